@@ -1,0 +1,72 @@
+"""What a benchmark's runner may touch: the board's shell, its U-Boot, and its power.
+
+These are protocols: Labgrid's side is in `evmperf.lab`; tests and other transports bring their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from evmperf.board import Board
+from evmperf.errors import EvmperfError
+from evmperf.marks import Mark, Phase
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a command printed (stdout and stderr together) and its exit status."""
+
+    status: int
+    text: str
+
+
+class Shell(Protocol):
+    """A prompt that takes one command at a time."""
+
+    def run(self, command: str, timeout_s: float) -> Reply:
+        """Run a command; raises ToolError when it hangs and was interrupted, BoardError or
+        LabError when the shell is gone.
+        """
+
+
+@dataclass(frozen=True)
+class Boot:
+    """One boot: what was asked for, its marks, and why it failed if it did.
+
+    `goal` is the state that was asked for (uboot, booted, shell), `started_ns` is since the epoch, `duration_s` from before the power-off to the prompt.
+    """
+
+    goal: str
+    kernel_arguments: str
+    started_ns: int
+    duration_s: float
+    marks: Mapping[Phase, Mark]
+    error: EvmperfError | None = None
+    phase: str = ""
+    post_mortem: str = ""
+
+
+class Bench(Protocol):
+    """The board and what is around it."""
+
+    board: Board
+
+    def shell(self) -> Shell:
+        """A root shell in Linux, booting the board if it is not there."""
+
+    def uboot(self) -> Shell:
+        """U-Boot's prompt, power-cycling the board if it is not there."""
+
+    def cold_boot(self, kernel_arguments: str) -> Boot:
+        """One power cycle and boot to the prompt, without retries; a failed boot is returned.
+
+        Raises LabError when it is the lab that failed.
+        """
+
+    def abandon(self) -> None:
+        """Trust nothing about the board's state any more: the next use power-cycles it."""
+
+    def boots(self) -> list[Boot]:
+        """Boots attempted since the last call, in order, `cold_boot`'s among them."""

@@ -1,0 +1,99 @@
+"""What a benchmark is: a pure description that turns a case into steps and outputs into readings.
+
+A step is shell text (for the board's Linux or for its U-Boot) and a parser for what it leaves
+behind. Because both are pure, the same benchmark runs over Labgrid's serial console, over SSH, and
+inside a LAVA job whose log is read afterwards.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evmperf.board import Board
+from evmperf.model import Case, Metric, Reading
+
+Outputs = Mapping[str, str]
+"""Output files of one step: name to text. A U-Boot step has one, `console`."""
+
+
+class Place(enum.StrEnum):
+    """Where a benchmark's steps run; also the order in which a run visits them."""
+
+    BOOT = "boot"
+    UBOOT = "uboot"
+    SHELL = "shell"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command of a benchmark.
+
+    In the shell, `command` is POSIX sh; what it writes into the folder `$OUT` are its outputs,
+    and an exit status other than 0 is a failure. `timeout_s` is when it counts as hung, `expect_s`
+    what it usually takes (seconds). A step with `parse` measures and is repeated once when its
+    output is refused; a step without prepares, and the case ends when it fails. Steps with
+    `always` clean up whatever happened.
+    """
+
+    name: str
+    command: str
+    timeout_s: float
+    expect_s: float = 0.0
+    parse: Callable[[Outputs], list[Reading]] | None = None
+    repetition: int = 0
+    always: bool = False
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The parameters of a benchmark: `full` as published, `quick` for a first look.
+
+    Samples of different profiles are different quantities and never compared.
+    """
+
+    cases: tuple[Case, ...]
+    repeats: int = 1
+
+
+Option = tuple[str, str]
+"""An option of the board file that a benchmark needs: driver section and key."""
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One table of the guide. Ids and titles are those of the guide inventory."""
+
+    name: str
+    driver: str
+    title: str
+    section: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    profiles: Mapping[str, Profile]
+    place: Place
+    steps: Callable[[Board, Case, Profile], Sequence[Step]]
+    tools: tuple[str, ...] = ()
+    """Programs that the board must have on its PATH."""
+    options: tuple[Option, ...] = ()
+    version: int = 1
+    """Raised when a change of the module changes what is measured."""
+    conditions: Callable[[Board], Mapping[str, str]] = field(default=lambda board: {})
+
+    def cases(self, profile: str) -> tuple[Case, ...]:
+        """The cases of a profile; a benchmark without the profile has none."""
+        found = self.profiles.get(profile)
+        return found.cases if found else ()
+
+    def unsupported(self, board: Board) -> str:
+        """One line why `board` cannot run this benchmark, from its file alone; "" if it can."""
+        if self.driver not in board.features:
+            return f"{board.file_name} does not list the feature {self.driver}"
+        for section, key in self.options:
+            if board.option(section, key) is None:
+                return f"{board.file_name} does not say targets.main.options.{section}.{key}"
+        return ""
+
+    def metric(self, name: str) -> Metric:
+        """The declared metric of that name; raises KeyError."""
+        return next(m for m in self.metrics if m.name == name)

@@ -1,0 +1,40 @@
+"""What the marks of a boot amount to: the metrics of the boot-time benchmarks."""
+
+from __future__ import annotations
+
+from evmperf.bench import Boot
+from evmperf.errors import RefusedOutput
+from evmperf.marks import Phase, seconds
+from evmperf.model import Direction, Metric, Reading
+from evmperf.units import Unit
+
+SPANS: tuple[tuple[str, Phase, Phase, str, bool], ...] = (
+    ("boot_time", Phase.STARTING_KERNEL, Phase.PROMPT, "Boot time", True),
+    ("power_to_output", Phase.POWER_ON, Phase.FIRST_OUTPUT, "Power-on to first output", False),
+    ("output_to_uboot", Phase.FIRST_OUTPUT, Phase.UBOOT_BANNER, "First output to U-Boot", False),
+    ("uboot", Phase.UBOOT_BANNER, Phase.STARTING_KERNEL, "U-Boot with its dialogue", False),
+    ("kernel", Phase.STARTING_KERNEL, Phase.INIT_STARTED, "Kernel to init", False),
+    ("userland", Phase.INIT_STARTED, Phase.PROMPT, "Init to prompt", False),
+)
+"""Metric, from mark, to mark, title, and whether every boot must show it."""
+
+METRICS = tuple(
+    Metric(name, Unit.SECOND, Direction.LOWER, title, low=0.0, high=600.0, required=required)
+    for name, _, _, title, required in SPANS
+)
+
+
+def readings(boot: Boot) -> list[Reading]:
+    """The spans of one successful boot in seconds; raises RefusedOutput without "Starting kernel".
+
+    The published figure is `boot_time`, from "Starting kernel" to the prompt.
+    """
+    found = [
+        Reading(name, value)
+        for name, begin, end, _, _ in SPANS
+        if (value := seconds(dict(boot.marks), begin, end)) is not None
+    ]
+    if not found or found[0].metric != "boot_time" or found[0].value <= 0:
+        seen = ", ".join(boot.marks) or "nothing"
+        raise RefusedOutput(f"this boot has no boot time: its marks are {seen}")
+    return found

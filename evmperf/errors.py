@@ -1,0 +1,72 @@
+"""What can go wrong, sorted by who has to act.
+
+Every error is one sentence that says what happened, to what, and what to do about it. The kind
+decides how a run goes on: a tool's error costs one case, a board's error costs a power cycle, a
+lab's error ends the run.
+"""
+
+from __future__ import annotations
+
+import enum
+
+
+class Kind(enum.StrEnum):
+    """Who has to act on a failure."""
+
+    BOARD = "board"
+    """The board: panic, silent reset, no boot, no login."""
+    LAB = "lab"
+    """What is around the board: power switch, serial line, network, tester, the lab's disk."""
+    TOOL = "tool"
+    """A program on the board: missing, crashed, or an output that cannot be vouched for."""
+    PRODUCT = "product"
+    """The figures themselves: a verdict against a baseline."""
+    USAGE = "usage"
+    """The person: a wrong option, a file that is not there, a board file with a mistake."""
+
+
+class EvmperfError(Exception):
+    """Base of all errors that evmperf raises on purpose; its text is one sentence for people."""
+
+    kind: Kind = Kind.USAGE
+
+
+class UsageError(EvmperfError):
+    """A wrong argument, option, or file of the user's."""
+
+    kind = Kind.USAGE
+
+
+class LabError(EvmperfError):
+    """The lab around the board does not work."""
+
+    kind = Kind.LAB
+
+
+class BoardError(EvmperfError):
+    """The board does not do what a working board does."""
+
+    kind = Kind.BOARD
+
+
+class ToolError(EvmperfError):
+    """A program on the board is missing or failed."""
+
+    kind = Kind.TOOL
+
+
+class RefusedOutput(ToolError):
+    """A program's output holds no number that can be vouched for.
+
+    `raw` is the text that was refused, kept so that a person can look at it.
+    """
+
+    def __init__(self, message: str, raw: str = "") -> None:
+        super().__init__(message)
+        self.raw = raw
+
+
+class Interrupted(RefusedOutput):
+    """The lab cut a step short (a lost console that came back): done once more, and recorded."""
+
+    kind = Kind.LAB

@@ -1,0 +1,1 @@
+"""Labgrid's side: the only package that knows Labgrid, besides the strategies and board files."""

@@ -1,0 +1,189 @@
+"""The bench as Labgrid gives it: a target with a strategy, a stamped console, and two shells."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import requests
+from labgrid.strategy import StrategyError
+from pexpect import TIMEOUT
+
+from evmperf.bench import Boot, Reply
+from evmperf.board import Board
+from evmperf.errors import BoardError, EvmperfError, Interrupted, LabError, RefusedOutput, ToolError
+from evmperf.lab.console import ConsoleLost
+from evmperf.lab.shell import CommandTimeout
+from evmperf.marks import find
+
+_UBOOT_INTERRUPT_S = 5
+
+
+class LabgridBench:
+    """evmperf's Bench over a Labgrid target whose strategy is K3BootStrategy."""
+
+    def __init__(self, target: Any, board: Board) -> None:
+        self.board = board
+        self._strategy = target.get_strategy()
+        self._console = self._strategy.console
+        self._boots: list[Boot] = []
+        self._shell: LinuxShell | None = None
+        self._strategy.listeners.append(self._keep_boot)
+
+    @property
+    def power_cycles(self) -> int:
+        """Times the strategy tried to bring the board to a state."""
+        return len(self._strategy.attempts)
+
+    def record_console(self, path: Any) -> None:
+        """Write the console's record to `path` from now on."""
+        self._console.history.open(path)
+
+    def shell(self) -> LinuxShell:
+        """A root shell in Linux; raises BoardError or LabError."""
+        before = self.power_cycles
+        self._transition("shell")
+        if self._shell is None or self.power_cycles != before:
+            self._shell = LinuxShell(self._strategy.shell)
+        return self._shell
+
+    def uboot(self) -> UbootShell:
+        """U-Boot's prompt; raises BoardError or LabError."""
+        self._transition("uboot")
+        return UbootShell(self._strategy)
+
+    def cold_boot(self, kernel_arguments: str) -> Boot:
+        """One power cycle and boot, without retries; raises LabError only."""
+        strategy = self._strategy
+        retries, strategy.retries = strategy.retries, 0
+        strategy.kernel_arguments = kernel_arguments
+        strategy.forget()
+        try:
+            self._transition("booted")
+        except BoardError:
+            pass  # it is in the record of the attempt, which is what we return
+        finally:
+            strategy.retries, strategy.kernel_arguments = retries, ""
+        return self._boots[-1]
+
+    def abandon(self) -> None:
+        """The next use power-cycles the board."""
+        self._strategy.forget()
+
+    def off(self) -> None:
+        """Switch the board off; raises LabError."""
+        self._transition("off")
+
+    def boots(self) -> list[Boot]:
+        """Boots attempted since the last call."""
+        boots, self._boots = self._boots, []
+        return boots
+
+    def post_mortem(self) -> str:
+        """Power state and the last lines of the console."""
+        text: str = self._strategy.post_mortem()
+        return text
+
+    def _transition(self, state: str) -> None:
+        try:
+            self._strategy.transition(state)
+        except StrategyError as error:
+            raise classify(error) from error
+
+    def _keep_boot(self, attempt: Any) -> None:
+        if attempt.goal == "off":
+            return
+        arguments = self._strategy.kernel_arguments
+        records = self._console.history.records()
+        self._boots.append(
+            Boot(
+                goal=attempt.goal,
+                kernel_arguments=arguments,
+                started_ns=time.time_ns() - round(attempt.seconds * 1e9),
+                duration_s=attempt.seconds,
+                marks=find(records, self._strategy.prompt_after(arguments)),
+                error=classify(attempt.error, attempt.phase) if attempt.error else None,
+                phase=attempt.phase,
+                post_mortem=attempt.post_mortem,
+            )
+        )
+
+
+class LinuxShell:
+    """evmperf's Shell over EvmShellDriver."""
+
+    def __init__(self, driver: Any) -> None:
+        self._driver = driver
+
+    def run(self, command: str, timeout_s: float) -> Reply:
+        """Run a command in the board's Linux."""
+        try:
+            status, text = self._driver.execute(command, timeout_s)
+        except CommandTimeout as error:
+            raise ToolError(f"{error}: it was interrupted") from None
+        except ConsoleLost as error:
+            raise Interrupted(str(error)) from error
+        except TIMEOUT as error:
+            raise BoardError("the board stopped answering on the console") from error
+        return Reply(status, text)
+
+
+class UbootShell:
+    """evmperf's Shell over Labgrid's UBootDriver."""
+
+    def __init__(self, strategy: Any) -> None:
+        self._strategy = strategy
+
+    def run(self, command: str, timeout_s: float) -> Reply:
+        """Run a command at U-Boot's prompt."""
+        driver = self._strategy.uboot
+        try:
+            lines, _, status = driver.run(command, timeout=timeout_s)
+        except TIMEOUT:
+            self._interrupt()
+            raise ToolError(
+                f"`{command[:80]}` did not end within {timeout_s:g} s in U-Boot: it was interrupted"
+            ) from None
+        except ConsoleLost as error:
+            self._interrupt()
+            raise Interrupted(str(error)) from error
+        except (ValueError, UnicodeDecodeError) as error:
+            raise RefusedOutput(f"U-Boot's answer to `{command[:80]}` is garbled") from error
+        return Reply(status, "\n".join(lines))
+
+    def _interrupt(self) -> None:
+        console, prompt = self._strategy.console, self._strategy.uboot.prompt
+        try:
+            console.write(b"\x03")
+            console.expect(prompt, timeout=_UBOOT_INTERRUPT_S)
+        except TIMEOUT:
+            raise BoardError("U-Boot does not come back after Ctrl-C: it must be reset") from None
+
+
+def classify(error: BaseException, phase: str = "") -> EvmperfError:
+    """The kind of failure behind an exception of Labgrid's drivers, as one sentence."""
+    sentence = str(error).strip().split("\n")[0] or type(error).__name__
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, EvmperfError):
+            return type(cause)(sentence) if _takes_a_sentence(cause) else cause
+        if isinstance(cause, requests.RequestException):
+            return LabError(
+                f"the power switch does not answer ({_reason(cause)}): check that it runs and "
+                f"that the board file names it right"
+            )
+        cause = cause.__cause__
+    if phase in ("power switch", "console"):
+        return LabError(f"{phase}: {sentence}")
+    return BoardError(sentence)
+
+
+def _takes_a_sentence(error: EvmperfError) -> bool:
+    return type(error) in (BoardError, LabError, ToolError)
+
+
+def _reason(error: requests.RequestException) -> str:
+    if error.response is not None:
+        said = error.response.text.strip().splitlines()
+        return f"{error.response.status_code}: {said[0][:200] if said else 'no reason given'}"
+    return type(error).__name__

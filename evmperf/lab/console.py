@@ -1,0 +1,238 @@
+"""A Labgrid console driver that stamps every byte when it arrives and watches the board."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import attr
+from labgrid.driver.common import Driver
+from labgrid.driver.consoleexpectmixin import ConsoleExpectMixin
+from labgrid.factory import target_factory
+from labgrid.protocol import ConsoleProtocol, PowerProtocol
+from labgrid.resource import SerialPort
+from labgrid.step import StepEvent, steps
+from labgrid.util.proxy import proxymanager
+from pexpect import TIMEOUT
+
+from evmperf.console import POWER_OFF, POWER_ON, History
+from evmperf.errors import BoardError, LabError
+from evmperf.lab.transport import Transport, connect
+from evmperf.watch import Alarm, Watch
+
+_RETRY_S = 0.1
+"""Pause between attempts to reopen a lost console, in seconds."""
+
+
+class ConsoleAlarm(BoardError):
+    """The console showed what must not come; `alarm` says what."""
+
+    def __init__(self, alarm: Alarm) -> None:
+        super().__init__(f"{alarm.name} on the console: {alarm.text}")
+        self.alarm = alarm
+
+
+class ConsoleLost(LabError):
+    """The connection to the console broke; what the board said meanwhile is gone."""
+
+
+@target_factory.reg_driver
+@attr.s(eq=False)
+class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type: ignore[misc]
+    """ConsoleProtocol over a serial port, local or networked, with arrival stamps.
+
+    A thread of its own reads the console, so stamps do not wait for a test to look. Input that
+    came before a power-on is dropped at the power-on. The driver follows the target's power
+    driver through Labgrid's step events; it needs no help from the strategy.
+
+    Args:
+        timeout: seconds to wait for the connection
+        reconnect: seconds a lost connection may take to come back before the lab counts as broken
+        txdelay, txchunk: pause in seconds after each so many bytes, for UARTs without flow control
+    """
+
+    bindings = {"port": {"SerialPort", "NetworkSerialPort"}}  # noqa: RUF012  # Labgrid's form
+
+    txdelay = attr.ib(default=0.0, validator=attr.validators.instance_of(float))
+    txchunk = attr.ib(default=1, validator=attr.validators.instance_of(int))
+    timeout = attr.ib(default=3.0, validator=attr.validators.instance_of(float))
+    reconnect = attr.ib(default=30.0, validator=attr.validators.instance_of(float))
+
+    def __attrs_post_init__(self) -> None:
+        """Set up without touching the wire yet."""
+        super().__attrs_post_init__()
+        self.history = History()
+        self._watch = Watch()
+        self._news = threading.Condition()
+        self._buffer = bytearray()
+        self._alarm: Alarm | None = None
+        self._error: LabError | None = None
+        self._transport: Transport | None = None
+        self._thread: threading.Thread | None = None
+        self._closing = threading.Event()
+
+    def on_activate(self) -> None:
+        """Open the console and start reading."""
+        self._closing.clear()
+        self._error = None
+        self._transport = self._connect()
+        self._thread = threading.Thread(target=self._read_on, name="console", daemon=True)
+        self._thread.start()
+        steps.subscribe(self._on_step)
+
+    def on_deactivate(self) -> None:
+        """Close the console."""
+        steps.unsubscribe(self._on_step)
+        self._closing.set()
+        if self._transport:
+            self._transport.close()
+        if self._thread:
+            self._thread.join(timeout=self.timeout)
+        self._transport = None
+
+    def tail(self, lines: int) -> list[str]:
+        """The last lines that the board printed since its power-on."""
+        return self.history.tail(lines)
+
+    def drop_input(self) -> None:
+        """Forget everything received and not yet looked at."""
+        with self._news:
+            self._buffer.clear()
+        self._expect.buffer = b""
+
+    def take_pending(self) -> bytes:
+        """What `expect` has read ahead, for a reader that goes on without it."""
+        pending: bytes = self._expect.buffer
+        self._expect.buffer = b""
+        return pending
+
+    def await_data(self, timeout_s: float) -> bytes:
+        """Return what arrived, waiting at most `timeout_s` for something.
+
+        Raises ConsoleAlarm, ConsoleLost, LabError, or pexpect's TIMEOUT when nothing came.
+        """
+        data: bytes = self._read(1, timeout_s)
+        return data
+
+    def _read(self, size: int = 1, timeout: float = 0.0, max_size: int | None = None) -> bytes:
+        deadline = time.monotonic() + timeout
+        with self._news:
+            while True:
+                if self._alarm:
+                    raise ConsoleAlarm(self._alarm)
+                if self._error:
+                    error = self._error
+                    if isinstance(error, ConsoleLost):
+                        self._error = None  # said once: the connection is back
+                    raise error
+                if len(self._buffer) >= size:
+                    break
+                left = deadline - time.monotonic()
+                if left <= 0 or not self._news.wait(left):
+                    if len(self._buffer) >= size:
+                        continue
+                    raise TIMEOUT(f"nothing on the console for {timeout:.2f} seconds")
+            taken = bytes(self._buffer[: max_size or None])
+            del self._buffer[: len(taken)]
+        self.history.check()
+        return taken
+
+    def _write(self, data: bytes) -> int:
+        with self._news:
+            self._news.wait_for(lambda: self._transport or self._error, self.reconnect)
+        transport = self._transport
+        if transport is None:
+            raise self._error or LabError("the console is not connected")
+        try:
+            transport.write(data)
+        except OSError as error:
+            raise ConsoleLost(f"the console did not take input ({error})") from error
+        self.history.feed(data, time.monotonic_ns(), kind=">")
+        return len(data)
+
+    def _connect(self) -> Transport:
+        if isinstance(self.port, SerialPort):
+            return connect("serial", self.port.port, None, self.port.speed, self.timeout)
+        host, port = proxymanager.get_host_and_port(self.port)
+        return connect(self.port.protocol, host, port, self.port.speed, self.timeout)
+
+    def _read_on(self) -> None:
+        while not self._closing.is_set():
+            transport = self._transport
+            try:
+                data = transport.read() if transport else b""
+                now = time.monotonic_ns()
+            except (OSError, TypeError, ValueError) as error:  # closed under our feet, or broken
+                if self._closing.is_set() or not self._recover(str(error)):
+                    return
+                continue
+            if data:
+                self._take(data, now)
+
+    def _take(self, data: bytes, mono_ns: int) -> None:
+        self.history.feed(data, mono_ns)
+        alarm = self._watch.feed(data)
+        if alarm:
+            self.history.event(f"alarm: {alarm.name}: {alarm.text}", mono_ns)
+        with self._news:
+            self._buffer += data
+            self._alarm = self._alarm or alarm
+            self._news.notify_all()
+
+    def _recover(self, reason: str) -> bool:
+        """Reopen the console; in the reader's thread. False when it stays away."""
+        self.history.event(f"console lost: {reason}")
+        lost, began = self._transport, time.monotonic()
+        self._transport = None
+        if lost:
+            lost.close()
+        while time.monotonic() - began < self.reconnect:
+            try:
+                transport = self._connect()
+            except LabError:
+                if self._closing.wait(_RETRY_S):
+                    return False
+                continue
+            away = time.monotonic() - began
+            with self._news:
+                self._transport = transport
+            self.history.event(f"console back after {away:.1f} s")
+            self._fail(
+                ConsoleLost(f"the console was away for {away:.1f} s; what it said is lost"),
+                drop=True,
+            )
+            return True
+        self._fail(
+            LabError(
+                f"the console went away ({reason}) and did not come back in {self.reconnect:g} s: "
+                f"check the console server and the cable"
+            )
+        )
+        return False
+
+    def _fail(self, error: LabError, *, drop: bool = False) -> None:
+        with self._news:
+            if drop:
+                self._buffer.clear()
+            self._error = error
+            self._news.notify_all()
+
+    def _on_step(self, event: StepEvent) -> None:
+        step: Any = event.step
+        source = step.source
+        if step.title not in ("on", "off") or not isinstance(source, PowerProtocol):
+            return
+        if source.target is not self.target:
+            return
+        state = event.data.get("state")
+        if step.title == "on" and state == "start":
+            self.drop_input()
+            with self._news:
+                self._alarm = None
+                self._watch.restart()
+            self.history.event(POWER_ON)
+        elif step.title == "on":
+            self.history.event("power switch has answered")
+        elif state == "start":
+            self.history.event(POWER_OFF)

@@ -1,0 +1,183 @@
+"""A Labgrid shell driver that is fast over a serial console and says why a login failed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import time
+
+import attr
+from labgrid.driver import ShellDriver
+from labgrid.driver.common import Driver
+from labgrid.factory import target_factory
+from labgrid.util import gen_marker, re_vt100
+from pexpect import TIMEOUT
+
+from evmperf.errors import BoardError
+from evmperf.lab.console import ConsoleLost
+
+_PROMPT_S = 5.0
+"""Seconds within which a prompt must follow the end of a command or a login."""
+
+
+class LoginFailed(BoardError):
+    """The dialogue of logging in went wrong; another power cycle would not change that."""
+
+    permanent = True
+
+
+class CommandHung(BoardError):
+    """A command did not end in its time and could not be interrupted."""
+
+
+class CommandTimeout(TimeoutError):
+    """A command did not end in its time; it was interrupted and the shell is usable."""
+
+
+@target_factory.reg_driver
+@attr.s(eq=False)
+class EvmShellDriver(ShellDriver):  # type: ignore[misc]
+    """Labgrid's ShellDriver with a dialogue of one round trip and a scan that stays linear.
+
+    Labgrid's own looks through everything received again for each piece that arrives, asks for a
+    prompt before every command, and waits out its whole time when a password is wrong.
+    """
+
+    def execute(self, command: str, timeout_s: float) -> tuple[int, str]:
+        """Run a command; exit status and output (stdout and stderr as the terminal shows them).
+
+        Raises CommandTimeout (interrupted, shell usable), CommandHung (shell unusable), and what
+        the console raises.
+        """
+        marker = gen_marker().encode()
+        hidden = f"'{marker[:4].decode()}''{marker[4:].decode()}'"
+        self.console.take_pending()
+        self.console.sendline(f"MARKER={hidden} run {shlex.quote(command)}")
+        deadline = time.monotonic() + timeout_s
+        try:
+            output, status = self._collect(marker, deadline)
+        except TIMEOUT:
+            self._interrupt()
+            raise CommandTimeout(f"`{command[:80]}` did not end within {timeout_s:g} s") from None
+        except ConsoleLost:
+            self._interrupt()
+            raise
+        return status, output
+
+    def _run(
+        self,
+        cmd: str,
+        *,
+        timeout: float = 30.0,
+        codec: str = "utf-8",  # noqa: ARG002  # Labgrid's signature
+        decodeerrors: str = "strict",  # noqa: ARG002
+    ) -> tuple[list[str], list[str], int]:
+        status, output = self.execute(cmd, timeout)
+        return output.splitlines(), [], status
+
+    @Driver.check_active  # type: ignore[untyped-decorator]
+    def interrupt(self) -> None:
+        """Get the prompt back from whatever runs; raises CommandHung when it does not come."""
+        self._interrupt()
+
+    def _collect(self, marker: bytes, deadline: float) -> tuple[str, int]:
+        data = bytearray()
+        begin = -1
+        searched = 0
+        end = re.compile(re.escape(marker) + rb" (\d+)\r?\n")
+        while True:
+            data += self.console.await_data(max(deadline - time.monotonic(), 0.0))
+            if begin < 0:
+                found = data.find(marker, searched)
+                if found >= 0:
+                    begin = searched = found + len(marker)
+            match = end.search(data, searched) if begin >= 0 else None
+            if match:
+                break
+            # The end may have arrived in part: look again from shortly before the last byte.
+            searched = max(begin, searched, len(data) - len(marker) - 16)
+        self._await_prompt(bytes(data[match.end() :]))
+        text = bytes(data[begin : match.start()]).decode("utf-8", "replace")
+        return re_vt100.sub("", text).replace("\r\n", "\n"), int(match.group(1))
+
+    def _await_prompt(self, seen: bytes) -> None:
+        prompt = re.compile(self.prompt.encode())
+        deadline = time.monotonic() + _PROMPT_S
+        while not prompt.search(seen):
+            seen += self.console.await_data(max(deadline - time.monotonic(), 0.0))
+
+    def _interrupt(self) -> None:
+        """Ctrl-C, and Ctrl-\\ for what ignores that; then ask for a sign of life."""
+        self._status = 0
+        for key in (b"\x03", b"\x03", b"\x1c"):
+            sign = gen_marker()
+            try:
+                self.console.write(key)
+                self.console.sendline(f"echo '{sign[:4]}''{sign[4:]}'")
+                self.console.expect(rf"{sign}\s+{self.prompt}", timeout=_PROMPT_S)
+            except TIMEOUT:
+                continue
+            self._status = 1
+            return
+        raise CommandHung("the shell does not come back after Ctrl-C: the board must be reset")
+
+    def _await_login(self) -> None:
+        """Log in; raises LoginFailed that names the prompt or the password that did not fit."""
+        deadline = time.monotonic() + self.login_timeout
+        expected = [self.prompt, self.login_prompt, "[Pp]assword: ", "Login incorrect", TIMEOUT]
+        names_sent = 0
+        self.console.sendline("")
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise LoginFailed(self._login_failure(names_sent))
+            index, _, _, _ = self.console.expect(
+                expected, timeout=min(left, float(self.await_login_timeout))
+            )
+            if index == 0:
+                break
+            if index == 1:
+                # The first prompt may be one that came before our newline.
+                if names_sent >= 3:
+                    raise LoginFailed(self._login_failure(names_sent))
+                self.console.sendline(self.username)
+                names_sent += 1
+            elif index == 2:
+                if self.password is None:
+                    raise LoginFailed(
+                        f"the board asks for a password of user {self.username}: "
+                        f"set `password` of EvmShellDriver in the board file"
+                    )
+                self.console.sendline(self.password)
+            elif index == 3:
+                raise LoginFailed(
+                    f"the board refused the login of user {self.username}: check `username` and "
+                    f"`password` of EvmShellDriver in the board file"
+                )
+            elif not names_sent:
+                self.console.sendline("")
+        self._status = 1
+
+    def _login_failure(self, names_sent: int) -> str:
+        shown = " | ".join(line for line in self.console.tail(3) if line.strip())
+        if not names_sent:
+            return (
+                f"no login prompt like {self.login_prompt!r} came in {self.login_timeout} s; the "
+                f"console shows {shown!r}: set `login_prompt` of EvmShellDriver in the board file"
+            )
+        return (
+            f"after the login as {self.username} no prompt like {self.prompt!r} came; the console "
+            f"shows {shown!r}: set `prompt` of EvmShellDriver in the board file"
+        )
+
+    def _inject_run(self) -> None:
+        """Define `run` on the board, and make the terminal fit for a program."""
+        # Kernel messages go to the log only: on the console they cut tools' output in two.
+        for line in (
+            "stty -echoctl cols 500 2>/dev/null; dmesg -n 1; "
+            "bind 'set enable-bracketed-paste off' 2>/dev/null; PS2=; HISTFILE=",
+            '''run() { echo -n "$MARKER"; sh -c "$@"; echo "$MARKER $?"; }''',
+        ):
+            sign = gen_marker()
+            self.console.sendline(f"{line}; echo '{sign[:4]}''{sign[4:]}'")
+            self.console.expect(rf"{sign}\s+{self.prompt}", timeout=_PROMPT_S)

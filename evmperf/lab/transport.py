@@ -1,0 +1,110 @@
+"""The wire under a console: a raw TCP stream, or anything that pyserial can open."""
+
+from __future__ import annotations
+
+import socket
+from typing import Protocol
+
+import serial
+import serial.rfc2217
+
+from evmperf.errors import LabError
+
+_POLL_S = 0.2
+"""How long a blocking read of pyserial may keep a closing driver waiting, in seconds."""
+
+
+class Transport(Protocol):
+    """Bytes to and from the board. `read` blocks and returns b"" when nothing came for a while.
+
+    A lost connection is an OSError (of which ConnectionError and SerialException are kinds).
+    """
+
+    def read(self) -> bytes:
+        """Whatever arrived, at least one byte unless nothing came."""
+
+    def write(self, data: bytes) -> None:
+        """Send all of `data`."""
+
+    def close(self) -> None:
+        """End; a `read` in another thread returns or raises soon after."""
+
+
+class RawTcp:
+    """A raw TCP stream, as ser2net and terminal servers give it."""
+
+    def __init__(self, host: str, port: int, timeout_s: float) -> None:
+        self._socket = socket.create_connection((host, port), timeout=timeout_s)
+        self._socket.settimeout(None)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # A terminal server that lost power says nothing: without this we would wait for ever.
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
+            self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+
+    def read(self) -> bytes:
+        """Whatever arrived."""
+        data = self._socket.recv(65536)
+        if not data:
+            raise ConnectionResetError("closed by the console server")
+        return data
+
+    def write(self, data: bytes) -> None:
+        """Send all of `data`."""
+        self._socket.sendall(data)
+
+    def close(self) -> None:
+        """Close and wake a blocked `read`."""
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # it was gone already
+        self._socket.close()
+
+
+class Pyserial:
+    """A local serial port, or RFC 2217 over the network, through pyserial."""
+
+    def __init__(self, url: str, baud: int, timeout_s: float) -> None:
+        self._serial = serial.serial_for_url(url, do_not_open=True)
+        self._serial.baudrate = baud
+        self._serial.timeout = _POLL_S
+        self._serial.write_timeout = timeout_s
+        self._serial.open()
+
+    def read(self) -> bytes:
+        """Whatever arrived."""
+        first: bytes = self._serial.read(1)
+        waiting = self._serial.in_waiting if first else 0
+        return first + self._serial.read(waiting) if waiting else first
+
+    def write(self, data: bytes) -> None:
+        """Send all of `data`."""
+        self._serial.write(data)
+
+    def close(self) -> None:
+        """Close; a blocked `read` returns within its poll time."""
+        self._serial.close()
+
+
+def connect(protocol: str, place: str, port: int | None, baud: int, timeout_s: float) -> Transport:
+    """Open a console; raises LabError in one sentence when it cannot be.
+
+    `protocol` is Labgrid's: `raw`, `rfc2217`, or `serial` for a local device named by `place`.
+    """
+    where = f"{place}:{port}" if port is not None else place
+    try:
+        if protocol == "raw":
+            return RawTcp(place, port or 0, timeout_s)
+        if protocol == "rfc2217":
+            url = f"rfc2217://{where}?ign_set_control&timeout={timeout_s:g}"
+            return Pyserial(url, baud, timeout_s)
+        if protocol == "serial":
+            return Pyserial(place, baud, timeout_s)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise LabError(
+            f"the console at {where} cannot be opened ({reason}): check that the console server "
+            f"runs and that the board file names the right port"
+        ) from error
+    raise LabError(f"the console at {where} has the unknown protocol {protocol!r}")

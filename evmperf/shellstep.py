@@ -1,0 +1,123 @@
+"""Running one step of a benchmark in a board's shell, and getting its output back whole.
+
+The step writes files into a folder on the board. They come back as a compressed archive in
+base64, which a serial console carries at a third of the size, and whose checksum (gzip's CRC-32)
+tells when a kernel message cut in; the archive is then fetched again, the step is not repeated.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import io
+import re
+import shlex
+import tarfile
+import zlib
+from dataclasses import dataclass
+
+from evmperf.bench import Shell
+from evmperf.errors import RefusedOutput, ToolError
+
+FOLDER = "/tmp/evmperf"  # noqa: S108  # on the board, whose only user is us
+LOG = "log"
+"""Name of the output file that holds what the step's commands printed."""
+
+_FETCHES = 3
+_FETCH_TIMEOUT_S = 300.0
+_TYPED_LIMIT = 900
+"""Longest command typed in one line: busybox ash edits lines of at most 1024 characters."""
+
+_WRAPPER = """\
+F=/tmp/evmperf; OUT=$F/out; export OUT LC_ALL=C
+if [ $# -gt 0 ]; then
+rm -rf $OUT; mkdir -p $OUT || exit 125
+read t0 x </proc/uptime
+sh -c "$1" </dev/null >$OUT/log 2>&1
+r=$?
+read t1 x </proc/uptime
+echo "step $r $t0 $t1" >$F/head
+fi
+cat $F/head && tar -C $OUT -cf - . | gzip -c | base64
+"""
+
+_HEAD = re.compile(r"step (\d+) (\d+\.\d+) (\d+\.\d+)")
+
+
+@dataclass(frozen=True)
+class StepOutput:
+    """Exit status of a step, its output files, how often they had to be fetched, and how long the
+    board was busy with it (seconds, on the board's own clock).
+    """
+
+    status: int
+    files: dict[str, str]
+    busy_s: float
+    fetches: int
+
+
+def install(shell: Shell) -> None:
+    """Put the wrapper on the board; needed once per boot. Raises ToolError if it cannot be."""
+    reply = shell.run(f"mkdir -p {FOLDER} && cd {FOLDER} && rm -f step", 10)
+    for line in _WRAPPER.splitlines():
+        if reply.status == 0:
+            reply = shell.run(f"echo {shlex.quote(line)} >>{FOLDER}/step", 10)
+    if reply.status:
+        raise ToolError(f"{FOLDER} on the board cannot be written: {reply.text.strip()[:200]}")
+
+
+def run(shell: Shell, command: str, timeout_s: float) -> StepOutput:
+    """Run `command` (POSIX sh) with `$OUT` set, and fetch what it left there.
+
+    Raises RefusedOutput when the output does not come back whole in three attempts, and what the
+    shell raises.
+    """
+    typed = f"sh {FOLDER}/step {shlex.quote(command)}"
+    if len(typed) > _TYPED_LIMIT:
+        typed = _upload(shell, command)
+    reply = shell.run(typed, timeout_s)
+    for fetches in range(1, _FETCHES + 1):
+        try:
+            status, busy_s, files = decode(reply.text)
+            return StepOutput(status, files, busy_s, fetches)
+        except RefusedOutput as error:
+            if fetches == _FETCHES:
+                raise RefusedOutput(f"{error} ({_FETCHES} times)", reply.text) from None
+        reply = shell.run(f"sh {FOLDER}/step", _FETCH_TIMEOUT_S)
+    raise AssertionError("unreachable: the last fetch returns or raises")
+
+
+def decode(text: str) -> tuple[int, float, dict[str, str]]:
+    """Exit status, busy seconds and files of what the wrapper printed; raises RefusedOutput."""
+    head, _, body = text.partition("\n")
+    match = _HEAD.fullmatch(head.strip())
+    if not match:
+        raise RefusedOutput(f"the step's first line is garbled: {head[:120]!r}", text)
+    try:
+        archive = gzip.decompress(base64.b64decode("".join(body.split()), validate=True))
+        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+            members = [m for m in tar.getmembers() if m.isfile()]
+            files = {
+                m.name.removeprefix("./"): _text(tar.extractfile(m)) for m in members
+            }
+    except (binascii.Error, gzip.BadGzipFile, EOFError, zlib.error, tarfile.TarError) as error:
+        raise RefusedOutput(f"the step's output came back damaged ({error})", text) from None
+    return int(match.group(1)), float(match.group(3)) - float(match.group(2)), files
+
+
+def _text(file: io.BufferedReader | object) -> str:
+    assert isinstance(file, io.BufferedIOBase)
+    return file.read().decode("utf-8", "replace")
+
+
+def _upload(shell: Shell, command: str) -> str:
+    """Bring a long command to the board piece by piece; returns what to type to run it."""
+    pieces = [command[i : i + 600] for i in range(0, len(command), 600)]
+    target = f"{FOLDER}/command"
+    for index, piece in enumerate(pieces):
+        arrow = ">>" if index else ">"
+        reply = shell.run(f"printf %s {shlex.quote(piece)} {arrow}{target}", 10)
+        if reply.status:
+            raise ToolError(f"{target} on the board cannot be written: {reply.text.strip()[:200]}")
+    return f'sh {FOLDER}/step "$(cat {target})"'

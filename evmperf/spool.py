@@ -1,0 +1,193 @@
+"""The spool: a run on disk, the truth from which every table, database and guide is fed.
+
+    results/<run>/run.json       the run and its facts, replaced atomically
+    results/<run>/results.jsonl  one record a line, appended and fsynced: results and boots
+    results/<run>/raw/...        raw outputs
+    results/<run>/console.log    every byte of the console with its time (see evmperf.console)
+
+Records carry the schema's number; readers upgrade older ones and never guess.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evmperf.errors import Kind, LabError, UsageError
+from evmperf.model import Failure, Result, Sample, Status
+
+SCHEMA = 1
+
+
+@dataclass
+class Run:
+    """One execution of the suite on one board, with everything known about board and software.
+
+    Times are nanoseconds since the epoch. `outcome` is one sentence at the end, "" while running.
+    """
+
+    id: str
+    board: str
+    profile: str
+    kind: str = "desk"
+    lab: str = ""
+    place: str = ""
+    started_ns: int = 0
+    ended_ns: int = 0
+    release: str = ""
+    os: str = ""
+    exit_status: int | None = None
+    outcome: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+    schema: int = SCHEMA
+
+
+class Spool:
+    """Writes one run. Raises LabError when the disk does not take it; what was written stays."""
+
+    def __init__(self, results: Path, run: Run) -> None:
+        self.folder = results / run.id
+        self.run = run
+        try:
+            (self.folder / "raw").mkdir(parents=True)
+        except OSError as error:
+            raise self._full(error) from error
+        self._sync_folder(results)
+        self.save()
+
+    @property
+    def console_log(self) -> Path:
+        """Where the console's record goes."""
+        return self.folder / "console.log"
+
+    def save(self) -> None:
+        """Write run.json, so that a reader sees the old one or the new one and nothing between."""
+        text = json.dumps(dataclasses.asdict(self.run), indent=1, sort_keys=True, default=str)
+        target = self.folder / "run.json"
+        scratch = target.with_suffix(".new")
+        try:
+            with scratch.open("w", encoding="utf-8") as file:
+                file.write(text + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            scratch.replace(target)
+        except OSError as error:
+            raise self._full(error) from error
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Append one record and wait until it is on the disk; all of it or nothing."""
+        line = json.dumps({"schema": SCHEMA, **record}, default=str).encode() + b"\n"
+        path = self.folder / "results.jsonl"
+        try:
+            with path.open("ab", buffering=0) as file:
+                good = file.tell()
+                try:
+                    written = file.write(line)
+                    if written != len(line):
+                        raise OSError(28, "No space left on device")
+                    os.fsync(file.fileno())
+                except OSError:
+                    file.truncate(good)
+                    raise
+        except OSError as error:
+            raise self._full(error) from error
+
+    def append_result(self, result: Result) -> None:
+        """Append a result."""
+        self.append({"record": "result", **dataclasses.asdict(result)})
+
+    def keep_raw(self, name: str, text: str) -> str:
+        """Keep a raw output; returns its name below the run's folder."""
+        path = self.folder / "raw" / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise self._full(error) from error
+        return str(path.relative_to(self.folder))
+
+    def _full(self, error: OSError) -> LabError:
+        return LabError(
+            f"{self.folder}: cannot be written ({error.strerror}): free some space or name "
+            f"another folder with --results; what was measured until now is safe"
+        )
+
+    @staticmethod
+    def _sync_folder(folder: Path) -> None:
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def new_run_id(board: str) -> str:
+    """An id that sorts by time and is unique across labs: board, UTC time, 4 random hex digits."""
+    return f"{board}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+
+
+def read_run(folder: Path) -> Run:
+    """Read run.json; raises UsageError when the folder holds no run, or one of a later schema."""
+    path = folder / "run.json"
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{folder}: holds no run ({path.name}: {error.strerror})") from error
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{path}: is damaged in line {error.lineno}: {error.msg}") from error
+    _check_schema(path, data)
+    known = {f.name for f in dataclasses.fields(Run)}
+    return Run(**{key: value for key, value in data.items() if key in known})
+
+
+def read_records(folder: Path) -> Iterator[dict[str, Any]]:
+    """All whole records of a run; a last line cut by a crash is left out.
+
+    Raises UsageError naming the line when one in the middle is damaged.
+    """
+    path = folder / "results.jsonl"
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                data = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise UsageError(f"{path} line {number}: is damaged: {error.msg}") from error
+            _check_schema(path, data)
+            yield data
+
+
+def read_results(folder: Path) -> list[Result]:
+    """All results of a run."""
+    return [_result(r) for r in read_records(folder) if r.get("record") == "result"]
+
+
+def _result(record: dict[str, Any]) -> Result:
+    data = {k: v for k, v in record.items() if k not in ("schema", "record")}
+    data["status"] = Status(data["status"])
+    data["samples"] = tuple(Sample(**sample) for sample in data["samples"])
+    data["failures"] = tuple(
+        Failure(**{**failure, "kind": Kind(failure["kind"])}) for failure in data["failures"]
+    )
+    data["raw"] = tuple(data["raw"])
+    return Result(**data)
+
+
+def _check_schema(path: Path, data: Any) -> None:
+    schema = data.get("schema") if isinstance(data, dict) else None
+    if not isinstance(schema, int) or schema < 1:
+        raise UsageError(f"{path}: states no schema; it is not an evmperf file")
+    if schema > SCHEMA:
+        raise UsageError(
+            f"{path}: has schema {schema}, this evmperf reads up to {SCHEMA}: update evmperf"
+        )

@@ -1,0 +1,53 @@
+"""What the samples of one metric say together."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A cell of the guide: derived from samples, in their unit. `outliers` are still counted in."""
+
+    count: int
+    mean: float
+    low: float
+    high: float
+    median: float
+    outliers: int
+
+
+def summarise(values: Sequence[float]) -> Summary:
+    """Summarise at least one value; raises ValueError for none."""
+    if not values:
+        raise ValueError("no values to summarise")
+    return Summary(
+        count=len(values),
+        mean=statistics.fmean(values),
+        low=min(values),
+        high=max(values),
+        median=statistics.median(values),
+        outliers=sum(outliers(values)),
+    )
+
+
+def outliers(values: Sequence[float]) -> list[bool]:
+    """Mark values far outside the middle half, by Tukey's far-out fences (3 interquartile ranges).
+
+    Fewer than five values are never marked: their quartiles say nothing. Source of the rule:
+    J. W. Tukey, Exploratory Data Analysis, 1977.
+    """
+    if len(values) < 5:
+        return [False] * len(values)
+    q1, _, q3 = statistics.quantiles(values, n=4, method="inclusive")
+    reach = 3 * (q3 - q1)
+    return [not q1 - reach <= v <= q3 + reach for v in values]
+
+
+def rounded(value: float, decimals: int = 2) -> str:
+    """Decimal half-up rounding of the shortest decimal text of `value`, as the guides round."""
+    step = Decimal(1).scaleb(-decimals)
+    return str(Decimal(repr(value)).quantize(step, rounding=ROUND_HALF_UP))

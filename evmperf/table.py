@@ -1,0 +1,103 @@
+"""Results as a table for people: one row a metric of a case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from evmperf import catalogue
+from evmperf.model import Metric, Result, Status
+from evmperf.stats import Summary, rounded, summarise
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure: mean, min and max as text in `unit`, over `count` samples."""
+
+    benchmark: str
+    case: str
+    metric: str
+    mean: str
+    unit: str
+    low: str
+    high: str
+    count: int
+    note: str
+    required: bool
+
+
+def result_rows(result: Result) -> Iterator[Row]:
+    """The rows of one result; a metric without samples gets a row that says so."""
+    declared = catalogue.benchmarks().get(result.benchmark)
+    names = [m.name for m in declared.metrics] if declared else []
+    names += sorted({sample.metric for sample in result.samples} - set(names))
+    for name in names:
+        metric = declared.metric(name) if declared and name in names else None
+        values = result.values(name)
+        required = metric is None or metric.required
+        if values:
+            yield _row(result, name, summarise(values), _unit(result, name, metric), required)
+        elif required:
+            note = str(result.status) if result.status is not Status.PARTIAL else "missing"
+            yield Row(
+                result.benchmark, result.case, name, "-", _unit(result, name, metric), "-", "-", 0,
+                note, required,
+            )  # fmt: skip
+
+
+def _row(result: Result, name: str, summary: Summary, unit: str, required: bool) -> Row:
+    notes = []
+    if summary.outliers:
+        notes.append(f"{summary.outliers} outlier{'s' if summary.outliers > 1 else ''}")
+    refused = sum(failure.refused for failure in result.failures)
+    failed = len(result.failures) - refused
+    if refused:
+        notes.append(f"{refused} refused")
+    if failed:
+        notes.append(f"{failed} failed")
+    return Row(
+        result.benchmark,
+        result.case,
+        name,
+        rounded(summary.mean),
+        unit,
+        rounded(summary.low),
+        rounded(summary.high),
+        summary.count,
+        ", ".join(notes),
+        required,
+    )
+
+
+def _unit(result: Result, name: str, metric: Metric | None) -> str:
+    if metric:
+        return str(metric.unit)
+    return next((sample.unit for sample in result.samples if sample.metric == name), "")
+
+
+def text_table(results: Iterable[Result], width: int | None = None) -> str:
+    """All results as a table for the terminal, `width` columns wide (None: as wide as it is)."""
+    from rich.console import Console  # noqa: PLC0415  # slow to import, needed at the end only
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("benchmark", "case", "metric"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("mean", justify="right", no_wrap=True)
+    table.add_column("unit", no_wrap=True)
+    for heading in ("min", "max", "n"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("note")
+    before = ("", "")
+    for result in results:
+        for row in result_rows(result):
+            key = (row.benchmark, row.case)
+            shown = ("", "") if key == before else key
+            before = key
+            table.add_row(
+                *shown, row.metric, row.mean, row.unit, row.low, row.high, str(row.count), row.note
+            )
+    console = Console(width=width, color_system=None)
+    with console.capture() as capture:
+        console.print(table)
+    return capture.get()

@@ -1,0 +1,81 @@
+"""fio: command line and parser of its JSON output (fio 3, `--output-format=json`)."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from evmperf.errors import RefusedOutput
+from evmperf.units import MEGABYTE
+
+JSON_FILE = "fio.json"
+
+
+def command(
+    *, target: str, rw: str, block_size: str, size: str, runtime_s: int, name: str
+) -> str:
+    """Shell text that runs one fio job as LTP-DDT does, result into `$OUT/fio.json`.
+
+    `target` is fio's own option for the place: `--directory=DIR` or `--filename=DEVICE`.
+    """
+    return (
+        f"fio --name={name} {target} --size={size} --rw={rw} --blocksize={block_size} "
+        f"--ioengine=libaio --iodepth=4 --numjobs=1 --direct=1 --group_reporting "
+        f"--runtime={runtime_s} --time_based --eta=never "
+        f'--output-format=json --output="$OUT/{JSON_FILE}"'
+    )
+
+
+def throughput(text: str, direction: str) -> float:
+    """Mean throughput of one job in MB/s (10^6 bytes); `direction` is `read` or `write`.
+
+    Raises RefusedOutput for anything but a finished job without errors that moved data.
+    """
+    job = _job(text)
+    if job.get("error") != 0:
+        raise RefusedOutput(f"fio reports error {job.get('error')}", text)
+    other = "read" if direction == "write" else "write"
+    try:
+        side, idle = job[direction], job[other]
+        moved, rate, moved_other = side["io_bytes"], side["bw_bytes"], idle["io_bytes"]
+    except (KeyError, TypeError):
+        raise RefusedOutput(f"fio's output has no {direction} side", text) from None
+    if not all(type(number) is int for number in (moved, rate, moved_other)):
+        raise RefusedOutput("fio's byte counts are not whole numbers", text)
+    if moved_other:
+        raise RefusedOutput(f"fio was asked to {direction} but did {other}", text)
+    if moved <= 0 or rate <= 0:
+        raise RefusedOutput(f"fio's {direction} job moved no data", text)
+    return float(rate) / MEGABYTE
+
+
+def version(text: str) -> str:
+    """fio's version as its output states it, e.g. `3.39`."""
+    match = re.fullmatch(r"fio-(\S+)", str(_document(text).get("fio version", "")))
+    if not match:
+        raise RefusedOutput("fio's output does not state its version", text)
+    return match.group(1)
+
+
+def _job(text: str) -> dict[str, Any]:
+    jobs = _document(text).get("jobs")
+    if not isinstance(jobs, list) or len(jobs) != 1 or not isinstance(jobs[0], dict):
+        raise RefusedOutput("fio's output does not hold exactly one job", text)
+    return jobs[0]
+
+
+def _document(text: str) -> dict[str, Any]:
+    # fio may print notes before the object; after it nothing may come.
+    start = text.find("{")
+    if start < 0:
+        raise RefusedOutput("fio's output holds no JSON", text)
+    try:
+        document = json.loads(text[start:])
+    except json.JSONDecodeError as error:
+        raise RefusedOutput(
+            f"fio's output is not whole JSON: {error.msg} in line {error.lineno}", text
+        ) from None
+    if not isinstance(document, dict):
+        raise RefusedOutput("fio's output is not a JSON object", text)
+    return document

@@ -1,0 +1,33 @@
+"""Units of what is measured, by their standard names. Conversion happens in parsers only.
+
+`MB` is 10^6 bytes and `KiB` 2^10 bytes, as the guides use them (inventory: fio and
+filesystem_tests print decimal megabytes, U-Boot's figures are KiB per whole millisecond).
+"""
+
+from __future__ import annotations
+
+import enum
+
+
+class Unit(enum.StrEnum):
+    """Canonical unit names; the text a guide prints for each is the guide's matter."""
+
+    SECOND = "s"
+    MEGABYTE_PER_SECOND = "MB/s"
+    KIBIBYTE_PER_SECOND = "KiB/s"
+    PERCENT = "%"
+
+
+MEGABYTE = 1_000_000
+"""Bytes in a megabyte (SI)."""
+
+KIBIBYTE = 1024
+"""Bytes in a kibibyte (IEC)."""
+
+_SIZES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+def size_bytes(text: str) -> int:
+    """Bytes of a size as fio and dd write it: `4k`, `1m`, `1g`, or a plain number of bytes."""
+    factor = _SIZES.get(text[-1:].lower())
+    return int(text[:-1]) * factor if factor else int(text)

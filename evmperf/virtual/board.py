@@ -1,0 +1,250 @@
+"""What is known about a virtual board on disk, and the words its bench process uses about itself.
+
+Each board has a folder `<state>/<name>/` with `bench.json` (who serves it, on which ports),
+`lock` (held by the bench process for as long as it lives, so that a stale `bench.json` is known
+for what it is), `bench.log`, `qemu.log`, `disks/` and `console.stamps`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from evmperf.errors import LabError, UsageError
+from evmperf.virtual import paths
+
+SCHEMA = 1
+HOST = "127.0.0.1"
+DEFAULT_NAME = "virtual"
+DEFAULT_PORTS = {DEFAULT_NAME: (7001, 7002)}
+"""Serial and power port of the board that `env/virtual.yaml` describes; others take free ones."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How a QEMU ended: when (ISO 8601, UTC), a short reason, and QEMU's own words if any."""
+
+    at: str
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Nic:
+    """The tester's end of one network interface of the board.
+
+    `board_address` is only reserved for the board; the bench does not configure the guest.
+    """
+
+    index: int
+    interface: str
+    address: str
+    board_address: str
+    prefix: int
+
+
+@dataclass(frozen=True)
+class TesterInfo:
+    """The machine beside the board: a network namespace, and how to run a command in it."""
+
+    namespace: str
+    command: list[str]
+    nics: list[Nic]
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        """Read what `asdict` wrote."""
+        nics = [Nic(**nic) for nic in data["nics"]]
+        return cls(namespace=data["namespace"], command=data["command"], nics=nics)
+
+
+@dataclass(frozen=True)
+class BenchStatus:
+    """What a running bench says about itself. Times are ISO 8601, UTC.
+
+    `power` is the switch; a board that powered itself off or crashed has `power` true and
+    `qemu_pid` None, and `last_exit` says why. `console_bytes` counts all console output since
+    the bench started, which is the offset that `console.stamps` uses.
+    """
+
+    name: str
+    variant: str
+    image_hash: str
+    pid: int
+    started: str
+    folder: str
+    serial_port: int
+    power_port: int
+    power: bool
+    power_cycles: int
+    since: str
+    qemu_pid: int | None
+    last_exit: Exit | None
+    tester: TesterInfo | None
+    tester_reason: str
+    console_bytes: int
+    console_clients: int
+    stamps: str
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        """Read what `asdict` wrote; raises KeyError or TypeError for anything else."""
+        fields = dict(data)
+        last_exit, tester = fields["last_exit"], fields["tester"]
+        fields["last_exit"] = Exit(**last_exit) if last_exit else None
+        fields["tester"] = TesterInfo.from_json(tester) if tester else None
+        return cls(**fields)
+
+
+@dataclass(frozen=True)
+class Record:
+    """The content of `bench.json`. `pid_started` tells the process from a later one of that pid."""
+
+    pid: int
+    pid_started: int
+    name: str
+    variant: str
+    image_hash: str
+    serial_port: int
+    power_port: int
+    started: str
+    tester: TesterInfo | None
+    tester_reason: str
+    schema: int = SCHEMA
+
+
+def now() -> str:
+    """The time of day as ISO 8601 in UTC, to the second."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def check_name(name: str) -> str:
+    """Return the name; raises UsageError if it cannot name a folder and a network namespace."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"board name {name!r} is not usable: up to 32 small letters, digits, '-' and '_', "
+            "starting with a letter or digit"
+        )
+    return name
+
+
+def folder(name: str) -> Path:
+    """The board's folder (absolute), which may not exist; raises UsageError for a bad name."""
+    return paths.state_dir().absolute() / check_name(name)
+
+
+def names() -> list[str]:
+    """All boards that a bench was ever started for, running or not, sorted."""
+    state = paths.state_dir()
+    if not state.is_dir():
+        return []
+    return sorted(
+        path.name for path in state.iterdir() if _NAME.fullmatch(path.name) and _lock(path).exists()
+    )
+
+
+def read_record(board: Path) -> Record | None:
+    """Read `bench.json`; None if there is none or it is not to be understood."""
+    try:
+        data = json.loads((board / "bench.json").read_text())
+        if data["schema"] != SCHEMA:
+            return None
+        tester = TesterInfo.from_json(data["tester"]) if data["tester"] else None
+        return Record(**{**data, "tester": tester})
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def write_record(board: Path, record: Record) -> None:
+    """Write `bench.json` in one step, so that no reader sees half of it."""
+    new = board / "bench.json.new"
+    new.write_text(json.dumps(asdict(record), indent=1) + "\n")
+    new.replace(board / "bench.json")
+
+
+def remove_record(board: Path) -> None:
+    """Remove `bench.json` if it is there."""
+    (board / "bench.json").unlink(missing_ok=True)
+
+
+def pid_started(pid: int) -> int | None:
+    """When the process started, in clock ticks since boot; None if there is no such process."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    # The command's name is in parentheses and may hold spaces; field 22 is counted after it.
+    return int(stat.rpartition(")")[2].split()[19])
+
+
+def is_locked(board: Path) -> bool:
+    """Whether a bench process lives for this board."""
+    try:
+        handle = os.open(_lock(board), os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def hold_lock(board: Path) -> int:
+    """Take the board's lock for the rest of this process; raises LabError if another has it.
+
+    Returns the file descriptor that holds it.
+    """
+    handle = os.open(_lock(board), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    # Someone who only looks (is_locked) holds the lock for microseconds: that is not a bench.
+    if not _flock(handle, deadline=time.monotonic() + 1):
+        os.close(handle)
+        raise LabError(f"a bench for board {board.name} already runs")
+    return handle
+
+
+@contextlib.contextmanager
+def starting(board: Path, timeout: float) -> Iterator[None]:
+    """Keep others from starting or stopping the same board meanwhile.
+
+    Raises LabError if someone else does that for longer than `timeout` seconds.
+    """
+    board.mkdir(parents=True, exist_ok=True)
+    handle = os.open(board / "start.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        if not _flock(handle, deadline=time.monotonic() + timeout):
+            raise LabError(
+                f"board {board.name} has been started or stopped by someone else "
+                f"for more than {timeout:g} s: see {board / 'bench.log'}"
+            )
+        yield
+    finally:
+        os.close(handle)
+
+
+def _flock(handle: int, deadline: float) -> bool:
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.01)
+        else:
+            return True
+
+
+def _lock(board: Path) -> Path:
+    return board / "lock"

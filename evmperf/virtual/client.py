@@ -1,0 +1,285 @@
+"""How everyone else deals with the bench of a virtual board: start, switch, ask, stop.
+
+Errors are one sentence each: UsageError for a wrong request, LabError for a bench that fails.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import evmperf
+from evmperf.errors import LabError, UsageError
+from evmperf.virtual import board as boards
+from evmperf.virtual import tester
+from evmperf.virtual.board import BenchStatus, Record
+
+START_TIMEOUT = 60.0
+"""Seconds for a bench to become ready; most of it for a slow disk on which disks are made."""
+STOP_TIMEOUT = 15.0
+_SWITCH_TIMEOUT = 20.0
+_ANSWER_TIMEOUT = 5.0
+
+
+@dataclass(frozen=True)
+class Ports:
+    """The TCP ports of a bench on 127.0.0.1."""
+
+    serial: int
+    power: int
+
+
+class Bench:
+    """The bench of one board, whether it runs or not. Raises UsageError for an unusable name."""
+
+    def __init__(self, name: str = boards.DEFAULT_NAME) -> None:
+        self.name = name
+        self.folder = boards.folder(name)
+
+    @property
+    def running(self) -> bool:
+        """Whether a bench process lives for this board."""
+        return boards.is_locked(self.folder)
+
+    @property
+    def ports(self) -> Ports:
+        """The ports of the running bench; raises LabError if none runs."""
+        record = self._record()
+        return Ports(record.serial_port, record.power_port)
+
+    def start(
+        self,
+        variant: str = boards.DEFAULT_NAME,
+        *,
+        serial_port: int | None = None,
+        power_port: int | None = None,
+        fresh: bool = False,
+    ) -> bool:
+        """Start the bench, with the power off; False if one of this variant runs already.
+
+        A port of 0 is any free one, None the board's usual one (`virtual`: 7001 and 7002, others:
+        any free one). Returns when the bench answers. Raises UsageError if one runs that is not as
+        asked for, LabError if it cannot be started.
+        """
+        with boards.starting(self.folder, START_TIMEOUT):
+            if self.running:
+                self._check(self._record(), variant, serial_port, power_port, fresh=fresh)
+                return False
+            usual = boards.DEFAULT_PORTS.get(self.name, (0, 0))
+            serial = usual[0] if serial_port is None else serial_port
+            power = usual[1] if power_port is None else power_port
+            for port in (serial, power):
+                if not 0 <= port <= 65535:
+                    raise UsageError(f"{port} is no TCP port")
+            arguments = ["--name", self.name, "--variant", variant]
+            arguments += ["--serial-port", str(serial), "--power-port", str(power)]
+            self._spawn([*arguments, *(["--fresh"] if fresh else [])])
+            return True
+
+    def stop(self) -> bool:
+        """Stop the bench: power off, tester removed; False if none ran.
+
+        What a killed bench left behind is removed in any case. Raises LabError if that fails.
+        """
+        if not self.folder.exists():
+            return False
+        with boards.starting(self.folder, START_TIMEOUT):
+            if not self.running:
+                tester.clean_up(self.folder)
+                return False
+            record = self._record()
+            with contextlib.suppress(LabError):
+                self._request(record, "POST", "/stop")
+            deadline = time.monotonic() + STOP_TIMEOUT
+            if not self._wait_for_end(record, deadline):
+                # A bench that hangs; its QEMU dies with it.
+                self._kill(record)
+                if not self._wait_for_end(record, time.monotonic() + STOP_TIMEOUT):
+                    raise LabError(f"the bench of board {self.name} cannot be ended")
+                tester.clean_up(self.folder)
+            return True
+
+    def on(self) -> None:
+        """Switch the power on, no-op if it is; raises LabError with QEMU's reason on failure."""
+        self._request(self._record(), "PUT", "/power/0", b"1", _SWITCH_TIMEOUT)
+
+    def off(self) -> None:
+        """Cut the power, no-op if it is off; returns when the board is dead."""
+        self._request(self._record(), "PUT", "/power/0", b"0", _SWITCH_TIMEOUT)
+
+    def status(self) -> BenchStatus:
+        """Ask the bench; raises LabError if none runs or it does not answer."""
+        answer = self._request(self._record(), "GET", "/status")
+        try:
+            return BenchStatus.from_json(json.loads(answer))
+        except (ValueError, KeyError, TypeError) as error:
+            raise LabError(
+                f"the bench of board {self.name} answers in another version's form ({error!r}): "
+                f"stop it with `evmperf virtual stop {self.name}`"
+            ) from None
+
+    def _record(self) -> Record:
+        # A bench that has just taken its lock has not written its record yet.
+        deadline = time.monotonic() + _ANSWER_TIMEOUT
+        while self.running:
+            record = boards.read_record(self.folder)
+            if record is not None and boards.pid_started(record.pid) == record.pid_started:
+                return record
+            if time.monotonic() > deadline:
+                raise LabError(f"the bench of board {self.name} runs but does not say where")
+            time.sleep(0.01)
+        raise LabError(
+            f"no bench runs for board {self.name}: "
+            f"start it with `evmperf virtual start {self.name}`"
+        )
+
+    def _check(
+        self, record: Record, variant: str, serial: int | None, power: int | None, *, fresh: bool
+    ) -> None:
+        first = f"board {self.name} runs already"
+        then = f"stop it first with `evmperf virtual stop {self.name}`"
+        if record.variant != variant:
+            raise UsageError(f"{first} as variant {record.variant}, not {variant}: {then}")
+        if serial not in (None, 0, record.serial_port) or power not in (None, 0, record.power_port):
+            where = f"serial port {record.serial_port} and power port {record.power_port}"
+            raise UsageError(f"{first} on {where}: {then}")
+        if fresh:
+            raise UsageError(f"{first}, and its disks are in use: {then}")
+
+    def _spawn(self, arguments: list[str]) -> None:
+        """Start the process and wait for its word that it is ready."""
+        root = str(Path(evmperf.__file__).absolute().parents[1])
+        path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
+        ours, theirs = os.pipe()
+        with os.fdopen(ours, "rb", buffering=0) as pipe:
+            try:
+                with (self.folder / "bench.log").open("ab") as log:
+                    # -P: not the evmperf that may lie in the current folder.
+                    module = [sys.executable, "-P", "-m", "evmperf.virtual.server"]
+                    subprocess.run(
+                        [*module, *arguments, "--ready-fd", str(theirs)],
+                        env={**os.environ, "PYTHONPATH": path},
+                        stdin=subprocess.DEVNULL,
+                        stdout=log,
+                        stderr=log,
+                        pass_fds=[theirs],
+                        start_new_session=True,
+                        timeout=START_TIMEOUT,
+                        check=False,
+                    )
+            except (OSError, subprocess.TimeoutExpired) as error:
+                raise LabError(f"the bench process cannot be started: {error}") from None
+            finally:
+                os.close(theirs)
+            self._await_ready(pipe.fileno())
+
+    def _await_ready(self, pipe: int) -> None:
+        deadline = time.monotonic() + START_TIMEOUT
+        text, said = b"", dict[str, Any]()
+        while "ready" not in said and "error" not in said:
+            left = max(0.0, deadline - time.monotonic())
+            if not select.select([pipe], [], [], left)[0]:
+                if "pid" in said:
+                    self._kill_pid(said["pid"], said["pid_started"])
+                raise LabError(
+                    f"the bench of board {self.name} is not ready after {START_TIMEOUT:g} s: "
+                    f"see {self.folder / 'bench.log'}"
+                )
+            chunk = os.read(pipe, 65536)
+            if not chunk:
+                raise LabError(
+                    f"the bench of board {self.name} ended while it started ({self._last_word()}): "
+                    f"see {self.folder / 'bench.log'}"
+                )
+            text += chunk
+            *lines, text = text.split(b"\n")
+            for line in lines:
+                said |= json.loads(line)
+        if "error" in said:
+            error = UsageError if said.get("kind") == "usage" else LabError
+            raise error(said["error"])
+
+    def _request(
+        self,
+        record: Record,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        timeout: float = _ANSWER_TIMEOUT,
+    ) -> bytes:
+        link = http.client.HTTPConnection(boards.HOST, record.power_port, timeout=timeout)
+        try:
+            link.request(method, path, body)
+            response = link.getresponse()
+            answer = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise LabError(
+                f"the bench of board {self.name} does not answer on "
+                f"{boards.HOST}:{record.power_port}: {error or type(error).__name__}"
+            ) from None
+        finally:
+            link.close()
+        if response.status != http.HTTPStatus.OK:
+            raise LabError(f"board {self.name}: {answer.decode(errors='replace').strip()}")
+        return answer
+
+    def _last_word(self) -> str:
+        try:
+            return (self.folder / "bench.log").read_text(errors="replace").splitlines()[-1]
+        except (OSError, IndexError):
+            return "without a word"
+
+    def _wait_for_end(self, record: Record, deadline: float) -> bool:
+        """Wait until the process is gone and with it its lock; False after the deadline."""
+        with contextlib.suppress(ProcessLookupError):
+            handle = os.pidfd_open(record.pid)
+            try:
+                if boards.pid_started(record.pid) == record.pid_started:
+                    select.select([handle], [], [], max(0.0, deadline - time.monotonic()))
+            finally:
+                os.close(handle)
+        return not self.running
+
+    def _kill(self, record: Record) -> None:
+        self._kill_pid(record.pid, record.pid_started)
+
+    @staticmethod
+    def _kill_pid(pid: int, started: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            handle = os.pidfd_open(pid)
+            try:
+                # The pid is held by the handle now: compare first, then signal.
+                if boards.pid_started(pid) == started:
+                    signal.pidfd_send_signal(handle, signal.SIGKILL)
+            finally:
+                os.close(handle)
+
+
+def ensure(
+    name: str = boards.DEFAULT_NAME,
+    variant: str = boards.DEFAULT_NAME,
+    serial_port: int | None = None,
+    power_port: int | None = None,
+) -> tuple[Bench, bool]:
+    """Have a bench: start it if none runs. Returns it and whether this call started it.
+
+    Raises UsageError if one runs that is not as asked for, LabError if it cannot be started.
+    """
+    bench = Bench(name)
+    started = bench.start(variant, serial_port=serial_port, power_port=power_port)
+    return bench, started
+
+
+def all_benches() -> list[Bench]:
+    """The benches of all boards that were ever started here, running or not."""
+    return [Bench(name) for name in boards.names()]

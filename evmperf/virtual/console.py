@@ -1,0 +1,179 @@
+"""The serial line of a virtual board as a TCP port: raw bytes, any number of clients.
+
+All clients see all output and all may type. Output that comes while nobody listens is gone, as on
+a UART; input is dropped while the board has no power. Every byte is passed on in the same turn of
+the event loop in which it was read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import time
+from collections.abc import Coroutine
+from typing import Any
+
+from evmperf.errors import LabError
+from evmperf.virtual.board import HOST
+from evmperf.virtual.stamps import Writer
+
+OUTPUT_LIMIT = 16 << 20
+"""Bytes that are kept for a client that does not read; beyond that it is dropped."""
+INPUT_LIMIT = 4 << 20
+"""Bytes that are kept for a guest that does not read; beyond that input is lost, as on a UART."""
+_CHUNK = 256 << 10
+_FLUSH = 0.25
+"""Seconds after which stamps are written."""
+
+_log = logging.getLogger(__name__)
+
+
+class Console:
+    """Joins QEMU's end of the serial line with the TCP clients."""
+
+    def __init__(self, stamps: Writer) -> None:
+        self.stamps = stamps
+        self.clients: set[_Client] = set()
+        self._board: _Board | None = None
+        self._server: asyncio.Server | None = None
+        self._flush: asyncio.TimerHandle | None = None
+
+    async def listen(self, port: int) -> int:
+        """Open the TCP port (0: any free one) and return its number; raises LabError if busy."""
+        loop = asyncio.get_running_loop()
+        self._server = await listen(
+            loop.create_server(lambda: _Client(self), HOST, port), "serial", port
+        )
+        return port_of(self._server)
+
+    async def attach(self, line: socket.socket) -> None:
+        """Connect a freshly started QEMU's end of the line, which from now on belongs to us."""
+        self.stamps.rotate()
+        loop = asyncio.get_running_loop()
+        _, self._board = await loop.create_connection(lambda: _Board(self), sock=line)
+
+    async def detach(self) -> None:
+        """After QEMU is gone: pass on its last bytes, then forget it."""
+        if self._board is not None:
+            await self._board.closed
+            self._board = None
+        self.flush()
+
+    async def close(self) -> None:
+        """Close the port and all clients."""
+        if self._server is not None:
+            self._server.close()
+        for client in list(self.clients):
+            client.close()
+        if self._flush is not None:
+            self._flush.cancel()
+        self.flush()
+
+    def flush(self) -> None:
+        """Bring all stamps to the file."""
+        self._flush = None
+        self.stamps.flush()
+
+    def from_board(self, data: bytes, monotonic_ns: int) -> None:
+        """Pass on what QEMU sent."""
+        for client in list(self.clients):
+            client.send(data)
+        self.stamps.add(len(data), monotonic_ns)
+        if self._flush is None:
+            self._flush = asyncio.get_running_loop().call_later(_FLUSH, self.flush)
+
+    def from_client(self, data: bytes) -> None:
+        """Pass on what a client typed, or drop it while there is no running board."""
+        if self._board is not None:
+            self._board.send(data)
+
+
+class _End(asyncio.BufferedProtocol):
+    """One end of a connection, reading into a buffer of its own: no allocation a read."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.transport: asyncio.Transport
+        self._view = memoryview(bytearray(_CHUNK))
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._view
+
+    def close(self) -> None:
+        self.transport.close()
+
+
+class _Board(_End):
+    """QEMU's end."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._overrun = False
+
+    def buffer_updated(self, nbytes: int) -> None:
+        stamp = time.monotonic_ns()
+        self.console.from_board(bytes(self._view[:nbytes]), stamp)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+    def send(self, data: bytes) -> None:
+        # Holding clients back instead would leave old input in their sockets for the next boot.
+        if self.transport.get_write_buffer_size() + len(data) > INPUT_LIMIT:
+            if not self._overrun:
+                _log.warning("serial input is lost: the guest does not read it")
+            self._overrun = True
+            return
+        self.transport.write(data)
+
+
+class _Client(_End):
+    """A TCP client's end."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        line: socket.socket = transport.get_extra_info("socket")
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._peer = "{}:{}".format(*transport.get_extra_info("peername", ("?", "?"))[:2])
+        self.console.clients.add(self)
+        _log.info("console client %s connected", self._peer)
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.console.from_client(bytes(self._view[:nbytes]))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.console.clients.discard(self)
+        _log.info("console client %s disconnected", self._peer)
+
+    def send(self, data: bytes) -> None:
+        self.transport.write(data)
+        if self.transport.get_write_buffer_size() > OUTPUT_LIMIT:
+            _log.warning("console client %s is dropped: it does not read its output", self._peer)
+            self.console.clients.discard(self)
+            self.transport.abort()
+
+
+async def listen(
+    opening: Coroutine[Any, Any, asyncio.Server], what: str, port: int
+) -> asyncio.Server:
+    """Await the opening of a port; raises LabError that says which one is not to be had."""
+    try:
+        return await opening
+    except OSError as error:
+        raise LabError(
+            f"the {what} port {HOST}:{port} cannot be opened ({error.strerror or error}): "
+            f"stop what uses it, or choose another with --{what}-port"
+        ) from None
+
+
+def port_of(server: asyncio.Server) -> int:
+    """The number of the port on which the server listens."""
+    port: int = server.sockets[0].getsockname()[1]
+    return port

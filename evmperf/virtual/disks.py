@@ -1,0 +1,100 @@
+"""A board's own disks, made from those of the image.
+
+They outlive power cycles and the bench process, as those of a real board do; they are made anew
+on request and when the image has changed.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from evmperf.errors import LabError
+from evmperf.virtual.image import Image
+
+_TIMEOUT = 120
+_log = logging.getLogger(__name__)
+
+
+def prepare(image: Image, board: Path, *, fresh: bool) -> dict[str, Path]:
+    """Make the board's disks if there are none of this image; returns their files by name.
+
+    Raises LabError if that fails (disk full, no such base image); then no half-made disks stay.
+    """
+    folder = board / "disks"
+    marker = {"image": image.hash, "variant": image.variant, "disks": sorted(image.disks)}
+    if fresh or _marker(folder) != marker:
+        new = board / "disks.new"
+        try:
+            _remove(new)
+            new.mkdir(parents=True)
+            for name in image.disks:
+                _make(image, name, new)
+            (new / "image.json").write_text(json.dumps(marker) + "\n")
+            _remove(folder)
+            new.rename(folder)
+        except OSError as error:
+            shutil.rmtree(new, ignore_errors=True)
+            raise LabError(f"the disks of board {board.name} cannot be made: {error}") from None
+        except LabError:
+            shutil.rmtree(new, ignore_errors=True)
+            raise
+        _log.info("made new disks for image %s %s", image.variant, image.hash)
+    return {name: folder / _file(name) for name in image.disks}
+
+
+def _file(name: str) -> str:
+    return "root.qcow2" if name == "root" else f"{name}.img"
+
+
+def _make(image: Image, name: str, folder: Path) -> None:
+    disk = image.disks[name]
+    target = folder / _file(name)
+    if name == "root":
+        if not disk.base:
+            raise LabError(f"image {image.variant} has no base for its disk root")
+        base = image.directory / disk.base
+        # The overlay names its base absolutely: the board's folder and the image's are not related.
+        create = ["create", "-q", "-f", "qcow2", "-F", disk.format, "-b", str(base), str(target)]
+        _run([*image.qemu.img, *create], name, image.qemu.env)
+    elif disk.base:
+        base = image.directory / disk.base
+        _run(["cp", "--sparse=always", "--reflink=auto", str(base), str(target)], name)
+    else:
+        with target.open("wb") as file:
+            file.truncate((disk.mib or 0) << 20)
+
+
+def _run(command: list[str], disk: str, env: dict[str, str] | None = None) -> None:
+    try:
+        done = subprocess.run(
+            command,
+            env={**os.environ, "LC_ALL": "C", **(env or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise LabError(f"disk {disk} cannot be made: {error}") from None
+    if done.returncode:
+        reason = (done.stderr.strip() or f"exit status {done.returncode}").splitlines()[-1]
+        raise LabError(f"disk {disk} cannot be made: {reason}")
+
+
+def _marker(folder: Path) -> object:
+    try:
+        return json.loads((folder / "image.json").read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _remove(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)

@@ -1,0 +1,117 @@
+"""A board's own copy of a Labgrid environment: same content, the ports of its bench."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from evmperf.errors import UsageError
+from evmperf.virtual.board import HOST
+
+
+class _Tagged:
+    """A scalar with a tag of Labgrid's, such as `!template`, that must come out as it went in."""
+
+    def __init__(self, tag: str, value: str) -> None:
+        self.tag = tag
+        self.value = value
+
+
+class _Loader(yaml.SafeLoader):
+    pass
+
+
+class _Dumper(yaml.SafeDumper):
+    # Aliases are legal YAML, but a file for people repeats itself rather than say *id001.
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _read_tagged(loader: _Loader, tag: str, node: yaml.Node) -> _Tagged:
+    return _Tagged(f"!{tag}", str(loader.construct_scalar(node)))  # type: ignore[arg-type]
+
+
+def _write_tagged(dumper: _Dumper, data: _Tagged) -> yaml.Node:
+    node: yaml.Node = dumper.represent_scalar(data.tag, data.value)
+    return node
+
+
+_Loader.add_multi_constructor("!", _read_tagged)
+_Dumper.add_representer(_Tagged, _write_tagged)
+
+
+def source(variant: str) -> Path:
+    """The environment that comes with a variant: `env/<variant>.yaml` of the project."""
+    return Path(__file__).resolve().parents[2] / "env" / f"{variant}.yaml"
+
+
+def write(original: Path, copy: Path, *, serial_port: int, power_port: int) -> None:
+    """Write a copy of an environment whose target `main` is reached through these ports.
+
+    Paths relative to the original's folder become absolute. Raises UsageError if the original has
+    no serial or power port, or one of the files cannot be read or written.
+    """
+    try:
+        data = yaml.load(original.read_text(), Loader=_Loader)
+    except OSError as error:
+        raise UsageError(f"{original} cannot be read: {error.strerror}") from None
+    except yaml.YAMLError as error:
+        raise UsageError(f"{original} is not YAML: {' '.join(str(error).split())}") from None
+    try:
+        resources = data["targets"]["main"]["resources"]
+    except (KeyError, TypeError):
+        raise UsageError(f"{original} has no resources of a target `main`") from None
+    serial = _resource(resources, "NetworkSerialPort", original)
+    serial.update(host=HOST, port=serial_port, protocol="raw")
+    power = _resource(resources, "NetworkPowerPort", original)
+    power.update(model="rest", host=f"http://{HOST}:{power_port}/power/{{index}}", index=0)
+    base = original.resolve().parent
+    for key in ("imports", "images", "tools", "paths"):
+        if key in data:
+            data[key] = _absolute(data[key], base)
+    text = yaml.dump(_rebase(data, base), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    head = f"# Written by `evmperf virtual start --write-env` from {original.resolve()}.\n"
+    try:
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(head + text)
+    except OSError as error:
+        raise UsageError(f"{copy} cannot be written: {error.strerror}") from None
+
+
+def _resource(resources: Any, name: str, original: Path) -> dict[str, Any]:
+    """Find a resource in Labgrid's two forms: a mapping, or a list of mappings (also `- cls:`)."""
+    for entry in resources if isinstance(resources, list) else [resources]:
+        if not isinstance(entry, dict):
+            continue
+        if isinstance(entry.get(name), dict):
+            found: dict[str, Any] = entry[name]
+            return found
+        if entry.get("cls") == name:
+            return entry
+    raise UsageError(f"{original} has no {name} under targets.main.resources")
+
+
+def _absolute(value: Any, base: Path) -> Any:
+    if isinstance(value, dict):
+        return {key: _absolute(item, base) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_absolute(item, base) for item in value]
+    # Labgrid expands ~ and $VARIABLES itself, and takes neither as relative.
+    if isinstance(value, str) and not value.startswith(("/", "~", "$")):
+        return str(base / value)
+    return value
+
+
+def _rebase(value: Any, base: Path) -> Any:
+    """Replace Labgrid's $BASE, the folder of the environment, which the copy is not in."""
+    if isinstance(value, dict):
+        return {key: _rebase(item, base) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_rebase(item, base) for item in value]
+    if isinstance(value, _Tagged) and value.tag == "!template":
+        there = str(base).replace("$", "$$")
+        for variable in ("${BASE}", "$BASE"):
+            value = _Tagged(value.tag, value.value.replace(variable, there))
+    return value

@@ -1,0 +1,296 @@
+"""One virtual board's QEMU: a fresh process for every power-on, gone when the power is off."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import json
+import logging
+import os
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from evmperf.errors import LabError
+from evmperf.virtual.board import Exit, now
+from evmperf.virtual.console import Console
+from evmperf.virtual.image import Image
+from evmperf.virtual.tester import NetDevices
+
+START_TIMEOUT = 10.0
+"""Seconds within which a QEMU that does not die must run its guest."""
+_SOCKET_BUFFER = 4 << 20
+_SO_SNDBUFFORCE = 32
+_PR_SET_PDEATHSIG = 1
+_LOG_LIMIT = 1 << 20
+_QMP_LIMIT = 1 << 20
+
+_log = logging.getLogger(__name__)
+_libc = ctypes.CDLL(None)
+
+
+def nic_count(image: Image) -> int:
+    """How many NICs the image's arguments ask a network for."""
+    indices = re.findall(r"\{net\[(\d+)\]\}", " ".join(image.arguments))
+    return max((int(index) + 1 for index in indices), default=0)
+
+
+class Machine:
+    """Starts and kills QEMU. Not safe for concurrent calls: the bench takes turns.
+
+    `devices` opens the network for one QEMU. `last_exit` tells how the last QEMU ended.
+    """
+
+    def __init__(
+        self,
+        image: Image,
+        disks: dict[str, Path],
+        log: Path,
+        console: Console,
+        devices: Callable[[], AbstractContextManager[NetDevices]],
+    ) -> None:
+        self.last_exit: Exit | None = None
+        self._image = image
+        self._disks = disks
+        self._log = log
+        self._console = console
+        self._devices = devices
+        self._run: _Run | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process id of a running QEMU."""
+        return self._run.process.pid if self._run and not self._run.gone.is_set() else None
+
+    async def start(self) -> None:
+        """Start a fresh QEMU and return when its guest runs.
+
+        Raises LabError with QEMU's own reason if it ends at once or takes too long.
+        """
+        assert self._run is None
+        run = await self._spawn()
+        self._run = run
+        try:
+            running = asyncio.ensure_future(run.running())
+            ended = asyncio.ensure_future(run.gone.wait())
+            await asyncio.wait(
+                {running, ended}, timeout=START_TIMEOUT, return_when=asyncio.FIRST_COMPLETED
+            )
+            ended.cancel()
+            if running.done() and not running.exception():
+                _log.info("QEMU runs as pid %d", run.process.pid)
+                return
+            if running.done():
+                # The control socket broke, which QEMU does by ending: let it come to that.
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(run.gone.wait(), 1)
+            running.cancel()
+        except BaseException:
+            await self.stop("the bench stopped while QEMU started")
+            raise
+        if run.gone.is_set():
+            await self.stop("")
+            reason = self.last_exit.detail or self.last_exit.reason if self.last_exit else ""
+            raise LabError(f"QEMU ended at once: {reason}")
+        await self.stop(f"not running {START_TIMEOUT:g} s after its start")
+        raise LabError(f"QEMU does not run its guest {START_TIMEOUT:g} s after its start")
+
+    async def stop(self, reason: str = "power switched off") -> None:
+        """Cut the power: kill QEMU and return when it is gone and its last output passed on.
+
+        What the guest has flushed is in the disks' files: the host's page cache outlives QEMU.
+        """
+        run = self._run
+        if run is None:
+            return
+        if not run.gone.is_set():
+            run.killed_because = reason
+            run.kill()
+        await run.finished
+        self._run = None
+
+    async def _spawn(self) -> _Run:
+        # QEMU writes a UART byte by byte and stalls the guest while the socket is full, and each
+        # byte costs the kernel a buffer of some hundred bytes: so a large one.
+        line, line_qemu = socket.socketpair()
+        control, control_qemu = socket.socketpair()
+        with contextlib.suppress(OSError):
+            line_qemu.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _SOCKET_BUFFER)
+        line.setblocking(False)
+        control.setblocking(False)
+        try:
+            with self._devices() as net, self._open_log() as log:
+                command = self._command(net, line_qemu.fileno(), control_qemu.fileno())
+                start_of_log = log.tell()
+                # preexec_fn is safe here: the bench has no other threads.
+                process = subprocess.Popen(  # noqa: PLW1509
+                    command,
+                    env={**os.environ, **self._image.qemu.env},
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    cwd=self._image.directory,
+                    pass_fds=[line_qemu.fileno(), control_qemu.fileno(), *net.descriptors],
+                    start_new_session=True,
+                    preexec_fn=_die_with(os.getpid()),
+                )
+        except (OSError, LabError) as error:
+            line.close()
+            control.close()
+            raise LabError(f"QEMU cannot be started: {error}") from None
+        finally:
+            line_qemu.close()
+            control_qemu.close()
+        run = _Run(process)
+        await self._console.attach(line)
+        run.finished = asyncio.ensure_future(self._watch(run, start_of_log))
+        run.reader, run.writer = await asyncio.open_connection(sock=control, limit=_QMP_LIMIT)
+        return run
+
+    def _command(self, net: NetDevices, line: int, control: int) -> list[str]:
+        # QEMU takes a comma in a file's name if it is doubled.
+        disks = {name: str(path).replace(",", ",,") for name, path in self._disks.items()}
+        values = {"disk": disks, "net": net.definitions, "dir": str(self._image.directory)}
+        try:
+            arguments = [argument.format(**values) for argument in self._image.arguments]
+        except (KeyError, IndexError, ValueError, AttributeError) as error:
+            raise LabError(
+                f"an argument in {self._image.directory / 'image.json'} cannot be filled in: "
+                f"{error!r}"
+            ) from None
+        return [
+            *self._image.qemu.command,
+            *arguments,
+            *("-display", "none", "-monitor", "none"),
+            *("-chardev", f"socket,id=evmperf-console,fd={line}"),
+            *("-serial", "chardev:evmperf-console"),
+            *("-chardev", f"socket,id=evmperf-qmp,fd={control}"),
+            *("-mon", "chardev=evmperf-qmp,mode=control"),
+        ]
+
+    def _open_log(self) -> Any:
+        full = self._log.exists() and self._log.stat().st_size > _LOG_LIMIT
+        log = self._log.open("wb" if full else "ab")
+        log.write(f"--- {now()} QEMU starts\n".encode())
+        log.flush()
+        return log
+
+    async def _watch(self, run: _Run, start_of_log: int) -> None:
+        """Wait for the end of a QEMU, whoever caused it, and record why it ended."""
+        await run.gone.wait()
+        await self._console.detach()
+        await run.drain()
+        status = run.process.wait()
+        detail = _complaint(self._log, start_of_log)
+        reason = run.killed_because or run.shutdown or _ending(status)
+        self.last_exit = Exit(now(), reason, detail)
+        _log.log(
+            logging.INFO if run.killed_because else logging.WARNING,
+            "QEMU ended: %s%s",
+            reason,
+            f" ({detail})" if detail else "",
+        )
+        run.close()
+
+
+class _Run:
+    """One QEMU process and its control socket (QMP)."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+        self.gone = asyncio.Event()
+        self.killed_because = ""
+        self.shutdown = ""
+        """Why the guest ended, in QEMU's event SHUTDOWN."""
+        self.reader: asyncio.StreamReader
+        self.writer: asyncio.StreamWriter
+        self.finished: asyncio.Future[None]
+        self._pidfd = os.pidfd_open(process.pid)
+        asyncio.get_running_loop().add_reader(self._pidfd, self._ended)
+
+    def _ended(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._pidfd)
+        self.gone.set()
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+
+    async def running(self) -> None:
+        """Return when the guest runs; raises ConnectionError if the control socket ends first."""
+        self.writer.write(b'{"execute":"qmp_capabilities"}\n{"execute":"query-status"}\n')
+        # QEMU answers these from its main loop, which it enters after all devices are made.
+        while True:
+            message = await self._message()
+            if isinstance(message.get("return"), dict) and message["return"].get("running"):
+                self._events = asyncio.ensure_future(self._follow())
+                return
+
+    async def drain(self) -> None:
+        """Read what QEMU said last."""
+        if hasattr(self, "_events"):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._events, 1)
+
+    def close(self) -> None:
+        os.close(self._pidfd)
+        if hasattr(self, "writer"):
+            self.writer.close()
+
+    async def _follow(self) -> None:
+        with contextlib.suppress(ConnectionError):
+            while True:
+                message = await self._message()
+                event, data = message.get("event"), message.get("data", {})
+                if event == "SHUTDOWN":
+                    guest = "the guest powered itself off" if data.get("guest") else "shut down"
+                    self.shutdown = f"{guest} ({data.get('reason', 'no reason given')})"
+                elif event in ("RESET", "GUEST_PANICKED", "STOP", "BLOCK_IO_ERROR"):
+                    _log.info("QEMU event %s %s", event, json.dumps(data))
+
+    async def _message(self) -> dict[str, Any]:
+        try:
+            line = await self.reader.readline()
+            if not line:
+                raise ConnectionError("QEMU closed its control socket")
+            message = json.loads(line)
+        except ValueError as error:
+            raise ConnectionError(f"QEMU's control socket is out of step: {error}") from None
+        return message if isinstance(message, dict) else {}
+
+
+def _die_with(parent: int) -> Callable[[], None]:
+    """What a new QEMU does first: ask to be killed when the bench ends, however that ends."""
+
+    def prepare() -> None:
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return prepare
+
+
+def _ending(status: int) -> str:
+    if status < 0:
+        return f"killed by {signal.Signals(-status).name}"
+    return f"exit status {status}"
+
+
+def _complaint(log: Path, start: int) -> str:
+    """QEMU's first line that is not a mere warning, without the path of its program."""
+    try:
+        with log.open("rb") as file:
+            file.seek(start)
+            lines = file.read(65536).decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    lines = [line.strip() for line in lines if line.strip() and not line.startswith("---")]
+    errors = [line for line in lines if "warning:" not in line]
+    first = (errors or lines or [""])[0]
+    return re.sub(r"^\S*/(qemu-system-\w+:)", r"\1", first)

@@ -1,0 +1,275 @@
+"""The bench process: what a lab is to a real board, for a virtual one.
+
+One process a board: the serial console (`console`), the power switch (`power`), the board itself
+(`machine`) and the tester beside it (`tester`), until it is told to stop. `client` starts it in the
+background; `python -m evmperf.virtual.server` is not meant for people.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import dataclasses
+import gc
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from evmperf.errors import EvmperfError, LabError
+from evmperf.virtual import board as boards
+from evmperf.virtual import disks, tester
+from evmperf.virtual.board import BenchStatus, Record
+from evmperf.virtual.console import Console
+from evmperf.virtual.image import Image, load
+from evmperf.virtual.machine import Machine, nic_count
+from evmperf.virtual.power import PowerServer
+from evmperf.virtual.stamps import Writer
+
+_LOG_LIMIT = 4 << 20
+_log = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """How to serve a board. Ports: 0 is any free one. `fresh`: make new disks."""
+
+    name: str
+    variant: str
+    serial_port: int = 0
+    power_port: int = 0
+    fresh: bool = False
+
+
+class Bench:
+    """Everything around one board, between `open` and `close`."""
+
+    def __init__(self, options: Options, folder: Path) -> None:
+        self.stopping = asyncio.Event()
+        self._options = options
+        self._folder = folder
+        self._stack = contextlib.AsyncExitStack()
+        self._turn = asyncio.Lock()
+        self._power = False
+        self._cycles = 0
+        self._since = boards.now()
+        self._image: Image
+        self._console: Console
+        self._machine: Machine
+        self.record: Record
+
+    async def open(self) -> None:
+        """Make everything ready; raises EvmperfError, and then nothing is left behind."""
+        try:
+            await self._open()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _open(self) -> None:
+        options, folder = self._options, self._folder
+        lock = boards.hold_lock(folder)
+        self._stack.callback(os.close, lock)
+        tester.clean_up(folder)
+        self._image = load(options.variant)
+        stamps = Writer(folder / "console.stamps")
+        self._stack.callback(stamps.close)
+        self._console = Console(stamps)
+        self._stack.push_async_callback(self._console.close)
+        power = PowerServer(self)
+        # Last in, first out: close() ends requests first, then the board, then the rest.
+        serial_port = await self._console.listen(options.serial_port)
+        # Clients of the power port wait in its backlog until the rest is ready.
+        self._stack.push_async_callback(power.close)
+        power_port = await power.listen(options.power_port)
+        files = disks.prepare(self._image, folder, fresh=options.fresh)
+        beside, reason = self._open_tester()
+        self._machine = Machine(
+            self._image, files, folder / "qemu.log", self._console, self._devices(beside)
+        )
+        self.record = Record(
+            pid=os.getpid(),
+            pid_started=boards.pid_started(os.getpid()) or 0,
+            name=options.name,
+            variant=options.variant,
+            image_hash=self._image.hash,
+            serial_port=serial_port,
+            power_port=power_port,
+            started=boards.now(),
+            tester=beside.info if beside else None,
+            tester_reason=reason,
+        )
+        self._stack.callback(boards.remove_record, folder)
+        boards.write_record(folder, self.record)
+        self._stack.push_async_callback(self._machine.stop, "the bench stopped")
+        self._stack.push_async_callback(power.close)
+
+    async def close(self) -> None:
+        """Cut the power, close the ports, remove the tester and `bench.json`."""
+        self.stopping.set()
+        await self._stack.aclose()
+
+    def _open_tester(self) -> tuple[tester.Tester | None, str]:
+        """Make the tester, or say why there is none: a board without network is still of use."""
+        nics = nic_count(self._image)
+        reason = tester.missing() if nics else "the image has no network"
+        if not reason:
+            try:
+                beside = tester.Tester(self._folder, nics)
+            except LabError as error:
+                reason = str(error)
+            else:
+                self._stack.callback(beside.close)
+                return beside, ""
+        _log.warning("no tester: %s", reason)
+        return None, reason
+
+    def _devices(
+        self, beside: tester.Tester | None
+    ) -> Callable[[], AbstractContextManager[tester.NetDevices]]:
+        if beside is not None:
+            return beside.devices
+        return lambda: tester.no_tester(nic_count(self._image))
+
+    @property
+    def power(self) -> bool:
+        """Whether the switch is on; the board may have ended by itself."""
+        return self._power
+
+    async def set_power(self, on: bool) -> None:
+        """Switch the board on or off, no-op if it is; raises LabError if QEMU does not start."""
+        async with self._turn:
+            if self.stopping.is_set():
+                raise LabError("the bench is stopping")
+            if on == self._power:
+                return
+            _log.info("power %s", "on" if on else "off")
+            if on:
+                await self._machine.start()
+                self._cycles += 1
+            else:
+                await self._machine.stop()
+            self._power = on
+            self._since = boards.now()
+
+    def status(self) -> dict[str, Any]:
+        """What `GET /status` answers; brings all stamps to their file first."""
+        self._console.flush()
+        record = self.record
+        status = BenchStatus(
+            name=record.name,
+            variant=record.variant,
+            image_hash=record.image_hash,
+            pid=record.pid,
+            started=record.started,
+            folder=str(self._folder),
+            serial_port=record.serial_port,
+            power_port=record.power_port,
+            power=self._power,
+            power_cycles=self._cycles,
+            since=self._since,
+            qemu_pid=self._machine.pid,
+            last_exit=self._machine.last_exit,
+            tester=record.tester,
+            tester_reason=record.tester_reason,
+            console_bytes=self._console.stamps.offset,
+            console_clients=len(self._console.clients),
+            stamps=str(self._folder / "console.stamps"),
+        )
+        return dataclasses.asdict(status)
+
+    def request_stop(self) -> None:
+        """Let `serve` come to its end."""
+        self.stopping.set()
+
+
+async def serve(options: Options, folder: Path, ready: Callable[[Record], None]) -> None:
+    """Serve a board until SIGTERM, SIGINT, SIGHUP or `POST /stop`.
+
+    `ready` is called once everything answers. Raises EvmperfError if it does not come to that.
+    """
+    bench = Bench(options, folder)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, bench.stopping.set)
+    await bench.open()
+    try:
+        # What is alive now stays alive: a full collection need not look at it in mid-stream.
+        gc.collect()
+        gc.freeze()
+        _log.info("ready: %s", bench.record)
+        ready(bench.record)
+        await bench.stopping.wait()
+        _log.info("stopping")
+    finally:
+        await bench.close()
+    _log.info("stopped")
+
+
+def run_foreground(options: Options, ready: Callable[[Record], None]) -> None:
+    """Serve a board in this process, logging to stderr as well. Raises EvmperfError."""
+    folder = boards.folder(options.name)
+    _set_up_log(folder, logging.StreamHandler())
+    asyncio.run(serve(options, folder, ready))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Become a daemon and serve; tells the starter through a pipe how it went."""
+    parser = argparse.ArgumentParser(prog="evmperf.virtual.server")
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--variant", required=True)
+    parser.add_argument("--serial-port", type=int, default=0)
+    parser.add_argument("--power-port", type=int, default=0)
+    parser.add_argument("--fresh", action="store_true")
+    parser.add_argument("--ready-fd", type=int, required=True)
+    args = parser.parse_args(arguments)
+    # The starter waits for its child only until here: no zombie stays with a starter that lives on.
+    if os.fork():
+        os._exit(0)
+    options = Options(args.name, args.variant, args.serial_port, args.power_port, args.fresh)
+
+    def tell(**message: object) -> None:
+        with contextlib.suppress(OSError):
+            os.write(args.ready_fd, json.dumps(message).encode() + b"\n")
+
+    def ready(record: Record) -> None:
+        tell(ready=dataclasses.asdict(record))
+        os.close(args.ready_fd)
+
+    tell(pid=os.getpid(), pid_started=boards.pid_started(os.getpid()))
+    try:
+        folder = boards.folder(options.name)
+        _set_up_log(folder)
+        asyncio.run(serve(options, folder, ready))
+    except EvmperfError as error:
+        _log.error("%s", error)
+        tell(error=str(error), kind=error.kind.value)
+        return 1
+    except OSError as error:
+        _log.exception("the bench fails")
+        tell(error=f"the bench of board {options.name} cannot be started: {error}", kind="lab")
+        return 1
+    return 0
+
+
+def _set_up_log(folder: Path, *handlers: logging.Handler) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "bench.log"
+    full = path.exists() and path.stat().st_size > _LOG_LIMIT
+    logging.basicConfig(
+        level=logging.INFO,
+        format="%(asctime)s.%(msecs)03d %(levelname)-7s %(message)s",
+        datefmt="%Y-%m-%dT%H:%M:%S",
+        handlers=[logging.FileHandler(path, mode="w" if full else "a"), *handlers],
+        force=True,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,220 @@
+"""The machine beside the board: a network namespace with one tap for each of the board's NICs.
+
+QEMU runs outside and is handed taps that were opened inside, so the tester's interface is the tap
+itself: no bridge, no veth, nothing in the root namespace and no way out. The taps are persistent
+and QEMU holds the only open end, so without power the tester sees a cable without carrier and no
+packet waits for the next boot.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import hashlib
+import logging
+import os
+import shutil
+import signal
+import struct
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from evmperf.errors import LabError
+from evmperf.virtual.board import Nic, TesterInfo, remove_record
+
+_NAMESPACES = Path("/run/netns")
+_SLOTS = Path("/run/evmperf")
+_FIRST_SUBNET = 100
+_MAX_SLOTS = 70
+_CLONE_NEWNET = 0x40000000
+_TUNSETIFF = 0x400454CA
+_IFF_TAP, _IFF_NO_PI, _IFF_VNET_HDR = 0x0002, 0x1000, 0x4000
+_TIMEOUT = 10
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class NetDevices:
+    """What QEMU needs to know: netdev definitions, and the file descriptors they name."""
+
+    definitions: list[str]
+    descriptors: list[int]
+
+
+def namespace_name(board: Path) -> str:
+    """The name of the board's namespace.
+
+    Boards of a state folder of its own (EVMPERF_STATE) get a suffix, so that two boards of the same
+    name on one machine do not take each other's.
+    """
+    name = f"evm-{board.name}"
+    if "EVMPERF_STATE" in os.environ:
+        name += "-" + hashlib.sha256(os.fsencode(board)).hexdigest()[:6]
+    return name
+
+
+def missing() -> str:
+    """Why this machine cannot have testers, in a few words; empty if it can."""
+    if os.geteuid() != 0:
+        return "not root: a network namespace and taps need it"
+    if not Path("/dev/net/tun").exists():
+        return "no /dev/net/tun on this machine"
+    if shutil.which("ip") is None:
+        return "no `ip` on this machine: install iproute2"
+    return ""
+
+
+class Tester:
+    """A namespace with taps; lives until `close`. Raises LabError if it cannot be made."""
+
+    def __init__(self, board: Path, nics: int) -> None:
+        self._lock, slot = _take_slot()
+        self.namespace = namespace_name(board)
+        self.nics = []
+        for index in range(nics):
+            net = f"192.168.{_FIRST_SUBNET + 2 * slot + index}"
+            self.nics.append(Nic(index, f"evm{index}", f"{net}.1", f"{net}.2", 24))
+        try:
+            remove(self.namespace)
+            _ip("netns", "add", self.namespace)
+            lines = ["link set lo up"]
+            for nic in self.nics:
+                lines += [
+                    f"tuntap add dev {nic.interface} mode tap vnet_hdr",
+                    f"addr add {nic.address}/{nic.prefix} dev {nic.interface}",
+                    f"link set {nic.interface} up",
+                ]
+            _ip("-n", self.namespace, "-batch", "-", stdin="\n".join(lines) + "\n")
+        except LabError:
+            self.close()
+            raise
+
+    @property
+    def info(self) -> TesterInfo:
+        """How others reach the tester."""
+        command = ["ip", "netns", "exec", self.namespace]
+        return TesterInfo(self.namespace, command, self.nics)
+
+    @contextlib.contextmanager
+    def devices(self) -> Iterator[NetDevices]:
+        """Open the taps for a QEMU that is started within the `with`; raises LabError."""
+        descriptors: list[int] = []
+        try:
+            try:
+                with _inside(self.namespace):
+                    for nic in self.nics:
+                        descriptors.append(os.open("/dev/net/tun", os.O_RDWR | os.O_CLOEXEC))
+                        flags = _IFF_TAP | _IFF_NO_PI | _IFF_VNET_HDR
+                        request = struct.pack("16sH22x", nic.interface.encode(), flags)
+                        fcntl.ioctl(descriptors[-1], _TUNSETIFF, request)
+            except OSError as error:
+                raise LabError(f"the taps in {self.namespace} cannot be opened: {error}") from None
+            definitions = [
+                f"tap,id=net{nic.index},fd={fd}"
+                for nic, fd in zip(self.nics, descriptors, strict=True)
+            ]
+            yield NetDevices(definitions, descriptors)
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+    def close(self) -> None:
+        """Remove the namespace with all that is in it."""
+        try:
+            remove(self.namespace)
+        except LabError as error:
+            _log.error("%s", error)
+        os.close(self._lock)
+
+
+@contextlib.contextmanager
+def no_tester(nics: int) -> Iterator[NetDevices]:
+    """NICs that are connected to nothing but QEMU's own closed network."""
+    yield NetDevices([f"user,id=net{index},restrict=on" for index in range(nics)], [])
+
+
+def clean_up(board: Path) -> None:
+    """Remove what a killed bench left: its `bench.json` and its tester. QEMU died with it.
+
+    Only for a board whose bench does not run. Raises LabError.
+    """
+    remove_record(board)
+    if not missing():
+        remove(namespace_name(board))
+
+
+def remove(namespace: str) -> None:
+    """Remove a namespace and end the processes in it; no-op if it is not there. Raises LabError."""
+    if not (_NAMESPACES / namespace).exists():
+        return
+    # A server left running would keep the namespace alive without a name.
+    for pid in _ip("netns", "pids", namespace).split():
+        if int(pid) != os.getpid():
+            _log.info("ending process %s in %s", pid, namespace)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+    _ip("netns", "del", namespace)
+
+
+def _take_slot() -> tuple[int, int]:
+    """Reserve a pair of subnets on this machine for the life of this process."""
+    try:
+        _SLOTS.mkdir(exist_ok=True)
+        for slot in range(_MAX_SLOTS):
+            handle = os.open(_SLOTS / f"tester-{slot}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(handle)
+            else:
+                return handle, slot
+    except OSError as error:
+        raise LabError(f"no subnet can be reserved in {_SLOTS}: {error}") from None
+    raise LabError(f"all {_MAX_SLOTS} pairs of subnets are taken: stop some virtual boards")
+
+
+@contextlib.contextmanager
+def _inside(namespace: str) -> Iterator[None]:
+    """Let this thread be in the namespace for a moment."""
+    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        there = os.open(_NAMESPACES / namespace, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            _setns(there)
+        finally:
+            os.close(there)
+        try:
+            yield
+        finally:
+            _setns(home)
+    finally:
+        os.close(home)
+
+
+def _setns(descriptor: int) -> None:
+    if _libc.setns(descriptor, _CLONE_NEWNET) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"setns: {os.strerror(number)}")
+
+
+def _ip(*arguments: str, stdin: str = "") -> str:
+    try:
+        done = subprocess.run(
+            ["ip", *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise LabError(f"`ip {' '.join(arguments)}` failed: {error}") from None
+    if done.returncode:
+        reason = (done.stderr.strip() or f"exit status {done.returncode}").splitlines()[0]
+        raise LabError(f"`ip {' '.join(arguments)}` failed: {reason}")
+    return done.stdout

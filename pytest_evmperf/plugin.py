@@ -1,0 +1,201 @@
+"""Options, the board's file, the tests that the catalogue makes, and how a session ends."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evmperf import board as boards
+from evmperf import catalogue
+from evmperf.benchmark import Benchmark, Place
+from evmperf.errors import EvmperfError, LabError, UsageError
+from evmperf.model import Case, Status
+from evmperf.vocabulary import FEATURES
+from pytest_evmperf.session import SESSION, Session, cause
+
+LAB_BROKEN = 3
+"""Exit status when the lab, not the board, kept the session from measuring."""
+
+Measure = Callable[[Benchmark, Case], None]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add evmperf's options."""
+    group = parser.getgroup("evmperf", "measuring boards")
+    group.addoption(
+        "--profile",
+        choices=("full", "quick"),
+        help="full: the guides' parameters; quick: short ones for a first look "
+        "(default: what the board file says)",
+    )
+    group.addoption("--release", default="", help="SDK release, where the image does not tell")
+    group.addoption(
+        "--results",
+        type=Path,
+        default=Path("results"),
+        help="folder that gets one folder a run (default: results)",
+    )
+    group.addoption("--run-kind", default="desk", help="who asks: desk, nightly, lava, ...")
+    group.addoption(
+        "--keep-on", action="store_true", help="leave the board switched on at the end"
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Find the board's file, before Labgrid's plugin looks for it."""
+    given = config.option.lg_env or os.environ.get("LG_ENV")
+    if not given:
+        return
+    try:
+        path = boards.find(given)
+        board = boards.load(path)
+        _check_variables(path)
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
+    config.option.lg_env = str(path)
+    profile = config.option.profile or board.option("board", "profile")
+    session = Session.create(
+        board, profile, config.option.results, config.option.run_kind, config.option.release
+    )
+    config.stash[SESSION] = session
+    if not config.option.collectonly:
+        config.option.htmlpath = config.option.htmlpath or str(session.folder / "report.html")
+        config.option.xmlpath = config.option.xmlpath or str(session.folder / "junit.xml")
+
+
+def _check_variables(path: Path) -> None:
+    """Labgrid fills `$LG_...` from the environment; say which is missing before it does."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        for name in re.findall(r"\$\{?(LG_\w+)", line.partition("#")[0]):
+            if name not in os.environ:
+                raise UsageError(
+                    f"{path} needs ${name}: the name of the board's place on your Labgrid "
+                    f"coordinator (`labgrid-client places` lists them), as in {name}=NAME pytest"
+                )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make one test of each case of each benchmark of the module's driver."""
+    if not {"benchmark", "case"} <= set(metafunc.fixturenames):
+        return
+    driver = _driver(metafunc.definition)
+    session = metafunc.config.stash.get(SESSION, None)
+    profile = session.profile if session else metafunc.config.option.profile or "full"
+    pairs = [
+        (benchmark, case)
+        for benchmark in catalogue.benchmarks().values()
+        if benchmark.driver == driver
+        for case in benchmark.cases(profile)
+    ]
+    ids = [f"{benchmark.name}-{case.label}" for benchmark, case in pairs]
+    metafunc.parametrize(("benchmark", "case"), pairs, ids=ids)
+
+
+def _driver(definition: pytest.Item | Any) -> str:
+    for marker in definition.iter_markers("lg_feature"):
+        driver = marker.args[0]
+        if driver not in FEATURES:
+            raise pytest.UsageError(
+                f"{definition.path}: there is no driver {driver!r}; known are {', '.join(FEATURES)}"
+            )
+        return str(driver)
+    raise pytest.UsageError(f"{definition.path}: says no driver with pytest.mark.lg_feature")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Order what is measured so that few power cycles do, and skip what the board cannot."""
+    measuring = [item for item in items if _what(item)]
+    if not measuring:
+        return
+    session = config.stash.get(SESSION, None)
+    if session is None:
+        if config.option.collectonly:
+            return
+        raise pytest.UsageError(
+            "no board: say which one with --lg-env FILE. "
+            f"There are: {', '.join(boards.names())}. The virtual EVM is virtual.yaml."
+        )
+    places = list(Place)
+    # Sorting is stable: within one place, tests stay in the order of the files.
+    items.sort(key=lambda item: places.index(what[0].place) if (what := _what(item)) else -1)
+    for item in measuring:
+        what = _what(item)
+        reason = what[0].unsupported(session.board) if what else ""
+        if reason:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Note what will be measured: what is left after selection and skips."""
+    measuring = session.config.stash.get(SESSION, None)
+    if measuring:
+        measuring.planned = [
+            what
+            for item in session.items
+            if (what := _what(item)) and not any(item.iter_markers("skip"))
+        ]
+
+
+def _what(item: pytest.Item) -> tuple[Benchmark, Case] | None:
+    """Benchmark and case of a measuring test, None for any other."""
+    callspec = getattr(item, "callspec", None)
+    if callspec is None or not {"benchmark", "case"} <= set(callspec.params):
+        return None
+    return callspec.params["benchmark"], callspec.params["case"]
+
+
+@pytest.fixture(scope="session")
+def measuring(request: pytest.FixtureRequest, target: Any) -> Iterator[Session]:
+    """The session with its bench ready; the board is off again afterwards."""
+    session = request.config.stash[SESSION]
+    try:
+        session.open(target)
+    except LabError as error:
+        _end(request.session, session, error)
+    yield session
+    session.close(keep_on=request.config.option.keep_on)
+
+
+@pytest.fixture
+def measure(request: pytest.FixtureRequest, measuring: Session) -> Measure:
+    """A function that measures one case and fails the test when that did not work out."""
+
+    def measure_case(benchmark: Benchmark, case: Case) -> None:
+        try:
+            result = measuring.measure(benchmark, case)
+        except LabError as error:
+            _end(request.session, measuring, error)
+            return
+        request.node.stash[RESULT] = result
+        if result.status is not Status.MEASURED:
+            pytest.fail(f"{result.status}: {cause(result)}", pytrace=False)
+
+    return measure_case
+
+
+RESULT: pytest.StashKey[Any] = pytest.StashKey()
+
+
+def _end(session: pytest.Session, measuring: Session, error: EvmperfError) -> None:
+    """End the whole session: the lab is broken, and every further figure would be a guess."""
+    measuring.lab_failure = str(error)
+    session.shouldstop = f"the lab is broken: {error}"
+    pytest.fail(str(error), pytrace=False)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Turn what happened into exit status and outcome, before the reports are written."""
+    measuring = session.config.stash.get(SESSION, None)
+    if measuring is None or session.config.option.collectonly:
+        return
+    measuring.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED and not measuring.lab_failure
+    if measuring.lab_failure:
+        session.exitstatus = LAB_BROKEN
+    measuring.finish(int(session.exitstatus))

@@ -1,0 +1,165 @@
+"""One measuring session: the run, its spool, the bench and the runner, kept on pytest's config."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evmperf import catalogue, provenance
+from evmperf.benchmark import Benchmark
+from evmperf.board import Board
+from evmperf.errors import LabError
+from evmperf.model import Case, Result
+from evmperf.runner import Runner
+from evmperf.spool import Run, Spool, new_run_id
+
+if TYPE_CHECKING:
+    from evmperf.lab.bench import LabgridBench
+
+SESSION: pytest.StashKey[Session] = pytest.StashKey()
+
+
+@dataclass
+class Session:
+    """What one call of pytest measures. `lab_failure` is why the lab is broken, "" while it is not.
+
+    `planned` holds the cases that will be measured, in order; `results` what has come of them.
+    """
+
+    board: Board
+    profile: str
+    folder: Path
+    run: Run
+    planned: list[tuple[Benchmark, Case]] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+    lab_failure: str = ""
+    interrupted: bool = False
+    began: float = field(default_factory=time.monotonic)
+    bench: LabgridBench | None = None
+    _runner: Runner | None = None
+    _started_bench: Any = None
+
+    @classmethod
+    def create(
+        cls, board: Board, profile: str, results: Path, kind: str, release: str
+    ) -> Session:
+        """A session for `board`; nothing is written or started yet."""
+        run = Run(
+            id=new_run_id(board.name),
+            board=board.name,
+            profile=profile,
+            kind=kind,
+            lab=os.environ.get("EVMPERF_LAB", socket.gethostname()),
+            place=os.environ.get("LG_PLACE", ""),
+            release=release,
+            started_ns=time.time_ns(),
+            facts={"board_file": board.file_name, "virtual": board.is_virtual, **provenance.project()},
+        )
+        revision = board.option("board", "revision")
+        if revision:
+            run.facts["board_revision"] = revision
+        return cls(board, profile, results / run.id, run)
+
+    def open(self, target: Any) -> None:
+        """Start what has to run, open the spool, and get the bench ready; raises LabError."""
+        from evmperf.lab.bench import LabgridBench  # noqa: PLC0415  # Labgrid is slow to import
+
+        spool = Spool(self.folder.parent, self.run)
+        if self.board.is_virtual:
+            self._ensure_virtual()
+        self.bench = LabgridBench(target, self.board)
+        self.bench.record_console(spool.console_log)
+        tools = [tool for b in catalogue.benchmarks().values() for tool in b.tools]
+        self._runner = Runner(self.bench, spool, self.profile, tools, self.run.release)
+
+    def measure(self, benchmark: Benchmark, case: Case) -> Result:
+        """Measure one case; raises LabError when the lab is broken."""
+        assert self._runner is not None
+        result = self._runner.measure(benchmark, case)
+        self.results.append(result)
+        return result
+
+    def close(self, *, keep_on: bool) -> None:
+        """Switch the board off unless it is to stay on, and stop what `open` started."""
+        try:
+            if self.bench and not keep_on:
+                self.bench.off()
+        except LabError as error:
+            self.lab_failure = self.lab_failure or str(error)
+        finally:
+            if self._started_bench:
+                self._started_bench.stop()
+
+    def finish(self, exit_status: int) -> None:
+        """Write how the run ended; a spool that was never opened stays unwritten."""
+        self.run.ended_ns = time.time_ns()
+        self.run.exit_status = exit_status
+        self.run.outcome = self.sentence()
+        if self.bench:
+            self.run.facts["attempts"] = self.bench.power_cycles
+        if self._runner:
+            try:
+                self._runner.spool.save()
+            except LabError as error:
+                self.lab_failure = self.lab_failure or str(error)
+
+    def sentence(self) -> str:
+        """How it went, in one sentence."""
+        measured = sum(result.status == "measured" for result in self.results)
+        whole = f"{measured} of {len(self.planned)} cases measured on {self.board.name}"
+        if self.lab_failure:
+            return f"The lab is broken: {self.lab_failure} ({whole})."
+        if self.interrupted:
+            return f"Interrupted: {whole}."
+        if measured < len(self.planned):
+            bad = [r for r in self.results if r.status != "measured"]
+            first = f"; first: {bad[0].benchmark} {bad[0].case}: {cause(bad[0])}" if bad else ""
+            return f"Only {whole}{first}."
+        return f"All measured: {whole}."
+
+    def _ensure_virtual(self) -> None:
+        from evmperf.virtual import client  # noqa: PLC0415  # not needed for real boards
+
+        serial_port, power_port = _ports(self.board.file)
+        with socket.socket() as probe:
+            probe.settimeout(1)
+            if probe.connect_ex(("127.0.0.1", serial_port)) == 0:
+                return
+        bench, started = client.ensure(
+            self.board.name, str(self.board.option("board", "virtual")), serial_port, power_port
+        )
+        if started:
+            self._started_bench = bench
+
+
+def cause(result: Result) -> str:
+    """The reason that matters most for a result that is not whole."""
+    lasting = [f for f in result.failures if not f.refused] or list(result.failures)
+    if not lasting:
+        return "some samples are missing"
+    return f"{lasting[-1].message} ({lasting[-1].kind})"
+
+
+def _ports(file: Path) -> tuple[int, int]:
+    """Console and power port of a virtual EVM, as its board file names them."""
+    text = file.read_text(encoding="utf-8")
+    serial = re.search(r"NetworkSerialPort:[^#]*?\bport: *(\d+)", text)
+    power = re.search(r"http://127\.0\.0\.1:(\d+)/power", text)
+    if not serial or not power:
+        raise LabError(f"{file}: a virtual EVM needs a NetworkSerialPort and a NetworkPowerPort")
+    return int(serial.group(1)), int(power.group(1))
+
+
+def expected_s(benchmark: Benchmark, case: Case, board: Board, profile: str) -> float:
+    """Seconds that a case usually takes, by its own declaration."""
+    steps: Sequence[Any] = benchmark.steps(board, case, benchmark.profiles[profile])
+    boots = benchmark.profiles[profile].repeats * 15 if benchmark.place == "boot" else 0
+    return sum(step.expect_s for step in steps) + boots

@@ -1,0 +1,91 @@
+"""What a person sees: what is being measured now, and the table at the end."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from evmperf.model import Result, Status
+from evmperf.table import result_rows, text_table
+from pytest_evmperf.plugin import RESULT, _what
+from pytest_evmperf.session import SESSION, Session, cause, expected_s
+
+REPORTER = "terminalreporter"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Any:
+    """Say what is measured, before and after."""
+    session = item.config.stash.get(SESSION, None)
+    reporter = item.config.pluginmanager.getplugin(REPORTER)
+    what = _what(item)
+    if session is None or reporter is None or what not in session.planned:
+        return (yield)
+    number, whole = session.planned.index(what) + 1, len(session.planned)
+    elapsed = time.monotonic() - session.began
+    expected = expected_s(*what, session.board, session.profile)
+    reporter.ensure_newline()
+    reporter.write_line(
+        f"[{number:>{len(str(whole))}}/{whole}] {session.board.name}  {what[0].name} {what[1]}  "
+        f"(elapsed {_clock(elapsed)}, expected {_clock(expected)})"
+    )
+    outcome = yield
+    result = item.stash.get(RESULT, None)
+    if result:
+        reporter.ensure_newline()
+        reporter.write_line(f"{'':{len(str(whole)) * 2 + 4}}{_one_line(result)}")
+    return outcome
+
+
+def _one_line(result: Result) -> str:
+    figures = ", ".join(
+        f"{row.metric} {row.mean} {row.unit}" for row in result_rows(result) if row.required
+    )
+    took = f"{result.duration_s:.1f} s"
+    if result.status is Status.MEASURED:
+        return f"{figures}  in {took}"
+    return f"{result.status.upper()}: {cause(result)}  {figures}  in {took}"
+
+
+def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -> Any:
+    """No dots between our lines."""
+    if SESSION in config.stash and report.when == "call":
+        return report.outcome, "", report.outcome.upper()
+    return None
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Keep file names out of the progress lines."""
+    reporter = session.config.pluginmanager.getplugin(REPORTER)
+    if reporter and SESSION in session.config.stash:
+        reporter.showfspath = False
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """The table of results, and one sentence on how it went."""
+    session = config.stash.get(SESSION, None)
+    if session is None or config.option.collectonly or not session.planned:
+        return
+    terminalreporter.section(f"measured on {session.board.name}, profile {session.profile}")
+    if session.results:
+        width = None if terminalreporter.isatty else 120
+        terminalreporter.write(text_table(session.results, width=width))
+    _shell_share(terminalreporter, session)
+    terminalreporter.write_line(f"Results: {session.folder}/ (report.html, results.jsonl)")
+    terminalreporter.write_line(session.sentence(), bold=True)
+
+
+def _shell_share(terminalreporter: Any, session: Session) -> None:
+    busy = sum(result.tool_s for result in session.results)
+    wall = sum(result.duration_s for result in session.results)
+    if wall:
+        terminalreporter.write_line(
+            f"Tools and boots took {_clock(busy)} of {_clock(wall)} of measuring."
+        )

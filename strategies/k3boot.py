@@ -1,0 +1,243 @@
+"""Labgrid strategy for boards with TI K3 processors: off, U-Boot prompt, Linux, logged in.
+
+One class for all boards; what differs is in the board's file. It binds whatever implements
+Labgrid's protocols, and uses a console's `tail` for the post-mortem where there is one.
+"""
+
+import enum
+import time
+
+import attr
+from labgrid.factory import target_factory
+from labgrid.step import step
+from labgrid.strategy import Strategy, StrategyError
+from pexpect import TIMEOUT
+
+POST_MORTEM_LINES = 200
+
+
+class Status(enum.Enum):
+    """What the board is known to be doing."""
+
+    unknown = 0
+    off = 1
+    uboot = 2
+    booted = 3
+    shell = 4
+
+
+@attr.s(eq=False)
+class Attempt:
+    """One try to bring the board to a state: `began` on CLOCK_MONOTONIC and `seconds` it took.
+
+    `error` is None for a success; `phase` is what was being waited for, `post_mortem` the power
+    state and the last lines of the console.
+    """
+
+    goal = attr.ib()
+    began = attr.ib()
+    seconds = attr.ib(default=0.0)
+    phase = attr.ib(default="")
+    error = attr.ib(default=None)
+    post_mortem = attr.ib(default="")
+
+
+class BootError(StrategyError):
+    """The board did not reach the state that was asked for, in all its attempts."""
+
+
+def _dict_of_lists(instance, attribute, value):
+    for medium, commands in value.items():
+        if not isinstance(commands, list):
+            raise TypeError(f"{attribute.name}.{medium} must be a list of U-Boot commands")
+
+
+@target_factory.reg_driver
+@attr.s(eq=False)
+class K3BootStrategy(Strategy):
+    """Power-cycles the board and takes it to U-Boot's prompt, to Linux, or to a root shell.
+
+    Args:
+        medium: what to boot from; default is options.boot.medium of the board file
+        media: U-Boot commands that choose each medium, before `boot_command`
+        kernel_arguments_variable: U-Boot variable whose words join the kernel's command line
+        login_prompt, init_shell_prompt: what ends a boot, as regular expressions
+        uboot_timeout, kernel_timeout, boot_timeout: seconds from power-on to the U-Boot prompt,
+            from the boot command to "Starting kernel", and from there to the prompt
+        retries: power cycles after a failed boot before giving up
+    """
+
+    bindings = {  # noqa: RUF012  # Labgrid's form
+        "power": "PowerProtocol",
+        "console": "ConsoleProtocol",
+        "uboot": "UBootDriver",
+        "shell": "ShellDriver",
+    }
+
+    status = attr.ib(default=Status.unknown)
+    medium = attr.ib(default="", validator=attr.validators.instance_of(str))
+    media = attr.ib(
+        default=attr.Factory(
+            lambda: {
+                "sd": ["setenv mmcdev 1", "setenv bootpart 1:2"],
+                "emmc": ["setenv mmcdev 0", "setenv bootpart 0:2"],
+            }
+        ),
+        validator=_dict_of_lists,
+    )
+    boot_command = attr.ib(default="boot", validator=attr.validators.instance_of(str))
+    kernel_arguments_variable = attr.ib(
+        default="optargs", validator=attr.validators.instance_of(str)
+    )
+    kernel_start = attr.ib(default="Starting kernel", validator=attr.validators.instance_of(str))
+    login_prompt = attr.ib(default="login: ", validator=attr.validators.instance_of(str))
+    init_shell_prompt = attr.ib(
+        default=r"[\r\n][^\r\n\[]{0,20}# ", validator=attr.validators.instance_of(str)
+    )
+    uboot_timeout = attr.ib(default=60, validator=attr.validators.instance_of(int))
+    kernel_timeout = attr.ib(default=60, validator=attr.validators.instance_of(int))
+    boot_timeout = attr.ib(default=180, validator=attr.validators.instance_of(int))
+    retries = attr.ib(default=2, validator=attr.validators.instance_of(int))
+
+    def __attrs_post_init__(self):
+        """Start with no knowledge of the board."""
+        super().__attrs_post_init__()
+        self.attempts = []
+        self.listeners = []  # called with each attempt when it ends, before the next one begins
+        self.kernel_arguments = ""
+        self._booted_with = ""
+        self._phase = ""
+
+    @step(args=["status"])
+    def transition(self, status):
+        """Bring the board to `status`; raises BootError after the last failed attempt.
+
+        Costs nothing when the board is there already. Every attempt is kept in `attempts`.
+        """
+        goal = status if isinstance(status, Status) else Status[status]
+        if goal is Status.unknown:
+            raise StrategyError("a board cannot be brought to an unknown state")
+        if self._is_at(goal):
+            return
+        for tries_left in range(self.retries, -1, -1):
+            attempt = Attempt(goal.name, time.monotonic())
+            self.attempts.append(attempt)
+            try:
+                self._reach(goal)
+            except Exception as error:  # drivers raise all kinds; each is recorded
+                self._record_failure(attempt, error)
+                if not tries_left or getattr(error, "permanent", False):
+                    raise BootError(self._sentence(attempt)) from error
+            else:
+                self._finish(attempt)
+                return
+
+    def forget(self):
+        """Say that the board is in no known state: the next transition power-cycles it."""
+        self.status = Status.unknown
+
+    def prompt_after(self, kernel_arguments):
+        """The regular expression of what ends a boot with these kernel arguments."""
+        return self.init_shell_prompt if "init=" in kernel_arguments else self.login_prompt
+
+    def _is_at(self, goal):
+        if self.status is not goal:
+            return False
+        if goal in (Status.booted, Status.shell) and self._booted_with != self.kernel_arguments:
+            return False
+        return goal is not Status.shell or self.shell.get_status() == 1
+
+    def _reach(self, goal):
+        if goal is Status.off:
+            self._switch_off()
+            return
+        if not (goal is Status.shell and self._is_at(Status.booted)):
+            if self.status is not Status.uboot:
+                self._start_uboot()
+            if goal is Status.uboot:
+                return
+            self._boot_linux()
+        if goal is Status.shell:
+            self._phase = "shell prompt"
+            self.target.activate(self.shell)
+            self.status = Status.shell
+
+    def _switch_off(self):
+        self._phase = "power switch"
+        self.target.activate(self.power)
+        self.power.off()
+        self._release_shells()
+        self.status = Status.off
+
+    def _start_uboot(self):
+        self.status = Status.unknown
+        self._phase = "console"
+        self.target.activate(self.console)
+        self._release_shells()
+        self._phase = "power switch"
+        self.target.activate(self.power)
+        self.power.cycle()
+        self._phase = "U-Boot prompt"
+        self.uboot.login_timeout = self.uboot_timeout
+        self.target.activate(self.uboot)
+        self.status = Status.uboot
+
+    def _boot_linux(self):
+        self._phase = "U-Boot command"
+        commands = list(self.media.get(self._medium(), []))
+        # Always set, so that the arguments of the boot before do not stay where U-Boot keeps them.
+        commands.append(f"setenv {self.kernel_arguments_variable} '{self.kernel_arguments}'")
+        self.uboot.run_check("; ".join(commands))
+        self.status = Status.unknown
+        self._phase = "kernel start"
+        self.console.sendline(self.boot_command)
+        self._expect(self.kernel_start, self.kernel_timeout)
+        self._phase = "login prompt"
+        self._expect(self.prompt_after(self.kernel_arguments), self.boot_timeout)
+        self.target.deactivate(self.uboot)
+        self._booted_with = self.kernel_arguments
+        self.status = Status.booted
+
+    def _expect(self, pattern, timeout):
+        try:
+            self.console.expect(pattern, timeout=timeout)
+        except TIMEOUT:
+            raise TIMEOUT(f"no {self._phase} within {timeout} s") from None
+
+    def _medium(self):
+        if self.medium:
+            return self.medium
+        config = self.target.env.config
+        return config.get_target_option(self.target.name, "boot", {"medium": ""})["medium"]
+
+    def _release_shells(self):
+        self.target.deactivate(self.shell)
+        self.target.deactivate(self.uboot)
+
+    def _finish(self, attempt):
+        attempt.seconds = time.monotonic() - attempt.began
+        for listener in self.listeners:
+            listener(attempt)
+
+    def _record_failure(self, attempt, error):
+        self.status = Status.unknown
+        attempt.phase = self._phase
+        attempt.error = error
+        attempt.post_mortem = self.post_mortem()
+        self.logger.error("%s\n%s", self._sentence(attempt), attempt.post_mortem)
+        self._finish(attempt)
+
+    def _sentence(self, attempt):
+        reason = str(attempt.error).strip().split("\n")[0] or type(attempt.error).__name__
+        return f"the board did not get to {attempt.goal}: {reason} (at the {attempt.phase})"
+
+    def post_mortem(self):
+        """Power state and the last lines of the console, as text."""
+        try:
+            self.target.activate(self.power)
+            power = {True: "on", False: "off"}[bool(self.power.get())]
+        except Exception as error:  # noqa: BLE001  # whatever the switch says is worth keeping
+            power = f"unknown ({str(error).splitlines()[0] if str(error) else error!r})"
+        tail = getattr(self.console, "tail", None)
+        lines = tail(POST_MORTEM_LINES) if tail else ["(this console keeps no record)"]
+        return "\n".join([f"power: {power}", f"last {len(lines)} console lines:", *lines])
