@@ -35,7 +35,8 @@ class Shell(Protocol):
 class Boot:
     """One boot: what was asked for, its marks, and why it failed if it did.
 
-    `goal` is the state that was asked for (uboot, booted, shell), `started_ns` is since the epoch, `duration_s` from before the power-off to the prompt.
+    `goal` is the state that was asked for (uboot, booted, shell), `started_ns` is since the
+    epoch, `duration_s` is the time in seconds from before the power-off to the prompt.
     """
 
     goal: str

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evmperf.board import Board
+from evmperf.errors import RefusedOutput
 from evmperf.model import Case, Metric, Reading
 
 Outputs = Mapping[str, str]
@@ -95,5 +96,8 @@ class Benchmark:
         return ""
 
     def metric(self, name: str) -> Metric:
-        """The declared metric of that name; raises KeyError."""
-        return next(m for m in self.metrics if m.name == name)
+        """The declared metric of that name; raises RefusedOutput for one nobody declared."""
+        for metric in self.metrics:
+            if metric.name == name:
+                return metric
+        raise RefusedOutput(f"{self.name} declares no metric {name!r}, but its parser made one")

@@ -39,7 +39,7 @@ class Board:
 
     @property
     def is_virtual(self) -> bool:
-        """Whether figures of this board are a virtual EVM's, which real ones are never mixed with."""
+        """Whether figures of this board are a virtual EVM's, kept apart from real ones."""
         return self.option("board", "virtual") is not None
 
     def option(self, section: str, key: str, default: Any = None) -> Any:
@@ -78,7 +78,7 @@ def find(given: str, folder: Path = ENV_DIR) -> Path:
 def load(file: Path) -> Board:
     """Read and check a board file; raises UsageError that names the file and the word."""
     try:
-        data = yaml.load(file.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506  # it is safe
+        data = yaml.load(file.read_text(encoding="utf-8"), Loader=_Loader)
     except OSError as error:
         raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -130,8 +130,7 @@ def _check_options(file: Path, options: Any) -> None:
     for section, key in REQUIRED:
         if key not in options.get(section, {}):
             raise UsageError(
-                f"{file}: {_WHERE}.options.{section}.{key} is missing: "
-                f"{OPTIONS[section][key].help}"
+                f"{file}: {_WHERE}.options.{section}.{key} is missing: {OPTIONS[section][key].help}"
             )
 
 

@@ -33,4 +33,5 @@ def boot_phases(boots: Sequence[Mapping[str, float]], title: str, path: Path) ->
     axes.invert_yaxis()
     axes.margins(x=0.12)
     figure.legend(loc="outside lower center", ncols=3, fontsize="small", frameon=False)
-    FigureCanvasSVG(figure).print_svg(path)
+    FigureCanvasSVG(figure)
+    figure.savefig(path, format="svg")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,9 +11,9 @@ from typing import Any
 from evmperf import boot as boot_readings
 from evmperf import provenance, shellstep
 from evmperf.bench import Bench, Boot, Shell
-from evmperf.benchmark import Benchmark, Outputs, Place, Step
+from evmperf.benchmark import Benchmark, Outputs, Place, Profile, Step
 from evmperf.errors import BoardError, EvmperfError, Kind, LabError, RefusedOutput, ToolError
-from evmperf.marks import Phase
+from evmperf.marks import Phase, last_phase
 from evmperf.model import Case, Failure, Reading, Result, Sample, Status
 from evmperf.spool import Spool
 
@@ -22,14 +23,36 @@ CONSOLE = "console"
 
 @dataclass
 class _Progress:
-    """What has come of a case so far."""
+    """A case in flight, and what has come of it so far."""
 
+    benchmark: Benchmark
+    case: Case
+    plan: Profile
     samples: list[Sample] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     raw: list[str] = field(default_factory=list)
     tools: dict[str, str] = field(default_factory=dict)
     conditions: dict[str, Any] = field(default_factory=dict)
     tool_s: float = 0.0
+
+    def check(self, readings: Sequence[Reading], raw: str = "") -> None:
+        """Raise RefusedOutput unless every reading is declared and plausible."""
+        for reading in readings:
+            self.benchmark.metric(reading.metric).check(reading.value, raw)
+
+    def add(self, readings: Sequence[Reading], repetition: int) -> None:
+        """Take readings as samples of now."""
+        now = time.time_ns()
+        for reading in readings:
+            unit = str(self.benchmark.metric(reading.metric).unit)
+            self.samples.append(Sample(reading.metric, reading.value, unit, repetition, now))
+
+    def file_name(self, name: str) -> str:
+        """Where a raw file of this case goes."""
+        return f"{self.benchmark.name}/{self.case.label}/{name}"
+
+
+_Perform = Callable[[Step, _Progress], Outputs]
 
 
 class Runner:
@@ -59,13 +82,18 @@ class Runner:
         Returns the result whatever became of it; raises LabError (after recording the result) when
         the lab is what failed, or when the result cannot be written.
         """
-        progress = _Progress(conditions=dict(benchmark.conditions(self.bench.board)))
+        progress = _Progress(
+            benchmark,
+            case,
+            benchmark.profiles[self.profile],
+            conditions=dict(benchmark.conditions(self.bench.board)),
+        )
         started_ns, began = time.time_ns(), time.monotonic()
         lab: LabError | None = None
         try:
             if self.broken:
                 raise BoardError(f"not tried: {self.broken}")
-            self._measure(benchmark, case, progress)
+            self._measure(progress)
         except LabError as error:
             lab = error
             progress.failures.append(Failure.of(error))
@@ -82,7 +110,7 @@ class Runner:
             case=case.label,
             params=case.params,
             profile=self.profile,
-            status=_status(benchmark, self.profile, progress),
+            status=_status(progress),
             samples=tuple(progress.samples),
             failures=tuple(progress.failures),
             tools=progress.tools,
@@ -97,142 +125,90 @@ class Runner:
             raise lab
         return result
 
-    def _measure(self, benchmark: Benchmark, case: Case, progress: _Progress) -> None:
+    def _measure(self, progress: _Progress) -> None:
+        benchmark = progress.benchmark
         if benchmark.place is Place.BOOT:
-            self._measure_boots(benchmark, case, progress)
+            self._measure_boots(progress)
             return
-        steps = benchmark.steps(
-            self.bench.board, case, benchmark.profiles[self.profile]
-        )
+        perform: _Perform
         if benchmark.place is Place.UBOOT:
-            shell = self._reach(self.bench.uboot)
-            perform = self._perform_in_uboot
+            perform = functools.partial(_perform_in_uboot, self._reach(self.bench.uboot))
         else:
-            shell = self._linux(benchmark, progress)
-            perform = self._perform_in_linux
-        self._go_through(benchmark, case, steps, shell, perform, progress)
+            perform = functools.partial(_perform_in_linux, self._linux(progress))
+        self._go_through(progress, perform)
 
-    def _go_through(
-        self,
-        benchmark: Benchmark,
-        case: Case,
-        steps: Sequence[Step],
-        shell: Shell,
-        perform: Callable[[Shell, Step, _Progress], Outputs],
-        progress: _Progress,
-    ) -> None:
+    def _go_through(self, progress: _Progress, perform: _Perform) -> None:
         prepared = True
+        steps = progress.benchmark.steps(self.bench.board, progress.case, progress.plan)
         for step in steps:
             if not prepared and not step.always:
                 continue
             try:
-                self._measure_step(benchmark, case, step, shell, perform, progress)
+                self._measure_step(progress, step, perform)
             except ToolError as error:
-                raw = self._keep_refused(benchmark, case, step, error, progress)
-                progress.failures.append(Failure.of(error, step.name, raw))
+                self._note_failure(progress, step, error)
                 if step.parse is None and not step.always:
                     prepared = False
 
-    def _measure_step(
-        self,
-        benchmark: Benchmark,
-        case: Case,
-        step: Step,
-        shell: Shell,
-        perform: Callable[[Shell, Step, _Progress], Outputs],
-        progress: _Progress,
-    ) -> None:
+    def _measure_step(self, progress: _Progress, step: Step, perform: _Perform) -> None:
         """Do a step; one whose output is refused is done once more, and the refusal is kept.
 
         Every step can be done twice: preparing starts from nothing, cleaning up asks first.
         """
-        for last in (False, True):
-            try:
-                outputs = perform(shell, step, progress)
-                if step.parse is None:
-                    return
-                readings = step.parse(outputs)
-                for reading in readings:
-                    benchmark.metric(reading.metric).check(reading.value, "\n".join(outputs.values()))
-            except RefusedOutput as error:
-                if last:
-                    raise
-                raw = self._keep_refused(benchmark, case, step, error, progress)
-                progress.failures.append(Failure.of(error, step.name, raw))
-                continue
-            now = time.time_ns()
-            progress.samples += _samples(benchmark, readings, step.repetition, now)
-            for name, text in outputs.items():
-                progress.raw.append(
-                    self.spool.keep_raw(f"{benchmark.name}/{case.label}/{step.name}.{name}", text)
-                )
+        try:
+            outputs, readings = self._try_step(progress, step, perform)
+        except RefusedOutput as error:
+            self._note_failure(progress, step, error)
+            outputs, readings = self._try_step(progress, step, perform)
+        progress.add(readings, step.repetition)
+        if step.parse is None:
             return
+        for name, text in outputs.items():
+            raw = self.spool.keep_raw(progress.file_name(f"{step.name}.{name}"), text)
+            progress.raw.append(raw)
 
-    def _keep_refused(
-        self, benchmark: Benchmark, case: Case, step: Step, error: ToolError, progress: _Progress
-    ) -> str:
-        if not isinstance(error, RefusedOutput) or not error.raw:
-            return ""
-        name = f"{benchmark.name}/{case.label}/{step.name}.refused{len(progress.failures)}"
-        return self.spool.keep_raw(name, error.raw)
+    def _try_step(
+        self, progress: _Progress, step: Step, perform: _Perform
+    ) -> tuple[Outputs, list[Reading]]:
+        outputs = perform(step, progress)
+        readings = step.parse(outputs) if step.parse else []
+        progress.check(readings, "\n".join(outputs.values()))
+        return outputs, readings
 
-    def _perform_in_linux(self, shell: Shell, step: Step, progress: _Progress) -> Outputs:
-        output = shellstep.run(shell, step.command, step.timeout_s)
-        progress.tool_s += output.busy_s
-        if output.status:
-            said = output.files.get(shellstep.LOG, "").strip().splitlines()
-            raise ToolError(
-                f"{step.name} ended with status {output.status}: "
-                f"{said[-1][:200] if said else 'no message'}"
-            )
-        if output.fetches > 1:
-            progress.conditions["fetched_again"] = (
-                progress.conditions.get("fetched_again", 0) + output.fetches - 1
-            )
-        return output.files
+    def _note_failure(self, progress: _Progress, step: Step, error: ToolError) -> None:
+        raw = ""
+        if isinstance(error, RefusedOutput) and error.raw:
+            name = progress.file_name(f"{step.name}.refused{len(progress.failures)}")
+            raw = self.spool.keep_raw(name, error.raw)
+        progress.failures.append(Failure.of(error, step.name, raw))
 
-    def _perform_in_uboot(self, shell: Shell, step: Step, progress: _Progress) -> Outputs:
-        began = time.monotonic()
-        reply = shell.run(step.command, step.timeout_s)
-        progress.tool_s += time.monotonic() - began
-        if reply.status:
-            said = reply.text.strip().splitlines()
-            raise ToolError(
-                f"{step.name} ended with status {reply.status} in U-Boot: "
-                f"{said[-1][:200] if said else 'no message'}"
-            )
-        return {CONSOLE: reply.text}
-
-    def _measure_boots(self, benchmark: Benchmark, case: Case, progress: _Progress) -> None:
-        cycles = benchmark.profiles[self.profile].repeats
+    def _measure_boots(self, progress: _Progress) -> None:
         allowed = self.bench.board.option("boot", "max_failures", 5)
-        failed = 0
-        for cycle in range(cycles):
-            boot = self.bench.cold_boot(str(case.params.get("kernel_arguments", "")))
+        arguments = str(progress.case.params.get("kernel_arguments", ""))
+        for cycle in range(progress.plan.repeats):
+            boot = self.bench.cold_boot(arguments)
             self._record_boots()
             progress.tool_s += boot.duration_s
             step = f"cycle {cycle + 1}"
-            if boot.error:
-                failed += 1
-                phase = f" at the {boot.phase}" if boot.phase else ""
-                progress.failures.append(
-                    Failure(boot.error.kind, f"{boot.error}{phase}", step)
-                )
+            try:
+                if boot.error:
+                    raise boot.error
+                readings = boot_readings.readings(boot)
+                progress.check(readings)
+            except LabError:
+                raise
+            except EvmperfError as error:
+                phase = f" (got to {last})" if (last := last_phase(boot.marks)) else ""
+                progress.failures.append(Failure(error.kind, f"{error}{phase}", step))
             else:
-                try:
-                    readings = boot_readings.readings(boot)
-                    for reading in readings:
-                        benchmark.metric(reading.metric).check(reading.value)
-                except RefusedOutput as error:
-                    failed += 1
-                    progress.failures.append(Failure.of(error, step))
-                else:
-                    progress.samples += _samples(benchmark, readings, cycle, time.time_ns())
-            if failed > allowed:
-                self.broken = f"the board is broken: {failed} of {cycle + 1} boots failed"
+                progress.add(readings, cycle)
+            if len(progress.failures) > allowed:
+                self.broken = (
+                    f"the board is broken: {len(progress.failures)} of {cycle + 1} boots failed"
+                )
                 raise BoardError(self.broken)
 
-    def _linux(self, benchmark: Benchmark, progress: _Progress) -> Shell:
+    def _linux(self, progress: _Progress) -> Shell:
         """A shell with the wrapper installed, and the facts known."""
         shell = self._reach(self.bench.shell)
         if shell is not self._installed_on:
@@ -241,7 +217,7 @@ class Runner:
         if self._facts is None:
             self._gather_facts(shell)
         known = (self._facts or {}).get("tools", {})
-        for tool in benchmark.tools:
+        for tool in progress.benchmark.tools:
             if tool not in known:
                 raise ToolError(
                     f"{tool} is not on the board's PATH: install it in the board's image"
@@ -278,32 +254,42 @@ class Runner:
                 self.spool.save()
 
 
-def _samples(
-    benchmark: Benchmark, readings: Sequence[Reading], repetition: int, time_ns: int
-) -> list[Sample]:
-    return [
-        Sample(r.metric, r.value, str(benchmark.metric(r.metric).unit), repetition, time_ns)
-        for r in readings
-    ]
+def _perform_in_linux(shell: Shell, step: Step, progress: _Progress) -> Outputs:
+    output = shellstep.run(shell, step.command, step.timeout_s)
+    progress.tool_s += output.busy_s
+    _check_exit(step, output.status, output.files.get(shellstep.LOG, ""))
+    if output.fetches > 1:
+        again = progress.conditions.get("fetched_again", 0) + output.fetches - 1
+        progress.conditions["fetched_again"] = again
+    return output.files
 
 
-def _status(benchmark: Benchmark, profile: str, progress: _Progress) -> Status:
+def _perform_in_uboot(shell: Shell, step: Step, progress: _Progress) -> Outputs:
+    began = time.monotonic()
+    reply = shell.run(step.command, step.timeout_s)
+    progress.tool_s += time.monotonic() - began
+    _check_exit(step, reply.status, reply.text)
+    return {CONSOLE: reply.text}
+
+
+def _check_exit(step: Step, status: int, text: str) -> None:
+    if status:
+        said = text.strip().splitlines()
+        last = said[-1][:200] if said else "no message"
+        raise ToolError(f"{step.name} ended with status {status}: {last}")
+
+
+def _status(progress: _Progress) -> Status:
     """Compare what was declared with what was produced, both ways."""
+    metrics = progress.benchmark.metrics
     have = {sample.metric for sample in progress.samples}
-    missing = {metric.name for metric in benchmark.metrics if metric.required} - have
     lost = [failure for failure in progress.failures if not failure.refused]
     if not progress.samples:
-        refused = progress.failures and not lost
-        return Status.REFUSED if refused else Status.FAILED
-    unfinished = _incomplete(benchmark, profile, progress.samples)
-    return Status.PARTIAL if missing or lost or unfinished else Status.MEASURED
-
-
-def _incomplete(benchmark: Benchmark, profile: str, samples: Sequence[Sample]) -> bool:
-    """Whether a repetition of the benchmark's first metric is missing."""
-    first = benchmark.metrics[0].name
-    have = {sample.repetition for sample in samples if sample.metric == first}
-    return have != set(range(benchmark.profiles[profile].repeats))
+        return Status.REFUSED if progress.failures and not lost else Status.FAILED
+    missing = {metric.name for metric in metrics if metric.required} - have
+    repetitions = {s.repetition for s in progress.samples if s.metric == metrics[0].name}
+    whole = repetitions == set(range(progress.plan.repeats))
+    return Status.PARTIAL if missing or lost or not whole else Status.MEASURED
 
 
 def _boot_record(boot: Boot) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from evmperf.bench import Shell
 from evmperf.errors import RefusedOutput, ToolError
 
-FOLDER = "/tmp/evmperf"  # noqa: S108  # on the board, whose only user is us
+FOLDER = "/tmp/evmperf"
 LOG = "log"
 """Name of the output file that holds what the step's commands printed."""
 
@@ -98,9 +98,7 @@ def decode(text: str) -> tuple[int, float, dict[str, str]]:
         archive = gzip.decompress(base64.b64decode("".join(body.split()), validate=True))
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
             members = [m for m in tar.getmembers() if m.isfile()]
-            files = {
-                m.name.removeprefix("./"): _text(tar.extractfile(m)) for m in members
-            }
+            files = {m.name.removeprefix("./"): _text(tar.extractfile(m)) for m in members}
     except (binascii.Error, gzip.BadGzipFile, EOFError, zlib.error, tarfile.TarError) as error:
         raise RefusedOutput(f"the step's output came back damaged ({error})", text) from None
     return int(match.group(1)), float(match.group(3)) - float(match.group(2)), files

@@ -15,8 +15,8 @@ from evmperf.model import Case, Direction, Metric, Reading
 from evmperf.tools import dd, fio, mpstat, uboot_time
 from evmperf.units import Unit
 
-MOUNT_POINT = "/tmp/evmperf/mnt"  # noqa: S108  # on the board, whose only user is us
-_SOURCE = "/dev/shm/evmperf-source"  # noqa: S108
+MOUNT_POINT = "/tmp/evmperf/mnt"
+_SOURCE = "/dev/shm/evmperf-source"
 
 _MAKE = {
     "ext4": "mkfs.ext4 -F -q",
@@ -34,11 +34,13 @@ def guard(partition: str) -> str:
     """Shell text that fails unless `partition` may be overwritten, and unmounts it."""
     return (
         f'd=$(readlink -f {partition}); [ -b "$d" ] || '
-        f'{{ echo "{partition} is not there: name a scratch partition in the board file"; exit 3; }}; '
+        f'{{ echo "{partition} is not there: name a scratch partition in the board file"; '
+        "exit 3; }; "
         "s=$(readlink -f /sys/class/block/${d##*/}); "
         "r=$(readlink -f /sys/dev/block/$(mountpoint -d /)); "
         'case "$r/" in "$s"/*) '
-        f'echo "{partition} holds the mounted root: name another scratch partition"; exit 3;; esac; '
+        f'echo "{partition} holds the mounted root: name another scratch partition"; '
+        "exit 3;; esac; "
         'for m in $(awk -v d="$d" \'$1==d{print $2}\' /proc/mounts); do umount "$m" || exit 3; done'
     )
 

@@ -23,7 +23,10 @@ class Alarm:
 
 _ALWAYS: tuple[tuple[str, re.Pattern[bytes]], ...] = (
     ("kernel panic", re.compile(rb"Kernel panic - not syncing[^\r\n]*[\r\n]")),
-    ("kernel oops", re.compile(rb"(?:Internal error: [^\r\n]*\[#\d+\]|kernel BUG at )[^\r\n]*[\r\n]")),
+    (
+        "kernel oops",
+        re.compile(rb"(?:Internal error: [^\r\n]*\[#\d+\]|kernel BUG at )[^\r\n]*[\r\n]"),
+    ),
 )
 _IN_LINUX: tuple[tuple[str, re.Pattern[bytes]], ...] = (
     ("silent reset", re.compile(rb"U-Boot (?:SPL )?\d{4}\.\d\d[^\r\n]*[\r\n]")),

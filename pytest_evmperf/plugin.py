@@ -41,9 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="folder that gets one folder a run (default: results)",
     )
     group.addoption("--run-kind", default="desk", help="who asks: desk, nightly, lava, ...")
-    group.addoption(
-        "--keep-on", action="store_true", help="leave the board switched on at the end"
-    )
+    group.addoption("--keep-on", action="store_true", help="leave the board switched on at the end")
 
 
 @pytest.hookimpl(tryfirst=True)

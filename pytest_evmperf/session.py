@@ -6,7 +6,6 @@ import os
 import re
 import socket
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evmperf import catalogue, provenance
-from evmperf.benchmark import Benchmark
+from evmperf.benchmark import Benchmark, Place
 from evmperf.board import Board
 from evmperf.errors import LabError
 from evmperf.model import Case, Result
@@ -48,9 +47,7 @@ class Session:
     _started_bench: Any = None
 
     @classmethod
-    def create(
-        cls, board: Board, profile: str, results: Path, kind: str, release: str
-    ) -> Session:
+    def create(cls, board: Board, profile: str, results: Path, kind: str, release: str) -> Session:
         """A session for `board`; nothing is written or started yet."""
         run = Run(
             id=new_run_id(board.name),
@@ -61,7 +58,11 @@ class Session:
             place=os.environ.get("LG_PLACE", ""),
             release=release,
             started_ns=time.time_ns(),
-            facts={"board_file": board.file_name, "virtual": board.is_virtual, **provenance.project()},
+            facts={
+                "board_file": board.file_name,
+                "virtual": board.is_virtual,
+                **provenance.project(),
+            },
         )
         revision = board.option("board", "revision")
         if revision:
@@ -133,9 +134,8 @@ class Session:
             probe.settimeout(1)
             if probe.connect_ex(("127.0.0.1", serial_port)) == 0:
                 return
-        bench, started = client.ensure(
-            self.board.name, str(self.board.option("board", "virtual")), serial_port, power_port
-        )
+        variant = str(self.board.option("board", "virtual"))
+        bench, started = client.ensure(variant, variant, serial_port, power_port)
         if started:
             self._started_bench = bench
 
@@ -160,6 +160,6 @@ def _ports(file: Path) -> tuple[int, int]:
 
 def expected_s(benchmark: Benchmark, case: Case, board: Board, profile: str) -> float:
     """Seconds that a case usually takes, by its own declaration."""
-    steps: Sequence[Any] = benchmark.steps(board, case, benchmark.profiles[profile])
-    boots = benchmark.profiles[profile].repeats * 15 if benchmark.place == "boot" else 0
-    return sum(step.expect_s for step in steps) + boots
+    plan = benchmark.profiles[profile]
+    boots = plan.repeats * 15.0 if benchmark.place is Place.BOOT else 0.0
+    return boots + sum(step.expect_s for step in benchmark.steps(board, case, plan))

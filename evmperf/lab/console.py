@@ -54,10 +54,10 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
 
     bindings = {"port": {"SerialPort", "NetworkSerialPort"}}  # noqa: RUF012  # Labgrid's form
 
-    txdelay = attr.ib(default=0.0, validator=attr.validators.instance_of(float))
-    txchunk = attr.ib(default=1, validator=attr.validators.instance_of(int))
-    timeout = attr.ib(default=3.0, validator=attr.validators.instance_of(float))
-    reconnect = attr.ib(default=30.0, validator=attr.validators.instance_of(float))
+    txdelay: float = attr.ib(default=0.0, validator=attr.validators.instance_of(float))
+    txchunk: int = attr.ib(default=1, validator=attr.validators.instance_of(int))
+    timeout: float = attr.ib(default=3.0, validator=attr.validators.instance_of(float))
+    reconnect: float = attr.ib(default=30.0, validator=attr.validators.instance_of(float))
 
     def __attrs_post_init__(self) -> None:
         """Set up without touching the wire yet."""

@@ -69,8 +69,8 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
         cmd: str,
         *,
         timeout: float = 30.0,
-        codec: str = "utf-8",  # noqa: ARG002  # Labgrid's signature
-        decodeerrors: str = "strict",  # noqa: ARG002
+        codec: str = "utf-8",
+        decodeerrors: str = "strict",
     ) -> tuple[list[str], list[str], int]:
         status, output = self.execute(cmd, timeout)
         return output.splitlines(), [], status
@@ -176,7 +176,7 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
         for line in (
             "stty -echoctl cols 500 2>/dev/null; dmesg -n 1; "
             "bind 'set enable-bracketed-paste off' 2>/dev/null; PS2=; HISTFILE=",
-            '''run() { echo -n "$MARKER"; sh -c "$@"; echo "$MARKER $?"; }''',
+            """run() { echo -n "$MARKER"; sh -c "$@"; echo "$MARKER $?"; }""",
         ):
             sign = gen_marker()
             self.console.sendline(f"{line}; echo '{sign[:4]}''{sign[4:]}'")

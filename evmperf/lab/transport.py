@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from typing import Protocol
 
@@ -55,10 +56,8 @@ class RawTcp:
 
     def close(self) -> None:
         """Close and wake a blocked `read`."""
-        try:
+        with contextlib.suppress(OSError):  # it may be gone already
             self._socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass  # it was gone already
         self._socket.close()
 
 

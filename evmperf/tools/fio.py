@@ -12,9 +12,7 @@ from evmperf.units import MEGABYTE
 JSON_FILE = "fio.json"
 
 
-def command(
-    *, target: str, rw: str, block_size: str, size: str, runtime_s: int, name: str
-) -> str:
+def command(*, target: str, rw: str, block_size: str, size: str, runtime_s: int, name: str) -> str:
     """Shell text that runs one fio job as LTP-DDT does, result into `$OUT/fio.json`.
 
     `target` is fio's own option for the place: `--directory=DIR` or `--filename=DEVICE`.

@@ -11,7 +11,8 @@ SECTOR_BYTES = 512
 
 _TIME = re.compile(r"time: (?:(\d+) minutes, )?(\d+)\.(\d{3}) seconds")
 _MMC = re.compile(
-    r"MMC (read|write): dev # (\d+), block # (\d+), count (\d+) \.\.\. (\d+) blocks (?:read|written): (\S+)"
+    r"MMC (read|write): dev # (\d+), block # (\d+), count (\d+) \.\.\. "
+    r"(\d+) blocks (?:read|written): (\S+)"
 )
 
 

@@ -80,6 +80,7 @@ class BenchStatus:
     name: str
     variant: str
     image_hash: str
+    qemu_options: list[str]
     pid: int
     started: str
     folder: str
@@ -120,6 +121,7 @@ class Record:
     started: str
     tester: TesterInfo | None
     tester_reason: str
+    qemu_options: list[str]
     schema: int = SCHEMA
 
 

@@ -85,6 +85,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     start.add_argument(
         "--foreground", action="store_true", help="do not go to the background; Ctrl-C stops it"
     )
+    start.add_argument(
+        "--qemu-option",
+        action="append",
+        metavar="OPTION",
+        help="one more word for QEMU's command line, for experiments; give it as --qemu-option=-d",
+    )
     start.set_defaults(func=_start)
 
     stop = commands.add_parser(
@@ -152,7 +158,11 @@ def _start(args: argparse.Namespace) -> int:
     if args.foreground:
         return _run(bench, variant, args)
     started = bench.start(
-        variant, serial_port=args.serial_port, power_port=args.power_port, fresh=args.fresh
+        variant,
+        serial_port=args.serial_port,
+        power_port=args.power_port,
+        fresh=args.fresh,
+        qemu_options=args.qemu_option,
     )
     ports = bench.ports
     if args.write_env:
@@ -176,7 +186,9 @@ def _run(bench: Bench, variant: str, args: argparse.Namespace) -> int:
         ports = f"serial {record.serial_port}, power {record.power_port}"
         print(f"board {bench.name} ({variant}) started: {ports}", flush=True)
 
-    server.run_foreground(server.Options(bench.name, variant, serial, power, args.fresh), ready)
+    more = tuple(args.qemu_option or ())
+    options = server.Options(bench.name, variant, serial, power, args.fresh, more)
+    server.run_foreground(options, ready)
     return 0
 
 

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,16 +65,24 @@ class Bench:
         serial_port: int | None = None,
         power_port: int | None = None,
         fresh: bool = False,
+        qemu_options: Sequence[str] | None = None,
     ) -> bool:
         """Start the bench, with the power off; False if one of this variant runs already.
 
         A port of 0 is any free one, None the board's usual one (`virtual`: 7001 and 7002, others:
-        any free one). Returns when the bench answers. Raises UsageError if one runs that is not as
+        any free one). `qemu_options` go to QEMU after those of the image, for experiments. Returns
+        when the bench answers. Raises UsageError if one runs that is not as
         asked for, LabError if it cannot be started.
         """
         with boards.starting(self.folder, START_TIMEOUT):
             if self.running:
-                self._check(self._record(), variant, serial_port, power_port, fresh=fresh)
+                record = self._record()
+                self._check(record, variant, serial_port, power_port, fresh=fresh)
+                if qemu_options is not None and record.qemu_options != list(qemu_options):
+                    raise UsageError(
+                        f"board {self.name} runs already with other QEMU options: "
+                        f"stop it first with `evmperf virtual stop {self.name}`"
+                    )
                 return False
             usual = boards.DEFAULT_PORTS.get(self.name, (0, 0))
             serial = usual[0] if serial_port is None else serial_port
@@ -83,7 +92,8 @@ class Bench:
                     raise UsageError(f"{port} is no TCP port")
             arguments = ["--name", self.name, "--variant", variant]
             arguments += ["--serial-port", str(serial), "--power-port", str(power)]
-            self._spawn([*arguments, *(["--fresh"] if fresh else [])])
+            arguments += ["--fresh"] if fresh else []
+            self._spawn([*arguments, *(f"--qemu-option={option}" for option in qemu_options or ())])
             return True
 
     def stop(self) -> bool:

@@ -12,7 +12,7 @@ import re
 import signal
 import socket
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,8 @@ def nic_count(image: Image) -> int:
 class Machine:
     """Starts and kills QEMU. Not safe for concurrent calls: the bench takes turns.
 
-    `devices` opens the network for one QEMU. `last_exit` tells how the last QEMU ended.
+    `devices` opens the network for one QEMU; `options` are further ones for it. `last_exit` tells
+    how the last QEMU ended.
     """
 
     def __init__(
@@ -53,7 +54,9 @@ class Machine:
         disks: dict[str, Path],
         log: Path,
         console: Console,
+        *,
         devices: Callable[[], AbstractContextManager[NetDevices]],
+        options: Sequence[str] = (),
     ) -> None:
         self.last_exit: Exit | None = None
         self._image = image
@@ -61,6 +64,7 @@ class Machine:
         self._log = log
         self._console = console
         self._devices = devices
+        self._options = options
         self._run: _Run | None = None
 
     @property
@@ -129,7 +133,7 @@ class Machine:
                 command = self._command(net, line_qemu.fileno(), control_qemu.fileno())
                 start_of_log = log.tell()
                 # preexec_fn is safe here: the bench has no other threads.
-                process = subprocess.Popen(  # noqa: PLW1509
+                process = subprocess.Popen(
                     command,
                     env={**os.environ, **self._image.qemu.env},
                     stdin=subprocess.DEVNULL,
@@ -138,7 +142,7 @@ class Machine:
                     cwd=self._image.directory,
                     pass_fds=[line_qemu.fileno(), control_qemu.fileno(), *net.descriptors],
                     start_new_session=True,
-                    preexec_fn=_die_with(os.getpid()),
+                    preexec_fn=_die_with(os.getpid()),  # noqa: PLW1509
                 )
         except (OSError, LabError) as error:
             line.close()
@@ -167,6 +171,7 @@ class Machine:
         return [
             *self._image.qemu.command,
             *arguments,
+            *self._options,
             *("-display", "none", "-monitor", "none"),
             *("-chardev", f"socket,id=evmperf-console,fd={line}"),
             *("-serial", "chardev:evmperf-console"),

@@ -38,13 +38,17 @@ _log = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """How to serve a board. Ports: 0 is any free one. `fresh`: make new disks."""
+    """How to serve a board. Ports: 0 is any free one. `fresh`: make new disks.
+
+    `qemu_options` go to QEMU after those of the image, for experiments.
+    """
 
     name: str
     variant: str
     serial_port: int = 0
     power_port: int = 0
     fresh: bool = False
+    qemu_options: tuple[str, ...] = ()
 
 
 class Bench:
@@ -91,7 +95,12 @@ class Bench:
         files = disks.prepare(self._image, folder, fresh=options.fresh)
         beside, reason = self._open_tester()
         self._machine = Machine(
-            self._image, files, folder / "qemu.log", self._console, self._devices(beside)
+            self._image,
+            files,
+            folder / "qemu.log",
+            self._console,
+            devices=self._devices(beside),
+            options=options.qemu_options,
         )
         self.record = Record(
             pid=os.getpid(),
@@ -104,6 +113,7 @@ class Bench:
             started=boards.now(),
             tester=beside.info if beside else None,
             tester_reason=reason,
+            qemu_options=list(options.qemu_options),
         )
         self._stack.callback(boards.remove_record, folder)
         boards.write_record(folder, self.record)
@@ -166,6 +176,7 @@ class Bench:
             name=record.name,
             variant=record.variant,
             image_hash=record.image_hash,
+            qemu_options=record.qemu_options,
             pid=record.pid,
             started=record.started,
             folder=str(self._folder),
@@ -227,12 +238,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--serial-port", type=int, default=0)
     parser.add_argument("--power-port", type=int, default=0)
     parser.add_argument("--fresh", action="store_true")
+    parser.add_argument("--qemu-option", action="append", default=[])
     parser.add_argument("--ready-fd", type=int, required=True)
     args = parser.parse_args(arguments)
     # The starter waits for its child only until here: no zombie stays with a starter that lives on.
     if os.fork():
         os._exit(0)
-    options = Options(args.name, args.variant, args.serial_port, args.power_port, args.fresh)
+    options = Options(
+        name=args.name,
+        variant=args.variant,
+        serial_port=args.serial_port,
+        power_port=args.power_port,
+        fresh=args.fresh,
+        qemu_options=tuple(args.qemu_option),
+    )
 
     def tell(**message: object) -> None:
         with contextlib.suppress(OSError):

@@ -11,22 +11,21 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
-import hashlib
 import logging
 import os
 import shutil
 import signal
 import struct
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from evmperf.errors import LabError
-from evmperf.virtual.board import Nic, TesterInfo, remove_record
+from evmperf.virtual.board import Nic, TesterInfo, read_record, remove_record
 
 _NAMESPACES = Path("/run/netns")
-_SLOTS = Path("/run/evmperf")
+_LOCKS = Path("/run/evmperf")
 _FIRST_SUBNET = 100
 _MAX_SLOTS = 70
 _CLONE_NEWNET = 0x40000000
@@ -46,18 +45,6 @@ class NetDevices:
     descriptors: list[int]
 
 
-def namespace_name(board: Path) -> str:
-    """The name of the board's namespace.
-
-    Boards of a state folder of its own (EVMPERF_STATE) get a suffix, so that two boards of the same
-    name on one machine do not take each other's.
-    """
-    name = f"evm-{board.name}"
-    if "EVMPERF_STATE" in os.environ:
-        name += "-" + hashlib.sha256(os.fsencode(board)).hexdigest()[:6]
-    return name
-
-
 def missing() -> str:
     """Why this machine cannot have testers, in a few words; empty if it can."""
     if os.geteuid() != 0:
@@ -73,8 +60,15 @@ class Tester:
     """A namespace with taps; lives until `close`. Raises LabError if it cannot be made."""
 
     def __init__(self, board: Path, nics: int) -> None:
-        self._lock, slot = _take_slot()
-        self.namespace = namespace_name(board)
+        self._slot, slot = _reserve(f"tester-{number}" for number in range(_MAX_SLOTS))
+        # A board of the same name in another state folder (EVMPERF_STATE) may have the first name.
+        names = [f"evm-{board.name}", *(f"evm-{board.name}-{i}" for i in range(2, _MAX_SLOTS))]
+        try:
+            self._name, index = _reserve(names)
+        except LabError:
+            os.close(self._slot)
+            raise
+        self.namespace = names[index]
         self.nics = []
         for index in range(nics):
             net = f"192.168.{_FIRST_SUBNET + 2 * slot + index}"
@@ -129,7 +123,8 @@ class Tester:
             remove(self.namespace)
         except LabError as error:
             _log.error("%s", error)
-        os.close(self._lock)
+        os.close(self._name)
+        os.close(self._slot)
 
 
 @contextlib.contextmanager
@@ -143,9 +138,18 @@ def clean_up(board: Path) -> None:
 
     Only for a board whose bench does not run. Raises LabError.
     """
+    record = read_record(board)
+    if record and record.tester and not missing():
+        try:
+            lock, _ = _reserve([record.tester.namespace])
+        except LabError:
+            pass  # By now another bench has taken the name, and has cleaned up itself.
+        else:
+            try:
+                remove(record.tester.namespace)
+            finally:
+                os.close(lock)
     remove_record(board)
-    if not missing():
-        remove(namespace_name(board))
 
 
 def remove(namespace: str) -> None:
@@ -161,21 +165,24 @@ def remove(namespace: str) -> None:
     _ip("netns", "del", namespace)
 
 
-def _take_slot() -> tuple[int, int]:
-    """Reserve a pair of subnets on this machine for the life of this process."""
+def _reserve(names: Iterable[str]) -> tuple[int, int]:
+    """Reserve the first free name on this machine for as long as the returned descriptor is open.
+
+    Returns the descriptor and which name it was, counted from 0. Raises LabError if all are taken.
+    """
     try:
-        _SLOTS.mkdir(exist_ok=True)
-        for slot in range(_MAX_SLOTS):
-            handle = os.open(_SLOTS / f"tester-{slot}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+        _LOCKS.mkdir(mode=0o700, exist_ok=True)
+        for index, name in enumerate(names):
+            handle = os.open(_LOCKS / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 os.close(handle)
             else:
-                return handle, slot
+                return handle, index
     except OSError as error:
-        raise LabError(f"no subnet can be reserved in {_SLOTS}: {error}") from None
-    raise LabError(f"all {_MAX_SLOTS} pairs of subnets are taken: stop some virtual boards")
+        raise LabError(f"nothing can be reserved in {_LOCKS}: {error}") from None
+    raise LabError("all testers of this machine are taken: stop some virtual boards")
 
 
 @contextlib.contextmanager

@@ -1,0 +1,39 @@
+# `make help` lists what there is.
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+SHELL := /bin/bash
+
+.PHONY: help setup virtual demo test fasttest lint bench clean
+
+help: ## this list
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+setup: $(VENV)/.ready ## install what is missing: host packages and the Python environment
+	@scripts/host-packages virtual-evm/host-packages.txt
+
+$(VENV)/.ready: requirements.txt pyproject.toml scripts/venv
+	@scripts/venv $(PYTHON) $(VENV)
+
+virtual: setup ## build the virtual EVM's software (once; cached in ~/.cache/evmperf)
+	@$(BIN)/evmperf virtual build
+
+demo: virtual ## boot the virtual EVM and measure boot time and eMMC: a first look
+	$(BIN)/pytest --lg-env virtual.yaml -k "boot or emmc_raw_fio or emmc_ext4"
+
+test: virtual ## every test of the project, on real virtual EVMs
+	$(BIN)/pytest selftests
+
+fasttest: setup ## the tests that need no virtual EVM
+	$(BIN)/pytest selftests -m "not virtual_evm"
+
+lint: setup ## style and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+bench: virtual ## how fast evmperf itself is: ratios measured side by side
+	$(BIN)/python -m selftests.bench
+
+clean: ## remove results and the Python environment, keep the virtual EVM's cache
+	rm -rf results $(VENV) build *.egg-info

@@ -1,0 +1,154 @@
+"""The `evmperf` command."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evmperf import __version__
+from evmperf.errors import EvmperfError, Kind
+
+if TYPE_CHECKING:
+    from evmperf.benchmark import Benchmark
+    from evmperf.board import Board
+
+_STATUS = {Kind.USAGE: 2, Kind.LAB: 3}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit status: 0 fine, 1 failed, 2 wrong call, 3 lab broken."""
+    options = _parser().parse_args(arguments)
+    try:
+        status: int = options.func(options)
+    except EvmperfError as error:
+        print(f"evmperf: {error}", file=sys.stderr)
+        return _STATUS.get(error.kind, 1)
+    except BrokenPipeError:
+        # Somebody's `| head` has read enough; the interpreter must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    from evmperf.virtual import cli as virtual  # noqa: PLC0415  # after the errors it may raise
+
+    parser = argparse.ArgumentParser(
+        prog="evmperf",
+        description="The hardware-in-the-loop performance lab for TI evaluation modules. "
+        "Boards are measured with pytest (pytest --lg-env BOARD.yaml -k emmc); "
+        "this command is for everything around that.",
+    )
+    parser.add_argument("--version", action="version", version=f"evmperf {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_list(commands)
+    _add_show(commands)
+    virtual.add_parser(commands)
+    return parser
+
+
+def _add_list(commands: Any) -> None:
+    parser = commands.add_parser(
+        "list",
+        help="what can be measured",
+        description="List the benchmarks of the catalogue; with a board, say which of them "
+        "its file allows, and why not.",
+    )
+    parser.add_argument("--board", help="a board file, as for pytest --lg-env")
+    parser.add_argument(
+        "--profile", choices=("full", "quick"), help="default: the board's, or full"
+    )
+    parser.add_argument("--json", action="store_true", help="a list of objects, for programs")
+    parser.set_defaults(func=_list)
+
+
+def _list(options: argparse.Namespace) -> int:
+    from evmperf import board as boards  # noqa: PLC0415  # YAML is slow to import
+    from evmperf import catalogue  # noqa: PLC0415
+
+    board = boards.load(boards.find(options.board)) if options.board else None
+    profile = options.profile or (board.option("board", "profile") if board else "full")
+    rows = [_entry(benchmark, profile, board) for benchmark in catalogue.benchmarks().values()]
+    if options.json:
+        print(json.dumps(rows, indent=1))
+        return 0
+    width = max((len(row["id"]) for row in rows), default=0)
+    for row in rows:
+        reason = f"  cannot: {row['reason']}" if row.get("reason") else ""
+        print(f"{row['id']:<{width}}  {row['driver']:<6} {len(row['cases']):>3} cases{reason}")
+    return 0
+
+
+def _entry(benchmark: Benchmark, profile: str, board: Board | None) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "id": benchmark.name,
+        "driver": benchmark.driver,
+        "title": benchmark.title,
+        "cases": [case.label for case in benchmark.cases(profile)],
+    }
+    if board is not None:
+        reason = benchmark.unsupported(board)
+        entry |= {"runnable": not reason, "reason": reason}
+    return entry
+
+
+def _add_show(commands: Any) -> None:
+    parser = commands.add_parser(
+        "show",
+        help="the table of a run",
+        description="Show the results of a run, the facts they were measured under, and what "
+        "failed. The run may still be going on.",
+    )
+    parser.add_argument("run", help="a run's folder, its name below --results, or `last`")
+    parser.add_argument("--results", type=Path, default=Path("results"), help="default: results")
+    parser.add_argument("--facts", action="store_true", help="everything known about the board")
+    parser.set_defaults(func=_show)
+
+
+def _show(options: argparse.Namespace) -> int:
+    from evmperf import spool  # noqa: PLC0415
+    from evmperf.table import text_table  # noqa: PLC0415
+
+    folder = _run_folder(options.run, options.results)
+    run = spool.read_run(folder)
+    results = spool.read_results(folder)
+    print(f"{run.id}: {run.board}, profile {run.profile}, {run.os or 'operating system unknown'}")
+    print(f"release {run.release or 'unknown'}, kernel {run.facts.get('kernel', 'unknown')}")
+    print(f"{run.outcome or 'This run has not ended, or was killed.'}\n")
+    if results:
+        print(text_table(results, None if sys.stdout.isatty() else 120), end="")
+    for result in results:
+        for failure in result.failures:
+            what = "refused" if failure.refused else "failed"
+            print(
+                f"{result.benchmark} {result.case} {failure.step}: {what} ({failure.kind}): "
+                f"{failure.message}{f' [{failure.raw}]' if failure.raw else ''}"
+            )
+    if options.facts:
+        print(json.dumps(run.facts, indent=1, sort_keys=True))
+    return 0
+
+
+def _run_folder(given: str, results: Path) -> Path:
+    from evmperf.errors import UsageError  # noqa: PLC0415
+
+    if given == "last":
+        runs = [path.parent for path in results.glob("*/run.json")]
+        if not runs:
+            raise UsageError(f"{results}: holds no runs; measure with pytest --lg-env BOARD.yaml")
+        return max(runs, key=lambda path: (path / "run.json").stat().st_mtime)
+    for folder in (Path(given), results / given):
+        if (folder / "run.json").is_file():
+            return folder
+    raise UsageError(f"no run {given!r}, neither as a folder nor in {results}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

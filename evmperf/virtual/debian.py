@@ -1,0 +1,161 @@
+"""Debian packages of any suite and architecture, unpacked without installing them.
+
+apt itself does the work, with a state directory of its own, the host's proxy settings and
+keyring, and the host's mirror: signatures are checked as for the host's own packages.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+from evmperf.errors import LabError
+from evmperf.virtual.steps import Steps
+
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+
+
+def mirror(steps: Steps) -> str:
+    """Return the base URI of the Debian archive that this host's apt uses."""
+    if own := os.environ.get("EVMPERF_DEBIAN_MIRROR"):
+        return own
+    # Without the second form a host that never ran `apt-get update` shows no target at all.
+    for extra in ((), ("--no-release-info",)):
+        fields = "$(REPO_URI)|$(ORIGIN)|$(LABEL)|$(COMPONENT)"
+        command = ["apt-get", "indextargets", *extra, "--format", fields]
+        output = steps.run(command, "Reading the host's apt sources", "apt")
+        for line in output.splitlines():
+            uri, origin, label, component = line.split("|")
+            named = (origin, label) == ("Debian", "Debian")
+            unnamed = origin.startswith("$(") and Path(urlparse(uri).path).name == "debian"
+            if component == "main" and (named or unnamed):
+                return uri
+    raise LabError(
+        "This host's apt sources name no Debian archive; set EVMPERF_DEBIAN_MIRROR to the URI "
+        "of a Debian mirror and build again."
+    )
+
+
+@dataclass(frozen=True)
+class Package:
+    """One binary package as apt chose it."""
+
+    name: str
+    version: str
+    architecture: str
+
+
+class Archive:
+    """One suite and architecture of the Debian archive, with apt's files in `folder`."""
+
+    def __init__(self, steps: Steps, folder: Path, suite: str, architecture: str) -> None:
+        self._steps = steps
+        self._folder = folder
+        self._log = f"apt-{suite}-{architecture}"
+        self._suite = suite
+        for sub in ("state/lists/partial", "cache/archives/partial", "etc", "debs"):
+            (folder / sub).mkdir(parents=True, exist_ok=True)
+        (folder / "state/status").touch()
+        options = {
+            "Dir::State": folder / "state",
+            "Dir::State::status": folder / "state/status",
+            "Dir::Cache": folder / "cache",
+            "Dir::Etc::SourceList": "/dev/null",
+            "Dir::Etc::SourceParts": folder / "etc",
+            "Dir::Etc::Preferences": "/dev/null",
+            "Dir::Etc::PreferencesParts": "/dev/null",
+            "APT::Architecture": architecture,
+            "APT::Architectures": architecture,
+            "APT::Default-Release": "",
+            "APT::Install-Recommends": "false",
+            # The unprivileged user of a root's apt cannot read a cache under /root.
+            "APT::Sandbox::User": "root" if os.geteuid() == 0 else "",
+            "Acquire::Languages": "none",
+            "Acquire::Retries": "3",
+            "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false",
+        }
+        self._options = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
+
+    def update(self, *, sources: bool = False) -> None:
+        """Fetch the suite's index of binary packages, or of source packages, and check it."""
+        if not KEYRING.exists():
+            raise LabError(f"{KEYRING} is missing; install the package debian-archive-keyring.")
+        # The mirror goes into apt's own throw-away folder only, never into an image.
+        (self._folder / "etc/evmperf.sources").write_text(
+            f"Types: {'deb-src' if sources else 'deb'}\nURIs: {mirror(self._steps)}\n"
+            f"Suites: {self._suite}\nComponents: main\nSigned-By: {KEYRING}\n"
+        )
+        # Without -e apt calls a failed signature a warning and goes on with what it had.
+        command = ["apt-get", *self._options, "-eany", "update"]
+        self._steps.run(command, f"Fetching the package index of Debian {self._suite}", self._log)
+
+    def resolve(self, names: list[str], leave_out: list[str]) -> list[Package]:
+        """Return the named packages and what they depend on, less the patterns in `leave_out`."""
+        command = ["apt-get", *self._options, "--simulate", "install", *names]
+        output = self._steps.run(command, "Choosing Debian packages", self._log)
+        chosen = re.findall(r"^Inst (\S+) \((\S+) .*\[(\S+)\]\)", output, re.MULTILINE)
+        packages = [Package(name.split(":")[0], version, arch) for name, version, arch in chosen]
+        return [
+            p for p in packages if not any(fnmatch.fnmatch(p.name, pattern) for pattern in leave_out)
+        ]
+
+    def depends(self, name: str) -> list[str]:
+        """Return the names that a package depends on directly."""
+        command = ["apt-cache", *self._options, "depends", "--important", name]
+        output = self._steps.run(command, f"Looking up {name}", self._log)
+        return re.findall(r"^\s+(?:Pre)?Depends: ([^\s<>]+)", output, re.MULTILINE)
+
+    def version(self, name: str) -> Package:
+        """Return a package in the version that the suite has."""
+        command = ["apt-cache", *self._options, "show", "--no-all-versions", name]
+        output = self._steps.run(command, f"Looking up {name}", self._log)
+        version = re.search(r"^Version: (\S+)", output, re.MULTILINE)
+        arch = re.search(r"^Architecture: (\S+)", output, re.MULTILINE)
+        if not version or not arch:
+            raise LabError(f"Debian {self._suite} has no package {name}; correct the recipe.")
+        return Package(name, version[1], arch[1])
+
+    def unpack(self, packages: list[Package], target: Path) -> None:
+        """Download packages, which apt checks, and unpack their files into `target`."""
+        target.mkdir(parents=True, exist_ok=True)
+        debs = self._folder / "debs"
+        command = ["apt-get", *self._options, "download"]
+        command += [f"{p.name}={p.version}" for p in packages]
+        self._steps.run(command, "Downloading Debian packages", self._log, cwd=debs)
+        wanted = {f"{p.name}_{p.version}_{p.architecture}" for p in packages}
+        files = sorted(f for f in debs.glob("*.deb") if unquote(f.stem) in wanted)
+        if len(files) != len(wanted):
+            raise LabError(
+                f"apt downloaded {len(files)} of {len(wanted)} packages to {debs}; "
+                f"see {self._steps.log_dir}/{self._log}.log and build again."
+            )
+        # base-files first: its links of a merged /usr decide where the others' files go.
+        files.sort(key=lambda file: not file.name.startswith("base-files_"))
+        first, rest = files[:1], files[1:]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for group in (first, rest):
+                list(pool.map(lambda file: self._unpack_one(file, target), group))
+        shutil.rmtree(debs)
+        debs.mkdir()
+
+    def _unpack_one(self, file: Path, target: Path) -> None:
+        what = f"Unpacking {file.name}"
+        self._steps.run(["dpkg-deb", "--extract", file, target], what, self._log)
+
+    def source_tarball(self, source: str) -> Path:
+        """Download a source package's upstream tarball, which apt checks, and return its path."""
+        folder = self._folder / "debs"
+        command = ["apt-get", *self._options, "--download-only", "--tar-only", "source", source]
+        self._steps.run(command, f"Downloading the source of {source}", self._log, cwd=folder)
+        found = sorted(folder.glob(f"{source}_*.orig.tar.*[!c]"))
+        if not found:
+            raise LabError(
+                f"apt brought no source of {source}; see {self._steps.log_dir}/{self._log}.log."
+            )
+        return found[0]

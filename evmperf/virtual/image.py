@@ -1,0 +1,237 @@
+"""The image of a virtual board: all that QEMU needs to run it, built once and kept in the cache."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evmperf.errors import LabError
+from evmperf.virtual import paths, qemu_binary, rootfs, uboot
+from evmperf.virtual.recipe import Recipe
+from evmperf.virtual.steps import Progress, Steps, check_host, tool
+
+SCHEMA = 1
+KEPT = 2
+"""How many images of one variant stay in the cache."""
+
+_MIB = 1024 * 1024
+_PARTITION_START_MIB = 1
+
+
+@dataclass(frozen=True)
+class Image:
+    """A built image; the fields are those of image.json, which docs of the builder describe."""
+
+    variant: str
+    hash: str
+    qemu: dict[str, Any]
+    """`command`, `env` and `img` (qemu-img's command), `version`."""
+    arguments: list[str]
+    """QEMU's arguments as str.format templates of `disk`, `net` and `dir`."""
+    disks: dict[str, dict[str, Any]]
+    """By name: `base` (a file in `dir`, or None for an empty disk), `format`, `mib`."""
+    facts: dict[str, Any]
+    """Versions: `kernel`, `uboot`, `qemu`, `packages`."""
+    dir: Path
+
+
+def load(variant: str) -> Image:
+    """Return the variant's image for the recipe as it is now; LabError if it is not built."""
+    recipe = Recipe.read(variant)
+    folder = _images() / f"{variant}-{recipe.hash()}"
+    file = folder / "image.json"
+    remedy = "run `evmperf virtual build`"
+    if not file.is_file():
+        raise LabError(f"The virtual board {variant!r} is not built ({file} is missing); {remedy}.")
+    try:
+        data = json.loads(file.read_text())
+        if data["schema"] != SCHEMA:
+            raise LabError(f"{file} has schema {data['schema']}, not {SCHEMA}; {remedy}.")
+        image = Image(
+            variant=data["variant"],
+            hash=data["hash"],
+            qemu=data["qemu"],
+            arguments=data["arguments"],
+            disks=data["disks"],
+            facts=data["facts"],
+            dir=folder,
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise LabError(f"{file} is damaged ({error!r}); {remedy} with --force.") from error
+    # The parts lie beside the images; somebody may have tidied the cache by hand.
+    if not Path(image.qemu["command"][0]).exists():
+        raise LabError(f"{file} names a QEMU that is gone; {remedy} with --force.")
+    return image
+
+
+def build(variant: str, *, force: bool = False, progress: Progress) -> Image:
+    """Build the variant's image unless the cache has it, and return it.
+
+    `force` builds all its parts anew. `progress` is told each step with its duration in seconds.
+    """
+    recipe = Recipe.read(variant)
+    steps = Steps(_images() / "logs", progress)
+    final = _images() / f"{variant}-{recipe.hash()}"
+    with _locked(steps):
+        if not force:
+            try:
+                return load(variant)
+            except LabError:
+                pass  # Not there or damaged: that is what building is for.
+        check_host(paths.recipes_dir() / "host-packages.txt")
+        for log in steps.log_dir.glob("*.log"):
+            log.unlink()
+        with steps.step(f"Virtual board {variant!r}, {final.name}"):
+            parts = _build_parts(recipe, steps, force)
+            with _fresh(final) as folder:
+                _assemble(recipe, steps, parts, folder)
+        os.utime(final)
+        _tidy(variant)
+    return load(variant)
+
+
+def _images() -> Path:
+    return paths.cache_dir() / "virtual"
+
+
+@contextmanager
+def _locked(steps: Steps) -> Iterator[None]:
+    with (_images() / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            steps.tell("Another build is running; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def _fresh(final: Path) -> Iterator[Path]:
+    """Give a new folder that becomes `final` when all went well, and vanishes otherwise."""
+    work = final.with_name(f".{final.name}.new")
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    try:
+        yield work
+        shutil.rmtree(final, ignore_errors=True)
+        work.rename(final)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _build_parts(recipe: Recipe, steps: Steps, force: bool) -> dict[str, Path]:
+    """Build, at the same time, the parts that the cache lacks; return their folders."""
+
+    def part(key: str, make: Callable[[Recipe, Steps, Path], None]) -> Path:
+        final = _images() / "parts" / key
+        if force or not final.is_dir():
+            with _fresh(final) as folder:
+                make(recipe, steps, folder)
+        return final
+
+    uboot_key = f"uboot-{recipe.hash('uboot', files=uboot.inputs(recipe))}"
+    userland = {k: recipe.data["rootfs"][k] for k in ("suite", "packages", "leave_out")}
+    userland["leave_out_files"] = recipe.data["rootfs"]["leave_out_files"]
+    base = Recipe(recipe.variant, recipe.folder, {**recipe.data, "rootfs": userland})
+    with ThreadPoolExecutor(3) as pool:
+        jobs = {
+            "uboot": pool.submit(part, uboot_key, uboot.build),
+            "qemu": pool.submit(part, f"qemu-{recipe.hash('qemu', files=[])}", qemu_binary.build),
+            "userland": pool.submit(part, f"userland-{base.hash('rootfs', 'kernel')}", rootfs.build),
+        }
+    return {name: job.result() for name, job in jobs.items()}
+
+
+def _assemble(recipe: Recipe, steps: Steps, parts: dict[str, Path], folder: Path) -> None:
+    """Make the disks and image.json in `folder` of the parts."""
+    build_id = recipe.hash()
+    facts = json.loads((parts["userland"] / "facts.json").read_text())
+    qemu = qemu_binary.describe(recipe, parts["qemu"])
+    aio = qemu_binary.fastest_aio(qemu, folder / "aio")
+    shutil.copyfile(parts["uboot"] / "u-boot.bin", folder / "u-boot.bin")
+    facts["uboot"] = (parts["uboot"] / "version").read_text()
+    facts["qemu"] = qemu["version"]
+    with steps.step("Root file system"):
+        root = folder / "root"
+        # Hard links: what is written is written anew, see rootfs.write().
+        command = ["cp", "-a", "--link", parts["userland"] / "root", root]
+        steps.run(command, "Copying the userland", "image")
+        rootfs.finish(recipe, root, build_id)
+        rootfs.index_modules(root, facts["kernel"], steps)
+        boot = root / "boot"
+        boot.mkdir(exist_ok=True)
+        os.link(parts["userland"] / "kernel", boot / "Image")
+        (boot / "initrd").write_bytes(rootfs.initrd(recipe, root, facts["kernel"]))
+    disks = {}
+    with steps.step("Disks"):
+        for name, spec in recipe.data["disks"].items():
+            disks[name] = _disk(steps, folder, name, spec)
+    shutil.rmtree(root)
+    data = {
+        "schema": SCHEMA,
+        "variant": recipe.variant,
+        "hash": build_id,
+        "qemu": qemu,
+        "arguments": [word.replace("{aio}", aio) for word in recipe.data["arguments"]],
+        "disks": disks,
+        "facts": facts,
+        "parts": sorted(path.name for path in parts.values()),
+    }
+    (folder / "image.json").write_text(json.dumps(data, indent=1))
+
+
+def _disk(steps: Steps, folder: Path, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    """Make one disk's base file, if it needs one, and return its entry for image.json."""
+    mib = spec["mib"]
+    if "label_id" not in spec:
+        return {"base": None, "format": "raw", "mib": mib}
+    file = folder / f"{name}.img"
+    with file.open("wb") as disk:
+        disk.truncate(mib * _MIB)
+    size = spec.get("partition_mib", mib - _PARTITION_START_MIB)
+    table = f"label: dos\nlabel-id: 0x{spec['label_id']}\nstart={_PARTITION_START_MIB}MiB, "
+    script = folder / f"{name}.sfdisk"
+    script.write_text(f"{table}size={size}MiB, type=83\n")
+    _partition(steps, file, script)
+    if "filesystem" in spec:
+        command = ["mke2fs", "-F", "-t", spec["filesystem"], "-d", folder / "root", "-L", name]
+        command += ["-U", spec["uuid"], "-m", "0", "-O", "^metadata_csum,^64bit,^orphan_file"]
+        options = f"offset={_PARTITION_START_MIB * _MIB},hash_seed={spec['uuid']},root_owner=0:0"
+        command += ["-E", options, file, f"{size}M"]
+        if os.geteuid() != 0:
+            command = ["unshare", "--map-root-user", *command]
+        # A fixed time makes the same files the same disk.
+        env = {"E2FSPROGS_FAKE_TIME": "1735689600", "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"}
+        steps.run(command, f"Making the file system of the disk {name}", "image", env=env)
+    return {"base": file.name, "format": "raw", "mib": None if "filesystem" in spec else mib}
+
+
+def _partition(steps: Steps, file: Path, script: Path) -> None:
+    """Give a disk file the partition table that `script` tells sfdisk."""
+    # sfdisk reads standard input only; sh is there to open it.
+    command = ["sh", "-c", 'exec "$0" --quiet "$1" < "$2"', tool("sfdisk"), file, script]
+    steps.run(command, f"Partitioning {file.name}", "image")
+    script.unlink()
+
+
+def _tidy(variant: str) -> None:
+    """Remove images of the variant but the newest, and parts that no image uses."""
+    # variant-HASH: a variant's name may begin another's.
+    found = [p for p in _images().glob(f"{variant}-*") if len(p.name) == len(variant) + 13]
+    found.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in found[KEPT:]:
+        shutil.rmtree(old, ignore_errors=True)
+    used: set[str] = set()
+    for file in _images().glob("*/image.json"):
+        used.update(json.loads(file.read_text()).get("parts", []))
+    for part in (_images() / "parts").iterdir():
+        if part.name not in used:
+            shutil.rmtree(part, ignore_errors=True)

@@ -1,0 +1,36 @@
+"""Where the virtual EVMs keep their files."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def cache_dir() -> Path:
+    """Return the folder for what can be built again: $EVMPERF_CACHE or the user's cache."""
+    if own := os.environ.get("EVMPERF_CACHE"):
+        return Path(own).absolute()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "evmperf"
+
+
+def state_dir() -> Path:
+    """Return the folder for sockets and running boards' disks, and make it, for this user only."""
+    if own := os.environ.get("EVMPERF_STATE"):
+        path = Path(own).absolute()
+    elif runtime := os.environ.get("XDG_RUNTIME_DIR"):
+        path = Path(runtime) / "evmperf"
+    elif os.geteuid() == 0:
+        path = Path("/run/evmperf")
+    else:
+        path = Path(tempfile.gettempdir()) / f"evmperf-{os.geteuid()}"
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def recipes_dir() -> Path:
+    """Return the folder with one sub-folder a variant: $EVMPERF_RECIPES or the checkout's."""
+    if own := os.environ.get("EVMPERF_RECIPES"):
+        return Path(own).absolute()
+    return Path(__file__).resolve().parents[2] / "virtual-evm"

@@ -1,0 +1,153 @@
+"""The virtual board's userland, kernel and initrd: packages unpacked, and glue instead of postinst.
+
+No maintainer script runs, so neither qemu-user nor a chroot nor a mount is needed.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import lzma
+import os
+import re
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from evmperf.errors import LabError
+from evmperf.virtual import cpio
+from evmperf.virtual.debian import Archive, Package
+from evmperf.virtual.recipe import Recipe
+from evmperf.virtual.steps import Steps, tool
+
+
+def build(recipe: Recipe, steps: Steps, target: Path) -> None:
+    """Unpack the recipe's packages and kernel: `root/`, `kernel`, `initrd-files/`, `facts.json`."""
+    spec, kernel_spec = recipe.data["rootfs"], recipe.data["kernel"]
+    root = target / "root"
+    with steps.step(f"Userland and kernel from Debian {spec['suite']}"):
+        archive = Archive(steps, target / "apt", spec["suite"], "arm64")
+        archive.update()
+        packages = archive.resolve(spec["packages"], spec["leave_out"])
+        # Only the kernel's own files: what it depends on makes initrds, which is done here.
+        images = [n for n in archive.depends(kernel_spec["package"]) if n.startswith("linux-image")]
+        kernel = archive.version((images or [kernel_spec["package"]])[0])
+        archive.unpack([*packages, kernel], root)
+        shutil.rmtree(target / "apt")
+    with steps.step("Kernel modules sorted out"):
+        release = _modules(root, kernel_spec)
+        boot = root / "boot"
+        (boot / f"vmlinuz-{release}").rename(target / "kernel")
+        shutil.rmtree(boot)
+    for pattern in spec["leave_out_files"]:
+        for path in root.glob(pattern):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+    (target / "facts.json").write_text(json.dumps(_facts(release, [*packages, kernel])))
+
+
+def _facts(release: str, packages: list[Package]) -> dict[str, Any]:
+    return {"kernel": release, "packages": {p.name: p.version for p in packages}}
+
+
+def _modules(root: Path, spec: dict[str, Any]) -> str:
+    """Drop modules that no virtual board has use for, unpack the others, index them."""
+    (folder,) = (root / "usr/lib/modules").iterdir()
+    keep: list[Path] = []
+    for path in folder.rglob("*.ko*"):
+        name = str(path.relative_to(folder / "kernel"))
+        if any(fnmatch.fnmatch(name, pattern) for pattern in spec["leave_out_modules"]):
+            path.unlink()
+        elif path.suffix == ".xz":
+            keep.append(path)
+    # Under emulation unpacking a module costs more than reading the bigger file.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(_unxz, keep))
+    return folder.name
+
+
+def _unxz(path: Path) -> None:
+    path.with_suffix("").write_bytes(lzma.decompress(path.read_bytes()))
+    path.unlink()
+
+
+def index_modules(root: Path, release: str, steps: Steps) -> None:
+    """Run depmod for the modules under `root`."""
+    steps.run([tool("depmod"), "-b", root / "usr", release], "Indexing kernel modules", "rootfs")
+
+
+def finish(recipe: Recipe, root: Path, build_id: str) -> None:
+    """Put the glue into an unpacked userland: accounts, links, the recipe's own files."""
+    spec = recipe.data["rootfs"]
+    for name in ("proc", "sys", "dev", "run", "tmp", "mnt", "root", "var/log", "var/tmp"):
+        (root / name).mkdir(parents=True, exist_ok=True)
+    masters = root / "usr/share/base-passwd"
+    passwd = (masters / "passwd.master").read_text().replace("root:*:", "root::", 1)
+    passwd = re.sub(r"^(root:.*):[^:]*$", r"\1:/bin/bash", passwd, count=1, flags=re.MULTILINE)
+    write(root / "etc/passwd", passwd)
+    write(root / "etc/group", (masters / "group.master").read_text())
+    write(root / "etc/nsswitch.conf", (root / "usr/share/base-files/nsswitch.conf").read_text())
+    write(root / "etc/profile", (root / "usr/share/base-files/profile").read_text())
+    write(root / "etc/evmperf-release", f"BUILD_ID={build_id}\n")
+    for name, destination in spec["links"].items():
+        link(root / name, destination)
+    for applet in spec["applets"]:
+        name = root / "usr/bin" / applet
+        if not any((root / d / applet).exists() for d in ("usr/bin", "usr/sbin")):
+            link(name, "/usr/bin/busybox")
+    overlay = recipe.file(spec["overlay"])
+    for path in sorted(p for p in overlay.rglob("*") if p.is_file()):
+        place = root / path.relative_to(overlay)
+        write(place, path.read_text())
+        place.chmod(0o755 if path.stat().st_mode & 0o100 else 0o644)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file anew; the old one may be hard-linked into the cached userland."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    path.write_text(text)
+    path.chmod(0o644)
+
+
+def link(path: Path, destination: str) -> None:
+    """Make a symbolic link in place of whatever is there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    path.symlink_to(destination)
+
+
+def initrd(recipe: Recipe, root: Path, release: str) -> bytes:
+    """Return an uncompressed initrd: busybox, the modules that reach the root disk, `init`."""
+    spec = recipe.data["initrd"]
+    modules = _closure(root / "usr/lib/modules" / release, spec["modules"])
+    files = cpio.Archive()
+    for folder in ("bin", "dev", "proc", "sys", "root", "modules"):
+        files.folder(folder)
+    files.file("bin/busybox", (root / "usr/bin/busybox").read_bytes(), 0o755)
+    files.link("bin/sh", "busybox")
+    files.file("init", recipe.file(spec["init"]).read_bytes(), 0o755)
+    for number, module in enumerate(modules):
+        # The number keeps the order in which they depend on each other.
+        files.file(f"modules/{number:02}-{module.name}", module.read_bytes(), 0o644)
+    return files.finish()
+
+
+def _closure(folder: Path, names: list[str]) -> list[Path]:
+    """Return modules and what they need, in loading order."""
+    needs: dict[str, list[str]] = {}
+    for line in (folder / "modules.dep").read_text().splitlines():
+        path, _, rest = line.partition(":")
+        needs[path] = rest.split()
+    by_name = {Path(path).stem.replace("-", "_"): path for path in needs}
+    order: list[str] = []
+    for name in names:
+        path = by_name.get(name.replace("-", "_"))
+        if path is None:
+            raise LabError(f"The kernel has no module {name}; correct the recipe's initrd.modules.")
+        # modules.dep lists the most basic module last.
+        order += [p for p in [*reversed(needs[path]), path] if p not in order]
+    return [folder / path for path in order]

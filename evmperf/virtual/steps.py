@@ -1,0 +1,111 @@
+"""Running the host's programs for a build: with a log, a sentence on failure, and times told."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from evmperf.errors import LabError
+
+Progress = Callable[[str], None]
+
+
+class Steps:
+    """The steps of one build: tells each with its duration, keeps programs' output in a log."""
+
+    def __init__(self, log_dir: Path, progress: Progress) -> None:
+        log_dir.mkdir(parents=True, exist_ok=True)
+        self.log_dir = log_dir
+        self._progress = progress
+        self._lock = threading.Lock()
+
+    def tell(self, text: str) -> None:
+        """Tell one line; parts that are built at the same time take turns."""
+        with self._lock:
+            self._progress(text)
+
+    @contextmanager
+    def step(self, text: str) -> Iterator[None]:
+        """Tell what was done and how long it took, in seconds, when it is done."""
+        start = time.monotonic()
+        yield
+        self.tell(f"{text}: {time.monotonic() - start:.1f} s")
+
+    def run(
+        self,
+        command: Sequence[str | Path],
+        what: str,
+        log: str,
+        *,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        nice: bool = False,
+    ) -> str:
+        """Run a program, append its output to the log `log`, and return its standard output."""
+        arguments = [str(word) for word in command]
+        if nice:
+            arguments = ["nice", *arguments]
+        file = self.log_dir / f"{log}.log"
+        with file.open("a") as output:
+            print("$", *arguments, file=output, flush=True)
+            # C locale: the builder reads apt's and mke2fs's words.
+            done = subprocess.run(
+                arguments,
+                cwd=cwd,
+                env={**os.environ, "LC_ALL": "C", **(env or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=output,
+                text=True,
+                check=False,
+            )
+            output.write(done.stdout)
+        if done.returncode != 0:
+            raise LabError(
+                f"{what} failed: {Path(arguments[nice]).name} ended with {done.returncode} "
+                f"({_last_line(file)}); the log is {file}, and `evmperf virtual build` tries again."
+            )
+        return done.stdout
+
+
+def _last_line(file: Path) -> str:
+    lines = [line.strip() for line in file.read_text(errors="replace").splitlines()]
+    errors = [line for line in lines if re.match(r"E: |.*\berror\b", line, re.IGNORECASE)]
+    return (errors or [line for line in lines if line] or ["no output"])[-1][:200]
+
+
+def check_host(list_file: Path) -> None:
+    """Raise LabError naming the host packages from `list_file` whose command or file is missing.
+
+    A line is `package  command-or-file  what it is for`; one package may have several lines.
+    """
+    search = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    missing: list[str] = []
+    for line in list_file.read_text().splitlines():
+        words = line.split("#")[0].split(None, 2)
+        if len(words) < 2:
+            continue
+        package, proof = words[:2]
+        there = Path(proof).exists() if proof.startswith("/") else shutil.which(proof, path=search)
+        if not there and package not in missing:
+            missing.append(package)
+    if missing:
+        raise LabError(
+            "This host lacks programs that build the virtual board; "
+            f"run `apt-get install --no-install-recommends {' '.join(missing)}`."
+        )
+
+
+def tool(name: str) -> str:
+    """Return the path of a host program, also from sbin, which users often lack in PATH."""
+    found = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    if not found:
+        raise LabError(f"The program {name} is missing on this host; see host-packages.txt.")
+    return found

@@ -1,0 +1,78 @@
+"""U-Boot for a virtual board: Debian's source, a defconfig, a fragment, patches."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tarfile
+from pathlib import Path
+
+from evmperf.errors import UsageError
+from evmperf.virtual.debian import Archive
+from evmperf.virtual.recipe import Recipe
+from evmperf.virtual.steps import Steps
+
+
+def inputs(recipe: Recipe) -> list[str]:
+    """Return the recipe's files that U-Boot is made of."""
+    spec = recipe.data["uboot"]
+    return [spec["fragment"], *spec.get("patches", []), *spec.get("files", {})]
+
+
+def build(recipe: Recipe, steps: Steps, target: Path) -> None:
+    """Build the recipe's U-Boot into `target`/u-boot.bin, with its version in `target`/version."""
+    spec = recipe.data["uboot"]
+    work = target / "work"
+    source, out = work / "source", work / "out"
+    with steps.step(f"U-Boot source from Debian {spec['suite']}"):
+        archive = Archive(steps, work, spec["suite"], "arm64")
+        archive.update(sources=True)
+        tarball = archive.source_tarball("u-boot")
+        source.mkdir()
+        with tarfile.open(tarball) as tar:
+            tar.extractall(source, filter="tar")
+        (top,) = source.iterdir()
+        for patch in spec.get("patches", []):
+            file = recipe.file(patch)
+            command = ["patch", "--strip=1", "--forward", f"--input={file}"]
+            steps.run(command, f"Patching U-Boot with {patch}", "uboot", cwd=top)
+        for name, place in spec.get("files", {}).items():
+            shutil.copyfile(recipe.file(name), top / place)
+    with steps.step("U-Boot compiled"):
+        env = {
+            "ARCH": "arm",
+            "CROSS_COMPILE": spec["cross_compile"],
+            # U-Boot prints when it was built; of the same recipe that shall be the same.
+            "SOURCE_DATE_EPOCH": str(spec["source_date_epoch"]),
+        }
+        make = ["make", "-C", top, f"O={out}", f"-j{(os.cpu_count() or 1) + 1}"]
+        steps.run([*make, spec["defconfig"]], "Configuring U-Boot", "uboot", env=env)
+        fragment = recipe.file(spec["fragment"]).read_text()
+        with (out / ".config").open("a") as config:
+            config.write("\n" + fragment)
+        steps.run([*make, "olddefconfig"], "Configuring U-Boot", "uboot", env=env)
+        _check_config(fragment, (out / ".config").read_text(), recipe.file(spec["fragment"]))
+        steps.run([*make, "u-boot.bin"], "Compiling U-Boot", "uboot", env=env, nice=True)
+    shutil.copyfile(out / "u-boot.bin", target / "u-boot.bin")
+    release = (out / "include/config/uboot.release").read_text().strip()
+    (target / "version").write_text(release)
+    shutil.rmtree(work)
+
+
+def _check_config(fragment: str, config: str, file: Path) -> None:
+    """Raise UsageError for options of the fragment that Kconfig dropped."""
+    pattern = r"^(?:CONFIG_\w+=.+|# CONFIG_\w+ is not set)$"
+    have = set(config.splitlines())
+    lost = []
+    for line in re.findall(pattern, fragment, re.MULTILINE):
+        name = line.split("=")[0].removeprefix("# ").removesuffix(" is not set")
+        # An option whose menu is gone is not listed at all, which is as good as not set.
+        off = line.startswith("#") and not any(known.startswith(f"{name}=") for known in have)
+        if line not in have and not off:
+            lost.append(name)
+    if lost:
+        raise UsageError(
+            f"U-Boot's configuration does not take {', '.join(lost)} from {file}; "
+            "correct names or dependencies there."
+        )
