@@ -27,20 +27,39 @@ _PARTITION_START_MIB = 1
 
 
 @dataclass(frozen=True)
+class Qemu:
+    """How to call QEMU and qemu-img: commands as argument lists, and what `env` adds to."""
+
+    command: list[str]
+    env: dict[str, str]
+    img: list[str]
+    version: str
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A disk of the image: `base` is a file in the image's folder, None for an empty disk of
+    `mib` mebibytes.
+    """
+
+    base: str | None
+    format: str
+    mib: int | None
+
+
+@dataclass(frozen=True)
 class Image:
-    """A built image; the fields are those of image.json, which docs of the builder describe."""
+    """A built image; the fields are those of image.json."""
 
     variant: str
     hash: str
-    qemu: dict[str, Any]
-    """`command`, `env` and `img` (qemu-img's command), `version`."""
+    qemu: Qemu
     arguments: list[str]
     """QEMU's arguments as str.format templates of `disk`, `net` and `dir`."""
-    disks: dict[str, dict[str, Any]]
-    """By name: `base` (a file in `dir`, or None for an empty disk), `format`, `mib`."""
+    disks: dict[str, Disk]
     facts: dict[str, Any]
     """Versions: `kernel`, `uboot`, `qemu`, `packages`."""
-    dir: Path
+    directory: Path
 
 
 def load(variant: str) -> Image:
@@ -58,16 +77,16 @@ def load(variant: str) -> Image:
         image = Image(
             variant=data["variant"],
             hash=data["hash"],
-            qemu=data["qemu"],
+            qemu=Qemu(**data["qemu"]),
             arguments=data["arguments"],
-            disks=data["disks"],
+            disks={name: Disk(**disk) for name, disk in data["disks"].items()},
             facts=data["facts"],
-            dir=folder,
+            directory=folder,
         )
     except (ValueError, KeyError, TypeError) as error:
         raise LabError(f"{file} is damaged ({error!r}); {remedy} with --force.") from error
     # The parts lie beside the images; somebody may have tidied the cache by hand.
-    if not Path(image.qemu["command"][0]).exists():
+    if not Path(image.qemu.command[0]).exists():
         raise LabError(f"{file} names a QEMU that is gone; {remedy} with --force.")
     return image
 

@@ -89,7 +89,6 @@ def finish(recipe: Recipe, root: Path, build_id: str) -> None:
     passwd = re.sub(r"^(root:.*):[^:]*$", r"\1:/bin/bash", passwd, count=1, flags=re.MULTILINE)
     write(root / "etc/passwd", passwd)
     write(root / "etc/group", (masters / "group.master").read_text())
-    write(root / "etc/nsswitch.conf", (root / "usr/share/base-files/nsswitch.conf").read_text())
     write(root / "etc/profile", (root / "usr/share/base-files/profile").read_text())
     write(root / "etc/evmperf-release", f"BUILD_ID={build_id}\n")
     for name, destination in spec["links"].items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import tarfile
 from pathlib import Path
 
 from evmperf.errors import UsageError
@@ -30,8 +29,9 @@ def build(recipe: Recipe, steps: Steps, target: Path) -> None:
         archive.update(sources=True)
         tarball = archive.source_tarball("u-boot")
         source.mkdir()
-        with tarfile.open(tarball) as tar:
-            tar.extractall(source, filter="tar")
+        # Not tarfile, which needs five times as long for this one.
+        command = ["tar", "--extract", "--no-same-owner", "--file", tarball, "-C", source]
+        steps.run(command, "Unpacking U-Boot's source", "uboot")
         (top,) = source.iterdir()
         for patch in spec.get("patches", []):
             file = recipe.file(patch)

@@ -1,0 +1,168 @@
+"""What goes wrong on a board in the middle of a benchmark, provoked on a virtual EVM."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from evmperf.benchmark import Benchmark, Outputs, Place, Profile, Step
+from evmperf.errors import Kind
+from evmperf.model import Case, Direction, Metric, Reading, Result, Status
+from evmperf.runner import Runner
+from evmperf.storage import guard
+from evmperf.tools import fio
+from evmperf.units import Unit
+
+pytestmark = pytest.mark.virtual_evm
+
+CASE = Case("case")
+
+
+def number(outputs: Outputs) -> list[Reading]:
+    return [Reading("number", float(outputs["number"]))]
+
+
+FINE = Step("measure", 'echo 42 >"$OUT/number"', 20, parse=number)
+
+
+def benchmark(*steps: Step, tools: tuple[str, ...] = ()) -> Benchmark:
+    return Benchmark(
+        name="fault",
+        driver="emmc",
+        title="",
+        section=(),
+        metrics=(Metric("number", Unit.MEGABYTE_PER_SECOND, Direction.HIGHER, "", low=0.0),),
+        profiles={"quick": Profile((CASE,))},
+        place=Place.SHELL,
+        steps=lambda *_: steps,
+        tools=tools,
+    )
+
+
+def measure(runner: Runner, *steps: Step, tools: tuple[str, ...] = ()) -> Result:
+    return runner.measure(benchmark(*steps, tools=tools), CASE)
+
+
+def assert_usable(runner: Runner) -> None:
+    after = measure(runner, FINE)
+    assert after.status is Status.MEASURED, after.failures
+    assert after.values("number") == [42.0]
+
+
+@pytest.mark.parametrize(
+    ("provoke", "name"),
+    [("echo c >/proc/sysrq-trigger", "kernel panic"), ("echo b >/proc/sysrq-trigger", "silent reset")],
+)
+def test_a_dead_board_is_named_within_seconds_and_power_cycled(
+    runner: Runner, provoke: str, name: str
+) -> None:
+    assert_usable(runner)
+    began = time.monotonic()
+    result = measure(runner, FINE, Step("die", f"sync; {provoke}; sleep 600", 700))
+    assert time.monotonic() - began < 60, "the time-out of the step was waited for"
+    assert result.status is Status.PARTIAL
+    assert result.values("number") == [42.0], "what was measured before is kept"
+    assert [failure.kind for failure in result.failures] == [Kind.BOARD]
+    assert name in result.failures[0].message
+    assert_usable(runner)
+
+
+def test_a_kernel_oops_is_named(runner: Runner) -> None:
+    assert_usable(runner)
+    # What the kernel prints for an oops, through the kernel's own log.
+    oops = "Internal error: Oops: 0000000096000044 [#1] SMP"
+    result = measure(runner, Step("die", f'echo "<0>{oops}" >/dev/kmsg; sleep 600', 700))
+    assert result.failures[-1].kind is Kind.BOARD
+    assert "kernel oops" in result.failures[-1].message
+    assert_usable(runner)
+
+
+def test_a_command_that_hangs_is_interrupted(runner: Runner) -> None:
+    result = measure(runner, Step("hang", "sleep 1000", 2), FINE)
+    assert result.status is Status.FAILED
+    assert result.failures[0].kind is Kind.TOOL
+    assert "did not end within 2 s" in result.failures[0].message
+    assert_usable(runner)
+
+
+def test_a_command_that_cannot_be_interrupted_costs_a_reset(runner: Runner) -> None:
+    assert_usable(runner)
+    cycles = runner.bench.power_cycles
+    stubborn = "trap '' INT QUIT TERM; while :; do sleep 1; done"
+    result = measure(runner, Step("hang", stubborn, 2))
+    assert [failure.kind for failure in result.failures] == [Kind.BOARD]
+    assert "must be reset" in result.failures[0].message
+    assert_usable(runner)
+    assert runner.bench.power_cycles == cycles + 1
+
+
+def test_a_console_away_for_five_seconds_costs_one_repetition(runner: Runner, line) -> None:
+    assert_usable(runner)
+    cut = threading.Timer(1, line.cut, args=(5,))
+    cut.start()
+    slow = Step("measure", 'sleep 3; echo 42 >"$OUT/number"', 30, parse=number)
+    result = measure(runner, slow)
+    cut.join()
+    assert result.status is Status.MEASURED, result.failures
+    assert [(f.kind, f.refused) for f in result.failures] == [(Kind.LAB, True)]
+    assert "away" in result.failures[0].message
+    assert_usable(runner)
+
+
+def test_a_kernel_message_in_the_output_is_noticed_and_fetched_again(runner: Runner) -> None:
+    lines = 20000
+    command = (
+        "i=0; (while [ $i -lt 3 ]; do i=$((i+1)); sleep 0.2; "
+        'echo "<0>evmperf: cut in two" >/dev/kmsg; done) & '
+        f'echo 42 >"$OUT/number"; seq {lines} | sha256sum >/dev/null; '
+        f'head -c 400000 /dev/urandom >"$OUT/noise"; seq {lines} >"$OUT/numbers"'
+    )
+    seen: dict[str, str] = {}
+
+    def parse(outputs: Outputs) -> list[Reading]:
+        seen.update(outputs)
+        return number(outputs)
+
+    result = measure(runner, Step("measure", command, 60, parse=parse))
+    assert result.status is Status.MEASURED, result.failures
+    assert seen["numbers"].split() == [str(i + 1) for i in range(lines)]
+    assert result.conditions["fetched_again"] >= 1
+
+
+def test_a_missing_tool_is_named(runner: Runner) -> None:
+    result = measure(runner, FINE, tools=("no-such-tool",))
+    assert result.status is Status.FAILED
+    assert [failure.kind for failure in result.failures] == [Kind.TOOL]
+    assert "no-such-tool" in result.failures[0].message
+    assert_usable(runner)
+
+
+@pytest.mark.parametrize("spoil", ["head -c 300", "sed 's/\"bw_bytes\" : /\"bw_bytes\" : x/'"])
+def test_damaged_output_of_a_tool_is_refused_twice(runner: Runner, spoil: str) -> None:
+    job = fio.command(
+        target="--filename=/dev/shm/fio", rw="write", block_size="64k", size="1m", runtime_s=1,
+        name="spoilt",
+    ).replace("--direct=1", "--direct=0")  # fmt: skip
+    command = f'{job}; {spoil} "$OUT/fio.json" >"$OUT/x"; mv "$OUT/x" "$OUT/fio.json"'
+
+    def parse(outputs: Outputs) -> list[Reading]:
+        return [Reading("number", fio.throughput(outputs[fio.JSON_FILE], "write"))]
+
+    result = measure(runner, Step("measure", command, 60, parse=parse))
+    assert result.status is Status.REFUSED
+    assert [failure.refused for failure in result.failures] == [True, True]
+    for failure in result.failures:
+        assert (runner.spool.folder / failure.raw).read_text()
+
+
+def test_the_mounted_root_is_never_scratch(runner: Runner) -> None:
+    result = measure(
+        runner,
+        Step("prepare", "root=$(awk '$2==\"/\"{print $1}' /proc/mounts); " + guard("$root"), 20),
+        FINE,
+    )
+    assert result.status is Status.FAILED
+    assert "holds the mounted root" in result.failures[0].message
+    assert_usable(runner)

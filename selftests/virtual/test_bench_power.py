@@ -1,0 +1,238 @@
+"""Switching a virtual board on and off, and what its console shows of it."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from evmperf.errors import LabError
+from evmperf.virtual import stamps
+from evmperf.virtual.client import Bench
+
+from .conftest import SerialClient, processes, wait_for_end, wait_until
+
+
+def test_prompt_over_tcp(bench: Bench, console: SerialClient) -> None:
+    assert not bench.status().power
+    bench.on()
+    console.stop_autoboot()
+    status = bench.status()
+    assert status.power
+    assert status.power_cycles == 1
+    assert status.qemu_pid in processes(bench.folder)
+    bench.off()
+    status = bench.status()
+    assert not status.power
+    assert status.qemu_pid is None
+    assert status.last_exit is not None
+    assert status.last_exit.reason == "power switched off"
+
+
+def test_labgrid_power_driver(bench: Bench) -> None:
+    from labgrid import Target
+    from labgrid.driver import NetworkPowerDriver
+    from labgrid.resource import NetworkPowerPort
+
+    target = Target("main")
+    url = f"http://127.0.0.1:{bench.ports.power}/power/{{index}}"
+    NetworkPowerPort(target, name=None, model="rest", host=url, index=0)
+    driver = NetworkPowerDriver(target, name=None, delay=0.0)
+    target.activate(driver)
+    assert driver.get() is False
+    driver.on()
+    assert driver.get() is True
+    first = bench.status().qemu_pid
+    driver.cycle()
+    second = bench.status()
+    assert second.qemu_pid not in (None, first)
+    assert second.power_cycles == 2
+    driver.off()
+    assert driver.get() is False
+    target.cleanup()
+
+
+def test_switching_on_twice_changes_nothing(bench: Bench) -> None:
+    bench.on()
+    first = bench.status()
+    bench.on()
+    assert bench.status().qemu_pid == first.qemu_pid
+    bench.off()
+    bench.off()
+    assert bench.status().power_cycles == 1
+
+
+def test_input_without_power_does_not_reach_the_next_boot(
+    bench: Bench, console: SerialClient
+) -> None:
+    for _ in range(2):
+        console.drain()
+        start = len(console.seen)
+        console.send(b"\n" * 1000)
+        bench.on()
+        # A key that waits ends the countdown at once; without one it takes its seconds.
+        at = console.wait_for(b"autoboot", start)
+        end = console.wait_for(b"\n", at)
+        shown = re.search(rb"\d+", console.seen[at:end])
+        assert shown
+        assert int(shown[0]) >= 1
+        assert arrival(console, end) - arrival(console, at) > 0.7 * int(shown[0])
+        bench.off()
+
+
+def arrival(console: SerialClient, position: int) -> float:
+    """When the byte before this position arrived, in seconds."""
+    return next(ns for seen, ns in console.arrivals if seen >= position) / 1e9
+
+
+def test_all_clients_see_and_type(bench: Bench, console: SerialClient) -> None:
+    with SerialClient(bench.ports.serial) as second:
+        # Connected is not yet accepted; the bench says how many it has.
+        wait_until(lambda: bench.status().console_clients == 2, "two clients")
+        bench.on()
+        console.stop_autoboot()
+        second.wait_for(b"=> ")
+        at = len(console.seen)
+        second.send(b"echo from-$bootdelay-second\n")
+        console.wait_for(b"second\r\n", console.wait_for(b"second", at))
+        second.wait_for(b"=> ", second.wait_for(b"-second\r\n"))
+        bench.off()
+        console.drain()
+        second.drain()
+        assert console.seen == second.seen
+
+
+def test_stamps_cover_every_byte_once(bench: Bench, console: SerialClient) -> None:
+    wait_until(lambda: bench.status().console_clients == 1, "client accepted")
+    for _ in range(2):
+        bench.on()
+        at = console.stop_autoboot()
+        console.send(b"printenv\n")
+        console.wait_for(b"=> ", at)
+        bench.off()
+    status = bench.status()
+    while len(console.seen) < status.console_bytes:
+        console.receive(5)
+    chunks = stamps.read(bench.folder / "console.stamps")
+    position, last = 0, 0
+    for offset, length, monotonic_ns in chunks:
+        assert offset == position
+        assert length > 0
+        assert monotonic_ns >= last
+        position, last = offset + length, monotonic_ns
+    assert position == status.console_bytes == len(console.seen)
+    # Nobody sees a byte before the bench stamped it.
+    ends = iter(console.arrivals)
+    seen, arrived = next(ends)
+    for offset, _, monotonic_ns in chunks:
+        while seen <= offset:
+            seen, arrived = next(ends)
+        assert monotonic_ns <= arrived
+
+
+def test_killed_qemu_is_told_and_replaced(bench: Bench, console: SerialClient) -> None:
+    bench.on()
+    pid = bench.status().qemu_pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: bench.status().qemu_pid is None, "the bench notices")
+    status = bench.status()
+    assert status.power, "the switch is still on"
+    assert status.last_exit is not None
+    assert "SIGKILL" in status.last_exit.reason
+    bench.off()
+    bench.on()
+    assert bench.status().qemu_pid not in (None, pid)
+    console.stop_autoboot()
+
+
+def test_power_off_by_the_guest_is_told(bench: Bench, console: SerialClient) -> None:
+    bench.on()
+    console.stop_autoboot()
+    console.send(b"poweroff\n")
+    wait_until(lambda: bench.status().qemu_pid is None, "the guest powers off")
+    status = bench.status()
+    assert status.power
+    assert status.last_exit is not None
+    assert "the guest powered itself off" in status.last_exit.reason
+
+
+def test_bad_qemu_option_is_told_at_once(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench("bad", qemu_options=["-no-such-option"])
+    with pytest.raises(LabError, match=r"QEMU ended at once: .*-no-such-option"):
+        bench.on()
+    status = bench.status()
+    assert not status.power
+    assert status.qemu_pid is None
+    assert not processes(bench.folder)
+
+
+def test_tester_reaches_the_board(bench: Bench, console: SerialClient) -> None:
+    status = bench.status()
+    if os.geteuid() != 0:
+        assert status.tester is None
+        assert "root" in status.tester_reason
+        return
+    assert status.tester is not None, status.tester_reason
+    nic = status.tester.nics[0]
+    links = [*status.tester.command, "ip", "-br", "link"]
+    assert "NO-CARRIER" in subprocess.check_output(links, text=True)
+    bench.on()
+    console.stop_autoboot()
+    assert "NO-CARRIER" not in subprocess.check_output(links, text=True)
+    console.send(
+        f"setenv ipaddr {nic.board_address}; setenv netmask 255.255.255.0; "
+        f"ping {nic.address}\n".encode()
+    )
+    console.wait_for(b"is alive")
+    routes = [*status.tester.command, "ip", "route", "show", "default"]
+    assert subprocess.check_output(routes) == b"", "the tester has no way out"
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "expected"),
+    [
+        (b"hello\r\n\r\n", 400),
+        (b"\x00\xff\x00\n\n", 400),
+        (b"GET /power/0\r\n\r\n", 400),
+        (b"GET /power/0 HTTP/1.1\r\nno colon\r\n\r\n", 400),
+        (b"GET /power/0 HTTP/1.1\r\n" + b"A: b\r\n" * 100 + b"\r\n", 400),
+        (b"GET /" + b"x" * 100000 + b" HTTP/1.1\r\n\r\n", 400),
+        (b"PUT /power/0 HTTP/1.1\r\nContent-Length: -1\r\n\r\n1", 400),
+        (b"PUT /power/0 HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n11", 400),
+        (b"PUT /power/0 HTTP/1.1\r\nContent-Length: 1\r\n\r\n7", 400),
+        (b"PUT /power/0 HTTP/1.1\r\n\r\n", 400),
+        (b"PUT /power/0 HTTP/1.1\r\nContent-Length: 99999999999999\r\n\r\n", 413),
+        (b"PUT /power/0 HTTP/1.1\r\nContent-Length: 5000\r\n\r\n" + b"1" * 5000, 413),
+        (b"PUT /power/0 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n1\r\n0\r\n\r\n", 501),
+        (b"DELETE /power/0 HTTP/1.1\r\n\r\n", 405),
+        (b"GET /power/1 HTTP/1.1\r\n\r\n", 404),
+        (b"GET /power/0 HTTP/1.1\n\n", 200),
+        (b"GET /status HTTP/1.0\r\n\r\n", 200),
+    ],
+)
+def test_requests(shared_bench: Bench, request_bytes: bytes, expected: int) -> None:
+    with socket.create_connection(("127.0.0.1", shared_bench.ports.power), timeout=5) as link:
+        link.sendall(request_bytes)
+        answer = http.client.HTTPResponse(link)
+        answer.begin()
+        answer.read()
+    assert answer.status == expected
+    assert not shared_bench.status().power
+
+
+def test_request_cut_short(shared_bench: Bench) -> None:
+    request = b"PUT /power/0 HTTP/1.1\r\nContent-Length: 2\r\n\r\n1"
+    with socket.create_connection(("127.0.0.1", shared_bench.ports.power), timeout=5) as link:
+        link.sendall(request)
+        link.shutdown(socket.SHUT_WR)
+        answer = http.client.HTTPResponse(link)
+        answer.begin()
+    assert answer.status == 400
+    assert not shared_bench.status().power
