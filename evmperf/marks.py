@@ -55,13 +55,10 @@ _TEXTS: tuple[tuple[Phase, re.Pattern[bytes]], ...] = (
     (Phase.STARTING_KERNEL, re.compile(rb"Starting kernel")),
     (Phase.FIRST_KERNEL_LINE, re.compile(rb"\[ +0\.\d{6}\]")),
     (Phase.ROOT_MOUNTED, re.compile(rb"VFS: Mounted root|EXT4-fs \([^)]*\): mounted filesystem")),
-    # With an initial RAM disk the kernel announces /init first; the root's own init comes later.
+    # The first user process: with an initial RAM disk that is its /init, before the root's mount.
     (
         Phase.INIT_STARTED,
-        re.compile(
-            rb"Run /(?:sbin/init|bin/sh|bin/init|etc/init) as init"
-            rb"|systemd\[1\]: systemd \S+ running|INIT: version|init started: BusyBox"
-        ),
+        re.compile(rb"Run /\S+ as init|systemd\[1\]: systemd \S+ running|INIT: version"),
     ),
 )
 
@@ -70,8 +67,8 @@ def find(records: Sequence[Record], prompt: str) -> dict[Phase, Mark]:
     """Marks of one boot in the record since its power-on; phases that did not show are absent.
 
     Each text is searched behind the mark of the phase before it, so that a second banner (a reset
-    in mid-boot) does not move an earlier mark. `prompt` is the regular expression of what ends the
-    boot: the login prompt, or the shell's when init is a shell.
+    in mid-boot) does not move an earlier mark; root and init come in either order. `prompt` is the
+    regular expression of what ends the boot: the login prompt, or the shell's when init is a shell.
     """
     output = [record for record in records if record.kind == "<" and record.data]
     data = b"".join(record.data for record in output)
@@ -95,7 +92,8 @@ def find(records: Sequence[Record], prompt: str) -> dict[Phase, Mark]:
         if match:
             at = output[bisect.bisect_left(ends, match.end())]
             marks[phase] = _mark(phase, at, match.group().decode("utf-8", "replace"))
-            start = match.end()
+            if phase not in (Phase.ROOT_MOUNTED, Phase.INIT_STARTED):
+                start = match.end()
     return marks
 
 

@@ -10,7 +10,13 @@ from typing import Any
 
 from evmperf import __version__
 
-_VERSION_ARGUMENT = {"mpstat": "-V", "mmc": "--version", "dd": "--version"}
+_VERSION_ARGUMENT = {
+    "mpstat": "-V",
+    "mkfs.ext2": "-V",
+    "mkfs.ext3": "-V",
+    "mkfs.ext4": "-V",
+    "mkfs.vfat": "--help",
+}
 
 SCRIPT = r"""
 cd "$OUT"

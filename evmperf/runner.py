@@ -255,7 +255,7 @@ class Runner:
 
 
 def _perform_in_linux(shell: Shell, step: Step, progress: _Progress) -> Outputs:
-    output = shellstep.run(shell, step.command, step.timeout_s)
+    output = shellstep.run(shell, step.command, step.timeout_s, quiet=step.parse is None)
     progress.tool_s += output.busy_s
     _check_exit(step, output.status, output.files.get(shellstep.LOG, ""))
     if output.fetches > 1:

@@ -29,17 +29,21 @@ _FETCH_TIMEOUT_S = 300.0
 _TYPED_LIMIT = 900
 """Longest command typed in one line: busybox ash edits lines of at most 1024 characters."""
 
+# `step COMMAND` runs and fetches, `step COMMAND quiet` fetches only after a failure, `step` fetches
+# again. Each program started costs a slow board tens of milliseconds, so there are few.
 _WRAPPER = """\
 F=/tmp/evmperf; OUT=$F/out; export OUT LC_ALL=C
 if [ $# -gt 0 ]; then
 rm -rf $OUT; mkdir -p $OUT || exit 125
+read -r a b c d g x </proc/$$/stat; echo $g >$F/group
 read t0 x </proc/uptime
 sh -c "$1" </dev/null >$OUT/log 2>&1
 r=$?
 read t1 x </proc/uptime
 echo "step $r $t0 $t1" >$F/head
 fi
-cat $F/head && tar -C $OUT -cf - . | gzip -c | base64
+read -r h <$F/head && echo "$h"
+[ "$2$r" = quiet0 ] || tar -C $OUT -cf - . | gzip -c | base64
 """
 
 _HEAD = re.compile(r"step (\d+) (\d+\.\d+) (\d+\.\d+)")
@@ -59,24 +63,28 @@ class StepOutput:
 
 def install(shell: Shell) -> None:
     """Put the wrapper on the board; needed once per boot. Raises ToolError if it cannot be."""
-    reply = shell.run(f"mkdir -p {FOLDER} && cd {FOLDER} && rm -f step", 10)
-    for line in _WRAPPER.splitlines():
-        if reply.status == 0:
-            reply = shell.run(f"echo {shlex.quote(line)} >>{FOLDER}/step", 10)
+    reply = shell.run(f"mkdir -p {FOLDER} && printf %s {shlex.quote(_WRAPPER)} >{FOLDER}/step", 10)
     if reply.status:
         raise ToolError(f"{FOLDER} on the board cannot be written: {reply.text.strip()[:200]}")
 
 
-def run(shell: Shell, command: str, timeout_s: float) -> StepOutput:
+def run(shell: Shell, command: str, timeout_s: float, *, quiet: bool = False) -> StepOutput:
     """Run `command` (POSIX sh) with `$OUT` set, and fetch what it left there.
+
+    With `quiet` nothing is fetched of a command that succeeded.
 
     Raises RefusedOutput when the output does not come back whole in three attempts, and what the
     shell raises.
     """
-    typed = f"sh {FOLDER}/step {shlex.quote(command)}"
+    typed = shlex.quote(command)
     if len(typed) > _TYPED_LIMIT:
         typed = _upload(shell, command)
-    reply = shell.run(typed, timeout_s)
+    try:
+        reply = shell.run(f"sh {FOLDER}/step {typed}{' quiet' if quiet else ''}", timeout_s)
+    except ToolError:
+        # Ctrl-C gave the prompt back, but what ignores it would run on under the next step.
+        shell.run(f"read g <{FOLDER}/group && kill -9 -$g", 10)
+        raise
     for fetches in range(1, _FETCHES + 1):
         try:
             status, busy_s, files = decode(reply.text)
@@ -94,11 +102,14 @@ def decode(text: str) -> tuple[int, float, dict[str, str]]:
     match = _HEAD.fullmatch(head.strip())
     if not match:
         raise RefusedOutput(f"the step's first line is garbled: {head[:120]!r}", text)
+    files: dict[str, str] = {}
     try:
-        archive = gzip.decompress(base64.b64decode("".join(body.split()), validate=True))
-        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-            members = [m for m in tar.getmembers() if m.isfile()]
-            files = {m.name.removeprefix("./"): _text(tar.extractfile(m)) for m in members}
+        if body.strip():
+            archive = gzip.decompress(base64.b64decode("".join(body.split()), validate=True))
+            with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+                for member in tar.getmembers():
+                    if member.isfile():
+                        files[member.name.removeprefix("./")] = _text(tar.extractfile(member))
     except (binascii.Error, gzip.BadGzipFile, EOFError, zlib.error, tarfile.TarError) as error:
         raise RefusedOutput(f"the step's output came back damaged ({error})", text) from None
     return int(match.group(1)), float(match.group(3)) - float(match.group(2)), files
@@ -110,7 +121,7 @@ def _text(file: io.BufferedReader | object) -> str:
 
 
 def _upload(shell: Shell, command: str) -> str:
-    """Bring a long command to the board piece by piece; returns what to type to run it."""
+    """Bring a long command to the board piece by piece; returns what to type in its place."""
     pieces = [command[i : i + 600] for i in range(0, len(command), 600)]
     target = f"{FOLDER}/command"
     for index, piece in enumerate(pieces):
@@ -118,4 +129,4 @@ def _upload(shell: Shell, command: str) -> str:
         reply = shell.run(f"printf %s {shlex.quote(piece)} {arrow}{target}", 10)
         if reply.status:
             raise ToolError(f"{target} on the board cannot be written: {reply.text.strip()[:200]}")
-    return f'sh {FOLDER}/step "$(cat {target})"'
+    return f'"$(cat {target})"'

@@ -13,7 +13,7 @@ from evmperf.board import Board
 from evmperf.errors import RefusedOutput
 from evmperf.model import Case, Direction, Metric, Reading
 from evmperf.tools import dd, fio, mpstat, uboot_time
-from evmperf.units import Unit
+from evmperf.units import Unit, size_bytes
 
 MOUNT_POINT = "/tmp/evmperf/mnt"
 _SOURCE = "/dev/shm/evmperf-source"
@@ -289,15 +289,19 @@ def _fresh(partition: str, file_system: str) -> str:
 
 def _fio_steps(driver: str, target: str, case: Case) -> list[Step]:
     runtime_s, settle_s = int(case.params["runtime_s"]), int(case.params["settle_s"])
+    size, name = str(case.params["size"]), f"{driver}_TEST"
     steps = []
     for side in ("write", "read"):
+        if side == "read":
+            fill = fio.fill_command(target=target, size=size, name=name)
+            steps.append(Step("fill", fill, 60 + size_bytes(size) / 100_000, 3))
         job = fio.command(
             target=target,
             rw=side,
             block_size=str(case.params["block_size"]),
-            size=str(case.params["size"]),
+            size=size,
             runtime_s=runtime_s,
-            name=f"{driver}_TEST",
+            name=name,
         )
         watch = mpstat.command(runtime_s - settle_s)
         steps.append(

@@ -19,5 +19,5 @@ def open_environment(path: Path) -> Environment:
         data = yaml.safe_load(path.read_text())
         data["imports"] = [name for name in data["imports"] if not name.endswith(".py")]
         path = path.with_suffix(".again.yaml")
-        path.write_text(yaml.safe_dump(data))
+        path.write_text(yaml.safe_dump(data, sort_keys=False))
     return Environment(str(path))

@@ -3,7 +3,8 @@
 A `.json` names the parser, its further arguments, and either the `expected` value or what the
 message of the refusal must match. `texts` are the recordings, by default the one of the same name;
 `edit` damages the last of them at each place in `at`: `cut` keeps so many characters, `kernel line`
-puts a line of the kernel's after so many lines, `kernel text` after so many characters.
+puts a line of the kernel's after so many lines, `kernel text` after so many characters, and
+`twice` has the whole text come twice.
 """
 
 import importlib
@@ -41,9 +42,7 @@ def all_recordings():
 
 def good_recordings(parser):
     """Untouched recordings that hold a number."""
-    return [
-        r for r in all_recordings() if r.parser == parser and r.refused == "" and not r.edited
-    ]
+    return [r for r in all_recordings() if r.parser == parser and r.refused == "" and not r.edited]
 
 
 def cut(text, at):
@@ -59,7 +58,11 @@ def kernel_text(text, at):
     return text[:at] + KERNEL_LINE + text[at:]
 
 
-_EDITS = {"cut": cut, "kernel line": kernel_line, "kernel text": kernel_text}
+def twice(text, _):
+    return f"{text}\n{text}"
+
+
+_EDITS = {"cut": cut, "kernel line": kernel_line, "kernel text": kernel_text, "twice": twice}
 
 
 def _load(path):

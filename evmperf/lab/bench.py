@@ -168,10 +168,7 @@ def classify(error: BaseException, phase: str = "") -> EvmperfError:
         if isinstance(cause, EvmperfError):
             return type(cause)(sentence) if _takes_a_sentence(cause) else cause
         if isinstance(cause, requests.RequestException):
-            return LabError(
-                f"the power switch does not answer ({_reason(cause)}): check that it runs and "
-                f"that the board file names it right"
-            )
+            return _switch_error(cause)
         cause = cause.__cause__
     if phase in ("power switch", "console"):
         return LabError(f"{phase}: {sentence}")
@@ -182,8 +179,12 @@ def _takes_a_sentence(error: EvmperfError) -> bool:
     return type(error) in (BoardError, LabError, ToolError)
 
 
-def _reason(error: requests.RequestException) -> str:
-    if error.response is not None:
-        said = error.response.text.strip().splitlines()
-        return f"{error.response.status_code}: {said[0][:200] if said else 'no reason given'}"
-    return type(error).__name__
+def _switch_error(error: requests.RequestException) -> LabError:
+    if error.response is None:
+        return LabError(
+            f"the power switch does not answer ({type(error).__name__}): check that it runs and "
+            f"that the board file names it right"
+        )
+    said = error.response.text.strip().splitlines()
+    reason = said[0][:200] if said else "no reason given"
+    return LabError(f"the power switch refused with {error.response.status_code}: {reason}")

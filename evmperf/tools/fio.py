@@ -25,6 +25,19 @@ def command(*, target: str, rw: str, block_size: str, size: str, runtime_s: int,
     )
 
 
+def fill_command(*, target: str, size: str, name: str) -> str:
+    """Shell text that writes all of `size` with data, so that a read is one of the medium.
+
+    A timed write of small blocks does not get through its file in 60 s; what it leaves out are
+    unwritten extents (or, on a raw device, trimmed blocks), which read as zeros without touching
+    the medium.
+    """
+    return (
+        f"fio --name={name} {target} --size={size} --rw=write --blocksize=1m --ioengine=psync "
+        f"--fallocate=none --end_fsync=1 --eta=never"
+    )
+
+
 def throughput(text: str, direction: str) -> float:
     """Mean throughput of one job in MB/s (10^6 bytes); `direction` is `read` or `write`.
 

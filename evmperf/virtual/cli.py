@@ -169,7 +169,29 @@ def _start(args: argparse.Namespace) -> int:
         _write_env(args.write_env, variant, ports.serial, ports.power)
     word = "started" if started else "runs already"
     print(f"board {bench.name} ({variant}) {word}: serial {ports.serial}, power {ports.power}")
+    if not started:
+        _warn_of_old_image(bench, variant)
     return 0
+
+
+def _warn_of_old_image(bench: Bench, variant: str) -> None:
+    """A bench keeps the image that it was started with; whoever has built another may not think of
+    that.
+    """
+    from evmperf.errors import EvmperfError  # noqa: PLC0415
+    from evmperf.virtual import image  # noqa: PLC0415
+
+    try:
+        current, running = image.load(variant).hash, bench.status().image_hash
+    except EvmperfError as error:
+        print(f"note: {error}", file=sys.stderr)
+        return
+    if current != running:
+        print(
+            f"note: it runs image {running}, the current one is {current}: to change, stop it with "
+            f"`evmperf virtual stop {bench.name}` and start it again",
+            file=sys.stderr,
+        )
 
 
 def _run(bench: Bench, variant: str, args: argparse.Namespace) -> int:

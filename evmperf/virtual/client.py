@@ -225,9 +225,10 @@ class Bench:
         method: str,
         path: str,
         body: bytes | None = None,
-        timeout: float = _ANSWER_TIMEOUT,
+        timeout: float | None = None,
     ) -> bytes:
-        link = http.client.HTTPConnection(boards.HOST, record.power_port, timeout=timeout)
+        seconds = timeout or _ANSWER_TIMEOUT
+        link = http.client.HTTPConnection(boards.HOST, record.power_port, timeout=seconds)
         try:
             link.request(method, path, body)
             response = link.getresponse()

@@ -80,7 +80,9 @@ class Archive:
             "Acquire::Retries": "3",
             "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false",
         }
-        self._options = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
+        self._options = [
+            word for key, value in options.items() for word in ("-o", f"{key}={value}")
+        ]
 
     def update(self, *, sources: bool = False) -> None:
         """Fetch the suite's index of binary packages, or of source packages, and check it."""
@@ -102,7 +104,9 @@ class Archive:
         chosen = re.findall(r"^Inst (\S+) \((\S+) .*\[(\S+)\]\)", output, re.MULTILINE)
         packages = [Package(name.split(":")[0], version, arch) for name, version, arch in chosen]
         return [
-            p for p in packages if not any(fnmatch.fnmatch(p.name, pattern) for pattern in leave_out)
+            p
+            for p in packages
+            if not any(fnmatch.fnmatch(p.name, pattern) for pattern in leave_out)
         ]
 
     def depends(self, name: str) -> list[str]:

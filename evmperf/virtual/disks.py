@@ -6,10 +6,12 @@ on request and when the image has changed.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
 import os
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -45,6 +47,21 @@ def prepare(image: Image, board: Path, *, fresh: bool) -> dict[str, Path]:
             raise
         _log.info("made new disks for image %s %s", image.variant, image.hash)
     return {name: folder / _file(name) for name in image.disks}
+
+
+def in_use(path: Path) -> bool:
+    """Whether some QEMU has the disk open, be it only the last writes of one that is gone.
+
+    A killed QEMU's requests to io_uring may end after it; until then its locks on the file stay.
+    """
+    # Where QEMU keeps its locks: bytes 100 and 200 and those behind, one for each permission.
+    request = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 100, 200, 0)
+    with path.open("r+b") as file:
+        try:
+            fcntl.fcntl(file, fcntl.F_OFD_SETLK, request)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def _file(name: str) -> str:

@@ -66,11 +66,17 @@ def write(original: Path, copy: Path, *, serial_port: int, power_port: int) -> N
     serial = _resource(resources, "NetworkSerialPort", original)
     serial.update(host=HOST, port=serial_port, protocol="raw")
     power = _resource(resources, "NetworkPowerPort", original)
-    power.update(model="rest", host=f"http://{HOST}:{power_port}/power/{{index}}", index=0)
+    power.update(model="rest", host=f"http://{HOST}:{power_port}/power/{{index}}", index="0")
     base = original.resolve().parent
-    for key in ("imports", "images", "tools", "paths"):
+    for key in ("images", "tools", "paths"):
         if key in data:
             data[key] = _absolute(data[key], base)
+    # An import that is not a file is the name of a module.
+    names = data.get("imports") or []
+    data["imports"] = [
+        _absolute(name, base) if str(name).endswith(".py") else name
+        for name in ([names] if isinstance(names, str) else names)
+    ]
     text = yaml.dump(_rebase(data, base), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
     head = f"# Written by `evmperf virtual start --write-env` from {original.resolve()}.\n"
     try:

@@ -8,7 +8,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,12 +108,18 @@ def build(variant: str, *, force: bool = False, progress: Progress) -> Image:
         check_host(paths.recipes_dir() / "host-packages.txt")
         for log in steps.log_dir.glob("*.log"):
             log.unlink()
-        with steps.step(f"Virtual board {variant!r}, {final.name}"):
-            parts = _build_parts(recipe, steps, force)
-            with _fresh(final) as folder:
-                _assemble(recipe, steps, parts, folder)
-        os.utime(final)
-        _tidy(variant)
+        try:
+            with steps.step(f"Virtual board {variant!r}, {final.name}"):
+                parts = _build_parts(recipe, steps, force)
+                with _fresh(final) as folder:
+                    _assemble(recipe, steps, parts, folder)
+            os.utime(final)
+            _tidy(variant)
+        except OSError as error:
+            raise LabError(
+                f"Building the virtual board {variant!r} in {_images()} failed: {error}; "
+                "make room or correct the permissions there and build again."
+            ) from error
     return load(variant)
 
 
@@ -164,7 +170,9 @@ def _build_parts(recipe: Recipe, steps: Steps, force: bool) -> dict[str, Path]:
         jobs = {
             "uboot": pool.submit(part, uboot_key, uboot.build),
             "qemu": pool.submit(part, f"qemu-{recipe.hash('qemu', files=[])}", qemu_binary.build),
-            "userland": pool.submit(part, f"userland-{base.hash('rootfs', 'kernel')}", rootfs.build),
+            "userland": pool.submit(
+                part, f"userland-{base.hash('rootfs', 'kernel')}", rootfs.build
+            ),
         }
     return {name: job.result() for name, job in jobs.items()}
 
@@ -181,7 +189,7 @@ def _assemble(recipe: Recipe, steps: Steps, parts: dict[str, Path], folder: Path
     with steps.step("Root file system"):
         root = folder / "root"
         # Hard links: what is written is written anew, see rootfs.write().
-        command = ["cp", "-a", "--link", parts["userland"] / "root", root]
+        command: list[str | Path] = ["cp", "-a", "--link", parts["userland"] / "root", root]
         steps.run(command, "Copying the userland", "image")
         rootfs.finish(recipe, root, build_id)
         rootfs.index_modules(root, facts["kernel"], steps)
@@ -221,7 +229,16 @@ def _disk(steps: Steps, folder: Path, name: str, spec: dict[str, Any]) -> dict[s
     script.write_text(f"{table}size={size}MiB, type=83\n")
     _partition(steps, file, script)
     if "filesystem" in spec:
-        command = ["mke2fs", "-F", "-t", spec["filesystem"], "-d", folder / "root", "-L", name]
+        command: list[str | Path] = [
+            "mke2fs",
+            "-F",
+            "-t",
+            spec["filesystem"],
+            "-d",
+            folder / "root",
+            "-L",
+            name,
+        ]
         command += ["-U", spec["uuid"], "-m", "0", "-O", "^metadata_csum,^64bit,^orphan_file"]
         options = f"offset={_PARTITION_START_MIB * _MIB},hash_seed={spec['uuid']},root_owner=0:0"
         command += ["-E", options, file, f"{size}M"]
@@ -235,22 +252,45 @@ def _disk(steps: Steps, folder: Path, name: str, spec: dict[str, Any]) -> dict[s
 
 def _partition(steps: Steps, file: Path, script: Path) -> None:
     """Give a disk file the partition table that `script` tells sfdisk."""
-    # sfdisk reads standard input only; sh is there to open it.
-    command = ["sh", "-c", 'exec "$0" --quiet "$1" < "$2"', tool("sfdisk"), file, script]
+    # sfdisk reads standard input only; sh is there to redirect it.
+    command: list[str | Path] = [
+        "sh",
+        "-c",
+        'exec "$0" --quiet "$1" < "$2"',
+        tool("sfdisk"),
+        file,
+        script,
+    ]
     steps.run(command, f"Partitioning {file.name}", "image")
     script.unlink()
 
 
 def _tidy(variant: str) -> None:
-    """Remove images of the variant but the newest, and parts that no image uses."""
+    """Remove images of the variant but the newest, and parts that no image uses.
+
+    An image that a QEMU runs from stays, and so do its parts.
+    """
     # variant-HASH: a variant's name may begin another's.
     found = [p for p in _images().glob(f"{variant}-*") if len(p.name) == len(variant) + 13]
     found.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    running = _command_lines()
     for old in found[KEPT:]:
-        shutil.rmtree(old, ignore_errors=True)
+        if f"{old}/".encode() not in running:
+            shutil.rmtree(old, ignore_errors=True)
     used: set[str] = set()
     for file in _images().glob("*/image.json"):
         used.update(json.loads(file.read_text()).get("parts", []))
     for part in (_images() / "parts").iterdir():
         if part.name not in used:
             shutil.rmtree(part, ignore_errors=True)
+    for left_over in _images().glob(".*.new"):
+        shutil.rmtree(left_over, ignore_errors=True)
+
+
+def _command_lines() -> bytes:
+    """Return the command lines of all processes: QEMU's names its image's folder."""
+    lines = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # The process may have ended by now.
+            lines.append(file.read_bytes())
+    return b"".join(lines)

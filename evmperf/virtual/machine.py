@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.errors import LabError
+from evmperf.virtual import disks
 from evmperf.virtual.board import Exit, now
 from evmperf.virtual.console import Console
 from evmperf.virtual.image import Image
@@ -25,6 +26,7 @@ from evmperf.virtual.tester import NetDevices
 
 START_TIMEOUT = 10.0
 """Seconds within which a QEMU that does not die must run its guest."""
+_RELEASE_TIMEOUT = 5.0
 _SOCKET_BUFFER = 4 << 20
 _SO_SNDBUFFORCE = 32
 _PR_SET_PDEATHSIG = 1
@@ -44,14 +46,14 @@ def nic_count(image: Image) -> int:
 class Machine:
     """Starts and kills QEMU. Not safe for concurrent calls: the bench takes turns.
 
-    `devices` opens the network for one QEMU; `options` are further ones for it. `last_exit` tells
-    how the last QEMU ended.
+    `files` are the board's disks by name; `devices` opens the network for one QEMU; `options` are
+    further ones for it. `last_exit` tells how the last QEMU ended.
     """
 
     def __init__(
         self,
         image: Image,
-        disks: dict[str, Path],
+        files: dict[str, Path],
         log: Path,
         console: Console,
         *,
@@ -60,7 +62,7 @@ class Machine:
     ) -> None:
         self.last_exit: Exit | None = None
         self._image = image
-        self._disks = disks
+        self._disks = files
         self._log = log
         self._console = console
         self._devices = devices
@@ -118,6 +120,17 @@ class Machine:
             run.kill()
         await run.finished
         self._run = None
+        await self._released()
+
+    async def _released(self) -> None:
+        """Wait for what the killed QEMU had under way: the next one must find quiet disks."""
+        deadline = asyncio.get_running_loop().time() + _RELEASE_TIMEOUT
+        for disk in self._disks.values():
+            while disks.in_use(disk):
+                if asyncio.get_running_loop().time() > deadline:
+                    _log.error("%s is still in use, though QEMU is gone", disk)
+                    return
+                await asyncio.sleep(0.005)
 
     async def _spawn(self) -> _Run:
         # QEMU writes a UART byte by byte and stalls the guest while the socket is full, and each
@@ -159,8 +172,8 @@ class Machine:
 
     def _command(self, net: NetDevices, line: int, control: int) -> list[str]:
         # QEMU takes a comma in a file's name if it is doubled.
-        disks = {name: str(path).replace(",", ",,") for name, path in self._disks.items()}
-        values = {"disk": disks, "net": net.definitions, "dir": str(self._image.directory)}
+        files = {name: str(path).replace(",", ",,") for name, path in self._disks.items()}
+        values = {"disk": files, "net": net.definitions, "dir": str(self._image.directory)}
         try:
             arguments = [argument.format(**values) for argument in self._image.arguments]
         except (KeyError, IndexError, ValueError, AttributeError) as error:

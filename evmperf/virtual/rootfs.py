@@ -144,9 +144,9 @@ def _closure(folder: Path, names: list[str]) -> list[Path]:
     by_name = {Path(path).stem.replace("-", "_"): path for path in needs}
     order: list[str] = []
     for name in names:
-        path = by_name.get(name.replace("-", "_"))
-        if path is None:
+        found = by_name.get(name.replace("-", "_"))
+        if found is None:
             raise LabError(f"The kernel has no module {name}; correct the recipe's initrd.modules.")
         # modules.dep lists the most basic module last.
-        order += [p for p in [*reversed(needs[path]), path] if p not in order]
+        order += [p for p in [*reversed(needs[found]), found] if p not in order]
     return [folder / path for path in order]

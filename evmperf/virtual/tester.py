@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import fcntl
 import logging
 import os
@@ -17,6 +18,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +32,9 @@ _FIRST_SUBNET = 100
 _MAX_SLOTS = 70
 _CLONE_NEWNET = 0x40000000
 _TUNSETIFF = 0x400454CA
+_TAP_TIMEOUT = 3.0
+"""Seconds within which the QEMU before must have let go of its taps."""
+_TAP_RETRY = 0.01
 _IFF_TAP, _IFF_NO_PI, _IFF_VNET_HDR = 0x0002, 0x1000, 0x4000
 _TIMEOUT = 10
 
@@ -102,10 +107,7 @@ class Tester:
             try:
                 with _inside(self.namespace):
                     for nic in self.nics:
-                        descriptors.append(os.open("/dev/net/tun", os.O_RDWR | os.O_CLOEXEC))
-                        flags = _IFF_TAP | _IFF_NO_PI | _IFF_VNET_HDR
-                        request = struct.pack("16sH22x", nic.interface.encode(), flags)
-                        fcntl.ioctl(descriptors[-1], _TUNSETIFF, request)
+                        descriptors.append(_open_tap(nic.interface))
             except OSError as error:
                 raise LabError(f"the taps in {self.namespace} cannot be opened: {error}") from None
             definitions = [
@@ -125,6 +127,28 @@ class Tester:
             _log.error("%s", error)
         os.close(self._name)
         os.close(self._slot)
+
+
+def _open_tap(interface: str) -> int:
+    """Open a tap of the current namespace; raises OSError.
+
+    A killed QEMU may hold its taps a little longer than it lives: io_uring's work is cancelled
+    after the process is gone.
+    """
+    flags = _IFF_TAP | _IFF_NO_PI | _IFF_VNET_HDR
+    request = struct.pack("16sH22x", interface.encode(), flags)
+    descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_CLOEXEC)
+    deadline = time.monotonic() + _TAP_TIMEOUT
+    while True:
+        try:
+            fcntl.ioctl(descriptor, _TUNSETIFF, request)
+        except OSError as error:
+            if error.errno != errno.EBUSY or time.monotonic() > deadline:
+                os.close(descriptor)
+                raise
+            time.sleep(_TAP_RETRY)
+        else:
+            return descriptor
 
 
 @contextlib.contextmanager

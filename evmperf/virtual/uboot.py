@@ -30,7 +30,15 @@ def build(recipe: Recipe, steps: Steps, target: Path) -> None:
         tarball = archive.source_tarball("u-boot")
         source.mkdir()
         # Not tarfile, which needs five times as long for this one.
-        command = ["tar", "--extract", "--no-same-owner", "--file", tarball, "-C", source]
+        command: list[str | Path] = [
+            "tar",
+            "--extract",
+            "--no-same-owner",
+            "--file",
+            tarball,
+            "-C",
+            source,
+        ]
         steps.run(command, "Unpacking U-Boot's source", "uboot")
         (top,) = source.iterdir()
         for patch in spec.get("patches", []):
@@ -46,7 +54,7 @@ def build(recipe: Recipe, steps: Steps, target: Path) -> None:
             # U-Boot prints when it was built; of the same recipe that shall be the same.
             "SOURCE_DATE_EPOCH": str(spec["source_date_epoch"]),
         }
-        make = ["make", "-C", top, f"O={out}", f"-j{(os.cpu_count() or 1) + 1}"]
+        make: list[str | Path] = ["make", "-C", top, f"O={out}", f"-j{(os.cpu_count() or 1) + 1}"]
         steps.run([*make, spec["defconfig"]], "Configuring U-Boot", "uboot", env=env)
         fragment = recipe.file(spec["fragment"]).read_text()
         with (out / ".config").open("a") as config:

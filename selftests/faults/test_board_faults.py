@@ -87,11 +87,19 @@ def test_a_command_that_hangs_is_interrupted(runner: Runner) -> None:
     assert_usable(runner)
 
 
-def test_a_command_that_cannot_be_interrupted_costs_a_reset(runner: Runner) -> None:
+def test_a_command_that_ignores_ctrl_c_does_not_run_on_under_the_next_step(runner: Runner) -> None:
+    stubborn = "trap '' INT QUIT TERM; while :; do sleep 0.123; done"
+    result = measure(runner, Step("hang", stubborn, 2))
+    assert [failure.kind for failure in result.failures] == [Kind.TOOL]
+    still = 'grep -l 0.12[3] /proc/[0-9]*/cmdline 2>/dev/null | grep -c . >"$OUT/number"; true'
+    after = measure(runner, Step("measure", still, 20, parse=number))
+    assert after.values("number") == [0.0]
+
+
+def test_a_terminal_that_cannot_be_interrupted_costs_a_reset(runner: Runner) -> None:
     assert_usable(runner)
     cycles = runner.bench.power_cycles
-    stubborn = "trap '' INT QUIT TERM; while :; do sleep 1; done"
-    result = measure(runner, Step("hang", stubborn, 2))
+    result = measure(runner, Step("hang", "stty -isig </dev/tty; sleep 1000", 2))
     assert [failure.kind for failure in result.failures] == [Kind.BOARD]
     assert "must be reset" in result.failures[0].message
     assert_usable(runner)

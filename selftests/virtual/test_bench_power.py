@@ -11,12 +11,13 @@ import subprocess
 from collections.abc import Callable
 
 import pytest
+from benchlab import SerialClient, processes, wait_until
 
 from evmperf.errors import LabError
-from evmperf.virtual import stamps
+from evmperf.virtual import disks, stamps
 from evmperf.virtual.client import Bench
 
-from .conftest import SerialClient, processes, wait_for_end, wait_until
+pytestmark = pytest.mark.virtual_evm
 
 
 def test_prompt_over_tcp(bench: Bench, console: SerialClient) -> None:
@@ -134,6 +135,17 @@ def test_stamps_cover_every_byte_once(bench: Bench, console: SerialClient) -> No
         while seen <= offset:
             seen, arrived = next(ends)
         assert monotonic_ns <= arrived
+
+
+def test_quick_power_cycles(bench: Bench) -> None:
+    """What a killed QEMU still holds (taps, disks) must not get into the way of the next."""
+    files = [path for path in (bench.folder / "disks").iterdir() if path.name != "image.json"]
+    for _ in range(10):
+        bench.on()
+        assert all(disks.in_use(path) for path in files)
+        bench.off()
+        assert not any(disks.in_use(path) for path in files)
+    assert bench.status().power_cycles == 10
 
 
 def test_killed_qemu_is_told_and_replaced(bench: Bench, console: SerialClient) -> None:

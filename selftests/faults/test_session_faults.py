@@ -1,0 +1,172 @@
+"""What happens to a whole session: a full disk, Ctrl-C, kill -9, a lab that is not there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from evmperf import spool
+from evmperf.virtual import client
+
+pytestmark = pytest.mark.virtual_evm
+
+REPOSITORY = Path(__file__).parents[2]
+DEADLINE_S = 120
+
+
+class Pytest:
+    """A pytest that measures, in a process of its own."""
+
+    def __init__(self, env_file: Path, results: Path, select: str) -> None:
+        self.results = results
+        self.log = results.parent / "pytest.log"
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [
+                    sys.executable, "-m", "pytest", "--lg-env", str(env_file), "-k", select,
+                    "--results", str(results), "-p", "no:cacheprovider",
+                ],
+                cwd=REPOSITORY,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            )  # fmt: skip
+
+    def wait_until(self, happened: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + DEADLINE_S
+        while not happened():
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < deadline, self.log.read_text()
+            time.sleep(0.1)
+
+    def wait(self) -> int:
+        return self.process.wait(DEADLINE_S)
+
+    @property
+    def folder(self) -> Path:
+        return next(self.results.glob("*/run.json")).parent
+
+    def measured(self) -> list[spool.Result]:
+        runs = list(self.results.glob("*/run.json"))
+        return spool.read_results(runs[0].parent) if runs else []
+
+    @property
+    def last_sentence(self) -> str:
+        return self.log.read_text()
+
+
+@pytest.fixture
+def measuring(env_file: Path, tmp_path: Path) -> Iterator[Callable[..., Pytest]]:
+    started: list[Pytest] = []
+
+    def start(select: str, results: Path = tmp_path / "results") -> Pytest:
+        started.append(Pytest(env_file, results, select))
+        return started[-1]
+
+    yield start
+    for session in started:
+        if session.process.poll() is None:
+            session.process.kill()
+            session.process.wait()
+
+
+# The second case of this takes seconds, so that there is something to interrupt.
+SELECT = "uboot_emmc_raw or emmc_raw_fio"
+
+
+def await_linux_case(session: Pytest) -> None:
+    """Wait until U-Boot's cases are measured and the first fio case is in flight."""
+    session.wait_until(lambda: len(session.measured()) == 2)
+    console = session.folder / "console.log"
+    session.wait_until(lambda: b"--rw=write" in console.read_bytes())
+
+
+def test_ctrl_c_keeps_what_was_measured_and_switches_the_board_off(
+    measuring, virtual_bench: client.Bench
+) -> None:
+    session = measuring(SELECT)
+    await_linux_case(session)
+    session.process.send_signal(signal.SIGINT)
+    assert session.wait() == pytest.ExitCode.INTERRUPTED
+    assert [result.status for result in session.measured()] == ["measured", "measured"]
+    assert "Interrupted: 2 of 6 cases measured" in session.last_sentence
+    assert spool.read_run(session.folder).outcome.startswith("Interrupted")
+    assert not virtual_bench.status().power
+
+
+def test_kill_9_keeps_what_was_measured_and_the_next_session_measures(measuring, tmp_path) -> None:
+    session = measuring(SELECT)
+    await_linux_case(session)
+    session.process.kill()
+    session.wait()
+    assert [result.status for result in session.measured()] == ["measured", "measured"]
+    assert spool.read_run(session.folder).outcome == ""
+    after = measuring("uboot_emmc_raw", tmp_path / "after" / "results")
+    assert after.wait() == 0, after.log.read_text()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+def test_a_full_results_folder_ends_the_session_as_a_broken_lab(
+    measuring, tmp_path: Path, virtual_bench: client.Bench
+) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24k", "tmpfs", str(small)], check=True)
+    try:
+        session = measuring("uboot_emmc_raw or emmc_raw_fio", small)
+        assert session.wait() == 3, session.log.read_text()
+        assert "cannot be written" in session.last_sentence
+        assert "free some space" in session.last_sentence
+        for record in spool.read_records(session.folder):
+            assert record["record"] in ("boot", "result")
+        assert not virtual_bench.status().power
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_a_lab_that_is_not_there_ends_the_session_with_one_sentence(
+    env_file: Path, tmp_path: Path
+) -> None:
+    dead = tmp_path / "dead.yaml"
+    text = env_file.read_text()
+    # A console server that nobody runs; the board must not look like a virtual one to be started.
+    dead.write_text(
+        "\n".join(
+            "        port: 9" if line.strip().startswith("port:") else line
+            for line in text.splitlines()
+            if not line.strip().startswith("virtual:")
+        )
+    )
+    session = Pytest(dead, tmp_path / "results", "uboot_emmc_raw")
+    assert session.wait() == 3, session.log.read_text()
+    assert "The lab is broken: the console at 127.0.0.1:9 cannot be opened" in session.last_sentence
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "no board: say which one with --lg-env FILE. There are: am62a-sk.yaml"),
+        (["--lg-env", "am46x.yaml"], "did you mean am64x.yaml?"),
+        (["--lg-env", "am64x.yaml"], "needs $LG_PLACE"),
+    ],
+)
+def test_a_wrong_call_gets_one_sentence(arguments: list[str], sentence: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *arguments],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={k: v for k, v in os.environ.items() if not k.startswith("LG_")},
+    )
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stdout + done.stderr

@@ -1,0 +1,135 @@
+"""`env/am64x.yaml`, unchanged, in a Labgrid place: coordinator and exporter on loopback, and a
+virtual EVM as the place's board.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from evmperf import spool
+from evmperf.virtual import client, image
+
+pytestmark = pytest.mark.virtual_evm
+
+REPOSITORY = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
+PLACE = "virtual-am64x"
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+class Lab:
+    """The coordinator's address, and what talks to it."""
+
+    def __init__(self, coordinator: str) -> None:
+        self.environment = {**os.environ, "LG_COORDINATOR": coordinator, "LG_PLACE": PLACE}
+
+    def client(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [BIN / "labgrid-client", "-p", PLACE, *arguments],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        return done.stdout
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+    monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
+    image.build("virtual", progress=print)
+    bench = client.Bench(f"lab{os.getpid()}")
+    bench.start("virtual", serial_port=0, power_port=0)
+    exported = {
+        "virtual-lab": {
+            "NetworkSerialPort": {
+                "host": "127.0.0.1", "port": bench.ports.serial, "protocol": "raw", "speed": 115200,
+            },
+            "NetworkPowerPort": {
+                "model": "rest",
+                "host": f"http://127.0.0.1:{bench.ports.power}/power/{{index}}",
+                "index": "0",
+            },
+        }
+    }  # fmt: skip
+    (tmp_path / "exporter.yaml").write_text(yaml.safe_dump(exported))
+    address = f"127.0.0.1:{free_port()}"
+    servers = [
+        start(tmp_path, "labgrid-coordinator", "--listen", address),
+    ]
+    try:
+        lab = Lab(address)
+        await_line(lambda: lab.client("places") is not None)
+        servers.append(
+            start(
+                tmp_path, "labgrid-exporter", "--coordinator", address, "--name", "virtual",
+                "--hostname", "127.0.0.1", "exporter.yaml",
+            )  # fmt: skip
+        )
+        await_line(lambda: lab.client("resources").count("virtual-lab") == 2)
+        lab.client("create")
+        lab.client("add-match", "virtual/virtual-lab/*")
+        lab.client("acquire")
+        yield lab
+        lab.client("release")
+    finally:
+        for server in reversed(servers):
+            server.terminate()
+            server.wait(30)
+        bench.stop()
+
+
+def start(folder: Path, program: str, *arguments: str) -> subprocess.Popen[bytes]:
+    with (folder / f"{program}.log").open("w") as log:
+        return subprocess.Popen([BIN / program, *arguments], cwd=folder, stdout=log, stderr=log)
+
+
+def await_line(holds) -> None:
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            if holds():
+                return
+        except subprocess.CalledProcessError:
+            pass
+        assert time.monotonic() < deadline, "the lab did not come up"
+        time.sleep(0.2)
+
+
+def test_a_board_in_a_place_is_booted_and_measured_with_its_own_file(
+    lab: Lab, tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        [
+            BIN / "pytest", "--lg-env", "am64x.yaml", "--profile", "quick",
+            "--results", tmp_path / "results",
+            "-k", "default_rootfs or (emmc_raw_fio and 4k)",
+        ],
+        cwd=REPOSITORY, env=lab.environment, capture_output=True, text=True, timeout=300,
+        check=False,
+    )  # fmt: skip
+    folder = next((tmp_path / "results").glob("am64xx-hsevm-*"))
+    boot, emmc = spool.read_results(folder)
+    assert boot.status == "measured", done.stdout
+    assert len(boot.values("boot_time")) == 3
+    run = spool.read_run(folder)
+    assert run.place == PLACE
+    assert run.facts["kernel"]
+    # This place's board has no partition labelled evmperf, and nothing else may be overwritten.
+    assert emmc.status == "failed"
+    assert "/dev/disk/by-partlabel/evmperf is not there" in emmc.failures[0].message
+    assert done.returncode == 1

@@ -1,0 +1,246 @@
+"""The catalogue: complete, consistent, and the same as the guides' inventory."""
+
+import contextlib
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from evmperf import board as boards
+from evmperf import catalogue
+from evmperf.benchmark import Place
+from evmperf.errors import RefusedOutput, UsageError
+from evmperf.vocabulary import FEATURES, OPTIONS
+
+ROOT = Path(__file__).resolve().parents[1]
+INVENTORY = ROOT.parent / "shared" / "guide-inventory.yaml"
+BENCHMARKS = catalogue.benchmarks()
+BOARDS = {name: boards.load(boards.ENV_DIR / name) for name in boards.names()}
+
+BOOT_CASES = {"sd_default_rootfs": "default_rootfs", "sd_init_sh": "init_sh"}
+"""Configurations of the inventory that evmperf measures, and its cases."""
+
+each = pytest.mark.parametrize("benchmark", BENCHMARKS.values(), ids=BENCHMARKS)
+
+
+def supported():
+    """Every benchmark, case and profile on every board that can run it."""
+    return [
+        pytest.param(benchmark, profile, board, id=f"{benchmark.name}-{profile}-{name}")
+        for benchmark in BENCHMARKS.values()
+        for profile in benchmark.profiles
+        for name, board in BOARDS.items()
+        if not benchmark.unsupported(board)
+    ]
+
+
+def test_every_module_describes_the_benchmark_of_its_name():
+    files = {path.stem for path in (ROOT / "evmperf" / "benchmarks").glob("[!_]*.py")}
+    assert files == set(BENCHMARKS)
+
+
+@each
+def test_a_benchmark_uses_words_of_the_vocabulary(benchmark):
+    assert benchmark.driver in FEATURES
+    for section, key in benchmark.options:
+        assert key in OPTIONS[section]
+
+
+@each
+def test_a_benchmark_has_both_profiles_with_the_same_rows(benchmark):
+    assert set(benchmark.profiles) == {"full", "quick"}
+    for profile in benchmark.profiles.values():
+        labels = [case.label for case in profile.cases]
+        assert labels
+        assert len(set(labels)) == len(labels)
+        assert profile.repeats >= 1
+
+
+@each
+def test_a_benchmark_has_distinct_metrics_with_a_range(benchmark):
+    names = [metric.name for metric in benchmark.metrics]
+    assert len(set(names)) == len(names)
+    for metric in benchmark.metrics:
+        assert metric.low < metric.high
+        assert benchmark.metric(metric.name) is metric
+    with pytest.raises(RefusedOutput, match="no metric 'no_such_metric'"):
+        benchmark.metric("no_such_metric")
+
+
+@each
+def test_every_benchmark_can_run_on_some_board(benchmark):
+    assert any(not benchmark.unsupported(board) for board in BOARDS.values())
+
+
+@each
+def test_every_driver_has_a_module_of_tests(benchmark):
+    text = (ROOT / "tests" / f"test_{benchmark.driver}.py").read_text()
+    assert f'lg_feature("{benchmark.driver}")' in text
+
+
+@pytest.mark.parametrize(("benchmark", "profile", "board"), supported())
+def test_steps_are_whole_and_their_shell_text_is_right(benchmark, profile, board):
+    wanted = {metric.name for metric in benchmark.metrics if metric.required}
+    for case in benchmark.cases(profile):
+        steps = benchmark.steps(board, case, benchmark.profiles[profile])
+        if benchmark.place is Place.BOOT:
+            assert steps == ()
+            continue
+        names = [step.name for step in steps]
+        assert len(set(names)) == len(names)
+        assert any(step.parse for step in steps)
+        assert wanted
+        for step in steps:
+            assert 0 <= step.expect_s < step.timeout_s
+            assert "None" not in step.command, "an option is missing"
+            if benchmark.place is Place.SHELL:
+                sh_n(step.command)
+                assert not (step.parse and step.always)
+
+
+def sh_n(command, cache={}):  # noqa: B006  # commands repeat from board to board
+    if command not in cache:
+        cache[command] = subprocess.run(
+            ["sh", "-n", "-c", command], capture_output=True, text=True, check=False
+        )
+    assert cache[command].returncode == 0, f"{cache[command].stderr} in {command}"
+
+
+@pytest.mark.parametrize(("benchmark", "profile", "board"), supported())
+def test_steps_write_the_outputs_that_their_parsers_ask_for(benchmark, profile, board):
+    for case in benchmark.cases(profile):
+        for step in benchmark.steps(board, case, benchmark.profiles[profile]):
+            if not step.parse or benchmark.place is not Place.SHELL:
+                continue
+            names = asked_for(step.parse)
+            assert names
+            for name in names:
+                assert f'"$OUT/{name}"' in step.command
+
+
+def asked_for(parse):
+    """The names of the outputs that a parser asks for."""
+    outputs = Asked(RECORDED)
+    # The recorded texts are of another job, but by then all names were asked for.
+    with contextlib.suppress(RefusedOutput):
+        parse(outputs)
+    return outputs.names
+
+
+class Asked(dict):
+    """Outputs that note what is asked for."""
+
+    def __init__(self, outputs):
+        super().__init__(outputs)
+        self.names = set()
+
+    def __getitem__(self, name):
+        self.names.add(name)
+        return super().__getitem__(name)
+
+
+RECORDED = {
+    name: (ROOT / "selftests" / "data" / path).read_text()
+    for name, path in {
+        "fio.json": "fio/write-4k-directory.txt",
+        "mpstat.json": "mpstat/one-interval.txt",
+        "dd.txt": "dd/whole-records.txt",
+        "stat.before": "mpstat/stat-before.txt",
+        "stat.after": "mpstat/stat-after.txt",
+    }.items()
+}
+
+
+def test_a_missing_feature_or_option_is_named(tmp_path):
+    benchmark = BENCHMARKS["emmc_ext4"]
+    bare = boards.Board(tmp_path / "bare.yaml", frozenset(), {})
+    assert benchmark.unsupported(bare) == "bare.yaml does not list the feature emmc"
+    half = boards.Board(tmp_path / "half.yaml", frozenset({"emmc"}), {"emmc": {}})
+    assert benchmark.unsupported(half) == "half.yaml does not say targets.main.options.emmc.scratch"
+
+
+def test_an_unknown_benchmark_gets_a_suggestion():
+    with pytest.raises(UsageError, match="no benchmark 'emmc_ext5'; did you mean emmc_ext"):
+        catalogue.benchmark("emmc_ext5")
+    with pytest.raises(UsageError, match="evmperf list"):
+        catalogue.benchmark("zzz")
+
+
+# What follows compares with the inventory, where it is there.
+
+inventoried = pytest.mark.skipif(not INVENTORY.exists(), reason="no guide-inventory.yaml")
+
+
+@pytest.fixture(scope="module")
+def inventory():
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    data = yaml.load(INVENTORY.read_text(encoding="utf-8"), Loader=loader)
+    return {test["id"]: test for test in data["tests"]}
+
+
+@inventoried
+@each
+def test_titles_and_sections_are_the_inventorys(benchmark, inventory):
+    entry = inventory[benchmark.name]
+    assert benchmark.title == entry["title"]
+    assert list(benchmark.section) == entry["section"]
+
+
+@inventoried
+@each
+def test_metrics_are_the_inventorys_columns_in_their_order(benchmark, inventory):
+    columns = [
+        (c["metric"], c["unit"], c["better"]) for c in inventory[benchmark.name]["value_columns"]
+    ]
+    declared = [(m.name, str(m.unit), str(m.better)) for m in benchmark.metrics if m.required]
+    assert declared == columns
+
+
+@inventoried
+@each
+def test_rows_of_the_full_profile_are_the_inventorys(benchmark, inventory):
+    entry = inventory[benchmark.name]
+    labels = [case.label for case in benchmark.cases("full")]
+    if "rows" in entry:
+        configs = {row["config"]: row for row in entry["rows"] if row["config"] in BOOT_CASES}
+        assert labels == [BOOT_CASES[config] for config in configs]
+        assert benchmark.profiles["full"].repeats == configs["sd_default_rootfs"]["repeats"]
+        arguments = {c.label: c.params["kernel_arguments"] for c in benchmark.cases("full")}
+        for config, row in configs.items():
+            wanted = row.get("params", {}).get("bootargs_append", "")
+            assert arguments[BOOT_CASES[config]] == wanted
+        return
+    (key,) = entry["key_columns"]
+    assert labels == key["values"]
+    assert [str(case.params[key["id"]]) for case in benchmark.cases("full")] == key["values"]
+
+
+@inventoried
+@pytest.mark.parametrize("name", ["emmc_ext4_fio_1g", "emmc_raw_fio_1g"])
+@pytest.mark.parametrize("side", ["write", "read"])
+def test_fio_is_called_as_the_inventory_says(name, side, inventory):
+    published = next(c for c in inventory[name]["produce"]["commands"] if c.startswith("fio "))
+    benchmark, board = BENCHMARKS[name], BOARDS["virtual.yaml"]
+    profile = benchmark.profiles["full"]
+    for case in profile.cases:
+        steps = {step.name: step.command for step in benchmark.steps(board, case, profile)}
+        for word in published.rstrip(" &").split():
+            if word.startswith(("--name", "--directory", "--filename", "emmc_TEST")):
+                continue
+            word = word.replace("{write|read}", side).replace("{block_size}", case.label)  # noqa: PLW2901
+            assert word in steps[side].split()
+        assert "--name=emmc_TEST" in steps[side]
+        assert "mpstat -P ALL -o JSON 55 1" in steps[side]
+
+
+@inventoried
+def test_uboot_moves_as_many_sectors_as_the_inventory_says():
+    benchmark, board = BENCHMARKS["uboot_emmc_raw"], BOARDS["virtual.yaml"]
+    sectors = [
+        step.command.split()[-1]
+        for case in benchmark.cases("full")
+        for step in benchmark.steps(board, case, benchmark.profiles["full"])
+        if step.parse
+    ]
+    assert sectors == ["10000", "10000", "20000", "20000"]  # hexadecimal, 512 bytes each

@@ -1,0 +1,140 @@
+"""Whatever is cut from or put into a recording: its own number, or none.
+
+Bytes that change a digit cannot be told from another result by a parser; the archive's checksum
+guards against those (see test_shellstep).
+"""
+
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evmperf.errors import RefusedOutput
+from selftests.recordings import good_recordings
+
+FIO = good_recordings("evmperf.tools.fio:throughput")
+MPSTAT = good_recordings("evmperf.tools.mpstat:load")
+DD = good_recordings("evmperf.tools.dd:throughput")
+STAT = good_recordings("evmperf.tools.mpstat:stat_load")
+
+lines = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60)
+console_lines = st.one_of(
+    lines, st.builds("[{:>12.6f}] {}".format, st.floats(0, 1e5, allow_nan=False), lines)
+)
+
+
+def refused_or(value, recording, *texts):
+    with contextlib.suppress(RefusedOutput):
+        assert recording.parse(*texts) == value
+
+
+@given(st.sampled_from(FIO + MPSTAT + DD), st.data())
+def test_a_cut_output_is_refused_unless_only_its_end_of_line_is_gone(recording, data):
+    text = recording.texts[-1]
+    at = data.draw(st.integers(0, len(text.rstrip()) - 1))
+    with pytest.raises(RefusedOutput):
+        recording.parse(text[:at])
+
+
+@given(st.sampled_from(FIO + MPSTAT), st.data())
+def test_a_line_inside_json_is_refused(recording, data):
+    text = recording.texts[-1]
+    at = data.draw(st.integers(text.index("{") + 1, len(text.rstrip()) - 1))
+    line = data.draw(console_lines.filter(lambda line: line.strip(" ,")))
+    refused_or(recording.expected, recording, f"{text[:at]}\n{line}\n{text[at:]}")
+    if not line.strip().replace(",", "").isdigit():
+        with pytest.raises(RefusedOutput):
+            recording.parse(f"{text[:at]}\n[{line}\n{text[at:]}")
+
+
+@given(st.sampled_from(FIO), lines.filter(lambda line: "{" not in line))
+def test_fio_notes_before_the_object_change_nothing(recording, line):
+    assert recording.parse(f"{line}\n{recording.texts[0]}") == pytest.approx(recording.expected)
+
+
+@given(st.sampled_from(FIO + MPSTAT), console_lines.filter(str.strip))
+def test_anything_after_the_json_is_refused(recording, line):
+    with pytest.raises(RefusedOutput):
+        recording.parse(f"{recording.texts[0]}{line}\n")
+
+
+@given(st.sampled_from(DD), console_lines, st.integers(0, 3))
+def test_a_line_more_is_refused_by_dd(recording, line, at):
+    text = recording.texts[0].splitlines()
+    text.insert(at, line)
+    with pytest.raises(RefusedOutput):
+        recording.parse("\n".join(text) + "\n")
+
+
+@given(st.sampled_from(DD), st.integers(1, 1 << 40))
+def test_dd_of_other_bytes_than_asked_for_is_refused(recording, expected):
+    from evmperf.tools import dd
+
+    if expected != recording.arguments[0]:
+        with pytest.raises(RefusedOutput, match="copied"):
+            dd.throughput(recording.texts[0], expected)
+
+
+@given(st.lists(st.integers(0, 10**9), min_size=10, max_size=10), st.data())
+def test_stat_load_is_the_share_of_ticks_that_were_not_idle(before, data):
+    # guest and guest_nice (the last two) are counted in user and nice already
+    spent = data.draw(st.lists(st.integers(0, 10**6), min_size=10, max_size=10))
+    first = "cpu  " + " ".join(map(str, before))
+    second = "cpu  " + " ".join(str(a + b) for a, b in zip(before, spent, strict=True))
+    recording = STAT[0]
+    if not sum(spent[:8]):
+        with pytest.raises(RefusedOutput):
+            recording.parse(first, second)
+        return
+    load = recording.parse(first, second)
+    assert load == pytest.approx(100 * (1 - (spent[3] + spent[4]) / sum(spent[:8])), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"error": 5}, "error 5"),
+        ({"error": None}, "error None"),
+        ({"write.bw_bytes": 0}, "moved no data"),
+        ({"write.io_bytes": 0}, "moved no data"),
+        ({"write.bw_bytes": "208331316"}, "not whole numbers"),
+        ({"write.bw_bytes": 208331316.5}, "not whole numbers"),
+        ({"write.bw_bytes": True}, "not whole numbers"),
+        ({"write": None}, "no write side"),
+        ({"read.io_bytes": 4096}, "asked to write but did read"),
+    ],
+)
+def test_fio_json_that_says_something_else_is_refused(changes, reason):
+    recording = next(r for r in FIO if r.name == "fio/write-4k-directory")
+    document = json.loads(recording.texts[0])
+    for path, value in changes.items():
+        *way, last = path.split(".")
+        place = document["jobs"][0]
+        for key in way:
+            place = place[key]
+        place[last] = value
+    with pytest.raises(RefusedOutput, match=reason):
+        recording.parse(json.dumps(document))
+
+
+@pytest.mark.parametrize("jobs", [[], None, [{}, {}], ["x"]])
+def test_fio_json_without_exactly_one_job_is_refused(jobs):
+    with pytest.raises(RefusedOutput, match="exactly one job"):
+        FIO[0].parse(json.dumps({"jobs": jobs}))
+
+
+@pytest.mark.parametrize("value", ["64.50", None, 200.0, -200.0, float("nan"), [1]])
+def test_mpstat_idle_that_cannot_be_is_refused(value):
+    recording = next(r for r in MPSTAT if r.name == "mpstat/one-interval")
+    document = json.loads(recording.texts[0])
+    document["sysstat"]["hosts"][0]["statistics"][0]["cpu-load"][0]["idle"] = value
+    with pytest.raises(RefusedOutput):
+        recording.parse(json.dumps(document))
+
+
+def test_json_with_an_endless_number_is_refused():
+    text = FIO[0].texts[0].replace('"error" : 0', '"error" : ' + "9" * 5000)
+    with pytest.raises(RefusedOutput):
+        FIO[0].parse(text)

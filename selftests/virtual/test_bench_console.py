@@ -1,0 +1,158 @@
+"""The console alone, with a pair of sockets in the place of QEMU's serial line."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from evmperf.errors import LabError
+from evmperf.virtual import console as console_module
+from evmperf.virtual import stamps
+from evmperf.virtual.console import Console
+
+MIB = 1 << 20
+
+
+@asynccontextmanager
+async def opened(path: Path) -> AsyncIterator[tuple[Console, socket.socket, int]]:
+    """A console with a board attached: the console, the board's end of the line, the TCP port."""
+    writer = stamps.Writer(path)
+    console = Console(writer)
+    port = await console.listen(0)
+    ours, board = socket.socketpair()
+    ours.setblocking(False)
+    await console.attach(ours)
+    try:
+        yield console, board, port
+    finally:
+        board.close()
+        await console.detach()
+        await console.close()
+        writer.close()
+
+
+async def accepted(console: Console, count: int) -> None:
+    async with asyncio.timeout(10):
+        while len(console.clients) != count:
+            await asyncio.sleep(0)
+
+
+def pump(source: socket.socket, sink: socket.socket, text: bytes) -> bytes:
+    """Send the text piece by piece, each only when the one before has come out at the other end."""
+    received = bytearray()
+    for start in range(0, len(text), MIB // 4):
+        piece = text[start : start + MIB // 4]
+        source.sendall(piece)
+        while len(received) < start + len(piece):
+            data = sink.recv(MIB)
+            assert data, "the client that reads was dropped"
+            received += data
+    return bytes(received)
+
+
+def test_client_that_does_not_read_stalls_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console_module, "OUTPUT_LIMIT", 4 * MIB)
+    text = bytes(range(256)) * (32 * MIB // 256)
+
+    async def run() -> tuple[bytes, int]:
+        async with opened(tmp_path / "stamps") as (console, board, port):
+            lazy = socket.create_connection(("127.0.0.1", port))
+            keen = socket.create_connection(("127.0.0.1", port), timeout=30)
+            await accepted(console, 2)
+            received = await asyncio.to_thread(pump, board, keen, text)
+            await accepted(console, 1)
+            keen.close()
+            lazy.close()
+            return received, console.stamps.offset
+
+    received, offset = asyncio.run(run())
+    assert received == text
+    assert offset == len(text)
+    chunks = stamps.read(tmp_path / "stamps")
+    assert sum(length for _, length, _ in chunks) == len(text)
+
+
+def test_guest_that_does_not_read_loses_input_and_stalls_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console_module, "INPUT_LIMIT", MIB)
+
+    async def run() -> bytes:
+        async with opened(tmp_path / "stamps") as (console, board, port):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            await accepted(console, 1)
+            writer.write(b"x" * (8 * MIB))
+            async with asyncio.timeout(30):
+                await writer.drain()
+                board.sendall(b"still here")
+                return await reader.readexactly(10)
+
+    assert asyncio.run(run()) == b"still here"
+
+
+def test_last_output_before_the_end_is_passed_on(tmp_path: Path) -> None:
+    async def run() -> bytes:
+        async with opened(tmp_path / "stamps") as (console, board, port):
+            reader, _ = await asyncio.open_connection("127.0.0.1", port)
+            await accepted(console, 1)
+            board.sendall(b"Kernel panic")
+            board.close()
+            await console.detach()
+            async with asyncio.timeout(10):
+                return await reader.readexactly(12)
+
+    assert asyncio.run(run()) == b"Kernel panic"
+
+
+def test_stamps_refuse_another_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("something else\n")
+    with pytest.raises(LabError, match=r"not a console\.stamps"):
+        stamps.read(path)
+
+
+def test_stamps_cut_short_are_read_up_to_there(tmp_path: Path) -> None:
+    path = tmp_path / "stamps"
+    writer = stamps.Writer(path)
+    writer.add(5, 1000)
+    writer.add(1, 2000)
+    writer.close()
+    assert stamps.read(path) == [(0, 5, 1000), (5, 1, 2000)]
+    path.write_bytes(path.read_bytes()[:-1])
+    assert stamps.read(path) == [(0, 5, 1000)]
+
+
+def test_stamps_keep_their_offsets_when_the_file_starts_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stamps, "_LIMIT", 40)
+    path = tmp_path / "stamps"
+    writer = stamps.Writer(path)
+    for _ in range(3):
+        writer.add(7, 1000)
+    writer.flush()
+    writer.rotate()
+    writer.add(2, 2000)
+    writer.close()
+    assert stamps.read(path) == [(21, 2, 2000)]
+
+
+def test_full_disk_ends_the_stamps_and_not_the_console(tmp_path: Path) -> None:
+    async def run() -> bytes:
+        async with opened(Path("/dev/full")) as (console, board, port):
+            reader, _ = await asyncio.open_connection("127.0.0.1", port)
+            await accepted(console, 1)
+            board.sendall(b"goes on")
+            async with asyncio.timeout(10):
+                text = await reader.readexactly(7)
+            console.flush()
+            return text
+
+    assert asyncio.run(run()) == b"goes on"

@@ -1,0 +1,274 @@
+"""How benches start, live side by side, and end, also against their will."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from benchlab import SerialClient, processes, wait_for_end, wait_until
+
+from evmperf.errors import EvmperfError, LabError, UsageError
+from evmperf.virtual import board as boards
+from evmperf.virtual.client import Bench, all_benches, ensure
+
+pytestmark = pytest.mark.virtual_evm
+
+CLI = """
+import argparse, sys
+from evmperf.errors import EvmperfError
+from evmperf.virtual import cli
+parser = argparse.ArgumentParser()
+cli.add_parser(parser.add_subparsers(required=True))
+args = parser.parse_args()
+try:
+    sys.exit(args.func(args))
+except EvmperfError as error:
+    sys.exit(f"error: {error}")
+"""
+
+
+def cli(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", CLI, "virtual", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def namespaces() -> set[str]:
+    folder = Path("/run/netns")
+    return {path.name for path in folder.iterdir()} if folder.exists() else set()
+
+
+def test_two_boards_side_by_side(make_bench: Callable[..., Bench]) -> None:
+    first, second = make_bench("side-a"), make_bench("side-b")
+    for bench in (first, second):
+        bench.on()
+    with SerialClient(first.ports.serial) as a, SerialClient(second.ports.serial) as b:
+        for bench, line in ((first, a), (second, b)):
+            bench.off()
+            line.drain()
+            bench.on()
+            line.stop_autoboot()
+        one, two = first.status(), second.status()
+        assert one.qemu_pid in processes(first.folder)
+        assert two.qemu_pid in processes(second.folder)
+        assert {path.name for path in (first.folder / "disks").iterdir()} == {
+            path.name for path in (second.folder / "disks").iterdir()
+        }
+        a.send(b"setenv who first; printenv who\n")
+        a.wait_for(b"who=first")
+        b.drain()
+        assert b"first" not in b.seen
+        if one.tester and two.tester:
+            assert one.tester.namespace != two.tester.namespace
+            mine = {nic.address for nic in one.tester.nics}
+            assert not mine & {nic.address for nic in two.tester.nics}
+        first.off()
+        assert second.status().qemu_pid == two.qemu_pid
+
+
+def test_disks_are_kept_and_made_anew_on_request(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench("disks")
+    disk = next(path for path in (bench.folder / "disks").iterdir() if path.suffix == ".img")
+    size = disk.stat().st_size
+    with disk.open("r+b") as file:
+        file.write(b"written by the board")
+    bench.stop()
+    bench = make_bench("disks")
+    assert disk.read_bytes()[:20] == b"written by the board"
+    bench.stop()
+    make_bench("disks", fresh=True)
+    assert disk.read_bytes()[:20] != b"written by the board"
+    assert disk.stat().st_size == size
+
+
+def test_killed_bench_leaves_no_qemu_and_is_cleaned_up(make_bench: Callable[..., Bench]) -> None:
+    before = namespaces()
+    bench = make_bench("killed")
+    bench.on()
+    status = bench.status()
+    assert status.qemu_pid is not None
+    os.kill(status.pid, signal.SIGKILL)
+    wait_for_end(status.qemu_pid)
+    wait_until(lambda: not bench.running, "the lock is free")
+    assert (bench.folder / "bench.json").exists()
+    with pytest.raises(LabError, match="no bench runs"):
+        bench.status()
+    bench = make_bench("killed")
+    bench.on()
+    os.kill(bench.status().pid, signal.SIGKILL)
+    wait_until(lambda: not bench.running, "the lock is free")
+    assert bench.stop() is False
+    assert namespaces() == before
+    assert not (bench.folder / "bench.json").exists()
+
+
+def test_processes_in_the_tester_end_with_it(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench("server")
+    tester = bench.status().tester
+    if tester is None:
+        pytest.skip("no tester without root")
+    with subprocess.Popen([*tester.command, "sleep", "600"]) as server:
+        pids = ["ip", "netns", "pids", tester.namespace]
+        wait_until(lambda: bool(subprocess.check_output(pids)), "it is inside")
+        assert bench.stop()
+        assert server.wait(10) == -signal.SIGKILL
+    assert tester.namespace not in namespaces()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_ends_everything(make_bench: Callable[..., Bench], number: int) -> None:
+    before = namespaces()
+    bench = make_bench("signal")
+    bench.on()
+    status = bench.status()
+    os.kill(status.pid, number)
+    wait_for_end(status.pid)
+    assert not processes(bench.folder)
+    assert not (bench.folder / "bench.json").exists()
+    assert namespaces() == before
+
+
+def test_starting_twice(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench("twice")
+    pid = bench.status().pid
+    again, started = ensure("twice", "virtual")
+    assert not started
+    assert again.status().pid == pid
+    with pytest.raises(UsageError, match="as variant virtual, not other"):
+        ensure("twice", "other")
+    with pytest.raises(UsageError, match="disks are in use"):
+        bench.start(fresh=True)
+    with pytest.raises(UsageError, match="runs already on serial port"):
+        bench.start(serial_port=1)
+
+
+@pytest.mark.parametrize("which", ["serial", "power"])
+def test_busy_port(state: Path, built_image: object, which: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        bench = Bench("busy")
+        ports = {"serial_port": 0, "power_port": 0, f"{which}_port": port}
+        start = time.monotonic()
+        with pytest.raises(LabError, match=f"the {which} port 127.0.0.1:{port} cannot be opened"):
+            bench.start(**ports)
+        assert time.monotonic() - start < 5
+    assert not bench.running
+    assert not (bench.folder / "bench.json").exists()
+
+
+def test_variant_that_is_not_built(state: Path) -> None:
+    with pytest.raises(EvmperfError, match="nonsense"):
+        Bench("unbuilt").start("nonsense", serial_port=0, power_port=0)
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "a b", "-x", "A", "x" * 33, "x\n"])
+def test_bad_name(state: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="is not usable"):
+        Bench(name)
+
+
+@pytest.fixture
+def full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small file system needs root")
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
+    subprocess.run(mount, check=True)
+    try:
+        monkeypatch.setenv("EVMPERF_STATE", str(folder))
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_full_disk_is_told(built_image: object, full_disk: Path) -> None:
+    bench = Bench("full")
+    with pytest.raises(LabError, match=r"disk root cannot be made: .*No space left"):
+        bench.start(serial_port=0, power_port=0)
+    assert not bench.running
+    assert not list(bench.folder.glob("disks*")), "no half-made disks stay"
+
+
+def test_stale_record_of_another_process(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench("stale")
+    record = (bench.folder / "bench.json").read_text()
+    bench.stop()
+    # As after a reboot: the record is there and its pid is somebody else's.
+    changed = json.loads(record) | {"pid": os.getpid(), "tester": None}
+    (bench.folder / "bench.json").write_text(json.dumps(changed))
+    assert not bench.running
+    bench = make_bench("stale")
+    assert bench.status().pid != os.getpid()
+
+
+def test_bench_that_hangs_is_ended(
+    make_bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evmperf.virtual.client.STOP_TIMEOUT", 1.0)
+    monkeypatch.setattr("evmperf.virtual.client._ANSWER_TIMEOUT", 1.0)
+    bench = make_bench("hung")
+    bench.on()
+    status = bench.status()
+    os.kill(status.pid, signal.SIGSTOP)
+    with pytest.raises(LabError, match="does not answer"):
+        bench.status()
+    assert bench.stop()
+    assert status.qemu_pid is not None
+    wait_for_end(status.qemu_pid)
+    assert not (bench.folder / "bench.json").exists()
+
+
+def test_cli(make_bench: Callable[..., Bench], tmp_path: Path) -> None:
+    ports = ("--serial-port", "0", "--power-port", "0")
+    done = cli("start", "by-cli", *ports)
+    assert done.returncode == 0, done.stderr
+    assert "started: serial" in done.stdout
+    assert len(done.stdout.splitlines()) == 1
+    assert "runs already" in cli("start", "by-cli").stdout
+    assert cli("on", "by-cli").returncode == 0
+    assert "power on" in cli("status").stdout
+    assert json.loads(cli("status", "--json").stdout)["by-cli"]["power"] is True
+    assert cli("off", "by-cli").returncode == 0
+    assert cli("stop", "by-cli").stdout == "board by-cli stopped\n"
+    done = cli("stop", "by-cli")
+    assert done.returncode == 0
+    assert done.stdout == "board by-cli was not running\n"
+    assert "error: no bench runs for board by-cli" in cli("on", "by-cli").stderr
+
+
+def test_foreground(state: Path, built_image: object) -> None:
+    words = ["virtual", "start", "front", "--foreground", "--serial-port=0", "--power-port=0"]
+    with subprocess.Popen(
+        [sys.executable, "-c", CLI, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert b"started: serial" in process.stdout.readline()
+            Bench("front").on()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 0
+        finally:
+            process.kill()
+    bench = Bench("front")
+    assert not bench.running
+    assert not processes(bench.folder)
+
+
+def test_help_is_quick_and_light() -> None:
+    code = "import sys; from evmperf.virtual import cli; print(*sorted(sys.modules))"
+    loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    assert not {"asyncio", "yaml", "requests", "http.client"} & set(loaded)
+
+
+def test_names_of_boards(make_bench: Callable[..., Bench]) -> None:
+    make_bench("listed")
+    assert "listed" in boards.names()
+    assert "listed" in [bench.name for bench in all_benches()]
