@@ -12,6 +12,9 @@ LITERAL a Python bytes literal. A line cut short by a crash is the last one and 
 from __future__ import annotations
 
 import ast
+import contextlib
+import errno
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -58,6 +61,7 @@ class History:
         self._lock = threading.Lock()
         self._records: list[Record] = []
         self._bytes = 0
+        self._written = 0
         self._file: BinaryIO | None = None
         self._error: OSError | None = None
 
@@ -65,8 +69,9 @@ class History:
         """Write everything from now on to `path` as well."""
         with self._lock:
             self._file = path.open("ab", buffering=0)
-            if self._file.tell() == 0:
-                self._file.write(HEADER)
+            self._written = self._file.tell()
+            if self._written == 0:
+                self._write(HEADER)
 
     def close(self) -> None:
         """Stop writing to the file."""
@@ -82,7 +87,7 @@ class History:
         if error:
             raise LabError(
                 f"the console's record cannot be written ({error.strerror}): free some space "
-                f"or name another folder with --results"
+                f"or name another folder with --results=FOLDER"
             ) from error
 
     def feed(self, data: bytes, mono_ns: int, *, kind: str = "<") -> None:
@@ -121,10 +126,20 @@ class History:
                 self._bytes -= sum(len(r.data) for r in self._records[:half])
                 del self._records[:half]
             if self._file:
-                try:
-                    self._file.write(record.line())
-                except OSError as error:
-                    self._error = self._error or error
+                self._write(record.line())
+
+    def _write(self, line: bytes) -> None:
+        """Append a line to the file, or nothing of it."""
+        assert self._file
+        try:
+            if self._file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            self._error = self._error or error
+            with contextlib.suppress(OSError):
+                self._file.truncate(self._written)
+        else:
+            self._written += len(line)
 
 
 def read(path: Path) -> Iterator[Record]:

@@ -8,7 +8,6 @@ tells when a kernel message cut in; the archive is then fetched again, the step 
 from __future__ import annotations
 
 import base64
-import binascii
 import gzip
 import io
 import re
@@ -45,6 +44,12 @@ fi
 read -r h <$F/head && echo "$h"
 [ "$2$r" = quiet0 ] || tar -C $OUT -cf - . | gzip -c | base64
 """
+
+# In a shell without job control the step shares the shell's process group, which must live.
+_KILL = (
+    f"read -r g <{FOLDER}/group && read -r a b c d own x </proc/$$/stat && "
+    '{ [ "$g" = "$own" ] || kill -9 -$g; }'
+)
 
 _HEAD = re.compile(r"step (\d+) (\d+\.\d+) (\d+\.\d+)")
 
@@ -83,11 +88,11 @@ def run(shell: Shell, command: str, timeout_s: float, *, quiet: bool = False) ->
         reply = shell.run(f"sh {FOLDER}/step {typed}{' quiet' if quiet else ''}", timeout_s)
     except ToolError:
         # Ctrl-C gave the prompt back, but what ignores it would run on under the next step.
-        shell.run(f"read g <{FOLDER}/group && kill -9 -$g", 10)
+        shell.run(_KILL, 10)
         raise
     for fetches in range(1, _FETCHES + 1):
         try:
-            status, busy_s, files = decode(reply.text)
+            status, busy_s, files = decode(reply.text, bare=quiet)
             return StepOutput(status, files, busy_s, fetches)
         except RefusedOutput as error:
             if fetches == _FETCHES:
@@ -96,21 +101,24 @@ def run(shell: Shell, command: str, timeout_s: float, *, quiet: bool = False) ->
     raise AssertionError("unreachable: the last fetch returns or raises")
 
 
-def decode(text: str) -> tuple[int, float, dict[str, str]]:
-    """Exit status, busy seconds and files of what the wrapper printed; raises RefusedOutput."""
+def decode(text: str, *, bare: bool = False) -> tuple[int, float, dict[str, str]]:
+    """Exit status, busy seconds and files of what the wrapper printed; raises RefusedOutput.
+
+    With `bare`, a success may come without files.
+    """
     head, _, body = text.partition("\n")
     match = _HEAD.fullmatch(head.strip())
     if not match:
         raise RefusedOutput(f"the step's first line is garbled: {head[:120]!r}", text)
     files: dict[str, str] = {}
     try:
-        if body.strip():
+        if not (bare and match.group(1) == "0" and not body.strip()):
             archive = gzip.decompress(base64.b64decode("".join(body.split()), validate=True))
             with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
                 for member in tar.getmembers():
                     if member.isfile():
                         files[member.name.removeprefix("./")] = _text(tar.extractfile(member))
-    except (binascii.Error, gzip.BadGzipFile, EOFError, zlib.error, tarfile.TarError) as error:
+    except (ValueError, gzip.BadGzipFile, EOFError, zlib.error, tarfile.TarError) as error:
         raise RefusedOutput(f"the step's output came back damaged ({error})", text) from None
     return int(match.group(1)), float(match.group(3)) - float(match.group(2)), files
 

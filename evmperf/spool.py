@@ -11,6 +11,7 @@ Records carry the schema's number; readers upgrade older ones and never guess.
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
 import secrets
@@ -91,7 +92,7 @@ class Spool:
                 try:
                     written = file.write(line)
                     if written != len(line):
-                        raise OSError(28, "No space left on device")
+                        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                     os.fsync(file.fileno())
                 except OSError:
                     file.truncate(good)
@@ -116,7 +117,7 @@ class Spool:
     def _full(self, error: OSError) -> LabError:
         return LabError(
             f"{self.folder}: cannot be written ({error.strerror}): free some space or name "
-            f"another folder with --results; what was measured until now is safe"
+            f"another folder with --results=FOLDER; what was measured until now is safe"
         )
 
     @staticmethod
@@ -140,9 +141,9 @@ def read_run(folder: Path) -> Run:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{folder}: holds no run ({path.name}: {error.strerror})") from error
-    except json.JSONDecodeError as error:
-        raise UsageError(f"{path}: is damaged in line {error.lineno}: {error.msg}") from error
-    _check_schema(path, data)
+    except ValueError as error:
+        raise UsageError(f"{path}: is damaged: {error}") from error
+    _check_schema(str(path), data)
     known = {f.name for f in dataclasses.fields(Run)}
     return Run(**{key: value for key, value in data.items() if key in known})
 
@@ -161,9 +162,9 @@ def read_records(folder: Path) -> Iterator[dict[str, Any]]:
                 return
             try:
                 data = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise UsageError(f"{path} line {number}: is damaged: {error.msg}") from error
-            _check_schema(path, data)
+            except ValueError as error:
+                raise UsageError(f"{path} line {number}: is damaged: {error}") from error
+            _check_schema(f"{path} line {number}", data)
             yield data
 
 
@@ -183,11 +184,11 @@ def _result(record: dict[str, Any]) -> Result:
     return Result(**data)
 
 
-def _check_schema(path: Path, data: Any) -> None:
+def _check_schema(where: str, data: Any) -> None:
     schema = data.get("schema") if isinstance(data, dict) else None
     if not isinstance(schema, int) or schema < 1:
-        raise UsageError(f"{path}: states no schema; it is not an evmperf file")
+        raise UsageError(f"{where}: states no schema; it is not an evmperf file")
     if schema > SCHEMA:
         raise UsageError(
-            f"{path}: has schema {schema}, this evmperf reads up to {SCHEMA}: update evmperf"
+            f"{where}: has schema {schema}, this evmperf reads up to {SCHEMA}: update evmperf"
         )

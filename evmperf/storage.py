@@ -33,15 +33,15 @@ _MOUNT_OPTIONS = {
 def guard(partition: str) -> str:
     """Shell text that fails unless `partition` may be overwritten, and unmounts it."""
     return (
-        f'd=$(readlink -f {partition}); [ -b "$d" ] || '
-        f'{{ echo "{partition} is not there: name a scratch partition in the board file"; '
-        "exit 3; }; "
+        'no() { echo "$*: name another scratch partition in the board file"; exit 3; }; '
+        f'd=$(readlink -f {partition}); [ -b "$d" ] || no "{partition} is not there"; '
         "s=$(readlink -f /sys/class/block/${d##*/}); "
         "r=$(readlink -f /sys/dev/block/$(mountpoint -d /)); "
-        'case "$r/" in "$s"/*) '
-        f'echo "{partition} holds the mounted root: name another scratch partition"; '
-        "exit 3;; esac; "
-        'for m in $(awk -v d="$d" \'$1==d{print $2}\' /proc/mounts); do umount "$m" || exit 3; done'
+        f'case "$r/" in "$s"/*) no "{partition} holds the mounted root";; esac; '
+        # A device that others are built on (LVM, RAID, encryption) may hold the root indirectly.
+        'for n in "${d##*/}" $(cd "$s" && ls -d */partition 2>/dev/null | cut -d/ -f1); do '
+        f'[ -z "$(ls /sys/class/block/$n/holders)" ] || no "{partition} is in use by another"; '
+        'while grep -q "^/dev/$n " /proc/mounts; do umount /dev/$n || exit 3; done; done'
     )
 
 

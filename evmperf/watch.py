@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_OVERLAP = 256
-"""Bytes kept from chunk to chunk, so that a text cut in two is still seen."""
+_OVERLAP = 2048
+"""Bytes kept from chunk to chunk, so that a text cut in two is still seen: more than a line of the
+kernel's, which is at most 1 KiB.
+"""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--results",
         type=Path,
         default=Path("results"),
-        help="folder that gets one folder a run (default: results)",
+        metavar="FOLDER",
+        # Without the =, pytest takes an existing folder for one with tests.
+        help="as --results=FOLDER: gets one folder a run (default: results)",
     )
     group.addoption("--run-kind", default="desk", help="who asks: desk, nightly, lava, ...")
     group.addoption("--keep-on", action="store_true", help="leave the board switched on at the end")
@@ -187,13 +189,23 @@ def _end(session: pytest.Session, measuring: Session, error: EvmperfError) -> No
     pytest.fail(str(error), pytrace=False)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Turn what happened into exit status and outcome, before the reports are written."""
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[None]:
+    """Turn what happened into exit status and outcome, before the reports are written.
+
+    As the innermost wrapper it also keeps a report that cannot be written from taking the table
+    and the sentence at the end with it.
+    """
     measuring = session.config.stash.get(SESSION, None)
     if measuring is None or session.config.option.collectonly:
-        return
+        return (yield)
     measuring.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED and not measuring.lab_failure
     if measuring.lab_failure:
         session.exitstatus = LAB_BROKEN
     measuring.finish(int(session.exitstatus))
+    try:
+        yield
+    except OSError as error:
+        measuring.lab_failure = measuring.lab_failure or f"reports cannot be written: {error}"
+    if measuring.lab_failure:
+        session.exitstatus = LAB_BROKEN

@@ -70,7 +70,10 @@ def _boot_plot(session: Session, result: Result) -> str:
         return ""
     name = f"{result.benchmark}-{result.case}.svg"
     title = f"{session.board.name}: {result.case}, {result.status}"
-    boot_phases([cycles[key] for key in sorted(cycles)], title, session.folder / name)
+    try:
+        boot_phases([cycles[key] for key in sorted(cycles)], title, session.folder / name)
+    except OSError:
+        return ""  # a full disk ends the session with its own sentence
     return name
 
 

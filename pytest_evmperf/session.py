@@ -15,7 +15,7 @@ import pytest
 from evmperf import catalogue, provenance
 from evmperf.benchmark import Benchmark, Place
 from evmperf.board import Board
-from evmperf.errors import LabError
+from evmperf.errors import EvmperfError, LabError
 from evmperf.model import Case, Result
 from evmperf.runner import Runner
 from evmperf.spool import Run, Spool, new_run_id
@@ -93,7 +93,7 @@ class Session:
         try:
             if self.bench and not keep_on:
                 self.bench.off()
-        except LabError as error:
+        except EvmperfError as error:
             self.lab_failure = self.lab_failure or str(error)
         finally:
             if self._started_bench:

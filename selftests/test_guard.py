@@ -64,7 +64,9 @@ def mounted():
 def test_what_is_no_device_is_refused_with_what_to_do(partition):
     done = run_guard(partition)
     assert done.returncode == 3
-    assert f"{partition} is not there: name a scratch partition in the board file" in done.stdout
+    assert (
+        f"{partition} is not there: name another scratch partition in the board file" in done.stdout
+    )
     assert MARK not in done.stdout
 
 

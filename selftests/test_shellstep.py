@@ -95,7 +95,7 @@ def shell(tmp_path):
     "command",
     [
         'echo hello >"$OUT/x"; echo said; echo wrong >&2; exit 3',
-        'printf \'%s\' "it\'s \\"quoted\\" \\$HOME `date`" >"$OUT/x"; echo said; echo wrong >&2; exit 3',
+        'printf \'%s\' "it\'s \\"quoted\\" \\$HOME `date`" >"$OUT/x"; echo said; exit 3',
         "# a long one\n" + ": padding;\n" * 200 + 'echo "o\'hello" >"$OUT/x"; echo said; exit 3',
     ],
 )

@@ -5,6 +5,7 @@ Labgrid's protocols, and uses a console's `tail` for the post-mortem where there
 """
 
 import enum
+import threading
 import time
 
 import attr
@@ -62,8 +63,9 @@ class K3BootStrategy(Strategy):
         media: U-Boot commands that choose each medium, before `boot_command`
         kernel_arguments_variable: U-Boot variable whose words join the kernel's command line
         login_prompt, init_shell_prompt: what ends a boot, as regular expressions
-        uboot_timeout, kernel_timeout, boot_timeout: seconds from power-on to the U-Boot prompt,
-            from the boot command to "Starting kernel", and from there to the prompt
+        power_timeout, uboot_timeout, kernel_timeout, boot_timeout: seconds for the power switch,
+            from power-on to the U-Boot prompt, from the boot command to "Starting kernel", and
+            from there to the prompt
         retries: power cycles after a failed boot before giving up
     """
 
@@ -95,6 +97,7 @@ class K3BootStrategy(Strategy):
         default=r"[\r\n][^\r\n\[]{0,20}# ", validator=attr.validators.instance_of(str)
     )
     uboot_timeout = attr.ib(default=60, validator=attr.validators.instance_of(int))
+    power_timeout = attr.ib(default=60, validator=attr.validators.instance_of(int))
     kernel_timeout = attr.ib(default=60, validator=attr.validators.instance_of(int))
     boot_timeout = attr.ib(default=180, validator=attr.validators.instance_of(int))
     retries = attr.ib(default=2, validator=attr.validators.instance_of(int))
@@ -163,23 +166,43 @@ class K3BootStrategy(Strategy):
             self.status = Status.shell
 
     def _switch_off(self):
-        self._phase = "power switch"
-        self.target.activate(self.power)
-        self.power.off()
+        self._switch("off")
         self._release_shells()
         self.status = Status.off
+
+    def _switch(self, action):
+        """Work the power switch; Labgrid's drivers would wait for ever for one that hangs."""
+        self._phase = "power switch"
+        self.target.activate(self.power)
+        failures = []
+
+        def act():
+            try:
+                getattr(self.power, action)()
+            except BaseException as error:  # noqa: BLE001  # handed to the thread that waits
+                failures.append(error)
+
+        thread = threading.Thread(target=act, name="power switch", daemon=True)
+        thread.start()
+        thread.join(self.power_timeout)
+        if thread.is_alive():
+            raise TIMEOUT(f"the power switch has not answered for {self.power_timeout} s")
+        if failures:
+            raise failures[0]
 
     def _start_uboot(self):
         self.status = Status.unknown
         self._phase = "console"
         self.target.activate(self.console)
         self._release_shells()
-        self._phase = "power switch"
-        self.target.activate(self.power)
-        self.power.cycle()
+        self._switch("cycle")
         self._phase = "U-Boot prompt"
         self.uboot.login_timeout = self.uboot_timeout
-        self.target.activate(self.uboot)
+        try:
+            self.target.activate(self.uboot)
+        except TIMEOUT:
+            # The first character typed after a stopped countdown may be lost: ask once more.
+            self.target.activate(self.uboot)
         self.status = Status.uboot
 
     def _boot_linux(self):

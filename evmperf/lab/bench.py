@@ -88,7 +88,8 @@ class LabgridBench:
         try:
             self._strategy.transition(state)
         except StrategyError as error:
-            raise classify(error) from error
+            attempts = self._strategy.attempts
+            raise classify(error, attempts[-1].phase if attempts else "") from error
 
     def _keep_boot(self, attempt: Any) -> None:
         if attempt.goal == "off":
@@ -166,17 +167,13 @@ def classify(error: BaseException, phase: str = "") -> EvmperfError:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, EvmperfError):
-            return type(cause)(sentence) if _takes_a_sentence(cause) else cause
+            return cause
         if isinstance(cause, requests.RequestException):
             return _switch_error(cause)
         cause = cause.__cause__
     if phase in ("power switch", "console"):
         return LabError(f"{phase}: {sentence}")
     return BoardError(sentence)
-
-
-def _takes_a_sentence(error: EvmperfError) -> bool:
-    return type(error) in (BoardError, LabError, ToolError)
 
 
 def _switch_error(error: requests.RequestException) -> LabError:

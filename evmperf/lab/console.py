@@ -119,7 +119,8 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         deadline = time.monotonic() + timeout
         with self._news:
             while True:
-                if self._alarm:
+                if self._alarm and len(self._buffer) < size:
+                    # What came before the alarm is looked at first: it tells how far things got.
                     raise ConsoleAlarm(self._alarm)
                 if self._error:
                     error = self._error

@@ -83,10 +83,8 @@ def _document(text: str) -> dict[str, Any]:
         raise RefusedOutput("fio's output holds no JSON", text)
     try:
         document = json.loads(text[start:])
-    except json.JSONDecodeError as error:
-        raise RefusedOutput(
-            f"fio's output is not whole JSON: {error.msg} in line {error.lineno}", text
-        ) from None
+    except ValueError as error:
+        raise RefusedOutput(f"fio's output is not whole JSON: {error}", text) from None
     if not isinstance(document, dict):
         raise RefusedOutput("fio's output is not a JSON object", text)
     return document

@@ -33,7 +33,7 @@ def load(text: str) -> float:
         hosts = json.loads(text)["sysstat"]["hosts"]
         rows = [row for s in hosts[0]["statistics"] for row in s["cpu-load"] if row["cpu"] == "all"]
         idle, iowait = [row["idle"] for row in rows], [row["iowait"] for row in rows]
-    except (json.JSONDecodeError, KeyError, IndexError, TypeError):
+    except (ValueError, KeyError, IndexError, TypeError):
         raise RefusedOutput("mpstat's output is not the JSON it should be", text) from None
     if len(rows) != 1 or len(hosts) != 1:
         raise RefusedOutput(f"mpstat's output has {len(rows)} intervals instead of one", text)

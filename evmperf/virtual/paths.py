@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 
@@ -16,15 +15,15 @@ def cache_dir() -> Path:
 
 
 def state_dir() -> Path:
-    """Return the folder for sockets and running boards' disks, and make it, for this user only."""
+    """Return the folder for running boards and their disks, and make it, for this user only.
+
+    On a disk, not in /run: a benchmark may fill a board's eMMC, and /run is memory.
+    """
     if own := os.environ.get("EVMPERF_STATE"):
         path = Path(own).absolute()
-    elif runtime := os.environ.get("XDG_RUNTIME_DIR"):
-        path = Path(runtime) / "evmperf"
-    elif os.geteuid() == 0:
-        path = Path("/run/evmperf")
     else:
-        path = Path(tempfile.gettempdir()) / f"evmperf-{os.geteuid()}"
+        base = os.environ.get("XDG_STATE_HOME")
+        path = (Path(base) if base else Path.home() / ".local" / "state") / "evmperf"
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
 

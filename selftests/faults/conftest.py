@@ -107,9 +107,7 @@ def env_file(virtual_bench: client.Bench, tmp_path_factory: pytest.TempPathFacto
     """A board file for that bench."""
     path = tmp_path_factory.mktemp("env") / "faults.yaml"
     ports = virtual_bench.ports
-    envfile.write(
-        envfile.source("virtual"), path, serial_port=ports.serial, power_port=ports.power
-    )
+    envfile.write(envfile.source("virtual"), path, serial_port=ports.serial, power_port=ports.power)
     return path
 
 

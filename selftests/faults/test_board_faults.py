@@ -53,7 +53,10 @@ def assert_usable(runner: Runner) -> None:
 
 @pytest.mark.parametrize(
     ("provoke", "name"),
-    [("echo c >/proc/sysrq-trigger", "kernel panic"), ("echo b >/proc/sysrq-trigger", "silent reset")],
+    [
+        ("echo c >/proc/sysrq-trigger", "kernel panic"),
+        ("echo b >/proc/sysrq-trigger", "silent reset"),
+    ],
 )
 def test_a_dead_board_is_named_within_seconds_and_power_cycled(
     runner: Runner, provoke: str, name: str
@@ -147,7 +150,7 @@ def test_a_missing_tool_is_named(runner: Runner) -> None:
     assert_usable(runner)
 
 
-@pytest.mark.parametrize("spoil", ["head -c 300", "sed 's/\"bw_bytes\" : /\"bw_bytes\" : x/'"])
+@pytest.mark.parametrize("spoil", ["head -c 300", 'sed \'s/"bw_bytes" : /"bw_bytes" : x/\''])
 def test_damaged_output_of_a_tool_is_refused_twice(runner: Runner, spoil: str) -> None:
     job = fio.command(
         target="--filename=/dev/shm/fio", rw="write", block_size="64k", size="1m", runtime_s=1,

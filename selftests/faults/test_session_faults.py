@@ -26,12 +26,12 @@ class Pytest:
 
     def __init__(self, env_file: Path, results: Path, select: str) -> None:
         self.results = results
-        self.log = results.parent / "pytest.log"
+        self.log = results.with_suffix(".log")
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 [
                     sys.executable, "-m", "pytest", "--lg-env", str(env_file), "-k", select,
-                    "--results", str(results), "-p", "no:cacheprovider",
+                    f"--results={results}", "-p", "no:cacheprovider",
                 ],
                 cwd=REPOSITORY,
                 stdout=log,
@@ -108,7 +108,7 @@ def test_kill_9_keeps_what_was_measured_and_the_next_session_measures(measuring,
     session.wait()
     assert [result.status for result in session.measured()] == ["measured", "measured"]
     assert spool.read_run(session.folder).outcome == ""
-    after = measuring("uboot_emmc_raw", tmp_path / "after" / "results")
+    after = measuring("uboot_emmc_raw", tmp_path / "after")
     assert after.wait() == 0, after.log.read_text()
 
 

@@ -76,8 +76,15 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
         await_line(lambda: lab.client("places") is not None)
         servers.append(
             start(
-                tmp_path, "labgrid-exporter", "--coordinator", address, "--name", "virtual",
-                "--hostname", "127.0.0.1", "exporter.yaml",
+                tmp_path,
+                "labgrid-exporter",
+                "--coordinator",
+                address,
+                "--name",
+                "virtual",
+                "--hostname",
+                "127.0.0.1",
+                "exporter.yaml",
             )  # fmt: skip
         )
         await_line(lambda: lab.client("resources").count("virtual-lab") == 2)
@@ -116,7 +123,7 @@ def test_a_board_in_a_place_is_booted_and_measured_with_its_own_file(
     done = subprocess.run(
         [
             BIN / "pytest", "--lg-env", "am64x.yaml", "--profile", "quick",
-            "--results", tmp_path / "results",
+            f"--results={tmp_path / 'results'}",
             "-k", "default_rootfs or (emmc_raw_fio and 4k)",
         ],
         cwd=REPOSITORY, env=lab.environment, capture_output=True, text=True, timeout=300,
