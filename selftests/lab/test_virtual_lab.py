@@ -74,19 +74,8 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     try:
         lab = Lab(address)
         await_line(lambda: lab.client("places") is not None)
-        servers.append(
-            start(
-                tmp_path,
-                "labgrid-exporter",
-                "--coordinator",
-                address,
-                "--name",
-                "virtual",
-                "--hostname",
-                "127.0.0.1",
-                "exporter.yaml",
-            )  # fmt: skip
-        )
+        export = ["--coordinator", address, "--name", "virtual", "--hostname", "127.0.0.1"]
+        servers.append(start(tmp_path, "labgrid-exporter", *export, "exporter.yaml"))
         await_line(lambda: lab.client("resources").count("virtual-lab") == 2)
         lab.client("create")
         lab.client("add-match", "virtual/virtual-lab/*")
