@@ -164,6 +164,8 @@ class Runner:
         if step.parse is None:
             return
         for name, text in outputs.items():
+            if not text:
+                continue  # a log in which nobody wrote
             raw = self.spool.keep_raw(progress.file_name(f"{step.name}.{name}"), text)
             progress.raw.append(raw)
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evmperf.model import Result, Status
+from evmperf.model import Result
 from evmperf.plot import boot_phases
 from evmperf.table import result_rows
 from pytest_evmperf.plugin import RESULT
 from pytest_evmperf.session import SESSION, Session
 
+_FACTS = ("release", "os", "kernel", "uboot", "root_file_system", "model", "evmperf_revision")
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-    """Attach a measured case's figures, plots and raw files to its test."""
+    """Attach a measured case's figures and raw files to its test, and say how a failed one died."""
     report = yield
     session = item.config.stash.get(SESSION, None)
     result = item.stash.get(RESULT, None)
@@ -27,54 +30,40 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         report.sections.append(("post-mortem", session.bench.post_mortem()))
     if result:
         for row in result_rows(result):
-            report.user_properties.append(
-                (f"{row.metric}", f"{row.mean} {row.unit} (min {row.low}, max {row.high}, "
-                                  f"n {row.count})")
-            )  # fmt: skip
-        report.extras = [*getattr(report, "extras", []), *_extras(item.config, session, result)]
+            figure = f"{row.mean} {row.unit} (min {row.low}, max {row.high}, n {row.count})"
+            item.user_properties.append((row.metric, figure))
+        report.extras = [*getattr(report, "extras", []), *_extras(item.config, result)]
     return report
 
 
-def _extras(config: pytest.Config, session: Session, result: Result) -> list[Any]:
+def _extras(config: pytest.Config, result: Result) -> list[Any]:
     if not config.pluginmanager.hasplugin("html"):
         return []
     from pytest_html import extras  # noqa: PLC0415  # only where the plugin is
 
-    rows = "".join(
-        f"<tr><td>{html.escape(row.metric)}</td><td>{row.mean}</td><td>{html.escape(row.unit)}</td>"
-        f"<td>{row.low}</td><td>{row.high}</td><td>{row.count}</td>"
-        f"<td>{html.escape(row.note)}</td></tr>"
-        for row in result_rows(result)
-    )
-    head = "<tr><th>metric</th><th>mean</th><th>unit</th><th>min</th><th>max</th><th>n</th></tr>"
     failures = "".join(
-        f"<li>{html.escape(failure.kind)}: {html.escape(failure.step)} "
-        f"{html.escape(failure.message)}</li>"
+        f"<li>{html.escape(f'{failure.kind}: {failure.step} {failure.message}')}</li>"
         for failure in result.failures
     )
-    attached = [extras.html(f"<table>{head}{rows}</table><ul>{failures}</ul>")]
-    plot = _boot_plot(session, result)
-    if plot:
-        attached.append(extras.html(f'<img src="{plot}" alt="phases of every boot cycle">'))
-    attached += [extras.url(name, name=Path(name).name) for name in result.raw]
-    attached.append(extras.url("console.log", name="console.log"))
-    return attached
+    links = [*result.raw, "console.log"]
+    return [
+        extras.html(f"<table>{_table([result])}</table><ul>{failures}</ul>"),
+        *(extras.url(link, name=Path(link).name) for link in links),
+    ]
 
 
-def _boot_plot(session: Session, result: Result) -> str:
-    """Draw the boot cycles of a result; returns the plot's name below the run, "" for none."""
-    cycles: dict[int, dict[str, float]] = {}
-    for sample in result.samples:
-        cycles.setdefault(sample.repetition, {})[sample.metric] = sample.value
-    if result.driver != "boot" or not cycles:
-        return ""
-    name = f"{result.benchmark}-{result.case}.svg"
-    title = f"{session.board.name}: {result.case}, {result.status}"
-    try:
-        boot_phases([cycles[key] for key in sorted(cycles)], title, session.folder / name)
-    except OSError:
-        return ""  # a full disk ends the session with its own sentence
-    return name
+def _table(results: Iterable[Result]) -> str:
+    """Rows of an HTML table: a line for each figure."""
+    headings = ("benchmark", "case", "metric", "mean", "unit", "min", "max", "n", "note")
+    lines = ["".join(f"<th>{heading}</th>" for heading in headings)]
+    for result in results:
+        for row in result_rows(result):
+            cells = (
+                row.benchmark, row.case, row.metric, row.mean, row.unit, row.low, row.high,
+                str(row.count), row.note,
+            )  # fmt: skip
+            lines.append("".join(f"<td>{html.escape(cell)}</td>" for cell in cells))
+    return "".join(f"<tr>{line}</tr>" for line in lines)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -85,13 +74,31 @@ def pytest_html_report_title(report: Any) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_html_results_summary(prefix: list[str], session: Any) -> None:
-    """The verdict of the run, before everything else."""
+    """How the run went, its figures and its plots, before the list of tests."""
     measuring = session.config.stash.get(SESSION, None)
-    if measuring:
-        status = Status.MEASURED
-        done = sum(result.status is status for result in measuring.results)
-        prefix.append(f"<p><strong>{html.escape(measuring.sentence())}</strong></p>")
-        prefix.append(
-            f"<p>{html.escape(measuring.board.name)}, profile {measuring.profile}, "
-            f"run {html.escape(measuring.run.id)}, {done} cases measured</p>"
-        )
+    if measuring is None:
+        return
+    run = measuring.run
+    prefix.append(f"<p><strong>{html.escape(measuring.sentence())}</strong></p>")
+    known = {**run.facts, "release": run.release, "os": run.os}
+    facts = [f"{name}: {known[name]}" for name in _FACTS if known.get(name)]
+    about = [f"run {run.id}", f"profile {run.profile}", *facts]
+    prefix.append(f"<p>{html.escape('; '.join(about))}</p>")
+    for name in _boot_plots(measuring):
+        prefix.append(f'<p><img src="{name}" alt="phases of every boot cycle, {name}"></p>')
+    prefix.append(f"<details open><summary>Figures</summary><table>{_table(measuring.results)}")
+    prefix.append("</table></details>")
+
+
+def _boot_plots(session: Session) -> Iterator[str]:
+    """Draw the cycles of every boot-time case; yields the plots' names below the run."""
+    for result in session.results:
+        cycles: dict[int, dict[str, float]] = {}
+        for sample in result.samples:
+            cycles.setdefault(sample.repetition, {})[sample.metric] = sample.value
+        if result.driver != "boot" or not cycles:
+            continue
+        name = f"{result.benchmark}-{result.case}.svg"
+        title = f"{session.board.name}: {result.case}, {result.status}"
+        boot_phases([cycles[key] for key in sorted(cycles)], title, session.folder / name)
+        yield name
