@@ -21,6 +21,9 @@ from pytest_evmperf.session import SESSION, Session, cause
 LAB_BROKEN = 3
 """Exit status when the lab, not the board, kept the session from measuring."""
 
+TESTS = boards.ENV_DIR.parent / "tests"
+"""What is measured when no path is given."""
+
 Measure = Callable[[Benchmark, Case], None]
 
 
@@ -59,6 +62,10 @@ def pytest_configure(config: pytest.Config) -> None:
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
     config.option.lg_env = str(path)
+    if config.args_source is config.ArgsSource.INVOCATION_DIR:
+        # With `--lg-env FILE` pytest takes FILE's folder for the root; outside the checkout there
+        # is no testpaths, and everything below the current folder would be collected.
+        config.args = [str(TESTS)]
     profile = config.option.profile or board.option("board", "profile")
     session = Session.create(
         board, profile, config.option.results, config.option.run_kind, config.option.release

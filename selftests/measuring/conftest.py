@@ -1,4 +1,4 @@
-"""A virtual EVM of our own to break, behind a console line that can be cut."""
+"""A virtual EVM of our own to measure and to break, behind a console line that can be cut."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import selectors
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from evmperf.runner import Runner
 from evmperf.spool import Run, Spool, new_run_id
 from evmperf.virtual import client, envfile, image
 from selftests.environments import open_environment
+from selftests.measuring.session import Pytest
 
 TOOLS = ["fio", "mpstat", "dd", "no-such-tool"]
 
@@ -143,3 +144,18 @@ def runner(bench: LabgridBench, tmp_path: Path) -> Runner:
     """A runner with a spool of its own."""
     spool = Spool(tmp_path, Run(id=new_run_id("faults"), board="faults", profile="quick"))
     return Runner(bench, spool, "quick", TOOLS)
+
+
+@pytest.fixture
+def measuring(env_file: Path, tmp_path: Path) -> Iterator[Callable[..., Pytest]]:
+    started: list[Pytest] = []
+
+    def start(select: str, results: Path = tmp_path / "results") -> Pytest:
+        started.append(Pytest(env_file, results, select))
+        return started[-1]
+
+    yield start
+    for session in started:
+        if session.process.poll() is None:
+            session.process.kill()
+            session.process.wait()

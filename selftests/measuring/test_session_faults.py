@@ -6,76 +6,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from evmperf import spool
 from evmperf.virtual import client
+from selftests.measuring.session import REPOSITORY, Pytest
 
 pytestmark = pytest.mark.virtual_evm
-
-REPOSITORY = Path(__file__).parents[2]
-DEADLINE_S = 120
-
-
-class Pytest:
-    """A pytest that measures, in a process of its own."""
-
-    def __init__(self, env_file: Path, results: Path, select: str) -> None:
-        self.results = results
-        self.log = results.with_suffix(".log")
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                [
-                    sys.executable, "-m", "pytest", "--lg-env", str(env_file), "-k", select,
-                    f"--results={results}", "-p", "no:cacheprovider",
-                ],
-                cwd=REPOSITORY,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
-            )  # fmt: skip
-
-    def wait_until(self, happened: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + DEADLINE_S
-        while not happened():
-            assert self.process.poll() is None, self.log.read_text()
-            assert time.monotonic() < deadline, self.log.read_text()
-            time.sleep(0.1)
-
-    def wait(self) -> int:
-        return self.process.wait(DEADLINE_S)
-
-    @property
-    def folder(self) -> Path:
-        return next(self.results.glob("*/run.json")).parent
-
-    def measured(self) -> list[spool.Result]:
-        runs = list(self.results.glob("*/run.json"))
-        return spool.read_results(runs[0].parent) if runs else []
-
-    @property
-    def last_sentence(self) -> str:
-        return self.log.read_text()
-
-
-@pytest.fixture
-def measuring(env_file: Path, tmp_path: Path) -> Iterator[Callable[..., Pytest]]:
-    started: list[Pytest] = []
-
-    def start(select: str, results: Path = tmp_path / "results") -> Pytest:
-        started.append(Pytest(env_file, results, select))
-        return started[-1]
-
-    yield start
-    for session in started:
-        if session.process.poll() is None:
-            session.process.kill()
-            session.process.wait()
-
 
 # The second case of this takes seconds, so that there is something to interrupt.
 SELECT = "uboot_emmc_raw or emmc_raw_fio"
@@ -147,6 +86,20 @@ def test_a_lab_that_is_not_there_ends_the_session_with_one_sentence(
     session = Pytest(dead, tmp_path / "results", "uboot_emmc_raw")
     assert session.wait() == 3, session.log.read_text()
     assert "The lab is broken: the console at 127.0.0.1:9 cannot be opened" in session.last_sentence
+
+
+def test_a_board_file_outside_the_checkout_selects_the_measuring_tests_only(env_file: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--lg-env", str(env_file), "--collect-only", "-q"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    tests = [line for line in done.stdout.splitlines() if "::" in line]
+    assert tests
+    assert all("test_emmc[" in test or "test_boot[" in test for test in tests)
 
 
 @pytest.mark.parametrize(

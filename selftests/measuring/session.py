@@ -1,0 +1,57 @@
+"""A pytest that measures, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from evmperf import spool
+
+REPOSITORY = Path(__file__).parents[2]
+DEADLINE_S = 120
+
+
+class Pytest:
+    """Started at once; `select` is its -k, "" for everything. Its output goes to `log`."""
+
+    def __init__(self, env_file: Path, results: Path, select: str) -> None:
+        self.results = results
+        self.log = results.with_suffix(".log")
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [
+                    sys.executable, "-m", "pytest", "--lg-env", str(env_file),
+                    *(["-k", select] if select else []),
+                    f"--results={results}", "-p", "no:cacheprovider",
+                ],
+                cwd=REPOSITORY,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            )  # fmt: skip
+
+    def wait_until(self, happened: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + DEADLINE_S
+        while not happened():
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < deadline, self.log.read_text()
+            time.sleep(0.1)
+
+    def wait(self) -> int:
+        return self.process.wait(DEADLINE_S)
+
+    @property
+    def folder(self) -> Path:
+        return next(self.results.glob("*/run.json")).parent
+
+    def measured(self) -> list[spool.Result]:
+        runs = list(self.results.glob("*/run.json"))
+        return spool.read_results(runs[0].parent) if runs else []
+
+    @property
+    def last_sentence(self) -> str:
+        return self.log.read_text()

@@ -1,0 +1,68 @@
+"""The main job on real input: everything that the virtual EVM can, in one session."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evmperf import board as boards
+from evmperf import catalogue, console, spool
+from evmperf.marks import Phase
+
+pytestmark = pytest.mark.virtual_evm
+
+DEADLINE_S = 900
+
+
+def test_everything_is_measured(measuring, env_file) -> None:
+    session = measuring("")
+    status = session.process.wait(DEADLINE_S)
+    assert status == 0, session.log.read_text()
+    board = boards.load(env_file)
+    expected = {
+        (benchmark.name, case.label)
+        for benchmark in catalogue.benchmarks().values()
+        if not benchmark.unsupported(board)
+        for case in benchmark.cases("quick")
+    }
+    results = session.measured()
+    assert {(result.benchmark, result.case) for result in results} == expected
+    assert len(results) == len(expected)
+
+    for result in results:
+        benchmark = catalogue.benchmark(result.benchmark)
+        assert result.status == "measured"
+        assert {sample.metric for sample in result.samples} >= {
+            metric.name for metric in benchmark.metrics if metric.required
+        }
+        for sample in result.samples:
+            benchmark.metric(sample.metric).check(sample.value)
+            assert sample.unit == benchmark.metric(sample.metric).unit
+
+    boots = [r for r in spool.read_records(session.folder) if r["record"] == "boot"]
+    phases = [mark["phase"] for mark in boots[0]["marks"]]
+    # Root and init come in either order; a virtual EVM has no SPL.
+    assert set(Phase) - set(phases) == {Phase.SPL_BANNER}
+    times = [mark["mono_ns"] for mark in boots[0]["marks"] if mark["phase"] != "init_started"]
+    assert times == sorted(times)
+
+    run = spool.read_run(session.folder)
+    assert run.exit_status == 0
+    assert run.os == "Linux"
+    for fact in ("kernel", "uboot", "image", "memory_kib", "cards", "evmperf", "tools"):
+        assert run.facts[fact], fact
+    assert run.facts["virtual"] is True
+
+    output = session.log.read_text()
+    assert f"[{len(expected)}/{len(expected)}]" in output
+    assert f"All measured: {len(expected)} of {len(expected)} cases" in output
+    report = (session.folder / "report.html").read_text()
+    assert "boot_time_mmcsd-default_rootfs.svg" in report
+    for name in (name for result in results for name in result.raw):
+        assert (session.folder / name).stat().st_size
+    assert (session.folder / "boot_time_mmcsd-default_rootfs.svg").stat().st_size
+    assert b"Starting kernel" in b"".join(
+        record.data for record in console.read(session.folder / "console.log")
+    )
+    json.loads((session.folder / "run.json").read_text())
