@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ import pytest
 from evmperf import board as boards
 from evmperf import catalogue
 from evmperf.benchmark import Benchmark, Place
-from evmperf.errors import EvmperfError, LabError, UsageError
+from evmperf.errors import LabError, UsageError
 from evmperf.model import Case, Status
 from evmperf.vocabulary import FEATURES
 from pytest_evmperf.session import SESSION, Session, cause
@@ -158,15 +159,25 @@ def _what(item: pytest.Item) -> tuple[Benchmark, Case] | None:
 
 
 @pytest.fixture(scope="session")
-def measuring(request: pytest.FixtureRequest, target: Any) -> Iterator[Session]:
+def measuring(request: pytest.FixtureRequest) -> Iterator[Session]:
     """The session with its bench ready; the board is off again afterwards."""
     session = request.config.stash[SESSION]
-    try:
-        session.open(target)
-    except LabError as error:
-        _end(request.session, session, error)
+    with _ending(request.session, session):
+        session.open(_target(request))
     yield session
     session.close(keep_on=request.config.option.keep_on)
+
+
+def _target(request: pytest.FixtureRequest) -> Any:
+    """Labgrid's target; raises LabError when the coordinator or the place is not to be had."""
+    try:
+        return request.getfixturevalue("target")
+    except (Exception, pytest.exit.Exception) as error:  # noqa: BLE001  # no common base
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise LabError(
+            f"Labgrid does not give us the board: {reason}. Check LG_COORDINATOR and LG_PLACE "
+            f"(`labgrid-client -p PLACE show`), and that the place is acquired"
+        ) from None
 
 
 @pytest.fixture
@@ -174,11 +185,8 @@ def measure(request: pytest.FixtureRequest, measuring: Session) -> Measure:
     """A function that measures one case and fails the test when that did not work out."""
 
     def measure_case(benchmark: Benchmark, case: Case) -> None:
-        try:
+        with _ending(request.session, measuring):
             result = measuring.measure(benchmark, case)
-        except LabError as error:
-            _end(request.session, measuring, error)
-            return
         request.node.stash[RESULT] = result
         if result.status is not Status.MEASURED:
             pytest.fail(f"{result.status}: {cause(result)}", pytrace=False)
@@ -189,11 +197,15 @@ def measure(request: pytest.FixtureRequest, measuring: Session) -> Measure:
 RESULT: pytest.StashKey[Any] = pytest.StashKey()
 
 
-def _end(session: pytest.Session, measuring: Session, error: EvmperfError) -> None:
-    """End the whole session: the lab is broken, and every further figure would be a guess."""
-    measuring.lab_failure = str(error)
-    session.shouldstop = f"the lab is broken: {error}"
-    pytest.fail(str(error), pytrace=False)
+@contextlib.contextmanager
+def _ending(session: pytest.Session, measuring: Session) -> Iterator[None]:
+    """End the whole session on LabError: every further figure would be a guess."""
+    try:
+        yield
+    except LabError as error:
+        measuring.lab_failure = str(error)
+        session.shouldstop = f"the lab is broken: {error}"
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)

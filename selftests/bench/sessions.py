@@ -20,6 +20,7 @@ from selftests.bench.reference import seconds as timed
 
 _COLLECTIONS = 10
 _HELPS = 20
+_NOT_USUAL = ("PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE")
 _TESTS = """\
 import pytest
 
@@ -147,7 +148,8 @@ def command_line() -> list[Row]:
 
 
 def _call(command: Sequence[str], folder: Path) -> str:
-    environment = {key: value for key, value in os.environ.items() if key != "PYTEST_ADDOPTS"}
+    """Run as a user would: with Python's and pytest's caches of compiled modules."""
+    environment = {key: value for key, value in os.environ.items() if key not in _NOT_USUAL}
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=True
     ).stdout
