@@ -33,11 +33,6 @@ def benchmarks() -> dict[str, Benchmark]:
     return found
 
 
-def drivers() -> set[str]:
-    """Drivers that have at least one benchmark."""
-    return {benchmark.driver for benchmark in benchmarks().values()}
-
-
 def benchmark(name: str) -> Benchmark:
     """The benchmark of that name; raises UsageError with the nearest names."""
     import difflib  # noqa: PLC0415  # needed for the error only

@@ -8,7 +8,6 @@ import time
 
 import attr
 from labgrid.driver import ShellDriver
-from labgrid.driver.common import Driver
 from labgrid.factory import target_factory
 from labgrid.util import gen_marker, re_vt100
 from pexpect import TIMEOUT
@@ -74,11 +73,6 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
     ) -> tuple[list[str], list[str], int]:
         status, output = self.execute(cmd, timeout)
         return output.splitlines(), [], status
-
-    @Driver.check_active  # type: ignore[untyped-decorator]
-    def interrupt(self) -> None:
-        """Get the prompt back from whatever runs; raises CommandHung when it does not come."""
-        self._interrupt()
 
     def _collect(self, marker: bytes, deadline: float) -> tuple[str, int]:
         data = bytearray()

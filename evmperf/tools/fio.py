@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from evmperf.errors import RefusedOutput
@@ -59,14 +58,6 @@ def throughput(text: str, direction: str) -> float:
     if moved <= 0 or rate <= 0:
         raise RefusedOutput(f"fio's {direction} job moved no data", text)
     return float(rate) / MEGABYTE
-
-
-def version(text: str) -> str:
-    """fio's version as its output states it, e.g. `3.39`."""
-    match = re.fullmatch(r"fio-(\S+)", str(_document(text).get("fio version", "")))
-    if not match:
-        raise RefusedOutput("fio's output does not state its version", text)
-    return match.group(1)
 
 
 def _job(text: str) -> dict[str, Any]:

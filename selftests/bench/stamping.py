@@ -63,7 +63,7 @@ def delays() -> list[Row]:
                 records = _settled(board, log, base)
                 _compare(records, seen, base, _theirs(board), series)
                 seen = len(records)
-    reference = "bench's stamp" + ("" if spared else " (bench loaded as well)")
+    reference = "bench's stamp, " + ("spared the load" if spared else "itself under load")
     return idle.rows("idle", reference) + busy.rows("both cores loaded", reference)
 
 
