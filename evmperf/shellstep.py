@@ -28,15 +28,15 @@ _FETCH_TIMEOUT_S = 300.0
 _TYPED_LIMIT = 900
 """Longest command typed in one line: busybox ash edits lines of at most 1024 characters."""
 
-# `step COMMAND` runs and fetches, `step COMMAND quiet` fetches only after a failure, `step` fetches
-# again. Each program started costs a slow board tens of milliseconds, so there are few.
+# Sourced with arguments: COMMAND runs and fetches, COMMAND quiet fetches only after a failure, none
+# fetches again. Each program started costs a slow board tens of milliseconds, so there are few.
 _WRAPPER = """\
 F=/tmp/evmperf; OUT=$F/out; export OUT LC_ALL=C
 if [ $# -gt 0 ]; then
-rm -rf $OUT; mkdir -p $OUT || exit 125
+if [ -d $OUT ]; then rm -rf $OUT/*; else mkdir $OUT || exit 125; fi
 read -r a b c d g x </proc/$$/stat; echo $g >$F/group
 read t0 x </proc/uptime
-sh -c "$1" </dev/null >$OUT/log 2>&1
+(eval "$1") </dev/null >$OUT/log 2>&1
 r=$?
 read t1 x </proc/uptime
 echo "step $r $t0 $t1" >$F/head
@@ -50,6 +50,8 @@ _KILL = (
     f"read -r g <{FOLDER}/group && read -r a b c d own x </proc/$$/stat && "
     '{ [ "$g" = "$own" ] || kill -9 -$g; }'
 )
+
+_SOURCE = f". {FOLDER}/step"
 
 _HEAD = re.compile(r"step (\d+) (\d+\.\d+) (\d+\.\d+)")
 
@@ -85,7 +87,7 @@ def run(shell: Shell, command: str, timeout_s: float, *, quiet: bool = False) ->
     if len(typed) > _TYPED_LIMIT:
         typed = _upload(shell, command)
     try:
-        reply = shell.run(f"sh {FOLDER}/step {typed}{' quiet' if quiet else ''}", timeout_s)
+        reply = shell.run(f"set -- {typed}{' quiet' if quiet else ''}; {_SOURCE}", timeout_s)
     except ToolError:
         # Ctrl-C gave the prompt back, but what ignores it would run on under the next step.
         shell.run(_KILL, 10)
@@ -97,7 +99,7 @@ def run(shell: Shell, command: str, timeout_s: float, *, quiet: bool = False) ->
         except RefusedOutput as error:
             if fetches == _FETCHES:
                 raise RefusedOutput(f"{error} ({_FETCHES} times)", reply.text) from None
-        reply = shell.run(f"sh {FOLDER}/step", _FETCH_TIMEOUT_S)
+        reply = shell.run(f"set --; {_SOURCE}", _FETCH_TIMEOUT_S)
     raise AssertionError("unreachable: the last fetch returns or raises")
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evmperf import catalogue, provenance
+from evmperf import provenance
 from evmperf.benchmark import Benchmark, Place
 from evmperf.board import Board
 from evmperf.errors import EvmperfError, LabError
@@ -78,7 +78,7 @@ class Session:
             self._ensure_virtual()
         self.bench = LabgridBench(target, self.board)
         self.bench.record_console(spool.console_log)
-        tools = [tool for b in catalogue.benchmarks().values() for tool in b.tools]
+        tools = [tool for benchmark, _ in self.planned for tool in benchmark.tools]
         self._runner = Runner(self.bench, spool, self.profile, tools, self.run.release)
 
     def measure(self, benchmark: Benchmark, case: Case) -> Result:

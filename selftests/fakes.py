@@ -18,7 +18,7 @@ class LocalShell:
     `scripted` are exceptions or functions of a Reply, used up one a command that holds `when`.
     """
 
-    def __init__(self, folder, scripted=(), when=f"sh {ON_BOARD}/step"):
+    def __init__(self, folder, scripted=(), when=f". {ON_BOARD}/step"):
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder / "evmperf"
         self.scripted = list(scripted)

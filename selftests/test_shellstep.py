@@ -155,7 +155,7 @@ class Garbling:
 
     def run(self, command, timeout_s):
         reply = self.shell.run(command, timeout_s)
-        if f"sh {shellstep.FOLDER}/step" in command and self.left:
+        if f". {shellstep.FOLDER}/step" in command and self.left:
             self.left -= 1
             return Reply(reply.status, self.damage(reply.text))
         return reply

@@ -18,7 +18,8 @@ from pexpect import TIMEOUT
 
 from evmperf.console import POWER_OFF, POWER_ON, History
 from evmperf.errors import BoardError, LabError
-from evmperf.lab.transport import Transport, connect
+from evmperf.lab.stamper import StampedPort
+from evmperf.marks import LOADED_ERROR_S, STAMP_ERROR_S
 from evmperf.watch import Alarm, Watch
 
 _RETRY_S = 0.1
@@ -42,7 +43,7 @@ class ConsoleLost(LabError):
 class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type: ignore[misc]
     """ConsoleProtocol over a serial port, local or networked, with arrival stamps.
 
-    A thread of its own reads the console, so stamps do not wait for a test to look. Input that
+    A process of its own reads the console, so stamps do not wait for a test to look. Input that
     came before a power-on is dropped at the power-on. The driver follows the target's power
     driver through Labgrid's step events; it needs no help from the strategy.
 
@@ -68,7 +69,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         self._buffer = bytearray()
         self._alarm: Alarm | None = None
         self._error: LabError | None = None
-        self._transport: Transport | None = None
+        self._transport: StampedPort | None = None
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
 
@@ -152,24 +153,28 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         self.history.feed(data, time.monotonic_ns(), kind=">")
         return len(data)
 
-    def _connect(self) -> Transport:
+    @property
+    def stamp_error_s(self) -> float:
+        """How far off a stamp may be, in seconds."""
+        port = self._transport
+        return STAMP_ERROR_S if port is None or port.real_time else LOADED_ERROR_S
+
+    def _connect(self) -> StampedPort:
         if isinstance(self.port, SerialPort):
-            return connect("serial", self.port.port, None, self.port.speed, self.timeout)
+            return StampedPort("serial", self.port.port, 0, self.port.speed, self.timeout)
         host, port = proxymanager.get_host_and_port(self.port)
-        return connect(self.port.protocol, host, port, self.port.speed, self.timeout)
+        return StampedPort(self.port.protocol, host, port, self.port.speed, self.timeout)
 
     def _read_on(self) -> None:
         while not self._closing.is_set():
-            transport = self._transport
+            assert self._transport
             try:
-                data = transport.read() if transport else b""
-                now = time.monotonic_ns()
-            except (OSError, TypeError, ValueError) as error:  # closed under our feet, or broken
+                stamp, data = self._transport.read()
+            except OSError as error:
                 if self._closing.is_set() or not self._recover(str(error)):
                     return
                 continue
-            if data:
-                self._take(data, now)
+            self._take(data, stamp)
 
     def _take(self, data: bytes, mono_ns: int) -> None:
         self.history.feed(data, mono_ns)

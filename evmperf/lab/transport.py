@@ -6,13 +6,10 @@ import contextlib
 import socket
 from typing import Protocol
 
-import serial
-import serial.rfc2217
-
 from evmperf.errors import LabError
 
 _POLL_S = 0.2
-"""How long a blocking read of pyserial may keep a closing driver waiting, in seconds."""
+"""How long a blocking read of pyserial may keep a closing console waiting, in seconds."""
 
 
 class Transport(Protocol):
@@ -27,9 +24,6 @@ class Transport(Protocol):
     def write(self, data: bytes) -> None:
         """Send all of `data`."""
 
-    def close(self) -> None:
-        """End; a `read` in another thread returns or raises soon after."""
-
 
 class RawTcp:
     """A raw TCP stream, as ser2net and terminal servers give it."""
@@ -41,7 +35,8 @@ class RawTcp:
         # A terminal server that lost power says nothing: without this we would wait for ever.
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
-            self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+            with contextlib.suppress(AttributeError):  # not every system has all three
+                self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
 
     def read(self) -> bytes:
         """Whatever arrived."""
@@ -54,17 +49,13 @@ class RawTcp:
         """Send all of `data`."""
         self._socket.sendall(data)
 
-    def close(self) -> None:
-        """Close and wake a blocked `read`."""
-        with contextlib.suppress(OSError):  # it may be gone already
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
-
 
 class Pyserial:
     """A local serial port, or RFC 2217 over the network, through pyserial."""
 
     def __init__(self, url: str, baud: int, timeout_s: float) -> None:
+        import serial  # noqa: PLC0415  # slow to import, and most virtual boards do not need it
+
         self._serial = serial.serial_for_url(url, do_not_open=True)
         self._serial.baudrate = baud
         self._serial.timeout = _POLL_S
@@ -81,20 +72,17 @@ class Pyserial:
         """Send all of `data`."""
         self._serial.write(data)
 
-    def close(self) -> None:
-        """Close; a blocked `read` returns within its poll time."""
-        self._serial.close()
 
-
-def connect(protocol: str, place: str, port: int | None, baud: int, timeout_s: float) -> Transport:
+def connect(protocol: str, place: str, port: int, baud: int, timeout_s: float) -> Transport:
     """Open a console; raises LabError in one sentence when it cannot be.
 
-    `protocol` is Labgrid's: `raw`, `rfc2217`, or `serial` for a local device named by `place`.
+    `protocol` is Labgrid's: `raw`, `rfc2217`, or `serial` for a local device named by `place`,
+    for which `port` means nothing.
     """
-    where = f"{place}:{port}" if port is not None else place
+    where = place if protocol == "serial" else f"{place}:{port}"
     try:
         if protocol == "raw":
-            return RawTcp(place, port or 0, timeout_s)
+            return RawTcp(place, port, timeout_s)
         if protocol == "rfc2217":
             url = f"rfc2217://{where}?ign_set_control&timeout={timeout_s:g}"
             return Pyserial(url, baud, timeout_s)

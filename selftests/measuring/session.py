@@ -24,6 +24,8 @@ class Pytest:
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 [
+                    # Started in the background of a script, we inherit an ignored Ctrl-C.
+                    "env", "--default-signal=INT",
                     sys.executable, "-m", "pytest", "--lg-env", str(env_file),
                     *(["-k", select] if select else []),
                     f"--results={results}", "-p", "no:cacheprovider",
