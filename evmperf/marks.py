@@ -21,7 +21,7 @@ cores that `make bench` measures.
 """
 
 LOADED_ERROR_S = 0.15
-"""The same without that priority: what was seen at worst under load, see docs/virtual-evm.md."""
+"""The same without that priority, under load on all cores; see docs/lab-set-up.md."""
 
 
 class Phase(enum.StrEnum):

@@ -55,6 +55,7 @@ class StampedPort:
         try:
             real_time, _ = self.read()
         except ConnectionError as error:
+            self.close()
             raise LabError(str(error)) from None
         finally:
             guard.cancel()

@@ -53,13 +53,12 @@ class RawTcp:
 class Pyserial:
     """A local serial port, or RFC 2217 over the network, through pyserial."""
 
-    def __init__(self, url: str, baud: int, timeout_s: float) -> None:
+    def __init__(self, url: str, baud: int) -> None:
         import serial  # noqa: PLC0415  # slow to import, and most virtual boards do not need it
 
         self._serial = serial.serial_for_url(url, do_not_open=True)
         self._serial.baudrate = baud
         self._serial.timeout = _POLL_S
-        self._serial.write_timeout = timeout_s
         self._serial.open()
 
     def read(self) -> bytes:
@@ -85,9 +84,9 @@ def connect(protocol: str, place: str, port: int, baud: int, timeout_s: float) -
             return RawTcp(place, port, timeout_s)
         if protocol == "rfc2217":
             url = f"rfc2217://{where}?ign_set_control&timeout={timeout_s:g}"
-            return Pyserial(url, baud, timeout_s)
+            return Pyserial(url, baud)
         if protocol == "serial":
-            return Pyserial(place, baud, timeout_s)
+            return Pyserial(place, baud)
     except OSError as error:
         reason = error.strerror or str(error)
         raise LabError(
