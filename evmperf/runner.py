@@ -58,8 +58,8 @@ _Perform = Callable[[Step, _Progress], Outputs]
 class Runner:
     """Measures cases of benchmarks on one board into one spool.
 
-    A tool's failure costs its case; a board's failure costs its case and a power cycle; after as
-    many failed boots in a row as the board's file allows, the board is called broken and nothing
+    A tool's failure costs its case; a board's failure costs its case and a power cycle; after more
+    failed boots in a case than the board's file allows, the board is called broken and nothing
     more is tried on it. LabError ends the run, after what was measured is safe.
     """
 
@@ -134,7 +134,7 @@ class Runner:
         if benchmark.place is Place.UBOOT:
             perform = functools.partial(_perform_in_uboot, self._reach(self.bench.uboot))
         else:
-            perform = functools.partial(_perform_in_linux, self._linux(progress))
+            perform = functools.partial(_perform_in_linux, self._linux_with_tools(progress))
         self._go_through(progress, perform)
 
     def _go_through(self, progress: _Progress, perform: _Perform) -> None:
@@ -209,8 +209,11 @@ class Runner:
                     f"the board is broken: {len(progress.failures)} of {cycle + 1} boots failed"
                 )
                 raise BoardError(self.broken)
+        if self._facts is None and progress.samples and not arguments:
+            # The board stands at its login prompt: a boot time without a kernel says little.
+            self._linux()
 
-    def _linux(self, progress: _Progress) -> Shell:
+    def _linux(self) -> Shell:
         """A shell with the wrapper installed, and the facts known."""
         shell = self._reach(self.bench.shell)
         if shell is not self._installed_on:
@@ -218,6 +221,10 @@ class Runner:
             self._installed_on = shell
         if self._facts is None:
             self._gather_facts(shell)
+        return shell
+
+    def _linux_with_tools(self, progress: _Progress) -> Shell:
+        shell = self._linux()
         known = (self._facts or {}).get("tools", {})
         for tool in progress.benchmark.tools:
             if tool not in known:

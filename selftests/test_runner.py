@@ -1,6 +1,7 @@
 """The runner with a real shell below it: what each failure costs, and what is kept."""
 
 import os
+import platform
 import subprocess
 
 import pytest
@@ -299,6 +300,12 @@ def test_boots_give_one_sample_each(lab):
     boots = [r for r in read_records(runner.spool.folder) if r["record"] == "boot"]
     assert len(boots) == 5
     assert read_run(runner.spool.folder).facts["uboot"].startswith("U-Boot 2025.01")
+
+
+def test_boot_times_alone_come_with_the_facts_of_the_linux_they_booted(lab):
+    runner = lab(boots=[good_boot() for _ in range(5)])
+    assert runner.measure(BOOTS, CASE).status is Status.MEASURED
+    assert read_run(runner.spool.folder).facts["kernel"] == platform.release()
 
 
 def test_one_hung_boot_is_recorded_and_keeps_the_others(lab):
