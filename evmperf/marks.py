@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from evmperf.console import POWER_ON, Record
 
 STAMP_ERROR_S = 0.002
-"""Stated error in seconds of a stamp taken at real-time priority: above the p99 under load on all
-cores that `make bench` measures.
+"""Stated error in seconds of a stamp taken at real-time priority: 99 of 100 are nearer under load
+on all cores, which `make bench` measures.
 """
 
 LOADED_ERROR_S = 0.15
-"""The same without that priority, under load on all cores; see docs/lab-set-up.md."""
+"""The same without that priority; see docs/lab-set-up.md."""
 
 
 class Phase(enum.StrEnum):
@@ -43,7 +43,8 @@ class Phase(enum.StrEnum):
 class Mark:
     """When a phase showed: `mono_ns` on CLOCK_MONOTONIC, `wall_ns` since the epoch.
 
-    `error_s` bounds how far off the stamp may be (seconds), `text` is what announced the phase.
+    `error_s` is how far off 99 of 100 stamps are at most (seconds), `text` what announced the
+    phase.
     """
 
     phase: Phase

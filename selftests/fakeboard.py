@@ -210,11 +210,16 @@ class FakeBoard:
 
 
 class FakeSwitch:
-    """A power switch of Labgrid's model `rest`; `broken` is its excuse when it refuses."""
+    """A power switch of Labgrid's model `rest`; `broken` is its excuse when it refuses.
+
+    While `answering` is not set it takes connections and says nothing.
+    """
 
     def __init__(self, board):
         self.board = board
         self.broken = None
+        self.answering = threading.Event()
+        self.answering.set()
         switch = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -228,6 +233,7 @@ class FakeSwitch:
                 self._answer("1" if switch.board.is_on else "0")
 
             def _answer(self, text):
+                switch.answering.wait(30)
                 self.send_response(500 if switch.broken else 200)
                 self.end_headers()
                 self.wfile.write((switch.broken or text).encode())
@@ -242,5 +248,6 @@ class FakeSwitch:
 
     def close(self):
         """No power switch any more."""
+        self.answering.set()
         self._server.shutdown()
         self._server.server_close()

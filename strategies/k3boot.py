@@ -4,7 +4,9 @@ One class for all boards; what differs is in the board's file. It binds whatever
 Labgrid's protocols, and uses a console's `tail` for the post-mortem where there is one.
 """
 
+import contextlib
 import enum
+import signal
 import threading
 import time
 
@@ -45,6 +47,29 @@ class Attempt:
 
 class BootError(StrategyError):
     """The board did not reach the state that was asked for, in all its attempts."""
+
+
+@contextlib.contextmanager
+def _deadline(seconds, message):
+    """Raise TIMEOUT out of whatever blocks after so long.
+
+    By a signal, not a thread: Labgrid's record of steps is of one thread. Signals are of the main
+    thread, so there is no deadline elsewhere.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def expire(*_):
+        raise TIMEOUT(f"{message} for {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, expire)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _dict_of_lists(instance, attribute, value):
@@ -174,21 +199,8 @@ class K3BootStrategy(Strategy):
         """Work the power switch; Labgrid's drivers would wait for ever for one that hangs."""
         self._phase = "power switch"
         self.target.activate(self.power)
-        failures = []
-
-        def act():
-            try:
-                getattr(self.power, action)()
-            except BaseException as error:  # noqa: BLE001  # handed to the thread that waits
-                failures.append(error)
-
-        thread = threading.Thread(target=act, name="power switch", daemon=True)
-        thread.start()
-        thread.join(self.power_timeout)
-        if thread.is_alive():
-            raise TIMEOUT(f"the power switch has not answered for {self.power_timeout} s")
-        if failures:
-            raise failures[0]
+        with _deadline(self.power_timeout, "the power switch has not answered"):
+            return getattr(self.power, action)()
 
     def _start_uboot(self):
         self.status = Status.unknown
@@ -257,8 +269,7 @@ class K3BootStrategy(Strategy):
     def post_mortem(self):
         """Power state and the last lines of the console, as text."""
         try:
-            self.target.activate(self.power)
-            power = {True: "on", False: "off"}[bool(self.power.get())]
+            power = "on" if self._switch("get") else "off"
         except Exception as error:  # noqa: BLE001  # whatever the switch says is worth keeping
             power = f"unknown ({str(error).splitlines()[0] if str(error) else error!r})"
         tail = getattr(self.console, "tail", None)

@@ -155,9 +155,9 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
 
     @property
     def stamp_error_s(self) -> float:
-        """How far off a stamp may be, in seconds."""
+        """How far off 99 of 100 stamps are at most, in seconds."""
         port = self._transport
-        return STAMP_ERROR_S if port is None or port.real_time else LOADED_ERROR_S
+        return STAMP_ERROR_S if port and port.real_time else LOADED_ERROR_S
 
     def _connect(self) -> StampedPort:
         if isinstance(self.port, SerialPort):
