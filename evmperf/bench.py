@@ -60,6 +60,9 @@ class Bench(Protocol):
     def uboot(self) -> Shell:
         """U-Boot's prompt, power-cycling the board if it is not there."""
 
+    def tester(self) -> Shell:
+        """A root shell on the machine beside the board; raises LabError when there is none."""
+
     def cold_boot(self, kernel_arguments: str) -> Boot:
         """One power cycle and boot to the prompt, without retries; a failed boot is returned.
 

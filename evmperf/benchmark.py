@@ -8,12 +8,13 @@ inside a LAVA job whose log is read afterwards.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from evmperf.board import Board
 from evmperf.errors import RefusedOutput
 from evmperf.model import Case, Metric, Reading
+from evmperf.vocabulary import ABSENT
 
 Outputs = Mapping[str, str]
 """Output files of one step: name to text. A U-Boot step has one, `console`."""
@@ -27,6 +28,13 @@ class Place(enum.StrEnum):
     SHELL = "shell"
 
 
+class Where(enum.StrEnum):
+    """Which machine a step's command runs on."""
+
+    BOARD = "board"
+    TESTER = "tester"
+
+
 @dataclass(frozen=True)
 class Step:
     """One command of a benchmark.
@@ -36,6 +44,11 @@ class Step:
     what it usually takes (seconds). A step with `parse` measures and is repeated once when its
     output is refused; a step without prepares, and the case ends when it fails. Steps with
     `always` clean up whatever happened.
+
+    Cases whose steps have the same `shared` key use one execution: a tool that prints six rows runs
+    once. The readings of a `trial` are no samples: they go back to the generator that yielded the
+    step, which decides what comes next, and stay in the result's conditions. A step without a
+    command only computes: its parser gets no outputs.
     """
 
     name: str
@@ -45,6 +58,15 @@ class Step:
     parse: Callable[[Outputs], list[Reading]] | None = None
     repetition: int = 0
     always: bool = False
+    where: Where = Where.BOARD
+    shared: str = ""
+    trial: bool = False
+
+
+Steps = Iterable[Step] | Generator[Step, list[Reading] | None, None]
+"""The steps of a case, in order. A generator is sent the readings of the step it yielded, None
+for a step that failed or measures nothing.
+"""
 
 
 @dataclass(frozen=True)
@@ -73,9 +95,11 @@ class Benchmark:
     metrics: tuple[Metric, ...]
     profiles: Mapping[str, Profile]
     place: Place
-    steps: Callable[[Board, Case, Profile], Sequence[Step]]
+    steps: Callable[[Board, Case, Profile], Steps]
     tools: tuple[str, ...] = ()
     """Programs that the board must have on its PATH."""
+    tester_tools: tuple[str, ...] = ()
+    """Programs that the tester must have on its PATH."""
     options: tuple[Option, ...] = ()
     version: int = 1
     """Raised when a change of the module changes what is measured."""
@@ -88,6 +112,9 @@ class Benchmark:
 
     def unsupported(self, board: Board) -> str:
         """One line why `board` cannot run this benchmark, from its file alone; "" if it can."""
+        for word in (self.name, self.driver):
+            if reason := board.option(ABSENT, word):
+                return str(reason)
         if self.driver not in board.features:
             return f"{board.file_name} does not list the feature {self.driver}"
         for section, key in self.options:
@@ -95,9 +122,15 @@ class Benchmark:
                 return f"{board.file_name} does not say targets.main.options.{section}.{key}"
         return ""
 
-    def metric(self, name: str) -> Metric:
-        """The declared metric of that name; raises RefusedOutput for one nobody declared."""
-        for metric in self.metrics:
+    def metrics_of(self, case: Case) -> tuple[Metric, ...]:
+        """What is measured in one row."""
+        return case.metrics or self.metrics
+
+    def metric(self, name: str, case: Case | None = None) -> Metric:
+        """The declared metric of that name (in one row: the row's own); raises RefusedOutput for
+        one nobody declared.
+        """
+        for metric in self.metrics_of(case) if case else self.metrics:
             if metric.name == name:
                 return metric
         raise RefusedOutput(f"{self.name} declares no metric {name!r}, but its parser made one")

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from evmperf.errors import UsageError
-from evmperf.vocabulary import FEATURES, OPTIONS, REQUIRED
+from evmperf.vocabulary import ABSENT, FEATURES, OPTIONS, REQUIRED
 
 ENV_DIR = Path(__file__).resolve().parent.parent / "env"
 """Where the board files are, unless a path says otherwise."""
@@ -114,6 +114,9 @@ def _check_options(file: Path, options: Any) -> None:
         _known(file, where, str(section), OPTIONS)
         if not isinstance(entries, dict):
             raise UsageError(f"{file}: {where}.{section} must be a mapping")
+        if section == ABSENT:
+            _check_absent(file, f"{where}.{section}", entries)
+            continue
         for key, value in entries.items():
             _known(file, f"{where}.{section}", str(key), OPTIONS[section])
             option = OPTIONS[section][key]
@@ -132,6 +135,15 @@ def _check_options(file: Path, options: Any) -> None:
             raise UsageError(
                 f"{file}: {_WHERE}.options.{section}.{key} is missing: {OPTIONS[section][key].help}"
             )
+
+
+def _check_absent(file: Path, where: str, entries: Mapping[Any, Any]) -> None:
+    from evmperf import catalogue  # noqa: PLC0415  # which needs Board itself
+
+    for word, reason in entries.items():
+        _known(file, where, str(word), [*FEATURES, *catalogue.benchmarks()])
+        if not isinstance(reason, str):
+            raise UsageError(f"{file}: {where}.{word} must be the reason, as one sentence")
 
 
 def _known(file: Path, where: str, word: str, vocabulary: Iterable[str]) -> None:

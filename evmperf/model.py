@@ -55,10 +55,15 @@ ParamValue = str | int | float
 
 @dataclass(frozen=True)
 class Case:
-    """One row of a benchmark's table: `label` names it, `params` are what is measured."""
+    """One row of a benchmark's table: `label` names it, `params` are what is measured.
+
+    `metrics` are the row's own where rows differ in unit or direction (LMBench); without them the
+    row has the benchmark's.
+    """
 
     label: str
     params: Mapping[str, ParamValue] = field(default_factory=dict)
+    metrics: tuple[Metric, ...] = ()
 
     def __str__(self) -> str:
         return self.label

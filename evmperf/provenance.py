@@ -50,13 +50,28 @@ awk '$2=="/"{print $1, $3, $4}' /proc/mounts >root
 
 def script(tools: Iterable[str]) -> str:
     """The step that gathers all facts, the versions of `tools` among them."""
+    return f"{SCRIPT.strip()}\n{tool_script(tools)}"
+
+
+def tool_script(tools: Iterable[str]) -> str:
+    """The step that gathers the versions of those of `tools` that are there."""
     probes = [
         f"command -v {tool} >/dev/null && "
         f"{{ {tool} {_VERSION_ARGUMENT.get(tool, '--version')} 2>&1 || true; }} | "
-        f'head -n 1 >"tool_{tool}"'
+        f'head -n 1 >"$OUT/tool_{tool}"'
         for tool in sorted(set(tools))
     ]
-    return "\n".join([SCRIPT.strip(), *probes, "true"])
+    return "\n".join([*probes, "true"])
+
+
+def tools(files: Mapping[str, str]) -> dict[str, str]:
+    """Versions by tool from the files that `tool_script` left."""
+    prefix = "tool_"
+    return {
+        name.removeprefix(prefix): text.strip()
+        for name, text in files.items()
+        if name.startswith(prefix)
+    }
 
 
 def parse(files: Mapping[str, str]) -> dict[str, Any]:
@@ -85,11 +100,7 @@ def parse(files: Mapping[str, str]) -> dict[str, Any]:
         "temperatures_millicelsius": _pairs(text.get("temperatures", "")),
         "cards": [_card(line) for line in text.get("cards", "").splitlines()],
         "nvme": text.get("nvme", "").splitlines(),
-        "tools": {
-            name.removeprefix("tool_"): content
-            for name, content in text.items()
-            if name.startswith("tool_")
-        },
+        "tools": tools(files),
     }
     return {key: value for key, value in facts.items() if value not in ("", None, [], {})}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import time
 from collections.abc import Callable, Sequence
@@ -11,7 +12,7 @@ from typing import Any
 from evmperf import boot as boot_readings
 from evmperf import provenance, shellstep
 from evmperf.bench import Bench, Boot, Shell
-from evmperf.benchmark import Benchmark, Outputs, Place, Profile, Step
+from evmperf.benchmark import Benchmark, Outputs, Place, Profile, Step, Where
 from evmperf.errors import BoardError, EvmperfError, Kind, LabError, RefusedOutput, ToolError
 from evmperf.marks import Phase, last_phase
 from evmperf.model import Case, Failure, Reading, Result, Sample, Status
@@ -38,14 +39,18 @@ class _Progress:
     def check(self, readings: Sequence[Reading], raw: str = "") -> None:
         """Raise RefusedOutput unless every reading is declared and plausible."""
         for reading in readings:
-            self.benchmark.metric(reading.metric).check(reading.value, raw)
+            self.benchmark.metric(reading.metric, self.case).check(reading.value, raw)
 
-    def add(self, readings: Sequence[Reading], repetition: int) -> None:
-        """Take readings as samples of now."""
-        now = time.time_ns()
+    def add(self, readings: Sequence[Reading], repetition: int, time_ns: int) -> None:
+        """Take readings as samples of that time."""
         for reading in readings:
-            unit = str(self.benchmark.metric(reading.metric).unit)
-            self.samples.append(Sample(reading.metric, reading.value, unit, repetition, now))
+            unit = str(self.benchmark.metric(reading.metric, self.case).unit)
+            self.samples.append(Sample(reading.metric, reading.value, unit, repetition, time_ns))
+
+    def add_trial(self, step: Step, readings: Sequence[Reading]) -> None:
+        """Keep what a search tried; see `Step.trial`."""
+        values = {reading.metric: reading.value for reading in readings}
+        self.conditions.setdefault("trials", []).append({"step": step.name, **values})
 
     def file_name(self, name: str) -> str:
         """Where a raw file of this case goes."""
@@ -53,6 +58,17 @@ class _Progress:
 
 
 _Perform = Callable[[Step, _Progress], Outputs]
+
+
+@dataclass(frozen=True)
+class _Execution:
+    """What a step's command left, when it ended (nanoseconds since the epoch), and where its raw
+    files are, once they are kept.
+    """
+
+    outputs: Outputs
+    ended_ns: int
+    raw: list[str] = field(default_factory=list)
 
 
 class Runner:
@@ -75,6 +91,9 @@ class Runner:
         self._release = release
         self._facts: dict[str, Any] | None = None
         self._installed_on: Shell | None = None
+        self._tester: Shell | None = None
+        self._tester_folder = f"{shellstep.FOLDER}-{spool.run.id}"
+        self._shared: dict[str, _Execution] = {}
 
     def measure(self, benchmark: Benchmark, case: Case) -> Result:
         """Measure one case and put it on the spool.
@@ -125,57 +144,88 @@ class Runner:
             raise lab
         return result
 
+    def close(self) -> None:
+        """Leave nothing on the tester."""
+        if self._tester:
+            self._tester.run(f"rm -rf {self._tester_folder}", 10)
+
     def _measure(self, progress: _Progress) -> None:
         benchmark = progress.benchmark
         if benchmark.place is Place.BOOT:
             self._measure_boots(progress)
             return
-        perform: _Perform
         if benchmark.place is Place.UBOOT:
-            perform = functools.partial(_perform_in_uboot, self._reach(self.bench.uboot))
+            perform: _Perform = functools.partial(_perform_in_uboot, self._reach(self.bench.uboot))
         else:
-            perform = functools.partial(_perform_in_linux, self._linux_with_tools(progress))
+            self._check_tools(progress)
+            perform = self._perform_on_either
         self._go_through(progress, perform)
 
     def _go_through(self, progress: _Progress, perform: _Perform) -> None:
         prepared = True
-        steps = progress.benchmark.steps(self.bench.board, progress.case, progress.plan)
-        for step in steps:
-            if not prepared and not step.always:
-                continue
-            try:
-                self._measure_step(progress, step, perform)
-            except ToolError as error:
-                self._note_failure(progress, step, error)
-                if step.parse is None and not step.always:
-                    prepared = False
+        steps = iter(progress.benchmark.steps(self.bench.board, progress.case, progress.plan))
+        send = getattr(steps, "send", lambda _: next(steps))
+        readings: list[Reading] | None = None
+        with contextlib.suppress(StopIteration):
+            while True:
+                step = send(readings)
+                readings = None
+                if not prepared and not step.always:
+                    continue
+                try:
+                    readings = self._measure_step(progress, step, perform)
+                except ToolError as error:
+                    self._note_failure(progress, step, error)
+                    if step.parse is None and not step.always:
+                        prepared = False
 
-    def _measure_step(self, progress: _Progress, step: Step, perform: _Perform) -> None:
+    def _measure_step(
+        self, progress: _Progress, step: Step, perform: _Perform
+    ) -> list[Reading] | None:
         """Do a step; one whose output is refused is done once more, and the refusal is kept.
 
         Every step can be done twice: preparing starts from nothing, cleaning up asks first.
+        Returns the readings of a step that measures.
         """
         try:
-            outputs, readings = self._try_step(progress, step, perform)
+            done, readings = self._try_step(progress, step, perform)
         except RefusedOutput as error:
             self._note_failure(progress, step, error)
-            outputs, readings = self._try_step(progress, step, perform)
-        progress.add(readings, step.repetition)
+            self._shared.pop(self._key(progress, step), None)
+            done, readings = self._try_step(progress, step, perform)
         if step.parse is None:
-            return
-        for name, text in outputs.items():
-            if not text:
-                continue  # a log in which nobody wrote
-            raw = self.spool.keep_raw(progress.file_name(f"{step.name}.{name}"), text)
-            progress.raw.append(raw)
+            return None
+        if step.trial:
+            progress.add_trial(step, readings)
+        else:
+            progress.add(readings, step.repetition, done.ended_ns)
+        if not done.raw:
+            done.raw.extend(
+                self.spool.keep_raw(progress.file_name(f"{step.name}.{name}"), text)
+                for name, text in done.outputs.items()
+                if text  # not a log in which nobody wrote
+            )
+        progress.raw.extend(done.raw)
+        return readings
 
     def _try_step(
         self, progress: _Progress, step: Step, perform: _Perform
-    ) -> tuple[Outputs, list[Reading]]:
-        outputs = perform(step, progress)
-        readings = step.parse(outputs) if step.parse else []
-        progress.check(readings, "\n".join(outputs.values()))
-        return outputs, readings
+    ) -> tuple[_Execution, list[Reading]]:
+        key = self._key(progress, step)
+        done = self._shared.get(key)
+        if done is None:
+            outputs = perform(step, progress) if step.command else {}
+            done = _Execution(outputs, time.time_ns())
+        readings = step.parse(done.outputs) if step.parse else []
+        if not step.trial:
+            progress.check(readings, "\n".join(done.outputs.values()))
+        if step.shared:
+            self._shared[key] = done
+        return done, readings
+
+    @staticmethod
+    def _key(progress: _Progress, step: Step) -> str:
+        return f"{progress.benchmark.driver} {step.shared}" if step.shared else ""
 
     def _note_failure(self, progress: _Progress, step: Step, error: ToolError) -> None:
         raw = ""
@@ -203,7 +253,7 @@ class Runner:
                 phase = f" (got to {last})" if (last := last_phase(boot.marks)) else ""
                 progress.failures.append(Failure(error.kind, f"{error}{phase}", step))
             else:
-                progress.add(readings, cycle)
+                progress.add(readings, cycle, time.time_ns())
             if len(progress.failures) > allowed:
                 self.broken = (
                     f"the board is broken: {len(progress.failures)} of {cycle + 1} boots failed"
@@ -223,16 +273,42 @@ class Runner:
             self._gather_facts(shell)
         return shell
 
-    def _linux_with_tools(self, progress: _Progress) -> Shell:
-        shell = self._linux()
+    def _check_tools(self, progress: _Progress) -> None:
+        """Note the versions of what the benchmark runs; raises ToolError for what is missing."""
+        benchmark = progress.benchmark
+        self._linux()
         known = (self._facts or {}).get("tools", {})
-        for tool in progress.benchmark.tools:
+        for tool in benchmark.tools:
             if tool not in known:
                 raise ToolError(
                     f"{tool} is not on the board's PATH: install it in the board's image"
                 )
             progress.tools[tool] = known[tool]
-        return shell
+        if not benchmark.tester_tools:
+            return
+        found = shellstep.run(
+            self._beside(), provenance.tool_script(benchmark.tester_tools), 30,
+            folder=self._tester_folder,
+        ).files  # fmt: skip
+        for tool, version in provenance.tools(found).items():
+            progress.tools[f"tester {tool}"] = version
+        for tool in benchmark.tester_tools:
+            if f"tester {tool}" not in progress.tools:
+                raise LabError(f"{tool} is not on the tester's PATH: install it there")
+
+    def _beside(self) -> Shell:
+        """The tester's shell with the wrapper installed."""
+        if self._tester is None:
+            tester = self.bench.tester()
+            shellstep.install(tester, self._tester_folder)
+            self._tester = tester
+        return self._tester
+
+    def _perform_on_either(self, step: Step, progress: _Progress) -> Outputs:
+        """Run a step's command in the shell of the machine that it is for."""
+        if step.where is Where.TESTER:
+            return _perform_in_linux(self._beside(), step, progress, self._tester_folder)
+        return _perform_in_linux(self._linux(), step, progress, shellstep.FOLDER)
 
     def _reach(self, way: Callable[[], Shell]) -> Shell:
         try:
@@ -263,8 +339,10 @@ class Runner:
                 self.spool.save()
 
 
-def _perform_in_linux(shell: Shell, step: Step, progress: _Progress) -> Outputs:
-    output = shellstep.run(shell, step.command, step.timeout_s, quiet=step.parse is None)
+def _perform_in_linux(shell: Shell, step: Step, progress: _Progress, folder: str) -> Outputs:
+    output = shellstep.run(
+        shell, step.command, step.timeout_s, quiet=step.parse is None, folder=folder
+    )
     progress.tool_s += output.busy_s
     _check_exit(step, output.status, output.files.get(shellstep.LOG, ""))
     if output.fetches > 1:
@@ -290,7 +368,7 @@ def _check_exit(step: Step, status: int, text: str) -> None:
 
 def _status(progress: _Progress) -> Status:
     """Compare what was declared with what was produced, both ways."""
-    metrics = progress.benchmark.metrics
+    metrics = progress.benchmark.metrics_of(progress.case)
     have = {sample.metric for sample in progress.samples}
     lost = [failure for failure in progress.failures if not failure.refused]
     if not progress.samples:

@@ -20,6 +20,7 @@ from evmperf.bench import Shell
 from evmperf.errors import RefusedOutput, ToolError
 
 FOLDER = "/tmp/evmperf"
+"""Where steps live on the board. The tester, which may serve several, has one folder a run."""
 LOG = "log"
 """Name of the output file that holds what the step's commands printed."""
 
@@ -31,7 +32,7 @@ _TYPED_LIMIT = 900
 # Sourced with arguments: COMMAND runs and fetches, COMMAND quiet fetches only after a failure, none
 # fetches again. Each program started costs a slow board tens of milliseconds, so there are few.
 _WRAPPER = """\
-F=/tmp/evmperf; OUT=$F/out; export OUT LC_ALL=C
+F=@FOLDER@; OUT=$F/out; export OUT LC_ALL=C
 if [ $# -gt 0 ]; then
 if [ -d $OUT ]; then rm -rf $OUT/*; else mkdir $OUT || exit 125; fi
 read -r a b c d g x </proc/$$/stat; echo $g >$F/group
@@ -47,11 +48,11 @@ read -r h <$F/head && echo "$h"
 
 # In a shell without job control the step shares the shell's process group, which must live.
 _KILL = (
-    f"read -r g <{FOLDER}/group && read -r a b c d own x </proc/$$/stat && "
+    "read -r g <@FOLDER@/group && read -r a b c d own x </proc/$$/stat && "
     '{ [ "$g" = "$own" ] || kill -9 -$g; }'
 )
 
-_SOURCE = f". {FOLDER}/step"
+_SOURCE = ". @FOLDER@/step"
 
 _HEAD = re.compile(r"step (\d+) (\d+\.\d+) (\d+\.\d+)")
 
@@ -68,14 +69,17 @@ class StepOutput:
     fetches: int
 
 
-def install(shell: Shell) -> None:
-    """Put the wrapper on the board; needed once per boot. Raises ToolError if it cannot be."""
-    reply = shell.run(f"mkdir -p {FOLDER} && printf %s {shlex.quote(_WRAPPER)} >{FOLDER}/step", 10)
+def install(shell: Shell, folder: str = FOLDER) -> None:
+    """Put the wrapper on the machine; needed once per boot. Raises ToolError if it cannot be."""
+    wrapper = shlex.quote(_in(folder, _WRAPPER))
+    reply = shell.run(f"mkdir -p {folder} && printf %s {wrapper} >{folder}/step", 10)
     if reply.status:
-        raise ToolError(f"{FOLDER} on the board cannot be written: {reply.text.strip()[:200]}")
+        raise ToolError(f"{folder} cannot be written there: {reply.text.strip()[:200]}")
 
 
-def run(shell: Shell, command: str, timeout_s: float, *, quiet: bool = False) -> StepOutput:
+def run(
+    shell: Shell, command: str, timeout_s: float, *, quiet: bool = False, folder: str = FOLDER
+) -> StepOutput:
     """Run `command` (POSIX sh) with `$OUT` set, and fetch what it left there.
 
     With `quiet` nothing is fetched of a command that succeeded.
@@ -85,12 +89,13 @@ def run(shell: Shell, command: str, timeout_s: float, *, quiet: bool = False) ->
     """
     typed = shlex.quote(command)
     if len(typed) > _TYPED_LIMIT:
-        typed = _upload(shell, command)
+        typed = _upload(shell, command, folder)
+    source = _in(folder, _SOURCE)
     try:
-        reply = shell.run(f"set -- {typed}{' quiet' if quiet else ''}; {_SOURCE}", timeout_s)
+        reply = shell.run(f"set -- {typed}{' quiet' if quiet else ''}; {source}", timeout_s)
     except ToolError:
         # Ctrl-C gave the prompt back, but what ignores it would run on under the next step.
-        shell.run(_KILL, 10)
+        shell.run(_in(folder, _KILL), 10)
         raise
     for fetches in range(1, _FETCHES + 1):
         try:
@@ -99,7 +104,7 @@ def run(shell: Shell, command: str, timeout_s: float, *, quiet: bool = False) ->
         except RefusedOutput as error:
             if fetches == _FETCHES:
                 raise RefusedOutput(f"{error} ({_FETCHES} times)", reply.text) from None
-        reply = shell.run(f"set --; {_SOURCE}", _FETCH_TIMEOUT_S)
+        reply = shell.run(f"set --; {source}", _FETCH_TIMEOUT_S)
     raise AssertionError("unreachable: the last fetch returns or raises")
 
 
@@ -130,13 +135,17 @@ def _text(file: io.BufferedReader | object) -> str:
     return file.read().decode("utf-8", "replace")
 
 
-def _upload(shell: Shell, command: str) -> str:
+def _in(folder: str, text: str) -> str:
+    return text.replace("@FOLDER@", folder)
+
+
+def _upload(shell: Shell, command: str, folder: str) -> str:
     """Bring a long command to the board piece by piece; returns what to type in its place."""
     pieces = [command[i : i + 600] for i in range(0, len(command), 600)]
-    target = f"{FOLDER}/command"
+    target = f"{folder}/command"
     for index, piece in enumerate(pieces):
         arrow = ">>" if index else ">"
         reply = shell.run(f"printf %s {shlex.quote(piece)} {arrow}{target}", 10)
         if reply.status:
-            raise ToolError(f"{target} on the board cannot be written: {reply.text.strip()[:200]}")
+            raise ToolError(f"{target} cannot be written there: {reply.text.strip()[:200]}")
     return f'"$(cat {target})"'

@@ -28,11 +28,9 @@ class Row:
 
 def result_rows(result: Result) -> Iterator[Row]:
     """The rows of one result; a metric without samples gets a row that says so."""
-    declared = catalogue.benchmarks().get(result.benchmark)
-    names = [m.name for m in declared.metrics] if declared else []
-    names += sorted({sample.metric for sample in result.samples} - set(names))
-    for name in names:
-        metric = declared.metric(name) if declared and name in names else None
+    metrics = {metric.name: metric for metric in _declared(result)}
+    for name in [*metrics, *sorted({s.metric for s in result.samples} - set(metrics))]:
+        metric = metrics.get(name)
         values = result.values(name)
         required = metric is None or metric.required
         if values:
@@ -43,6 +41,16 @@ def result_rows(result: Result) -> Iterator[Row]:
                 result.benchmark, result.case, name, "-", _unit(result, name, metric), "-", "-", 0,
                 note, required,
             )  # fmt: skip
+
+
+def _declared(result: Result) -> tuple[Metric, ...]:
+    """What the catalogue says of a row; nothing where it no longer knows the benchmark."""
+    benchmark = catalogue.benchmarks().get(result.benchmark)
+    if benchmark is None:
+        return ()
+    cases = {case.label: case for case in benchmark.cases(result.profile)}
+    case = cases.get(result.case)
+    return benchmark.metrics_of(case) if case else benchmark.metrics
 
 
 def _row(result: Result, name: str, summary: Summary, unit: str, required: bool) -> Row:

@@ -13,9 +13,28 @@ class Unit(enum.StrEnum):
     """Canonical unit names; the text a guide prints for each is the guide's matter."""
 
     SECOND = "s"
+    MICROSECOND = "us"
+    NANOSECOND = "ns"
+    MEGAHERTZ = "MHz"
+    BYTE = "B"
+    KILOBYTE_PER_SECOND = "kB/s"
     MEGABYTE_PER_SECOND = "MB/s"
     KIBIBYTE_PER_SECOND = "KiB/s"
+    MEBIBYTE_PER_SECOND = "MiB/s"
+    BIT_PER_SECOND = "bit/s"
+    MEGABIT_PER_SECOND = "Mbit/s"
+    KILOPACKET_PER_SECOND = "kpps"
     PERCENT = "%"
+    FILES = "files"
+    SCORE = "score"
+    DMIPS_PER_MEGAHERTZ = "DMIPS/MHz"
+    DHRYSTONES_PER_SECOND = "dhrystones/s"
+    MWIPS = "MWIPS"
+    KILOFLOPS = "kflops"
+    ITERATIONS_PER_SECOND = "iterations/s"
+    WORKLOADS_PER_SECOND = "workloads/s"
+    VOLT = "V"
+    MILLIWATT = "mW"
 
 
 MEGABYTE = 1_000_000

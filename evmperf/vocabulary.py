@@ -62,11 +62,14 @@ OPTIONS: Mapping[str, Mapping[str, Option]] = {
     },
     "emmc": _STORAGE,
     "mmcsd": _STORAGE,
+    "absent": {},
     "tester": {
         "host": Option(str, "SSH name of the machine beside the board"),
-        "namespace": Option(str, "network namespace that plays the tester on this machine"),
     },
 }
+
+ABSENT = "absent"
+"""Section of features and benchmarks that the board cannot have, each with the reason."""
 
 REQUIRED: tuple[tuple[str, str], ...] = (
     ("board", "name"),

@@ -91,6 +91,8 @@ class Session:
     def close(self, *, keep_on: bool) -> None:
         """Switch the board off unless it is to stay on, and stop what `open` started."""
         try:
+            if self._runner:
+                self._runner.close()
             if self.bench and not keep_on:
                 self.bench.off()
         except EvmperfError as error:
@@ -159,7 +161,7 @@ def _ports(file: Path) -> tuple[int, int]:
 
 
 def expected_s(benchmark: Benchmark, case: Case, board: Board, profile: str) -> float:
-    """Seconds that a case usually takes, by its own declaration."""
+    """Seconds that a case usually takes by its own declaration, if no other has done its part."""
     plan = benchmark.profiles[profile]
     boots = plan.repeats * 15.0 if benchmark.place is Place.BOOT else 0.0
     return boots + sum(step.expect_s for step in benchmark.steps(board, case, plan))

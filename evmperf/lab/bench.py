@@ -9,7 +9,7 @@ import requests
 from labgrid.strategy import StrategyError
 from pexpect import TIMEOUT
 
-from evmperf.bench import Boot, Reply
+from evmperf.bench import Boot, Reply, Shell
 from evmperf.board import Board
 from evmperf.errors import BoardError, EvmperfError, Interrupted, LabError, RefusedOutput, ToolError
 from evmperf.lab.console import ConsoleLost
@@ -46,6 +46,10 @@ class LabgridBench:
         if self._shell is None or self.power_cycles != before:
             self._shell = LinuxShell(self._strategy.shell)
         return self._shell
+
+    def tester(self) -> Shell:
+        """A root shell on the tester; raises LabError when there is none."""
+        raise LabError(f"{self.board.file_name} names no tester: say options.tester.host")
 
     def uboot(self) -> UbootShell:
         """U-Boot's prompt; raises BoardError or LabError."""
