@@ -134,7 +134,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: places.index(what[0].place) if (what := _what(item)) else -1)
     for item in measuring:
         what = _what(item)
-        reason = what[0].unsupported(session.board) if what else ""
+        reason = what[0].unsupported(session.board, what[1]) if what else ""
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
 
