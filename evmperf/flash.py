@@ -146,13 +146,18 @@ def too_large(board: Board, size: int) -> str:
     have = board.option("ospi", "uboot_size")
     if size <= have:
         return ""
-    return f"{board.file_name} allows {have} bytes only: options.ospi.uboot_size"
+    return (
+        f"{board.file_name} lets U-Boot overwrite {have:#x} bytes and this row needs {size:#x}: "
+        "targets.main.options.ospi.uboot_size"
+    )
 
 
 def other_flash(board: Board, case: Case) -> str:
     """A `Benchmark.lacks` for the summaries' rows of flash that the board does not have."""
     have = board.option("ospi", "flash")
-    return "" if have == case.label else f"the flash of {board.file_name} is {have}"
+    if have == case.label:
+        return ""
+    return f"the flash of {board.file_name} is {have}: this row is for {case.label}"
 
 
 def metrics(unit: Unit, *sides: str) -> tuple[Metric, ...]:
