@@ -6,7 +6,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -156,26 +156,38 @@ def _fresh(final: Path) -> Iterator[Path]:
 def _build_parts(recipe: Recipe, steps: Steps, force: bool) -> dict[str, Path]:
     """Build, at the same time, the parts that the cache lacks; return their folders."""
 
-    def part(key: str, make: Callable[[Recipe, Steps, Path], None]) -> Path:
+    make = {
+        "uboot": uboot.build,
+        "qemu": qemu_binary.build,
+        "userland": rootfs.build,
+        "kernel": rootfs.build_kernel,
+    }
+
+    def part(name: str, key: str) -> Path:
         final = _images() / "parts" / key
         if force or not final.is_dir():
             with _fresh(final) as folder:
-                make(recipe, steps, folder)
+                make[name](recipe, steps, folder)
         return final
 
-    uboot_key = f"uboot-{recipe.hash('uboot', files=uboot.inputs(recipe))}"
-    unpacked = _narrowed(recipe, "suite", "packages", "leave_out", "leave_out_files")
-    suite = _narrowed(recipe, "suite")
-    with ThreadPoolExecutor(4) as pool:
-        jobs = {
-            "uboot": pool.submit(part, uboot_key, uboot.build),
-            "qemu": pool.submit(part, f"qemu-{recipe.hash('qemu', files=[])}", qemu_binary.build),
-            "userland": pool.submit(part, f"userland-{unpacked.hash('rootfs')}", rootfs.build),
-            "kernel": pool.submit(
-                part, f"kernel-{suite.hash('rootfs', 'kernel')}", rootfs.build_kernel
-            ),
-        }
+    with ThreadPoolExecutor(len(make)) as pool:
+        jobs = {name: pool.submit(part, name, key) for name, key in part_keys(recipe).items()}
     return {name: job.result() for name, job in jobs.items()}
+
+
+def part_keys(recipe: Recipe) -> dict[str, str]:
+    """The parts of an image and the names of their folders in the cache.
+
+    A name has a hash over all that the part is made of: variants share what they have in common.
+    """
+    unpacked = _narrowed(recipe, "suite", "packages", "leave_out", "leave_out_files")
+    hashes = {
+        "uboot": recipe.hash("uboot", files=uboot.inputs(recipe)),
+        "qemu": recipe.hash("qemu"),
+        "userland": unpacked.hash("rootfs"),
+        "kernel": _narrowed(recipe, "suite").hash("rootfs", "kernel"),
+    }
+    return {name: f"{name}-{value}" for name, value in hashes.items()}
 
 
 def _narrowed(recipe: Recipe, *keys: str) -> Recipe:
