@@ -32,7 +32,7 @@ lint: setup ## style and types
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-bench: setup ## how fast evmperf itself is: ratios measured side by side
+bench: virtual ## how fast evmperf itself is: ratios measured side by side
 	$(BIN)/python -m selftests.bench
 
 clean: ## remove results and the Python environment, keep the virtual EVM's cache
