@@ -9,15 +9,12 @@ import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from evmperf.benchmark import Outputs, Step
+from evmperf.benchmark import Outputs, Profile, Step
 from evmperf.board import Board
 from evmperf.model import Case, Direction, Metric, Reading
 from evmperf.storage import MOUNT_POINT, SOURCE, FileSystem
 from evmperf.tools import dd, uboot_sf
 from evmperf.units import MEGABYTE, Unit
-
-SUMMARY_BYTES = 50 << 20
-"""The "50 MB" of the guides' summaries: 0x3200000 (inventory, uboot_flash_summary)."""
 
 _UBI = 31
 """Number of our UBI device: the highest there is, so that it is nobody else's."""
@@ -175,12 +172,18 @@ def metrics(unit: Unit, *sides: str) -> tuple[Metric, ...]:
     )
 
 
-def summary_cases(size: int) -> tuple[Case, ...]:
-    """The rows of the summaries."""
-    return tuple(
-        Case(flash, {"flash": flash, "file_size": f"{size >> 20} MB"})
-        for flash in ("OSPI NOR", "QSPI NAND")
+def _summary(size: int) -> Profile:
+    return Profile(
+        tuple(
+            Case(flash, {"flash": flash, "file_size": f"{size >> 20} MB"})
+            for flash in ("OSPI NOR", "QSPI NAND")
+        )
     )
+
+
+# 50 MB is 0x3200000 bytes (inventory, uboot_flash_summary).
+SUMMARY_PROFILES = {"full": _summary(50 << 20), "quick": _summary(1 << 20)}
+"""The rows of the summaries in Linux and U-Boot."""
 
 
 def summary_bytes(case: Case) -> int:

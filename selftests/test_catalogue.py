@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import json
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import yaml
 from evmperf import board as boards
 from evmperf import catalogue
 from evmperf.benchmark import Place
+from evmperf.cli import main
 from evmperf.errors import RefusedOutput, UsageError
 from evmperf.vocabulary import FEATURES, OPTIONS
 
@@ -180,6 +182,15 @@ def test_a_row_that_the_board_lacks_has_a_reason():
         "virtual-ospi.yaml lets U-Boot overwrite 0x400000 bytes and this row needs 0x800000: "
         "targets.main.options.ospi.uboot_size",
     ]
+
+
+def test_a_boards_list_has_its_rows_only(capsys):
+    assert main(["list", "--board", "virtual-ospi.yaml", "--json"]) == 0
+    entries = {entry["id"]: entry for entry in json.loads(capsys.readouterr().out)}
+    assert entries["linux_flash_summary"]["cases"] == ["OSPI NOR"]
+    assert entries["uboot_ospi"]["runnable"]
+    assert entries["emmc_ext4"]["reason"] == "virtual-ospi.yaml does not list the feature emmc"
+    assert len(entries["emmc_ext4"]["cases"]) == 5
 
 
 def test_an_unknown_benchmark_gets_a_suggestion():

@@ -1,7 +1,7 @@
 """Writing and reading 50 MiB of flash in Linux, through the MTD's character device."""
 
 from evmperf import flash
-from evmperf.benchmark import Benchmark, Place, Profile
+from evmperf.benchmark import Benchmark, Place
 from evmperf.units import Unit
 
 BENCHMARK = Benchmark(
@@ -10,10 +10,7 @@ BENCHMARK = Benchmark(
     title="Linux QSPI/OSPI throughput summary",
     section=("Linux QSPI/OSPI Driver",),
     metrics=flash.metrics(Unit.MEGABYTE_PER_SECOND, "read", "write"),
-    profiles={
-        "full": Profile(flash.summary_cases(flash.SUMMARY_BYTES)),
-        "quick": Profile(flash.summary_cases(1 << 20)),
-    },
+    profiles=flash.SUMMARY_PROFILES,
     place=Place.SHELL,
     steps=lambda board, case, profile: flash.raw_steps(board, flash.summary_bytes(case)),
     tools=("dd", "flash_erase"),

@@ -1,7 +1,7 @@
 """Writing and reading 50 MiB of flash in U-Boot."""
 
 from evmperf import flash
-from evmperf.benchmark import Benchmark, Place, Profile
+from evmperf.benchmark import Benchmark, Place
 from evmperf.units import MEGABYTE, Unit
 
 BENCHMARK = Benchmark(
@@ -10,10 +10,7 @@ BENCHMARK = Benchmark(
     title="U-Boot QSPI/OSPI throughput summary",
     section=("U-Boot QSPI/OSPI Driver",),
     metrics=flash.metrics(Unit.MEGABYTE_PER_SECOND, "read", "write"),
-    profiles={
-        "full": Profile(flash.summary_cases(flash.SUMMARY_BYTES)),
-        "quick": Profile(flash.summary_cases(1 << 20)),
-    },
+    profiles=flash.SUMMARY_PROFILES,
     place=Place.UBOOT,
     steps=lambda board, case, profile: flash.uboot_steps(
         board, flash.summary_bytes(case), MEGABYTE
