@@ -135,17 +135,17 @@ class Session:
         # Not needed for real boards.
         from evmperf.virtual import client, envfile, image  # noqa: PLC0415
 
+        variant = str(self.board.option("board", "virtual"))
         try:
             serial_port, power_port = envfile.ports(self.board.file)
+            with socket.socket() as probe:
+                probe.settimeout(1)
+                if probe.connect_ex(("127.0.0.1", serial_port)) == 0:
+                    return
+            image.build(variant, progress=progress)
+            bench, started = client.ensure(variant, variant, serial_port, power_port)
         except UsageError as error:
             raise LabError(str(error)) from None
-        with socket.socket() as probe:
-            probe.settimeout(1)
-            if probe.connect_ex(("127.0.0.1", serial_port)) == 0:
-                return
-        variant = str(self.board.option("board", "virtual"))
-        image.build(variant, progress=progress)
-        bench, started = client.ensure(variant, variant, serial_port, power_port)
         if started:
             self._started_bench = bench
 
