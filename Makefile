@@ -15,10 +15,10 @@ setup: $(VENV)/.ready ## install what is missing: host packages and the Python e
 $(VENV)/.ready: requirements.txt pyproject.toml scripts/venv
 	@scripts/venv $(PYTHON) $(VENV)
 
-virtual: setup ## build the virtual EVM's software (once; cached in ~/.cache/evmperf)
-	@$(BIN)/evmperf virtual build
+virtual: setup ## build the virtual EVMs that the tests use (once; cached in ~/.cache/evmperf)
+	@$(BIN)/evmperf virtual build virtual virtual-ospi
 
-demo: virtual ## boot the virtual EVM and measure boot time and eMMC: a first look
+demo: setup ## boot the virtual EVM and measure boot time and eMMC: a first look
 	$(BIN)/pytest --lg-env virtual.yaml -k "boot or emmc_raw_fio or (emmc_ext4 and not fio)"
 
 test: virtual ## every test of the project, on real virtual EVMs

@@ -104,14 +104,18 @@ class Benchmark:
     version: int = 1
     """Raised when a change of the module changes what is measured."""
     conditions: Callable[[Board], Mapping[str, str]] = field(default=lambda board: {})
+    lacks: Callable[[Board, Case], str] = field(default=lambda board, case: "")
+    """One line why a board that can run the benchmark does not have a row, "" if it has."""
 
     def cases(self, profile: str) -> tuple[Case, ...]:
         """The cases of a profile; a benchmark without the profile has none."""
         found = self.profiles.get(profile)
         return found.cases if found else ()
 
-    def unsupported(self, board: Board) -> str:
-        """One line why `board` cannot run this benchmark, from its file alone; "" if it can."""
+    def unsupported(self, board: Board, case: Case | None = None) -> str:
+        """One line why `board` cannot run this benchmark, or this row of it, from its file alone;
+        "" if it can.
+        """
         for word in (self.name, self.driver):
             if reason := board.option(ABSENT, word):
                 return str(reason)
@@ -120,7 +124,7 @@ class Benchmark:
         for section, key in self.options:
             if board.option(section, key) is None:
                 return f"{board.file_name} does not say targets.main.options.{section}.{key}"
-        return ""
+        return self.lacks(board, case) if case else ""
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """What is measured in one row."""

@@ -94,7 +94,9 @@ def _entry(benchmark: Benchmark, profile: str, board: Board | None) -> dict[str,
         "cases": [case.label for case in benchmark.cases(profile)],
     }
     if board is not None:
-        reason = benchmark.unsupported(board)
+        reasons = {c.label: benchmark.unsupported(board, c) for c in benchmark.cases(profile)}
+        entry["cases"] = [label for label, reason in reasons.items() if not reason] or list(reasons)
+        reason = "" if "" in reasons.values() else next(iter(reasons.values()), "")
         entry |= {"runnable": not reason, "reason": reason}
     return entry
 

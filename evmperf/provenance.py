@@ -43,6 +43,9 @@ done >cards
 for d in /sys/class/nvme/nvme*; do
   [ -r $d/model ] && echo "$(basename $d) $(cat $d/model)"
 done >nvme
+for d in /sys/bus/spi/devices/*/spi-nor; do
+  [ -r $d/jedec_id ] && echo "$(cat $d/partname) $(cat $d/jedec_id)"
+done >spi_nor
 awk '$2=="/"{print $1, $3, $4}' /proc/mounts >root
 """
 """Shell text of a step (see evmperf.shellstep) that leaves one file a fact."""
@@ -100,6 +103,7 @@ def parse(files: Mapping[str, str]) -> dict[str, Any]:
         "temperatures_millicelsius": _pairs(text.get("temperatures", "")),
         "cards": [_card(line) for line in text.get("cards", "").splitlines()],
         "nvme": text.get("nvme", "").splitlines(),
+        "spi_nor": text.get("spi_nor", "").splitlines(),
         "tools": tools(files),
     }
     return {key: value for key, value in facts.items() if value not in ("", None, [], {})}

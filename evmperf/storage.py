@@ -7,6 +7,7 @@ partition is not, and does not hold, the root file system.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from evmperf.benchmark import Benchmark, Outputs, Place, Profile, Step
 from evmperf.board import Board
@@ -16,7 +17,8 @@ from evmperf.tools import dd, fio, mpstat, uboot_time
 from evmperf.units import Unit, size_bytes
 
 MOUNT_POINT = "/tmp/evmperf/mnt"
-_SOURCE = "/dev/shm/evmperf-source"
+SOURCE = "/dev/shm/evmperf-source"
+"""Random data that is written, made on the board before a measurement."""
 
 _MAKE = {
     "ext4": "mkfs.ext4 -F -q",
@@ -24,6 +26,23 @@ _MAKE = {
     "ext2": "mkfs.ext2 -F -q",
     "vfat": "mkfs.vfat",
 }
+
+
+@dataclass(frozen=True)
+class FileSystem:
+    """A file system that benchmarks make anew: shell text for what the board file calls scratch.
+
+    `make` guards and formats, `mount` mounts at MOUNT_POINT, `release` undoes after the unmount
+    what `make` left besides the file system; `tools` are the programs that `make` needs.
+    """
+
+    name: str
+    tools: tuple[str, ...]
+    make: Callable[[str], str]
+    mount: Callable[[str], str]
+    release: Callable[[str], str] | None = None
+
+
 _MOUNT_OPTIONS = {
     # Without noinit_itable the kernel goes on writing inode tables under the measurement.
     "ext4": "async,noinit_itable",
@@ -98,17 +117,21 @@ def fio_profiles(full_size: str, quick_size: str) -> dict[str, Profile]:
     return {"full": profile(full_size, 60, 5), "quick": profile(quick_size, 3, 1)}
 
 
-def file_system_profiles() -> dict[str, Profile]:
-    """100 MiB written five times and read once, as published; 5 MiB once for a first look."""
+def file_system_profiles(
+    full_bytes: int = 100 << 20,
+    quick_bytes: int = 5 << 20,
+    buffer_sizes: Sequence[int] = BUFFER_SIZES,
+) -> dict[str, Profile]:
+    """A file written five times and read once, as published; a smaller one for a first look."""
 
     def profile(file_bytes: int, repeats: int) -> Profile:
         cases = tuple(
             Case(str(size), {"buffer_size": size, "file_bytes": file_bytes})
-            for size in BUFFER_SIZES
+            for size in buffer_sizes
         )
         return Profile(cases, repeats)
 
-    return {"full": profile(100 << 20, 5), "quick": profile(5 << 20, 1)}
+    return {"full": profile(full_bytes, 5), "quick": profile(quick_bytes, 1)}
 
 
 def fio_benchmark(
@@ -123,7 +146,7 @@ def fio_benchmark(
             return [_prepare(guard(partition)), *_fio_steps(driver, target, case)]
         target = f"--directory={MOUNT_POINT}"
         return [
-            _prepare(_fresh(partition, file_system)),
+            _prepare(_fresh(partition, _block(file_system))),
             *_fio_steps(driver, target, case),
             _clean_up(),
         ]
@@ -144,27 +167,36 @@ def fio_benchmark(
 
 
 def file_system_benchmark(
-    *, name: str, driver: str, title: str, section: tuple[str, ...], file_system: str
+    *,
+    name: str,
+    driver: str,
+    title: str,
+    section: tuple[str, ...],
+    file_system: str | FileSystem,
+    profiles: Mapping[str, Profile] | None = None,
 ) -> Benchmark:
     """A file system table: buffered writes with a final fsync, and a cold read, through dd.
 
-    It stands in for LTP-DDT's filesystem_tests, with the same bytes, buffers, fsync inside the
-    timed part, and cold cache; `dd` is recorded as the tool, so the two are never compared.
+    `file_system` is one for block devices by its name, or any other. dd stands in for LTP-DDT's
+    filesystem_tests, with the same bytes, buffers, fsync inside the timed part, and cold cache; it
+    is recorded as the tool, so the two are never compared.
     """
+
+    kind = _block(file_system) if isinstance(file_system, str) else file_system
 
     def steps(board: Board, case: Case, profile: Profile) -> Sequence[Step]:
         partition = board.option(driver, "scratch")
         size, buffer = int(case.params["file_bytes"]), int(case.params["buffer_size"])
         slow = 60 + size / 100_000  # 0.1 MB/s and worse counts as hung
         file = f"{MOUNT_POINT}/test_file"
-        write = f"rm -f {file}; sync; " + _timed_dd(f"if={_SOURCE} of={file} conv=fsync", buffer)
+        write = f"rm -f {file}; sync; " + _timed_dd(f"if={SOURCE} of={file} conv=fsync", buffer)
         read = (
-            f"sync; umount {MOUNT_POINT} && {_mount(partition, file_system)} && "
+            f"sync; umount {MOUNT_POINT} && {kind.mount(partition)} && "
             f"echo 3 >/proc/sys/vm/drop_caches && " + _timed_dd(f"if={file} of=/dev/null", buffer)
         )
-        source = f"head -c {size} /dev/urandom >{_SOURCE}"
+        source = f"head -c {size} /dev/urandom >{SOURCE}"
         return [
-            _prepare(f"{source} && {{ {_fresh(partition, file_system)}; }}"),
+            _prepare(f"{source} && {{ {_fresh(partition, kind)}; }}"),
             *(
                 Step(
                     f"write{repetition}",
@@ -177,7 +209,9 @@ def file_system_benchmark(
                 for repetition in range(profile.repeats)
             ),
             Step("read", read, slow, 2, lambda outputs: _dd_readings(outputs, "read", size)),
-            _clean_up(f" && rm -f {_SOURCE}"),
+            _clean_up(
+                f" && rm -f {SOURCE}" + (f" && {kind.release(partition)}" if kind.release else "")
+            ),
         ]
 
     return Benchmark(
@@ -185,11 +219,11 @@ def file_system_benchmark(
         driver=driver,
         title=title,
         section=section,
-        metrics=metrics(file_system.upper()),
-        profiles=file_system_profiles(),
+        metrics=metrics(kind.name.upper()),
+        profiles=profiles or file_system_profiles(),
         place=Place.SHELL,
         steps=steps,
-        tools=("dd", _MAKE[file_system].split()[0]),
+        tools=("dd", *kind.tools),
         options=((driver, "scratch"),),
         conditions=_conditions(driver),
     )
@@ -275,16 +309,19 @@ def _clean_up(more: str = "") -> Step:
     return Step("clean-up", f"{{ {unmount}; }}{more}", 120, 0.5, always=True)
 
 
-def _mount(partition: str, file_system: str) -> str:
-    options = _MOUNT_OPTIONS.get(file_system, "async")
-    return f"mount -t {file_system} -o {options} {partition} {MOUNT_POINT}"
-
-
-def _fresh(partition: str, file_system: str) -> str:
-    return (
-        f"{guard(partition)}; {_MAKE[file_system]} {partition} && mkdir -p {MOUNT_POINT} && "
-        f"{_mount(partition, file_system)}"
+def _block(name: str) -> FileSystem:
+    """A file system on a block device."""
+    options = _MOUNT_OPTIONS.get(name, "async")
+    return FileSystem(
+        name=name,
+        tools=(_MAKE[name].split()[0],),
+        make=lambda partition: f"{guard(partition)}; {_MAKE[name]} {partition}",
+        mount=lambda partition: f"mount -t {name} -o {options} {partition} {MOUNT_POINT}",
     )
+
+
+def _fresh(scratch: str, kind: FileSystem) -> str:
+    return f"{kind.make(scratch)} && mkdir -p {MOUNT_POINT} && {kind.mount(scratch)}"
 
 
 def _fio_steps(driver: str, target: str, case: Case) -> list[Step]:

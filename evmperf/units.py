@@ -43,6 +43,9 @@ MEGABYTE = 1_000_000
 KIBIBYTE = 1024
 """Bytes in a kibibyte (IEC)."""
 
+MEBIBYTE = 1 << 20
+"""Bytes in a mebibyte (IEC)."""
+
 _SIZES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 

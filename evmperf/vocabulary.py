@@ -61,6 +61,16 @@ OPTIONS: Mapping[str, Mapping[str, Option]] = {
         "max_failures": Option(int, "failed boot cycles before the board is called broken"),
     },
     "emmc": _STORAGE,
+    "ospi": {
+        "flash": Option(
+            str, "kind of flash, as the guides' summaries name it", ("OSPI NOR", "QSPI NAND")
+        ),
+        "device": Option(str, "the MTD partition that is read, named as in /proc/mtd"),
+        "scratch": Option(str, "the MTD partition that benchmarks may overwrite"),
+        "uboot_bus": Option(str, "bus and chip select for U-Boot's sf probe, e.g. 0:0"),
+        "uboot_offset": Option(int, "first byte of what benchmarks may overwrite in U-Boot"),
+        "uboot_size": Option(int, "how many bytes that is"),
+    },
     "mmcsd": _STORAGE,
     "absent": {},
     "tester": {

@@ -134,7 +134,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: places.index(what[0].place) if (what := _what(item)) else -1)
     for item in measuring:
         what = _what(item)
-        reason = what[0].unsupported(session.board) if what else ""
+        reason = what[0].unsupported(session.board, what[1]) if what else ""
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
 
@@ -163,9 +163,22 @@ def measuring(request: pytest.FixtureRequest) -> Iterator[Session]:
     """The session with its bench ready; the board is off again afterwards."""
     session = request.config.stash[SESSION]
     with _ending(request.session, session):
-        session.open(_target(request))
+        session.open(_target(request), _teller(request.config))
     yield session
     session.close(keep_on=request.config.option.keep_on)
+
+
+def _teller(config: pytest.Config) -> Callable[[str], None]:
+    """A function that shows a line at once, in spite of pytest's capturing."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+
+    def tell(line: str) -> None:
+        if reporter and capture:
+            with capture.global_and_fixture_disabled():
+                reporter.write_line(line)
+
+    return tell
 
 
 def _target(request: pytest.FixtureRequest) -> Any:

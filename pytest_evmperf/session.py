@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ import pytest
 from evmperf import provenance
 from evmperf.benchmark import Benchmark, Place
 from evmperf.board import Board
-from evmperf.errors import EvmperfError, LabError
+from evmperf.errors import EvmperfError, LabError, UsageError
 from evmperf.model import Case, Result
 from evmperf.runner import Runner
 from evmperf.spool import Run, Spool, new_run_id
@@ -69,13 +69,16 @@ class Session:
             run.facts["board_revision"] = revision
         return cls(board, profile, results / run.id, run)
 
-    def open(self, target: Any) -> None:
-        """Start what has to run, open the spool, and get the bench ready; raises LabError."""
+    def open(self, target: Any, progress: Callable[[str], None]) -> None:
+        """Start what has to run, open the spool, and get the bench ready; raises LabError.
+
+        `progress` is told each step of building a virtual EVM that is not built yet.
+        """
         from evmperf.lab.bench import LabgridBench  # noqa: PLC0415  # Labgrid is slow to import
 
         spool = Spool(self.folder.parent, self.run)
         if self.board.is_virtual:
-            self._ensure_virtual()
+            self._ensure_virtual(progress)
         self.bench = LabgridBench(target, self.board)
         self.bench.record_console(spool.console_log)
         tools = [tool for benchmark, _ in self.planned for tool in benchmark.tools]
@@ -128,16 +131,21 @@ class Session:
             return f"Only {whole}{first}."
         return f"All measured: {whole}."
 
-    def _ensure_virtual(self) -> None:
-        from evmperf.virtual import client  # noqa: PLC0415  # not needed for real boards
+    def _ensure_virtual(self, progress: Callable[[str], None]) -> None:
+        # Not needed for real boards.
+        from evmperf.virtual import client, envfile, image  # noqa: PLC0415
 
-        serial_port, power_port = _ports(self.board.file)
-        with socket.socket() as probe:
-            probe.settimeout(1)
-            if probe.connect_ex(("127.0.0.1", serial_port)) == 0:
-                return
         variant = str(self.board.option("board", "virtual"))
-        bench, started = client.ensure(variant, variant, serial_port, power_port)
+        try:
+            serial_port, power_port = envfile.ports(self.board.file)
+            with socket.socket() as probe:
+                probe.settimeout(1)
+                if probe.connect_ex(("127.0.0.1", serial_port)) == 0:
+                    return
+            image.build(variant, progress=progress)
+            bench, started = client.ensure(variant, variant, serial_port, power_port)
+        except UsageError as error:
+            raise LabError(str(error)) from None
         if started:
             self._started_bench = bench
 
@@ -148,16 +156,6 @@ def cause(result: Result) -> str:
     if not lasting:
         return "some samples are missing"
     return f"{lasting[-1].message} ({lasting[-1].kind})"
-
-
-def _ports(file: Path) -> tuple[int, int]:
-    """Console and power port of a virtual EVM, as its board file names them."""
-    text = file.read_text(encoding="utf-8")
-    serial = re.search(r"NetworkSerialPort:[^#]*?\bport: *(\d+)", text)
-    power = re.search(r"http://127\.0\.0\.1:(\d+)/power", text)
-    if not serial or not power:
-        raise LabError(f"{file}: a virtual EVM needs a NetworkSerialPort and a NetworkPowerPort")
-    return int(serial.group(1)), int(power.group(1))
 
 
 def expected_s(benchmark: Benchmark, case: Case, board: Board, profile: str) -> float:

@@ -1,6 +1,8 @@
 """The catalogue: complete, consistent, and the same as the guides' inventory."""
 
 import contextlib
+import dataclasses
+import json
 import subprocess
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import yaml
 from evmperf import board as boards
 from evmperf import catalogue
 from evmperf.benchmark import Place
+from evmperf.cli import main
 from evmperf.errors import RefusedOutput, UsageError
 from evmperf.vocabulary import FEATURES, OPTIONS
 
@@ -17,6 +20,9 @@ ROOT = Path(__file__).resolve().parents[1]
 INVENTORY = ROOT.parent / "shared" / "guide-inventory.yaml"
 BENCHMARKS = catalogue.benchmarks()
 BOARDS = {name: boards.load(boards.ENV_DIR / name) for name in boards.names()}
+
+UNIT_IN_CELL = "MB/s"
+"""The guides' summaries give each figure a unit of its own; evmperf gives all of them this one."""
 
 BOOT_CASES = {"sd_default_rootfs": "default_rootfs", "sd_init_sh": "init_sh"}
 """Configurations of the inventory that evmperf measures, and its cases."""
@@ -160,6 +166,33 @@ def test_a_missing_feature_or_option_is_named(tmp_path):
     assert benchmark.unsupported(half) == "half.yaml does not say targets.main.options.emmc.scratch"
 
 
+def test_a_row_that_the_board_lacks_has_a_reason():
+    board = BOARDS["virtual-ospi.yaml"]
+    summary, uboot = BENCHMARKS["linux_flash_summary"], BENCHMARKS["uboot_ospi"]
+    nor, nand = summary.cases("full")
+    assert summary.unsupported(board) == summary.unsupported(board, nor) == ""
+    assert (
+        summary.unsupported(board, nand) == "the flash of virtual-ospi.yaml is OSPI NOR: "
+        "this row is for QSPI NAND"
+    )
+    small = {"ospi": {**board.options["ospi"], "uboot_size": 0x400000}}
+    board = dataclasses.replace(board, options={**board.options, **small})
+    assert [uboot.unsupported(board, case) for case in uboot.cases("full")[:2]] == [
+        "",
+        "virtual-ospi.yaml lets U-Boot overwrite 0x400000 bytes and this row needs 0x800000: "
+        "targets.main.options.ospi.uboot_size",
+    ]
+
+
+def test_a_boards_list_has_its_rows_only(capsys):
+    assert main(["list", "--board", "virtual-ospi.yaml", "--json"]) == 0
+    entries = {entry["id"]: entry for entry in json.loads(capsys.readouterr().out)}
+    assert entries["linux_flash_summary"]["cases"] == ["OSPI NOR"]
+    assert entries["uboot_ospi"]["runnable"]
+    assert entries["emmc_ext4"]["reason"] == "virtual-ospi.yaml does not list the feature emmc"
+    assert len(entries["emmc_ext4"]["cases"]) == 5
+
+
 def test_an_unknown_benchmark_gets_a_suggestion():
     with pytest.raises(UsageError, match="no benchmark 'emmc_ext5'; did you mean emmc_ext"):
         catalogue.benchmark("emmc_ext5")
@@ -191,7 +224,8 @@ def test_titles_and_sections_are_the_inventorys(benchmark, inventory):
 @each
 def test_metrics_are_the_inventorys_columns_in_their_order(benchmark, inventory):
     columns = [
-        (c["metric"], c["unit"], c["better"]) for c in inventory[benchmark.name]["value_columns"]
+        (c["metric"], UNIT_IN_CELL if c["unit"] == "unit in cell" else c["unit"], c["better"])
+        for c in inventory[benchmark.name]["value_columns"]
     ]
     declared = [(m.name, str(m.unit), str(m.better)) for m in benchmark.metrics if m.required]
     assert declared == columns
@@ -211,9 +245,13 @@ def test_rows_of_the_full_profile_are_the_inventorys(benchmark, inventory):
             wanted = row.get("params", {}).get("bootargs_append", "")
             assert arguments[BOOT_CASES[config]] == wanted
         return
-    (key,) = entry["key_columns"]
-    assert labels == key["values"]
-    assert [str(case.params[key["id"]]) for case in benchmark.cases("full")] == key["values"]
+    first, *others = entry["key_columns"]
+    assert labels == first["values"]
+    assert [str(case.params[first["id"]]) for case in benchmark.cases("full")] == first["values"]
+    for key in others:
+        assert [str(c.params[key["id"]]) for c in benchmark.cases("full")] == key["values"] * len(
+            labels
+        )
 
 
 @inventoried

@@ -12,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evmperf.errors import RefusedOutput
+from evmperf.tools import uboot_sf
 from selftests.recordings import good_recordings
 
 FIO = good_recordings("evmperf.tools.fio:throughput")
 MPSTAT = good_recordings("evmperf.tools.mpstat:load")
 DD = good_recordings("evmperf.tools.dd:throughput")
+SF = good_recordings("evmperf.tools.uboot_sf:rate")
 STAT = good_recordings("evmperf.tools.mpstat:stat_load")
 
 lines = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60)
@@ -30,7 +32,7 @@ def refused_or(value, recording, *texts):
         assert recording.parse(*texts) == value
 
 
-@given(st.sampled_from(FIO + MPSTAT + DD), st.data())
+@given(st.sampled_from(FIO + MPSTAT + DD + SF), st.data())
 def test_a_cut_output_is_refused_unless_only_its_end_of_line_is_gone(recording, data):
     text = recording.texts[-1]
     at = data.draw(st.integers(0, len(text.rstrip()) - 1))
@@ -75,6 +77,21 @@ def test_dd_of_other_bytes_than_asked_for_is_refused(recording, expected):
     if expected != recording.arguments[0]:
         with pytest.raises(RefusedOutput, match="copied"):
             dd.throughput(recording.texts[0], expected)
+
+
+@given(st.sampled_from(SF), console_lines.filter(str.strip), st.data())
+def test_a_line_inside_sfs_output_changes_no_figure(recording, line, data):
+    text = recording.texts[0]
+    at = data.draw(st.integers(0, len(text)))
+    refused_or(recording.expected, recording, f"{text[:at]}\n{line}\n{text[at:]}")
+
+
+@given(st.sampled_from(SF), st.integers(0, 1 << 32), st.integers(0, 1 << 32))
+def test_sf_of_another_region_is_refused(recording, offset, size):
+    operation, *region, unit = recording.arguments
+    if [offset, size] != region:
+        with pytest.raises(RefusedOutput, match="was to move"):
+            uboot_sf.rate(recording.texts[0], operation, offset, size, unit)
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=10, max_size=10), st.data())

@@ -13,8 +13,9 @@ _LAST = re.compile(r"(\d+) bytes \([^\n]*\) copied, (\d+(?:\.\d+)?(?:e-\d+)?) s,
 _RECORDS = re.compile(r"(\d+)\+(\d+) records (in|out)")
 
 
-def throughput(text: str, expected_bytes: int) -> float:
-    """Throughput in MB/s (10^6 bytes) of a dd that copied exactly `expected_bytes`.
+def throughput(text: str, expected_bytes: int, unit: int = MEGABYTE) -> float:
+    """Throughput of a dd that copied exactly `expected_bytes`, in MB/s (10^6 bytes) or, with
+    another `unit`, in so many bytes per second.
 
     dd prints seconds with 6 significant digits. Raises RefusedOutput for a short copy, a zero
     time, an error message, or any line that dd does not print.
@@ -34,4 +35,4 @@ def throughput(text: str, expected_bytes: int) -> float:
         raise RefusedOutput(f"dd copied {copied} of {expected_bytes} bytes", text)
     if seconds <= 0:
         raise RefusedOutput("dd took no time at all", text)
-    return copied / seconds / MEGABYTE
+    return copied / seconds / unit

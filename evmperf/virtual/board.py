@@ -24,8 +24,6 @@ from evmperf.virtual import paths
 SCHEMA = 1
 HOST = "127.0.0.1"
 DEFAULT_NAME = "virtual"
-DEFAULT_PORTS = {DEFAULT_NAME: (7001, 7002)}
-"""Serial and power port of the board that `env/virtual.yaml` describes; others take free ones."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 

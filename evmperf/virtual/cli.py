@@ -53,7 +53,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Makes the image of a virtual EVM, unless it is there and up to date.",
     )
     build.add_argument(
-        "variant", nargs="?", default=_NAME, help="which virtual EVM (default: %(default)s)"
+        "variant", nargs="*", default=[_NAME], help="which virtual EVMs (default: virtual)"
     )
     build.add_argument("--force", action="store_true", help="make it even if it is there")
     build.set_defaults(func=_build)
@@ -66,12 +66,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--variant",
         help="which virtual EVM the board is (default: virtual, or NAME if it is a variant's)",
     )
-    usual = "0 is any free one (default: {} for the board virtual, else 0)"
+    usual = "0 is any free one (default: that of env/NAME.yaml, else 0)"
     start.add_argument(
-        "--serial-port", type=int, metavar="PORT", help=f"console's TCP port, {usual.format(7001)}"
+        "--serial-port", type=int, metavar="PORT", help=f"console's TCP port, {usual}"
     )
     start.add_argument(
-        "--power-port", type=int, metavar="PORT", help=f"power switch's port, {usual.format(7002)}"
+        "--power-port", type=int, metavar="PORT", help=f"power switch's port, {usual}"
     )
     start.add_argument(
         "--fresh", action="store_true", help="make new disks (otherwise they are kept)"
@@ -147,8 +147,9 @@ def _build(args: argparse.Namespace) -> int:
     def progress(step: str) -> None:
         print(step, file=sys.stderr, flush=True)
 
-    built = image.build(args.variant, force=args.force, progress=progress)
-    print(f"image {built.variant} {built.hash} is in {built.directory}")
+    for variant in args.variant:
+        built = image.build(variant, force=args.force, progress=progress)
+        print(f"image {built.variant} {built.hash} is in {built.directory}")
     return 0
 
 
@@ -196,9 +197,9 @@ def _warn_of_old_image(bench: Bench, variant: str) -> None:
 
 def _run(bench: Bench, variant: str, args: argparse.Namespace) -> int:
     """Serve in this process until Ctrl-C."""
-    from evmperf.virtual import board, server  # noqa: PLC0415
+    from evmperf.virtual import envfile, server  # noqa: PLC0415
 
-    usual = board.DEFAULT_PORTS.get(bench.name, (0, 0))
+    usual = envfile.usual_ports(bench.name)
     serial = usual[0] if args.serial_port is None else args.serial_port
     power = usual[1] if args.power_port is None else args.power_port
 
@@ -221,9 +222,9 @@ def _write_env(copy: Path, variant: str, serial_port: int, power_port: int) -> N
 
 
 def _usual_variant(name: str) -> str:
-    from evmperf.virtual import envfile  # noqa: PLC0415
+    from evmperf.virtual import recipe  # noqa: PLC0415
 
-    return name if envfile.source(name).exists() and name.startswith(_NAME) else _NAME
+    return name if recipe.exists(name) else _NAME
 
 
 def _stop(args: argparse.Namespace) -> int:

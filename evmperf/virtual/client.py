@@ -22,7 +22,7 @@ from typing import Any
 import evmperf
 from evmperf.errors import LabError, UsageError
 from evmperf.virtual import board as boards
-from evmperf.virtual import tester
+from evmperf.virtual import envfile, tester
 from evmperf.virtual.board import BenchStatus, Record
 
 START_TIMEOUT = 60.0
@@ -69,8 +69,8 @@ class Bench:
     ) -> bool:
         """Start the bench, with the power off; False if one of this variant runs already.
 
-        A port of 0 is any free one, None the board's usual one (`virtual`: 7001 and 7002, others:
-        any free one). `qemu_options` go to QEMU after those of the image, for experiments. Returns
+        A port of 0 is any free one, None the one in `env/NAME.yaml`, any free one without such a
+        file. `qemu_options` go to QEMU after those of the image, for experiments. Returns
         when the bench answers. Raises UsageError if one runs that is not as
         asked for, LabError if it cannot be started.
         """
@@ -84,7 +84,7 @@ class Bench:
                         f"stop it first with `evmperf virtual stop {self.name}`"
                     )
                 return False
-            usual = boards.DEFAULT_PORTS.get(self.name, (0, 0))
+            usual = envfile.usual_ports(self.name)
             serial = usual[0] if serial_port is None else serial_port
             power = usual[1] if power_port is None else power_port
             for port in (serial, power):

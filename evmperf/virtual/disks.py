@@ -83,7 +83,11 @@ def _make(image: Image, name: str, folder: Path) -> None:
         _run(["cp", "--sparse=always", "--reflink=auto", str(base), str(target)], name)
     else:
         with target.open("wb") as file:
-            file.truncate((disk.mib or 0) << 20)
+            if disk.fill:
+                for _ in range(disk.mib or 0):
+                    file.write(bytes([disk.fill]) * (1 << 20))
+            else:
+                file.truncate((disk.mib or 0) << 20)
 
 
 def _run(command: list[str], disk: str, env: dict[str, str] | None = None) -> None:

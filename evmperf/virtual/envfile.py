@@ -1,7 +1,8 @@
-"""A board's own copy of a Labgrid environment: same content, the ports of its bench."""
+"""Labgrid environments of virtual boards: their ports, and copies with a bench's own ports."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -47,25 +48,36 @@ def source(variant: str) -> Path:
     return Path(__file__).resolve().parents[2] / "env" / f"{variant}.yaml"
 
 
+def usual_ports(name: str) -> tuple[int, int]:
+    """Serial and power port of a board that has an environment of its own name; else any free one,
+    which is 0.
+    """
+    file = source(name)
+    return ports(file) if file.exists() else (0, 0)
+
+
+def ports(file: Path) -> tuple[int, int]:
+    """The bench's serial and power port as an environment names them.
+
+    Raises UsageError for an environment without them: one that is not of a virtual EVM.
+    """
+    serial, power = _resources(_load(file), file)
+    url = str(power.get("host", ""))
+    found = re.fullmatch(rf"http://{re.escape(HOST)}:(\d+)/power/\{{index\}}", url)
+    if not isinstance(serial.get("port"), int) or not found:
+        raise UsageError(f"{file} does not say on which ports of {HOST} its virtual EVM is")
+    return serial["port"], int(found[1])
+
+
 def write(original: Path, copy: Path, *, serial_port: int, power_port: int) -> None:
     """Write a copy of an environment whose target `main` is reached through these ports.
 
     Paths relative to the original's folder become absolute. Raises UsageError if the original has
     no serial or power port, or one of the files cannot be read or written.
     """
-    try:
-        data = yaml.load(original.read_text(), Loader=_Loader)
-    except OSError as error:
-        raise UsageError(f"{original} cannot be read: {error.strerror}") from None
-    except yaml.YAMLError as error:
-        raise UsageError(f"{original} is not YAML: {' '.join(str(error).split())}") from None
-    try:
-        resources = data["targets"]["main"]["resources"]
-    except (KeyError, TypeError):
-        raise UsageError(f"{original} has no resources of a target `main`") from None
-    serial = _resource(resources, "NetworkSerialPort", original)
+    data = _load(original)
+    serial, power = _resources(data, original)
     serial.update(host=HOST, port=serial_port, protocol="raw")
-    power = _resource(resources, "NetworkPowerPort", original)
     power.update(model="rest", host=f"http://{HOST}:{power_port}/power/{{index}}", index="0")
     base = original.resolve().parent
     for key in ("images", "tools", "paths"):
@@ -84,6 +96,28 @@ def write(original: Path, copy: Path, *, serial_port: int, power_port: int) -> N
         copy.write_text(head + text)
     except OSError as error:
         raise UsageError(f"{copy} cannot be written: {error.strerror}") from None
+
+
+def _load(file: Path) -> dict[str, Any]:
+    try:
+        data: dict[str, Any] = yaml.load(file.read_text(), Loader=_Loader)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from None
+    except yaml.YAMLError as error:
+        raise UsageError(f"{file} is not YAML: {' '.join(str(error).split())}") from None
+    return data
+
+
+def _resources(data: dict[str, Any], file: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The serial port and the power port of target `main`."""
+    try:
+        resources = data["targets"]["main"]["resources"]
+    except (KeyError, TypeError):
+        raise UsageError(f"{file} has no resources of a target `main`") from None
+    return (
+        _resource(resources, "NetworkSerialPort", file),
+        _resource(resources, "NetworkPowerPort", file),
+    )
 
 
 def _resource(resources: Any, name: str, original: Path) -> dict[str, Any]:

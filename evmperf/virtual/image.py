@@ -6,15 +6,15 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from evmperf.errors import LabError
-from evmperf.virtual import paths, qemu_binary, rootfs, uboot
+from evmperf.virtual import devicetree, paths, qemu_binary, rootfs, uboot
 from evmperf.virtual.recipe import Recipe
 from evmperf.virtual.steps import Progress, Steps, check_host, tool
 
@@ -39,12 +39,13 @@ class Qemu:
 @dataclass(frozen=True)
 class Disk:
     """A disk of the image: `base` is a file in the image's folder, None for an empty disk of
-    `mib` mebibytes.
+    `mib` mebibytes, each byte of which is `fill`.
     """
 
     base: str | None
     format: str
     mib: int | None
+    fill: int = 0
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def load(variant: str) -> Image:
     recipe = Recipe.read(variant)
     folder = _images() / f"{variant}-{recipe.hash()}"
     file = folder / "image.json"
-    remedy = "run `evmperf virtual build`"
+    remedy = f"run `evmperf virtual build {variant}`"
     if not file.is_file():
         raise LabError(f"The virtual board {variant!r} is not built ({file} is missing); {remedy}.")
     try:
@@ -155,32 +156,53 @@ def _fresh(final: Path) -> Iterator[Path]:
 def _build_parts(recipe: Recipe, steps: Steps, force: bool) -> dict[str, Path]:
     """Build, at the same time, the parts that the cache lacks; return their folders."""
 
-    def part(key: str, make: Callable[[Recipe, Steps, Path], None]) -> Path:
+    make = {
+        "uboot": uboot.build,
+        "qemu": qemu_binary.build,
+        "userland": rootfs.build,
+        "kernel": rootfs.build_kernel,
+    }
+
+    def part(name: str, key: str) -> Path:
         final = _images() / "parts" / key
         if force or not final.is_dir():
             with _fresh(final) as folder:
-                make(recipe, steps, folder)
+                make[name](recipe, steps, folder)
         return final
 
-    uboot_key = f"uboot-{recipe.hash('uboot', files=uboot.inputs(recipe))}"
-    userland = {k: recipe.data["rootfs"][k] for k in ("suite", "packages", "leave_out")}
-    userland["leave_out_files"] = recipe.data["rootfs"]["leave_out_files"]
-    base = Recipe(recipe.variant, recipe.folder, {**recipe.data, "rootfs": userland})
-    with ThreadPoolExecutor(3) as pool:
-        jobs = {
-            "uboot": pool.submit(part, uboot_key, uboot.build),
-            "qemu": pool.submit(part, f"qemu-{recipe.hash('qemu', files=[])}", qemu_binary.build),
-            "userland": pool.submit(
-                part, f"userland-{base.hash('rootfs', 'kernel')}", rootfs.build
-            ),
-        }
+    with ThreadPoolExecutor(len(make)) as pool:
+        jobs = {name: pool.submit(part, name, key) for name, key in part_keys(recipe).items()}
     return {name: job.result() for name, job in jobs.items()}
+
+
+def part_keys(recipe: Recipe) -> dict[str, str]:
+    """The parts of an image and the names of their folders in the cache.
+
+    A name has a hash over all that the part is made of: variants share what they have in common.
+    """
+    unpacked = _narrowed(recipe, "suite", "packages", "leave_out", "leave_out_files")
+    hashes = {
+        "uboot": recipe.hash("uboot", files=uboot.inputs(recipe)),
+        "qemu": recipe.hash("qemu"),
+        "userland": unpacked.hash("rootfs"),
+        "kernel": _narrowed(recipe, "suite").hash("rootfs", "kernel"),
+    }
+    return {name: f"{name}-{value}" for name, value in hashes.items()}
+
+
+def _narrowed(recipe: Recipe, *keys: str) -> Recipe:
+    """The recipe with nothing but these keys in its section `rootfs`."""
+    section = {key: recipe.data["rootfs"][key] for key in keys}
+    return replace(recipe, data={**recipe.data, "rootfs": section})
 
 
 def _assemble(recipe: Recipe, steps: Steps, parts: dict[str, Path], folder: Path) -> None:
     """Make the disks and image.json in `folder` of the parts."""
     build_id = recipe.hash()
-    facts = json.loads((parts["userland"] / "facts.json").read_text())
+    facts: dict[str, Any] = {"packages": {}}
+    for part in ("userland", "kernel"):
+        more = json.loads((parts[part] / "facts.json").read_text())
+        facts |= {**more, "packages": {**facts["packages"], **more["packages"]}}
     qemu = qemu_binary.describe(recipe, parts["qemu"])
     aio = qemu_binary.fastest_aio(qemu, folder / "aio")
     shutil.copyfile(parts["uboot"] / "u-boot.bin", folder / "u-boot.bin")
@@ -189,19 +211,23 @@ def _assemble(recipe: Recipe, steps: Steps, parts: dict[str, Path], folder: Path
     with steps.step("Root file system"):
         root = folder / "root"
         # Hard links: what is written is written anew, see rootfs.write().
-        command: list[str | Path] = ["cp", "-a", "--link", parts["userland"] / "root", root]
-        steps.run(command, "Copying the userland", "image")
+        root.mkdir()
+        for part in ("userland", "kernel"):
+            command: list[str | Path] = ["cp", "-a", "--link", f"{parts[part]}/root/.", root]
+            steps.run(command, f"Copying the {part}", "image")
         rootfs.finish(recipe, root, build_id)
         rootfs.index_modules(root, facts["kernel"], steps)
         boot = root / "boot"
         boot.mkdir(exist_ok=True)
-        os.link(parts["userland"] / "kernel", boot / "Image")
+        os.link(parts["kernel"] / "kernel", boot / "Image")
         (boot / "initrd").write_bytes(rootfs.initrd(recipe, root, facts["kernel"]))
     disks = {}
     with steps.step("Disks"):
         for name, spec in recipe.data["disks"].items():
             disks[name] = _disk(steps, folder, name, spec)
     shutil.rmtree(root)
+    if "devicetree" in recipe.data:
+        devicetree.build(recipe, qemu, steps, folder)
     data = {
         "schema": SCHEMA,
         "variant": recipe.variant,
@@ -219,7 +245,7 @@ def _disk(steps: Steps, folder: Path, name: str, spec: dict[str, Any]) -> dict[s
     """Make one disk's base file, if it needs one, and return its entry for image.json."""
     mib = spec["mib"]
     if "label_id" not in spec:
-        return {"base": None, "format": "raw", "mib": mib}
+        return {"base": None, "format": "raw", "mib": mib, "fill": spec.get("fill", 0)}
     file = folder / f"{name}.img"
     with file.open("wb") as disk:
         disk.truncate(mib * _MIB)

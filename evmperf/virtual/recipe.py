@@ -1,4 +1,4 @@
-"""A variant's recipe: the YAML file and the files beside it, and hashes over them."""
+"""A variant's recipe: its YAML file and the files beside it, what they build on, and hashes."""
 
 from __future__ import annotations
 
@@ -16,63 +16,107 @@ from evmperf.virtual import paths
 RECIPE_VERSION = 1
 """Raise it when the builder modules make something else of the same recipe."""
 
+_FILE = "variant.yaml"
 _SECTIONS = ("qemu", "uboot", "rootfs", "kernel", "initrd", "disks", "arguments")
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What one variant is made of."""
+    """What one variant is made of: its own YAML and files over those of the variant it names as
+    `base`.
+    """
 
     variant: str
-    folder: Path
+    folders: tuple[Path, ...]
+    """The variant's own folder, then its base's, and so on."""
     data: dict[str, Any]
 
     @classmethod
     def read(cls, variant: str) -> Recipe:
-        """Read `<recipes>/<variant>/variant.yaml`."""
-        folder = paths.recipes_dir() / variant
-        file = folder / "variant.yaml"
-        if not variant or "/" in variant or not file.is_file():
-            known = sorted(p.parent.name for p in paths.recipes_dir().glob("*/variant.yaml"))
-            raise UsageError(
-                f"There is no virtual board {variant!r}: {file} is missing; "
-                f"known are {', '.join(known) or 'none'}."
-            )
-        try:
-            data = yaml.safe_load(file.read_text())
-        except yaml.YAMLError as error:
-            why = " ".join(str(error).split())
-            raise UsageError(f"{file} is not YAML; correct this: {why}.") from error
-        missing = [s for s in _SECTIONS if not isinstance(data, dict) or s not in data]
+        """Read `<recipes>/<variant>/variant.yaml` and what it is based on."""
+        folders, data = _read(variant, ())
+        missing = [s for s in _SECTIONS if s not in data]
         if missing:
+            file = folders[0] / _FILE
             raise UsageError(f"{file} lacks {', '.join(missing)}; add what is missing.")
-        return cls(variant, folder, data)
+        return cls(variant, folders, data)
 
     def file(self, name: str) -> Path:
-        """Return a file or folder that the recipe names, relative to the variant's folder."""
-        path = self.folder / name
-        if not path.exists():
-            raise UsageError(f"{self.folder}/variant.yaml names {name}, which is not there.")
-        return path
+        """Return a file that the recipe names, of the variant or else of its base."""
+        for folder in self.folders:
+            if (folder / name).is_file():
+                return folder / name
+        raise UsageError(f"{self.folders[0] / _FILE} names {name}, which is not there.")
+
+    def files(self, name: str = ".") -> dict[str, Path]:
+        """Return the files below a folder that the recipe names, by their path in there."""
+        found = {
+            str(path.relative_to(folder / name)): path
+            for folder in reversed(self.folders)
+            for path in (folder / name).rglob("*")
+            if path.is_file() and not path.name.endswith(("~", ".swp"))
+        }
+        if not found:
+            raise UsageError(f"{self.folders[0] / _FILE} names {name}, where no file is.")
+        return {name: found[name] for name in sorted(found, key=Path)}
 
     def hash(self, *sections: str, files: list[str] | None = None) -> str:
-        """Return 12 hex digits over sections and files; over the whole folder without any."""
+        """Return 12 hex digits over sections and files; over everything without any."""
         digest = hashlib.sha256(f"{RECIPE_VERSION}\n".encode())
         if sections:
             chosen: Any = {s: self.data[s] for s in sections}
-            inputs = [path for name in files or [] for path in _files(self.file(name))]
+            inputs = {name: self.file(name) for name in files or []}
         else:
             chosen = self.data
-            inputs = [p for p in _files(self.folder) if p.name != "variant.yaml"]
+            inputs = {n: path for n, path in self.files().items() if n != _FILE}
         digest.update(json.dumps(chosen, sort_keys=True).encode())
-        for path in inputs:
+        for name, path in inputs.items():
             content = hashlib.sha256(path.read_bytes()).hexdigest()
             executable = bool(path.stat().st_mode & 0o100)
-            digest.update(f"\n{path.relative_to(self.folder)} {executable} {content}".encode())
+            digest.update(f"\n{name} {executable} {content}".encode())
         return digest.hexdigest()[:12]
 
 
-def _files(path: Path) -> list[Path]:
-    if path.is_file():
-        return [path]
-    return sorted(p for p in path.rglob("*") if p.is_file() and not p.name.endswith(("~", ".swp")))
+def exists(variant: str) -> bool:
+    """Whether there is a recipe of that name."""
+    return "/" not in variant and (paths.recipes_dir() / variant / _FILE).is_file()
+
+
+def _read(variant: str, above: tuple[str, ...]) -> tuple[tuple[Path, ...], dict[str, Any]]:
+    """Return the folders and the merged data of a variant that those `above` are based on."""
+    folder = paths.recipes_dir() / variant
+    file = folder / _FILE
+    if variant in above:
+        raise UsageError(f"{file} is based on itself ({' on '.join([*above, variant])}).")
+    if not variant or not exists(variant):
+        known = sorted(p.parent.name for p in paths.recipes_dir().glob(f"*/{_FILE}"))
+        raise UsageError(
+            f"There is no virtual board {variant!r}: {file} is missing; "
+            f"known are {', '.join(known) or 'none'}."
+        )
+    try:
+        data = yaml.safe_load(file.read_text())
+    except yaml.YAMLError as error:
+        why = " ".join(str(error).split())
+        raise UsageError(f"{file} is not YAML; correct this: {why}.") from error
+    if not isinstance(data, dict):
+        raise UsageError(f"{file} holds no sections; copy those of another variant.")
+    base = data.pop("base", None)
+    if base is None:
+        return (folder,), data
+    folders, below = _read(str(base), (*above, variant))
+    return (folder, *folders), _merge(below, data)
+
+
+def _merge(below: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Merge as RFC 7396 does: mappings key by key, null removes, all else replaces."""
+    merged = dict(below)
+    for key, value in over.items():
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, dict):
+            under = below.get(key)
+            merged[key] = _merge(under if isinstance(under, dict) else {}, value)
+        else:
+            merged[key] = value
+    return merged

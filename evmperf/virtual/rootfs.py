@@ -17,45 +17,55 @@ from typing import Any
 
 from evmperf.errors import LabError
 from evmperf.virtual import cpio
-from evmperf.virtual.debian import Archive, Package
+from evmperf.virtual.debian import Archive
 from evmperf.virtual.recipe import Recipe
 from evmperf.virtual.steps import Steps, tool
 
 
 def build(recipe: Recipe, steps: Steps, target: Path) -> None:
-    """Unpack the recipe's packages and kernel: `root/`, `kernel`, `initrd-files/`, `facts.json`."""
-    spec, kernel_spec = recipe.data["rootfs"], recipe.data["kernel"]
+    """Unpack the recipe's packages into `target`/root, their versions in `target`/facts.json."""
+    spec = recipe.data["rootfs"]
     root = target / "root"
-    with steps.step(f"Userland and kernel from Debian {spec['suite']}"):
+    with steps.step(f"Userland from Debian {spec['suite']}"):
         archive = Archive(steps, target / "apt", spec["suite"], "arm64")
         archive.update()
         packages = archive.resolve(spec["packages"], spec["leave_out"])
-        # Only the kernel's own files: what it depends on makes initrds, which is done here.
-        images = [n for n in archive.depends(kernel_spec["package"]) if n.startswith("linux-image")]
-        kernel = archive.version((images or [kernel_spec["package"]])[0])
-        archive.unpack([*packages, kernel], root)
+        archive.unpack(packages, root)
         shutil.rmtree(target / "apt")
-    with steps.step("Kernel modules sorted out"):
-        release = _modules(root, kernel_spec)
-        boot = root / "boot"
-        (boot / f"vmlinuz-{release}").rename(target / "kernel")
-        shutil.rmtree(boot)
     for pattern in spec["leave_out_files"]:
         for path in root.glob(pattern):
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
                 path.unlink()
-    (target / "facts.json").write_text(json.dumps(_facts(release, [*packages, kernel])))
+    facts = {"packages": {p.name: p.version for p in packages}}
+    (target / "facts.json").write_text(json.dumps(facts))
 
 
-def _facts(release: str, packages: list[Package]) -> dict[str, Any]:
-    return {"kernel": release, "packages": {p.name: p.version for p in packages}}
+def build_kernel(recipe: Recipe, steps: Steps, target: Path) -> None:
+    """Unpack the recipe's kernel: `target`/kernel, its modules below `target`/root, facts.json."""
+    spec, suite = recipe.data["kernel"], recipe.data["rootfs"]["suite"]
+    unpacked, modules = target / "unpacked", target / "root/usr/lib/modules"
+    with steps.step(f"Kernel from Debian {suite}"):
+        archive = Archive(steps, target / "apt", suite, "arm64")
+        archive.update()
+        # Only the kernel's own files: what it depends on makes initrds, which is done here.
+        images = [n for n in archive.depends(spec["package"]) if n.startswith("linux-image")]
+        kernel = archive.version((images or [spec["package"]])[0])
+        archive.unpack([kernel], unpacked)
+        modules.parent.mkdir(parents=True)
+        (unpacked / "usr/lib/modules").rename(modules)
+        release = _sort_modules(modules, spec)
+        (unpacked / f"boot/vmlinuz-{release}").rename(target / "kernel")
+        shutil.rmtree(unpacked)
+        shutil.rmtree(target / "apt")
+    facts = {"kernel": release, "packages": {kernel.name: kernel.version}}
+    (target / "facts.json").write_text(json.dumps(facts))
 
 
-def _modules(root: Path, spec: dict[str, Any]) -> str:
-    """Drop modules that no virtual board has use for, unpack the others, index them."""
-    (folder,) = (root / "usr/lib/modules").iterdir()
+def _sort_modules(modules: Path, spec: dict[str, Any]) -> str:
+    """Drop modules that no virtual board has use for, unpack the others; returns the release."""
+    (folder,) = modules.iterdir()
     keep: list[Path] = []
     for path in folder.rglob("*.ko*"):
         name = str(path.relative_to(folder / "kernel"))
@@ -97,9 +107,8 @@ def finish(recipe: Recipe, root: Path, build_id: str) -> None:
         name = root / "usr/bin" / applet
         if not any((root / d / applet).exists() for d in ("usr/bin", "usr/sbin")):
             link(name, "/usr/bin/busybox")
-    overlay = recipe.file(spec["overlay"])
-    for path in sorted(p for p in overlay.rglob("*") if p.is_file()):
-        place = root / path.relative_to(overlay)
+    for name, path in recipe.files(spec["overlay"]).items():
+        place = root / name
         write(place, path.read_text())
         place.chmod(0o755 if path.stat().st_mode & 0o100 else 0o644)
 

@@ -1,4 +1,4 @@
-"""U-Boot for a virtual board: Debian's source, a defconfig, a fragment, patches."""
+"""U-Boot for a virtual board: Debian's source, a defconfig, fragments, patches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evmperf.virtual.steps import Steps
 def inputs(recipe: Recipe) -> list[str]:
     """Return the recipe's files that U-Boot is made of."""
     spec = recipe.data["uboot"]
-    return [spec["fragment"], *spec.get("patches", []), *spec.get("files", {})]
+    return [*spec["fragments"], *spec.get("patches", []), *spec.get("files", {})]
 
 
 def build(recipe: Recipe, steps: Steps, target: Path) -> None:
@@ -56,11 +56,12 @@ def build(recipe: Recipe, steps: Steps, target: Path) -> None:
         }
         make: list[str | Path] = ["make", "-C", top, f"O={out}", f"-j{(os.cpu_count() or 1) + 1}"]
         steps.run([*make, spec["defconfig"]], "Configuring U-Boot", "uboot", env=env)
-        fragment = recipe.file(spec["fragment"]).read_text()
+        fragments = [recipe.file(name) for name in spec["fragments"]]
         with (out / ".config").open("a") as config:
-            config.write("\n" + fragment)
+            config.writelines("\n" + file.read_text() for file in fragments)
         steps.run([*make, "olddefconfig"], "Configuring U-Boot", "uboot", env=env)
-        _check_config(fragment, (out / ".config").read_text(), recipe.file(spec["fragment"]))
+        for file in fragments:
+            _check_config(file, (out / ".config").read_text())
         steps.run([*make, "u-boot.bin"], "Compiling U-Boot", "uboot", env=env, nice=True)
     shutil.copyfile(out / "u-boot.bin", target / "u-boot.bin")
     release = (out / "include/config/uboot.release").read_text().strip()
@@ -68,12 +69,12 @@ def build(recipe: Recipe, steps: Steps, target: Path) -> None:
     shutil.rmtree(work)
 
 
-def _check_config(fragment: str, config: str, file: Path) -> None:
+def _check_config(fragment: Path, config: str) -> None:
     """Raise UsageError for options of the fragment that Kconfig dropped."""
     pattern = r"^(?:CONFIG_\w+=.+|# CONFIG_\w+ is not set)$"
     have = set(config.splitlines())
     lost = []
-    for line in re.findall(pattern, fragment, re.MULTILINE):
+    for line in re.findall(pattern, fragment.read_text(), re.MULTILINE):
         name = line.split("=")[0].removeprefix("# ").removesuffix(" is not set")
         # An option whose menu is gone is not listed at all, which is as good as not set.
         off = line.startswith("#") and not any(known.startswith(f"{name}=") for known in have)
@@ -81,6 +82,6 @@ def _check_config(fragment: str, config: str, file: Path) -> None:
             lost.append(name)
     if lost:
         raise UsageError(
-            f"U-Boot's configuration does not take {', '.join(lost)} from {file}; "
+            f"U-Boot's configuration does not take {', '.join(lost)} from {fragment}; "
             "correct names or dependencies there."
         )

@@ -91,3 +91,20 @@ def test_not_an_environment(tmp_path: Path, text: str, complaint: str) -> None:
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         envfile.write(tmp_path / "no.yaml", tmp_path / "copy.yaml", serial_port=1, power_port=2)
+
+
+@pytest.mark.parametrize("text", [MAPPING, LIST])
+def test_the_ports_of_an_environment_are_known(tmp_path: Path, text: str) -> None:
+    (tmp_path / "virtual.yaml").write_text(text)
+    assert envfile.ports(tmp_path / "virtual.yaml") == (7001, 7002)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("port: 7001", "port: console"), ("127.0.0.1:7002/power", "power.lab")]
+)
+def test_an_environment_of_another_kind_of_board_has_no_ports(
+    tmp_path: Path, old: str, new: str
+) -> None:
+    (tmp_path / "virtual.yaml").write_text(MAPPING.replace(old, new))
+    with pytest.raises(UsageError, match="does not say on which ports"):
+        envfile.ports(tmp_path / "virtual.yaml")

@@ -1,0 +1,74 @@
+"""U-Boot's `sf` command: erasing, writing and reading SPI flash, timed and compared.
+
+Command lines are U-Boot's (numbers in hexadecimal); the parser reads what cmd/sf.c, cmd/time.c and
+cmd/mem.c of 2025.01 print.
+"""
+
+from __future__ import annotations
+
+import re
+
+from evmperf.errors import RefusedOutput
+from evmperf.tools import uboot_time
+
+PATTERN = 0x5AA5C33C
+"""What is written: neither erased flash (all ones) nor cleared memory."""
+
+_BACK = "${evmperf_back}"
+_DONE = re.compile(r"SF: (\d+) bytes @ (0x[0-9a-f]+) (\w+): (\S+)")
+_SAME = re.compile(r"Total of (\d+) byte\(s\) were the same")
+_SEQUENCE = {"write": ["Erased", "Written", "Read"], "read": ["Read"]}
+
+
+def fill(size: int) -> str:
+    """Prepare memory: the pattern at `loadaddr`, and behind it room to read `size` bytes back."""
+    return (
+        f"setexpr evmperf_back ${{loadaddr}} + {size:x} && "
+        f"mw.l ${{loadaddr}} {PATTERN:x} {size // 4:x}"
+    )
+
+
+def timed_write(offset: int, size: int) -> str:
+    """Erase, write (only this is timed), read back, compare."""
+    return (
+        f"sf erase {offset:x} {size:x} && time sf write ${{loadaddr}} {offset:x} {size:x} && "
+        + (_read_back("", offset, size))
+    )
+
+
+def timed_read(offset: int, size: int) -> str:
+    """Read what `timed_write` wrote (only this is timed), compare."""
+    return _read_back("time ", offset, size)
+
+
+def _read_back(time: str, offset: int, size: int) -> str:
+    # Cleared before: what an earlier read left there would be the same.
+    return (
+        f"mw.l {_BACK} 0 {size // 4:x} && {time}sf read {_BACK} {offset:x} {size:x} && "
+        f"cmp.b ${{loadaddr}} {_BACK} {size:x}"
+    )
+
+
+def rate(text: str, operation: str, offset: int, size: int, unit: int) -> float:
+    """Throughput of one `timed_write` or `timed_read`, in `unit` bytes per second.
+
+    U-Boot counts whole milliseconds. Raises RefusedOutput when it did anything else, elsewhere or
+    with another size, when the data did not compare, or when it took no time.
+    """
+    done = _DONE.findall(text)
+    if [verb for _, _, verb, _ in done] != _SEQUENCE[operation]:
+        seen = ", ".join(verb for _, _, verb, _ in done) or "nothing"
+        raise RefusedOutput(f"U-Boot's sf did not {operation} as asked: it says {seen}", text)
+    for moved, place, verb, verdict in done:
+        if (int(moved), int(place, 16), verdict) != (size, offset, "OK"):
+            raise RefusedOutput(
+                f"U-Boot's sf was to move {size} bytes at {offset:#x}, "
+                f"but {verb} {moved} at {place}: {verdict}",
+                text,
+            )
+    if _SAME.findall(text) != [str(size)]:
+        raise RefusedOutput("what was read is not known to be what was written", text)
+    took = uboot_time.seconds(text)
+    if took <= 0:
+        raise RefusedOutput("U-Boot measured no time at all", text)
+    return size / unit / took

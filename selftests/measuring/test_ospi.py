@@ -1,0 +1,162 @@
+"""The board with an OSPI controller: measured by a session, and what its guard refuses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from evmperf import board as boards
+from evmperf import catalogue, flash, shellstep, spool
+from evmperf.bench import Shell
+from evmperf.lab.bench import LabgridBench
+from evmperf.tools import uboot_sf
+from evmperf.virtual import client, envfile, image
+from selftests.environments import open_environment
+from selftests.measuring.session import Pytest
+
+pytestmark = pytest.mark.virtual_evm
+
+VARIANT = "virtual-ospi"
+SCRATCH = "ospi.rootfs"
+SCRATCH_BYTES = (0x800000, 0x3FC0000)
+DEADLINE_S = 300
+MARK = "the guard let it pass"
+
+
+@pytest.fixture(scope="module")
+def ospi_bench(own_state: Path) -> Iterator[client.Bench]:
+    """A running bench of that variant, with the power off."""
+    image.build(VARIANT, progress=print)
+    bench = client.Bench(f"ospi{os.getpid()}")
+    bench.start(VARIANT, serial_port=0, power_port=0)
+    yield bench
+    bench.stop()
+
+
+@pytest.fixture(scope="module")
+def ospi_env(ospi_bench: client.Bench, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A board file for that bench."""
+    path = tmp_path_factory.mktemp("env") / "ospi.yaml"
+    ports = ospi_bench.ports
+    envfile.write(envfile.source(VARIANT), path, serial_port=ports.serial, power_port=ports.power)
+    return path
+
+
+@pytest.fixture(scope="module")
+def lab(ospi_env: Path) -> Iterator[LabgridBench]:
+    environment = open_environment(ospi_env)
+    bench = LabgridBench(environment.get_target(), boards.load(ospi_env))
+    yield bench
+    bench.off()
+    environment.cleanup()
+
+
+@pytest.fixture(scope="module")
+def shell(lab: LabgridBench) -> Shell:
+    shell = lab.shell()
+    shellstep.install(shell)
+    return shell
+
+
+@pytest.fixture
+def guarded(shell: Shell) -> Callable[[str, int], tuple[int, str]]:
+    """A function that runs the guard: its exit status and what it says."""
+
+    def run(name: str, size: int) -> tuple[int, str]:
+        done = shellstep.run(shell, f"{flash.guard(name, size)}; echo {MARK}", 60)
+        return done.status, done.files[shellstep.LOG].strip()
+
+    return run
+
+
+def must(shell: Shell, command: str) -> str:
+    reply = shell.run(command, 60)
+    assert reply.status == 0, reply.text
+    return reply.text
+
+
+def test_every_benchmark_is_measured(
+    ospi_bench: client.Bench, ospi_env: Path, tmp_path: Path
+) -> None:
+    one_row_of_ubifs = "not 102400 and not 524288 and not 1048576"
+    session = Pytest(ospi_env, tmp_path / "results", f"test_ospi and {one_row_of_ubifs}")
+    status = session.process.wait(DEADLINE_S)
+    assert status == 0, session.log.read_text()
+    results = session.measured()
+    assert sorted((result.benchmark, result.case) for result in results) == [
+        ("linux_flash_summary", "OSPI NOR"),
+        ("ospi_raw_read", "4"),
+        ("ospi_ubifs", "262144"),
+        ("uboot_flash_summary", "OSPI NOR"),
+        ("uboot_ospi", "40000"),
+        ("uboot_ospi", "80000"),
+    ]
+    for result in results:
+        benchmark = catalogue.benchmark(result.benchmark)
+        assert {s.metric for s in result.samples} == {m.name for m in benchmark.metrics}
+        assert set(result.tools) == set(benchmark.tools)
+    assert spool.read_run(session.folder).facts["spi_nor"] == ["s25fl512s 0102204d0080"]
+
+    written = (ospi_bench.folder / "disks" / "ospi.img").read_bytes()
+    begin, end = SCRATCH_BYTES
+    assert set(written[:begin]) == set(written[end:]) == {0xFF}, "only the scratch is written"
+    assert len(set(written[begin:end])) == 256
+
+
+def test_what_is_not_there_or_too_small_is_refused(guarded) -> None:
+    status, said = guarded("ospi.nothing", 1)
+    assert status == 3
+    assert said == (
+        "ospi.nothing is not there or not once in /proc/mtd: "
+        "name another partition in options.ospi.scratch"
+    )
+    status, said = guarded("ospi", 1)
+    assert (status, MARK in said) == (3, False), "part of a name is no name"
+    status, said = guarded("ospi.env", (256 << 10) + 1)
+    assert status == 3
+    assert "ospi.env is smaller than 262145 bytes" in said
+    assert guarded("ospi.env", 256 << 10) == (0, MARK)
+
+
+def test_what_is_mounted_is_refused(shell: Shell, guarded) -> None:
+    must(shell, "modprobe -a mtdblock jffs2; flash_erase -q /dev/mtd1 0 0")
+    must(shell, "mount -t jffs2 mtd:ospi.tispl /mnt")
+    try:
+        status, said = guarded("ospi.tispl", 1)
+        assert (status, "is mounted" in said, MARK in said) == (3, True, False)
+        must(shell, "umount /mnt; mount -t jffs2 /dev/mtdblock1 /mnt")
+        status, said = guarded("ospi.tispl", 1)
+        assert (status, "is mounted" in said, MARK in said) == (3, True, False)
+        assert guarded("ospi.u-boot", 1) == (0, MARK)
+    finally:
+        must(shell, "umount /mnt")
+
+
+def test_somebody_elses_ubi_is_refused_and_our_own_is_detached(shell: Shell, guarded) -> None:
+    must(shell, "modprobe -a ubi ubifs; ubiformat -q -y /dev/mtd5")
+    must(shell, "ubiattach -m 5")
+    try:
+        status, said = guarded(SCRATCH, 1)
+        assert status == 3
+        assert f"{SCRATCH} is attached to UBI" in said
+        assert MARK not in said
+    finally:
+        must(shell, "ubidetach -m 5")
+    must(shell, "ubiattach -m 5 -d 31")
+    assert guarded(SCRATCH, 1) == (0, MARK)
+    assert "ubi31" not in must(shell, "ls /sys/class/ubi")
+
+
+def test_a_flash_that_does_not_keep_what_is_written_gives_no_figure(lab: LabgridBench) -> None:
+    prompt = lab.uboot()
+    offset, size = 0x800000, 0x40000
+    assert prompt.run(f"sf probe 0:0 && {uboot_sf.fill(size)}", 30).status == 0
+    assert prompt.run(uboot_sf.timed_write(offset, size), 60).status == 0
+    assert prompt.run(f"mw.b ${{loadaddr}} 0 1 && {uboot_sf.timed_read(offset, size)}", 60).status
+    # Beyond the flash U-Boot itself refuses, before anything is written.
+    reply = prompt.run(uboot_sf.timed_write(0x4000000 - size, 2 * size), 60)
+    assert reply.status
+    assert "attempting erase past flash size" in reply.text

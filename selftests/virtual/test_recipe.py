@@ -1,0 +1,143 @@
+"""Recipes that build on another, and what the variants of the project share."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from evmperf.errors import UsageError
+from evmperf.virtual import envfile, image, uboot
+from evmperf.virtual.recipe import Recipe
+
+ROOT = Path(__file__).parents[2]
+VARIANTS = sorted(path.parent.name for path in (ROOT / "virtual-evm").glob("*/variant.yaml"))
+
+PLAIN = """\
+qemu: {suite: a, packages: [one, two]}
+uboot: {fragments: [f], patches: [p]}
+rootfs: {overlay: overlay}
+kernel: {package: plain}
+initrd: {}
+disks: {root: {mib: 1}, sd: {mib: 2}}
+arguments: [-M, virt]
+"""
+
+
+@pytest.fixture
+def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("EVMPERF_RECIPES", str(tmp_path))
+    write(tmp_path / "plain/variant.yaml", PLAIN)
+    write(tmp_path / "plain/f", "fragment")
+    write(tmp_path / "plain/overlay/etc/hostname", "plain")
+    write(tmp_path / "plain/overlay/etc/hosts", "hosts")
+    return tmp_path
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_a_variant_says_only_what_differs(recipes: Path) -> None:
+    write(
+        recipes / "other/variant.yaml",
+        "base: plain\nkernel: {package: rt}\nuboot: {patches: null}\n"
+        "qemu: {packages: [three]}\ndisks: {sd: null, ospi: {mib: 64}}\n",
+    )
+    data = Recipe.read("other").data
+    assert data["kernel"] == {"package": "rt"}
+    assert data["uboot"] == {"fragments": ["f"]}
+    assert data["qemu"] == {"suite": "a", "packages": ["three"]}
+    assert data["disks"] == {"root": {"mib": 1}, "ospi": {"mib": 64}}
+    assert data["arguments"] == ["-M", "virt"]
+    assert "base" not in data
+
+
+def test_own_files_go_over_those_of_the_base(recipes: Path) -> None:
+    write(recipes / "other/variant.yaml", "base: plain\n")
+    write(recipes / "other/overlay/etc/hostname", "other")
+    recipe = Recipe.read("other")
+    files = recipe.files("overlay")
+    assert {name: path.read_text() for name, path in files.items()} == {
+        "etc/hostname": "other",
+        "etc/hosts": "hosts",
+    }
+    assert recipe.file("f") == recipes / "plain/f"
+    write(recipes / "other/f", "own")
+    assert recipe.file("f") == recipes / "other/f"
+    for look in (recipe.file, recipe.files):
+        with pytest.raises(UsageError, match="names nothing, w"):
+            look("nothing")
+
+
+def test_the_hash_covers_the_bases_yaml_and_files(recipes: Path) -> None:
+    write(recipes / "other/variant.yaml", "base: plain\n")
+
+    def hashes() -> tuple[str, str]:
+        recipe = Recipe.read("other")
+        return recipe.hash(), recipe.hash("uboot", files=["f"])
+
+    assert hashes() == hashes()
+    assert hashes()[0] == Recipe.read("plain").hash()
+    seen = [hashes()]
+    write(recipes / "plain/overlay/etc/hosts", "changed")
+    seen.append(hashes())
+    assert seen[0][0] != seen[1][0]
+    assert seen[0][1] == seen[1][1]
+    write(recipes / "plain/variant.yaml", PLAIN.replace("plain", "other"))
+    seen.append(hashes())
+    write(recipes / "plain/f", "changed")
+    seen.append(hashes())
+    assert len({whole for whole, _ in seen}) == 4
+    assert seen[2][1] != seen[3][1]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("base: other\n", "based on itself .other on other"),
+        ("base: nobody\n", "no virtual board 'nobody'.*known are other, plain"),
+        ("base: ../plain\n", "no virtual board '../plain'"),
+        ("- base\n", "holds no sections"),
+        ("base: [\n", "is not YAML"),
+        ("kernel: {}\n", "lacks qemu, uboot, rootfs, initrd, disks, arguments"),
+    ],
+)
+def test_a_wrong_recipe_is_refused_with_the_reason(recipes: Path, text: str, reason: str) -> None:
+    write(recipes / "other/variant.yaml", text)
+    with pytest.raises(UsageError, match=reason):
+        Recipe.read("other")
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_variant_of_the_project_is_whole(variant: str) -> None:
+    recipe = Recipe.read(variant)
+    assert re.fullmatch("[0-9a-f]{12}", recipe.hash())
+    assert recipe.files(recipe.data["rootfs"]["overlay"])
+    for name in (*uboot.inputs(recipe), recipe.data["initrd"]["init"]):
+        assert recipe.file(name).stat().st_size
+
+
+def test_variants_share_the_parts_that_are_the_same() -> None:
+    plain, rt, ospi = (
+        image.part_keys(Recipe.read(name)) for name in ("virtual", "virtual-rt", "virtual-ospi")
+    )
+    assert {name for name in plain if plain[name] != rt[name]} == {"kernel"}
+    assert {name for name in plain if plain[name] != ospi[name]} == {"uboot"}
+
+
+def test_each_variant_has_a_board_file_with_ports_of_its_own() -> None:
+    ports = [port for name in VARIANTS for port in envfile.ports(envfile.source(name))]
+    assert len(set(ports)) == 2 * len(VARIANTS)
+    assert envfile.usual_ports("virtual") == (7001, 7002)
+    assert envfile.usual_ports("board-b") == (0, 0)
+
+
+def test_no_module_knows_a_variant_but_the_default_one() -> None:
+    others = [name for name in VARIANTS if name != "virtual"]
+    assert others
+    for module in (*(ROOT / "evmperf").rglob("*.py"), *(ROOT / "pytest_evmperf").rglob("*.py")):
+        for name in others:
+            assert name not in module.read_text(), module
