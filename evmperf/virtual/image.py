@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.errors import LabError
-from evmperf.virtual import paths, qemu_binary, rootfs, uboot
+from evmperf.virtual import paths, programs, qemu_binary, rootfs, uboot
 from evmperf.virtual.recipe import Recipe
 from evmperf.virtual.steps import Progress, Steps, check_host, tool
 
@@ -163,10 +163,10 @@ def _build_parts(recipe: Recipe, steps: Steps, force: bool) -> dict[str, Path]:
         return final
 
     uboot_key = f"uboot-{recipe.hash('uboot', files=uboot.inputs(recipe))}"
-    userland = {k: recipe.data["rootfs"][k] for k in ("suite", "packages", "leave_out")}
-    userland["leave_out_files"] = recipe.data["rootfs"]["leave_out_files"]
+    unpacked = ("suite", "packages", "single_packages", "leave_out", "leave_out_files")
+    userland = {k: v for k, v in recipe.data["rootfs"].items() if k in unpacked}
     base = Recipe(recipe.variant, recipe.folder, {**recipe.data, "rootfs": userland})
-    with ThreadPoolExecutor(3) as pool:
+    with ThreadPoolExecutor(4) as pool:
         jobs = {
             "uboot": pool.submit(part, uboot_key, uboot.build),
             "qemu": pool.submit(part, f"qemu-{recipe.hash('qemu', files=[])}", qemu_binary.build),
@@ -174,6 +174,9 @@ def _build_parts(recipe: Recipe, steps: Steps, force: bool) -> dict[str, Path]:
                 part, f"userland-{base.hash('rootfs', 'kernel')}", rootfs.build
             ),
         }
+        if "programs" in recipe.data:
+            key = f"programs-{recipe.hash('programs', files=programs.inputs(recipe))}"
+            jobs["programs"] = pool.submit(part, key, programs.build)
     return {name: job.result() for name, job in jobs.items()}
 
 
@@ -192,6 +195,8 @@ def _assemble(recipe: Recipe, steps: Steps, parts: dict[str, Path], folder: Path
         command: list[str | Path] = ["cp", "-a", "--link", parts["userland"] / "root", root]
         steps.run(command, "Copying the userland", "image")
         rootfs.finish(recipe, root, build_id)
+        if "programs" in parts:
+            programs.install(parts["programs"], root)
         rootfs.index_modules(root, facts["kernel"], steps)
         boot = root / "boot"
         boot.mkdir(exist_ok=True)

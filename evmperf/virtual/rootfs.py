@@ -35,6 +35,7 @@ def build(recipe: Recipe, steps: Steps, target: Path) -> None:
         kernel = archive.version((images or [kernel_spec["package"]])[0])
         archive.unpack([*packages, kernel], root)
         shutil.rmtree(target / "apt")
+    packages += _singles(spec.get("single_packages", []), steps, target)
     with steps.step("Kernel modules sorted out"):
         release = _modules(root, kernel_spec)
         boot = root / "boot"
@@ -47,6 +48,21 @@ def build(recipe: Recipe, steps: Steps, target: Path) -> None:
             else:
                 path.unlink()
     (target / "facts.json").write_text(json.dumps(_facts(release, [*packages, kernel])))
+
+
+def _singles(specs: list[dict[str, Any]], steps: Steps, target: Path) -> list[Package]:
+    """Unpack single packages of other suites or components, without what they depend on."""
+    packages = []
+    for spec in specs:
+        suite, component = spec["suite"], spec["component"]
+        with steps.step(f"{spec['package']} from Debian {suite} {component}"):
+            archive = Archive(steps, target / "apt", suite, "arm64", component)
+            archive.update()
+            package = archive.version(spec["package"])
+            archive.unpack([package], target / "root")
+            shutil.rmtree(target / "apt")
+        packages.append(package)
+    return packages
 
 
 def _facts(release: str, packages: list[Package]) -> dict[str, Any]:
