@@ -20,10 +20,10 @@ static void runs(long count)
 /* Additions that each need the one before: one a cycle on every Arm core, so they show the clock. */
 static void additions(long count)
 {
-	long sum = 0;
+	long sum = 0, one = 1;
 
 	for (long i = 0; i < count; i++)
-		__asm__ volatile(".rept 1000\n\tadd %0, %0, #1\n\t.endr" : "+r"(sum));
+		__asm__ volatile(".rept 1000\n\tadd %0, %0, %1\n\t.endr" : "+r"(sum) : "r"(one));
 	expect(sum == 1000 * count, "adding");
 }
 
