@@ -69,7 +69,7 @@ def tool_script(tools: Iterable[str]) -> str:
 def _version(tool: str) -> str:
     """Shell text that prints what tells this build of a program from another."""
     if tool in _MUTE:
-        return f"sha256sum <$(command -v {tool}) | sed 's/ .*//; s/^/sha256 /'"
+        return f"echo sha256 $(sha256sum <$(command -v {tool}) | cut -c 1-16)"
     return f"{tool} {_VERSION_ARGUMENT.get(tool, '--version')}"
 
 

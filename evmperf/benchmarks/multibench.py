@@ -18,7 +18,8 @@ _WORKLOADS = (
     "4m-check-reassembly-tcp-cmykw2-rotatew2", "4m-check-reassembly-tcp-x264w2", "4m-cmykw2",
     "4m-cmykw2-rotatew2", "4m-reassembly", "4m-rotatew2", "4m-tcp-mixed", "4m-x264w2",
     "empty-wld", "idct-4m", "idct-4mw1", "ippktcheck-4m", "ippktcheck-4mw1", "ipres-4m",
-    "ipres-4mw1", "md5-4m", "md5-4mw1", "rgbcmyk-4m",
+    "ipres-4mw1", "md5-4m", "md5-4mw1", "rgbcmyk-4m", "rgbcmyk-4mw1", "rotate-4ms1",
+    "rotate-4ms1w1", "rotate-4ms64", "rotate-4ms64w1", "x264-4mq", "x264-4mqw1",
 )  # fmt: skip
 
 
