@@ -13,6 +13,7 @@ from evmperf import board as boards
 from evmperf import catalogue, provenance, shellstep
 from evmperf.errors import RefusedOutput
 from evmperf.tools import cyclictest, standin
+from evmperf.virtual.recipe import Recipe
 from selftests.fakes import LocalShell
 from selftests.recordings import DATA
 
@@ -97,6 +98,12 @@ def test_a_board_says_which_program_is_its_benchmark():
         (own,) = benchmark.tools_on(boards.load(boards.ENV_DIR / "virtual.yaml"))
         assert own == f"evmperf-{name}"
         assert not published.startswith("evmperf-")
+
+
+def test_the_virtual_evm_has_the_programs_that_its_file_names():
+    compiled = Recipe.read("virtual").data["programs"]["compile"]
+    named = boards.load(boards.ENV_DIR / "virtual.yaml").options["system"].values()
+    assert set(named) == set(compiled)
 
 
 def test_a_program_without_version_is_known_by_its_checksum_and_not_started(
