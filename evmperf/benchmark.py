@@ -98,6 +98,8 @@ class Benchmark:
     steps: Callable[[Board, Case, Profile], Steps]
     tools: tuple[str, ...] = ()
     """Programs that the board must have on its PATH."""
+    board_tools: Callable[[Board], tuple[str, ...]] = field(default=lambda board: ())
+    """More such programs, where the board file says which."""
     tester_tools: tuple[str, ...] = ()
     """Programs that the tester must have on its PATH."""
     options: tuple[Option, ...] = ()
@@ -125,6 +127,10 @@ class Benchmark:
             if board.option(section, key) is None:
                 return f"{board.file_name} does not say targets.main.options.{section}.{key}"
         return self.lacks(board, case) if case else ""
+
+    def tools_on(self, board: Board) -> tuple[str, ...]:
+        """Programs that `board` must have on its PATH."""
+        return (*self.tools, *self.board_tools(board))
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """What is measured in one row."""

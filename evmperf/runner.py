@@ -278,7 +278,7 @@ class Runner:
         benchmark = progress.benchmark
         self._linux()
         known = (self._facts or {}).get("tools", {})
-        for tool in benchmark.tools:
+        for tool in benchmark.tools_on(self.bench.board):
             if tool not in known:
                 raise ToolError(
                     f"{tool} is not on the board's PATH: install it in the board's image"

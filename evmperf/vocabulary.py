@@ -60,6 +60,21 @@ OPTIONS: Mapping[str, Mapping[str, Option]] = {
         "medium": Option(str, "what the board boots from", ("sd", "emmc", "nvme", "virtio")),
         "max_failures": Option(int, "failed boot cycles before the board is called broken"),
     },
+    "system": {
+        "dhrystone": Option(
+            str, "the program that is its Dhrystone", ("runDhrystone", "evmperf-dhrystone")
+        ),
+        "whetstone": Option(
+            str, "the program that is its Whetstone", ("runWhetstone", "evmperf-whetstone")
+        ),
+        "linpack": Option(
+            str, "the program that is its Linpack", ("runLinpack", "evmperf-linpack")
+        ),
+        "nbench": Option(str, "the program that is its NBench", ("runNBench.sh", "evmperf-nbench")),
+        "stream": Option(str, "the program that is its STREAM", ("stream_c", "evmperf-stream")),
+        "coremark_pro": Option(str, "folder of CoreMark-PRO, e.g. /opt/coremark-pro"),
+        "multibench": Option(str, "folder of MultiBench, e.g. /opt/multibench"),
+    },
     "emmc": _STORAGE,
     "ospi": {
         "flash": Option(

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from evmperf.model import Result
-from evmperf.plot import boot_phases
+from evmperf.plot import boot_phases, latency_histogram
 from evmperf.table import result_rows
+from evmperf.tools import cyclictest
 from pytest_evmperf.plugin import RESULT
 from pytest_evmperf.session import SESSION, Session
 
@@ -86,6 +87,8 @@ def pytest_html_results_summary(prefix: list[str], session: Any) -> None:
     prefix.append(f"<p>{html.escape('; '.join(about))}</p>")
     for name in _boot_plots(measuring):
         prefix.append(f'<p><img src="{name}" alt="phases of every boot cycle, {name}"></p>')
+    for name in _histograms(measuring):
+        prefix.append(f'<p><img src="{name}" alt="histogram of latencies, {name}"></p>')
     prefix.append(f"<details open><summary>Figures</summary><table>{_table(measuring.results)}")
     prefix.append("</table></details>")
 
@@ -101,4 +104,21 @@ def _boot_plots(session: Session) -> Iterator[str]:
         name = f"{result.benchmark}-{result.case}.svg"
         title = f"{session.board.name}: {result.case}, {result.status}"
         boot_phases([cycles[key] for key in sorted(cycles)], title, session.folder / name)
+        yield name
+
+
+def _histograms(session: Session) -> Iterator[str]:
+    """Draw the histogram of every run of cyclictest; yields the plots' names below the run."""
+    # The rows of a table share one run: they have the same raw file.
+    runs = {
+        raw: result.benchmark
+        for result in session.results
+        for raw in result.raw
+        if result.samples and raw.endswith(cyclictest.JSON_FILE)
+    }
+    for number, (raw, benchmark) in enumerate(runs.items()):
+        name = f"{benchmark}-histogram{number or ''}.svg"
+        text = (session.folder / raw).read_text(encoding="utf-8")
+        title = f"{session.board.name}: {benchmark}"
+        latency_histogram(cyclictest.histograms(text), title, session.folder / name)
         yield name

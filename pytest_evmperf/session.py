@@ -81,7 +81,7 @@ class Session:
             self._ensure_virtual(progress)
         self.bench = LabgridBench(target, self.board)
         self.bench.record_console(spool.console_log)
-        tools = [tool for benchmark, _ in self.planned for tool in benchmark.tools]
+        tools = [tool for benchmark, _ in self.planned for tool in benchmark.tools_on(self.board)]
         self._runner = Runner(self.bench, spool, self.profile, tools, self.run.release)
 
     def measure(self, benchmark: Benchmark, case: Case) -> Result:

@@ -23,6 +23,18 @@ BOARDS = {name: boards.load(boards.ENV_DIR / name) for name in boards.names()}
 
 UNIT_IN_CELL = "MB/s"
 """The guides' summaries give each figure a unit of its own; evmperf gives all of them this one."""
+UNITS = {
+    "us_long": "us",
+    "ns_long": "ns",
+    "MB_s": "MB/s",
+    "MB_s_bs": "MB/s",
+    "num_files": "files",
+    "DMIPS_MHz": "DMIPS/MHz",
+    "dhry_s": "dhrystones/s",
+    "iter_s": "iterations/s",
+    "wl_s": "workloads/s",
+}
+"""Units of the inventory's rows that evmperf calls by another name."""
 
 BOOT_CASES = {"sd_default_rootfs": "default_rootfs", "sd_init_sh": "init_sh"}
 """Configurations of the inventory that evmperf measures, and its cases."""
@@ -87,8 +99,8 @@ def test_every_driver_has_a_module_of_tests(benchmark):
 
 @pytest.mark.parametrize(("benchmark", "profile", "board"), supported())
 def test_steps_are_whole_and_their_shell_text_is_right(benchmark, profile, board):
-    wanted = {metric.name for metric in benchmark.metrics if metric.required}
     for case in benchmark.cases(profile):
+        wanted = {metric.name for metric in benchmark.metrics_of(case) if metric.required}
         steps = benchmark.steps(board, case, benchmark.profiles[profile])
         if benchmark.place is Place.BOOT:
             assert steps == ()
@@ -154,6 +166,16 @@ RECORDED = {
         "dd.txt": "dd/whole-records.txt",
         "stat.before": "mpstat/stat-before.txt",
         "stat.after": "mpstat/stat-after.txt",
+        "lmbench.txt": "lmbench/pipe-latency.txt",
+        "cyclictest.json": "cyclictest/histogram.txt",
+        "dhrystone.txt": "dhrystone/documented.txt",
+        "cpufreq.txt": "dhrystone/cpufreq-1400mhz.txt",
+        "whetstone.txt": "whetstone/documented.txt",
+        "linpack.txt": "linpack/documented.txt",
+        "nbench.txt": "nbench/documented.txt",
+        "stream.txt": "stream/documented.txt",
+        "coremark-pro.txt": "coremark_pro/documented.txt",
+        "mith.txt": "mith/documented.txt",
     }.items()
 }
 
@@ -223,12 +245,23 @@ def test_titles_and_sections_are_the_inventorys(benchmark, inventory):
 @inventoried
 @each
 def test_metrics_are_the_inventorys_columns_in_their_order(benchmark, inventory):
-    columns = [
-        (c["metric"], UNIT_IN_CELL if c["unit"] == "unit in cell" else c["unit"], c["better"])
-        for c in inventory[benchmark.name]["value_columns"]
-    ]
+    columns = inventory[benchmark.name]["value_columns"]
+    if any(column["unit"] == "per row" for column in columns):
+        assert {metric.name for metric in benchmark.metrics} == {c["metric"] for c in columns}
+        return
+    if "per" in columns[0]:
+        (column,) = columns
+        for number, metric in enumerate(benchmark.metrics):
+            assert metric.name == f"{column['metric']}_{column['per']}{number}"
+            assert metric.title == column["header"].format(**{column["per"]: number})
+            assert (str(metric.unit), str(metric.better)) == (column["unit"], column["better"])
+            assert metric.required == (number == 0)
+        return
     declared = [(m.name, str(m.unit), str(m.better)) for m in benchmark.metrics if m.required]
-    assert declared == columns
+    assert declared == [
+        (c["metric"], UNIT_IN_CELL if c["unit"] == "unit in cell" else c["unit"], c["better"])
+        for c in columns
+    ]
 
 
 @inventoried
@@ -236,7 +269,7 @@ def test_metrics_are_the_inventorys_columns_in_their_order(benchmark, inventory)
 def test_rows_of_the_full_profile_are_the_inventorys(benchmark, inventory):
     entry = inventory[benchmark.name]
     labels = [case.label for case in benchmark.cases("full")]
-    if "rows" in entry:
+    if "rows" in entry and benchmark.place is Place.BOOT:
         configs = {row["config"]: row for row in entry["rows"] if row["config"] in BOOT_CASES}
         assert labels == [BOOT_CASES[config] for config in configs]
         assert benchmark.profiles["full"].repeats == configs["sd_default_rootfs"]["repeats"]
@@ -244,6 +277,15 @@ def test_rows_of_the_full_profile_are_the_inventorys(benchmark, inventory):
         for config, row in configs.items():
             wanted = row.get("params", {}).get("bootargs_append", "")
             assert arguments[BOOT_CASES[config]] == wanted
+        return
+    if "rows" in entry:
+        (key,) = entry["key_columns"]
+        assert labels == [row["row"] for row in entry["rows"]]
+        for row, case in zip(entry["rows"], benchmark.cases("full"), strict=True):
+            assert case.params[key["id"]] == row.get(key["id"], row["row"])
+            for metric in benchmark.metrics_of(case):
+                assert str(metric.unit) == UNITS.get(row["unit"], row["unit"])
+                assert str(metric.better) == row["better"]
         return
     first, *others = entry["key_columns"]
     assert labels == first["values"]
@@ -270,6 +312,32 @@ def test_fio_is_called_as_the_inventory_says(name, side, inventory):
             assert word in steps[side].split()
         assert "--name=emmc_TEST" in steps[side]
         assert "mpstat -P ALL -o JSON 55 1" in steps[side]
+
+
+@inventoried
+def test_lmbench_is_called_as_the_inventory_says(inventory):
+    benchmark, board = BENCHMARKS["lmbench"], BOARDS["am64x.yaml"]
+    profile = benchmark.profiles["full"]
+    rows = {row["row"]: row for row in inventory["lmbench"]["rows"]}
+    shared = {}
+    for case in profile.cases:
+        (measure,) = (s for s in benchmark.steps(board, case, profile) if s.parse)
+        row = rows[case.label]
+        assert f'{row["cmd"]} >"$OUT/lmbench.txt"' in measure.command
+        shared[case.label] = measure.shared
+        if "alias_of" in row:
+            assert measure.shared == shared.get(row["alias_of"], row["cmd"])
+    assert len(set(shared.values())) == len({row["cmd"] for row in rows.values()})
+
+
+@inventoried
+def test_cyclictest_is_called_as_the_inventory_says(inventory):
+    benchmark, board = BENCHMARKS["cyclictest_stress"], BOARDS["am64x.yaml"]
+    profile = benchmark.profiles["full"]
+    for case in profile.cases:
+        measure, _ = benchmark.steps(board, case, profile)
+        for published in inventory["cyclictest_stress"]["produce"]["commands"]:
+            assert published.rstrip(" &") in measure.command
 
 
 @inventoried

@@ -54,11 +54,19 @@ class Package:
 class Archive:
     """One suite and architecture of the Debian archive, with apt's files in `folder`."""
 
-    def __init__(self, steps: Steps, folder: Path, suite: str, architecture: str) -> None:
+    def __init__(
+        self,
+        steps: Steps,
+        folder: Path,
+        suite: str,
+        architecture: str,
+        component: str = "main",
+    ) -> None:
         self._steps = steps
         self._folder = folder
         self._log = f"apt-{suite}-{architecture}"
         self._suite = suite
+        self._component = component
         for sub in ("state/lists/partial", "cache/archives/partial", "etc", "debs"):
             (folder / sub).mkdir(parents=True, exist_ok=True)
         (folder / "state/status").touch()
@@ -91,7 +99,7 @@ class Archive:
         # The mirror goes into apt's own throw-away folder only, never into an image.
         (self._folder / "etc/evmperf.sources").write_text(
             f"Types: {'deb-src' if sources else 'deb'}\nURIs: {mirror(self._steps)}\n"
-            f"Suites: {self._suite}\nComponents: main\nSigned-By: {KEYRING}\n"
+            f"Suites: {self._suite}\nComponents: {self._component}\nSigned-By: {KEYRING}\n"
         )
         # Without -e apt calls a failed signature a warning and goes on with what it had.
         command = ["apt-get", *self._options, "-eany", "update"]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.errors import LabError
-from evmperf.virtual import devicetree, paths, qemu_binary, rootfs, uboot
+from evmperf.virtual import devicetree, paths, programs, qemu_binary, rootfs, uboot
 from evmperf.virtual.recipe import Recipe
 from evmperf.virtual.steps import Progress, Steps, check_host, tool
 
@@ -161,6 +161,7 @@ def _build_parts(recipe: Recipe, steps: Steps, force: bool) -> dict[str, Path]:
         "qemu": qemu_binary.build,
         "userland": rootfs.build,
         "kernel": rootfs.build_kernel,
+        "programs": programs.build,
     }
 
     def part(name: str, key: str) -> Path:
@@ -180,19 +181,23 @@ def part_keys(recipe: Recipe) -> dict[str, str]:
 
     A name has a hash over all that the part is made of: variants share what they have in common.
     """
-    unpacked = _narrowed(recipe, "suite", "packages", "leave_out", "leave_out_files")
+    unpacked = _narrowed(
+        recipe, "suite", "packages", "single_packages", "leave_out", "leave_out_files"
+    )
     hashes = {
         "uboot": recipe.hash("uboot", files=uboot.inputs(recipe)),
         "qemu": recipe.hash("qemu"),
         "userland": unpacked.hash("rootfs"),
         "kernel": _narrowed(recipe, "suite").hash("rootfs", "kernel"),
     }
+    if "programs" in recipe.data:
+        hashes["programs"] = recipe.hash("programs", files=programs.inputs(recipe))
     return {name: f"{name}-{value}" for name, value in hashes.items()}
 
 
 def _narrowed(recipe: Recipe, *keys: str) -> Recipe:
     """The recipe with nothing but these keys in its section `rootfs`."""
-    section = {key: recipe.data["rootfs"][key] for key in keys}
+    section = {key: value for key, value in recipe.data["rootfs"].items() if key in keys}
     return replace(recipe, data={**recipe.data, "rootfs": section})
 
 
@@ -216,6 +221,8 @@ def _assemble(recipe: Recipe, steps: Steps, parts: dict[str, Path], folder: Path
             command: list[str | Path] = ["cp", "-a", "--link", f"{parts[part]}/root/.", root]
             steps.run(command, f"Copying the {part}", "image")
         rootfs.finish(recipe, root, build_id)
+        if "programs" in parts:
+            programs.install(parts["programs"], root)
         rootfs.index_modules(root, facts["kernel"], steps)
         boot = root / "boot"
         boot.mkdir(exist_ok=True)

@@ -32,6 +32,7 @@ def build(recipe: Recipe, steps: Steps, target: Path) -> None:
         packages = archive.resolve(spec["packages"], spec["leave_out"])
         archive.unpack(packages, root)
         shutil.rmtree(target / "apt")
+    packages += _singles(spec.get("single_packages", []), steps, target)
     for pattern in spec["leave_out_files"]:
         for path in root.glob(pattern):
             if path.is_dir() and not path.is_symlink():
@@ -61,6 +62,21 @@ def build_kernel(recipe: Recipe, steps: Steps, target: Path) -> None:
         shutil.rmtree(target / "apt")
     facts = {"kernel": release, "packages": {kernel.name: kernel.version}}
     (target / "facts.json").write_text(json.dumps(facts))
+
+
+def _singles(specs: list[dict[str, Any]], steps: Steps, target: Path) -> list[Package]:
+    """Unpack single packages of other suites or components, without what they depend on."""
+    packages = []
+    for spec in specs:
+        suite, component = spec["suite"], spec["component"]
+        with steps.step(f"{spec['package']} from Debian {suite} {component}"):
+            archive = Archive(steps, target / "apt", suite, "arm64", component)
+            archive.update()
+            package = archive.version(spec["package"])
+            archive.unpack([package], target / "root")
+            shutil.rmtree(target / "apt")
+        packages.append(package)
+    return packages
 
 
 def _sort_modules(modules: Path, spec: dict[str, Any]) -> str:

@@ -1,0 +1,133 @@
+"""LMBench 3: command lines and parsers of what its programs print (to standard error).
+
+Sizes and megabytes are decimal there: `1M` is 10^6 bytes, and MB/s are 10^6 bytes a second. Its
+programs end with status 0 even when they could not measure, so only whole known lines count.
+"""
+
+from __future__ import annotations
+
+import re
+
+from evmperf.errors import RefusedOutput
+
+TEXT_FILE = "lmbench.txt"
+
+_HASTY = "export ENOUGH=100000 TIMING_O=0 LOOP_O=0"
+"""Measure for 0.1 s an operation and do without the calibration, which takes half a minute on a
+slow board: good enough to see that it works."""
+
+_NUMBER = r"(\d+(?:\.\d+)?)"
+_LABELLED = re.compile(rf"([A-Za-z][^:]*): {_NUMBER} (microseconds|nanoseconds|MB/sec)")
+_PAIR = re.compile(rf"{_NUMBER} {_NUMBER}")
+_FILES = re.compile(r"(\d+)k\t(\d+)\t(\d+)\t(\d+)")
+_FILE_SIZES = ("0", "1", "4", "10")
+
+
+def command(published: str, *, hasty: bool) -> str:
+    """Shell text that runs a program as the guides do, its output into `$OUT/lmbench.txt`.
+
+    A hasty one measures a tenth of a second, once instead of eleven or a hundred times.
+    """
+    program, _, arguments = published.partition(" ")
+    if hasty:
+        arguments = f"-N 1 {re.sub(r'-N [0-9]+ ', '', arguments)}"
+    call = f'{f"{program} {arguments}".strip()} >"$OUT/{TEXT_FILE}" 2>&1'
+    if published.startswith("lat_sig prot"):
+        call = _until_it_prints(call)
+    return f"{_HASTY}; {call}" if hasty else call
+
+
+def _until_it_prints(call: str) -> str:
+    """Shell text for a program that takes one of its times off another and, when noise makes the
+    difference negative, prints nothing. Each such attempt leaves a line in `$OUT/attempts.txt`.
+    """
+    return (
+        f"( for n in 1 2 3 4 5 6; do {call} || exit 1; "
+        f'[ ! -s "$OUT/{TEXT_FILE}" ] || break; '
+        f'echo "attempt $n printed nothing" >>"$OUT/attempts.txt"; done )'
+    )
+
+
+def labelled(text: str, label: str, unit: str, lines: int = 1) -> float:
+    """The value of the line `LABEL: VALUE UNIT`, one of exactly `lines` such lines.
+
+    Units are LMBench's: microseconds, nanoseconds, MB/sec. Raises RefusedOutput for another label
+    or unit, a zero, or any other line.
+    """
+    found = [_LABELLED.fullmatch(line) for line in _whole_lines(text)]
+    if len(found) != lines or not all(found):
+        raise RefusedOutput(f"LMBench printed something else than {lines} results", text)
+    values = {match[1]: (match[2], match[3]) for match in found if match}
+    if label not in values:
+        raise RefusedOutput(f"LMBench printed no {label!r}", text)
+    value, printed_unit = values[label]
+    if printed_unit != unit:
+        raise RefusedOutput(f"LMBench printed {printed_unit}, not {unit}", text)
+    return _above_zero(value, text)
+
+
+def value_of_size(text: str, size: float) -> float:
+    """The value of the one line `SIZE VALUE`: MB/s of bw_mem, bw_file_rd and bw_mmap_rd, and
+    microseconds of lat_mmap; the size is in megabytes.
+    """
+    lines = _whole_lines(text)
+    match = _PAIR.fullmatch(lines[0]) if len(lines) == 1 else None
+    if not match:
+        raise RefusedOutput("LMBench printed something else than one size and its value", text)
+    if float(match[1]) != size:
+        raise RefusedOutput(f"LMBench measured {match[1]} MB, not {size:g} MB", text)
+    return _above_zero(match[2], text)
+
+
+def context_switch(text: str, kilobytes: int, processes: int) -> float:
+    """Microseconds of one context switch between processes with so much data (lat_ctx)."""
+    lines = [line for line in _whole_lines(text) if line]
+    head = re.fullmatch(rf'"size={kilobytes}k ovr={_NUMBER}', lines[0]) if lines else None
+    match = _PAIR.fullmatch(lines[1]) if len(lines) == 2 else None
+    if not head or not match or match[1] != str(processes):
+        what = f"{processes} processes of {kilobytes} KiB"
+        raise RefusedOutput(f"LMBench printed something else than {what}", text)
+    return _above_zero(match[2], text)
+
+
+def memory_latency(text: str, megabytes: str, last: str) -> float:
+    """Nanoseconds of one load from an array of so many megabytes (lat_mem_rd).
+
+    Sizes are text as LMBench prints them, `last` is the table's last one: what was cut is refused.
+    """
+    lines = [line for line in _whole_lines(text) if line]
+    rows = [_PAIR.fullmatch(line) for line in lines[1:]]
+    if not lines or not re.fullmatch(r'"stride=\d+', lines[0]) or not all(rows):
+        raise RefusedOutput("LMBench printed something else than a table of latencies", text)
+    values = {row[1]: row[2] for row in rows if row}
+    sizes = [float(size) for size in values]
+    if not rows or list(values)[-1] != last or len(values) != len(rows) or sizes != sorted(sizes):
+        raise RefusedOutput(f"LMBench's table does not rise to {last} MB", text)
+    if megabytes not in values:
+        raise RefusedOutput(f"LMBench's table has no row of {megabytes} MB", text)
+    return _above_zero(values[megabytes], text)
+
+
+def files(text: str, kilobytes: int) -> float:
+    """How many files of that size lat_fs made and deleted in its time (its second column)."""
+    rows = [_FILES.fullmatch(line) for line in _whole_lines(text)]
+    if tuple(row[1] if row else None for row in rows) != _FILE_SIZES:
+        raise RefusedOutput("LMBench printed something else than a line for each size", text)
+    values = {int(row[1]): row[2] for row in rows if row}
+    if kilobytes not in values:
+        raise RefusedOutput(f"LMBench made no files of {kilobytes} KiB", text)
+    return _above_zero(values[kilobytes], text)
+
+
+def _whole_lines(text: str) -> list[str]:
+    """The lines; raises RefusedOutput when the last one is not ended, so that a digit may lack."""
+    if not text.endswith("\n"):
+        raise RefusedOutput("LMBench's output is cut", text)
+    return text.splitlines()
+
+
+def _above_zero(value: str, text: str) -> float:
+    number = float(value)
+    if number <= 0:
+        raise RefusedOutput("LMBench measured nothing: zero", text)
+    return number

@@ -1,0 +1,52 @@
+"""Benchmark programs that no package has: cross-compiled into static binaries for the board."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from evmperf.virtual.debian import Archive
+from evmperf.virtual.recipe import Recipe
+from evmperf.virtual.steps import Steps
+
+
+def inputs(recipe: Recipe) -> list[str]:
+    """Return the recipe's folder of programs: whatever changes there compiles all of them anew."""
+    return [recipe.data["programs"]["folder"]]
+
+
+def build(recipe: Recipe, steps: Steps, target: Path) -> None:
+    """Compile the recipe's programs into `target`.
+
+    A source file is looked for in the recipe's folder of programs first, then in the Debian source
+    package that the recipe names.
+    """
+    spec = recipe.data["programs"]
+    own, foreign = recipe.file(spec["folder"]), target / "source"
+    with steps.step(f"Source of {spec['source']} from Debian {spec['suite']}"):
+        archive = Archive(steps, target / "apt", spec["suite"], "arm64")
+        archive.update(sources=True)
+        foreign.mkdir()
+        # Not tarfile, which needs five times as long for this one.
+        command: list[str | Path] = ["tar", "--extract", "--no-same-owner", "--strip-components=1"]
+        command += ["--file", archive.source_tarball(spec["source"]), "-C", foreign]
+        what = f"Unpacking the source of {spec['source']}"
+        steps.run([*command, "--wildcards", spec["source_files"]], what, "programs")
+        shutil.rmtree(target / "apt")
+    with steps.step("Benchmark programs compiled"):
+        for name, sources in spec["compile"].items():
+            files = [own / file if (own / file).exists() else foreign / file for file in sources]
+            command = [spec["compiler"], *spec["flags"], "-I", own, "-I", foreign, *files]
+            # The same sources give the same program, wherever they were compiled.
+            command += [f"-ffile-prefix-map={target}=.", "-o", target / name, *spec["libraries"]]
+            steps.run(command, f"Compiling {name}", "programs")
+    shutil.rmtree(foreign)
+
+
+def install(part: Path, root: Path) -> None:
+    """Put the compiled programs into a board's userland."""
+    for program in part.iterdir():
+        place = root / "usr/bin" / program.name
+        place.unlink(missing_ok=True)
+        os.link(program, place)
