@@ -15,9 +15,11 @@ from evmperf.model import Case, Direction, Metric, Reading
 from evmperf.tools import dd
 from evmperf.units import Unit
 
-_BACKING = "/dev/shm/evmperf-gadget"
+BACKING = "/dev/shm/evmperf-gadget"
+"""The disk, a file on the board."""
 _CONFIGFS = "/sys/kernel/config"
-_GADGET = f"{_CONFIGFS}/usb_gadget/evmperf"
+GADGET = f"{_CONFIGFS}/usb_gadget/evmperf"
+"""What the kernel knows of the gadget (Documentation/usb/gadget_configfs.rst)."""
 _FUNCTION = "functions/mass_storage.0"
 _HIGH_SPEED = 480
 """Mbit/s, as sysfs has it."""
@@ -45,14 +47,14 @@ def gadget_benchmark(
             f"if mountpoint -q {folder}; then umount {folder} || exit; fi; "
             f"if [ -d {folder} ]; then rmdir {folder}; fi"
         )
-        remove = remove_command(board)
+        remove = _remove_command(board)
         return [
             # A killed run may have left its disk plugged in, and mounted.
             Step("forget", forget, 60, 0.5, where=host),
             Step("plug", f"{remove}; {_plug_command(board, serial, blocks + 10)}", 60, 1),
             Step(
                 "mount",
-                f"set -e; {_find_command(serial)}; mkdir -p {folder}; "
+                f"set -e; {find_command(serial)}; mkdir -p {folder}; "
                 f"mount -t vfat /dev/$disk {folder}; {before(file, blocks)}",
                 _WAIT_S + slow,
                 2,
@@ -100,18 +102,18 @@ def gadget_benchmark(
     )
 
 
-def remove_command(board: Board) -> str:
+def _remove_command(board: Board) -> str:
     """Shell text that takes the gadget away, whole or half made, if there is one."""
     module = board.option("usb", "gadget_module")
     unload = f"; if [ -d /sys/module/{module} ]; then modprobe -r {module}; fi" if module else ""
     return (
         # Each part asks for itself: a killed run may have left any of them.
-        f"if [ -d {_GADGET} ]; then cd {_GADGET}; "
+        f"if [ -d {GADGET} ]; then cd {GADGET}; "
         "if [ -n \"$(cat UDC)\" ]; then echo '' >UDC || exit; fi; "
         "rm -f configs/c.1/mass_storage.0; "
         f"for d in configs/c.1 {_FUNCTION} strings/0x409; do "
         "if [ -d $d ]; then rmdir $d || exit; fi; done; "
-        f"cd /; rmdir {_GADGET} || exit; fi; rm -f {_BACKING}{unload}"
+        f"cd /; rmdir {GADGET} || exit; fi; rm -f {BACKING}{unload}"
     )
 
 
@@ -134,16 +136,16 @@ def _plug_command(board: Board, serial: str, mib: int) -> str:
         # Built in, it is no module.
         "modprobe -q usb_f_mass_storage || true; "
         f"mountpoint -q {_CONFIGFS} || mount -t configfs configfs {_CONFIGFS}; "
-        f"truncate -s {mib}M {_BACKING}; mkfs.vfat {_BACKING} >/dev/null; "
-        f"mkdir {_GADGET}; cd {_GADGET}; echo 0x1d6b >idVendor; echo 0x0104 >idProduct; "
+        f"truncate -s {mib}M {BACKING}; mkfs.vfat {BACKING} >/dev/null; "
+        f"mkdir {GADGET}; cd {GADGET}; echo 0x1d6b >idVendor; echo 0x0104 >idProduct; "
         "[ ! -e max_speed ] || echo high-speed >max_speed; "
         f"mkdir strings/0x409; echo {serial} >strings/0x409/serialnumber; "
-        f"mkdir {_FUNCTION}; echo {_BACKING} >{_FUNCTION}/lun.0/file; "
+        f"mkdir {_FUNCTION}; echo {BACKING} >{_FUNCTION}/lun.0/file; "
         f"mkdir configs/c.1; ln -s {_FUNCTION} configs/c.1/; echo $udc >UDC"
     )
 
 
-def _find_command(serial: str) -> str:
+def find_command(serial: str) -> str:
     """Shell text that waits for the disk of that serial number and sets `disk` to its name."""
     return (
         f"tries={_WAIT_S}; while :; do set --; speed=; for block in /sys/block/sd*; do "

@@ -5,8 +5,8 @@ from evmperf.gadget import gadget_benchmark
 BENCHMARK = gadget_benchmark(
     name="usbdev_hs_slave_read",
     title="USBDEVICE HIGHSPEED SLAVE_READ_THROUGHPUT",
-    before=lambda file, mib: (
-        f"dd if=/dev/zero of={file} bs=1M count={mib} conv=fsync; echo 3 >/proc/sys/vm/drop_caches"
+    before=lambda file, mib: f"dd if=/dev/zero of={file} bs=1M count={mib} conv=fsync",
+    transfer=lambda file, mib: (
+        f"echo 3 >/proc/sys/vm/drop_caches; dd if={file} of=/dev/null bs=1M count={mib}"
     ),
-    transfer=lambda file, mib: f"dd if={file} of=/dev/null bs=1M count={mib}",
 )

@@ -38,6 +38,9 @@ def score(text: str) -> float:
         if not any(known.fullmatch(line) for known in (_SCORE, _RENDERER, _SCENE, _OTHER)):
             raise RefusedOutput(f"glmark2 printed something unexpected: {line[:120]!r}", text)
     _check_gpu(_matches(_RENDERER, lines), text)
+    # A rule opens and closes the whole.
+    if lines[-1] != lines[0] or text[-1] != "\n":
+        raise RefusedOutput("glmark2's output is not whole", text)
     scores = _matches(_SCORE, lines)
     if len(scores) != 1:
         raise RefusedOutput(f"glmark2 printed {len(scores)} scores instead of one", text)
