@@ -16,6 +16,7 @@ _VERSION_ARGUMENT = {
     "mkfs.ext3": "-V",
     "mkfs.ext4": "-V",
     "mkfs.vfat": "--help",
+    "openssl": "version",
 }
 
 SCRIPT = r"""

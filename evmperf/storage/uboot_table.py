@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from evmperf.benchmark import Benchmark, Place, Profile, Step
 from evmperf.board import Board
@@ -10,6 +10,8 @@ from evmperf.model import Case, Direction, Metric, Reading
 from evmperf.tools import uboot_time
 from evmperf.units import Unit
 
+# U-Boot's clock has milliseconds: less than this takes none on a fast device.
+_SMALL_SIZES = {"full": ("400000", "800000", "1000000"), "quick": ("400000", "800000")}
 _FILE = "evmperf.tst"
 _PATTERN = "5aa5c33c"
 # Where what is read back goes: behind the largest size of the published tables.
@@ -44,8 +46,7 @@ def uboot_mmc_benchmark(
         driver,
         title,
         section,
-        full=("2000000", "4000000"),
-        quick=("200000", "400000"),
+        sizes={"full": ("2000000", "4000000"), "quick": ("200000", "400000")},
         option="uboot_partition",
         steps=steps,
     )
@@ -92,9 +93,7 @@ def uboot_scsi_benchmark(
         driver,
         title,
         section,
-        full=("400000", "800000", "1000000"),
-        # U-Boot's clock has milliseconds: less would take none.
-        quick=("400000", "1000000"),
+        sizes=_SMALL_SIZES,
         option="uboot_partition",
         steps=steps,
     )
@@ -143,8 +142,7 @@ def uboot_fat_benchmark(
         driver,
         title,
         section,
-        full=("400000", "800000", "1000000"),
-        quick=("100000", "400000"),
+        sizes=_SMALL_SIZES,
         option="uboot_fat_partition",
         steps=steps,
     )
@@ -156,14 +154,10 @@ def _benchmark(
     title: str,
     section: tuple[str, ...],
     *,
-    full: Sequence[str],
-    quick: Sequence[str],
+    sizes: Mapping[str, Sequence[str]],
     option: str,
     steps: Callable[[Board, Case, Profile], Sequence[Step]],
 ) -> Benchmark:
-    def profile(sizes: Sequence[str]) -> Profile:
-        return Profile(tuple(Case(size, {"size_hex": size}) for size in sizes))
-
     return Benchmark(
         name=name,
         driver=driver,
@@ -180,7 +174,10 @@ def _benchmark(
             )
             for side in ("write", "read")
         ),
-        profiles={"full": profile(full), "quick": profile(quick)},
+        profiles={
+            profile: Profile(tuple(Case(size, {"size_hex": size}) for size in row))
+            for profile, row in sizes.items()
+        },
         place=Place.UBOOT,
         steps=steps,
         options=((driver, "uboot_device"), (driver, option)),

@@ -14,6 +14,8 @@ _SCENE = re.compile(r"\[[a-z0-9-]+\] .*: FPS: (\d+) FrameTime: \d+\.\d+ ms")
 _OTHER = re.compile(
     r"=+| +glmark2 \d{4}\.\d\d.*| +OpenGL Information| +(?:GL_VENDOR|GL_VERSION): .*"
     r"| +Surface (?:Config|Size): .*"
+    # Then no frame comes faster than the display shows it, as in the guides' DRM scores.
+    r"|\*\* Failed to set swap interval\. Results may be bounded above by refresh rate\."
 )
 _SOFTWARE = ("llvmpipe", "softpipe", "swrast", "SwiftShader")
 
