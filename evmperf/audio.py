@@ -21,10 +21,11 @@ RATES = (8000, 11025, 16000, 22050, 24000, 32000, 44100, 48000, 88200, 96000)
 
 _TRANSFER_BYTES = 10 << 20
 _SETTLE_S = 1
-_QUICK_RATES = (22050, 44100, 48000)
-_TOLERANCE = 0.03
-"""A look at the stream is exact to one period (2.3 % of 2 s for 1024 frames at 22050 Hz); the
-nearest two of RATES are 8 % apart.
+_QUICK_RATES = (32000, 44100, 48000)
+_QUICK_WINDOW_S = 3
+_TOLERANCE = 0.04
+"""Less than half of the 8 % between the nearest two of RATES. A look at the stream is exact to one
+period, 1.1 % of 3 s for 1024 frames at 32000 Hz; a busy virtual EVM looks late.
 """
 
 
@@ -63,7 +64,7 @@ def audio_benchmark(*, name: str, title: str, capture: bool) -> Benchmark:
         metrics=_metrics(min(RATES), max(RATES)),
         profiles={
             "full": Profile(tuple(_case(rate, _TRANSFER_BYTES // (4 * rate)) for rate in RATES)),
-            "quick": Profile(tuple(_case(rate, 2) for rate in _QUICK_RATES)),
+            "quick": Profile(tuple(_case(rate, _QUICK_WINDOW_S) for rate in _QUICK_RATES)),
         },
         place=Place.SHELL,
         steps=steps,

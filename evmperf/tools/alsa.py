@@ -40,7 +40,7 @@ def command(
     `window_s` seconds later.
     """
     program, file = ("arecord", "/dev/null") if capture else ("aplay", "/dev/zero")
-    frames = rate * (settle_s + window_s + 1)
+    frames = rate * (settle_s + window_s + 2)
     look = (
         f"sleep {settle_s}; cat {folder}/hw_params; echo; cat {folder}/status; echo; "
         f"{mpstat.snapshot(mpstat.STAT_BEFORE)}; sleep {window_s}; "
