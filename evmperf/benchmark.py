@@ -20,6 +20,13 @@ Outputs = Mapping[str, str]
 """Output files of one step: name to text. A U-Boot step has one, `console`."""
 
 
+def output(outputs: Outputs, name: str) -> str:
+    """One output file; raises RefusedOutput for one that the step did not leave."""
+    if name not in outputs:
+        raise RefusedOutput(f"the step left no {name}", "\n".join(outputs.values()))
+    return outputs[name]
+
+
 class Place(enum.StrEnum):
     """Where a benchmark's steps run; also the order in which a run visits them."""
 

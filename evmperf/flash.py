@@ -12,7 +12,8 @@ from functools import partial
 from evmperf.benchmark import Outputs, Profile, Step
 from evmperf.board import Board
 from evmperf.model import Case, Direction, Metric, Reading
-from evmperf.storage import MOUNT_POINT, SOURCE, FileSystem
+from evmperf.storage.file_system_table import SOURCE
+from evmperf.storage.scratch import MOUNT_POINT, FileSystem
 from evmperf.tools import dd, uboot_sf
 from evmperf.units import MEGABYTE, Unit
 
@@ -152,9 +153,9 @@ def too_large(board: Board, size: int) -> str:
 def other_flash(board: Board, case: Case) -> str:
     """A `Benchmark.lacks` for the summaries' rows of flash that the board does not have."""
     have = board.option("ospi", "flash")
-    if have == case.label:
+    if have == case.params["flash"]:
         return ""
-    return f"the flash of {board.file_name} is {have}: this row is for {case.label}"
+    return f"the flash of {board.file_name} is {have}: this row is for {case.params['flash']}"
 
 
 def metrics(unit: Unit, *sides: str) -> tuple[Metric, ...]:
@@ -173,9 +174,10 @@ def metrics(unit: Unit, *sides: str) -> tuple[Metric, ...]:
 
 
 def _summary(size: int) -> Profile:
+    file_size = f"{size >> 20} MB"
     return Profile(
         tuple(
-            Case(flash, {"flash": flash, "file_size": f"{size >> 20} MB"})
+            Case(f"{flash}|{file_size}", {"flash": flash, "file_size": file_size})
             for flash in ("OSPI NOR", "QSPI NAND")
         )
     )

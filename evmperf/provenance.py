@@ -17,6 +17,7 @@ _VERSION_ARGUMENT = {
     "mkfs.ext4": "-V",
     "mkfs.vfat": "--help",
     "cyclictest": "--help",
+    "openssl": "version",
 }
 _MUTE = {"bw_mem", "runDhrystone", "runWhetstone", "runLinpack", "runNBench.sh", "stream_c"}
 """Programs that have no version to tell, and measure if they are asked for one."""

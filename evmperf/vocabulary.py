@@ -86,7 +86,37 @@ OPTIONS: Mapping[str, Mapping[str, Option]] = {
         "uboot_offset": Option(int, "first byte of what benchmarks may overwrite in U-Boot"),
         "uboot_size": Option(int, "how many bytes that is"),
     },
-    "mmcsd": _STORAGE,
+    "mmcsd": {
+        **_STORAGE,
+        "uboot_fat_partition": Option(
+            str, "number of the FAT partition that U-Boot may write a file on"
+        ),
+    },
+    "pcie": {
+        "scratch": Option(str, "the SSD's partition that benchmarks may overwrite"),
+    },
+    "ufs": _STORAGE
+    | {"uboot_device": Option(int, "the number of the device for U-Boot's scsi command")},
+    "usb": {
+        "scratch": Option(str, "the partition of a USB disk that benchmarks may overwrite"),
+        "gadget_host": Option(
+            str, "the machine that sees the board's gadget as its USB disk", ("board", "tester")
+        ),
+        "gadget_controller": Option(
+            str, "the USB device controller of that port, where /sys/class/udc has several"
+        ),
+        "gadget_module": Option(str, "the controller's kernel module, where nothing else loads it"),
+    },
+    "alsa": {
+        "playback": Option(str, "the ALSA device that plays, hw:CARD,DEVICE"),
+        "capture": Option(str, "the ALSA device that records, hw:CARD,DEVICE"),
+        "period_frames": Option(int, "frames of a period: 256 on AM6x, 64 on J7 in the guides"),
+    },
+    "graphics": {
+        "compositor": Option(
+            str, "the systemd service of the compositor, which holds the display (weston)"
+        ),
+    },
     "absent": {},
     "tester": {
         "host": Option(str, "SSH name of the machine beside the board"),

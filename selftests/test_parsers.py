@@ -20,6 +20,10 @@ MPSTAT = good_recordings("evmperf.tools.mpstat:load")
 DD = good_recordings("evmperf.tools.dd:throughput")
 SF = good_recordings("evmperf.tools.uboot_sf:rate")
 STAT = good_recordings("evmperf.tools.mpstat:stat_load")
+ALSA = good_recordings("evmperf.tools.alsa:throughput")
+OPENSSL = good_recordings("evmperf.tools.openssl:throughput")
+OPENSSL_LOAD = good_recordings("evmperf.tools.openssl:cpu_load")
+GLMARK2 = good_recordings("evmperf.tools.glmark2:score")
 
 lines = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60)
 console_lines = st.one_of(
@@ -32,12 +36,39 @@ def refused_or(value, recording, *texts):
         assert recording.parse(*texts) == value
 
 
-@given(st.sampled_from(FIO + MPSTAT + DD + SF), st.data())
+@given(st.sampled_from(FIO + MPSTAT + DD + SF + ALSA + OPENSSL + OPENSSL_LOAD + GLMARK2), st.data())
 def test_a_cut_output_is_refused_unless_only_its_end_of_line_is_gone(recording, data):
-    text = recording.texts[-1]
+    *others, text = recording.texts
     at = data.draw(st.integers(0, len(text.rstrip()) - 1))
     with pytest.raises(RefusedOutput):
-        recording.parse(text[:at])
+        recording.parse(*others, text[:at])
+
+
+@given(st.sampled_from(ALSA + OPENSSL + OPENSSL_LOAD + GLMARK2), console_lines, st.data())
+def test_a_line_more_is_refused_or_changes_nothing(recording, line, data):
+    *others, text = recording.texts
+    lines = text.splitlines()
+    lines.insert(data.draw(st.integers(0, len(lines))), line)
+    refused_or(pytest.approx(recording.expected), recording, *others, "\n".join(lines) + "\n")
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 1 << 20), st.integers(1, 10**9), st.integers(80, 120)),
+        min_size=1,
+        unique_by=lambda row: row[0],
+    )
+)
+def test_openssl_counts_blocks_over_the_time_it_was_to_take(rows):
+    from evmperf.tools import openssl
+
+    text = "".join(f"+DT:SHA1:1:{s}\n+R:{b}:SHA1:{t / 100:.6f}\n" for s, b, t in rows)
+    rates = ":".join(f"{s * b / (t / 100):.2f}" for s, b, t in rows)
+    text += f"+H:{':'.join(str(s) for s, _, _ in rows)}\n+F:25:SHA1:{rates}\n"
+    for size, blocks, hundredths in rows:
+        took = 1.0 if abs(hundredths - 100) <= 1 else hundredths / 100
+        expected = pytest.approx(blocks * size / took / 1000)
+        assert openssl.throughput(text, size, 1) == expected
 
 
 @given(st.sampled_from(FIO + MPSTAT), st.data())

@@ -1,4 +1,4 @@
-"""U-Boot's `time` command around `mmc read` and `mmc write`."""
+"""U-Boot's `time` command around its reading and writing of disks and files."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from evmperf.errors import RefusedOutput
 from evmperf.units import KIBIBYTE
 
 SECTOR_BYTES = 512
+SCSI_BLOCK_BYTES = 4096
+"""Block size of UFS."""
 
 _TIME = re.compile(r"time: (?:(\d+) minutes, )?(\d+)\.(\d{3}) seconds")
-_MMC = re.compile(
-    r"MMC (read|write): dev # (\d+), block # (\d+), count (\d+) \.\.\. "
-    r"(\d+) blocks (?:read|written): (\S+)"
-)
+_BLOCKS = r"block # (\d+), count (\d+) \.\.\. (\d+) blocks (?:read|written): (\S+)"
+_MMC = re.compile(r"MMC (read|write): dev # (\d+), " + _BLOCKS)
+_SCSI = re.compile(r"scsi (read|write): device (\d+) " + _BLOCKS)
+_FILE = re.compile(r"^(\d+) bytes (read|written) in \d+ ms", re.MULTILINE)
 
 
 def seconds(text: str) -> float:
@@ -30,15 +32,52 @@ def mmc_rate(text: str, operation: str, sectors: int) -> float:
 
     Raises RefusedOutput when U-Boot did another operation, moved fewer sectors, or took no time.
     """
-    found = _MMC.findall(text)
+    _check_blocks("mmc", _MMC.findall(text), operation, sectors, text)
+    return _rate(sectors * SECTOR_BYTES, text)
+
+
+def scsi_rate(text: str, operation: str, blocks: int) -> float:
+    """Throughput in KiB/s of one timed `scsi read` or `scsi write` of `blocks` 4096-byte blocks.
+
+    Raises RefusedOutput when U-Boot did another operation, moved fewer blocks, or took no time.
+    """
+    _check_blocks("scsi", _SCSI.findall(text), operation, blocks, text)
+    return _rate(blocks * SCSI_BLOCK_BYTES, text)
+
+
+def file_rate(text: str, operation: str, size: int) -> float:
+    """Throughput in KiB/s of one timed `fatload` (read) or `fatwrite` (write) of `size` bytes.
+
+    It is `time`'s figure; U-Boot's own line covers less of the command. Raises RefusedOutput when
+    U-Boot moved other than `size` bytes, the other way, or took no time.
+    """
+    found = _FILE.findall(text)
     if len(found) != 1:
-        raise RefusedOutput(f"U-Boot printed {len(found)} MMC lines instead of one", text)
+        raise RefusedOutput(f"U-Boot printed {len(found)} lines of bytes instead of one", text)
+    moved, done = found[0]
+    if done != {"read": "read", "write": "written"}[operation]:
+        raise RefusedOutput(f"U-Boot was asked to {operation} a file, but says {done}", text)
+    if int(moved) != size:
+        raise RefusedOutput(f"U-Boot moved {moved} of {size} bytes", text)
+    return _rate(size, text)
+
+
+def _check_blocks(
+    name: str, found: list[tuple[str, ...]], operation: str, blocks: int, text: str
+) -> None:
+    if len(found) != 1:
+        raise RefusedOutput(
+            f"U-Boot printed {len(found)} {name.upper()} lines instead of one", text
+        )
     done, _, _, asked, moved, verdict = found[0]
     if done != operation or verdict != "OK":
-        raise RefusedOutput(f"U-Boot's mmc {operation} ended as {done}: {verdict}", text)
-    if int(asked) != sectors or int(moved) != sectors:
-        raise RefusedOutput(f"U-Boot moved {moved} of {sectors} sectors", text)
+        raise RefusedOutput(f"U-Boot's {name} {operation} ended as {done}: {verdict}", text)
+    if int(asked) != blocks or int(moved) != blocks:
+        raise RefusedOutput(f"U-Boot moved {moved} of {blocks} sectors", text)
+
+
+def _rate(size: int, text: str) -> float:
     took = seconds(text)
     if took <= 0:
         raise RefusedOutput("U-Boot measured no time at all", text)
-    return sectors * SECTOR_BYTES / KIBIBYTE / took
+    return size / KIBIBYTE / took

@@ -257,12 +257,22 @@ def _disk(steps: Steps, folder: Path, name: str, spec: dict[str, Any]) -> dict[s
     with file.open("wb") as disk:
         disk.truncate(mib * _MIB)
     size = spec.get("partition_mib", mib - _PARTITION_START_MIB)
-    table = f"label: dos\nlabel-id: 0x{spec['label_id']}\nstart={_PARTITION_START_MIB}MiB, "
+    fat = spec.get("fat_mib", 0)
+    # A partition table counts in sectors; sfdisk takes a file's for 512 bytes.
+    sectors = _MIB // spec.get("sector_bytes", 512)
+    end = _PARTITION_START_MIB + size
+    lines = [f"start={_PARTITION_START_MIB * sectors}, size={size * sectors}, type=83"]
+    if fat:
+        lines.append(f"start={end * sectors}, size={fat * sectors}, type=c")
     script = folder / f"{name}.sfdisk"
-    script.write_text(f"{table}size={size}MiB, type=83\n")
+    script.write_text("\n".join(["label: dos", f"label-id: 0x{spec['label_id']}", *lines, ""]))
     _partition(steps, file, script)
+    if fat:
+        command: list[str | Path] = [tool("mkfs.vfat"), "--invariant", "-F", "32", "-s", "1"]
+        command += [f"--offset={end * sectors}", file, str(fat * 1024)]
+        steps.run(command, f"Making the FAT of the disk {name}", "image")
     if "filesystem" in spec:
-        command: list[str | Path] = [
+        command = [
             "mke2fs",
             "-F",
             "-t",

@@ -17,7 +17,7 @@ from typing import Any
 
 from evmperf.errors import LabError
 from evmperf.virtual import cpio
-from evmperf.virtual.debian import Archive
+from evmperf.virtual.debian import Archive, Package
 from evmperf.virtual.recipe import Recipe
 from evmperf.virtual.steps import Steps, tool
 

@@ -1,0 +1,134 @@
+"""aplay and arecord (alsa-utils), and what the kernel's sound core says of the stream they run.
+
+The tools print nothing to measure. Frames and time come from /proc/asound/.../status, the rate from
+hw_params beside it (Documentation/sound/designs/procfile.rst); both are written by the kernel's
+sound/core/pcm.c.
+"""
+
+from __future__ import annotations
+
+import re
+
+from evmperf.errors import RefusedOutput
+from evmperf.tools import mpstat
+
+TEXT_FILE = "alsa.txt"
+STREAM_FILE = "pcm.txt"
+"""The stream's hw_params and two looks at its status, with an empty line between them."""
+
+CHANNELS = 2
+FRAME_BITS = CHANNELS * 16
+"""Bits of one frame: two channels of S16_LE."""
+
+_SAID = re.compile(
+    r"(?:Playing|Recording) raw data '[^']*' : Signed 16 bit Little Endian, Rate \d+ Hz, Stereo"
+    r"|Hardware PCM card \d+ .*|Its setup is:|  \w[\w ]*: .*"
+)
+_RATE_WARNING = re.compile(r"Warning: rate is not accurate \(requested = (\d+)Hz, got = (\d+)Hz\)")
+_LOST = re.compile(r"(?:under|over)run!!!")
+_RATE = re.compile(r"(\d+) \(\d+/\d+\)")
+_TIME = re.compile(r"\d+\.\d{9}")
+
+
+def command(
+    *, capture: bool, device: str, folder: str, rate: int, period: int, settle_s: int, window_s: int
+) -> str:
+    """Shell text that moves silence or noise as LTP-DDT does, and looks at the stream twice.
+
+    `device` is an ALSA device without conversion (`hw:0,0`), `folder` its substream's below
+    /proc/asound, `period` is in frames. The first look is after `settle_s` seconds, the second
+    `window_s` seconds later.
+    """
+    program, file = ("arecord", "/dev/null") if capture else ("aplay", "/dev/zero")
+    frames = rate * (settle_s + window_s + 2)
+    look = (
+        f"sleep {settle_s}; cat {folder}/hw_params; echo; cat {folder}/status; echo; "
+        f"{mpstat.snapshot(mpstat.STAT_BEFORE)}; sleep {window_s}; "
+        f"{mpstat.snapshot(mpstat.STAT_AFTER)}; cat {folder}/status"
+    )
+    # The tool stays in the foreground, so that Ctrl-C reaches it.
+    return (
+        f'({look}) >"$OUT/{STREAM_FILE}" & look=$!; '
+        f"{program} -D {device} -t raw -f S16_LE -c {CHANNELS} -r {rate} "
+        # Only with -v does the tool have the kernel note the time of each look.
+        f'--period-size={period} -s {frames} -v {file} 2>"$OUT/{TEXT_FILE}"; r=$?; '
+        f'[ $r = 0 ] || cat "$OUT/{TEXT_FILE}"; kill $look 2>/dev/null; wait; exit $r'
+    )
+
+
+def throughput(said: str, stream: str, rate: int, period: int) -> float:
+    """Throughput in bit/s of a stream between two looks at its status.
+
+    `said` is what the tool printed. Raises RefusedOutput when the device ran at another rate or
+    period (frames) than asked for, when data was lost (an XRUN stops and restarts the stream),
+    when the stream was not running, or for text that neither the tool nor the kernel prints.
+    """
+    raw = said + stream
+    _check_said(said, raw)
+    parts = stream.split("\n\n")
+    if len(parts) != 3 or not stream.endswith("\n"):
+        raise RefusedOutput("the account of the stream is not whole", raw)
+    _check_hw_params(parts[0], rate, period, raw)
+    before = _status(parts[1], ("RUNNING",), raw)
+    after = _status(parts[2], ("RUNNING", "DRAINING"), raw)
+    if before["trigger_time"] != after["trigger_time"]:
+        raise RefusedOutput("the stream was restarted: data was lost", raw)
+    frames = int(after["hw_ptr"]) - int(before["hw_ptr"])
+    seconds = float(after["tstamp"]) - float(before["tstamp"])
+    if frames <= 0 or seconds <= 0:
+        raise RefusedOutput(f"the stream moved {frames} frames in {seconds:g} s", raw)
+    return frames * FRAME_BITS / seconds
+
+
+def _check_said(said: str, raw: str) -> None:
+    if warning := _RATE_WARNING.search(said):
+        asked, got = warning.groups()
+        raise RefusedOutput(f"the device runs at {got} Hz instead of {asked} Hz", raw)
+    if _LOST.search(said):
+        raise RefusedOutput(f"data was lost: {said.count('run!!!')} XRUNs", raw)
+    if not said.endswith("\n"):
+        raise RefusedOutput("the tool's output is not whole", raw)
+    for line in said.splitlines():
+        if not _SAID.fullmatch(line):
+            raise RefusedOutput(f"the tool printed something unexpected: {line[:120]!r}", raw)
+
+
+def _check_hw_params(text: str, rate: int, period: int, raw: str) -> None:
+    fields = _fields(text, raw)
+    wanted = {
+        "access": "RW_INTERLEAVED",
+        "format": "S16_LE",
+        "channels": str(CHANNELS),
+        "period_size": str(period),
+    }
+    for key, value in wanted.items():
+        if fields.get(key) != value:
+            raise RefusedOutput(f"the stream has {key} {fields.get(key)} instead of {value}", raw)
+    match = _RATE.fullmatch(fields.get("rate", ""))
+    if not match or int(match.group(1)) != rate:
+        raise RefusedOutput(f"the device runs at {fields.get('rate')} Hz instead of {rate} Hz", raw)
+
+
+def _status(text: str, states: tuple[str, ...], raw: str) -> dict[str, str]:
+    fields = _fields(text.replace("-----\n", ""), raw)
+    if fields.get("state") not in states:
+        raise RefusedOutput(f"the stream's state was {fields.get('state')}", raw)
+    times = fields.get("trigger_time", ""), fields.get("tstamp", "")
+    if not all(map(_TIME.fullmatch, times)) or not fields.get("hw_ptr", "").isdigit():
+        raise RefusedOutput("the stream's status is not whole", raw)
+    if "appl_ptr" not in fields:
+        raise RefusedOutput("the stream's status has lost its last line", raw)
+    return fields
+
+
+def _fields(text: str, raw: str) -> dict[str, str]:
+    """`key: value` lines, no other; a stream that is not open is one line, `closed`."""
+    if text.strip() == "closed":
+        raise RefusedOutput("the stream was not open", raw)
+    fields: dict[str, str] = {}
+    for line in text.splitlines():
+        key, colon, value = line.partition(":")
+        if not colon or not re.fullmatch(r"\w+ *", key) or key.strip() in fields:
+            raise RefusedOutput(f"the kernel's text is garbled: {line[:120]!r}", raw)
+        fields[key.strip()] = value.strip()
+    return fields

@@ -1,0 +1,106 @@
+"""openssl speed: command line, parser of its machine output (`-mr`), and the process's CPU load."""
+
+from __future__ import annotations
+
+import re
+
+from evmperf.errors import RefusedOutput
+
+TEXT_FILE = "openssl.txt"
+UPTIME_FILE = "uptime.txt"
+TIMES_FILE = "times.txt"
+
+_KILOBYTE = 1000
+_RESOLUTION_S = 0.015
+"""A tick of times(2) at either end."""
+_BEGIN = re.compile(r"\+DT:([^:]+):(\d+):(\d+)")
+_RESULT = re.compile(r"\+R:(\d+):([^:]+):(\d+\.\d{6})")
+_SIZES = re.compile(r"\+H((?::\d+)+)")
+_RATES = re.compile(r"\+F:\d+:([^:]+)((?::\d+\.\d\d)+)")
+_TIMES = re.compile(r"(\d+)m(\d+\.\d+)s (\d+)m(\d+\.\d+)s")
+_UPTIMES = re.compile(r"(\d+\.\d\d) (\d+\.\d\d)\n")
+
+
+def command(algorithm: str, seconds: int) -> str:
+    """Shell text that runs one algorithm over openssl's six block sizes, `seconds` each.
+
+    /proc/uptime and the shell's `times` stand in for GNU time, which not every board has.
+    """
+    return (
+        f"read began x </proc/uptime; openssl speed -elapsed -mr -seconds {seconds} "
+        f'-evp {algorithm} >"$OUT/{TEXT_FILE}" 2>&1; r=$?; read ended x </proc/uptime; '
+        f'times >"$OUT/{TIMES_FILE}"; echo "$began $ended" >"$OUT/{UPTIME_FILE}"; '
+        f'[ $r = 0 ] || cat "$OUT/{TEXT_FILE}"; exit $r'
+    )
+
+
+def throughput(text: str, size: int, seconds: int) -> float:
+    """Throughput in kB/s (1000 bytes) for blocks of `size` bytes.
+
+    It is whole blocks over the nominal seconds, as the guides have it (inventory): the elapsed
+    time that openssl prints has hundredths only. Where it is another time than that, the board
+    was held up, and the elapsed time counts. Raises RefusedOutput when it is twice the nominal
+    one, when the run did not come to its end, or for a line that openssl does not print.
+    """
+    sizes, blocks, times = _measurements(text, seconds)
+    if size not in sizes:
+        raise RefusedOutput(f"openssl did not measure blocks of {size} bytes", text)
+    at = sizes.index(size)
+    took = times[at]
+    if not seconds / 2 < took < seconds * 2:
+        raise RefusedOutput(f"openssl ran for {took} s instead of {seconds} s", text)
+    if abs(took - seconds) <= _RESOLUTION_S:
+        took = seconds
+    if not blocks[at]:
+        raise RefusedOutput(f"openssl did not get through one block of {size} bytes", text)
+    return blocks[at] * size / took / _KILOBYTE
+
+
+def cpu_load(times: str, uptimes: str) -> float:
+    """CPU load in percent of the processes that a shell started, over the time they took.
+
+    `times` is what the shell's builtin of that name prints: the shell's own user and system time,
+    and below them its children's. `uptimes` are two readings of /proc/uptime, before and after.
+    """
+    lines = [_TIMES.fullmatch(line) for line in times.splitlines()]
+    clock = _UPTIMES.fullmatch(uptimes)
+    if len(lines) != 2 or not lines[1] or not clock:
+        raise RefusedOutput("the process's times are garbled", times + uptimes)
+    took = float(clock.group(2)) - float(clock.group(1))
+    user_m, user_s, system_m, system_s = map(float, lines[1].groups())
+    busy = 60 * (user_m + system_m) + user_s + system_s
+    # Both clocks have hundredths of a second, so a busy process may seem a little more than that.
+    if took <= 0 or busy > took * 1.02 + 0.02:
+        raise RefusedOutput(f"{busy:g} s of CPU in {took:g} s cannot be", times + uptimes)
+    return min(100.0 * busy / took, 100.0)
+
+
+def _measurements(text: str, seconds: int) -> tuple[list[int], list[int], list[float]]:
+    """Block sizes, blocks done and elapsed seconds, in openssl's order."""
+    sizes: list[int] = []
+    blocks: list[int] = []
+    times: list[float] = []
+    lines = text.splitlines()
+    if len(lines) < 4 or not text.endswith("\n") or len(lines) % 2:
+        raise RefusedOutput("openssl's output is not whole", text)
+    for begin, result in zip(lines[:-2:2], lines[1:-2:2], strict=True):
+        begun, done = _BEGIN.fullmatch(begin), _RESULT.fullmatch(result)
+        if not begun or not done or begun.group(1) != done.group(2):
+            raise RefusedOutput(f"openssl printed something unexpected: {begin[:120]!r}", text)
+        if int(begun.group(2)) != seconds:
+            raise RefusedOutput(f"openssl was to run for {begun.group(2)} s", text)
+        sizes.append(int(begun.group(3)))
+        blocks.append(int(done.group(1)))
+        times.append(float(done.group(3)))
+    head, rates = _SIZES.fullmatch(lines[-2]), _RATES.fullmatch(lines[-1])
+    if not head or not rates:
+        raise RefusedOutput("openssl's last two lines are missing", text)
+    if [int(size) for size in head.group(1).split(":")[1:]] != sizes:
+        raise RefusedOutput("openssl's summary is of other block sizes", text)
+    summary = [float(rate) for rate in rates.group(2).split(":")[1:]]
+    own = [b * s / t if t else 0.0 for s, b, t in zip(sizes, blocks, times, strict=True)]
+    if len(summary) != len(own) or any(
+        abs(a - b) > 0.001 * b + 0.01 for a, b in zip(summary, own, strict=True)
+    ):
+        raise RefusedOutput("openssl's summary is not that of its measurements", text)
+    return sizes, blocks, times

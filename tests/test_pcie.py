@@ -1,0 +1,9 @@
+"""PCIe slot: an NVMe disk."""
+
+import pytest
+
+pytestmark = pytest.mark.lg_feature("pcie")
+
+
+def test_pcie(measure, benchmark, case):
+    measure(benchmark, case)
