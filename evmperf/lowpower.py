@@ -69,7 +69,7 @@ def low_power_benchmark(*, name: str, title: str, command: str, off: Collection[
         title=title,
         section=("Low Power Performance", "Power Performance"),
         metrics=_METRICS_OF_OFF,
-        profiles={"full": profile(30), "quick": profile(5)},
+        profiles={"full": profile(30), "quick": profile(2)},
         place=Place.SLEEP,
         steps=steps,
         options=(("power", "rails"), ("power", command)),
@@ -130,23 +130,22 @@ def _parser(
     row: str, rails: Sequence[str], sleep_s: int, off: Collection[str]
 ) -> Callable[[Outputs], list[Reading]]:
     def parse(outputs: Outputs) -> list[Reading]:
-        text = outputs[meter.JSON_FILE]
         slept = suspend.parse(outputs[suspend.TEXT_FILE], sleep_s)
-        log = meter.parse(text)
-        check_window(slept, log, text)
+        log = meter.parse(outputs[meter.JSON_FILE])
+        check_window(slept, log)
         if row != TOTAL:
             return [Reading("rail_voltage", log.voltage(row)), Reading("power", log.power(row))]
         for rail in rails:
             # A sum in which a rail is missing, or reads as nothing, is no sum.
             voltage, power = _METRICS_OF_OFF if rail in off else _METRICS
-            voltage.check(log.voltage(rail), text)
-            power.check(log.power(rail), text)
+            voltage.check(log.voltage(rail), log.raw)
+            power.check(log.power(rail), log.raw)
         return [Reading("power", sum(log.power(rail) for rail in rails))]
 
     return parse
 
 
-def check_window(slept: suspend.Sleep, log: meter.Log, raw: str) -> None:
+def check_window(slept: suspend.Sleep, log: meter.Log) -> None:
     """Raise RefusedOutput unless the board was asleep from the first reading to the last.
 
     The log's times count from when the start command had returned, the sleep's from some moment
@@ -156,12 +155,12 @@ def check_window(slept: suspend.Sleep, log: meter.Log, raw: str) -> None:
         raise RefusedOutput(
             f"the meter read from {log.first_s:.1f} s on, but the board went to sleep after "
             f"{slept.lead_s:.1f} s only",
-            raw,
+            log.raw,
         )
     awake_s = slept.lead_s + slept.asleep_s - log.started_s
     if log.ended_s > awake_s:
         raise RefusedOutput(
             f"the meter read until {log.ended_s:.1f} s, but the board may have been awake from "
             f"{awake_s:.1f} s on",
-            raw,
+            log.raw,
         )

@@ -69,12 +69,8 @@ class ScpiMeter(Resource):  # type: ignore[misc]
 
     rails: dict[str, Any] = attr.ib(converter=_rails)
     visa: str = attr.ib(validator=attr.validators.instance_of(str))
-    voltage: str = attr.ib(
-        default=VOLTAGE, validator=attr.validators.instance_of(str)
-    )
-    current: str = attr.ib(
-        default=CURRENT, validator=attr.validators.instance_of(str)
-    )
+    voltage: str = attr.ib(default=VOLTAGE, validator=attr.validators.instance_of(str))
+    current: str = attr.ib(default=CURRENT, validator=attr.validators.instance_of(str))
     setup: str = attr.ib(default="", validator=attr.validators.instance_of(str))
     timeout: float = attr.ib(default=10.0, converter=float)
 

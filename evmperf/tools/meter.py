@@ -37,16 +37,22 @@ class Log:
     ended_s: float
     volts: dict[str, list[float]]
     milliwatts: dict[str, list[float]]
+    raw: str
 
     def voltage(self, rail: str) -> float:
         """Mean voltage of a rail in V."""
-        return _mean(self.volts, rail)
+        return self._mean(self.volts, rail)
 
     def power(self, rail: str) -> float:
         """Mean power of a rail in mW: of the product of voltage and current of each sample, or of
         the power that the sensor gave itself.
         """
-        return _mean(self.milliwatts, rail)
+        return self._mean(self.milliwatts, rail)
+
+    def _mean(self, values: dict[str, list[float]], rail: str) -> float:
+        if rail not in values:
+            raise RefusedOutput(f"the meter did not read the rail {rail}", self.raw)
+        return sum(values[rail]) / len(values[rail])
 
 
 def write(started_s: float, ended_s: float, samples: Sequence[Sweep]) -> str:
@@ -79,7 +85,7 @@ def parse(text: str) -> Log:
         milliwatts.setdefault(rail, []).append(watt * 1000)
     if len({len(values) for values in volts.values()}) > 1:
         raise RefusedOutput("the meter read some rails more often than others", text)
-    return Log(times[0], samples[0][0], times[1], volts, milliwatts)
+    return Log(times[0], samples[0][0], times[1], volts, milliwatts, text)
 
 
 def voltage(text: str, rail: str) -> float:
@@ -90,12 +96,6 @@ def voltage(text: str, rail: str) -> float:
 def power(text: str, rail: str) -> float:
     """Mean power of a rail in mW; raises RefusedOutput."""
     return parse(text).power(rail)
-
-
-def _mean(values: dict[str, list[float]], rail: str) -> float:
-    if rail not in values:
-        raise RefusedOutput(f"the meter did not read the rail {rail}")
-    return sum(values[rail]) / len(values[rail])
 
 
 def _number(rail: str, answer: str, units: dict[str, float], text: str) -> float:
