@@ -75,10 +75,7 @@ class Scpi:
             )
         except (pyvisa.errors.Error, OSError, ValueError) as error:
             self._manager.close()
-            raise LabError(
-                f"the meter at {self._visa} cannot be opened ({_short(error)}): check that it is "
-                f"on, and `visa` of ScpiMeter"
-            ) from error
+            raise self._unreachable(error) from error
 
     def _ask(self, rail: str, which: int, unit: str) -> str:
         query = self._queries[rail][which]
@@ -98,9 +95,14 @@ class Scpi:
                     f"the meter at {self._visa} does not answer {query!r}, or has hung up: check "
                     f"its channels, and that nobody else is talking to it"
                 ) from error
-            raise LabError(
-                f"the connection to the meter at {self._visa} is lost ({_short(error)})"
-            ) from error
+            raise self._unreachable(error) from error
+
+    def _unreachable(self, error: BaseException) -> LabError:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        return LabError(
+            f"the meter at {self._visa} cannot be reached ({reason}): check that it is on, and "
+            f"`visa` of ScpiMeter"
+        )
 
 
 def _queries(rail: str, channel: Any, voltage: str, current: str) -> tuple[str, str]:
@@ -115,7 +117,3 @@ def _queries(rail: str, channel: Any, voltage: str, current: str) -> tuple[str, 
     if not number and any("{channel}" in text for text in texts):
         raise LabError(f"the meter's rail {rail} names no channel")
     return texts[0].replace("{channel}", number), texts[1].replace("{channel}", number)
-
-
-def _short(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__
