@@ -70,7 +70,9 @@ def test_tools_and_benchmarks_are_pure(folder):
     assert offenders(folder, IMPURE) == []
 
 
-@pytest.mark.parametrize("module", ["storage", "boot", "stats", "units", "model", "benchmark"])
+@pytest.mark.parametrize(
+    "module", ["storage", "lowpower", "boot", "stats", "units", "model", "benchmark"]
+)
 def test_what_benchmarks_are_made_of_is_pure(module):
     assert offenders(f"evmperf/{module}.py", IMPURE) == []
 

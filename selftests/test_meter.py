@@ -6,6 +6,7 @@ import socket
 import subprocess
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -13,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from labgrid import Target
 
+from evmperf.board import Board
 from evmperf.errors import LabError, RefusedOutput
+from evmperf.lab.bench import LabgridBench
 from evmperf.lab.hwmon import Hwmon
 from evmperf.lab.meter import (
     HwmonMeter,
@@ -293,6 +296,16 @@ def test_a_meter_that_is_away_is_a_broken_lab_through_labgrid_too(target):
     ScpiMeterDriver(target, "meter")
     with pytest.raises(LabError, match="cannot be reached"):
         target.get_driver(RailMeterProtocol)
+
+
+def test_the_bench_gives_the_meter_or_says_that_there_is_none(target, root, tmp_path):
+    target.get_strategy = lambda: SimpleNamespace(console=None, listeners=[])
+    bench = LabgridBench(target, Board(tmp_path / "x.yaml", frozenset(), {}))
+    with pytest.raises(LabError, match=r"x.yaml names no meter: see docs/power.md"):
+        bench.meter()
+    HwmonMeter(target, "meter", rails=HERE, root=str(root))
+    HwmonMeterDriver(target, "meter")
+    assert bench.meter().identity() == "acpitz, ina226 on this machine (hwmon)"
 
 
 @pytest.mark.parametrize("rails", ["", "vdd_core", "[1, 2]", "a: [", {}, 5])
