@@ -46,7 +46,7 @@ def sleep_text(*, lead=2.0, asleep=21, good=1, bad=0, status=0, said="rtcwake: f
 
 def log_text(changes=(), first=10.0, ended=15.0, started=0.2):
     """A log in which each rail draws 1 mW at 1 V but for what `changes` say."""
-    answers = {rail: ("1.0 V", "0.001 A") for rail in RAILS} | dict(changes)
+    answers = dict.fromkeys(RAILS, ("1.0 V", "0.001 A")) | dict(changes)
     samples = [(at, rail, *two) for at in (first, ended - 0.1) for rail, two in answers.items()]
     return meter.write(started, ended, samples)
 
