@@ -42,8 +42,9 @@ class MeterWindow:
     """Reading the board's rails after a step's command, while nothing is typed at the board.
 
     `settle_s` after the command has returned the meter reads all `rails` over and over for
-    `window_s`; `quiet_s` after it has returned, `check` is run on the board. The step's outputs
-    are those of `check`, and the readings as `evmperf.tools.meter` has them. All in seconds.
+    `window_s`; `quiet_s` after it has returned, `check` is run on the board, hung when it takes
+    more than `check_s`. The step's outputs are those of `check`, and the readings as
+    `evmperf.tools.meter` has them. All in seconds.
     """
 
     rails: tuple[str, ...]
@@ -51,6 +52,7 @@ class MeterWindow:
     window_s: float
     quiet_s: float
     check: str
+    check_s: float = 90.0
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ _ENTRY_S = 1.0
 """Seconds at least between the sleep command and the first reading."""
 _WAKE_S = 5
 """Seconds after the alarm in which nothing is typed yet: the board may be waking up."""
-_ANSWER_S = 120
+_ANSWER_S = suspend.END_S + 30
 """Seconds that the board may take to answer and to end its sleep command."""
 
 
@@ -122,7 +122,7 @@ def _sleep(board: Board, case: Case, command: str, mode: str, off: Collection[st
         expect_s=quiet_s + 1,
         parse=_parser(case.label, rails, sleep_s, off),
         shared=f"{mode} {window_s}",
-        meter=MeterWindow(rails, settle_s, window_s, quiet_s, suspend.check()),
+        meter=MeterWindow(rails, settle_s, window_s, quiet_s, suspend.check(), _ANSWER_S),
     )
 
 

@@ -302,7 +302,7 @@ class Runner:
 
     def _perform_metered(self, step: Step, window: MeterWindow, progress: _Progress) -> Outputs:
         meter, shell = self.bench.meter(), self._linux()
-        check = replace(step, command=window.check)
+        check = replace(step, command=window.check, timeout_s=window.check_s)
         began, busy_s = time.monotonic(), progress.tool_s
         outputs = metering.perform(
             meter,

@@ -16,7 +16,7 @@ LEAD_S = 2
 """Seconds between starting the command and the sleep, in which the prompt must come back."""
 
 _STATE = "/tmp/evmperf/sleep"
-_END_S = 60
+END_S = 60
 """Seconds that a sleep command may take to end once the board answers again."""
 
 
@@ -55,7 +55,7 @@ def check() -> str:
 cd {_STATE} || exit 3
 i=0
 while [ ! -e done ]; do
-  i=$((i+1)); [ $i -le {_END_S} ] || {{ echo "the sleep command has not ended"; exit 4; }}
+  i=$((i+1)); [ $i -le {END_S} ] || {{ echo "the sleep command has not ended"; exit 4; }}
   sleep 1
 done
 {{
