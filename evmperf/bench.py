@@ -5,7 +5,7 @@ These are protocols: Labgrid's side is in `evmperf.lab`; tests and other transpo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,6 +28,23 @@ class Shell(Protocol):
     def run(self, command: str, timeout_s: float) -> Reply:
         """Run a command; raises ToolError when it hangs and was interrupted, BoardError or
         LabError when the shell is gone.
+        """
+
+
+class Meter(Protocol):
+    """Something that measures the board's rails; see docs/power.md."""
+
+    def identity(self) -> str:
+        """Maker, model, serial number and back end; raises LabError when it does not answer."""
+
+    def check(self, rails: Sequence[str]) -> None:
+        """Raise LabError that names the rails which it is not connected to."""
+
+    def read(self, rails: Sequence[str]) -> Mapping[str, tuple[str, str]]:
+        """Voltage and current (or power) of each rail now, as the meter says them, with unit:
+        "+7.5E-01 V", "3 mA", "2250 uW". What they are worth is for `evmperf.tools.meter` to say.
+
+        Raises LabError when the meter does not answer.
         """
 
 
@@ -62,6 +79,9 @@ class Bench(Protocol):
 
     def tester(self) -> Shell:
         """A root shell on the machine beside the board; raises LabError when there is none."""
+
+    def meter(self) -> Meter:
+        """The meter on the board's rails; raises LabError when there is none."""
 
     def cold_boot(self, kernel_arguments: str) -> Boot:
         """One power cycle and boot to the prompt, without retries; a failed boot is returned.

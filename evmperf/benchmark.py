@@ -33,6 +33,8 @@ class Place(enum.StrEnum):
     BOOT = "boot"
     UBOOT = "uboot"
     SHELL = "shell"
+    SLEEP = "sleep"
+    """The shell too, but last: a board that does not wake again costs a power cycle."""
 
 
 class Where(enum.StrEnum):
@@ -40,6 +42,24 @@ class Where(enum.StrEnum):
 
     BOARD = "board"
     TESTER = "tester"
+
+
+@dataclass(frozen=True)
+class MeterWindow:
+    """Reading the board's rails after a step's command, while nothing is typed at the board.
+
+    `settle_s` after the command has returned the meter reads all `rails` over and over for
+    `window_s`; `quiet_s` after it has returned, `check` is run on the board, hung when it takes
+    more than `check_s`. The step's outputs are those of `check`, and the readings as
+    `evmperf.tools.meter` has them. All in seconds.
+    """
+
+    rails: tuple[str, ...]
+    settle_s: float
+    window_s: float
+    quiet_s: float
+    check: str
+    check_s: float = 90.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +75,8 @@ class Step:
     Cases whose steps have the same `shared` key use one execution: a tool that prints six rows runs
     once. The readings of a `trial` are no samples: they go back to the generator that yielded the
     step, which decides what comes next, and stay in the result's conditions. A step without a
-    command only computes: its parser gets no outputs.
+    command only computes: its parser gets no outputs. With `meter`, the rails are read after the
+    command, which has started what goes on without a console.
     """
 
     name: str
@@ -68,6 +89,7 @@ class Step:
     where: Where = Where.BOARD
     shared: str = ""
     trial: bool = False
+    meter: MeterWindow | None = None
 
 
 Steps = Iterable[Step] | Generator[Step, list[Reading] | None, None]

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evmperf import boot as boot_readings
-from evmperf import provenance, shellstep
-from evmperf.bench import Bench, Boot, Shell
-from evmperf.benchmark import Benchmark, Outputs, Place, Profile, Step, Where
+from evmperf import metering, provenance, shellstep
+from evmperf.bench import Bench, Shell
+from evmperf.benchmark import Benchmark, MeterWindow, Outputs, Place, Profile, Step, Where
 from evmperf.errors import BoardError, EvmperfError, Kind, LabError, RefusedOutput, ToolError
+from evmperf.executions import Execution, Executions
 from evmperf.marks import Phase, last_phase
 from evmperf.model import Case, Failure, Reading, Result, Sample, Status
+from evmperf.shellstep import FOLDER
 from evmperf.spool import Spool
 
 CONSOLE = "console"
@@ -60,17 +61,6 @@ class _Progress:
 _Perform = Callable[[Step, _Progress], Outputs]
 
 
-@dataclass(frozen=True)
-class _Execution:
-    """What a step's command left, when it ended (nanoseconds since the epoch), and where its raw
-    files are, once they are kept.
-    """
-
-    outputs: Outputs
-    ended_ns: int
-    raw: list[str] = field(default_factory=list)
-
-
 class Runner:
     """Measures cases of benchmarks on one board into one spool.
 
@@ -92,8 +82,8 @@ class Runner:
         self._facts: dict[str, Any] | None = None
         self._installed_on: Shell | None = None
         self._tester: Shell | None = None
-        self._tester_folder = f"{shellstep.FOLDER}-{spool.run.id}"
-        self._shared: dict[str, _Execution] = {}
+        self._tester_folder = f"{FOLDER}-{spool.run.id}"
+        self._executions = Executions()
 
     def measure(self, benchmark: Benchmark, case: Case) -> Result:
         """Measure one case and put it on the spool.
@@ -166,18 +156,20 @@ class Runner:
         steps = iter(progress.benchmark.steps(self.bench.board, progress.case, progress.plan))
         send = getattr(steps, "send", lambda _: next(steps))
         readings: list[Reading] | None = None
-        with contextlib.suppress(StopIteration):
-            while True:
+        while True:
+            try:
                 step = send(readings)
-                readings = None
-                if not prepared and not step.always:
-                    continue
-                try:
-                    readings = self._measure_step(progress, step, perform)
-                except ToolError as error:
-                    self._note_failure(progress, step, error)
-                    if step.parse is None and not step.always:
-                        prepared = False
+            except StopIteration:
+                return
+            readings = None
+            if not prepared and not step.always:
+                continue
+            try:
+                readings = self._measure_step(progress, step, perform)
+            except ToolError as error:
+                self._note_failure(progress, step, error)
+                if step.parse is None and not step.always:
+                    prepared = False
 
     def _measure_step(
         self, progress: _Progress, step: Step, perform: _Perform
@@ -190,11 +182,14 @@ class Runner:
         try:
             done, readings = self._try_step(progress, step, perform)
         except RefusedOutput as error:
+            if not self._executions.may_repeat(_key(progress, step)):
+                raise
             self._note_failure(progress, step, error)
-            self._shared.pop(self._key(progress, step), None)
             done, readings = self._try_step(progress, step, perform)
         if step.parse is None:
             return None
+        if step.meter:
+            progress.conditions["meter"] = self.bench.meter().identity()
         if step.trial:
             progress.add_trial(step, readings)
         else:
@@ -210,22 +205,15 @@ class Runner:
 
     def _try_step(
         self, progress: _Progress, step: Step, perform: _Perform
-    ) -> tuple[_Execution, list[Reading]]:
-        key = self._key(progress, step)
-        done = self._shared.get(key)
-        if done is None:
-            outputs = perform(step, progress) if step.command else {}
-            done = _Execution(outputs, time.time_ns())
+    ) -> tuple[Execution, list[Reading]]:
+        def execute() -> Outputs:
+            return perform(step, progress) if step.command else {}
+
+        done = self._executions.get(_key(progress, step), execute)
         readings = step.parse(done.outputs) if step.parse else []
         if not step.trial:
             progress.check(readings, "\n".join(done.outputs.values()))
-        if step.shared:
-            self._shared[key] = done
         return done, readings
-
-    @staticmethod
-    def _key(progress: _Progress, step: Step) -> str:
-        return f"{progress.benchmark.driver} {step.shared}" if step.shared else ""
 
     def _note_failure(self, progress: _Progress, step: Step, error: ToolError) -> None:
         raw = ""
@@ -306,9 +294,25 @@ class Runner:
 
     def _perform_on_either(self, step: Step, progress: _Progress) -> Outputs:
         """Run a step's command in the shell of the machine that it is for."""
+        if step.meter:
+            return self._perform_metered(step, step.meter, progress)
         if step.where is Where.TESTER:
             return _perform_in_linux(self._beside(), step, progress, self._tester_folder)
-        return _perform_in_linux(self._linux(), step, progress, shellstep.FOLDER)
+        return _perform_in_linux(self._linux(), step, progress, FOLDER)
+
+    def _perform_metered(self, step: Step, window: MeterWindow, progress: _Progress) -> Outputs:
+        meter, shell = self.bench.meter(), self._linux()
+        check = replace(step, command=window.check, timeout_s=window.check_s)
+        began, busy_s = time.monotonic(), progress.tool_s
+        outputs = metering.perform(
+            meter,
+            window,
+            lambda: _perform_in_linux(shell, replace(step, parse=None), progress, FOLDER),
+            lambda: _perform_in_linux(shell, check, progress, FOLDER),
+        )
+        # What the board was busy with is sleeping.
+        progress.tool_s = busy_s + time.monotonic() - began
+        return outputs
 
     def _reach(self, way: Callable[[], Shell]) -> Shell:
         try:
@@ -332,11 +336,15 @@ class Runner:
 
     def _record_boots(self) -> None:
         for boot in self.bench.boots():
-            self.spool.append(_boot_record(boot))
+            self.spool.append(boot_readings.record(boot))
             banner = boot.marks.get(Phase.UBOOT_BANNER)
             if banner and self.spool.run.facts.get("uboot") != banner.text:
                 self.spool.run.facts["uboot"] = banner.text
                 self.spool.save()
+
+
+def _key(progress: _Progress, step: Step) -> str:
+    return f"{progress.benchmark.driver} {step.shared}" if step.shared else ""
 
 
 def _perform_in_linux(shell: Shell, step: Step, progress: _Progress, folder: str) -> Outputs:
@@ -377,29 +385,3 @@ def _status(progress: _Progress) -> Status:
     repetitions = {s.repetition for s in progress.samples if s.metric == metrics[0].name}
     whole = repetitions == set(range(progress.plan.repeats))
     return Status.PARTIAL if missing or lost or not whole else Status.MEASURED
-
-
-def _boot_record(boot: Boot) -> dict[str, Any]:
-    return {
-        "record": "boot",
-        "goal": boot.goal,
-        "kernel_arguments": boot.kernel_arguments,
-        "started_ns": boot.started_ns,
-        "duration_s": boot.duration_s,
-        "marks": [
-            {
-                "phase": str(mark.phase),
-                "mono_ns": mark.mono_ns,
-                "wall_ns": mark.wall_ns,
-                "error_s": mark.error_s,
-                "text": mark.text,
-            }
-            for mark in boot.marks.values()
-        ],
-        "failure": (
-            {"kind": str(boot.error.kind), "message": str(boot.error), "phase": boot.phase}
-            if boot.error
-            else None
-        ),
-        "post_mortem": boot.post_mortem,
-    }

@@ -117,6 +117,16 @@ OPTIONS: Mapping[str, Mapping[str, Option]] = {
             str, "the systemd service of the compositor, which holds the display (weston)"
         ),
     },
+    "power": {
+        "rails": Option(list, "the rails that the meter reads, named as in the guide's table"),
+        "deep_sleep_command": Option(
+            str, "puts the board into deep sleep for {seconds}, e.g. rtcwake -s {seconds} -m mem"
+        ),
+        "rtc_ddr_command": Option(
+            str, "leaves only RTC and DDR on for {seconds}; returns when the board is awake again"
+        ),
+        "sleep_s": Option(int, "seconds of one sleep, long enough for the rails to settle"),
+    },
     "absent": {},
     "tester": {
         "host": Option(str, "SSH name of the machine beside the board"),

@@ -73,8 +73,8 @@ def test_tools_and_benchmarks_are_pure(folder):
 @pytest.mark.parametrize(
     "module",
     [
-        "storage", "audio.py", "gadget.py", "openssl_speed.py",
-        "boot.py", "stats.py", "units.py", "model.py", "benchmark.py",
+        "storage", "audio.py", "gadget.py", "openssl_speed.py", "lowpower.py",
+        "flash.py", "system.py", "boot.py", "stats.py", "units.py", "model.py", "benchmark.py",
     ],
 )  # fmt: skip
 def test_what_benchmarks_are_made_of_is_pure(module):

@@ -6,13 +6,15 @@ import time
 from typing import Any
 
 import requests
+from labgrid.exceptions import NoDriverFoundError
 from labgrid.strategy import StrategyError
 from pexpect import TIMEOUT
 
-from evmperf.bench import Boot, Reply, Shell
+from evmperf.bench import Boot, Meter, Reply, Shell
 from evmperf.board import Board
 from evmperf.errors import BoardError, EvmperfError, Interrupted, LabError, RefusedOutput, ToolError
 from evmperf.lab.console import ConsoleLost
+from evmperf.lab.meter import RailMeterProtocol
 from evmperf.lab.shell import CommandTimeout
 from evmperf.marks import find
 
@@ -24,6 +26,7 @@ class LabgridBench:
 
     def __init__(self, target: Any, board: Board) -> None:
         self.board = board
+        self._target = target
         self._strategy = target.get_strategy()
         self._console = self._strategy.console
         self._boots: list[Boot] = []
@@ -50,6 +53,16 @@ class LabgridBench:
     def tester(self) -> Shell:
         """A root shell on the tester; raises LabError when there is none."""
         raise LabError(f"{self.board.file_name} names no tester: say options.tester.host")
+
+    def meter(self) -> Meter:
+        """The meter on the board's rails; raises LabError when there is none."""
+        try:
+            meter: Meter = self._target.get_driver(RailMeterProtocol)
+        except NoDriverFoundError:
+            raise LabError(
+                f"{self.board.file_name} names no meter: see docs/power.md for what to add"
+            ) from None
+        return meter
 
     def uboot(self) -> UbootShell:
         """U-Boot's prompt; raises BoardError or LabError."""

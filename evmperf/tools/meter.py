@@ -1,0 +1,108 @@
+"""What a meter said about the board's rails, as evmperf writes it down, and what it is worth.
+
+A JSON object: `started_s` is how long the step's command took to return, `ended_s` when the last
+reading was done, `samples` are lists of time, rail, and the meter's two answers with their units
+(voltage; current or power). Times are seconds since the command returned.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evmperf.errors import RefusedOutput
+
+JSON_FILE = "meter.json"
+
+Sweep = tuple[float, str, str, str]
+"""Time, rail, voltage, and current or power."""
+
+_OVERLOAD = 9e37
+"""SCPI-99 (21.6.1, 7.2.1.4): 9.9E37 is infinity, 9.91E37 is "not a number"."""
+
+_ANSWER = re.compile(r"([+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?) (\w+)")
+_VOLTS = {"V": 1.0, "mV": 1e-3}
+_AMPERES = {"A": 1.0, "mA": 1e-3}
+_WATTS = {"W": 1.0, "uW": 1e-6}
+
+
+@dataclass(frozen=True)
+class Log:
+    """The readings of a window: volts and milliwatts by rail, one of each a sample."""
+
+    started_s: float
+    first_s: float
+    ended_s: float
+    volts: dict[str, list[float]]
+    milliwatts: dict[str, list[float]]
+    raw: str
+
+    def voltage(self, rail: str) -> float:
+        """Mean voltage of a rail in V."""
+        return self._mean(self.volts, rail)
+
+    def power(self, rail: str) -> float:
+        """Mean power of a rail in mW: of the product of voltage and current of each sample, or of
+        the power that the sensor gave itself.
+        """
+        return self._mean(self.milliwatts, rail)
+
+    def _mean(self, values: dict[str, list[float]], rail: str) -> float:
+        if rail not in values:
+            raise RefusedOutput(f"the meter did not read the rail {rail}", self.raw)
+        return sum(values[rail]) / len(values[rail])
+
+
+def write(started_s: float, ended_s: float, samples: Sequence[Sweep]) -> str:
+    """The text that `parse` takes, one sample a line."""
+    lines = ",\n".join(json.dumps([round(time_s, 3), *rest]) for time_s, *rest in samples)
+    return f'{{"started_s": {started_s:.3f}, "ended_s": {ended_s:.3f}, "samples": [\n{lines}\n]}}\n'
+
+
+def parse(text: str) -> Log:
+    """The log in `text`; raises RefusedOutput for one that is cut, and for an answer that is an
+    overload or no number with a unit.
+    """
+    try:
+        data = json.loads(text)
+        times = [float(data["started_s"]), float(data["ended_s"])]
+        samples = [(float(at), str(rail), str(v), str(i)) for at, rail, v, i in data["samples"]]
+    except (ValueError, KeyError, TypeError):
+        raise RefusedOutput("the meter's log is not the JSON it should be", text) from None
+    if not samples:
+        raise RefusedOutput("the meter's log holds no reading", text)
+    volts: dict[str, list[float]] = {}
+    milliwatts: dict[str, list[float]] = {}
+    for _, rail, voltage, other in samples:
+        volt = _number(rail, voltage, _VOLTS, text)
+        if other.rpartition(" ")[2] in _WATTS:
+            watt = _number(rail, other, _WATTS, text)
+        else:
+            watt = volt * _number(rail, other, _AMPERES, text)
+        volts.setdefault(rail, []).append(volt)
+        milliwatts.setdefault(rail, []).append(watt * 1000)
+    if len({len(values) for values in volts.values()}) > 1:
+        raise RefusedOutput("the meter read some rails more often than others", text)
+    return Log(times[0], samples[0][0], times[1], volts, milliwatts, text)
+
+
+def voltage(text: str, rail: str) -> float:
+    """Mean voltage of a rail in V; raises RefusedOutput."""
+    return parse(text).voltage(rail)
+
+
+def power(text: str, rail: str) -> float:
+    """Mean power of a rail in mW; raises RefusedOutput."""
+    return parse(text).power(rail)
+
+
+def _number(rail: str, answer: str, units: dict[str, float], text: str) -> float:
+    match = _ANSWER.fullmatch(answer)
+    if not match or match.group(2) not in units:
+        raise RefusedOutput(f"the meter's answer for {rail} is no reading: {answer[:80]!r}", text)
+    value = float(match.group(1))
+    if abs(value) >= _OVERLOAD:
+        raise RefusedOutput(f"the meter is overloaded on {rail} ({answer})", text)
+    return value * units[match.group(2)]

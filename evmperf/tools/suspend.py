@@ -1,0 +1,120 @@
+"""Suspending a board in the background, and the kernel's and the RTC's word that it slept.
+
+The real-time clock runs on while the board sleeps, whatever the kernel's own clocks do; the
+counters are /sys/power/suspend_stats (Documentation/ABI/testing/sysfs-power).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from evmperf.errors import RefusedOutput
+
+TEXT_FILE = "suspend.txt"
+LEAD_S = 2
+"""Seconds between starting the command and the sleep, in which the prompt must come back."""
+
+_STATE = "/tmp/evmperf/sleep"
+END_S = 60
+"""Seconds that a sleep command may take to end once the board answers again."""
+
+
+def start(sleep_command: str) -> str:
+    """Shell text that runs `sleep_command` in the background, and returns before the board sleeps.
+
+    It fails at once on a board that cannot tell afterwards whether it slept.
+    """
+    return f"""\
+for f in /sys/class/rtc/rtc0/since_epoch /sys/power/suspend_stats/success; do
+  [ -r $f ] || {{ echo "$f is not there: this kernel cannot tell whether it slept"; exit 3; }}
+done
+rm -rf {_STATE}; mkdir {_STATE} && cd {_STATE} || exit 3
+state() {{
+  read -r up x </proc/uptime; read -r rtc </sys/class/rtc/rtc0/since_epoch
+  read -r good </sys/power/suspend_stats/success; read -r bad </sys/power/suspend_stats/fail
+  echo "$1 $up rtc $rtc success $good fail $bad"
+}}
+state start >state
+(
+  sleep {LEAD_S}
+  state before >>state
+  ( {sleep_command}
+  ) >said 2>&1
+  r=$?
+  echo >>said  # whose last line may be unfinished
+  state after >>state
+  echo "status $r" >>state
+  mv state done
+) >/dev/null 2>&1 &"""
+
+
+def check() -> str:
+    """Shell text for the board that should be awake again: leaves `$OUT/suspend.txt`."""
+    return f"""\
+cd {_STATE} || exit 3
+i=0
+while [ ! -e done ]; do
+  i=$((i+1)); [ $i -le {END_S} ] || {{ echo "the sleep command has not ended"; exit 4; }}
+  sleep 1
+done
+{{
+  cat done; sed 's/^/said /' said
+  for f in dev step; do echo "failed $f $(cat /sys/power/suspend_stats/last_failed_$f)"; done
+  echo end
+}} >"$OUT/{TEXT_FILE}" """.rstrip()
+
+
+@dataclass(frozen=True)
+class Sleep:
+    """One sleep: seconds from the start command to the sleep command, and how long that took at
+    least on the RTC, which counts whole seconds.
+    """
+
+    lead_s: float
+    asleep_s: float
+
+
+_COUNTS = r"(\d+\.\d+) rtc (\d+) success (\d+) fail (\d+)\n"
+_TEXT = re.compile(
+    rf"start {_COUNTS}before {_COUNTS}after {_COUNTS}status (\d+)\n"
+    r"((?:said [^\n]*\n)*)failed dev ([^\n]*)\nfailed step ([^\n]*)\nend\n"
+)
+
+
+def parse(text: str, wanted_s: int) -> Sleep:
+    """The sleep that `text` tells of; raises RefusedOutput with the reason when the board did not
+    sleep, or for less than `wanted_s`.
+    """
+    match = _TEXT.fullmatch(text)
+    if not match:
+        raise RefusedOutput("the record of the sleep is not whole", text)
+    up0, _, good0, _ = match.groups()[0:4]
+    up1, rtc1, good1, bad1 = match.groups()[4:8]
+    _, rtc2, good2, bad2 = match.groups()[8:12]
+    status, said, device, step = match.groups()[12:16]
+    lines = [line.removeprefix("said ").strip() for line in said.splitlines()]
+    why = "; ".join([line for line in lines if line][-2:])
+    if int(bad2) != int(bad1):
+        where = " ".join(word for word in (step.strip(), device.strip()) if word)
+        raise RefusedOutput(
+            f"the board refused to sleep ({where or 'no device named'}; {why or 'no message'})",
+            text,
+        )
+    if int(status):
+        raise RefusedOutput(
+            f"the sleep command ended with status {status}: {why or 'no message'}", text
+        )
+    if int(good1) != int(good0) or int(good2) != int(good1) + 1:
+        raise RefusedOutput(
+            f"the kernel counts {int(good2) - int(good0)} sleeps instead of one", text
+        )
+    asleep = int(rtc2) - int(rtc1)
+    if asleep < wanted_s:
+        raise RefusedOutput(f"the board slept for {asleep} s instead of {wanted_s} s", text)
+    return Sleep(float(up1) - float(up0), asleep - 1.0)
+
+
+def asleep_s(text: str, wanted_s: int) -> float:
+    """How long the board slept at least, in s; raises RefusedOutput."""
+    return parse(text, wanted_s).asleep_s
