@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.errors import LabError
-from evmperf.virtual import paths, qemu_binary, rootfs, uboot
+from evmperf.virtual import host_programs, paths, qemu_binary, rootfs, uboot
 from evmperf.virtual.recipe import Recipe
 from evmperf.virtual.steps import Progress, Steps, check_host, tool
 
@@ -59,6 +59,8 @@ class Image:
     disks: dict[str, Disk]
     facts: dict[str, Any]
     """Versions: `kernel`, `uboot`, `qemu`, `packages`."""
+    tester_path: str
+    """Folder of the tester's own programs, "" for an image without."""
     directory: Path
 
 
@@ -81,6 +83,7 @@ def load(variant: str) -> Image:
             arguments=data["arguments"],
             disks={name: Disk(**disk) for name, disk in data["disks"].items()},
             facts=data["facts"],
+            tester_path=data["tester_path"],
             directory=folder,
         )
     except (ValueError, KeyError, TypeError) as error:
@@ -166,7 +169,7 @@ def _build_parts(recipe: Recipe, steps: Steps, force: bool) -> dict[str, Path]:
     userland = {k: recipe.data["rootfs"][k] for k in ("suite", "packages", "leave_out")}
     userland["leave_out_files"] = recipe.data["rootfs"]["leave_out_files"]
     base = Recipe(recipe.variant, recipe.folder, {**recipe.data, "rootfs": userland})
-    with ThreadPoolExecutor(3) as pool:
+    with ThreadPoolExecutor(4) as pool:
         jobs = {
             "uboot": pool.submit(part, uboot_key, uboot.build),
             "qemu": pool.submit(part, f"qemu-{recipe.hash('qemu', files=[])}", qemu_binary.build),
@@ -174,6 +177,9 @@ def _build_parts(recipe: Recipe, steps: Steps, force: bool) -> dict[str, Path]:
                 part, f"userland-{base.hash('rootfs', 'kernel')}", rootfs.build
             ),
         }
+        if "tester" in recipe.data:
+            tester_key = f"tester-{recipe.hash('tester', files=[])}"
+            jobs["tester"] = pool.submit(part, tester_key, host_programs.build_tester)
     return {name: job.result() for name, job in jobs.items()}
 
 
@@ -210,6 +216,7 @@ def _assemble(recipe: Recipe, steps: Steps, parts: dict[str, Path], folder: Path
         "arguments": [word.replace("{aio}", aio) for word in recipe.data["arguments"]],
         "disks": disks,
         "facts": facts,
+        "tester_path": str(parts["tester"] / "bin") if "tester" in parts else "",
         "parts": sorted(path.name for path in parts.values()),
     }
     (folder / "image.json").write_text(json.dumps(data, indent=1))
