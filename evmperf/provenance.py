@@ -16,6 +16,9 @@ _VERSION_ARGUMENT = {
     "mkfs.ext3": "-V",
     "mkfs.ext4": "-V",
     "mkfs.vfat": "--help",
+    "netperf": "-V",
+    "netserver": "-V",
+    "ip": "-V",
 }
 
 SCRIPT = r"""

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from evmperf.benchmark import Benchmark, Outputs, Place, Profile, Step
 from evmperf.board import Board
-from evmperf.errors import RefusedOutput
 from evmperf.model import Case, Direction, Metric, Reading
+from evmperf.outputs import output
 from evmperf.tools import dd, fio, mpstat, uboot_time
 from evmperf.units import Unit, size_bytes
 
@@ -318,10 +318,10 @@ def _fio_steps(driver: str, target: str, case: Case) -> list[Step]:
 
 
 def _fio_readings(outputs: Outputs, side: str) -> list[Reading]:
-    text = _output(outputs, fio.JSON_FILE)
+    text = output(outputs, fio.JSON_FILE)
     return [
         Reading(f"{side}_throughput", fio.throughput(text, side)),
-        Reading(f"{side}_cpu_load", mpstat.load(_output(outputs, mpstat.JSON_FILE))),
+        Reading(f"{side}_cpu_load", mpstat.load(output(outputs, mpstat.JSON_FILE))),
     ]
 
 
@@ -334,14 +334,8 @@ def _timed_dd(what: str, buffer: int) -> str:
 
 
 def _dd_readings(outputs: Outputs, side: str, size: int) -> list[Reading]:
-    before, after = _output(outputs, mpstat.STAT_BEFORE), _output(outputs, mpstat.STAT_AFTER)
+    before, after = output(outputs, mpstat.STAT_BEFORE), output(outputs, mpstat.STAT_AFTER)
     return [
-        Reading(f"{side}_throughput", dd.throughput(_output(outputs, dd.TEXT_FILE), size)),
+        Reading(f"{side}_throughput", dd.throughput(output(outputs, dd.TEXT_FILE), size)),
         Reading(f"{side}_cpu_load", mpstat.stat_load(before, after)),
     ]
-
-
-def _output(outputs: Outputs, name: str) -> str:
-    if name not in outputs:
-        raise RefusedOutput(f"the step left no {name}", "\n".join(outputs.values()))
-    return outputs[name]

@@ -12,6 +12,7 @@ from evmperf.virtual import host_programs
 from evmperf.virtual.recipe import Recipe
 from evmperf.virtual.steps import Steps
 
+
 def build(recipe: Recipe, steps: Steps, target: Path) -> None:
     """Unpack the recipe's QEMU into `target`."""
     host_programs.unpack(recipe.data["qemu"], steps, target, "QEMU")
