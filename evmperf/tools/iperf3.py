@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,7 +99,7 @@ def _number(end: Any, text: str, side: str, key: str) -> float:
         value = end[side][key]
     except (KeyError, TypeError):
         raise RefusedOutput(f"iperf3's output has no {side}.{key}", text) from None
-    if type(value) not in (int, float) or not value >= 0:
+    if type(value) not in (int, float) or not 0 <= value < math.inf:
         raise RefusedOutput(f"iperf3's {side}.{key} is no number: {str(value)[:40]!r}", text)
     return float(value)
 
