@@ -1,8 +1,10 @@
 """The catalogue: complete, consistent, and the same as the guides' inventory."""
 
 import contextlib
+import os
 import subprocess
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import yaml
@@ -21,9 +23,13 @@ BOARDS = {name: boards.load(boards.ENV_DIR / name) for name in boards.names()}
 BOOT_CASES = {"sd_default_rootfs": "default_rootfs", "sd_init_sh": "init_sh"}
 """Configurations of the inventory that evmperf measures, and its cases."""
 
+TESTER = mock.patch.dict(os.environ, EVMPERF_TESTER="tester")
+"""What only the lab knows."""
+
 each = pytest.mark.parametrize("benchmark", BENCHMARKS.values(), ids=BENCHMARKS)
 
 
+@TESTER
 def supported():
     """Every benchmark, case and profile on every board that can run it."""
     return [
@@ -69,6 +75,7 @@ def test_a_benchmark_has_distinct_metrics_with_a_range(benchmark):
 
 
 @each
+@TESTER
 def test_every_benchmark_can_run_on_some_board(benchmark):
     assert any(not benchmark.unsupported(board) for board in BOARDS.values())
 
@@ -83,9 +90,9 @@ def test_every_driver_has_a_module_of_tests(benchmark):
 def test_steps_are_whole_and_their_shell_text_is_right(benchmark, profile, board):
     wanted = {metric.name for metric in benchmark.metrics if metric.required}
     for case in benchmark.cases(profile):
-        steps = benchmark.steps(board, case, benchmark.profiles[profile])
+        steps = list(benchmark.steps(board, case, benchmark.profiles[profile]))
         if benchmark.place is Place.BOOT:
-            assert steps == ()
+            assert not steps
             continue
         names = [step.name for step in steps]
         assert len(set(names)) == len(names)
@@ -148,6 +155,13 @@ RECORDED = {
         "dd.txt": "dd/whole-records.txt",
         "stat.before": "mpstat/stat-before.txt",
         "stat.after": "mpstat/stat-after.txt",
+        "stream.txt": "netperf/stream.txt",
+        "maerts.txt": "netperf/maerts.txt",
+        "udp.txt": "netperf/udp-flood.txt",
+        "netperf.txt": "netperf/stream.txt",
+        "iperf3.json": "iperf3/bidir-8k.txt",
+        "xfrm.before": "xfrm/tunnel.txt",
+        "xfrm.after": "xfrm/tunnel.txt",
     }.items()
 }
 
@@ -158,6 +172,25 @@ def test_a_missing_feature_or_option_is_named(tmp_path):
     assert benchmark.unsupported(bare) == "bare.yaml does not list the feature emmc"
     half = boards.Board(tmp_path / "half.yaml", frozenset({"emmc"}), {"emmc": {}})
     assert benchmark.unsupported(half) == "half.yaml does not say targets.main.options.emmc.scratch"
+
+
+def test_a_missing_tester_is_named_and_no_hindrance_to_others(tmp_path, monkeypatch):
+    monkeypatch.delenv("EVMPERF_TESTER", raising=False)
+    benchmark = BENCHMARKS["eth_cpsw_tcp_bidir"]
+    options = dict(BOARDS["virtual.yaml"].options)
+    features = frozenset({"cpsw", "emmc"})
+    assert benchmark.unsupported(boards.Board(tmp_path / "x.yaml", features, options)) == ""
+    options["board"] = {"name": "real-evm"}
+    alone = boards.Board(tmp_path / "x.yaml", features, options)
+    assert benchmark.unsupported(alone) == (
+        "x.yaml does not say targets.main.options.tester.host, and $EVMPERF_TESTER is not set"
+    )
+    assert BENCHMARKS["emmc_ext4"].unsupported(alone) == ""
+    options["tester"] = {"host": "lab-pc"}
+    assert benchmark.unsupported(boards.Board(tmp_path / "x.yaml", features, options)) == ""
+    monkeypatch.setenv("EVMPERF_TESTER", "other-pc")
+    assert benchmark.unsupported(alone) == ""
+    assert alone.tester == "other-pc"
 
 
 def test_an_unknown_benchmark_gets_a_suggestion():
