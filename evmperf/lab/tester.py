@@ -65,7 +65,7 @@ class CommandTester:
 
     def _start(self, command: str) -> subprocess.Popen[bytes]:
         # The first line is the process group there, which is known even if nothing else comes.
-        arguments = [*self._prefix, *self._words(f"echo $$; {command}")]
+        arguments = [*self._prefix, *self._words(f"exec 2>&1; echo $$; {command}")]
         try:
             return subprocess.Popen(
                 arguments,
@@ -85,7 +85,7 @@ class CommandTester:
         group, _ = _group(output)
         try:
             if group:
-                kill = self._start(f"kill -KILL -- -{group}")
+                kill = self._start(f"kill -9 -{group}")
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     kill.communicate(timeout=_KILL_S)
                 _kill(kill)
