@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from evmperf import catalogue, network
-from evmperf.bench import Reply
+from evmperf.bench import Reply, Shell
 from evmperf.benchmark import Step
+from evmperf.errors import Kind
 from evmperf.lab.bench import LabgridBench
+from evmperf.lab.tester import SshTester
 from evmperf.model import Result, Status
 from evmperf.runner import Runner
 from evmperf.spool import Run, Spool, new_run_id
+from evmperf.virtual import client, image
+from selftests.sshd import Sshd
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -104,6 +109,18 @@ def test_a_server_that_does_not_start_is_named_and_nothing_is_left(
     assert state(runner.bench) == before
 
 
+def test_a_board_that_dies_leaves_nothing_on_the_tester(runner: Runner) -> None:
+    before = runner.bench.tester().run(TESTER_STATE, 30).text
+
+    def steps(*given: object) -> list[Step]:
+        first, server, *rest = BENCHMARKS["eth_cpsw_tcp_bidir"].steps(*given)  # type: ignore[arg-type]
+        return [first, server, Step("die", "echo c >/proc/sysrq-trigger; sleep 60", 90), *rest]
+
+    result = measure(runner, "eth_cpsw_tcp_bidir", steps=steps)
+    assert [failure.kind for failure in result.failures] == [Kind.BOARD]
+    assert runner.bench.tester().run(TESTER_STATE, 30).text == before
+
+
 def test_a_server_of_somebody_else_is_not_touched(
     runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,6 +142,55 @@ def test_a_driver_without_interrupt_pacing_is_named(runner: Runner) -> None:
     assert "the driver of eth0 cannot pace interrupts" in result.failures[0].message
 
 
+class OtherBench:
+    """The bench with another tester, and with a link of its own in one section of the board file
+    if there is one.
+    """
+
+    def __init__(self, bench: LabgridBench, tester: Shell, **links: dict[str, str]) -> None:
+        self.bench = bench
+        self.board = dataclasses.replace(bench.board, options={**bench.board.options, **links})
+        self.tester = lambda: tester
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.bench, name)
+
+
+def test_a_tester_behind_ssh_serves_as_well(
+    bench: LabgridBench, virtual_bench: client.Bench, tmp_path: Path
+) -> None:
+    there = virtual_bench.status().tester
+    assert there is not None
+    inside = ["ip", "netns", "exec", there.namespace]
+    server = Sshd(tmp_path, image.load("virtual").tester_path, inside)
+    # Nothing leads into the namespace but its taps, so the connection is carried in.
+    proxy = f"ProxyCommand={' '.join(inside)} {sys.executable} -c '{CARRY}' {server.port}"
+    tester = SshTester("127.0.0.1", [*server.options, "-o", proxy])
+    try:
+        before = state(bench)
+        runner = open_runner(OtherBench(bench, tester), tmp_path)
+        for name in ("eth_icssg_tcp_bidir", "eth_cpsw_udp_ingress_loss"):
+            result = measure(runner, name)
+            assert result.status is Status.MEASURED, result.failures
+        runner.close()
+        assert state(bench) == before
+    finally:
+        tester.close()
+        server.stop()
+
+
+CARRY = """
+import os, select, socket, sys
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+ends = {0: s.fileno(), s.fileno(): 1}
+while True:
+    for end in select.select(list(ends), [], [])[0]:
+        data = os.read(end, 65536)
+        if not data: sys.exit()
+        os.write(ends[end], data)
+"""
+
+
 # IPsec: the tester's kernel is this machine's, which may have no ESP; the board's has it. So the
 # far side is a network namespace on the board.
 
@@ -141,26 +207,6 @@ class FarShell:
         return self.shell.run(f"ip netns exec {FAR} sh -c {shlex.quote(command)}", timeout_s)
 
 
-class FarBench:
-    """The bench with that tester, and a board file that names the veth to it."""
-
-    def __init__(self, bench: LabgridBench) -> None:
-        self.bench = bench
-        link = {
-            "interface": "near0",
-            "board_address": "192.168.110.2/24",
-            "tester_address": "192.168.110.1",
-        }
-        options = {**bench.board.options, "ipsec": link, "absent": {}}
-        self.board = dataclasses.replace(bench.board, options=options)
-
-    def tester(self) -> FarShell:
-        return FarShell(self.bench.shell())
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.bench, name)
-
-
 @pytest.fixture
 def far(bench: LabgridBench, tmp_path: Path) -> Iterator[Runner]:
     shell = bench.shell()
@@ -170,7 +216,12 @@ def far(bench: LabgridBench, tmp_path: Path) -> Iterator[Runner]:
         30,
     )
     assert made.status == 0, made.text
-    yield open_runner(FarBench(bench), tmp_path)
+    link = {
+        "interface": "near0",
+        "board_address": "192.168.110.2/24",
+        "tester_address": "192.168.110.1",
+    }
+    yield open_runner(OtherBench(bench, FarShell(shell), ipsec=link), tmp_path)
     bench.shell().run(f"ip netns del {FAR}", 30)
 
 
