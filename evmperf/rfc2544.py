@@ -10,7 +10,7 @@ import math
 from collections.abc import Generator
 from dataclasses import dataclass
 
-FLOOR = 1e-3
+FLOOR = 1e-4
 """The lowest rate tried, as a part of the maximum."""
 
 METHOD = (

@@ -44,6 +44,15 @@ def test_a_line_more_is_refused_by_netperf(recording, line, data):
         recording.parse("\n".join(text) + "\n")
 
 
+@given(st.sampled_from(NETPERF), st.floats(0.01, 100))
+def test_a_throughput_that_is_not_that_of_the_bytes_is_refused(recording, factor):
+    said = recording.expected["throughput"]
+    text = recording.texts[0].replace(f"THROUGHPUT={said:.2f}", f"THROUGHPUT={said * factor:.2f}")
+    if not 0.97 < factor < 1.03:
+        with pytest.raises(RefusedOutput, match="not its throughput"):
+            recording.parse(text)
+
+
 @given(st.sampled_from(NETPERF + XFRM), console_lines, st.data())
 def test_text_in_the_middle_gives_the_same_or_nothing(recording, line, data):
     text = recording.texts[0]

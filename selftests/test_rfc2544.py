@@ -51,7 +51,7 @@ def test_it_ends_in_time_with_a_rate_that_passed_and_is_near_the_threshold(
 @pytest.mark.parametrize("resolution", [0.001, 0.01, 0.5, 2.0])
 def test_the_bound_on_trials_is_no_more_than_needed(resolution):
     most = max(
-        len(run(1.0, resolution, 10 ** (-3.2 * step / 2000))[1]) for step in range(2001)
+        len(run(1.0, resolution, 10 ** (-4.2 * step / 2000))[1]) for step in range(2001)
     )  # fmt: skip
     assert most == rfc2544.most_trials(resolution)
 
@@ -66,11 +66,11 @@ def test_a_slow_sender_that_loses_nothing_ends_the_search():
 
 def test_a_slow_sender_lowers_the_upper_end():
     found, tried = run(1000.0, 0.01, 50.0, sender=100.0)
-    assert tried[1] == pytest.approx(math.sqrt(1.0 * 100.0))
+    assert tried[1] == pytest.approx(math.sqrt(0.1 * 100.0))
     assert 50 / 1.01 <= found <= 50
 
 
 def test_loss_even_at_the_lowest_rate_finds_nothing():
-    found, tried = run(1000.0, 0.01, 0.5)
+    found, tried = run(1000.0, 0.01, 0.05)
     assert found is None
-    assert tried[-1] == 1.0
+    assert tried[-1] == pytest.approx(0.1)

@@ -27,6 +27,14 @@ KEYS = (
 """What is asked for, in the order in which netperf answers."""
 
 _DIRECTIONS = {"TCP_STREAM": "Send", "TCP_MAERTS": "Receive", "UDP_STREAM": "Send"}
+_COUNTED = {
+    "TCP_STREAM": "LOCAL_BYTES_SENT",
+    "TCP_MAERTS": "LOCAL_BYTES_RECVD",
+    "UDP_STREAM": "REMOTE_BYTES_RECVD",
+}
+"""The bytes that a test's throughput is made of."""
+_ROUNDING = 0.02
+"""How far throughput and bytes may be apart: times have two decimals, and ends differ a little."""
 _UNITS = "10^6bits/s"
 _SHORTEST = 0.9
 """Part of the time asked for that a test must at least have run."""
@@ -99,6 +107,9 @@ def outcome(text: str, test: str, seconds: int) -> Outcome:
     )
     if found.throughput <= 0:
         raise RefusedOutput("netperf moved no data", text)
+    rate = float(numbers[_COUNTED[test]]) * 8 / 1e6 / max(found.elapsed_s, 0.01)
+    if abs(rate - found.throughput) > _ROUNDING * found.throughput:
+        raise RefusedOutput(f"netperf's bytes make {rate:.4g} {_UNITS}, not its throughput", text)
     if found.elapsed_s < _SHORTEST * seconds:
         raise RefusedOutput(f"netperf ran {found.elapsed_s:g} s instead of {seconds} s", text)
     return found
