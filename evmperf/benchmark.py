@@ -155,6 +155,11 @@ class Benchmark:
         for section, key in self.options:
             if board.option(section, key) is None:
                 return f"{board.file_name} does not say targets.main.options.{section}.{key}"
+        if self.tester_tools and not board.tester and not board.is_virtual:
+            return (
+                f"{board.file_name} does not say targets.main.options.tester.host, "
+                f"and $EVMPERF_TESTER is not set"
+            )
         return self.lacks(board, case) if case else ""
 
     def tools_on(self, board: Board) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,13 @@ class Board:
     def is_virtual(self) -> bool:
         """Whether figures of this board are a virtual EVM's, kept apart from real ones."""
         return self.option("board", "virtual") is not None
+
+    @property
+    def tester(self) -> str:
+        """SSH name of the machine beside the board, "" if nobody says: $EVMPERF_TESTER, because a
+        file describes all boards of its kind, and else what the file says.
+        """
+        return os.environ.get("EVMPERF_TESTER") or str(self.option("tester", "host", ""))
 
     def option(self, section: str, key: str, default: Any = None) -> Any:
         """One option, or `default` where the file does not say."""

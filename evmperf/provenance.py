@@ -18,6 +18,9 @@ _VERSION_ARGUMENT = {
     "mkfs.vfat": "--help",
     "cyclictest": "--help",
     "openssl": "version",
+    "netperf": "-V",
+    "netserver": "-V",
+    "ip": "-V",
 }
 _MUTE = {"bw_mem", "runDhrystone", "runWhetstone", "runLinpack", "runNBench.sh", "stream_c"}
 """Programs that have no version to tell, and measure if they are asked for one."""

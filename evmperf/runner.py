@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -170,6 +171,17 @@ class Runner:
                 self._note_failure(progress, step, error)
                 if step.parse is None and not step.always:
                     prepared = False
+            except EvmperfError:
+                self._leave_tester(progress, steps, perform)
+                raise
+
+    @staticmethod
+    def _leave_tester(progress: _Progress, steps: Iterator[Step], perform: _Perform) -> None:
+        """Clean up the tester after a board that is gone; what was on the board went with it."""
+        for step in steps:
+            if step.always and step.where is Where.TESTER:
+                with contextlib.suppress(EvmperfError):
+                    perform(step, progress)
 
     def _measure_step(
         self, progress: _Progress, step: Step, perform: _Perform

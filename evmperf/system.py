@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from evmperf.benchmark import Benchmark, Outputs, Place, Profile, Step
+from evmperf.benchmark import Benchmark, Outputs, Place, Profile, Step, output
 from evmperf.board import Board
-from evmperf.errors import RefusedOutput
 from evmperf.model import Case, Direction, Metric, Reading
 from evmperf.tools import coremark_pro, standin
 from evmperf.units import Unit
@@ -158,10 +157,3 @@ def enter(folder: str, suite: str, key: str) -> str:
     """Shell text that goes to where a suite of EEMBC's is, or says what to do about it."""
     remedy = f"install it, or say options.{SECTION}.{key} or options.absent in the board file"
     return f'{{ cd {folder} || {{ echo "no {suite} in {folder}: {remedy}"; exit 1; }}; }}'
-
-
-def output(outputs: Outputs, name: str) -> str:
-    """One output of a step; raises RefusedOutput when it is not there."""
-    if name not in outputs:
-        raise RefusedOutput(f"the step left no {name}", "\n".join(outputs.values()))
-    return outputs[name]

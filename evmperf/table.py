@@ -89,8 +89,10 @@ def text_table(results: Iterable[Result], width: int | None = None) -> str:
     from rich.table import Table  # noqa: PLC0415
 
     table = Table(box=None, pad_edge=False)
-    for heading in ("benchmark", "case", "metric"):
-        table.add_column(heading, no_wrap=True)
+    table.add_column("benchmark", no_wrap=True)
+    # Some rows of the guides are named by a whole command line.
+    table.add_column("case", no_wrap=True, max_width=24)
+    table.add_column("metric", no_wrap=True)
     table.add_column("mean", justify="right", no_wrap=True)
     table.add_column("unit", no_wrap=True)
     for heading in ("min", "max", "n"):

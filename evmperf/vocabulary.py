@@ -46,6 +46,21 @@ _STORAGE = {
     ),
 }
 
+
+def _link(prefix: str = "") -> dict[str, Option]:
+    """A cable to the tester."""
+    return {
+        f"{prefix}interface": Option(str, "the network interface under Linux, e.g. eth0"),
+        f"{prefix}board_address": Option(
+            str, "its address with the prefix length, e.g. 192.168.100.2/24; set if it is missing"
+        ),
+        f"{prefix}tester_address": Option(str, "the tester's address at the cable's other end"),
+        f"{prefix}link_mbit": Option(int, "the speed that the link must have, in Mbit/s"),
+    }
+
+
+_RX_USECS = Option(int, "microseconds to collect packets for, with interrupt pacing (500)")
+
 OPTIONS: Mapping[str, Mapping[str, Option]] = {
     "board": {
         "name": Option(str, "the board's name in the guides, e.g. am64xx-hsevm"),
@@ -93,6 +108,7 @@ OPTIONS: Mapping[str, Mapping[str, Option]] = {
         ),
     },
     "pcie": {
+        **_link("eth_"),
         "scratch": Option(str, "the SSD's partition that benchmarks may overwrite"),
     },
     "ufs": _STORAGE
@@ -127,6 +143,9 @@ OPTIONS: Mapping[str, Mapping[str, Option]] = {
         ),
         "sleep_s": Option(int, "seconds of one sleep, long enough for the rails to settle"),
     },
+    "cpsw": {**_link(), "rx_usecs": _RX_USECS},
+    "icssg": {**_link(), "rx_usecs": _RX_USECS},
+    "ipsec": _link(),
     "absent": {},
     "tester": {
         "host": Option(str, "SSH name of the machine beside the board"),

@@ -96,6 +96,8 @@ class Session:
         try:
             if self._runner:
                 self._runner.close()
+            if self.bench:
+                self.bench.close()
             if self.bench and not keep_on:
                 self.bench.off()
         except EvmperfError as error:

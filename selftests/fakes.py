@@ -50,10 +50,13 @@ class LocalShell:
 
 
 class LocalBench:
-    """evmperf's Bench over a LocalShell; exceptions in `reach` are raised instead of a shell."""
+    """evmperf's Bench over a LocalShell, and another for `tester`; exceptions in `reach` are raised
+    instead of a shell.
+    """
 
-    def __init__(self, board: Board, shell, *, reach=(), boots=()):
+    def __init__(self, board: Board, shell, *, reach=(), boots=(), tester=None):
         self.board = board
+        self.tester = lambda: tester
         self._shell = shell
         self._reach = list(reach)
         self._boots_to_come = list(boots)

@@ -1,12 +1,14 @@
 """Recorded tool outputs (`data/<tool>/<name>.txt`) and what is expected of them (`.json`).
 
-A `.json` names the parser, its further arguments, and either the `expected` value or what the
+A `.json` names the parser, its further arguments, and either the `expected` value (an object where
+the parser gives a dataclass) or what the
 message of the refusal must match. `texts` are the recordings, by default the one of the same name;
 `edit` damages the last of them at each place in `at`: `cut` keeps so many characters, `kernel line`
 puts a line of the kernel's after so many lines, `kernel text` after so many characters, and
 `twice` has the whole text come twice.
 """
 
+import dataclasses
 import importlib
 import json
 from dataclasses import dataclass
@@ -24,16 +26,19 @@ class Recording:
     parser: str
     texts: tuple[str, ...]
     arguments: tuple
-    expected: float | str | None
+    expected: float | str | dict | list | None
     refused: str
     edited: bool
 
     def parse(self, *texts):
         """Call the parser, on other texts if some are given."""
         module, function = self.parser.split(":")
-        return getattr(importlib.import_module(module), function)(
+        value = getattr(importlib.import_module(module), function)(
             *(texts or self.texts), *self.arguments
         )
+        if dataclasses.is_dataclass(value):
+            return dataclasses.asdict(value)
+        return list(value) if isinstance(value, tuple) else value
 
 
 def all_recordings():

@@ -4,8 +4,10 @@ import contextlib
 import dataclasses
 import itertools
 import json
+import os
 import subprocess
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import yaml
@@ -43,10 +45,13 @@ BOOT_CASES = {"sd_default_rootfs": "default_rootfs", "sd_init_sh": "init_sh"}
 
 ONLY_THE_LAB_KNOWS = {"lpm_power_rtc_ddr": "power.rtc_ddr_command"}
 """Benchmarks that no board file enables as it comes, and the option that is left to the lab."""
+TESTER = mock.patch.dict(os.environ, EVMPERF_TESTER="tester")
+"""What only the lab knows."""
 
 each = pytest.mark.parametrize("benchmark", BENCHMARKS.values(), ids=BENCHMARKS)
 
 
+@TESTER
 def supported():
     """Every benchmark, case and profile on every board that can run it."""
     return [
@@ -92,6 +97,7 @@ def test_a_benchmark_has_distinct_metrics_with_a_range(benchmark):
 
 
 @each
+@TESTER
 def test_every_benchmark_can_run_on_some_board(benchmark):
     reasons = [benchmark.unsupported(board) for board in BOARDS.values()]
     if option := ONLY_THE_LAB_KNOWS.get(benchmark.name):
@@ -112,9 +118,9 @@ def test_every_driver_has_a_module_of_tests(benchmark):
 def test_steps_are_whole_and_their_shell_text_is_right(benchmark, profile, board):
     for case in benchmark.cases(profile):
         wanted = {metric.name for metric in benchmark.metrics_of(case) if metric.required}
-        steps = benchmark.steps(board, case, benchmark.profiles[profile])
+        steps = list(benchmark.steps(board, case, benchmark.profiles[profile]))
         if benchmark.place is Place.BOOT:
-            assert steps == ()
+            assert not steps
             continue
         names = [step.name for step in steps]
         assert len(set(names)) == len(names)
@@ -200,6 +206,13 @@ RECORDED = {
         "glmark2.txt": "glmark2/llvmpipe.txt",
         "suspend.txt": "suspend/freeze.txt",
         "meter.json": "meter/scpi.txt",
+        "tcp_stream.txt": "netperf/stream.txt",
+        "tcp_maerts.txt": "netperf/maerts.txt",
+        "udp.txt": "netperf/udp-flood.txt",
+        "netperf.txt": "netperf/stream.txt",
+        "iperf3.json": "iperf3/bidir-8k.txt",
+        "xfrm.before": "xfrm/tunnel.txt",
+        "xfrm.after": "xfrm/tunnel.txt",
     }.items()
 }
 
@@ -237,6 +250,25 @@ def test_a_boards_list_has_its_rows_only(capsys):
     assert entries["uboot_ospi"]["runnable"]
     assert entries["emmc_ext4"]["reason"] == "virtual-ospi.yaml does not list the feature emmc"
     assert len(entries["emmc_ext4"]["cases"]) == 5
+
+
+def test_a_missing_tester_is_named_and_no_hindrance_to_others(tmp_path, monkeypatch):
+    monkeypatch.delenv("EVMPERF_TESTER", raising=False)
+    benchmark = BENCHMARKS["eth_cpsw_tcp_bidir"]
+    options = dict(BOARDS["virtual.yaml"].options)
+    features = frozenset({"cpsw", "emmc"})
+    assert benchmark.unsupported(boards.Board(tmp_path / "x.yaml", features, options)) == ""
+    options["board"] = {"name": "real-evm"}
+    alone = boards.Board(tmp_path / "x.yaml", features, options)
+    assert benchmark.unsupported(alone) == (
+        "x.yaml does not say targets.main.options.tester.host, and $EVMPERF_TESTER is not set"
+    )
+    assert BENCHMARKS["emmc_ext4"].unsupported(alone) == ""
+    options["tester"] = {"host": "lab-pc"}
+    assert benchmark.unsupported(boards.Board(tmp_path / "x.yaml", features, options)) == ""
+    monkeypatch.setenv("EVMPERF_TESTER", "other-pc")
+    assert benchmark.unsupported(alone) == ""
+    assert alone.tester == "other-pc"
 
 
 def test_an_unknown_benchmark_gets_a_suggestion():

@@ -1,16 +1,19 @@
 """The runner with a real shell below it: what each failure costs, and what is kept."""
 
+import contextlib
 import os
 import platform
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from evmperf import catalogue, shellstep
 from evmperf.bench import Reply
-from evmperf.benchmark import Benchmark, Place, Profile, Step
+from evmperf.benchmark import Benchmark, Place, Profile, Step, Where
 from evmperf.board import Board
 from evmperf.errors import BoardError, Interrupted, Kind, LabError, RefusedOutput, ToolError
+from evmperf.lab.tester import CommandTester
 from evmperf.model import Case, Direction, Metric, Reading, Status
 from evmperf.runner import Runner
 from evmperf.spool import Run, Spool, read_records, read_results, read_run
@@ -379,6 +382,42 @@ def tiny(tmp_path):
 def measure_many(runner, benchmark):
     for _ in range(50):
         runner.measure(benchmark, CASE)
+
+
+@pytest.mark.parametrize("error", [BoardError("dead"), LabError("no console")])
+def test_a_board_that_is_gone_leaves_a_clean_tester_behind(lab, tmp_path, error):
+    marker = tmp_path / "server"
+
+    def steps(*_):  # a search: it is told of the failure, and ends with cleaning up
+        yield Step("start", f"touch {marker}", 10, where=Where.TESTER)
+        assert (yield measuring("echo gone")) is None
+        yield Step("restore", "echo never >&2", 10, always=True)
+        yield Step("stop", f"rm {marker}", 10, always=True, where=Where.TESTER)
+
+    beside = CommandTester(["env"], "this machine")
+    runner = lab(shell=LocalShell(tmp_path / "board", [error], when="echo gone"), tester=beside)
+    with contextlib.suppress(LabError):
+        runner.measure(make(steps=steps), CASE)
+    (result,) = on_spool(runner)
+    assert str(error) in messages(result)[0]
+    assert not marker.exists()
+    assert not any("never" in command for command in runner.bench.shell().asked)
+    runner.close()
+
+
+def test_what_runs_on_the_tester_must_be_there(lab):
+    beside = CommandTester(["env"], "this machine")
+    runner = lab(tester=beside)
+    step = Step("write", 'echo 12 >"$OUT/x"', 10, parse=parse, where=Where.TESTER)
+    result = runner.measure(make(step, tester_tools=("dd",)), CASE)
+    assert result.values("rate") == [12.0]
+    assert result.tools["tester dd"] == result.tools["dd"]
+    with pytest.raises(LabError, match="no-such-tool is not on the tester's PATH"):
+        runner.measure(make(step, tester_tools=("no-such-tool",)), CASE)
+    folder = Path(f"{shellstep.FOLDER}-{runner.spool.run.id}")
+    assert folder.exists()
+    runner.close()
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize("filler", ["result", "raw"])

@@ -1,4 +1,4 @@
-"""PCIe slot: an NVMe disk."""
+"""PCIe: the cards in its slot."""
 
 import pytest
 

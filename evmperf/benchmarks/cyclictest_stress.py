@@ -6,10 +6,9 @@ report.
 
 from __future__ import annotations
 
-from evmperf.benchmark import Benchmark, Place, Profile, Step
+from evmperf.benchmark import Benchmark, Place, Profile, Step, output
 from evmperf.board import Board
 from evmperf.model import Case, Direction, Metric, Reading
-from evmperf.system import output
 from evmperf.tools import cyclictest
 from evmperf.units import Unit
 

@@ -6,10 +6,10 @@ a clock of 400 MHz for AM62L, and with it three times the true figure.
 
 from __future__ import annotations
 
-from evmperf.benchmark import Benchmark, Outputs, Place, Profile, Step
+from evmperf.benchmark import Benchmark, Outputs, Place, Profile, Step, output
 from evmperf.board import Board
 from evmperf.model import Case, Direction, Reading
-from evmperf.system import installed, output, perf, profiles, program_call, usual_s
+from evmperf.system import installed, perf, profiles, program_call, usual_s
 from evmperf.tools import dhrystone, standin
 from evmperf.units import Unit
 

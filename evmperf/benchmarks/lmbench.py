@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evmperf.benchmark import Benchmark, Place, Profile, Step
+from evmperf.benchmark import Benchmark, Place, Profile, Step, output
 from evmperf.board import Board
 from evmperf.model import Case, Direction, Metric, Reading
-from evmperf.system import output, perf
+from evmperf.system import perf
 from evmperf.tools import lmbench
 from evmperf.units import Unit
 

@@ -5,10 +5,10 @@ How the guides call it is documented nowhere; a workload runs here with the suit
 
 from __future__ import annotations
 
-from evmperf.benchmark import Benchmark, Place, Profile, Step
+from evmperf.benchmark import Benchmark, Place, Profile, Step, output
 from evmperf.board import Board
 from evmperf.model import Case, Direction, Reading
-from evmperf.system import enter, installed, output, perf, profiles
+from evmperf.system import enter, installed, perf, profiles
 from evmperf.tools import mith
 from evmperf.units import Unit
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
 from labgrid.exceptions import NoDriverFoundError
@@ -16,6 +17,7 @@ from evmperf.errors import BoardError, EvmperfError, Interrupted, LabError, Refu
 from evmperf.lab.console import ConsoleLost
 from evmperf.lab.meter import RailMeterProtocol
 from evmperf.lab.shell import CommandTimeout
+from evmperf.lab.tester import CommandTester, SshTester
 from evmperf.marks import find
 
 _UBOOT_INTERRUPT_S = 5
@@ -27,6 +29,7 @@ class LabgridBench:
     def __init__(self, target: Any, board: Board) -> None:
         self.board = board
         self._target = target
+        self._tester: CommandTester | None = None
         self._strategy = target.get_strategy()
         self._console = self._strategy.console
         self._boots: list[Boot] = []
@@ -52,7 +55,31 @@ class LabgridBench:
 
     def tester(self) -> Shell:
         """A root shell on the tester; raises LabError when there is none."""
-        raise LabError(f"{self.board.file_name} names no tester: say options.tester.host")
+        if self._tester is None:
+            self._tester = self._open_tester()
+        return self._tester
+
+    def _open_tester(self) -> CommandTester:
+        if self.board.tester:
+            return SshTester(self.board.tester)
+        if not self.board.is_virtual:
+            raise LabError(
+                f"{self.board.file_name} names no tester: say options.tester.host there, or set "
+                f"EVMPERF_TESTER"
+            )
+        from evmperf.virtual import client  # noqa: PLC0415  # not needed for real boards
+
+        switch = urlsplit(self._target.get_resource("NetworkPowerPort").host)
+        status = client.status_at(switch.port or 0)
+        if status.tester is None:
+            raise LabError(f"the virtual EVM has no tester: {status.tester_reason}")
+        return CommandTester(status.tester.command, f"the tester {status.tester.namespace}")
+
+    def close(self) -> None:
+        """Give up the connection to the tester."""
+        if self._tester:
+            self._tester.close()
+            self._tester = None
 
     def meter(self) -> Meter:
         """The meter on the board's rails; raises LabError when there is none."""

@@ -130,13 +130,7 @@ class Bench:
     def status(self) -> BenchStatus:
         """Ask the bench; raises LabError if none runs or it does not answer."""
         answer = self._request(self._record(), "GET", "/status")
-        try:
-            return BenchStatus.from_json(json.loads(answer))
-        except (ValueError, KeyError, TypeError) as error:
-            raise LabError(
-                f"the bench of board {self.name} answers in another version's form ({error!r}): "
-                f"stop it with `evmperf virtual stop {self.name}`"
-            ) from None
+        return _status(f"the bench of board {self.name}", answer)
 
     def _record(self) -> Record:
         # A bench that has just taken its lock has not written its record yet.
@@ -225,24 +219,10 @@ class Bench:
         method: str,
         path: str,
         body: bytes | None = None,
-        timeout: float | None = None,
+        timeout: float = _ANSWER_TIMEOUT,
     ) -> bytes:
-        seconds = timeout or _ANSWER_TIMEOUT
-        link = http.client.HTTPConnection(boards.HOST, record.power_port, timeout=seconds)
-        try:
-            link.request(method, path, body)
-            response = link.getresponse()
-            answer = response.read()
-        except (OSError, http.client.HTTPException) as error:
-            raise LabError(
-                f"the bench of board {self.name} does not answer on "
-                f"{boards.HOST}:{record.power_port}: {error or type(error).__name__}"
-            ) from None
-        finally:
-            link.close()
-        if response.status != http.HTTPStatus.OK:
-            raise LabError(f"board {self.name}: {answer.decode(errors='replace').strip()}")
-        return answer
+        who = f"the bench of board {self.name}"
+        return _ask(who, record.power_port, method, path, body=body, timeout=timeout)
 
     def _last_word(self) -> str:
         try:
@@ -274,6 +254,47 @@ class Bench:
                     signal.pidfd_send_signal(handle, signal.SIGKILL)
             finally:
                 os.close(handle)
+
+
+def status_at(power_port: int) -> BenchStatus:
+    """Ask the bench behind a power port, whatever its name; raises LabError if none answers."""
+    who = "the bench of the virtual EVM"
+    return _status(who, _ask(who, power_port, "GET", "/status"))
+
+
+def _ask(
+    who: str,
+    port: int,
+    method: str,
+    path: str,
+    *,
+    body: bytes | None = None,
+    timeout: float = _ANSWER_TIMEOUT,
+) -> bytes:
+    link = http.client.HTTPConnection(boards.HOST, port, timeout=timeout)
+    try:
+        link.request(method, path, body)
+        response = link.getresponse()
+        answer = response.read()
+    except (OSError, http.client.HTTPException) as error:
+        raise LabError(
+            f"{who} does not answer on {boards.HOST}:{port}: {error or type(error).__name__}"
+        ) from None
+    finally:
+        link.close()
+    if response.status != http.HTTPStatus.OK:
+        raise LabError(f"{who}: {answer.decode(errors='replace').strip()}")
+    return answer
+
+
+def _status(who: str, answer: bytes) -> BenchStatus:
+    try:
+        return BenchStatus.from_json(json.loads(answer))
+    except (ValueError, KeyError, TypeError) as error:
+        raise LabError(
+            f"{who} answers in another version's form ({error!r}): "
+            f"stop it with `evmperf virtual stop`"
+        ) from None
 
 
 def ensure(

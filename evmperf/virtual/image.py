@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.errors import LabError
-from evmperf.virtual import devicetree, paths, programs, qemu_binary, rootfs, uboot
+from evmperf.virtual import (
+    devicetree,
+    host_programs,
+    paths,
+    programs,
+    qemu_binary,
+    rootfs,
+    uboot,
+)
 from evmperf.virtual.recipe import Recipe
 from evmperf.virtual.steps import Progress, Steps, check_host, tool
 
@@ -60,6 +68,8 @@ class Image:
     disks: dict[str, Disk]
     facts: dict[str, Any]
     """Versions: `kernel`, `uboot`, `qemu`, `packages`."""
+    tester_path: str
+    """Folder of the tester's own programs, "" for an image without."""
     directory: Path
 
 
@@ -82,6 +92,7 @@ def load(variant: str) -> Image:
             arguments=data["arguments"],
             disks={name: Disk(**disk) for name, disk in data["disks"].items()},
             facts=data["facts"],
+            tester_path=data["tester_path"],
             directory=folder,
         )
     except (ValueError, KeyError, TypeError) as error:
@@ -162,6 +173,7 @@ def _build_parts(recipe: Recipe, steps: Steps, force: bool) -> dict[str, Path]:
         "userland": rootfs.build,
         "kernel": rootfs.build_kernel,
         "programs": programs.build,
+        "tester": host_programs.build_tester,
     }
 
     def part(name: str, key: str) -> Path:
@@ -192,6 +204,8 @@ def part_keys(recipe: Recipe) -> dict[str, str]:
     }
     if "programs" in recipe.data:
         hashes["programs"] = recipe.hash("programs", files=programs.inputs(recipe))
+    if "tester" in recipe.data:
+        hashes["tester"] = recipe.hash("tester")
     return {name: f"{name}-{value}" for name, value in hashes.items()}
 
 
@@ -243,6 +257,7 @@ def _assemble(recipe: Recipe, steps: Steps, parts: dict[str, Path], folder: Path
         "arguments": [word.replace("{aio}", aio) for word in recipe.data["arguments"]],
         "disks": disks,
         "facts": facts,
+        "tester_path": str(parts["tester"] / "bin") if "tester" in parts else "",
         "parts": sorted(path.name for path in parts.values()),
     }
     (folder / "image.json").write_text(json.dumps(data, indent=1))

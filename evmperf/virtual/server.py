@@ -131,7 +131,7 @@ class Bench:
         reason = tester.missing() if nics else "the image has no network"
         if not reason:
             try:
-                beside = tester.Tester(self._folder, nics)
+                beside = tester.Tester(self._folder, nics, self._image.tester_path)
             except LabError as error:
                 reason = str(error)
             else:

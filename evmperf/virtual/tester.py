@@ -29,7 +29,7 @@ from evmperf.virtual.board import Nic, TesterInfo, read_record, remove_record
 _NAMESPACES = Path("/run/netns")
 _LOCKS = Path("/run/evmperf")
 _FIRST_SUBNET = 100
-_MAX_SLOTS = 70
+_MAX_NAMES = 70
 _CLONE_NEWNET = 0x40000000
 _TUNSETIFF = 0x400454CA
 _TAP_TIMEOUT = 3.0
@@ -62,21 +62,21 @@ def missing() -> str:
 
 
 class Tester:
-    """A namespace with taps; lives until `close`. Raises LabError if it cannot be made."""
+    """A namespace with taps; lives until `close`. Raises LabError if it cannot be made.
 
-    def __init__(self, board: Path, nics: int) -> None:
-        self._slot, slot = _reserve(f"tester-{number}" for number in range(_MAX_SLOTS))
+    Namespaces do not see each other, so every tester has the same addresses: NIC n is
+    192.168.(100+n).1, and its board .2. `programs` is a folder for the front of its PATH.
+    """
+
+    def __init__(self, board: Path, nics: int, programs: str = "") -> None:
         # A board of the same name in another state folder (EVMPERF_STATE) may have the first name.
-        names = [f"evm-{board.name}", *(f"evm-{board.name}-{i}" for i in range(2, _MAX_SLOTS))]
-        try:
-            self._name, index = _reserve(names)
-        except LabError:
-            os.close(self._slot)
-            raise
+        names = [f"evm-{board.name}", *(f"evm-{board.name}-{i}" for i in range(2, _MAX_NAMES))]
+        self._name, index = _reserve(names)
         self.namespace = names[index]
+        self._programs = programs
         self.nics = []
         for index in range(nics):
-            net = f"192.168.{_FIRST_SUBNET + 2 * slot + index}"
+            net = f"192.168.{_FIRST_SUBNET + index}"
             self.nics.append(Nic(index, f"evm{index}", f"{net}.1", f"{net}.2", 24))
         try:
             remove(self.namespace)
@@ -97,6 +97,8 @@ class Tester:
     def info(self) -> TesterInfo:
         """How others reach the tester."""
         command = ["ip", "netns", "exec", self.namespace]
+        if self._programs:
+            command += ["env", f"PATH={self._programs}:{os.environ.get('PATH', os.defpath)}"]
         return TesterInfo(self.namespace, command, self.nics)
 
     @contextlib.contextmanager
@@ -126,7 +128,6 @@ class Tester:
         except LabError as error:
             _log.error("%s", error)
         os.close(self._name)
-        os.close(self._slot)
 
 
 def _open_tap(interface: str) -> int:

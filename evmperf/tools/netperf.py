@@ -1,0 +1,115 @@
+"""netperf 2.7: command line and parser of its keyed output (`-k`).
+
+Debian's netperf is built without rate control (`-b`, `-w`): asked for it, it prints a sentence and
+sends as fast as it can. Such a line, as any that is not a key asked for, is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from evmperf.errors import RefusedOutput
+
+KEYS = (
+    "DIRECTION",
+    "THROUGHPUT",
+    "THROUGHPUT_UNITS",
+    "ELAPSED_TIME",
+    "MEAN_LATENCY",
+    "LOCAL_CPU_UTIL",
+    "REMOTE_CPU_UTIL",
+    "LOCAL_BYTES_SENT",
+    "LOCAL_BYTES_RECVD",
+    "REMOTE_BYTES_RECVD",
+    "LOCAL_SEND_SIZE",
+)
+"""What is asked for, in the order in which netperf answers."""
+
+_DIRECTIONS = {"TCP_STREAM": "Send", "TCP_MAERTS": "Receive", "UDP_STREAM": "Send"}
+_COUNTED = {
+    "TCP_STREAM": "LOCAL_BYTES_SENT",
+    "TCP_MAERTS": "LOCAL_BYTES_RECVD",
+    "UDP_STREAM": "REMOTE_BYTES_RECVD",
+}
+"""The bytes that a test's throughput is made of."""
+_ROUNDING = 0.02
+"""How far throughput and bytes may be apart: times have two decimals, and ends differ a little."""
+_UNITS = "10^6bits/s"
+_SHORTEST = 0.9
+"""Part of the time asked for that a test must at least have run."""
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one test says: throughput of payload in Mbit/s (10^6), CPU loads of whole machines in
+    percent (-1 where not asked for), bytes moved, seconds that it took.
+
+    The throughput of UDP_STREAM is what arrived, not what was sent.
+    """
+
+    throughput: float
+    local_cpu_load: float
+    remote_cpu_load: float
+    sent: int
+    received: int
+    send_size: int
+    elapsed_s: float
+
+
+def command(
+    test: str, address: str, port: int, seconds: int, *, cpu: str, name: str, size: int = 0
+) -> str:
+    """Shell text of one test against the netserver at `address`, result into `$OUT/NAME`.
+
+    `cpu` is `-c` for the load of this machine, `-C` for that of the other; `size` is what is sent
+    at a time, in bytes (0: netperf's own choice).
+    """
+    message = f"-m {size} " if size else ""
+    return (
+        f"netperf -P 0 -H {address} -p {port} -j {cpu} -l {seconds} -t {test} -- {message}"
+        f'-k {",".join(KEYS)} > "$OUT/{name}"'
+    )
+
+
+def outcome(text: str, test: str, seconds: int) -> Outcome:
+    """Read the keyed output of a test that was to take so long.
+
+    Raises RefusedOutput for anything but all keys once, in their order, each with its kind of
+    value, of a test that moved data in the right direction for the whole time.
+    """
+    lines = text.splitlines()
+    for line, key in zip(lines, KEYS, strict=False):
+        if not line.startswith(f"{key}="):
+            raise RefusedOutput(f"netperf was asked for {key} and printed {line[:120]!r}", text)
+    if len(lines) != len(KEYS) or not text.endswith("\n"):
+        raise RefusedOutput("netperf's output is cut or goes on too long", text)
+    values = dict(line.split("=", 1) for line in lines)
+    if values["THROUGHPUT_UNITS"] != _UNITS:
+        raise RefusedOutput(f"netperf's unit is not {_UNITS}", text)
+    if values["DIRECTION"] != _DIRECTIONS[test]:
+        raise RefusedOutput(f"netperf's direction is not that of {test}", text)
+    numbers = {
+        key: value for key, value in values.items() if key not in ("DIRECTION", "THROUGHPUT_UNITS")
+    }
+    for key, value in numbers.items():
+        if not _NUMBER.fullmatch(value):
+            raise RefusedOutput(f"netperf's {key} is no number: {value[:40]!r}", text)
+    found = Outcome(
+        throughput=float(numbers["THROUGHPUT"]),
+        local_cpu_load=float(numbers["LOCAL_CPU_UTIL"]),
+        remote_cpu_load=float(numbers["REMOTE_CPU_UTIL"]),
+        sent=int(float(numbers["LOCAL_BYTES_SENT"])),
+        received=int(float(numbers["REMOTE_BYTES_RECVD"])),
+        send_size=int(float(numbers["LOCAL_SEND_SIZE"])),
+        elapsed_s=float(numbers["ELAPSED_TIME"]),
+    )
+    if found.throughput <= 0:
+        raise RefusedOutput("netperf moved no data", text)
+    rate = float(numbers[_COUNTED[test]]) * 8 / 1e6 / max(found.elapsed_s, 0.01)
+    if abs(rate - found.throughput) > _ROUNDING * found.throughput:
+        raise RefusedOutput(f"netperf's bytes make {rate:.4g} {_UNITS}, not its throughput", text)
+    if found.elapsed_s < _SHORTEST * seconds:
+        raise RefusedOutput(f"netperf ran {found.elapsed_s:g} s instead of {seconds} s", text)
+    return found

@@ -1,0 +1,42 @@
+"""iproute2's `ip -s xfrm state`: what one security association of the kernel has carried."""
+
+from __future__ import annotations
+
+import re
+
+from evmperf.errors import RefusedOutput
+
+_HEAD = re.compile(r"src (\S+) dst (\S+)")
+_ESP = re.compile(r"\tproto esp spi (0x[0-9a-f]{8})\(\d+\) .*")
+_CURRENT = re.compile(r"\t  (\d+)\(bytes\), (\d+)\(packets\)")
+
+
+def command(name: str) -> str:
+    """Shell text that keeps the counters of all states as `$OUT/NAME`, without their keys."""
+    return f'ip -s xfrm state list nokeys > "$OUT/{name}"'
+
+
+def carried(text: str, spi: int) -> tuple[int, int]:
+    """Bytes and packets that the ESP state with this SPI has carried.
+
+    Raises RefusedOutput unless there is exactly one, with its current lifetime whole.
+    """
+    found: list[tuple[int, int]] = []
+    ours = current = False
+    lines = text.splitlines()
+    for line in lines:
+        if _HEAD.fullmatch(line):
+            ours = current = False
+        elif match := _ESP.fullmatch(line):
+            ours = int(match.group(1), 16) == spi
+        elif ours and line == "\tlifetime current:":
+            current = True
+        elif current:
+            counters = _CURRENT.fullmatch(line)
+            if not counters:
+                raise RefusedOutput(f"the state's counters are garbled: {line[:80]!r}", text)
+            found.append((int(counters.group(1)), int(counters.group(2))))
+            current = False
+    if len(found) != 1 or not text.endswith("\n"):
+        raise RefusedOutput(f"{len(found)} ESP states have the SPI {spi:#x} instead of one", text)
+    return found[0]

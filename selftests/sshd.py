@@ -1,0 +1,69 @@
+"""A real sshd on loopback, for tests of what goes over SSH."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
+
+
+class Sshd:
+    """An sshd of our own that lets the user of this process in with a key made for it.
+
+    `path` is for the front of its sessions' PATH, `prefix` a command that runs it elsewhere.
+    """
+
+    def __init__(self, folder, path="", prefix=()):
+        if not SSHD:
+            pytest.skip("no sshd here: apt-get install openssh-server")
+        self.folder = folder
+        self.prefix = prefix
+        for name in ("host", "user"):
+            command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name]
+            subprocess.run(command, check=True)
+        (folder / "user.pub").rename(folder / "authorized")
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            self.port = probe.getsockname()[1]
+        (folder / "config").write_text(
+            f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\n"
+            f"AuthorizedKeysFile {folder}/authorized\nStrictModes no\nUsePAM no\n"
+            f"PermitRootLogin yes\nPidFile none\n"
+            + (f"SetEnv PATH={path}:{os.environ['PATH']}\n" if path else "")
+        )
+        if os.geteuid() == 0:
+            os.makedirs("/run/sshd", mode=0o755, exist_ok=True)  # noqa: PTH103  # what sshd wants
+        self.log = (folder / "log").open("w")
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [*self.prefix, SSHD, "-D", "-e", "-f", self.folder / "config"], stderr=self.log
+        )
+        deadline = time.monotonic() + 20
+        while "Server listening" not in (self.folder / "log").read_text():
+            assert self.process.poll() is None, (self.folder / "log").read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+    @property
+    def options(self):
+        return [
+            "-F", "none", "-p", str(self.port), "-i", str(self.folder / "user"),
+            "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
+            "-o", "LogLevel=ERROR",
+        ]  # fmt: skip
+
+    def stop(self):
+        """End it with all its sessions, as a tester that is switched off."""
+        group = subprocess.run(
+            ["ps", "-o", "pid=", "--ppid", str(self.process.pid)],
+            capture_output=True, text=True, check=False,
+        ).stdout.split()  # fmt: skip
+        for pid in (self.process.pid, *map(int, group)):
+            os.kill(pid, signal.SIGKILL)
+        self.process.wait()
