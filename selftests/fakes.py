@@ -5,7 +5,7 @@ import subprocess
 from evmperf.bench import Boot, Reply
 from evmperf.board import Board
 from evmperf.console import POWER_ON, Record
-from evmperf.errors import ToolError
+from evmperf.errors import LabError, ToolError
 from evmperf.marks import find
 from selftests.texts import BOOT, LOGIN
 
@@ -50,13 +50,14 @@ class LocalShell:
 
 
 class LocalBench:
-    """evmperf's Bench over a LocalShell, and another for `tester`; exceptions in `reach` are raised
-    instead of a shell.
+    """evmperf's Bench over a LocalShell, perhaps with another for the tester, and a meter;
+    exceptions in `reach` are raised instead of a shell.
     """
 
-    def __init__(self, board: Board, shell, *, reach=(), boots=(), tester=None):
+    def __init__(self, board: Board, shell, *, reach=(), boots=(), tester=None, meter=None):
         self.board = board
-        self.tester = lambda: tester
+        self._tester = tester
+        self._meter = meter
         self._shell = shell
         self._reach = list(reach)
         self._boots_to_come = list(boots)
@@ -73,6 +74,14 @@ class LocalBench:
         return self._shell
 
     uboot = shell
+
+    def tester(self):
+        if not self._tester:
+            raise LabError("there is no tester")
+        return self._tester
+
+    def meter(self):
+        return self._meter
 
     def cold_boot(self, kernel_arguments):
         act = self._boots_to_come.pop(0)

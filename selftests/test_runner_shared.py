@@ -18,23 +18,6 @@ DELAY = Metric("delay", Unit.MICROSECOND, Direction.LOWER, "Delay", low=0.1, hig
 A, B, C = Case("a"), Case("b"), Case("c")
 
 
-class Bench(LocalBench):
-    """A bench with a tester and a meter."""
-
-    def __init__(self, board, shell, tester=None, rail_meter=None):
-        super().__init__(board, shell)
-        self._tester = tester
-        self._rail_meter = rail_meter
-
-    def tester(self):
-        if not self._tester:
-            raise LabError("there is no tester")
-        return self._tester
-
-    def meter(self):
-        return self._rail_meter
-
-
 @pytest.fixture
 def board(tmp_path):
     options = {"board": {"name": "fake-evm"}, "emmc": {}}
@@ -48,7 +31,7 @@ def lab(tmp_path, board):
     def make_runner(scripted=(), **bench):
         shell = LocalShell(tmp_path / "board", scripted)
         spool = Spool(tmp_path, Run("fake-1", "fake-evm", "quick"))
-        return Runner(Bench(board, shell, **bench), spool, "quick", ["dd"])
+        return Runner(LocalBench(board, shell, **bench), spool, "quick", ["dd"])
 
     return make_runner
 
@@ -419,7 +402,7 @@ def test_the_meter_is_read_between_the_two_commands_of_one_shared_step(lab):
 
 
 def test_a_meter_without_the_rail_is_a_broken_lab_before_anything_is_started(lab):
-    runner = lab(rail_meter=RailMeter(error=LabError("the meter is not connected to core")))
+    runner = lab(meter=RailMeter(error=LabError("the meter is not connected to core")))
     with pytest.raises(LabError, match="not connected to core"):
         runner.measure(METERED, A)
     assert not any("set -- true" in command for command in runner.bench.shell().asked)
