@@ -12,8 +12,9 @@ from evmperf.virtual.steps import Steps
 
 
 def inputs(recipe: Recipe) -> list[str]:
-    """Return the recipe's folder of programs: whatever changes there compiles all of them anew."""
-    return [recipe.data["programs"]["folder"]]
+    """Return the files of the recipe's folder of programs: if one changes, all are compiled anew."""
+    folder = recipe.data["programs"]["folder"]
+    return [f"{folder}/{name}" for name in recipe.files(folder)]
 
 
 def build(recipe: Recipe, steps: Steps, target: Path) -> None:
@@ -23,7 +24,7 @@ def build(recipe: Recipe, steps: Steps, target: Path) -> None:
     package that the recipe names.
     """
     spec = recipe.data["programs"]
-    own, foreign = recipe.file(spec["folder"]), target / "source"
+    own, foreign = recipe.files(spec["folder"]), target / "source"
     with steps.step(f"Source of {spec['source']} from Debian {spec['suite']}"):
         archive = Archive(steps, target / "apt", spec["suite"], "arm64")
         archive.update(sources=True)
@@ -36,8 +37,10 @@ def build(recipe: Recipe, steps: Steps, target: Path) -> None:
         shutil.rmtree(target / "apt")
     with steps.step("Benchmark programs compiled"):
         for name, sources in spec["compile"].items():
-            files = [own / file if (own / file).exists() else foreign / file for file in sources]
-            command = [spec["compiler"], *spec["flags"], "-I", own, "-I", foreign, *files]
+            files = [own.get(file, foreign / file) for file in sources]
+            folders = dict.fromkeys([*(path.parent for path in own.values()), foreign])
+            headers = [word for folder in folders for word in ("-I", folder)]
+            command = [spec["compiler"], *spec["flags"], *headers, *files]
             # The same sources give the same program, wherever they were compiled.
             command += [f"-ffile-prefix-map={target}=.", "-o", target / name, *spec["libraries"]]
             steps.run(command, f"Compiling {name}", "programs")
