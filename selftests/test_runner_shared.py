@@ -387,7 +387,7 @@ METERED = make(
 def test_the_meter_is_read_between_the_two_commands_of_one_shared_step(lab):
     runner = lab()
     asked = runner.bench.shell().asked
-    runner.bench._rail_meter = RailMeter(asked)
+    runner.bench._meter = RailMeter(asked)
     results = [runner.measure(METERED, case) for case in (A, B)]
     assert [result.values("rate") for result in results] == [[12.0], [12.0]]
     for result in results:
@@ -418,7 +418,7 @@ def test_a_meter_without_the_rail_is_a_broken_lab_before_anything_is_started(lab
 )  # fmt: skip
 def test_a_board_that_does_not_wake_gives_no_figure(lab, error, kind, message):
     runner = lab([None, None, error])  # facts, start, check
-    runner.bench._rail_meter = RailMeter([])
+    runner.bench._meter = RailMeter([])
     result = runner.measure(METERED, A)
     assert (result.status, result.samples) == (Status.FAILED, ())
     assert result.failures[0].kind is kind

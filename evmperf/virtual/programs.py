@@ -12,7 +12,7 @@ from evmperf.virtual.steps import Steps
 
 
 def inputs(recipe: Recipe) -> list[str]:
-    """Return the files of the recipe's folder of programs: if one changes, all are compiled anew."""
+    """Return the files of the folder of programs: if one changes, all are compiled anew."""
     folder = recipe.data["programs"]["folder"]
     return [f"{folder}/{name}" for name in recipe.files(folder)]
 
