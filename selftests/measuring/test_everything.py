@@ -12,7 +12,7 @@ from evmperf.marks import Phase
 
 pytestmark = pytest.mark.virtual_evm
 
-DEADLINE_S = 900
+DEADLINE_S = 1800
 
 
 def test_everything_is_measured(measuring, env_file) -> None:
