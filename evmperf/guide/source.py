@@ -1,0 +1,260 @@
+"""A guide's reStructuredText as headings and tables with line numbers, read by docutils.
+
+The cells of csv-tables are taken as they stand: they are figures, and parsing each as
+reStructuredText would cost most of the time and change the text.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from docutils import frontend, nodes, utils
+from docutils.parsers.rst import Directive, Parser, directives
+
+from evmperf.errors import UsageError
+
+_SEVERE, _ERROR = 4, 3
+_CAPTION = re.compile(r"Table:\s+(?P<text>.*?)\s*\|?\s*", re.DOTALL)
+_TITLE = re.compile(
+    r"(?P<os>.*?)\s*(?P<release>\d+(?:[._]\d+)+)\s+(?:Kernel )?Performance Guide", re.IGNORECASE
+)
+# Sphinx's own, which docutils does not know: harmless to a reader of tables.
+_SPHINX_WORDS = re.compile(r'^(No (directive|role) entry|Unknown (directive|interpreted text role))')
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a csv-table, as it stands, and its line in the file (counted from 1)."""
+
+    cells: tuple[str, ...]
+    line: int
+
+
+@dataclass
+class SourceTable:
+    """One csv-table: where it is, what it is called, and what it holds."""
+
+    line: int
+    section: tuple[str, ...]
+    caption: str
+    caption_style: str
+    """argument, before, after, or none."""
+    header: tuple[str, ...]
+    rows: list[Row]
+    text: str
+    rubric: str = ""
+    error: str = ""
+    """Why the rows could not be read; "" if they could."""
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """Something wrong with the reStructuredText."""
+
+    line: int
+    message: str
+
+
+@dataclass
+class Source:
+    """A whole guide."""
+
+    title: str
+    os: str
+    release: str
+    tables: list[SourceTable] = field(default_factory=list)
+    complaints: list[Complaint] = field(default_factory=list)
+
+
+class _Placeholder(nodes.General, nodes.Element):
+    """Stands in the document for a csv-table."""
+
+
+class _CsvTable(Directive):
+    """csv-table that keeps its text."""
+
+    optional_arguments = 1
+    final_argument_whitespace = True
+    has_content = True
+    option_spec = {name: directives.unchanged for name in (
+        "header", "header-rows", "stub-columns", "widths", "width", "align", "class", "name",
+        "delim", "quote", "escape", "keepspace", "file", "url", "encoding",
+    )}  # fmt: skip
+
+    def run(self) -> list[nodes.Node]:
+        node = _Placeholder()
+        node["table"] = _table(
+            line=self.lineno,
+            caption=self.arguments[0].strip() if self.arguments else "",
+            options=self.options,
+            content=list(self.content),
+            first_line=self.content_offset + 1,
+            text=self.block_text,
+        )
+        return [node]
+
+
+class _Container(Directive):
+    """Sphinx's `only` and `ifconfig`: what is inside belongs to the guide."""
+
+    optional_arguments = 1
+    final_argument_whitespace = True
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        node = nodes.Element()
+        self.state.nested_parse(self.content, self.content_offset, node, match_titles=True)
+        return list(node.children)
+
+
+_DIRECTIVES = {"csv-table": _CsvTable, "only": _Container, "ifconfig": _Container}
+
+
+def read(text: str, name: str = "guide") -> Source:
+    """Read a guide. Raises UsageError with the line where its structure cannot be followed."""
+    document, complaints = _parse(text, name)
+    for complaint in complaints:
+        if complaint.severe:
+            raise UsageError(f"{name} line {complaint.line}: {complaint.message}")
+    title, body = _title(document)
+    match = _TITLE.fullmatch(title.strip())
+    source = Source(
+        title,
+        os=match["os"] if match else "",
+        release=match["release"] if match else "",
+        complaints=[Complaint(c.line, c.message) for c in complaints],
+    )
+    _collect(body, (), source)
+    return source
+
+
+@dataclass(frozen=True)
+class _Message:
+    line: int
+    message: str
+    severe: bool
+
+
+def _parse(text: str, name: str) -> tuple[nodes.document, list[_Message]]:
+    settings = frontend.get_default_settings(Parser)
+    settings.report_level = settings.halt_level = 5
+    settings.file_insertion_enabled = settings.raw_enabled = False
+    settings.warning_stream = io.StringIO()
+    document = utils.new_document(name, settings)
+    found: list[_Message] = []
+
+    def note(message: Any) -> None:
+        words = message.children[0].astext() if message.children else ""
+        if message["level"] >= _ERROR and not _SPHINX_WORDS.match(words):
+            line = message.get("line") or 1
+            found.append(_Message(line, " ".join(words.split()), message["level"] >= _SEVERE))
+
+    document.reporter.attach_observer(note)
+    with _own_directives():
+        try:
+            Parser().parse(text, document)
+        except Exception as error:  # noqa: BLE001  # docutils' own faults on damaged text
+            line = getattr(document, "current_line", None) or 1
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise UsageError(f"{name} line {line}: docutils cannot read on: {reason}") from error
+    return document, found
+
+
+@contextlib.contextmanager
+def _own_directives() -> Iterator[None]:
+    """Our reading of some directives, for as long as we read (docutils' register is global)."""
+    register = directives._directives
+    saved = dict(register)
+    register.update(_DIRECTIVES)
+    try:
+        yield
+    finally:
+        register.clear()
+        register.update(saved)
+
+
+def _table(
+    line: int, caption: str, options: Any, content: Sequence[str], first_line: int, text: str
+) -> SourceTable:
+    """Read one csv-table; what is wrong with it goes into `error`."""
+    table = SourceTable(line, (), caption, "argument" if caption else "none", (), [], text)
+    foreign = sorted(set(options) & {"file", "url", "delim", "quote", "escape", "keepspace"})
+    if foreign:
+        table.error = f"option :{foreign[0]}: is not read"
+        return table
+    try:
+        header = [cells for cells, _ in _csv(str(options.get("header", "")).splitlines())]
+        table.header = header[0] if header else ()
+        rows = [Row(cells, first_line + number) for cells, number in _csv(content)]
+        if not header and options.get("header-rows") == "1" and rows:
+            table.header = rows.pop(0).cells
+    except csv.Error as error:
+        table.error = f"not comma-separated values: {error}"
+        return table
+    table.rows = rows
+    if not table.header:
+        table.error = "no header"
+    return table
+
+
+def _csv(lines: Sequence[str]) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Rows with the offset of their first line, in the dialect of docutils' csv-table."""
+    reader = csv.reader(lines, strict=True, skipinitialspace=True)
+    before = 0
+    for cells in reader:
+        if cells:
+            yield tuple(cells), before
+        before = reader.line_num
+
+
+def _title(document: nodes.document) -> tuple[str, nodes.Element]:
+    """The guide's title and what is under it."""
+    sections = [node for node in document.children if isinstance(node, nodes.section)]
+    if len(sections) == 1 and sections[0].children:
+        return sections[0].children[0].astext(), sections[0]
+    return "", document
+
+
+def _collect(parent: nodes.Element, path: tuple[str, ...], source: Source) -> None:
+    """Gather the tables below a node, in order, with the captions that belong to them."""
+    here: list[SourceTable | str] = []
+    rubric = ""
+    for node in parent.children:
+        if isinstance(node, _Placeholder):
+            table: SourceTable = node["table"]
+            table.section, table.rubric = path, rubric
+            here.append(table)
+            source.tables.append(table)
+        elif isinstance(node, nodes.rubric):
+            rubric = node.astext().strip()
+        elif isinstance(node, nodes.paragraph):
+            if match := _CAPTION.fullmatch(node.astext()):
+                here.append(match["text"])
+        elif isinstance(node, nodes.table):
+            here.append("")
+        elif isinstance(node, nodes.section):
+            title = node.children[0].astext().strip() if node.children else ""
+            _collect(node, (*path, title), source)
+        elif isinstance(node, nodes.Element) and not isinstance(node, nodes.TextElement):
+            _collect(node, path, source)
+    _assign(here)
+
+
+def _assign(here: Sequence[SourceTable | str]) -> None:
+    """Give each `Table:` line to the table before it, or after it where one opens the section."""
+    before = bool(here) and isinstance(here[0], str) and bool(here[0])
+    for number, entry in enumerate(here):
+        if not isinstance(entry, str) or not entry:
+            continue
+        other = number + 1 if before else number - 1
+        if 0 <= other < len(here):
+            table = here[other]
+            if isinstance(table, SourceTable) and not table.caption:
+                table.caption = entry
+                table.caption_style = "before" if before else "after"
