@@ -38,7 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from evmperf.virtual import cli as virtual  # noqa: PLC0415  # after the errors it may raise
+    from evmperf.guide import cli as guide  # noqa: PLC0415  # after the errors it may raise
+    from evmperf.virtual import cli as virtual  # noqa: PLC0415
 
     parser = argparse.ArgumentParser(
         prog="evmperf",
@@ -50,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_list(commands)
     _add_show(commands)
+    guide.add_parsers(commands)
     virtual.add_parser(commands)
     return parser
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from evmperf.boot import SPANS
 
 # Okabe and Ito's palette, which the colour-blind can tell apart.
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9")
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9")
 
 
 def boot_phases(boots: Sequence[Mapping[str, float]], title: str, path: Path) -> None:
@@ -23,7 +23,7 @@ def boot_phases(boots: Sequence[Mapping[str, float]], title: str, path: Path) ->
     axes = figure.add_subplot()
     positions = range(1, len(boots) + 1)
     left = [0.0] * len(boots)
-    for colour, (name, _, _, label, _) in zip(_COLOURS, SPANS[1:], strict=True):
+    for colour, (name, _, _, label, _) in zip(COLOURS, SPANS[1:], strict=True):
         widths = [boot.get(name, 0.0) for boot in boots]
         axes.barh(positions, widths, left=left, color=colour, label=label, edgecolor="white")
         left = [begin + width for begin, width in zip(left, widths, strict=True)]

@@ -205,11 +205,12 @@ def read_results(folder: Path) -> list[Result]:
 def _result(record: dict[str, Any]) -> Result:
     data = {k: v for k, v in record.items() if k not in ("schema", "record")}
     data["status"] = Status(data["status"])
-    data["samples"] = tuple(Sample(**sample) for sample in data["samples"])
+    data["samples"] = tuple(Sample(**sample) for sample in data.get("samples", ()))
     data["failures"] = tuple(
-        Failure(**{**failure, "kind": Kind(failure["kind"])}) for failure in data["failures"]
+        Failure(**{**failure, "kind": Kind(failure["kind"])})
+        for failure in data.get("failures", ())
     )
-    data["raw"] = tuple(data["raw"])
+    data["raw"] = tuple(data.get("raw", ()))
     data["published"] = tuple(Published(**cell) for cell in data.get("published", ()))
     return Result(**data)
 

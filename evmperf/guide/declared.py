@@ -78,6 +78,8 @@ class Table:
     """Spelling of the unit in the row label (a key of UNIT_TEXTS), by case."""
     empty: Mapping[str, str] = field(default_factory=dict)
     """Text of a missing figure, by metric."""
+    unit_in_cell: bool = False
+    """Whether each cell carries its unit."""
     tool: str = ""
     """The program behind published figures, where evmperf measures with another one."""
     artefacts: tuple[Artefact, ...] = ()

@@ -83,7 +83,9 @@ def interpret(text: str, name: str = "guide", release: str = "") -> Imported:
     os = source.os or "Linux"
     imported = Imported(Path(name).name, source, release, os, of_release(release, os))
     imported.sha256 = hashlib.sha256(text.encode()).hexdigest()
-    imported.problems += [Problem(c.line, f"reStructuredText: {c.message}") for c in source.complaints]
+    imported.problems += [
+        Problem(c.line, f"reStructuredText: {c.message}") for c in source.complaints
+    ]
     lone = _lone_board(source)
     spellings: list[str] = []
     taken: dict[tuple[str, str, str, str], Published] = {}
@@ -137,9 +139,7 @@ def _take(
             if before is cell:
                 by_board[board or lone].append(cell)
             elif (before.mean, before.low, before.high) != (cell.mean, cell.low, cell.high):
-                _unknown(
-                    imported, row, f"{case} {cell.metric} differs from line {before.line}", 1
-                )
+                _unknown(imported, row, f"{case} {cell.metric} differs from line {before.line}", 1)
         for board, figures in by_board.items():
             if figures:
                 imported.results.setdefault(board, []).append(_result(found, case, figures))
@@ -239,11 +239,26 @@ def _store(into: Path, run: Run, results: list[Result], problems: list[Problem])
         raise UsageError(f"{target}: holds a measured run; import into another folder with --into")
     with new_folder(into) as scratch:
         spool = Spool(scratch, run)
-        spool.append_all([*map(result_record, results), *map(_unknown_record, problems)])
+        spool.append_all([*map(_short_record, results), *map(_unknown_record, problems)])
         if target.exists():
             shutil.rmtree(target)
         spool.folder.rename(target)
     return target
+
+
+def _short_record(result: Result) -> Mapping[str, Any]:
+    """A result without what published figures do not have, which would be most of its bytes."""
+    record = {name: value for name, value in result_record(result).items() if value}
+    return {
+        **record,
+        "version": result.version,
+        "samples": [],
+        "params": {},
+        "published": [
+            {name: value for name, value in cell.items() if value not in (None, "")}
+            for cell in record["published"]
+        ],
+    }
 
 
 def _unknown_record(problem: Problem) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ import contextlib
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,9 @@ _TITLE = re.compile(
     r"(?P<os>.*?)\s*(?P<release>\d+(?:[._]\d+)+)\s+(?:Kernel )?Performance Guide", re.IGNORECASE
 )
 # Sphinx's own, which docutils does not know: harmless to a reader of tables.
-_SPHINX_WORDS = re.compile(r'^(No (directive|role) entry|Unknown (directive|interpreted text role))')
+_SPHINX_WORDS = re.compile(
+    r"^(No (directive|role) entry|Unknown (directive|interpreted text role))"
+)
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,13 @@ class Source:
     complaints: list[Complaint] = field(default_factory=list)
 
 
+_OPTIONS = (
+    "header", "header-rows", "stub-columns", "widths", "width", "align", "class", "name",
+    "delim", "quote", "escape", "keepspace", "file", "url", "encoding",
+)  # fmt: skip
+"""Of csv-table, as docutils has them."""
+
+
 class _Placeholder(nodes.General, nodes.Element):
     """Stands in the document for a csv-table."""
 
@@ -82,21 +91,15 @@ class _CsvTable(Directive):
     optional_arguments = 1
     final_argument_whitespace = True
     has_content = True
-    option_spec = {name: directives.unchanged for name in (
-        "header", "header-rows", "stub-columns", "widths", "width", "align", "class", "name",
-        "delim", "quote", "escape", "keepspace", "file", "url", "encoding",
-    )}  # fmt: skip
+    option_spec = dict.fromkeys(_OPTIONS, directives.unchanged)
 
     def run(self) -> list[nodes.Node]:
         node = _Placeholder()
-        node["table"] = _table(
-            line=self.lineno,
-            caption=self.arguments[0].strip() if self.arguments else "",
-            options=self.options,
-            content=list(self.content),
-            first_line=self.content_offset + 1,
-            text=self.block_text,
-        )
+        caption = " ".join(self.arguments).strip()
+        style = "argument" if caption else "none"
+        table = SourceTable(self.lineno, (), caption, style, (), [], self.block_text)
+        _fill(table, self.options, list(self.content), self.content_offset + 1)
+        node["table"] = table
         return [node]
 
 
@@ -159,7 +162,7 @@ def _parse(text: str, name: str) -> tuple[nodes.document, list[_Message]]:
     with _own_directives():
         try:
             Parser().parse(text, document)
-        except Exception as error:  # noqa: BLE001  # docutils' own faults on damaged text
+        except Exception as error:  # docutils' own faults on damaged text
             line = getattr(document, "current_line", None) or 1
             reason = " ".join(str(error).split()) or type(error).__name__
             raise UsageError(f"{name} line {line}: docutils cannot read on: {reason}") from error
@@ -169,7 +172,7 @@ def _parse(text: str, name: str) -> tuple[nodes.document, list[_Message]]:
 @contextlib.contextmanager
 def _own_directives() -> Iterator[None]:
     """Our reading of some directives, for as long as we read (docutils' register is global)."""
-    register = directives._directives
+    register: dict[str, Any] = vars(directives)["_directives"]
     saved = dict(register)
     register.update(_DIRECTIVES)
     try:
@@ -179,28 +182,26 @@ def _own_directives() -> Iterator[None]:
         register.update(saved)
 
 
-def _table(
-    line: int, caption: str, options: Any, content: Sequence[str], first_line: int, text: str
-) -> SourceTable:
-    """Read one csv-table; what is wrong with it goes into `error`."""
-    table = SourceTable(line, (), caption, "argument" if caption else "none", (), [], text)
+def _fill(
+    table: SourceTable, options: Mapping[str, str], content: Sequence[str], first_line: int
+) -> None:
+    """Read header and rows of one csv-table; what is wrong with them goes into `error`."""
     foreign = sorted(set(options) & {"file", "url", "delim", "quote", "escape", "keepspace"})
     if foreign:
         table.error = f"option :{foreign[0]}: is not read"
-        return table
+        return
     try:
-        header = [cells for cells, _ in _csv(str(options.get("header", "")).splitlines())]
-        table.header = header[0] if header else ()
-        rows = [Row(cells, first_line + number) for cells, number in _csv(content)]
-        if not header and options.get("header-rows") == "1" and rows:
-            table.header = rows.pop(0).cells
+        header = [cells for cells, _ in _csv(options.get("header", "").splitlines())]
+        table.rows = [Row(cells, first_line + number) for cells, number in _csv(content)]
     except csv.Error as error:
         table.error = f"not comma-separated values: {error}"
-        return table
-    table.rows = rows
-    if not table.header:
+        return
+    if header:
+        table.header = header[0]
+    elif options.get("header-rows") == "1" and table.rows:
+        table.header = table.rows.pop(0).cells
+    else:
         table.error = "no header"
-    return table
 
 
 def _csv(lines: Sequence[str]) -> Iterator[tuple[tuple[str, ...], int]]:
