@@ -39,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     from evmperf.guide import cli as guide  # noqa: PLC0415  # after the errors it may raise
+    from evmperf.regress import cli as regress  # noqa: PLC0415
     from evmperf.virtual import cli as virtual  # noqa: PLC0415
 
     parser = argparse.ArgumentParser(
@@ -52,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_list(commands)
     _add_show(commands)
     guide.add_parsers(commands)
+    regress.add_parsers(commands)
     virtual.add_parser(commands)
     return parser
 

@@ -213,20 +213,25 @@ def store(imported: Imported, into: Path) -> list[Path]:
     """
     folders = []
     for number, board in enumerate(imported.results or {NO_BOARD: []}):
-        run = Run(
-            id=run_id(imported, board),
-            board=board,
-            profile=PROFILE,
-            kind=KIND,
-            release=imported.release,
-            os=imported.os,
-            exit_status=0,
-            outcome="imported from a published guide",
-            facts=_facts(imported),
-        )
         problems = [] if number else imported.problems
-        folders.append(_store(into, run, imported.results.get(board, []), problems))
+        results = imported.results.get(board, [])
+        folders.append(_store(into, run_of(imported, board), results, problems))
     return folders
+
+
+def run_of(imported: Imported, board: str) -> Run:
+    """The run that a guide's figures of one board are."""
+    return Run(
+        id=run_id(imported, board),
+        board=board,
+        profile=PROFILE,
+        kind=KIND,
+        release=imported.release,
+        os=imported.os,
+        exit_status=0,
+        outcome="imported from a published guide",
+        facts=_facts(imported),
+    )
 
 
 def _facts(imported: Imported) -> dict[str, Any]:

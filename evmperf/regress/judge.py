@@ -1,0 +1,216 @@
+"""Verdicts over a whole run. Many metrics are compared at once, so the false discovery rate is
+held (Benjamini and Hochberg, by scipy): of the metrics called better or worse, at most a share
+`level` is expected to be neither; and when nothing changed at all, a run raises any alarm with at
+most that probability, given noise like a normal distribution's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from scipy import stats
+
+from evmperf.figures import Figure, Key
+from evmperf.guide.declared import tables
+from evmperf.model import Direction
+from evmperf.regress import accepted, facets, shift, single
+from evmperf.regress.accepted import Accepted
+from evmperf.regress.nights import Night, of_result
+from evmperf.regress.verdict import Outcome, Verdict, by_severity
+from evmperf.spool import Run
+from evmperf.units import Unit
+
+LEVEL = 0.10
+SMALLEST = 0.01
+"""Relative change below which nothing is called changed, however sure it is."""
+_SMALLEST_PERCENT = 0.2
+"""The same for loads, in percentage points."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A run to be judged."""
+
+    run: Run
+    figures: Mapping[Key, Figure]
+    marks: Sequence[Accepted] = ()
+
+    def verdict(self, key: Key, outcome: Outcome, why: str = "") -> Verdict:
+        """A verdict on one metric, without a comparison yet."""
+        figure = self.figures[key]
+        return Verdict(key, outcome, figure.unit, _better(key), figure.centre, why=why)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Figures to compare with, each with the run it came from."""
+
+    figures: Mapping[Key, tuple[Run, Figure]]
+    spreads: single.Spreads = field(default_factory=dict)
+
+
+def against_figures(subject: Subject, baseline: Baseline, level: float = LEVEL) -> list[Verdict]:
+    """Judge a run by single figures: a release, another run, a guide."""
+    verdicts: list[Verdict] = []
+    open_ones: list[tuple[Verdict, float, float]] = []
+    for key, figure in subject.figures.items():
+        if key not in baseline.figures:
+            verdicts.append(subject.verdict(key, Outcome.NOT_COMPARABLE, "the baseline has none"))
+            continue
+        run, other = baseline.figures[key]
+        verdict = replace(subject.verdict(key, Outcome.SAME), baseline=other.centre)
+        if why := _not_alike(subject, figure, run, other):
+            verdicts.append(replace(verdict, outcome=Outcome.NOT_COMPARABLE, why=why))
+        elif why := _not_judged(key, [(subject.run, figure), (run, other)]):
+            verdicts.append(replace(verdict, outcome=Outcome.NOT_JUDGED, why=why))
+        elif mark := _meant(subject, key, run):
+            verdicts.append(replace(verdict, why=f"accepted since {mark.since}: {mark.why}"))
+        else:
+            beside = single.compare(figure, other, baseline.spreads)
+            open_ones.append((replace(verdict, p=beside.p), beside.p, beside.spread))
+    count = len(open_ones)
+    verdicts += [
+        _decide(verdict, q, level, single.tolerance(spread, level, count))
+        for (verdict, _, spread), q in zip(
+            open_ones, _rates([p for _, p, _ in open_ones]), strict=True
+        )
+    ]
+    return list(by_severity(verdicts))
+
+
+def against_nights(
+    subject: Subject, history: Sequence[Night], level: float = LEVEL
+) -> list[Verdict]:
+    """Judge a run by the board's earlier runs."""
+    verdicts: list[Verdict] = []
+    keys: list[Key] = []
+    pasts: list[_Past] = []
+    for key, figure in subject.figures.items():
+        past = _past(subject, key, figure, history)
+        if why := _not_judged(key, [(subject.run, figure)]):
+            verdicts.append(subject.verdict(key, Outcome.NOT_JUDGED, why))
+        elif len(past.values) < shift.FEWEST:
+            why = past.why or f"only {len(past.values)} earlier runs"
+            verdicts.append(subject.verdict(key, Outcome.NOT_COMPARABLE, why))
+        else:
+            keys.append(key)
+            pasts.append(past)
+    series = [[*p.values, subject.figures[k].centre] for k, p in zip(keys, pasts, strict=True)]
+    shifts = shift.judge(series) if series else []
+    for key, past, found, q in zip(
+        keys, pasts, shifts, _rates([found.p for found in shifts]), strict=True
+    ):
+        last = past.values[-(found.nights - 1) :] if found.nights > 1 else []
+        centre = sorted([*last, subject.figures[key].centre])[found.nights // 2]
+        verdict = replace(
+            subject.verdict(key, Outcome.SAME),
+            value=subject.figures[key].centre,
+            baseline=found.level,
+            p=found.p,
+            history=tuple(past.values),
+        )
+        decided = _decide(verdict, q, level, shift_of(found, level, len(keys)), centre)
+        if decided.outcome is not Outcome.SAME:
+            since = [*past.runs, subject.run.id][-found.nights]
+            decided = replace(decided, since=since)
+        verdicts.append(decided)
+    return list(by_severity(verdicts))
+
+
+def shift_of(found: shift.Shift, level: float, comparisons: int) -> float:
+    """How far a single run may be from the level of its history."""
+    return single.tolerance(found.spread, level, comparisons)
+
+
+@dataclass
+class _Past:
+    """The comparable history of one metric, and why some of it was left out."""
+
+    values: list[float] = field(default_factory=list)
+    runs: list[str] = field(default_factory=list)
+    why: str = ""
+
+
+def _past(subject: Subject, key: Key, figure: Figure, history: Iterable[Night]) -> _Past:
+    past = _Past()
+    ours = facets.of_run(subject.run) | of_result(subject.run, figure.result)
+    mark = accepted.latest(list(subject.marks), key, subject.run.board)
+    for night in history:
+        there = night.figures.get(key)
+        if there is None:
+            continue
+        if mark and night.run.started_ns < mark.since_ns:
+            past.why = f"accepted since {mark.since}: {mark.why}"
+            continue
+        why = facets.difference(ours, {**night.facets, **there.facets})
+        if not why and there.unit != figure.unit:
+            why = f"unit differs ({figure.unit}, not {there.unit})"
+        if why:
+            past.why = why
+            continue
+        past.values.append(there.value)
+        past.runs.append(night.run.id)
+    return past
+
+
+def _not_alike(subject: Subject, figure: Figure, run: Run, other: Figure) -> str:
+    ours = facets.of_run(subject.run) | of_result(subject.run, figure.result)
+    theirs = facets.of_run(run) | of_result(run, other.result)
+    why = facets.difference(ours, theirs)
+    if not why and figure.unit != other.unit:
+        why = f"unit differs ({figure.unit}, not {other.unit})"
+    return why
+
+
+def _not_judged(key: Key, sides: Iterable[tuple[Run, Figure]]) -> str:
+    """Why a metric is shown only."""
+    table = tables().get(key.benchmark)
+    for run, figure in sides:
+        for known in table.artefacts if table else ():
+            if (known.measured_too or figure.published) and known.covers(
+                key.case, key.metric, run.board, run.release
+            ):
+                return f"known artefact: {known.why}"
+    if _better(key) is Direction.NONE:
+        return "it has no better or worse"
+    return ""
+
+
+def _meant(subject: Subject, key: Key, run: Run) -> Accepted | None:
+    """The accepted change between a baseline and the run, if there is one."""
+    mark = accepted.latest(list(subject.marks), key, subject.run.board)
+    if mark and run.started_ns < mark.since_ns <= subject.run.started_ns:
+        return mark
+    return None
+
+
+def _better(key: Key) -> Direction:
+    table = tables().get(key.benchmark)
+    metric = table.metric(key.case, key.metric) if table else None
+    return metric.better if metric else Direction.NONE
+
+
+def _rates(p_values: Sequence[float]) -> list[float]:
+    """False discovery rates at which each would be called changed."""
+    if not p_values:
+        return []
+    return [float(q) for q in stats.false_discovery_control(p_values, method="bh")]
+
+
+def _decide(
+    verdict: Verdict, q: float, level: float, tolerance: float, value: float | None = None
+) -> Verdict:
+    """Call a metric changed or not; `value` is what is compared, if not the run's own."""
+    verdict = replace(verdict, tolerance=tolerance)
+    value = verdict.value if value is None else value
+    if q > level or value is None or verdict.baseline is None:
+        return verdict
+    moved = value - verdict.baseline
+    least = SMALLEST * abs(verdict.baseline)
+    if verdict.unit == Unit.PERCENT:
+        least = max(least, _SMALLEST_PERCENT)
+    if abs(moved) < least:
+        return verdict
+    good = (moved > 0) is (verdict.better is Direction.HIGHER)
+    return replace(verdict, outcome=Outcome.BETTER if good else Outcome.WORSE)

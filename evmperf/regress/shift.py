@@ -1,0 +1,126 @@
+"""Has a series of nights moved? Change points by ruptures, tests by scipy.
+
+The last nights, in groups of 1, 3, 6 and 10, are compared with those before them (Student's t, all
+metrics at once); the smallest p-value counts, weighed for having looked four times (Bonferroni
+with unequal weights: a lone night is believed least). A group of three or more must also differ by
+rank (Mann-Whitney), so that one odd night cannot carry it, and a lone night says nothing where the
+history has odd nights. The history begins at its last change point.
+
+Choice measured by `python -m selftests.bench verdicts`; the table in docs/judging.md has the
+alternatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import ruptures
+from numpy.typing import NDArray
+from scipy import stats
+
+from evmperf.stats import outliers
+
+Floats = NDArray[np.float64]
+
+FEWEST = 5
+"""Nights of history below which a series says nothing."""
+_WEIGHTS = {1: 0.02, 3: 0.13, 6: 0.35, 10: 0.50}
+"""By how many of the last nights: share of the allowed false alarms. They add up to 1."""
+_RANK_P = 0.01
+_SEGMENT = 10
+"""Nights that a level must have lasted to be a level of its own."""
+_PENALTY = 6.0
+_RESOLUTION = 1e-3
+"""Relative spread below which a series counts as quantised: it never has less."""
+
+
+@dataclass(frozen=True)
+class Shift:
+    """What a series says: `p` for "nothing changed", the number of last nights that are different,
+    and the level and spread (standard deviation) of the nights before those.
+    """
+
+    p: float
+    nights: int
+    level: float
+    spread: float
+
+
+def judge(series: Sequence[Sequence[float]]) -> list[Shift]:
+    """Judge each series, whose last value is the run in question; all must have FEWEST nights of
+    history before it.
+    """
+    recent = [np.asarray(values[_begin(values) :], dtype=np.float64) for values in series]
+    by_length: dict[int, list[int]] = {}
+    for index, values in enumerate(recent):
+        by_length.setdefault(len(values), []).append(index)
+    found: dict[int, Shift] = {}
+    for indices in by_length.values():
+        together = np.stack([recent[index] for index in indices])
+        found.update(zip(indices, _judge(together), strict=True))
+    return [found[index] for index in range(len(series))]
+
+
+def _begin(values: Sequence[float]) -> int:
+    """Where the present level began, leaving the last nights out of it."""
+    history = np.asarray(values[: -max(_WEIGHTS)], dtype=np.float64)
+    if len(history) < 2 * _SEGMENT:
+        return 0
+    steps = np.diff(history)
+    noise = float(stats.median_abs_deviation(steps, scale="normal")) / np.sqrt(2)
+    noise = max(noise, _RESOLUTION * abs(float(np.median(history))))
+    if not noise:
+        return 0
+    found: list[int] = (
+        ruptures.KernelCPD(kernel="linear", min_size=_SEGMENT)
+        .fit((history / noise).reshape(-1, 1))
+        .predict(pen=_PENALTY * np.log(len(history)))
+    )
+    return found[-2] if len(found) > 1 else 0
+
+
+def _judge(together: Floats) -> list[Shift]:
+    """Judge series of one length, a row each."""
+    rows, length = together.shape
+    best = np.ones(rows)
+    nights = np.ones(rows, dtype=int)
+    for count, weight in _WEIGHTS.items():
+        if length - count < FEWEST:
+            break
+        p = _student(together, count) / weight
+        for row in np.flatnonzero(p < np.minimum(best, 0.05)):
+            if not _confirmed(together[row], count):
+                p[row] = 1.0
+        better = p < best
+        best, nights = np.where(better, p, best), np.where(better, count, nights)
+    return [
+        Shift(float(p), int(count), *_level(values[: length - count]))
+        for p, count, values in zip(np.minimum(best, 1.0), nights, together, strict=True)
+    ]
+
+
+def _student(together: Floats, count: int) -> Floats:
+    """p-values of the last `count` nights against those before, a row each."""
+    before, after = together[:, :-count], together[:, -count:]
+    mean = before.mean(axis=1)
+    spread = np.maximum(before.std(axis=1, ddof=1), _RESOLUTION * np.abs(mean))
+    own = after.std(axis=1, ddof=1) if count > 1 else np.zeros(len(after))
+    result: Any = stats.ttest_ind_from_stats(
+        mean, spread, before.shape[1], after.mean(axis=1), own, count, equal_var=True
+    )
+    return np.nan_to_num(np.asarray(result.pvalue, dtype=np.float64), nan=1.0)
+
+
+def _confirmed(values: Floats, count: int) -> bool:
+    before, after = values[:-count], values[-count:]
+    if count == 1:
+        return not any(outliers(before.tolist()))
+    method = "exact" if len(before) <= 100 else "asymptotic"
+    return bool(stats.mannwhitneyu(before, after, method=method).pvalue < _RANK_P)
+
+
+def _level(before: Floats) -> tuple[float, float]:
+    return float(np.median(before)), float(before.std(ddof=1))

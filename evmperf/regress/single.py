@@ -1,0 +1,87 @@
+"""Is a figure beside one other figure? A tolerance from what is known of the metric's spread."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from scipy import stats
+
+from evmperf.figures import Figure, Key
+from evmperf.guide.declared import tables
+from evmperf.spool import Run
+
+_RANGE_SDS = 3.0
+"""Width of a published min to max in standard deviations: 2.3 for 5 runs, 3.3 for 12, 3.7 for 20
+(L. H. C. Tippett, Biometrika 17, 1925); how many runs there were is not published.
+"""
+_FLOOR = 0.005
+"""No metric repeats better than to half a percent from run to run."""
+
+Spreads = Mapping[tuple[str, ...], float]
+"""Usual relative standard deviation, by benchmark, case and metric, and by benchmark and metric."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """How far a figure is from another: `p` for "nothing changed", `spread` of the difference
+    (standard deviation, in the figures' unit).
+    """
+
+    p: float
+    spread: float
+
+
+def compare(figure: Figure, baseline: Figure, spreads: Spreads) -> Beside:
+    """Compare two figures of one metric. Inside the published bounds nothing has changed."""
+    centre = baseline.centre
+    known = [
+        _FLOOR * abs(centre),
+        _usual(figure.key, spreads) * abs(centre),
+        _spread(baseline),
+        _spread(figure),
+    ]
+    spread = math.sqrt(2) * max(known)
+    low, high = baseline.low, baseline.high
+    if baseline.published and low is not None and high is not None and low <= figure.centre <= high:
+        return Beside(1.0, spread)
+    if not spread:
+        return Beside(1.0 if figure.centre == centre else 0.0, spread)
+    return Beside(float(2 * stats.norm.sf(abs(figure.centre - centre) / spread)), spread)
+
+
+def tolerance(spread: float, level: float, comparisons: int) -> float:
+    """How far apart figures may be when so many are compared at once."""
+    return spread * float(stats.norm.isf(level / 2 / max(comparisons, 1)))
+
+
+def usual(known: Iterable[tuple[Run, Figure]]) -> dict[tuple[str, ...], float]:
+    """The usual relative spread of each metric: the median over published bounds, artefacts left
+    out.
+    """
+    found: dict[tuple[str, ...], list[float]] = {}
+    for run, figure in known:
+        key = figure.key
+        table = tables().get(key.benchmark)
+        if not figure.mean or figure.low is None or table is None:
+            continue
+        if table.artefact(key.case, key.metric, run.board, run.release) is None:
+            relative = _spread(figure) / abs(figure.mean)
+            for name in (key, (key.benchmark, key.metric)):
+                found.setdefault(name, []).append(relative)
+    return {key: statistics.median(values) for key, values in found.items()}
+
+
+def _usual(key: Key, spreads: Spreads) -> float:
+    return spreads.get(key, spreads.get((key.benchmark, key.metric), 0.0))
+
+
+def _spread(figure: Figure) -> float:
+    """Standard deviation of one figure as far as it tells, in its unit."""
+    if figure.spread is not None:
+        return figure.spread
+    if figure.low is None or figure.high is None:
+        return 0.0
+    return (figure.high - figure.low) / _RANGE_SDS
