@@ -32,15 +32,17 @@ class SpoolFolder:
     def __init__(self, results: Path) -> None:
         self.results = results
 
-    def folders(self, board: str, limit: int) -> list[tuple[Path, Run]]:
-        """Folders and runs of a board, the newest `limit`, oldest first; guides are no history."""
+    def folders(self, board: str, limit: int | None = None) -> list[tuple[Path, Run]]:
+        """Folders and runs of a board, the newest `limit` (None: all), oldest first; imported
+        guides are no history.
+        """
         found = [
             (path.parent, run)
             for path in self.results.glob("*/run.json")
             if (run := read_run(path.parent)).board == board and run.kind != "guide"
         ]
         found.sort(key=lambda entry: (entry[1].started_ns, entry[1].id))
-        return found[-limit:] if limit else []
+        return found if limit is None else found[max(0, len(found) - limit) :]
 
     def runs(self, board: str, limit: int) -> list[RecordedRun]:
         """The newest `limit` runs of a board, oldest first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,15 +70,13 @@ def usual() -> single.Spreads:
     )
 
 
-def _nights(run: Run, results: Path, count: int) -> list[Night]:
+def _nights(run: Run, results: Path, count: int) -> Iterator[Night]:
     """The runs of the board before this one."""
-    there = nights(SpoolFolder(results), run.board, count + 1)
-    before = [
-        night
-        for night in there
-        if night.run.id != run.id and night.run.started_ns <= run.started_ns
-    ]
-    return before[-count:]
+    source = SpoolFolder(results)
+    later = sum(other.started_ns >= run.started_ns for _, other in source.folders(run.board))
+    for night in nights(source, run.board, count + later):
+        if night.run.id != run.id and night.run.started_ns <= run.started_ns:
+            yield night
 
 
 Sourced = Mapping[Key, tuple[Run, Figure]]

@@ -16,7 +16,7 @@ from evmperf.guide.declared import tables
 from evmperf.model import Direction
 from evmperf.regress import accepted, facets, shift, single
 from evmperf.regress.accepted import Accepted
-from evmperf.regress.nights import Night, of_result
+from evmperf.regress.nights import Night, Past, of_result
 from evmperf.regress.verdict import Outcome, Verdict, by_severity
 from evmperf.spool import Run
 from evmperf.units import Unit
@@ -53,7 +53,7 @@ class Baseline:
 def against_figures(subject: Subject, baseline: Baseline, level: float = LEVEL) -> list[Verdict]:
     """Judge a run by single figures: a release, another run, a guide."""
     verdicts: list[Verdict] = []
-    open_ones: list[tuple[Verdict, float, float]] = []
+    open_ones: list[tuple[Verdict, float]] = []
     for key, figure in subject.figures.items():
         if key not in baseline.figures:
             verdicts.append(subject.verdict(key, Outcome.NOT_COMPARABLE, "the baseline has none"))
@@ -68,26 +68,23 @@ def against_figures(subject: Subject, baseline: Baseline, level: float = LEVEL) 
             verdicts.append(replace(verdict, why=f"accepted since {mark.since}: {mark.why}"))
         else:
             beside = single.compare(figure, other, baseline.spreads)
-            open_ones.append((replace(verdict, p=beside.p), beside.p, beside.spread))
-    count = len(open_ones)
-    verdicts += [
-        _decide(verdict, q, level, single.tolerance(spread, level, count))
-        for (verdict, _, spread), q in zip(
-            open_ones, _rates([p for _, p, _ in open_ones]), strict=True
-        )
-    ]
+            open_ones.append((replace(verdict, p=beside.p), beside.spread))
+    limit = _limit([verdict.p for verdict, _ in open_ones], level)
+    for verdict, spread in open_ones:
+        allowed = replace(verdict, tolerance=single.tolerance(spread, limit))
+        verdicts.append(_decided(allowed, limit))
     return list(by_severity(verdicts))
 
 
 def against_nights(
-    subject: Subject, history: Sequence[Night], level: float = LEVEL
+    subject: Subject, history: Iterable[Night], level: float = LEVEL
 ) -> list[Verdict]:
-    """Judge a run by the board's earlier runs."""
+    """Judge a run by the board's earlier runs, oldest first."""
     verdicts: list[Verdict] = []
     keys: list[Key] = []
     pasts: list[_Past] = []
-    for key, figure in subject.figures.items():
-        past = _past(subject, key, figure, history)
+    for key, past in _pasts(subject, history).items():
+        figure = subject.figures[key]
         if why := _not_judged(key, [(subject.run, figure)]):
             verdicts.append(subject.verdict(key, Outcome.NOT_JUDGED, why))
         elif len(past.values) < shift.FEWEST:
@@ -98,19 +95,19 @@ def against_nights(
             pasts.append(past)
     series = [[*p.values, subject.figures[k].centre] for k, p in zip(keys, pasts, strict=True)]
     shifts = shift.judge(series) if series else []
-    for key, past, found, q in zip(
-        keys, pasts, shifts, _rates([found.p for found in shifts]), strict=True
-    ):
+    limit = _limit([found.p for found in shifts], level)
+    for key, past, found in zip(keys, pasts, shifts, strict=True):
         last = past.values[-(found.nights - 1) :] if found.nights > 1 else []
         centre = sorted([*last, subject.figures[key].centre])[found.nights // 2]
         verdict = replace(
             subject.verdict(key, Outcome.SAME),
             value=subject.figures[key].centre,
             baseline=found.level,
+            tolerance=single.tolerance(found.spread, limit),
             p=found.p,
             history=tuple(past.values),
         )
-        decided = _decide(verdict, q, level, shift_of(found, level, len(keys)), centre)
+        decided = _decided(verdict, limit, centre)
         if decided.outcome is not Outcome.SAME:
             since = [*past.runs, subject.run.id][-found.nights]
             decided = replace(decided, since=since)
@@ -118,45 +115,60 @@ def against_nights(
     return list(by_severity(verdicts))
 
 
-def shift_of(found: shift.Shift, level: float, comparisons: int) -> float:
-    """How far a single run may be from the level of its history."""
-    return single.tolerance(found.spread, level, comparisons)
-
-
 @dataclass
 class _Past:
     """The comparable history of one metric, and why some of it was left out."""
 
+    unit: str
+    facets: facets.Facets
+    mark: Accepted | None
     values: list[float] = field(default_factory=list)
     runs: list[str] = field(default_factory=list)
     why: str = ""
 
+    def unlike(self, there: Past) -> str:
+        """Why an earlier figure is not comparable."""
+        why = facets.difference(self.facets, there.facets)
+        if not why and there.unit != self.unit:
+            why = f"unit differs ({self.unit}, not {there.unit})"
+        return why
 
-def _past(subject: Subject, key: Key, figure: Figure, history: Iterable[Night]) -> _Past:
-    past = _Past()
-    ours = facets.of_run(subject.run) | of_result(subject.run, figure.result)
-    mark = accepted.latest(list(subject.marks), key, subject.run.board)
+
+def _pasts(subject: Subject, history: Iterable[Night]) -> dict[Key, _Past]:
+    """The history of each metric; the nights are gone through once, as a year of them is long."""
+    board, marks = subject.run.board, list(subject.marks)
+    under: dict[int, facets.Facets] = {}
+    pasts: dict[Key, _Past] = {}
+    for key, figure in subject.figures.items():
+        result = figure.result
+        if id(result) not in under:
+            under[id(result)] = of_result(subject.run, result)
+        mark = accepted.latest(marks, key, board)
+        pasts[key] = _Past(figure.unit, under[id(result)], mark)
     for night in history:
-        there = night.figures.get(key)
-        if there is None:
-            continue
-        if mark and night.run.started_ns < mark.since_ns:
-            past.why = f"accepted since {mark.since}: {mark.why}"
-            continue
-        why = facets.difference(ours, {**night.facets, **there.facets})
-        if not why and there.unit != figure.unit:
-            why = f"unit differs ({figure.unit}, not {there.unit})"
-        if why:
-            past.why = why
-            continue
-        past.values.append(there.value)
-        past.runs.append(night.run.id)
-    return past
+        # Most figures of a night were measured alike: tell each difference once.
+        told: dict[tuple[int, int, str], str] = {}
+        for key, past in pasts.items():
+            there = night.figures.get(key)
+            if there is None:
+                continue
+            if past.mark and night.run.started_ns < past.mark.since_ns:
+                past.why = f"accepted since {past.mark.since}: {past.mark.why}"
+                continue
+            pair = (id(past.facets), id(there.facets), there.unit)
+            why = told.get(pair)
+            if why is None:
+                why = told[pair] = past.unlike(there)
+            if why:
+                past.why = why
+                continue
+            past.values.append(there.value)
+            past.runs.append(night.run.id)
+    return pasts
 
 
 def _not_alike(subject: Subject, figure: Figure, run: Run, other: Figure) -> str:
-    ours = facets.of_run(subject.run) | of_result(subject.run, figure.result)
-    theirs = facets.of_run(run) | of_result(run, other.result)
+    ours, theirs = of_result(subject.run, figure.result), of_result(run, other.result)
     why = facets.difference(ours, theirs)
     if not why and figure.unit != other.unit:
         why = f"unit differs ({figure.unit}, not {other.unit})"
@@ -191,20 +203,22 @@ def _better(key: Key) -> Direction:
     return metric.better if metric else Direction.NONE
 
 
-def _rates(p_values: Sequence[float]) -> list[float]:
-    """False discovery rates at which each would be called changed."""
-    if not p_values:
-        return []
-    return [float(q) for q in stats.false_discovery_control(p_values, method="bh")]
+def _limit(p_values: Sequence[float | None], level: float) -> float:
+    """The p-value up to which a metric is called changed, so that the false discovery rate is at
+    most `level`.
+    """
+    given = [1.0 if p is None else p for p in p_values]
+    if not given:
+        return level
+    rates = stats.false_discovery_control(given, method="bh")
+    changed = int((rates <= level).sum())
+    return level * max(changed, 1) / len(given)
 
 
-def _decide(
-    verdict: Verdict, q: float, level: float, tolerance: float, value: float | None = None
-) -> Verdict:
+def _decided(verdict: Verdict, limit: float, value: float | None = None) -> Verdict:
     """Call a metric changed or not; `value` is what is compared, if not the run's own."""
-    verdict = replace(verdict, tolerance=tolerance)
     value = verdict.value if value is None else value
-    if q > level or value is None or verdict.baseline is None:
+    if verdict.p is None or verdict.p > limit or value is None or verdict.baseline is None:
         return verdict
     moved = value - verdict.baseline
     least = SMALLEST * abs(verdict.baseline)

@@ -21,7 +21,10 @@ from evmperf.spool import Run
 
 
 class Past(NamedTuple):
-    """One metric in one earlier run: its median in `unit`, and what it was measured under."""
+    """One metric in one earlier run: its median in `unit`, and what it was measured under.
+
+    Figures measured alike share their `facets`, the very same object.
+    """
 
     value: float
     unit: str
@@ -33,7 +36,6 @@ class Night:
     """One earlier run."""
 
     run: Run
-    facets: Facets
     figures: Mapping[Key, Past]
 
 
@@ -62,43 +64,53 @@ def nights(source: RunSource, board: str, limit: int) -> Iterator[Night]:
     if isinstance(source, SpoolFolder):
         decoder = msgspec.json.Decoder(_Line)
         for folder, run in source.folders(board, limit):
-            lines = (folder / "results.jsonl").read_bytes().splitlines(keepends=True)
-            whole = (line for line in lines if line.endswith(b"\n"))
-            yield Night(run, facets.of_run(run), _of_lines(run, map(decoder.decode, whole)))
+            # A last line cut by a crash is left out.
+            whole = (folder / "results.jsonl").read_bytes().rpartition(b"\n")[0]
+            yield Night(run, _of_lines(run, decoder.decode_lines(whole)))
     else:
         yield from map(_of_recorded, source.runs(board, limit))
 
 
 def _of_lines(run: Run, lines: Iterable[_Line]) -> dict[Key, Past]:
     found: dict[Key, Past] = {}
+    shared: dict[object, Facets] = {}
     for line in lines:
         if line.record != "result" or not line.samples:
             continue
-        medium = line.conditions.get("medium")
-        conditions = {"medium": msgspec.json.decode(medium)} if medium is not None else {}
-        case = facets.Case(line.driver, line.profile, line.version, line.tools, conditions)
-        under = facets.of_case(run, case)
+        medium = bytes(line.conditions.get("medium", b'""'))
+        alike = (line.driver, line.profile, line.version, tuple(line.tools), medium)
+        under = shared.get(alike)
+        if under is None:
+            conditions = {"medium": msgspec.json.decode(medium)}
+            case = facets.Case(line.driver, line.profile, line.version, line.tools, conditions)
+            under = shared[alike] = facets.of_run(run) | facets.of_case(run, case)
         by_metric: dict[str, list[_Sample]] = {}
         for sample in line.samples:
             by_metric.setdefault(sample.metric, []).append(sample)
         for metric, samples in by_metric.items():
-            middle = statistics.median(sample.value for sample in samples)
-            found[Key(line.benchmark, line.case, metric)] = Past(middle, samples[0].unit, under)
+            first = samples[0]
+            middle = first.value if len(samples) == 1 else _median(samples)
+            found[Key(line.benchmark, line.case, metric)] = Past(middle, first.unit, under)
     return found
+
+
+def _median(samples: Iterable[_Sample]) -> float:
+    return statistics.median(sample.value for sample in samples)
 
 
 def _of_recorded(recorded: RecordedRun) -> Night:
     run = recorded.run
+    under = {id(result): of_result(run, result) for result in recorded.results}
     found = {
-        key: Past(figure.centre, figure.unit, of_result(run, figure.result))
+        key: Past(figure.centre, figure.unit, under[id(figure.result)])
         for key, figure in figures(recorded.results).items()
     }
-    return Night(run, facets.of_run(run), found)
+    return Night(run, found)
 
 
 def of_result(run: Run, result: Result) -> dict[str, str]:
-    """What a result was measured under."""
+    """What a result and its run were measured under."""
     case = facets.Case(
         result.driver, result.profile, result.version, result.tools, result.conditions
     )
-    return facets.of_case(run, case)
+    return facets.of_run(run) | facets.of_case(run, case)

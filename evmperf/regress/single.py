@@ -52,9 +52,9 @@ def compare(figure: Figure, baseline: Figure, spreads: Spreads) -> Beside:
     return Beside(float(2 * stats.norm.sf(abs(figure.centre - centre) / spread)), spread)
 
 
-def tolerance(spread: float, level: float, comparisons: int) -> float:
-    """How far apart figures may be when so many are compared at once."""
-    return spread * float(stats.norm.isf(level / 2 / max(comparisons, 1)))
+def tolerance(spread: float, p: float) -> float:
+    """How far apart figures may be before their p-value falls below `p`."""
+    return spread * float(stats.norm.isf(p / 2))
 
 
 def usual(known: Iterable[tuple[Run, Figure]]) -> dict[tuple[str, ...], float]:
