@@ -137,14 +137,12 @@ class _Past:
 def _pasts(subject: Subject, history: Iterable[Night]) -> dict[Key, _Past]:
     """The history of each metric; the nights are gone through once, as a year of them is long."""
     board, marks = subject.run.board, list(subject.marks)
-    under: dict[int, facets.Facets] = {}
+    shared: dict[tuple[tuple[str, str], ...], facets.Facets] = {}
     pasts: dict[Key, _Past] = {}
     for key, figure in subject.figures.items():
-        result = figure.result
-        if id(result) not in under:
-            under[id(result)] = of_result(subject.run, result)
-        mark = accepted.latest(marks, key, board)
-        pasts[key] = _Past(figure.unit, under[id(result)], mark)
+        under = of_result(subject.run, figure.result)
+        alike = shared.setdefault(tuple(under.items()), under)
+        pasts[key] = _Past(figure.unit, alike, accepted.latest(marks, key, board))
     for night in history:
         # Most figures of a night were measured alike: tell each difference once.
         told: dict[tuple[int, int, str], str] = {}
@@ -155,7 +153,7 @@ def _pasts(subject: Subject, history: Iterable[Night]) -> dict[Key, _Past]:
             if past.mark and night.run.started_ns < past.mark.since_ns:
                 past.why = f"accepted since {past.mark.since}: {past.mark.why}"
                 continue
-            pair = (id(past.facets), id(there.facets), there.unit)
+            pair = (id(past.facets), id(there.facets), there.unit + past.unit)
             why = told.get(pair)
             if why is None:
                 why = told[pair] = past.unlike(there)

@@ -12,9 +12,9 @@ alternatives.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import ruptures
@@ -24,6 +24,7 @@ from scipy import stats
 from evmperf.stats import outliers
 
 Floats = NDArray[np.float64]
+_T = TypeVar("_T")
 
 FEWEST = 5
 """Nights of history below which a series says nothing."""
@@ -53,31 +54,43 @@ def judge(series: Sequence[Sequence[float]]) -> list[Shift]:
     """Judge each series, whose last value is the run in question; all must have FEWEST nights of
     history before it.
     """
-    recent = [np.asarray(values[_begin(values) :], dtype=np.float64) for values in series]
-    by_length: dict[int, list[int]] = {}
-    for index, values in enumerate(recent):
-        by_length.setdefault(len(values), []).append(index)
-    found: dict[int, Shift] = {}
-    for indices in by_length.values():
-        together = np.stack([recent[index] for index in indices])
-        found.update(zip(indices, _judge(together), strict=True))
+    begins = dict(_stacked(series, _begins))
+    present = [values[begins[index] :] for index, values in enumerate(series)]
+    found = dict(_stacked(present, _judge))
     return [found[index] for index in range(len(series))]
 
 
-def _begin(values: Sequence[float]) -> int:
-    """Where the present level began, leaving the last nights out of it."""
-    history = np.asarray(values[: -max(_WEIGHTS)], dtype=np.float64)
-    if len(history) < 2 * _SEGMENT:
-        return 0
-    steps = np.diff(history)
-    noise = float(stats.median_abs_deviation(steps, scale="normal")) / np.sqrt(2)
-    noise = max(noise, _RESOLUTION * abs(float(np.median(history))))
-    if not noise:
-        return 0
+def _stacked(
+    series: Sequence[Sequence[float]], work: Callable[[Floats], Iterable[_T]]
+) -> Iterator[tuple[int, _T]]:
+    """Do the work on all series of one length at once; results with the series' index."""
+    by_length: dict[int, list[int]] = {}
+    for index, values in enumerate(series):
+        by_length.setdefault(len(values), []).append(index)
+    for indices in by_length.values():
+        together = np.array([series[index] for index in indices], dtype=np.float64)
+        yield from zip(indices, work(together), strict=True)
+
+
+def _begins(together: Floats) -> list[int]:
+    """Where the present level of each row began, leaving the last nights out of it."""
+    history = together[:, : -max(_WEIGHTS)]
+    rows, length = history.shape
+    if length < 2 * _SEGMENT:
+        return [0] * rows
+    noise = stats.median_abs_deviation(np.diff(history), axis=1, scale="normal") / np.sqrt(2)
+    noise = np.maximum(noise, _RESOLUTION * np.abs(np.median(history, axis=1)))
+    return [
+        _last_change(row / scale) if scale else 0 for row, scale in zip(history, noise, strict=True)
+    ]
+
+
+def _last_change(values: Floats) -> int:
+    """The last change point of a history in units of its noise; 0 for none."""
     found: list[int] = (
         ruptures.KernelCPD(kernel="linear", min_size=_SEGMENT)
-        .fit((history / noise).reshape(-1, 1))
-        .predict(pen=_PENALTY * np.log(len(history)))
+        .fit(values.reshape(-1, 1))
+        .predict(pen=_PENALTY * np.log(len(values)))
     )
     return found[-2] if len(found) > 1 else 0
 
@@ -87,6 +100,8 @@ def _judge(together: Floats) -> list[Shift]:
     rows, length = together.shape
     best = np.ones(rows)
     nights = np.ones(rows, dtype=int)
+    level = np.median(together[:, :-1], axis=1)
+    spread = together[:, :-1].std(axis=1, ddof=1)
     for count, weight in _WEIGHTS.items():
         if length - count < FEWEST:
             break
@@ -95,10 +110,13 @@ def _judge(together: Floats) -> list[Shift]:
             if not _confirmed(together[row], count):
                 p[row] = 1.0
         better = p < best
+        before = together[:, :-count]
         best, nights = np.where(better, p, best), np.where(better, count, nights)
+        level = np.where(better, np.median(before, axis=1), level)
+        spread = np.where(better, before.std(axis=1, ddof=1), spread)
     return [
-        Shift(float(p), int(count), *_level(values[: length - count]))
-        for p, count, values in zip(np.minimum(best, 1.0), nights, together, strict=True)
+        Shift(float(p), int(count), float(middle), float(deviation))
+        for p, count, middle, deviation in zip(best, nights, level, spread, strict=True)
     ]
 
 
@@ -120,7 +138,3 @@ def _confirmed(values: Floats, count: int) -> bool:
         return not any(outliers(before.tolist()))
     method = "exact" if len(before) <= 100 else "asymptotic"
     return bool(stats.mannwhitneyu(before, after, method=method).pvalue < _RANK_P)
-
-
-def _level(before: Floats) -> tuple[float, float]:
-    return float(np.median(before)), float(before.std(ddof=1))

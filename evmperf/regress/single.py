@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
 from collections.abc import Iterable, Mapping
@@ -54,7 +55,13 @@ def compare(figure: Figure, baseline: Figure, spreads: Spreads) -> Beside:
 
 def tolerance(spread: float, p: float) -> float:
     """How far apart figures may be before their p-value falls below `p`."""
-    return spread * float(stats.norm.isf(p / 2))
+    return spread * _deviations(p)
+
+
+@functools.cache
+def _deviations(p: float) -> float:
+    """Standard deviations that a normal variable exceeds, either way, with this probability."""
+    return float(stats.norm.isf(p / 2))
 
 
 def usual(known: Iterable[tuple[Run, Figure]]) -> dict[tuple[str, ...], float]:

@@ -34,8 +34,7 @@ HISTORY = 20
 AFTER = 10
 CV = 0.02
 STEP = 0.05
-_NOISE_NIGHTS = 300
-_PLANTED_NIGHTS = 300
+_NIGHTS = 200
 _YEAR = 365
 UNDER: dict[str, str] = {}
 """All nights are alike."""
@@ -135,7 +134,6 @@ def quality() -> list[Row]:
     for what, generate, goal in (
         (f"normal noise, cv {CV:.0%}", _normal, True),
         ("published spreads up to 2 %", _published(0.02), True),
-        ("published spreads, all", _published(float("inf")), False),
         (f"heavy tails (t, 3 degrees), cv {CV:.0%}", _heavy, False),
     ):
         rows += _of_noise(what, keys, generate, goal)
@@ -146,18 +144,18 @@ def _of_noise(what: str, keys: Sequence[Key], generate: Generate, goal: bool) ->
     generator = np.random.default_rng(20261121)
     alarms = [
         sum(v.outcome in _ALARMS for v in verdicts_of(keys, generate(generator, HISTORY + 1)))
-        for _ in range(_NOISE_NIGHTS)
+        for _ in range(_NIGHTS)
     ]
     per_metric = sum(alarms) / (len(alarms) * METRICS)
     nights = sum(bool(count) for count in alarms) / len(alarms)
     found = 0
-    for number in range(_PLANTED_NIGHTS):
+    for number in range(_NIGHTS):
         values = generate(generator, HISTORY + AFTER)
         row = number % METRICS
         values[row, HISTORY:] *= 1 - STEP
         changed = {v.key for v in verdicts_of(keys, values) if v.outcome in _ALARMS}
         found += keys[row] in changed
-    share = found / _PLANTED_NIGHTS
+    share = found / _NIGHTS
     return [
         Row(
             f"false alarms a metric, {what}",
@@ -173,7 +171,7 @@ def _of_noise(what: str, keys: Sequence[Key], generate: Generate, goal: bool) ->
         ),
         Row(
             f"one {STEP:.0%} step found after {AFTER} runs, {what}",
-            f"{found} of {_PLANTED_NIGHTS}",
+            f"{found} of {_NIGHTS}",
             figure=f"{share:.1%}",
             goal=">= 95 %" if goal else "",
             met=("yes" if share >= 0.95 else "NO") if goal else "",
@@ -190,16 +188,22 @@ def speed() -> list[Row]:
             sys.executable, "-m", "evmperf.cli", "check", f"night-{_YEAR:03}",
             "--against", f"last:{_YEAR}", "--results", folder,
         ]  # fmt: skip
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         began = time.perf_counter()
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         took = time.perf_counter() - began
         if done.returncode not in (0, 1):
             raise RuntimeError(done.stderr or done.stdout)
-        peak_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / 1e6
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        peak_mb = after.ru_maxrss * 1024 / 1e6
+        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return [
         Row(
             f"check against {_YEAR} nights ({bytes_written / 1e6:.0f} MB)",
-            seconds(took), figure=seconds(took), goal="<= 5 s", met=met(took, 5.0),
+            f"{seconds(cpu)} of CPU",
+            figure=seconds(took),
+            goal="<= 5 s",
+            met=met(took, 5.0),
         ),
         Row("its memory", f"{peak_mb:.0f} MB", figure=f"{peak_mb:.0f} MB", goal="<= 150 MB",
             met=met(peak_mb, 150)),
