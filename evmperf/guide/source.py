@@ -19,7 +19,8 @@ from docutils.parsers.rst import Directive, Parser, directives
 
 from evmperf.errors import UsageError
 
-_SEVERE, _ERROR = 4, 3
+_ERROR = 3
+"""docutils' level of messages that matter."""
 _CAPTION = re.compile(r"Table:\s+(?P<text>.*?)\s*\|?\s*", re.DOTALL)
 _TITLE = re.compile(
     r"(?P<os>.*?)\s*(?P<release>\d+(?:[._]\d+)+)\s+(?:Kernel )?Performance Guide", re.IGNORECASE
@@ -120,43 +121,36 @@ _DIRECTIVES = {"csv-table": _CsvTable, "only": _Container, "ifconfig": _Containe
 
 
 def read(text: str, name: str = "guide") -> Source:
-    """Read a guide. Raises UsageError with the line where its structure cannot be followed."""
+    """Read a guide; what is malformed is among the complaints.
+
+    Raises UsageError with the line where docutils cannot read on.
+    """
     document, complaints = _parse(text, name)
-    for complaint in complaints:
-        if complaint.severe:
-            raise UsageError(f"{name} line {complaint.line}: {complaint.message}")
     title, body = _title(document)
     match = _TITLE.fullmatch(title.strip())
     source = Source(
         title,
         os=match["os"] if match else "",
         release=match["release"] if match else "",
-        complaints=[Complaint(c.line, c.message) for c in complaints],
+        complaints=complaints,
     )
     _collect(body, (), source)
     return source
 
 
-@dataclass(frozen=True)
-class _Message:
-    line: int
-    message: str
-    severe: bool
-
-
-def _parse(text: str, name: str) -> tuple[nodes.document, list[_Message]]:
+def _parse(text: str, name: str) -> tuple[nodes.document, list[Complaint]]:
     settings = frontend.get_default_settings(Parser)
     settings.report_level = settings.halt_level = 5
     settings.file_insertion_enabled = settings.raw_enabled = False
     settings.warning_stream = io.StringIO()
     document = utils.new_document(name, settings)
-    found: list[_Message] = []
+    found: list[Complaint] = []
 
     def note(message: Any) -> None:
         words = message.children[0].astext() if message.children else ""
         if message["level"] >= _ERROR and not _SPHINX_WORDS.match(words):
             line = message.get("line") or 1
-            found.append(_Message(line, " ".join(words.split()), message["level"] >= _SEVERE))
+            found.append(Complaint(line, " ".join(words.split())))
 
     document.reporter.attach_observer(note)
     with _own_directives():

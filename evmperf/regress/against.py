@@ -116,18 +116,3 @@ def _sourced(entries: Iterable[gather.Stored]) -> Sourced:
         for entry in entries
         for key, figure in figures(read_results(entry.folder)).items()
     }
-
-
-def baseline_of(run: Run) -> tuple[str, Mapping[Key, Figure]]:
-    """The newest published figures of a board and their release; nothing for virtual boards."""
-    if gather.is_virtual(run) or not gather.BASELINES.is_dir():
-        return "", {}
-    fitting = [
-        entry
-        for entry in gather.stored(gather.BASELINES)
-        if entry.run.board == run.board and (not run.os or entry.run.os == run.os)
-    ]
-    if not fitting:
-        return "", {}
-    newest = max(fitting, key=lambda entry: gather.release_key(entry.run.release))
-    return newest.run.release, figures(read_results(newest.folder))

@@ -9,10 +9,10 @@ from typing import Any
 
 from evmperf.regress.verdict import Judgement, Outcome, Verdict
 from evmperf.stats import rounded
+from evmperf.table import shortened
 
 _BARS = "▁▂▃▄▅▆▇█"
 _SPARK_WIDTH = 16
-_CASE_WIDTH = 32
 _DECIMALS = 2
 _ALARMS = (Outcome.WORSE, Outcome.BETTER)
 
@@ -62,7 +62,7 @@ def _cells(verdict: Verdict) -> list[str]:
     return [
         str(verdict.outcome),
         verdict.key.benchmark,
-        _shortened(verdict.key.case),
+        shortened(verdict.key.case),
         verdict.key.metric,
         f"{_number(verdict.value)} {verdict.unit}",
         _number(verdict.baseline),
@@ -71,10 +71,6 @@ def _cells(verdict: Verdict) -> list[str]:
         spark,
         why,
     ]
-
-
-def _shortened(case: str) -> str:
-    return case if len(case) <= _CASE_WIDTH else f"{case[: _CASE_WIDTH - 1]}…"
 
 
 def _number(value: float | None) -> str:
