@@ -15,6 +15,8 @@ from evmperf.regress.nights import Night, nights
 from evmperf.regress.verdict import Judgement
 from evmperf.spool import Run, read_results, read_run
 
+_ENOUGH = 30
+"""Earlier runs that tell a metric's spread."""
 HELP = "release:11.00, run:ID, last:N, or guide:FILE"
 
 
@@ -35,7 +37,7 @@ def wanted(text: str) -> Wanted:
     if kind not in ("release", "run", "guide", "last") or not value:
         raise UsageError(f"{text!r}: compare with {HELP}")
     if kind == "last" and not (value.isdigit() and int(value) > 0):
-        raise UsageError(f"{text!r}: say how many runs, e.g. last:20")
+        raise UsageError(f"{text!r}: say how many runs, e.g. last:20; or compare with {HELP}")
     return Wanted(kind, value)
 
 
@@ -55,11 +57,12 @@ def judged(folder: Path, against: Wanted, results: Path, level: float = judge.LE
         verdicts = judge.against_nights(subject, _nights(run, results, int(against.value)), level)
     else:
         known = _figures(run, against, results)
-        verdicts = judge.against_figures(subject, judge.Baseline(known, usual()), level)
+        spreads = usual() | single.seen(_nights(run, results, _ENOUGH))
+        verdicts = judge.against_figures(subject, judge.Baseline(known, spreads), level)
     return Judgement(run.id, run.board, str(against), verdicts)
 
 
-def usual() -> single.Spreads:
+def usual() -> dict[tuple[str, ...], float]:
     """The usual spread of each metric, from the published figures."""
     if not gather.BASELINES.is_dir():
         return {}

@@ -8,10 +8,13 @@ import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from evmperf.figures import Figure, Key
 from evmperf.guide.declared import tables
+from evmperf.regress.nights import Night
 from evmperf.spool import Run
 
 _RANGE_SDS = 3.0
@@ -20,6 +23,11 @@ _RANGE_SDS = 3.0
 """
 _FLOOR = 0.005
 """No metric repeats better than to half a percent from run to run."""
+
+_OTHERS = 0.01
+"""Least relative spread taken for a metric whose spread on this board is not known."""
+_FEWEST = 5
+"""Runs below which their spread says nothing."""
 
 Spreads = Mapping[tuple[str, ...], float]
 """Usual relative standard deviation, by benchmark, case and metric, and by benchmark and metric."""
@@ -78,11 +86,31 @@ def usual(known: Iterable[tuple[Run, Figure]]) -> dict[tuple[str, ...], float]:
             relative = _spread(figure) / abs(figure.mean)
             for name in (key, (key.benchmark, key.metric)):
                 found.setdefault(name, []).append(relative)
-    return {key: statistics.median(values) for key, values in found.items()}
+    return {key: max(_OTHERS, statistics.median(values)) for key, values in found.items()}
+
+
+def seen(history: Iterable[Night]) -> dict[tuple[str, ...], float]:
+    """The relative spread of each metric from run to run: of the differences between neighbours,
+    so that a change of level does not count.
+    """
+    values: dict[Key, list[float]] = {}
+    for night in history:
+        for key, past in night.figures.items():
+            values.setdefault(key, []).append(past.value)
+    return {
+        key: _run_to_run(np.asarray(row, dtype=np.float64))
+        for key, row in values.items()
+        if len(row) >= _FEWEST and statistics.median(row)
+    }
+
+
+def _run_to_run(values: NDArray[np.float64]) -> float:
+    deviation = stats.median_abs_deviation(np.diff(values), scale="normal") / math.sqrt(2)
+    return float(deviation / abs(np.median(values)))
 
 
 def _usual(key: Key, spreads: Spreads) -> float:
-    return spreads.get(key, spreads.get((key.benchmark, key.metric), 0.0))
+    return spreads.get(key, spreads.get((key.benchmark, key.metric), _OTHERS))
 
 
 def _spread(figure: Figure) -> float:
