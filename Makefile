@@ -4,10 +4,10 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 SHELL := /bin/bash
 
-.PHONY: help setup virtual demo test fasttest lint bench clean
+.PHONY: help setup virtual demo test fasttest lint bench guide-html clean
 
 help: ## this list
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 setup: $(VENV)/.ready ## install what is missing: host packages and the Python environment
 	@scripts/host-packages virtual-evm/host-packages.txt
@@ -34,6 +34,13 @@ lint: setup ## style and types
 
 bench: virtual ## how fast evmperf itself is: ratios measured side by side
 	$(BIN)/python -m selftests.bench
+
+RELEASE ?= 11.01
+FROM ?= baselines
+
+guide-html: setup ## the performance guide as pages and PDF: RELEASE=11.01 FROM=baselines
+	$(BIN)/evmperf guide --release $(RELEASE) --from $(FROM) --with delta,counts,outliers \
+	  --html build/guide --pdf build/guide
 
 clean: ## remove results and the Python environment, keep the virtual EVM's cache
 	rm -rf results $(VENV) build *.egg-info

@@ -38,7 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from evmperf.virtual import cli as virtual  # noqa: PLC0415  # after the errors it may raise
+    from evmperf.guide import cli as guide  # noqa: PLC0415  # after the errors it may raise
+    from evmperf.regress import cli as regress  # noqa: PLC0415
+    from evmperf.virtual import cli as virtual  # noqa: PLC0415
 
     parser = argparse.ArgumentParser(
         prog="evmperf",
@@ -50,6 +52,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_list(commands)
     _add_show(commands)
+    guide.add_parsers(commands)
+    regress.add_parsers(commands)
     virtual.add_parser(commands)
     return parser
 
@@ -116,6 +120,7 @@ def _add_show(commands: Any) -> None:
 
 def _show(options: argparse.Namespace) -> int:
     from evmperf import spool  # noqa: PLC0415
+    from evmperf.baseline import of_board  # noqa: PLC0415
     from evmperf.table import text_table  # noqa: PLC0415
 
     folder = _run_folder(options.run, options.results)
@@ -125,7 +130,9 @@ def _show(options: argparse.Namespace) -> int:
     print(f"release {run.release or 'unknown'}, kernel {run.facts.get('kernel', 'unknown')}")
     print(f"{run.outcome or 'This run has not ended, or was killed.'}\n")
     if results:
-        print(text_table(results, None if sys.stdout.isatty() else 120), end="")
+        baseline = of_board(run) if run.kind != "guide" else None
+        width = None if sys.stdout.isatty() else 140 if baseline else 120
+        print(text_table(results, width, baseline), end="")
     for result in results:
         for failure in result.failures:
             what = "refused" if failure.refused else "failed"

@@ -123,6 +123,23 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Published:
+    """One figure as a guide printed it, in `unit`: the samples behind it are not known.
+
+    `low` and `high` are None where only the mean was printed. `text` is the cell as printed where
+    it does not follow from the numbers ("~11.04", "403 KB/s"), `line` where in the guide it stood.
+    """
+
+    metric: str
+    unit: str
+    mean: float
+    low: float | None = None
+    high: float | None = None
+    text: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True)
 class Result:
     """All samples of one case in one run, with how it went and where the raw output is.
 
@@ -147,6 +164,8 @@ class Result:
     started_ns: int = 0
     duration_s: float = 0.0
     tool_s: float = 0.0
+    published: tuple[Published, ...] = ()
+    """Figures of an imported guide, which come without samples."""
 
     def values(self, metric: str) -> list[float]:
         """All values of one metric, in its declared unit, in the order of measuring."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from evmperf.boot import SPANS
 
 # Okabe and Ito's palette, which the colour-blind can tell apart.
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 
 
 def boot_phases(boots: Sequence[Mapping[str, float]], title: str, path: Path) -> None:
@@ -23,7 +23,7 @@ def boot_phases(boots: Sequence[Mapping[str, float]], title: str, path: Path) ->
     axes = figure.add_subplot()
     positions = range(1, len(boots) + 1)
     left = [0.0] * len(boots)
-    for colour, (name, _, _, label, _) in zip(_COLOURS, SPANS[1:], strict=False):
+    for colour, (name, _, _, label, _) in zip(COLOURS, SPANS[1:], strict=False):
         widths = [boot.get(name, 0.0) for boot in boots]
         axes.barh(positions, widths, left=left, color=colour, label=label, edgecolor="white")
         left = [begin + width for begin, width in zip(left, widths, strict=True)]
@@ -50,7 +50,7 @@ def latency_histogram(cpus: Sequence[Mapping[int, int]], title: str, path: Path)
     width = max(latency for cpu in cpus for latency in cpu) + 1
     for number, cpu in enumerate(cpus):
         counts = [cpu.get(latency, 0) for latency in range(width)]
-        colour = _COLOURS[number % len(_COLOURS)]
+        colour = COLOURS[number % len(COLOURS)]
         axes.stairs(counts, range(width + 1), color=colour, label=f"CPU {number}")
     axes.set(title=title, xlabel="latency in microseconds", ylabel="wake-ups", yscale="log")
     axes.set_xlim(0, width)

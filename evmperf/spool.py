@@ -10,19 +10,21 @@ Records carry the schema's number; readers upgrade older ones and never guess.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from evmperf.errors import Kind, LabError, UsageError
-from evmperf.model import Failure, Result, Sample, Status
+from evmperf.model import Failure, Published, Result, Sample, Status
 
 SCHEMA = 1
 
@@ -84,14 +86,21 @@ class Spool:
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Append one record and wait until it is on the disk; all of it or nothing."""
-        line = json.dumps({"schema": SCHEMA, **record}, default=str).encode() + b"\n"
+        self.append_all([record])
+
+    def append_all(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Append records as one write and wait until they are on the disk; all or nothing."""
+        lines = b"".join(
+            json.dumps({"schema": SCHEMA, **record}, default=str).encode() + b"\n"
+            for record in records
+        )
         path = self.folder / "results.jsonl"
         try:
             with path.open("ab", buffering=0) as file:
                 good = file.tell()
                 try:
-                    written = file.write(line)
-                    if written != len(line):
+                    written = file.write(lines)
+                    if written != len(lines):
                         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                     os.fsync(file.fileno())
                 except OSError:
@@ -102,7 +111,7 @@ class Spool:
 
     def append_result(self, result: Result) -> None:
         """Append a result."""
-        self.append({"record": "result", **dataclasses.asdict(result)})
+        self.append(result_record(result))
 
     def keep_raw(self, name: str, text: str) -> str:
         """Keep a raw output; returns its name below the run's folder."""
@@ -127,6 +136,26 @@ class Spool:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def result_record(result: Result) -> dict[str, Any]:
+    """The record of a result."""
+    return {"record": "result", **dataclasses.asdict(result)}
+
+
+@contextlib.contextmanager
+def new_folder(results: Path) -> Iterator[Path]:
+    """A folder beside the runs in which one can be prepared unseen; removed at the end.
+
+    Raises LabError when the disk does not take it.
+    """
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        scratch = tempfile.TemporaryDirectory(prefix=".new-", dir=results)
+    except OSError as error:
+        raise LabError(f"{results}: cannot be written: {error.strerror}") from error
+    with scratch as path:
+        yield Path(path)
 
 
 def new_run_id(board: str) -> str:
@@ -176,11 +205,13 @@ def read_results(folder: Path) -> list[Result]:
 def _result(record: dict[str, Any]) -> Result:
     data = {k: v for k, v in record.items() if k not in ("schema", "record")}
     data["status"] = Status(data["status"])
-    data["samples"] = tuple(Sample(**sample) for sample in data["samples"])
+    data["samples"] = tuple(Sample(**sample) for sample in data.get("samples", ()))
     data["failures"] = tuple(
-        Failure(**{**failure, "kind": Kind(failure["kind"])}) for failure in data["failures"]
+        Failure(**{**failure, "kind": Kind(failure["kind"])})
+        for failure in data.get("failures", ())
     )
-    data["raw"] = tuple(data["raw"])
+    data["raw"] = tuple(data.get("raw", ()))
+    data["published"] = tuple(Published(**cell) for cell in data.get("published", ()))
     return Result(**data)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from evmperf import catalogue
-from evmperf.model import Metric, Result, Status
+from evmperf.figures import Figure, Key
+from evmperf.model import Metric, Published, Result, Status
 from evmperf.stats import Summary, rounded, summarise
 
 
@@ -29,12 +30,15 @@ class Row:
 def result_rows(result: Result) -> Iterator[Row]:
     """The rows of one result; a metric without samples gets a row that says so."""
     metrics = {metric.name: metric for metric in _declared(result)}
-    for name in [*metrics, *sorted({s.metric for s in result.samples} - set(metrics))]:
+    there = {s.metric for s in result.samples} | {cell.metric for cell in result.published}
+    for name in [*metrics, *sorted(there - set(metrics))]:
         metric = metrics.get(name)
         values = result.values(name)
         required = metric is None or metric.required
         if values:
             yield _row(result, name, summarise(values), _unit(result, name, metric), required)
+        elif cell := next((c for c in result.published if c.metric == name), None):
+            yield _published_row(result, cell, required)
         elif required:
             note = str(result.status) if result.status is not Status.PARTIAL else "missing"
             yield Row(
@@ -77,13 +81,58 @@ def _row(result: Result, name: str, summary: Summary, unit: str, required: bool)
     )
 
 
+def _published_row(result: Result, cell: Published, required: bool) -> Row:
+    """A figure of an imported guide, whose count is not known."""
+    low, high = ("-" if bound is None else rounded(bound) for bound in (cell.low, cell.high))
+    mean = rounded(cell.mean)
+    return Row(
+        result.benchmark, result.case, cell.metric, mean, cell.unit, low, high, 0, "published",
+        required,
+    )  # fmt: skip
+
+
 def _unit(result: Result, name: str, metric: Metric | None) -> str:
     if metric:
         return str(metric.unit)
     return next((sample.unit for sample in result.samples if sample.metric == name), "")
 
 
-def text_table(results: Iterable[Result], width: int | None = None) -> str:
+_CASE_WIDTH = 36
+
+
+def shortened(case: str) -> str:
+    """A case's label for a table: some are whole command lines."""
+    return case if len(case) <= _CASE_WIDTH else f"{case[: _CASE_WIDTH - 1]}…"
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Published figures of the board, and the release they are of."""
+
+    release: str
+    figures: Mapping[Key, Figure]
+
+    def cells(self, result: Result, row: Row) -> tuple[str, str]:
+        """Baseline and change of one row, "" where there is none to compare with.
+
+        Figures of another profile or program than the published one are not compared.
+        """
+        known = self.figures.get(Key(row.benchmark, row.case, row.metric))
+        values = result.values(row.metric)
+        if known is None:
+            return "", ""
+        alike = result.profile == known.result.profile and known.unit == row.unit
+        tools = known.result.tools
+        alike = alike and (not tools or set(tools) == set(result.tools))
+        if not (values and known.mean and alike):
+            return rounded(known.mean), ""
+        change = summarise(values).mean / known.mean - 1
+        return rounded(known.mean), f"{change * 100:+.1f} %"
+
+
+def text_table(
+    results: Iterable[Result], width: int | None = None, baseline: Baseline | None = None
+) -> str:
     """All results as a table for the terminal, `width` columns wide (None: as wide as it is)."""
     from rich.console import Console  # noqa: PLC0415  # slow to import, needed at the end only
     from rich.table import Table  # noqa: PLC0415
@@ -95,18 +144,20 @@ def text_table(results: Iterable[Result], width: int | None = None) -> str:
     table.add_column("metric", no_wrap=True)
     table.add_column("mean", justify="right", no_wrap=True)
     table.add_column("unit", no_wrap=True)
-    for heading in ("min", "max", "n"):
+    against = (baseline.release, "change") if baseline else ()
+    for heading in ("min", "max", "n", *against):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("note")
     before = ("", "")
     for result in results:
         for row in result_rows(result):
             key = (row.benchmark, row.case)
-            shown = ("", "") if key == before else key
+            shown = ("", "") if key == before else (row.benchmark, shortened(row.case))
             before = key
             table.add_row(
-                *shown, row.metric, row.mean, row.unit, row.low, row.high, str(row.count), row.note
-            )
+                *shown, row.metric, row.mean, row.unit, row.low, row.high, str(row.count),
+                *(baseline.cells(result, row) if baseline else ()), row.note,
+            )  # fmt: skip
     console = Console(width=width, color_system=None)
     with console.capture() as capture:
         console.print(table)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from evmperf.baseline import of_board
 from evmperf.model import Result, Status
 from evmperf.table import result_rows, text_table
 from pytest_evmperf.plugin import RESULT, _what
@@ -75,8 +76,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         return
     terminalreporter.section(f"measured on {session.board.name}, profile {session.profile}")
     if session.results:
-        width = None if terminalreporter.isatty else 120
-        terminalreporter.write(text_table(session.results, width=width))
+        baseline = of_board(session.run)
+        width = None if terminalreporter.isatty else 140 if baseline else 120
+        terminalreporter.write(text_table(session.results, width, baseline))
     _shell_share(terminalreporter, session)
     terminalreporter.write_line(f"Results: {session.folder}/ (report.html, results.jsonl)")
     terminalreporter.write_line(session.sentence(), bold=True)

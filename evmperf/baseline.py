@@ -1,0 +1,26 @@
+"""The published figures that come with the project, for a board."""
+
+from __future__ import annotations
+
+from evmperf.errors import UsageError
+from evmperf.figures import figures
+from evmperf.guide import gather
+from evmperf.spool import Run, read_results
+from evmperf.table import Baseline
+
+
+def of_board(run: Run) -> Baseline | None:
+    """The newest published figures of a run's board and operating system; None if there are none,
+    and always for virtual boards, which are never compared with real ones.
+    """
+    if gather.is_virtual(run):
+        return None
+    try:
+        there = gather.stored(gather.BASELINES)
+    except UsageError:
+        return None
+    fitting = [e for e in there if e.run.board == run.board and e.run.os in (run.os, "")]
+    if not fitting:
+        return None
+    newest = max(fitting, key=lambda entry: gather.release_key(entry.run.release))
+    return Baseline(newest.run.release, figures(read_results(newest.folder)))

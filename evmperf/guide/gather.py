@@ -1,0 +1,120 @@
+"""The figures of a release: from runs on disk, one set a board."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evmperf import board as boards
+from evmperf.errors import UsageError
+from evmperf.figures import Figure, Key, figures
+from evmperf.guide.writer import Module
+from evmperf.spool import Run, read_results, read_run
+
+BASELINES = Path(__file__).resolve().parents[2] / "baselines"
+"""Published figures that come with the project."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A run on disk."""
+
+    folder: Path
+    run: Run
+
+
+def stored(folder: Path) -> list[Stored]:
+    """All runs below a folder, oldest first; raises UsageError when there are none."""
+    found = [Stored(path.parent, read_run(path.parent)) for path in folder.glob("*/run.json")]
+    if not found:
+        raise UsageError(f"{folder}: holds no runs")
+    return sorted(found, key=lambda entry: (entry.run.started_ns, entry.run.id))
+
+
+def is_virtual(run: Run) -> bool:
+    """Whether a run is a virtual EVM's."""
+    return bool(run.facts.get("virtual"))
+
+
+def release_key(release: str) -> tuple[int, ...]:
+    """What releases sort by: 9.2 is before 10.0."""
+    return tuple(int(number) for number in re.findall(r"\d+", release))
+
+
+def same_release(given: str, found: str) -> bool:
+    """Whether a release is meant: 11.00 means 11.00.00.00 too."""
+    if given == found:
+        return True
+    wanted, there = release_key(given), release_key(found)
+    return bool(wanted) and there[: len(wanted)] == wanted
+
+
+def of_release(
+    there: Sequence[Stored], release: str, os: str = "", wanted: Sequence[str] = ()
+) -> list[Stored]:
+    """The runs of a release, and of some boards if they are named.
+
+    Raises UsageError when there are none, when they are of two operating systems, or when virtual
+    and real boards would meet.
+    """
+    found = [
+        entry
+        for entry in there
+        if same_release(release, entry.run.release)
+        and (not os or entry.run.os == os)
+        and (not wanted or entry.run.board in wanted)
+    ]
+    if not found:
+        known = sorted({f"{e.run.release} {e.run.os}" for e in there})
+        raise UsageError(f"no runs of release {release} here; there are: {', '.join(known)}")
+    kinds = sorted({entry.run.os for entry in found})
+    if len(kinds) > 1:
+        raise UsageError(
+            f"release {release} was measured on {' and '.join(kinds)}: choose with --os"
+        )
+    real = [entry for entry in found if not is_virtual(entry.run)]
+    if real and len(real) != len(found):
+        if wanted:
+            raise UsageError(
+                "virtual and real boards never share a guide: name either with --board"
+            )
+        return real
+    return found
+
+
+def by_board(entries: Iterable[Stored]) -> dict[str, dict[Key, Figure]]:
+    """Figures by board; of a case measured in several runs, the newest.
+
+    Runs of the quick profile count only for boards that have no full one.
+    """
+    entries = list(entries)
+    full = {entry.run.board for entry in entries if entry.run.profile == "full"}
+    found: dict[str, dict[Key, Figure]] = {}
+    for entry in entries:
+        if entry.run.profile == "full" or entry.run.board not in full:
+            known = found.setdefault(entry.run.board, {})
+            known.update(figures(read_results(entry.folder)))
+    return dict(sorted(found.items()))
+
+
+def previous_release(there: Sequence[Stored], release: str, os: str) -> list[Stored]:
+    """The runs of the newest release before the given one, by operating system; [] if none."""
+    limit = release_key(release)
+    earlier = [e for e in there if e.run.os == os and release_key(e.run.release) < limit]
+    if not earlier:
+        return []
+    newest = max(release_key(entry.run.release) for entry in earlier)
+    return [entry for entry in earlier if release_key(entry.run.release) == newest]
+
+
+def modules(names: Iterable[str]) -> list[Module]:
+    """Lines of the table of evaluation modules, from the board files; boards without one: none."""
+    wanted = set(names)
+    known = [boards.load(boards.ENV_DIR / name) for name in boards.names()]
+    return [
+        Module(board.name, board.options["board"]["title"], board.options["board"]["description"])
+        for board in sorted(known, key=lambda board: board.name)
+        if board.name in wanted
+    ]

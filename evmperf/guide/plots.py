@@ -1,0 +1,104 @@
+"""Plots beside a guide: boot time and throughput as bars with their bounds, latency histograms.
+
+They are PNG files, because PDF builders do not take SVG.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evmperf.figures import Figure, Key
+from evmperf.guide.declared import Table, tables
+from evmperf.guide.gather import Stored
+from evmperf.guide.layout import Figures
+from evmperf.plot import COLOURS
+from evmperf.spool import read_results
+from evmperf.units import Unit
+
+_RATES = {
+    Unit.MEGABYTE_PER_SECOND, Unit.MEBIBYTE_PER_SECOND, Unit.KIBIBYTE_PER_SECOND,
+    Unit.KILOBYTE_PER_SECOND, Unit.MEGABIT_PER_SECOND,
+}  # fmt: skip
+_MOST_ROWS = 12
+"""A table with more rows makes no readable plot."""
+HISTOGRAM = "histogram"
+"""Condition of a result with counts by microsecond, by thread: {"0": {"5": 1200, ...}, ...}."""
+
+
+def draw(guide: Path, figures: Figures, runs: Iterable[Stored]) -> dict[str, list[str]]:
+    """Draw everything there is to draw into `<guide's name>-plots/`; names by benchmark, relative
+    to the guide.
+    """
+    folder = guide.parent / f"{guide.stem}-plots"
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn: dict[str, list[str]] = {}
+    for table in tables().values():
+        if _bars(table, figures, folder / f"{table.benchmark}.png"):
+            drawn[table.benchmark] = [f"{folder.name}/{table.benchmark}.png"]
+    for benchmark, board, counts in _histograms(runs):
+        path = folder / f"{benchmark}-{board}.png"
+        _histogram(counts, board, path)
+        drawn.setdefault(benchmark, []).append(f"{folder.name}/{path.name}")
+    return drawn
+
+
+def _bars(table: Table, figures: Figures, path: Path) -> bool:
+    """Bars of one table's rates or boot times; False if it has none, or too many."""
+    rows = [
+        (f"{board} {key.case} {key.metric}".strip(), figure)
+        for board, known in figures.items()
+        for key, figure in known.items()
+        if key.benchmark == table.benchmark and _is_shown(key, figure)
+    ]
+    if not rows or len(rows) > _MOST_ROWS * len(figures):
+        return False
+    _draw_bars(table.title, rows, path)
+    return True
+
+
+def _is_shown(key: Key, figure: Figure) -> bool:
+    return figure.unit in _RATES or key.metric == "boot_time"
+
+
+def _draw_bars(title: str, rows: Sequence[tuple[str, Figure]], path: Path) -> None:
+    axes, save = _axes(1.2 + 0.25 * len(rows))
+    places = range(len(rows))
+    means = [figure.mean for _, figure in rows]
+    whiskers = [
+        [figure.mean - (figure.mean if figure.low is None else figure.low) for _, figure in rows],
+        [(figure.mean if figure.high is None else figure.high) - figure.mean for _, figure in rows],
+    ]
+    axes.barh(places, means, xerr=whiskers, color=COLOURS[0], ecolor=COLOURS[1], capsize=2)
+    axes.set(title=title, xlabel=rows[0][1].unit, yticks=list(places))
+    axes.set_yticklabels([name for name, _ in rows], fontsize="small")
+    axes.invert_yaxis()
+    save(path)
+
+
+def _histograms(runs: Iterable[Stored]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    for entry in runs:
+        for result in read_results(entry.folder):
+            if counts := result.conditions.get(HISTOGRAM):
+                yield result.benchmark, entry.run.board, counts
+
+
+def _histogram(counts: Mapping[str, Mapping[str, float]], board: str, path: Path) -> None:
+    """Latencies of each thread, counts on a logarithmic axis, as rt-tests' users draw them."""
+    axes, save = _axes(4.0)
+    for colour, (thread, bins) in zip(COLOURS * len(counts), sorted(counts.items()), strict=False):
+        points = sorted((float(latency), count) for latency, count in bins.items())
+        axes.step(*zip(*points, strict=True), where="mid", color=colour, label=f"CPU {thread}")
+    axes.set(title=f"{board}: latency", xlabel="us", ylabel="samples", yscale="log")
+    axes.legend(frameon=False)
+    save(path)
+
+
+def _axes(height: float) -> tuple[Any, Any]:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415  # slow to import
+    from matplotlib.figure import Figure as Drawing  # noqa: PLC0415
+
+    drawing = Drawing(figsize=(8, height), layout="constrained")
+    FigureCanvasAgg(drawing)
+    return drawing.add_subplot(), lambda path: drawing.savefig(path, format="png", dpi=120)

@@ -1,0 +1,255 @@
+"""A guide's reStructuredText as headings and tables with line numbers, read by docutils.
+
+The cells of csv-tables are taken as they stand: they are figures, and parsing each as
+reStructuredText would cost most of the time and change the text.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from docutils import frontend, nodes, utils
+from docutils.parsers.rst import Directive, Parser, directives
+
+from evmperf.errors import UsageError
+
+_ERROR = 3
+"""docutils' level of messages that matter."""
+_CAPTION = re.compile(r"Table:\s+(?P<text>.*?)\s*\|?\s*", re.DOTALL)
+_TITLE = re.compile(
+    r"(?P<os>.*?)\s*(?P<release>\d+(?:[._]\d+)+)\s+(?:Kernel )?Performance Guide", re.IGNORECASE
+)
+# Sphinx's own, which docutils does not know: harmless to a reader of tables.
+_SPHINX_WORDS = re.compile(
+    r"^(No (directive|role) entry|Unknown (directive|interpreted text role))"
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a csv-table, as it stands, and its line in the file (counted from 1)."""
+
+    cells: tuple[str, ...]
+    line: int
+
+
+@dataclass
+class SourceTable:
+    """One csv-table: where it is, what it is called, and what it holds."""
+
+    line: int
+    section: tuple[str, ...]
+    caption: str
+    caption_style: str
+    """argument, before, after, or none."""
+    header: tuple[str, ...]
+    rows: list[Row]
+    text: str
+    rubric: str = ""
+    error: str = ""
+    """Why the rows could not be read; "" if they could."""
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """Something wrong with the reStructuredText."""
+
+    line: int
+    message: str
+
+
+@dataclass
+class Source:
+    """A whole guide."""
+
+    title: str
+    os: str
+    release: str
+    tables: list[SourceTable] = field(default_factory=list)
+    complaints: list[Complaint] = field(default_factory=list)
+
+
+_OPTIONS = (
+    "header", "header-rows", "stub-columns", "widths", "width", "align", "class", "name",
+    "delim", "quote", "escape", "keepspace", "file", "url", "encoding",
+)  # fmt: skip
+"""Of csv-table, as docutils has them."""
+
+
+class _Placeholder(nodes.General, nodes.Element):
+    """Stands in the document for a csv-table."""
+
+
+class _CsvTable(Directive):
+    """csv-table that keeps its text."""
+
+    optional_arguments = 1
+    final_argument_whitespace = True
+    has_content = True
+    option_spec = dict.fromkeys(_OPTIONS, directives.unchanged)
+
+    def run(self) -> list[nodes.Node]:
+        node = _Placeholder()
+        caption = " ".join(self.arguments).strip()
+        style = "argument" if caption else "none"
+        table = SourceTable(self.lineno, (), caption, style, (), [], self.block_text)
+        _fill(table, self.options, list(self.content), self.content_offset + 1)
+        node["table"] = table
+        return [node]
+
+
+class _Container(Directive):
+    """Sphinx's `only` and `ifconfig`: what is inside belongs to the guide."""
+
+    optional_arguments = 1
+    final_argument_whitespace = True
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        node = nodes.Element()
+        self.state.nested_parse(self.content, self.content_offset, node, match_titles=True)
+        return list(node.children)
+
+
+_DIRECTIVES = {"csv-table": _CsvTable, "only": _Container, "ifconfig": _Container}
+
+
+def read(text: str, name: str = "guide") -> Source:
+    """Read a guide; what is malformed is among the complaints.
+
+    Raises UsageError with the line where docutils cannot read on.
+    """
+    document, complaints = _parse(text, name)
+    title, body = _title(document)
+    match = _TITLE.fullmatch(title.strip())
+    source = Source(
+        title,
+        os=match["os"] if match else "",
+        release=match["release"] if match else "",
+        complaints=complaints,
+    )
+    _collect(body, (), source)
+    return source
+
+
+def _parse(text: str, name: str) -> tuple[nodes.document, list[Complaint]]:
+    settings = frontend.get_default_settings(Parser)
+    settings.report_level = settings.halt_level = 5
+    settings.file_insertion_enabled = settings.raw_enabled = False
+    settings.warning_stream = io.StringIO()
+    document = utils.new_document(name, settings)
+    found: list[Complaint] = []
+
+    def note(message: Any) -> None:
+        words = message.children[0].astext() if message.children else ""
+        if message["level"] >= _ERROR and not _SPHINX_WORDS.match(words):
+            line = message.get("line") or 1
+            found.append(Complaint(line, " ".join(words.split())))
+
+    document.reporter.attach_observer(note)
+    with _own_directives():
+        try:
+            Parser().parse(text, document)
+        except Exception as error:  # docutils' own faults on damaged text
+            line = getattr(document, "current_line", None) or 1
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise UsageError(f"{name} line {line}: docutils cannot read on: {reason}") from error
+    return document, found
+
+
+@contextlib.contextmanager
+def _own_directives() -> Iterator[None]:
+    """Our reading of some directives, for as long as we read (docutils' register is global)."""
+    register: dict[str, Any] = vars(directives)["_directives"]
+    saved = dict(register)
+    register.update(_DIRECTIVES)
+    try:
+        yield
+    finally:
+        register.clear()
+        register.update(saved)
+
+
+def _fill(
+    table: SourceTable, options: Mapping[str, str], content: Sequence[str], first_line: int
+) -> None:
+    """Read header and rows of one csv-table; what is wrong with them goes into `error`."""
+    foreign = sorted(set(options) & {"file", "url", "delim", "quote", "escape", "keepspace"})
+    if foreign:
+        table.error = f"option :{foreign[0]}: is not read"
+        return
+    try:
+        header = [cells for cells, _ in _csv(options.get("header", "").splitlines())]
+        table.rows = [Row(cells, first_line + number) for cells, number in _csv(content)]
+    except csv.Error as error:
+        table.error = f"not comma-separated values: {error}"
+        return
+    if header:
+        table.header = header[0]
+    elif options.get("header-rows") == "1" and table.rows:
+        table.header = table.rows.pop(0).cells
+    else:
+        table.error = "no header"
+
+
+def _csv(lines: Sequence[str]) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Rows with the offset of their first line, in the dialect of docutils' csv-table."""
+    reader = csv.reader(lines, strict=True, skipinitialspace=True)
+    before = 0
+    for cells in reader:
+        if cells:
+            yield tuple(cells), before
+        before = reader.line_num
+
+
+def _title(document: nodes.document) -> tuple[str, nodes.Element]:
+    """The guide's title and what is under it."""
+    sections = [node for node in document.children if isinstance(node, nodes.section)]
+    if len(sections) == 1 and sections[0].children:
+        return sections[0].children[0].astext(), sections[0]
+    return "", document
+
+
+def _collect(parent: nodes.Element, path: tuple[str, ...], source: Source) -> None:
+    """Gather the tables below a node, in order, with the captions that belong to them."""
+    here: list[SourceTable | str] = []
+    rubric = ""
+    for node in parent.children:
+        if isinstance(node, _Placeholder):
+            table: SourceTable = node["table"]
+            table.section, table.rubric = path, rubric
+            here.append(table)
+            source.tables.append(table)
+        elif isinstance(node, nodes.rubric):
+            rubric = node.astext().strip()
+        elif isinstance(node, nodes.paragraph):
+            if match := _CAPTION.fullmatch(node.astext()):
+                here.append(match["text"])
+        elif isinstance(node, nodes.table):
+            here.append("")
+        elif isinstance(node, nodes.section):
+            title = node.children[0].astext().strip() if node.children else ""
+            _collect(node, (*path, title), source)
+        elif isinstance(node, nodes.Element) and not isinstance(node, nodes.TextElement):
+            _collect(node, path, source)
+    _assign(here)
+
+
+def _assign(here: Sequence[SourceTable | str]) -> None:
+    """Give each `Table:` line to the table before it, or after it where one opens the section."""
+    before = bool(here) and isinstance(here[0], str) and bool(here[0])
+    for number, entry in enumerate(here):
+        if not isinstance(entry, str) or not entry:
+            continue
+        other = number + 1 if before else number - 1
+        if 0 <= other < len(here):
+            table = here[other]
+            if isinstance(table, SourceTable) and not table.caption:
+                table.caption = entry
+                table.caption_style = "before" if before else "after"

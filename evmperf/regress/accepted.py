@@ -1,0 +1,68 @@
+"""Changes that people meant: `baselines/accepted.yaml`."""
+
+from __future__ import annotations
+
+import fnmatch
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from evmperf.errors import UsageError
+from evmperf.figures import Key
+from evmperf.guide.gather import BASELINES
+
+FILE = BASELINES / "accepted.yaml"
+_HEAD = "# Changes that were meant; `evmperf accept` adds to this, git tells who and when.\n"
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A change of the metrics that `metric` matches, meant from the run `since` on.
+
+    `metric` is `benchmark/case/metric`, in which `*` stands for anything; `since_ns` is when that
+    run started, nanoseconds since the epoch.
+    """
+
+    metric: str
+    board: str
+    since: str
+    since_ns: int
+    why: str
+
+    def covers(self, key: Key, board: str) -> bool:
+        """Whether this is about a metric of a board."""
+        return board == self.board and fnmatch.fnmatchcase("/".join(key), self.metric)
+
+
+def read(file: Path = FILE) -> list[Accepted]:
+    """All marks, oldest first; raises UsageError for a damaged file."""
+    if not file.exists():
+        return []
+    try:
+        entries: Any = yaml.safe_load(file.read_text(encoding="utf-8")) or []
+        marks = [Accepted(**entry) for entry in entries]
+    except (yaml.YAMLError, TypeError) as error:
+        reason = " ".join(str(error).split())
+        raise UsageError(f"{file}: is not a list of accepted changes: {reason}") from error
+    return sorted(marks, key=lambda mark: mark.since_ns)
+
+
+def add(mark: Accepted, file: Path = FILE) -> None:
+    """Add a mark, in place of an older one for the same metric and board."""
+    kept = [m for m in read(file) if (m.metric, m.board) != (mark.metric, mark.board)]
+    entries = [asdict(entry) for entry in [*kept, mark]]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    text = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True)
+    file.write_text(_HEAD + text, encoding="utf-8")
+
+
+def pattern(text: str) -> str:
+    """The pattern that a person means: a benchmark alone is all of its metrics."""
+    return "/".join([*text.split("/"), "*", "*"][:3]) if text.count("/") < 2 else text
+
+
+def latest(marks: list[Accepted], key: Key, board: str) -> Accepted | None:
+    """The newest mark about a metric."""
+    return next((mark for mark in reversed(marks) if mark.covers(key, board)), None)

@@ -1,0 +1,121 @@
+"""What a run is compared with: `release:11.00`, `run:ID`, `guide:FILE`, `last:N`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from evmperf.errors import UsageError
+from evmperf.figures import Figure, Key, figures
+from evmperf.guide import gather
+from evmperf.history import SpoolFolder
+from evmperf.regress import accepted, judge, single
+from evmperf.regress.nights import Night, nights
+from evmperf.regress.verdict import Judgement
+from evmperf.spool import Run, read_results, read_run
+
+_ENOUGH = 30
+"""Earlier runs that tell a metric's spread."""
+HELP = "release:11.00, run:ID, last:N, or guide:FILE"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a person asked for."""
+
+    kind: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.value}"
+
+
+def wanted(text: str) -> Wanted:
+    """Read `kind:value`; raises UsageError."""
+    kind, _, value = text.partition(":")
+    if kind not in ("release", "run", "guide", "last") or not value:
+        raise UsageError(f"{text!r}: compare with {HELP}")
+    if kind == "last" and not (value.isdigit() and int(value) > 0):
+        raise UsageError(f"{text!r}: say how many runs, e.g. last:20; or compare with {HELP}")
+    return Wanted(kind, value)
+
+
+def run_folder(given: str, results: Path) -> Path:
+    """The folder of a run: itself, or its name below the results or the baselines."""
+    for folder in (Path(given), results / given, gather.BASELINES / given):
+        if (folder / "run.json").is_file():
+            return folder
+    raise UsageError(f"no run {given!r}, neither as a folder nor in {results}")
+
+
+def judged(folder: Path, against: Wanted, results: Path, level: float = judge.LEVEL) -> Judgement:
+    """Judge the run in a folder; raises UsageError when there is nothing of that name."""
+    run = read_run(folder)
+    subject = judge.Subject(run, figures(read_results(folder)), accepted.read())
+    if against.kind == "last":
+        verdicts = judge.against_nights(subject, _nights(run, results, int(against.value)), level)
+    else:
+        known = _figures(run, against, results)
+        spreads = usual() | single.seen(_nights(run, results, _ENOUGH))
+        verdicts = judge.against_figures(subject, judge.Baseline(known, spreads), level)
+    return Judgement(run.id, run.board, str(against), verdicts)
+
+
+def usual() -> dict[tuple[str, ...], float]:
+    """The usual spread of each metric, from the published figures."""
+    if not gather.BASELINES.is_dir():
+        return {}
+    return single.usual(
+        (entry.run, figure)
+        for entry in gather.stored(gather.BASELINES)
+        for figure in figures(read_results(entry.folder)).values()
+    )
+
+
+def _nights(run: Run, results: Path, count: int) -> Iterator[Night]:
+    """The runs of the board before this one."""
+    source = SpoolFolder(results)
+    later = sum(other.started_ns >= run.started_ns for _, other in source.folders(run.board))
+    for night in nights(source, run.board, count + later):
+        if night.run.id != run.id and night.run.started_ns <= run.started_ns:
+            yield night
+
+
+Sourced = Mapping[Key, tuple[Run, Figure]]
+
+
+def _figures(run: Run, against: Wanted, results: Path) -> Sourced:
+    if against.kind == "run":
+        folder = run_folder(against.value, results)
+        return _sourced([gather.Stored(folder, read_run(folder))])
+    if against.kind == "guide":
+        return _of_guide(Path(against.value), run)
+    there = [
+        entry
+        for place in (gather.BASELINES, results)
+        if place.is_dir() and any(place.glob("*/run.json"))
+        for entry in gather.stored(place)
+        if entry.run.id != run.id
+    ]
+    return _sourced(gather.of_release(there, against.value, run.os, [run.board]))
+
+
+def _of_guide(file: Path, run: Run) -> Sourced:
+    from evmperf.guide import importer  # noqa: PLC0415  # docutils, for this only
+
+    imported = importer.load(file)
+    if run.board not in imported.results:
+        known = ", ".join(sorted(imported.results))
+        raise UsageError(f"{file}: has no figures of {run.board}, only of {known}")
+    other = importer.run_of(imported, run.board)
+    return {key: (other, f) for key, f in figures(imported.results[run.board]).items()}
+
+
+def _sourced(entries: Iterable[gather.Stored]) -> Sourced:
+    """Figures with their run; of a metric in several runs, the newest."""
+    return {
+        key: (entry.run, figure)
+        for entry in entries
+        for key, figure in figures(read_results(entry.folder)).items()
+    }

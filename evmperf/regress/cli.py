@@ -1,0 +1,140 @@
+"""`evmperf check`, `evmperf compare` and `evmperf accept`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evmperf.errors import UsageError
+
+if TYPE_CHECKING:
+    from evmperf.regress.verdict import Judgement
+
+_EPILOG = "Exit status: 0 nothing worse, 1 something worse, 4 nothing comparable."
+
+
+def add_parsers(commands: Any) -> None:
+    """Add the three commands."""
+    check = commands.add_parser(
+        "check",
+        help="judge a run",
+        description="Judge a run: same, better, worse, or not comparable, metric by metric.",
+        epilog=_EPILOG,
+    )
+    check.add_argument("run", help="a run's folder, or its name below --results")
+    check.add_argument(
+        "--against", required=True, metavar="WHAT",
+        help="release:11.00, run:ID, last:N (earlier runs of the board), or guide:FILE",
+    )  # fmt: skip
+    _add_output(check)
+    check.set_defaults(func=_check)
+
+    compare = commands.add_parser(
+        "compare",
+        help="two runs beside each other",
+        description="Judge run B by run A.",
+        epilog=_EPILOG,
+    )
+    compare.add_argument("a", metavar="A", help="the run to compare with")
+    compare.add_argument("b", metavar="B", help="the run to judge")
+    _add_output(compare)
+    compare.set_defaults(func=_compare)
+
+    accept = commands.add_parser(
+        "accept",
+        help="mark a change as meant",
+        description="Mark a change that was meant: from that run on, older figures of the metric "
+        "are no reason to call it worse. Kept in baselines/accepted.yaml, for git.",
+    )
+    accept.add_argument("metric", help="benchmark, or benchmark/case/metric; * stands for anything")
+    accept.add_argument("--since", required=True, metavar="RUN", help="first run with the change")
+    accept.add_argument("--why", required=True, help="one sentence")
+    accept.add_argument("--results", type=Path, default=Path("results"), help="default: results")
+    accept.set_defaults(func=_accept)
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--results", type=Path, default=Path("results"), help="default: results")
+    parser.add_argument("--all", action="store_true", help="list what did not change, too")
+    parser.add_argument(
+        "--level", type=float, default=None,
+        help="false discovery rate to hold, default 0.10 (see docs/judging.md)",
+    )  # fmt: skip
+    for name in ("json", "junit", "markdown", "openmetrics"):
+        parser.add_argument(
+            f"--{name}", type=Path, metavar="FILE", help="write it there, too (- for here only)"
+        )
+
+
+def _check(options: argparse.Namespace) -> int:
+    from evmperf.regress import against  # noqa: PLC0415  # scipy is slow to import
+
+    folder = against.run_folder(options.run, options.results)
+    return _judge(options, folder, against.wanted(options.against))
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from evmperf.regress import against  # noqa: PLC0415
+
+    folder = against.run_folder(options.b, options.results)
+    return _judge(options, folder, against.Wanted("run", options.a))
+
+
+def _judge(options: argparse.Namespace, folder: Path, what: Any) -> int:
+    from evmperf.regress import against, judge  # noqa: PLC0415
+
+    level = judge.LEVEL if options.level is None else options.level
+    if not 0 < level < 1:
+        raise UsageError(f"--level {level:g}: must be between 0 and 1")
+    judgement = against.judged(folder, what, options.results, level)
+    _write(options, judgement)
+    return judgement.exit_status
+
+
+def _write(options: argparse.Namespace, judgement: Judgement) -> None:
+    from evmperf.regress import formats  # noqa: PLC0415
+
+    makers = {
+        options.json: formats.as_json,
+        options.junit: formats.as_junit,
+        options.markdown: formats.as_markdown,
+        options.openmetrics: formats.as_openmetrics,
+    }
+    makers.pop(None, None)
+    for file, make in makers.items():
+        if file != Path("-"):
+            file.write_text(make(judgement), encoding="utf-8")
+    if here := makers.get(Path("-")):
+        sys.stdout.write(here(judgement))
+    else:
+        width = None if sys.stdout.isatty() else 160
+        sys.stdout.write(formats.text(judgement, options.all, width))
+
+
+def _accept(options: argparse.Namespace) -> int:
+    from evmperf.regress import accepted, against  # noqa: PLC0415
+    from evmperf.spool import read_run  # noqa: PLC0415
+
+    run = read_run(against.run_folder(options.since, options.results))
+    pattern = accepted.pattern(options.metric)
+    mark = accepted.Accepted(pattern, run.board, run.id, run.started_ns, options.why)
+    _known(pattern)
+    accepted.add(mark)
+    print(f"{accepted.FILE}: {pattern} on {run.board} accepted since {run.id}")
+    return 0
+
+
+def _known(pattern: str) -> None:
+    """Raise UsageError for a metric of a benchmark that does not exist."""
+    import difflib  # noqa: PLC0415
+    import fnmatch  # noqa: PLC0415
+
+    from evmperf.guide.declared import tables  # noqa: PLC0415
+
+    benchmark = pattern.partition("/")[0]
+    if not fnmatch.filter(tables(), benchmark):
+        near = difflib.get_close_matches(benchmark, tables(), n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise UsageError(f"there is no benchmark {benchmark!r}{hint}")

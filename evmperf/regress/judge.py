@@ -1,0 +1,228 @@
+"""Verdicts over a whole run. Many metrics are compared at once, so the false discovery rate is
+held (Benjamini and Hochberg, by scipy): of the metrics called better or worse, at most a share
+`level` is expected to be neither; and when nothing changed at all, a run raises any alarm with at
+most that probability, given noise like a normal distribution's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from scipy import stats
+
+from evmperf.figures import Figure, Key
+from evmperf.guide.declared import tables
+from evmperf.model import Direction
+from evmperf.regress import accepted, facets, shift, single
+from evmperf.regress.accepted import Accepted
+from evmperf.regress.nights import Night, Past, of_result
+from evmperf.regress.verdict import Outcome, Verdict, by_severity
+from evmperf.spool import Run
+from evmperf.units import Unit
+
+LEVEL = 0.10
+SMALLEST = 0.01
+"""Relative change below which nothing is called changed, however sure it is."""
+_SMALLEST_PERCENT = 0.2
+"""The same for loads, in percentage points."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A run to be judged."""
+
+    run: Run
+    figures: Mapping[Key, Figure]
+    marks: Sequence[Accepted] = ()
+
+    def verdict(self, key: Key, outcome: Outcome, why: str = "") -> Verdict:
+        """A verdict on one metric, without a comparison yet."""
+        figure = self.figures[key]
+        return Verdict(key, outcome, figure.unit, _better(key), figure.centre, why=why)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Figures to compare with, each with the run it came from."""
+
+    figures: Mapping[Key, tuple[Run, Figure]]
+    spreads: single.Spreads = field(default_factory=dict)
+
+
+def against_figures(subject: Subject, baseline: Baseline, level: float = LEVEL) -> list[Verdict]:
+    """Judge a run by single figures: a release, another run, a guide."""
+    verdicts: list[Verdict] = []
+    open_ones: list[tuple[Verdict, float]] = []
+    for key, figure in subject.figures.items():
+        if key not in baseline.figures:
+            verdicts.append(subject.verdict(key, Outcome.NOT_COMPARABLE, "the baseline has none"))
+            continue
+        run, other = baseline.figures[key]
+        verdict = replace(subject.verdict(key, Outcome.SAME), baseline=other.centre)
+        if why := _not_alike(subject, figure, run, other):
+            verdicts.append(replace(verdict, outcome=Outcome.NOT_COMPARABLE, why=why))
+        elif why := _not_judged(key, [(subject.run, figure), (run, other)]):
+            verdicts.append(replace(verdict, outcome=Outcome.NOT_JUDGED, why=why))
+        elif mark := _meant(subject, key, run):
+            verdicts.append(replace(verdict, why=f"accepted since {mark.since}: {mark.why}"))
+        else:
+            beside = single.compare(figure, other, baseline.spreads)
+            open_ones.append((replace(verdict, p=beside.p), beside.spread))
+    limit = _limit([verdict.p for verdict, _ in open_ones], level)
+    for verdict, spread in open_ones:
+        allowed = replace(verdict, tolerance=single.tolerance(spread, limit))
+        verdicts.append(_decided(allowed, limit))
+    return list(by_severity(verdicts))
+
+
+def against_nights(
+    subject: Subject, history: Iterable[Night], level: float = LEVEL
+) -> list[Verdict]:
+    """Judge a run by the board's earlier runs, oldest first."""
+    verdicts: list[Verdict] = []
+    keys: list[Key] = []
+    pasts: list[_Past] = []
+    for key, past in _pasts(subject, history).items():
+        figure = subject.figures[key]
+        if why := _not_judged(key, [(subject.run, figure)]):
+            verdicts.append(subject.verdict(key, Outcome.NOT_JUDGED, why))
+        elif len(past.values) < shift.FEWEST:
+            why = past.why or f"only {len(past.values)} earlier runs"
+            verdicts.append(subject.verdict(key, Outcome.NOT_COMPARABLE, why))
+        else:
+            keys.append(key)
+            pasts.append(past)
+    series = [[*p.values, subject.figures[k].centre] for k, p in zip(keys, pasts, strict=True)]
+    shifts = shift.judge(series) if series else []
+    limit = _limit([found.p for found in shifts], level)
+    for key, past, found in zip(keys, pasts, shifts, strict=True):
+        last = past.values[-(found.nights - 1) :] if found.nights > 1 else []
+        centre = sorted([*last, subject.figures[key].centre])[found.nights // 2]
+        verdict = replace(
+            subject.verdict(key, Outcome.SAME),
+            value=subject.figures[key].centre,
+            baseline=found.level,
+            tolerance=single.tolerance(found.spread, limit),
+            p=found.p,
+            history=tuple(past.values),
+        )
+        decided = _decided(verdict, limit, centre)
+        if decided.outcome is not Outcome.SAME:
+            since = [*past.runs, subject.run.id][-found.nights]
+            decided = replace(decided, since=since)
+        verdicts.append(decided)
+    return list(by_severity(verdicts))
+
+
+@dataclass
+class _Past:
+    """The comparable history of one metric, and why some of it was left out."""
+
+    unit: str
+    facets: facets.Facets
+    mark: Accepted | None
+    values: list[float] = field(default_factory=list)
+    runs: list[str] = field(default_factory=list)
+    why: str = ""
+
+    def unlike(self, there: Past) -> str:
+        """Why an earlier figure is not comparable."""
+        why = facets.difference(self.facets, there.facets)
+        if not why and there.unit != self.unit:
+            why = f"unit differs ({self.unit}, not {there.unit})"
+        return why
+
+
+def _pasts(subject: Subject, history: Iterable[Night]) -> dict[Key, _Past]:
+    """The history of each metric; the nights are gone through once, as a year of them is long."""
+    board, marks = subject.run.board, list(subject.marks)
+    shared: dict[tuple[tuple[str, str], ...], facets.Facets] = {}
+    pasts: dict[Key, _Past] = {}
+    for key, figure in subject.figures.items():
+        under = of_result(subject.run, figure.result)
+        alike = shared.setdefault(tuple(under.items()), under)
+        pasts[key] = _Past(figure.unit, alike, accepted.latest(marks, key, board))
+    for night in history:
+        # Most figures of a night were measured alike: tell each difference once.
+        told: dict[tuple[int, int, str], str] = {}
+        for key, past in pasts.items():
+            there = night.figures.get(key)
+            if there is None:
+                continue
+            if past.mark and night.run.started_ns < past.mark.since_ns:
+                past.why = f"accepted since {past.mark.since}: {past.mark.why}"
+                continue
+            pair = (id(past.facets), id(there.facets), there.unit + past.unit)
+            why = told.get(pair)
+            if why is None:
+                why = told[pair] = past.unlike(there)
+            if why:
+                past.why = why
+                continue
+            past.values.append(there.value)
+            past.runs.append(night.run.id)
+    return pasts
+
+
+def _not_alike(subject: Subject, figure: Figure, run: Run, other: Figure) -> str:
+    ours, theirs = of_result(subject.run, figure.result), of_result(run, other.result)
+    why = facets.difference(ours, theirs)
+    if not why and figure.unit != other.unit:
+        why = f"unit differs ({figure.unit}, not {other.unit})"
+    return why
+
+
+def _not_judged(key: Key, sides: Iterable[tuple[Run, Figure]]) -> str:
+    """Why a metric is shown only."""
+    table = tables().get(key.benchmark)
+    for run, figure in sides:
+        for known in table.artefacts if table else ():
+            if (known.measured_too or figure.published) and known.covers(
+                key.case, key.metric, run.board, run.release
+            ):
+                return f"known artefact: {known.why}"
+    if _better(key) is Direction.NONE:
+        return "it has no better or worse"
+    return ""
+
+
+def _meant(subject: Subject, key: Key, run: Run) -> Accepted | None:
+    """The accepted change between a baseline and the run, if there is one."""
+    mark = accepted.latest(list(subject.marks), key, subject.run.board)
+    if mark and run.started_ns < mark.since_ns <= subject.run.started_ns:
+        return mark
+    return None
+
+
+def _better(key: Key) -> Direction:
+    table = tables().get(key.benchmark)
+    metric = table.metric(key.case, key.metric) if table else None
+    return metric.better if metric else Direction.NONE
+
+
+def _limit(p_values: Sequence[float | None], level: float) -> float:
+    """The p-value up to which a metric is called changed, so that the false discovery rate is at
+    most `level`.
+    """
+    given = [1.0 if p is None else p for p in p_values]
+    if not given:
+        return level
+    rates = stats.false_discovery_control(given, method="bh")
+    changed = int((rates <= level).sum())
+    return level * max(changed, 1) / len(given)
+
+
+def _decided(verdict: Verdict, limit: float, value: float | None = None) -> Verdict:
+    """Call a metric changed or not; `value` is what is compared, if not the run's own."""
+    value = verdict.value if value is None else value
+    if verdict.p is None or verdict.p > limit or value is None or verdict.baseline is None:
+        return verdict
+    moved = value - verdict.baseline
+    least = SMALLEST * abs(verdict.baseline)
+    if verdict.unit == Unit.PERCENT:
+        least = max(least, _SMALLEST_PERCENT)
+    if abs(moved) < least:
+        return verdict
+    good = (moved > 0) is (verdict.better is Direction.HIGHER)
+    return replace(verdict, outcome=Outcome.BETTER if good else Outcome.WORSE)

@@ -1,0 +1,116 @@
+"""A board's earlier runs as one number a metric and run: the median of its samples.
+
+A year of nights is a quarter of a gigabyte of samples, so only what is needed is decoded.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+
+from evmperf.figures import Key, figures
+from evmperf.history import RecordedRun, RunSource, SpoolFolder
+from evmperf.model import Result
+from evmperf.regress import facets
+from evmperf.regress.facets import Facets
+from evmperf.spool import Run
+
+
+class Past(NamedTuple):
+    """One metric in one earlier run: its median in `unit`, and what it was measured under.
+
+    Figures measured alike share their `facets`, the very same object.
+    """
+
+    value: float
+    unit: str
+    facets: Facets
+
+
+@dataclass(frozen=True)
+class Night:
+    """One earlier run."""
+
+    run: Run
+    figures: Mapping[Key, Past]
+
+
+class _Sample(msgspec.Struct):
+    metric: str
+    value: float
+    unit: str
+
+
+class _Line(msgspec.Struct):
+    """What judging needs of a record; everything else is skipped while decoding."""
+
+    record: str
+    benchmark: str = ""
+    case: str = ""
+    version: int = 0
+    driver: str = ""
+    profile: str = ""
+    samples: list[_Sample] = []
+    tools: dict[str, str] = {}
+    conditions: dict[str, msgspec.Raw] = {}
+
+
+def nights(source: RunSource, board: str, limit: int) -> Iterator[Night]:
+    """The newest `limit` runs of a board, oldest first."""
+    if isinstance(source, SpoolFolder):
+        decoder = msgspec.json.Decoder(_Line)
+        for folder, run in source.folders(board, limit):
+            # A last line cut by a crash is left out.
+            whole = (folder / "results.jsonl").read_bytes().rpartition(b"\n")[0]
+            yield Night(run, _of_lines(run, decoder.decode_lines(whole)))
+    else:
+        yield from map(_of_recorded, source.runs(board, limit))
+
+
+def _of_lines(run: Run, lines: Iterable[_Line]) -> dict[Key, Past]:
+    found: dict[Key, Past] = {}
+    shared: dict[object, Facets] = {}
+    for line in lines:
+        if line.record != "result" or not line.samples:
+            continue
+        medium = bytes(line.conditions.get("medium", b'""'))
+        alike = (line.driver, line.profile, line.version, tuple(line.tools), medium)
+        under = shared.get(alike)
+        if under is None:
+            conditions = {"medium": msgspec.json.decode(medium)}
+            case = facets.Case(line.driver, line.profile, line.version, line.tools, conditions)
+            under = shared[alike] = facets.of_run(run) | facets.of_case(run, case)
+        by_metric: dict[str, list[_Sample]] = {}
+        for sample in line.samples:
+            by_metric.setdefault(sample.metric, []).append(sample)
+        for metric, samples in by_metric.items():
+            first = samples[0]
+            middle = first.value if len(samples) == 1 else _median(samples)
+            found[Key(line.benchmark, line.case, metric)] = Past(middle, first.unit, under)
+    return found
+
+
+def _median(samples: Iterable[_Sample]) -> float:
+    return statistics.median(sample.value for sample in samples)
+
+
+def _of_recorded(recorded: RecordedRun) -> Night:
+    run = recorded.run
+    under = {id(result): of_result(run, result) for result in recorded.results}
+    found = {
+        key: Past(figure.centre, figure.unit, under[id(figure.result)])
+        for key, figure in figures(recorded.results).items()
+    }
+    return Night(run, found)
+
+
+def of_result(run: Run, result: Result) -> dict[str, str]:
+    """What a result and its run were measured under."""
+    case = facets.Case(
+        result.driver, result.profile, result.version, result.tools, result.conditions
+    )
+    return facets.of_run(run) | facets.of_case(run, case)

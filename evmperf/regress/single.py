@@ -1,0 +1,122 @@
+"""Is a figure beside one other figure? A tolerance from what is known of the metric's spread."""
+
+from __future__ import annotations
+
+import functools
+import math
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from evmperf.figures import Figure, Key
+from evmperf.guide.declared import tables
+from evmperf.regress.nights import Night
+from evmperf.spool import Run
+
+_RANGE_SDS = 3.0
+"""Width of a published min to max in standard deviations: 2.3 for 5 runs, 3.3 for 12, 3.7 for 20
+(L. H. C. Tippett, Biometrika 17, 1925); how many runs there were is not published.
+"""
+_FLOOR = 0.005
+"""No metric repeats better than to half a percent from run to run."""
+
+_OTHERS = 0.01
+"""Least relative spread taken for a metric whose spread on this board is not known."""
+_FEWEST = 5
+"""Runs below which their spread says nothing."""
+
+Spreads = Mapping[tuple[str, ...], float]
+"""Usual relative standard deviation, by benchmark, case and metric, and by benchmark and metric."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """How far a figure is from another: `p` for "nothing changed", `spread` of the difference
+    (standard deviation, in the figures' unit).
+    """
+
+    p: float
+    spread: float
+
+
+def compare(figure: Figure, baseline: Figure, spreads: Spreads) -> Beside:
+    """Compare two figures of one metric. Inside the published bounds nothing has changed."""
+    centre = baseline.centre
+    known = [
+        _FLOOR * abs(centre),
+        _usual(figure.key, spreads) * abs(centre),
+        _spread(baseline),
+        _spread(figure),
+    ]
+    spread = math.sqrt(2) * max(known)
+    low, high = baseline.low, baseline.high
+    if baseline.published and low is not None and high is not None and low <= figure.centre <= high:
+        return Beside(1.0, spread)
+    if not spread:
+        return Beside(1.0 if figure.centre == centre else 0.0, spread)
+    return Beside(float(2 * stats.norm.sf(abs(figure.centre - centre) / spread)), spread)
+
+
+def tolerance(spread: float, p: float) -> float:
+    """How far apart figures may be before their p-value falls below `p`."""
+    return spread * _deviations(p)
+
+
+@functools.cache
+def _deviations(p: float) -> float:
+    """Standard deviations that a normal variable exceeds, either way, with this probability."""
+    return float(stats.norm.isf(p / 2))
+
+
+def usual(known: Iterable[tuple[Run, Figure]]) -> dict[tuple[str, ...], float]:
+    """The usual relative spread of each metric: the median over published bounds, artefacts left
+    out.
+    """
+    found: dict[tuple[str, ...], list[float]] = {}
+    for run, figure in known:
+        key = figure.key
+        table = tables().get(key.benchmark)
+        if not figure.mean or figure.low is None or table is None:
+            continue
+        if table.artefact(key.case, key.metric, run.board, run.release) is None:
+            relative = _spread(figure) / abs(figure.mean)
+            for name in (key, (key.benchmark, key.metric)):
+                found.setdefault(name, []).append(relative)
+    return {key: max(_OTHERS, statistics.median(values)) for key, values in found.items()}
+
+
+def seen(history: Iterable[Night]) -> dict[tuple[str, ...], float]:
+    """The relative spread of each metric from run to run: of the differences between neighbours,
+    so that a change of level does not count.
+    """
+    values: dict[Key, list[float]] = {}
+    for night in history:
+        for key, past in night.figures.items():
+            values.setdefault(key, []).append(past.value)
+    return {
+        key: _run_to_run(np.asarray(row, dtype=np.float64))
+        for key, row in values.items()
+        if len(row) >= _FEWEST and statistics.median(row)
+    }
+
+
+def _run_to_run(values: NDArray[np.float64]) -> float:
+    deviation = stats.median_abs_deviation(np.diff(values), scale="normal") / math.sqrt(2)
+    return float(deviation / abs(np.median(values)))
+
+
+def _usual(key: Key, spreads: Spreads) -> float:
+    return spreads.get(key, spreads.get((key.benchmark, key.metric), _OTHERS))
+
+
+def _spread(figure: Figure) -> float:
+    """Standard deviation of one figure as far as it tells, in its unit."""
+    if figure.spread is not None:
+        return figure.spread
+    if figure.low is None or figure.high is None:
+        return 0.0
+    return (figure.high - figure.low) / _RANGE_SDS
