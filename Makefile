@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 SHELL := /bin/bash
 
-.PHONY: help setup virtual demo test fasttest lint bench clean
+.PHONY: help setup virtual influxd demo test fasttest lint bench clean
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -18,13 +18,16 @@ $(VENV)/.ready: requirements.txt pyproject.toml scripts/venv
 virtual: setup ## build the virtual EVM's software (once; cached in ~/.cache/evmperf)
 	@$(BIN)/evmperf virtual build
 
+influxd: ## build InfluxDB's server for the tests (once; cached in ~/.cache/evmperf)
+	@dashboards/influxd/build
+
 demo: virtual ## boot the virtual EVM and measure boot time and eMMC: a first look
 	$(BIN)/pytest --lg-env virtual.yaml -k "boot or emmc_raw_fio or (emmc_ext4 and not fio)"
 
-test: virtual ## every test of the project, on real virtual EVMs
+test: virtual influxd ## every test of the project, on real virtual EVMs
 	$(BIN)/pytest selftests
 
-fasttest: setup ## the tests that need no virtual EVM
+fasttest: setup influxd ## the tests that need no virtual EVM
 	$(BIN)/pytest selftests -m "not virtual_evm"
 
 lint: setup ## style and types

@@ -38,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from evmperf import historycli as history  # noqa: PLC0415  # after the errors it may raise
+    from evmperf.influx import cli as influx  # noqa: PLC0415
     from evmperf.virtual import cli as virtual  # noqa: PLC0415  # after the errors it may raise
 
     parser = argparse.ArgumentParser(
@@ -50,6 +52,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_list(commands)
     _add_show(commands)
+    influx.add_parser(commands, _run_folder)
+    history.add_parser(commands)
     virtual.add_parser(commands)
     return parser
 

@@ -15,6 +15,8 @@ from evmperf import board as boards
 from evmperf import catalogue
 from evmperf.benchmark import Benchmark, Place
 from evmperf.errors import LabError, UsageError
+from evmperf.influx.config import load as config_of_influx
+from evmperf.influx.config import variable
 from evmperf.model import Case, Status
 from evmperf.vocabulary import FEATURES
 from pytest_evmperf.session import SESSION, Session, cause
@@ -60,6 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
         path = boards.find(given)
         board = boards.load(path)
         _check_variables(path)
+        influx = config_of_influx(os.environ)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
     config.option.lg_env = str(path)
@@ -71,6 +74,9 @@ def pytest_configure(config: pytest.Config) -> None:
     session = Session.create(
         board, profile, config.option.results, config.option.run_kind, config.option.release
     )
+    session.influx = influx
+    # What the lab starts for us (a virtual EVM, a tester's shell) has no use for the token.
+    os.environ.pop(variable("token"), None)
     config.stash[SESSION] = session
     if not config.option.collectonly:
         config.option.htmlpath = config.option.htmlpath or str(session.folder / "report.html")
