@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 SHELL := /bin/bash
 
-.PHONY: help setup virtual influxd demo test fasttest lint bench clean
+.PHONY: help setup virtual influxd browser demo test fasttest lint bench clean
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -21,13 +21,21 @@ virtual: setup ## build the virtual EVM's software (once; cached in ~/.cache/evm
 influxd: ## build InfluxDB's server for the tests (once; cached in ~/.cache/evmperf)
 	@dashboards/influxd/build
 
+browser: selftests/npm/node_modules/.ready ## install what the tests of report and dashboards need
+	@scripts/host-packages selftests/host-packages.txt
+
+selftests/npm/node_modules/.ready: selftests/npm/package-lock.json
+	@scripts/host-packages selftests/host-packages.txt
+	@npm ci --silent --prefix selftests/npm
+	@touch $@
+
 demo: virtual ## boot the virtual EVM and measure boot time and eMMC: a first look
 	$(BIN)/pytest --lg-env virtual.yaml -k "boot or emmc_raw_fio or (emmc_ext4 and not fio)"
 
-test: virtual influxd ## every test of the project, on real virtual EVMs
+test: virtual influxd browser ## every test of the project, on real virtual EVMs
 	$(BIN)/pytest selftests
 
-fasttest: setup influxd ## the tests that need no virtual EVM
+fasttest: setup influxd browser ## the tests that need no virtual EVM
 	$(BIN)/pytest selftests -m "not virtual_evm"
 
 lint: setup ## style and types

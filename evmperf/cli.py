@@ -40,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     from evmperf import historycli as history  # noqa: PLC0415  # after the errors it may raise
     from evmperf.influx import cli as influx  # noqa: PLC0415
+    from evmperf.report import cli as report  # noqa: PLC0415
     from evmperf.virtual import cli as virtual  # noqa: PLC0415  # after the errors it may raise
 
     parser = argparse.ArgumentParser(
@@ -54,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_show(commands)
     influx.add_parser(commands, _run_folder)
     history.add_parser(commands)
+    report.add_parser(commands, _run_folder)
     virtual.add_parser(commands)
     return parser
 

@@ -79,7 +79,6 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.pop(variable("token"), None)
     config.stash[SESSION] = session
     if not config.option.collectonly:
-        config.option.htmlpath = config.option.htmlpath or str(session.folder / "report.html")
         config.option.xmlpath = config.option.xmlpath or str(session.folder / "junit.xml")
 
 
@@ -216,7 +215,7 @@ def _ending(session: pytest.Session, measuring: Session) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[None]:
-    """Turn what happened into exit status and outcome, before the reports are written.
+    """Turn what happened into exit status and outcome, before the reports are written, ours last.
 
     As the innermost wrapper it also keeps a report that cannot be written from taking the table
     and the sentence at the end with it.
@@ -230,7 +229,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
     measuring.finish(int(session.exitstatus))
     try:
         yield
-    except OSError as error:
+        measuring.write_report()
+    except (OSError, LabError) as error:
         measuring.lab_failure = measuring.lab_failure or f"reports cannot be written: {error}"
     if measuring.lab_failure:
         session.exitstatus = LAB_BROKEN

@@ -19,6 +19,7 @@ from evmperf.errors import EvmperfError, LabError
 from evmperf.influx.config import Config
 from evmperf.influx.sender import Sender
 from evmperf.model import Case, Result
+from evmperf.report import page
 from evmperf.runner import Runner
 from evmperf.spool import Run, Spool, new_run_id
 
@@ -127,6 +128,11 @@ class Session:
                 self.lab_failure = self.lab_failure or str(error)
         if self._sender:
             self.sent = self._sender.finish(SEND_AT_MOST_S)
+
+    def write_report(self) -> None:
+        """Write the page of the run, if there is a run; raises LabError when the disk is full."""
+        if self._runner:
+            page.write(self.folder)
 
     def sentence(self) -> str:
         """How it went, in one sentence."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from evmperf import catalogue
 from evmperf.errors import Kind
-from evmperf.model import Failure, Result, Sample, Status
+from evmperf.model import Failure, Metric, Result, Sample, Status
 from evmperf.spool import Run, Spool
 
 RECORDED = next((Path(__file__).parent / "data/spool").iterdir())
@@ -59,3 +61,46 @@ def write(results: Path, run: Run, cases: Sequence[Result]) -> Path:
     for case in cases:
         spool.append_result(case)
     return spool.folder
+
+
+def of_catalogue(results: Path, profile: str = "full", **changes: object) -> Path:
+    """A made-up run of everything there is: each case, metric and repetition, its values in the
+    middle of what is plausible; one boot cycle has failed and one output was refused.
+    """
+    run = a_run(**{"id": f"everything-{profile}", "profile": profile, "exit_status": 1} | changes)
+    spool = Spool(results, run)
+    number = 0
+    for benchmark in catalogue.benchmarks().values():
+        for case in benchmark.cases(profile):
+            result = a_result(
+                run, number, benchmark=benchmark.name, driver=benchmark.driver, case=case.label,
+                params=case.params,
+                samples=tuple(
+                    Sample(metric.name, _plausible(metric, n), str(metric.unit), n,
+                           run.started_ns + number * 10**9 + n)
+                    for metric in benchmark.metrics_of(case)
+                    for n in range(benchmark.profiles[profile].repeats)
+                ),
+            )  # fmt: skip
+            spool.append_result(result)
+            number += 1
+    spool.append_result(a_refusal(run, number))
+    spool.append(FAILED_BOOT)
+    return spool.folder
+
+
+def _plausible(metric: Metric, repetition: int) -> float:
+    low = metric.low if math.isfinite(metric.low) else 0.0
+    high = metric.high if math.isfinite(metric.high) else low + 1000
+    return round(low + (high - low) * (0.3 + 0.01 * (repetition % 7)), 3)
+
+
+FAILED_BOOT = {
+    "record": "boot", "goal": "booted", "kernel_arguments": "", "started_ns": START_NS,
+    "duration_s": 60.0,
+    "marks": [
+        {"phase": "power_on", "mono_ns": 1, "wall_ns": START_NS + 1, "error_s": 0.002, "text": ""}
+    ],
+    "failure": {"kind": "board", "message": "kernel panic", "phase": "power_on"},
+    "post_mortem": "Kernel panic - not syncing: <made up>",
+}  # fmt: skip
