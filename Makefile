@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 SHELL := /bin/bash
 
-.PHONY: help setup virtual influxd browser demo test fasttest lint bench clean
+.PHONY: help setup virtual influxd browser dashboards demo test fasttest lint bench clean
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -28,6 +28,9 @@ selftests/npm/node_modules/.ready: selftests/npm/package-lock.json
 	@scripts/host-packages selftests/host-packages.txt
 	@npm ci --silent --prefix selftests/npm
 	@touch $@
+
+dashboards: setup ## write the Grafana dashboards anew, after a change of the catalogue
+	@$(BIN)/python -m evmperf.grafana
 
 demo: virtual ## boot the virtual EVM and measure boot time and eMMC: a first look
 	$(BIN)/pytest --lg-env virtual.yaml -k "boot or emmc_raw_fio or (emmc_ext4 and not fio)"

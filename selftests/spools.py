@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import shutil
 from collections.abc import Sequence
@@ -104,3 +105,25 @@ FAILED_BOOT = {
     "failure": {"kind": "board", "message": "kernel panic", "phase": "power_on"},
     "post_mortem": "Kernel panic - not syncing: <made up>",
 }  # fmt: skip
+
+
+def guide_of_catalogue(results: Path, board: str = "made-up", release: str = "10.01") -> Path:
+    """A made-up guide with a figure of everything, in the form that an import gives."""
+    run = a_run(
+        id=f"guide-{release}-{board}", board=board, kind="guide", profile="full", lab="",
+        release=release, started_ns=0, ended_ns=0,
+    )  # fmt: skip
+    spool = Spool(results, run)
+    for benchmark in catalogue.benchmarks().values():
+        for case in benchmark.cases("full"):
+            cells = [
+                {"metric": metric.name, "unit": str(metric.unit), "mean": _plausible(metric, 3),
+                 "low": None, "high": None, "text": "", "line": 1}
+                for metric in benchmark.metrics_of(case)
+            ]  # fmt: skip
+            result = a_result(
+                run, values=(), benchmark=benchmark.name, driver=benchmark.driver, case=case.label
+            )
+            record = {**dataclasses.asdict(result), "started_ns": 0, "published": cells}
+            spool.append({"record": "result", **record})
+    return spool.folder
