@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -10,6 +11,10 @@ from evmperf import spool
 from evmperf.errors import UsageError
 from evmperf.model import Result
 from evmperf.spool import Run
+from evmperf.stats import Summary, summarise
+
+GUIDE = "guide"
+"""Kind of the runs that are figures of a published guide."""
 
 
 @dataclass(frozen=True)
@@ -20,18 +25,43 @@ class RecordedRun:
     results: list[Result]
 
 
+@dataclass(frozen=True)
+class Figure:
+    """What one run measured of one metric of one case."""
+
+    run: Run
+    case: str
+    unit: str
+    summary: Summary
+
+
 class RunSource(Protocol):
-    """Where earlier runs can be read: a folder of spools, a database."""
+    """Where earlier runs can be read: a folder of spools, a database.
 
-    def runs(self, board: str, limit: int, benchmark: str = "") -> list[RecordedRun]:
-        """The last `limit` runs of a board, newest first; with `benchmark`, only its results.
+    Its methods raise UsageError or LabError when the runs cannot be read.
+    """
 
-        Raises UsageError or LabError when they cannot be read.
+    def runs(self, board: str, limit: int) -> list[RecordedRun]:
+        """The last `limit` runs of a board, newest first."""
+
+    def figures(
+        self, board: str, benchmark: str, metric: str, limit: int, case: str = ""
+    ) -> list[Figure]:
+        """One metric over the last `limit` runs, oldest first; published figures are left out.
+
+        Takes memory for what it returns, not for what it goes through.
         """
 
 
+def figures_of(run: Run, values: Mapping[tuple[str, str], list[float]]) -> list[Figure]:
+    """The figures of a run from its values by case and unit."""
+    return [Figure(run, case, unit, summarise(v)) for (case, unit), v in values.items()]
+
+
 class SpoolFolder:
-    """The runs below one folder, as `--results` names it."""
+    """The runs below one folder, as `--results` names it. Folders without a readable run are left
+    out.
+    """
 
     def __init__(self, results: Path) -> None:
         self.results = results
@@ -39,8 +69,33 @@ class SpoolFolder:
     def __str__(self) -> str:
         return f"{self.results}/"
 
-    def runs(self, board: str, limit: int, benchmark: str = "") -> list[RecordedRun]:
-        """See RunSource; folders that hold no readable run are left out."""
+    def runs(self, board: str, limit: int) -> list[RecordedRun]:
+        """See RunSource."""
+        return [
+            RecordedRun(run, spool.read_results(folder))
+            for run, folder in self._newest(board)[:limit]
+        ]
+
+    def figures(
+        self, board: str, benchmark: str, metric: str, limit: int, case: str = ""
+    ) -> list[Figure]:
+        """See RunSource."""
+        found: list[Figure] = []
+        measured = [entry for entry in self._newest(board) if entry[0].kind != GUIDE]
+        for run, folder in reversed(measured[:limit]):
+            values: dict[tuple[str, str], list[float]] = {}
+            for record in spool.read_records(folder):
+                if record.get("record") != "result" or record["benchmark"] != benchmark:
+                    continue
+                if case in ("", record["case"]):
+                    for sample in record["samples"]:
+                        if sample["metric"] == metric:
+                            key = (record["case"], sample["unit"])
+                            values.setdefault(key, []).append(sample["value"])
+            found += figures_of(run, values)
+        return found
+
+    def _newest(self, board: str) -> list[tuple[Run, Path]]:
         found = []
         for path in self.results.glob("*/run.json"):
             try:
@@ -48,16 +103,5 @@ class SpoolFolder:
             except UsageError:
                 continue
             if run.board == board:
-                found.append((run.started_ns, run.id, run, path.parent))
-        found.sort(key=lambda entry: entry[:2], reverse=True)
-        return [
-            RecordedRun(run, _results(folder, benchmark)) for _, _, run, folder in found[:limit]
-        ]
-
-
-def _results(folder: Path, benchmark: str) -> list[Result]:
-    return [
-        spool.result(record)
-        for record in spool.read_records(folder)
-        if record.get("record") == "result" and benchmark in ("", record["benchmark"])
-    ]
+                found.append((run, path.parent))
+        return sorted(found, key=lambda e: (e[0].started_ns, e[0].id), reverse=True)

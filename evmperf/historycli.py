@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.errors import UsageError
-from evmperf.history import RecordedRun, RunSource, SpoolFolder
-from evmperf.spool import Run
-from evmperf.stats import Summary, rounded, summarise
+from evmperf.history import Figure, RunSource, SpoolFolder
+from evmperf.stats import rounded
 
 _BARS = "▁▂▃▄▅▆▇█"
 
@@ -41,22 +40,24 @@ def _history(options: argparse.Namespace) -> int:
 
     benchmark = catalogue.benchmark(options.benchmark).name
     with _source(options.results) as source:
-        runs = source.runs(options.board, options.last, benchmark)
-        if not runs:
-            raise UsageError(f"{source}: holds no run of {options.board!r}")
-        rows = figures(runs, options.metric, options.case)
-    if not rows:
-        seen = sorted({s.metric for r in runs for result in r.results for s in result.samples})
+        found = source.figures(
+            options.board, benchmark, options.metric, options.last, options.case or ""
+        )
+    if not found:
+        case = f" {options.case}" if options.case else ""
         raise UsageError(
-            f"{source}: the last {len(runs)} runs of {options.board} have no {options.metric} of "
-            f"{benchmark}{f' {options.case}' if options.case else ''}; "
-            f"they have {', '.join(seen) or 'nothing of it'}"
+            f"{source}: the last {options.last} runs of {options.board!r} have no "
+            f"{options.metric} of {benchmark}{case}; `evmperf list` names the benchmarks, "
+            f"`evmperf show` what a run has"
         )
     print(f"{options.board} {benchmark} {options.metric}, from {source}")
-    for case, points in rows.items():
-        print(f"\n{case}  {sparkline([summary.mean for _, summary, _ in points])}")
-        for run, summary, unit in points:
-            print(_line(run, summary, unit))
+    by_case: dict[str, list[Figure]] = {}
+    for figure in found:
+        by_case.setdefault(figure.case, []).append(figure)
+    for case, figures in by_case.items():
+        print(f"\n{case}  {sparkline([figure.summary.mean for figure in figures])}")
+        for figure in figures:
+            print(_line(figure))
     return 0
 
 
@@ -76,24 +77,6 @@ def _source(results: Path | None) -> Iterator[RunSource]:
         yield InfluxRuns(store)
 
 
-Point = tuple[Run, Summary, str]
-"""A run, what its samples say together, and their unit."""
-
-
-def figures(
-    runs: Sequence[RecordedRun], metric: str, case: str | None = None
-) -> dict[str, list[Point]]:
-    """The metric's summaries by case, each over the runs from the oldest on."""
-    found: dict[str, list[Point]] = {}
-    for recorded in reversed(runs):
-        for result in recorded.results:
-            samples = [sample for sample in result.samples if sample.metric == metric]
-            if samples and case in (None, result.case):
-                summary = summarise([sample.value for sample in samples])
-                found.setdefault(result.case, []).append((recorded.run, summary, samples[0].unit))
-    return found
-
-
 def sparkline(values: Sequence[float]) -> str:
     """Values as bars between their smallest and largest."""
     low, high = min(values), max(values)
@@ -102,10 +85,11 @@ def sparkline(values: Sequence[float]) -> str:
     return "".join(_BARS[round((value - low) / span * top)] for value in values)
 
 
-def _line(run: Run, summary: Summary, unit: str) -> str:
+def _line(figure: Figure) -> str:
+    run, summary = figure.run, figure.summary
     day = datetime.fromtimestamp(run.started_ns / 1e9, UTC)
     return (
         f"  {day:%Y-%m-%d %H:%M}  {run.release or '-':<16} {run.profile:<5} "
-        f"{rounded(summary.mean):>12} {unit:<5} "
+        f"{rounded(summary.mean):>12} {figure.unit:<5} "
         f"(min {rounded(summary.low)}, max {rounded(summary.high)}, n {summary.count})"
     )

@@ -14,7 +14,7 @@ import pytest
 from evmperf import board as boards
 from evmperf import catalogue
 from evmperf.benchmark import Benchmark, Place
-from evmperf.errors import LabError, UsageError
+from evmperf.errors import EvmperfError, LabError, UsageError
 from evmperf.influx.config import load as config_of_influx
 from evmperf.influx.config import variable
 from evmperf.model import Case, Status
@@ -230,7 +230,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
     try:
         yield
         measuring.write_report()
-    except (OSError, LabError) as error:
+    except (OSError, EvmperfError) as error:
         measuring.lab_failure = measuring.lab_failure or f"reports cannot be written: {error}"
     if measuring.lab_failure:
         session.exitstatus = LAB_BROKEN

@@ -6,7 +6,7 @@ and its variables: `${board}` as text, `${case:json}` as a list. The schema is i
 
 from __future__ import annotations
 
-from evmperf.influx.lines import GUIDE
+from evmperf.history import GUIDE
 
 
 def text(value: str) -> str:

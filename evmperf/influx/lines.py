@@ -23,9 +23,6 @@ SAMPLE, RESULT, BOOT_MARK, RUN, EVENT, VERDICT = (
     "sample", "result", "boot_mark", "run", "event", "verdict",
 )  # fmt: skip
 
-GUIDE = "guide"
-"""Kind of the runs that are figures of a published guide."""
-
 _TEXT_LIMIT = 60_000
 """Bytes of a text field; InfluxDB refuses more than 64 KiB."""
 

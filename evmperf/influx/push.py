@@ -13,8 +13,9 @@ from typing import Any
 
 from evmperf import spool
 from evmperf.errors import LabError
+from evmperf.history import GUIDE
 from evmperf.influx.client import Store
-from evmperf.influx.lines import GUIDE, RUN, Lines, Totals, event_line
+from evmperf.influx.lines import RUN, Lines, Totals, event_line
 from evmperf.spool import Run
 
 _BATCH_LINES = 5000

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evmperf import spool
-from evmperf.history import RecordedRun
+from evmperf.history import GUIDE, Figure, RecordedRun, figures_of
 from evmperf.influx.client import Store
-from evmperf.influx.lines import GUIDE, RESULT, RUN, SAMPLE
+from evmperf.influx.lines import RESULT, RUN, SAMPLE
 from evmperf.model import Result
 from evmperf.spool import Run
 
@@ -32,29 +32,48 @@ class InfluxRuns:
     def __str__(self) -> str:
         return str(self._store.config)
 
-    def runs(self, board: str, limit: int, benchmark: str = "") -> list[RecordedRun]:
+    def runs(self, board: str, limit: int) -> list[RecordedRun]:
         """See evmperf.history.RunSource. What is not stored is empty: raw files, and facts or
         conditions longer than a field may be.
         """
+        found = self._newest(board, limit)
+        results = self._results(board, found) if found else {}
+        return [RecordedRun(run, results.get(run.id, [])) for run in found]
+
+    def figures(
+        self, board: str, benchmark: str, metric: str, limit: int, case: str = ""
+    ) -> list[Figure]:
+        """See evmperf.history.RunSource."""
+        runs = self._newest(board, limit, f'and r.kind != "{GUIDE}"')
+        if not runs:
+            return []
+        which = "and r.benchmark == params.benchmark and r.metric == params.metric"
+        if case:
+            which += " and r.case == params.case"
+        values: dict[str, dict[tuple[str, str], list[float]]] = {run.id: {} for run in runs}
+        for row in self._rows(
+            SAMPLE, board, runs, which, benchmark=benchmark, metric=metric, case=case
+        ):
+            key = (row.get("case") or "", row["unit"])
+            values[row["run"]].setdefault(key, []).append(row["value"])
+        return [figure for run in reversed(runs) for figure in figures_of(run, values[run.id])]
+
+    def _newest(self, board: str, limit: int, which: str = "") -> list[Run]:
         flux = (
             _ROWS.format(
                 span="start: 0",
-                which=f'r._measurement == "{RUN}" and r.board == params.board',
+                which=f'r._measurement == "{RUN}" and r.board == params.board {which}',
             )
             + '|> group() |> sort(columns: ["_time"], desc: true) |> limit(n: params.limit)\n'
             + "|> map(fn: (r) => ({r with time_ns: int(v: r._time)}))"
         )
-        found = [_run(row.values) for row in self._store.query(flux, board=board, limit=limit)]
-        if not found:
-            return []
-        results = self._results(board, found, benchmark)
-        return [RecordedRun(run, results.get(run.id, [])) for run in found]
+        return [_run(row.values) for row in self._store.query(flux, board=board, limit=limit)]
 
-    def _results(self, board: str, runs: list[Run], benchmark: str) -> dict[str, list[Result]]:
+    def _results(self, board: str, runs: list[Run]) -> dict[str, list[Result]]:
         records: dict[_Key, dict[str, Any]] = {}
-        for row in self._rows(RESULT, board, runs, benchmark):
+        for row in self._rows(RESULT, board, runs):
             records[_key(row, row["time_ns"])] = _record(row)
-        for row in self._rows(SAMPLE, board, runs, benchmark):
+        for row in self._rows(SAMPLE, board, runs):
             record = records.get(_key(row, row["started_ns"]))
             if record is not None:
                 _add_figure(record, row)
@@ -65,19 +84,20 @@ class InfluxRuns:
         return results
 
     def _rows(
-        self, measurement: str, board: str, runs: list[Run], benchmark: str
+        self, measurement: str, board: str, runs: list[Run], which: str = "", **values: str
     ) -> Iterator[Mapping[str, Any]]:
-        which = f'r._measurement == "{measurement}" and r.board == params.board'
-        if benchmark:
-            which += " and r.benchmark == params.benchmark"
+        """Points of those runs, their fields side by side; `values` are what `which` names."""
         oldest = min(run.started_ns for run in runs)
         flux = (
-            _ROWS.format(span=f"start: time(v: {oldest})", which=which)
+            _ROWS.format(
+                span=f"start: time(v: {oldest})",
+                which=f'r._measurement == "{measurement}" and r.board == params.board {which}',
+            )
             + "|> filter(fn: (r) => contains(value: r.run, set: params.runs))\n"
             + "|> map(fn: (r) => ({r with time_ns: int(v: r._time)}))"
         )
         ids = [run.id for run in runs]
-        for row in self._store.query(flux, board=board, benchmark=benchmark, runs=ids):
+        for row in self._store.query(flux, board=board, runs=ids, **values):
             yield row.values
 
 

@@ -165,7 +165,7 @@ def test_history_of_one_case(three_runs, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["read_throughput"], "no read_throughput of emmc_ext4; they have write_throughput"),
+        (["read_throughput"], "have no read_throughput of emmc_ext4; `evmperf list`"),
         (["write_throughput", "--case=9"], "no write_throughput of emmc_ext4 9"),
     ],
 )
@@ -176,7 +176,7 @@ def test_history_says_what_there_is(three_runs, capsys, arguments, message):
 
 def test_history_of_an_unknown_board(tmp_path, capsys):
     assert history("write_throughput", f"--results={tmp_path}") == 2
-    assert "holds no run of 'made-up'" in capsys.readouterr().err
+    assert "runs of 'made-up' have no write_throughput" in capsys.readouterr().err
 
 
 def test_the_state_file_holds_no_token(configured, tmp_path):
