@@ -46,7 +46,7 @@ lint: setup ## style and types
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-bench: virtual ## how fast evmperf itself is: ratios measured side by side
+bench: virtual influxd ## how fast evmperf itself is: ratios measured side by side
 	$(BIN)/python -m selftests.bench
 
 clean: ## remove results and the Python environment, keep the virtual EVM's cache

@@ -6,6 +6,7 @@ is formatted in minutes.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
@@ -31,6 +32,7 @@ _UNSTORED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
+@functools.lru_cache(maxsize=10_000)
 def tag_value(text: str) -> str:
     """A tag's value. What line protocol cannot carry becomes a space; backslashes at the end,
     which would hide the comma behind them, are left out.
@@ -42,10 +44,20 @@ def text_field(text: str) -> str:
     """A text field's value in its quotes, cut to what the server takes. Of the control characters
     only new line and tab survive the way there and back; the others become spaces.
     """
+    return _quoted(text) if len(text) > _SHORT else _quoted_short(text)
+
+
+def _quoted(text: str) -> str:
     cut = text.encode("utf-8", "replace")[:_TEXT_LIMIT].decode("utf-8", "ignore")
     return '"' + _UNSTORED.sub(" ", cut).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+_SHORT = 200
+_quoted_short = functools.lru_cache(maxsize=10_000)(_quoted)
+"""Names come again and again; long texts would fill the memory."""
+
+
+@functools.lru_cache(maxsize=10_000)
 def _tags(**tags: str) -> str:
     """Tags in the order of their names, which spares the server the sorting; empty ones cannot be
     stored and are left out.
@@ -70,9 +82,12 @@ def _fields(**fields: str | float | bool | None) -> str:
     return ",".join(shown)
 
 
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+
 def _json(value: Any) -> str:
     """A structure as text; "" for an empty one, and for one that would have to be cut."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":")) if value else ""
+    text = _encode(value) if value else ""
     return text if len(text) <= _TEXT_LIMIT else ""
 
 

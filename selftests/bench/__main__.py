@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Callable
 
-from selftests.bench import dialogue, sessions, stamping
+from selftests.bench import dialogue, sessions, stamping, store
 from selftests.bench.figures import Row, conditions, load, table
 
 _MEASURES: dict[str, Callable[[], list[Row]]] = {
@@ -19,6 +19,10 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
     "overhead": sessions.overhead,
     "collect": sessions.collect,
     "help": sessions.command_line,
+    "lines": store.lines,
+    "push": store.push,
+    "memory": store.memory,
+    "report": store.report,
 }
 
 
