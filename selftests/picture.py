@@ -25,9 +25,10 @@ from selftests.grafana import choose, interpolated, panels
 from selftests.influxd import flux
 
 _ABOUT = {"", "result", "table"}
+_TIME = {*_ABOUT, "_time"}
 _STYLE = """
 body { font: 14px system-ui, sans-serif; margin: 16px; background: #f4f5f5; color: #1a1a1a;
-  width: 1400px; --ink: #1a1a1a; --paper: #fff; --line: #949494; }
+  width: 1400px; max-width: none; --ink: #1a1a1a; --paper: #fff; --line: #949494; }
 .grid { display: grid; grid-template-columns: repeat(24, 1fr); gap: 8px; }
 .panel { background: #fff; border: 1px solid #ccc; padding: 8px; overflow: hidden; }
 .panel h3 { font-size: 14px; margin: 0 0 6px; } h2 { grid-column: 1 / -1; margin: 12px 0 0; }
@@ -66,14 +67,20 @@ def _drawn(panel: Mapping[str, Any], answers: Sequence[Any], begin: datetime) ->
     rows = [row for answer in answers for row in answer]
     if not rows:
         return "no data"
-    unit = panel["fieldConfig"]["defaults"].get("unit", "").removeprefix("suffix: ")
+    fields = panel.get("fieldConfig", {}).get("defaults", {})
+    unit = fields.get("unit", "").removeprefix("suffix: ")
     kinds = {"stat": _stat, "table": _table, "barchart": _bars, "histogram": _histogram}
+    for change in panel.get("transformations", []):
+        order = change["options"]["indexByName"]
+        rows = [
+            {name: row[name] for name in sorted(row, key=lambda n: order.get(n, 99))}
+            for row in rows
+        ]
     if panel["type"] in kinds:
         return kinds[panel["type"]](rows, unit)
-    custom = panel["fieldConfig"]["defaults"].get("custom", {})
-    if custom.get("stacking", {}).get("mode") == "normal":
+    if fields.get("custom", {}).get("stacking", {}).get("mode") == "normal":
         return _stacked(rows, unit)
-    return svg.lines("", _series(rows, begin), ("days", unit))
+    return svg.lines("", _series(rows, begin), ("hours", unit))
 
 
 Rows = Sequence[Mapping[str, str]]
@@ -95,16 +102,20 @@ def _bars(rows: Rows, unit: str) -> str:
 
 
 def _stacked(rows: Rows, unit: str) -> str:
-    names = [name for name in rows[0] if name not in {*_ABOUT, "_time"}]
+    names = list(dict.fromkeys(name for row in rows for name in row if name not in _TIME))
+    times: dict[str, dict[str, str]] = {}
+    for row in rows:
+        times.setdefault(row["_time"], {}).update(row)
     bars = [
-        svg.Bar(row["_time"][11:16], [float(row[name] or 0) for name in names], "") for row in rows
+        svg.Bar(time[11:16], [float(row.get(name) or 0) for name in names], "")
+        for time, row in sorted(times.items())
     ]
     return svg.stacked("", names, bars, unit)
 
 
 def _histogram(rows: Rows, unit: str) -> str:
     counts: dict[float, int] = {}
-    (name,) = [name for name in rows[0] if name not in {*_ABOUT, "_time"}]
+    (name,) = [name for name in rows[0] if name not in _TIME]
     for row in rows:
         value = round(float(row[name]), 1)
         counts[value] = counts.get(value, 0) + 1
@@ -114,11 +125,16 @@ def _histogram(rows: Rows, unit: str) -> str:
 def _series(rows: Rows, begin: datetime) -> list[svg.Series]:
     found: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
-        days = (datetime.fromisoformat(row["_time"]) - begin) / timedelta(days=1)
+        hours = (datetime.fromisoformat(row["_time"]) - begin) / timedelta(hours=1)
         for name, value in row.items():
-            if name not in {*_ABOUT, "_time"} and value:
-                found.setdefault(name, []).append((round(days, 4), float(value)))
-    return [svg.Series(name, points) for name, points in found.items()]
+            if name not in _TIME and value:
+                found.setdefault(name, []).append((round(hours, 3), float(value)))
+    # Grafana fills between these and keeps them out of the legend.
+    return [
+        svg.Series(name, points)
+        for name, points in found.items()
+        if not name.endswith((" low", " high"))
+    ]
 
 
 def _table(rows: Rows, unit: str) -> str:

@@ -8,6 +8,8 @@ from evmperf.influx.lines import BOOT_MARK, RUN, SAMPLE
 
 _PHASES = [(name, title) for name, _, _, title, _ in SPANS[1:]]
 
+_FAILURE = ("_time", "phase", "failure", "goal", "run")
+
 
 def dashboard() -> parts.Builder:
     """Phases, single cycles, marks, and what failed."""
@@ -26,7 +28,14 @@ def dashboard() -> parts.Builder:
             "Phases",
             [
                 parts.stacked(
-                    parts.over_time("Mean of each phase", _phases(), unit="s", width=24, height=10)
+                    # A query a phase: they are stacked in the order of the queries.
+                    parts.over_time(
+                        "Mean of each phase",
+                        *(_phase(name, title) for name, title in _PHASES),
+                        unit="s",
+                        width=24,
+                        height=10,
+                    )
                 ),
                 parts.distribution("Boot time of all cycles", _cycles(), unit="s"),
                 parts.over_time("Boot time of every cycle", _cycles(), unit="s"),
@@ -37,41 +46,31 @@ def dashboard() -> parts.Builder:
             [
                 parts.over_time("Marks since power-on", _marks(), unit="s"),
                 parts.over_time("Failed boots of each run", _failed()),
-                parts.rows("Failed boots", _failures()),
+                parts.rows("Failed boots", _failures(), _FAILURE),
             ],
         )
     )
 
 
-def _samples(*metrics: str) -> str:
-    which = " or ".join(f"r.metric == {flux.text(name)}" for name in metrics)
+def _samples(metric: str) -> str:
     return flux.points(
         SAMPLE,
         flux.OF_BOARD,
         'r.benchmark == "${benchmark}"',
         'r.case == "${case}"',
-        f"({which})",
+        f"r.metric == {flux.text(metric)}",
         flux.MEASURED,
         flux.OF_RELEASES,
     )
 
 
-def _phases() -> str:
-    """Mean of each phase of each run, in the order of the phases."""
-    names = ", ".join(f"{flux.text(name)}: {flux.text(title)}" for name, title in _PHASES)
-    # PER_RUN groups by case: here the phase takes its place.
-    samples = _samples(*(name for name, _ in _PHASES))
+def _phase(name: str, title: str) -> str:
+    """Mean of one phase in each run. All phases of a boot have the time of its end."""
     return (
-        f'import "dict"\ntitles = ["": "", {names}]\n'
-        f"{samples}\n|> map(fn: (r) => ({{r with case: r.metric}}))\n{flux.PER_RUN}\n"
-        "|> map(fn: (r) => ({_time: r._time, "
-        "series: dict.get(dict: titles, key: r.case, default: r.case), run: r.run, "
-        "_value: r.mean}))\n"
-        '|> group(columns: ["run"]) |> sort(columns: ["_time"])\n'
-        # All phases of a run at the time of its first, or they would not be stacked.
-        "|> map(fn: (r) => ({r with _time: date.truncate(t: r._time, unit: 1m)}))\n"
-        f"{flux.wide('series')}"
-    ).replace('import "dict"', 'import "date"\nimport "dict"')
+        f"{_samples(name)}\n{flux.PER_RUN}\n"
+        f"|> map(fn: (r) => ({{_time: r._time, {flux.text(title)}: r.mean}}))\n"
+        '|> sort(columns: ["_time"])'
+    )
 
 
 def _cycles() -> str:
@@ -103,7 +102,7 @@ def _failures() -> str:
     return (
         f"{flux.points(BOOT_MARK, flux.OF_BOARD)}\n|> group()\n"
         "|> filter(fn: (r) => r.failed == 1)\n"
-        '|> group(columns: ["run", "failure"]) |> sort(columns: ["_time"]) |> tail(n: 1)\n'
-        '|> group() |> keep(columns: ["_time", "phase", "goal", "failure", "run"])\n'
+        '|> group(columns: ["run", "started_ns"]) |> sort(columns: ["_time"]) |> tail(n: 1)\n'
+        "|> group() |> keep(columns: [" + ", ".join(map(flux.text, _FAILURE)) + "])\n"
         '|> sort(columns: ["_time"], desc: true)'
     )

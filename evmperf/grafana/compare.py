@@ -6,6 +6,7 @@ from evmperf.grafana import flux, parts
 from evmperf.influx.lines import SAMPLE
 
 _SIDES = ("a", "b")
+_COLUMNS = ("benchmark", "case", "metric", "unit", *_SIDES, "B / A")
 
 
 def dashboard() -> parts.Builder:
@@ -34,7 +35,7 @@ def dashboard() -> parts.Builder:
         "Side by side",
         [
             parts.bars("${benchmark}: ${metric}", _bars()),
-            parts.rows("All figures of ${driver}", _table(), height=16),
+            parts.rows("All figures of ${driver}", _table(), _COLUMNS, height=16),
         ],
     )
 

@@ -7,6 +7,11 @@ from evmperf.influx.lines import RUN
 
 _COUNTS = ("verdict_worse", "verdict_better", "measured", "partial", "refused", "failed")
 
+_COLUMNS = (
+    "board", "_time", "release", "kind", "outcome", "verdict_worse", "verdict_better", "cases",
+    "measured", "partial", "refused", "failed", "boots", "failed_boots", "lab", "run",
+)  # fmt: skip
+
 
 def dashboard() -> parts.Builder:
     """Every board's last run, and how runs went over time."""
@@ -21,7 +26,7 @@ def dashboard() -> parts.Builder:
                 parts.single("Boards with worse figures", _count("r.verdict_worse > 0")),
                 parts.single("Boards with cases not measured", _count("r.measured < r.cases")),
                 parts.single("Boards with failed boots", _count("r.failed_boots > 0")),
-                parts.rows("Last run of every board", _last_runs()),
+                parts.rows("Last run of every board", _last_runs(), _COLUMNS),
             ],
         )
         .row(

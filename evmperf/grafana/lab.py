@@ -7,6 +7,10 @@ from evmperf.influx.lines import RESULT, RUN
 
 _OF_LAB = 'contains(value: if exists r.lab then r.lab else "", set: ${lab:json})'
 
+_CASE = (
+    "_time", "board", "benchmark", "case", "status", "refused", "failed", "cause", "run",
+)  # fmt: skip
+
 
 def dashboard() -> parts.Builder:
     """Durations, time in tools, power cycles, retries, refused outputs."""
@@ -31,7 +35,7 @@ def dashboard() -> parts.Builder:
                 parts.over_time("Failed boots", _of_runs("r.failed_boots")),
                 parts.over_time("Cases measured after a retry", _of_runs("r.retried")),
                 parts.over_time("Refused outputs", _of_runs("r.refused_outputs")),
-                parts.rows("Cases that were not measured, or not at once", _refused()),
+                parts.rows("Cases that were not measured, or not at once", _refused(), _CASE),
             ],
         )
     )
@@ -51,7 +55,6 @@ def _refused() -> str:
     return (
         f"{flux.points(RESULT, flux.MEASURED, _OF_LAB)}\n|> group()\n"
         "|> filter(fn: (r) => r.refused > 0 or r.failed > 0)\n"
-        '|> keep(columns: ["_time", "board", "benchmark", "case", "status", "refused", "failed", '
-        '"cause", "run"])\n'
+        f"|> keep(columns: [{', '.join(map(flux.text, _CASE))}])\n"
         '|> sort(columns: ["_time"], desc: true) |> limit(n: 500)'
     )

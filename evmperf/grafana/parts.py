@@ -136,10 +136,12 @@ def single(title: str, query: str, unit: str = "short", width: int = 6) -> stat.
     return panel
 
 
-def rows(title: str, query: str, width: int = _FULL_WIDTH, height: int = 10) -> table.Panel:
-    """A table."""
-    panel = _dressed(table.Panel(), title, [query], width, height)
-    panel.show_header(True)
+def rows(title: str, query: str, columns: Sequence[str], height: int = 10) -> table.Panel:
+    """A table over the whole width, its columns in that order (Flux has none of its own)."""
+    panel = _dressed(table.Panel(), title, [query], _FULL_WIDTH, height)
+    order = {name: number for number, name in enumerate(columns)}
+    organised = model.DataTransformerConfig(id_val="organize", options={"indexByName": order})
+    panel.show_header(True).with_transformation(organised)
     assert isinstance(panel, table.Panel)
     return panel
 

@@ -259,6 +259,7 @@ class Lines:
                 failed=int(failure is not None),
                 failure=failure["message"] if failure else None,
                 kernel_arguments=record["kernel_arguments"],
+                started_ns=record["started_ns"],
             )
             tags = _tags(**self._common, goal=record["goal"], phase=mark["phase"])
             yield f"{BOOT_MARK}{tags} {fields} {mark['wall_ns']}"
