@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from evmperf.errors import Kind, LabError, UsageError
 from evmperf.model import Failure, Result, Sample, Status
@@ -62,11 +62,9 @@ class Spool:
         self.run = run
         try:
             (self.folder / "raw").mkdir(parents=True)
-            # Held until this process ends, however it does: see `is_live`.
-            self._lock = (self.folder / RECORDS).open("ab")
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise self._full(error) from error
+        self._held: BinaryIO | None = None
         self.on_change: Callable[[], None] = lambda: None
         """Called when something more is safe on the disk; must return at once."""
         self._sync_folder(results)
@@ -76,6 +74,21 @@ class Spool:
     def console_log(self) -> Path:
         """Where the console's record goes."""
         return self.folder / "console.log"
+
+    def hold(self) -> None:
+        """Be known as the one that measures this run, until this process ends however it does;
+        see `is_live`.
+        """
+        try:
+            self._held = (self.folder / RECORDS).open("ab")
+            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise self._full(error) from error
+
+    def release(self) -> None:
+        """Be known as that no more."""
+        if self._held:
+            self._held.close()
 
     def save(self) -> None:
         """Write run.json, so that a reader sees the old one or the new one and nothing between."""

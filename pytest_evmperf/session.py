@@ -84,6 +84,7 @@ class Session:
         from evmperf.lab.bench import LabgridBench  # noqa: PLC0415  # Labgrid is slow to import
 
         spool = Spool(self.folder.parent, self.run)
+        spool.hold()
         if self.influx:
             self._sender = Sender(self.influx, self.folder)
             spool.on_change = self._sender.wake
@@ -126,6 +127,7 @@ class Session:
                 self._runner.spool.save()
             except LabError as error:
                 self.lab_failure = self.lab_failure or str(error)
+            self._runner.spool.release()
         if self._sender:
             self.sent = self._sender.finish(SEND_AT_MOST_S)
 

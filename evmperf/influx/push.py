@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import os
+import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -52,7 +54,8 @@ class Progress:
         """Keep it; a reader sees the old file or the new one."""
         state = _state(self.folder)
         state[self.key] = {"bytes": self.offset, "complete": self.complete}
-        scratch = self.folder / (STATE + ".new")
+        # A session and `evmperf push` may be at it at the same time.
+        scratch = self.folder / f"{STATE}.{os.getpid()}.{threading.get_ident()}"
         try:
             scratch.write_text(json.dumps(state, indent=1) + "\n", encoding="utf-8")
             scratch.replace(self.folder / STATE)
@@ -137,9 +140,12 @@ class RunPush:
         """Batches of lines, each with the byte of results.jsonl that is reached with it."""
         batch: list[str] = []
         reached = self.progress.offset
-        for offset, record in spool.records_from(self.folder, self._counted):
-            self.totals.add(record)
-            self._counted = offset
+        # What was read but not taken by the server is read again, and counted once.
+        begin = min(self._counted, self.progress.offset)
+        for offset, record in spool.records_from(self.folder, begin):
+            if offset > self._counted:
+                self.totals.add(record)
+                self._counted = offset
             if offset <= self.progress.offset:
                 continue
             # A record of many points may fill several batches; it is through with its last.

@@ -118,6 +118,7 @@ def test_samples_of_one_time_stay_apart(bucket, store, tmp_path):
 def test_nothing_of_a_live_run_goes_out_before_its_release_is_known(bucket, store, tmp_path):
     run = spools.a_run(ended_ns=0, os="", release="")
     live = Spool(tmp_path, run)
+    live.hold()
     live.append_result(spools.a_result(run, 0))
     pusher = RunPush.of(store, live.folder)
     assert pusher.send().points == 0

@@ -133,6 +133,7 @@ class Live:
     def __init__(self, results, config, timeout_s=1.0, number=0):
         self.run = spools.a_run(number, ended_ns=0)
         self.spool = Spool(results, self.run)
+        self.spool.hold()
         self.sender = Sender(config, self.spool.folder, timeout_s)
         self.spool.on_change = self.sender.wake
         self.number = 0
@@ -156,13 +157,34 @@ class Live:
 def test_results_go_out_while_others_are_measured(bucket, tmp_path):
     live = Live(tmp_path, bucket)
     live.measure(3)
-    deadline = time.monotonic() + 20
-    while points(bucket, "result") < 3:
-        assert time.monotonic() < deadline, live.sender.problem
+    await_(lambda: points(bucket, "result") == 3)
     live.measure(2)
     assert live.end() == f"InfluxDB {bucket.url}: 18 points sent."
     assert points(bucket, "result") == 5
     assert points(bucket, "run") == 1
+
+
+def test_a_server_that_comes_back_during_the_run_gets_everything(own_server, tmp_path, monkeypatch):
+    monkeypatch.setattr("evmperf.influx.sender._RETRY_S", 0.1)
+    bucket = own_server.bucket()
+    live = Live(tmp_path, bucket)
+    live.measure(3)
+    await_(lambda: points(bucket, "result") == 3)
+    own_server.stop()
+    live.measure(4)
+    await_(lambda: live.sender.problem)
+    own_server.start()
+    live.measure(2)
+    assert "points sent" in live.end()
+    assert points(bucket, "result") == 9
+    assert points(bucket, "sample") == 18
+
+
+def await_(happened):
+    deadline = time.monotonic() + 30
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def test_a_frozen_server_holds_up_neither_measuring_nor_the_end(own_server, tmp_path):
@@ -186,7 +208,7 @@ def test_what_waits_goes_out_with_the_next_run(own_server, tmp_path):
     first = Live(tmp_path, bucket)
     first.measure(3)
     assert "cannot be reached" in first.end()
-    first.spool._lock.close()  # as its process ends
+    first.spool.release()
     own_server.start()
     second_run = spools.a_run(1)
     spools.write(tmp_path, second_run, [spools.a_result(second_run)])
