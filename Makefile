@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 SHELL := /bin/bash
 
-.PHONY: help setup virtual demo test fasttest lint bench guide-html clean
+.PHONY: help setup virtual influxd browser dashboards demo test fasttest lint bench guide-html clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -18,13 +18,27 @@ $(VENV)/.ready: requirements.txt pyproject.toml scripts/venv
 virtual: setup ## build the virtual EVMs that the tests use (once; cached in ~/.cache/evmperf)
 	@$(BIN)/evmperf virtual build virtual virtual-ospi
 
+influxd: ## build InfluxDB's server for the tests (once; cached in ~/.cache/evmperf)
+	@dashboards/influxd/build
+
+browser: selftests/npm/node_modules/.ready ## install what the tests of report and dashboards need
+	@scripts/host-packages selftests/host-packages.txt
+
+selftests/npm/node_modules/.ready: selftests/npm/package-lock.json
+	@scripts/host-packages selftests/host-packages.txt
+	@npm ci --silent --prefix selftests/npm
+	@touch $@
+
+dashboards: setup ## write the Grafana dashboards anew, after a change of the catalogue
+	@$(BIN)/python -m evmperf.grafana
+
 demo: setup ## boot the virtual EVM and measure boot time and eMMC: a first look
 	$(BIN)/pytest --lg-env virtual.yaml -k "boot or emmc_raw_fio or (emmc_ext4 and not fio)"
 
-test: virtual ## every test of the project, on real virtual EVMs
+test: virtual influxd browser ## every test of the project, on real virtual EVMs
 	$(BIN)/pytest selftests
 
-fasttest: setup ## the tests that need no virtual EVM
+fasttest: setup influxd browser ## the tests that need no virtual EVM
 	$(BIN)/pytest selftests -m "not virtual_evm"
 
 lint: setup ## style and types
@@ -32,7 +46,7 @@ lint: setup ## style and types
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-bench: virtual ## how fast evmperf itself is: ratios measured side by side
+bench: virtual influxd ## how fast evmperf itself is: ratios measured side by side
 	$(BIN)/python -m selftests.bench
 
 RELEASE ?= 11.01

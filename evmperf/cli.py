@@ -38,8 +38,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from evmperf.guide import cli as guide  # noqa: PLC0415  # after the errors it may raise
+    from evmperf import historycli as history  # noqa: PLC0415  # after the errors it may raise
+    from evmperf.guide import cli as guide  # noqa: PLC0415
+    from evmperf.influx import cli as influx  # noqa: PLC0415
     from evmperf.regress import cli as regress  # noqa: PLC0415
+    from evmperf.report import cli as report  # noqa: PLC0415
     from evmperf.virtual import cli as virtual  # noqa: PLC0415
 
     parser = argparse.ArgumentParser(
@@ -54,6 +57,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_show(commands)
     guide.add_parsers(commands)
     regress.add_parsers(commands)
+    influx.add_parser(commands, _run_folder)
+    history.add_parser(commands)
+    report.add_parser(commands, _run_folder)
     virtual.add_parser(commands)
     return parser
 

@@ -13,20 +13,24 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
+import fcntl
 import json
 import os
 import secrets
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from evmperf.errors import Kind, LabError, UsageError
 from evmperf.model import Failure, Published, Result, Sample, Status
 
 SCHEMA = 1
+
+RECORDS = "results.jsonl"
+"""The file of a run's records."""
 
 
 @dataclass
@@ -62,6 +66,9 @@ class Spool:
             (self.folder / "raw").mkdir(parents=True)
         except OSError as error:
             raise self._full(error) from error
+        self._held: BinaryIO | None = None
+        self.on_change: Callable[[], None] = lambda: None
+        """Called when something more is safe on the disk; must return at once."""
         self._sync_folder(results)
         self.save()
 
@@ -69,6 +76,21 @@ class Spool:
     def console_log(self) -> Path:
         """Where the console's record goes."""
         return self.folder / "console.log"
+
+    def hold(self) -> None:
+        """Be known as the one that measures this run, until this process ends however it does;
+        see `is_live`.
+        """
+        try:
+            self._held = (self.folder / RECORDS).open("ab")
+            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise self._full(error) from error
+
+    def release(self) -> None:
+        """Be known as that no more."""
+        if self._held:
+            self._held.close()
 
     def save(self) -> None:
         """Write run.json, so that a reader sees the old one or the new one and nothing between."""
@@ -83,6 +105,7 @@ class Spool:
             scratch.replace(target)
         except OSError as error:
             raise self._full(error) from error
+        self.on_change()
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Append one record and wait until it is on the disk; all of it or nothing."""
@@ -94,7 +117,7 @@ class Spool:
             json.dumps({"schema": SCHEMA, **record}, default=str).encode() + b"\n"
             for record in records
         )
-        path = self.folder / "results.jsonl"
+        path = self.folder / RECORDS
         try:
             with path.open("ab", buffering=0) as file:
                 good = file.tell()
@@ -108,6 +131,7 @@ class Spool:
                     raise
         except OSError as error:
             raise self._full(error) from error
+        self.on_change()
 
     def append_result(self, result: Result) -> None:
         """Append a result."""
@@ -177,32 +201,52 @@ def read_run(folder: Path) -> Run:
     return Run(**{key: value for key, value in data.items() if key in known})
 
 
+def is_live(folder: Path) -> bool:
+    """Whether the process that measures this run is still there."""
+    try:
+        with (folder / RECORDS).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        return False
+    return False
+
+
 def read_records(folder: Path) -> Iterator[dict[str, Any]]:
     """All whole records of a run; a last line cut by a crash is left out.
 
     Raises UsageError naming the line when one in the middle is damaged.
     """
-    path = folder / "results.jsonl"
+    return (record for _, record in records_from(folder, 0))
+
+
+def records_from(folder: Path, offset: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The whole records from a byte of results.jsonl on, each with the byte that follows it."""
+    path = folder / RECORDS
     if not path.exists():
         return
     with path.open("rb") as file:
+        file.seek(offset)
         for number, line in enumerate(file, 1):
             if not line.endswith(b"\n"):
                 return
+            offset += len(line)
             try:
                 data = json.loads(line)
             except ValueError as error:
                 raise UsageError(f"{path} line {number}: is damaged: {error}") from error
             _check_schema(f"{path} line {number}", data)
-            yield data
+            yield offset, data
 
 
 def read_results(folder: Path) -> list[Result]:
     """All results of a run."""
-    return [_result(r) for r in read_records(folder) if r.get("record") == "result"]
+    return [result(r) for r in read_records(folder) if r.get("record") == "result"]
 
 
-def _result(record: dict[str, Any]) -> Result:
+def result(record: Mapping[str, Any]) -> Result:
+    """The result that a record of that kind holds."""
     data = {k: v for k, v in record.items() if k not in ("schema", "record")}
     data["status"] = Status(data["status"])
     data["samples"] = tuple(Sample(**sample) for sample in data.get("samples", ()))

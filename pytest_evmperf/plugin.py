@@ -14,7 +14,9 @@ import pytest
 from evmperf import board as boards
 from evmperf import catalogue
 from evmperf.benchmark import Benchmark, Place
-from evmperf.errors import LabError, UsageError
+from evmperf.errors import EvmperfError, LabError, UsageError
+from evmperf.influx.config import load as config_of_influx
+from evmperf.influx.config import variable
 from evmperf.model import Case, Status
 from evmperf.vocabulary import FEATURES
 from pytest_evmperf.session import SESSION, Session, cause
@@ -60,6 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
         path = boards.find(given)
         board = boards.load(path)
         _check_variables(path)
+        influx = config_of_influx(os.environ)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
     config.option.lg_env = str(path)
@@ -71,9 +74,11 @@ def pytest_configure(config: pytest.Config) -> None:
     session = Session.create(
         board, profile, config.option.results, config.option.run_kind, config.option.release
     )
+    session.influx = influx
+    # What the lab starts for us (a virtual EVM, a tester's shell) has no use for the token.
+    os.environ.pop(variable("token"), None)
     config.stash[SESSION] = session
     if not config.option.collectonly:
-        config.option.htmlpath = config.option.htmlpath or str(session.folder / "report.html")
         config.option.xmlpath = config.option.xmlpath or str(session.folder / "junit.xml")
 
 
@@ -223,7 +228,7 @@ def _ending(session: pytest.Session, measuring: Session) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[None]:
-    """Turn what happened into exit status and outcome, before the reports are written.
+    """Turn what happened into exit status and outcome, before the reports are written, ours last.
 
     As the innermost wrapper it also keeps a report that cannot be written from taking the table
     and the sentence at the end with it.
@@ -237,7 +242,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
     measuring.finish(int(session.exitstatus))
     try:
         yield
-    except OSError as error:
+        measuring.write_report()
+    except (OSError, EvmperfError) as error:
         measuring.lab_failure = measuring.lab_failure or f"reports cannot be written: {error}"
     if measuring.lab_failure:
         session.exitstatus = LAB_BROKEN

@@ -1,20 +1,21 @@
-"""pytest-html and JUnit: figures as properties, raw output and plots as files beside the report."""
+"""JUnit, and pytest-html for those who ask for it with --html: figures as properties, everything
+longer as links to the run's files.
+"""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evmperf.model import Result
-from evmperf.plot import boot_phases, latency_histogram
+from evmperf.report import page
 from evmperf.table import result_rows
-from evmperf.tools import cyclictest
 from pytest_evmperf.plugin import RESULT
-from pytest_evmperf.session import SESSION, Session
+from pytest_evmperf.session import SESSION
 
 _FACTS = ("release", "os", "kernel", "uboot", "root_file_system", "model", "evmperf_revision")
 
@@ -46,10 +47,11 @@ def _extras(config: pytest.Config, result: Result) -> list[Any]:
         f"<li>{html.escape(f'{failure.kind}: {failure.step} {failure.message}')}</li>"
         for failure in result.failures
     )
+    folder = config.stash[SESSION].folder.absolute()
     links = [*result.raw, "console.log"]
     return [
         extras.html(f"<table>{_table([result])}</table><ul>{failures}</ul>"),
-        *(extras.url(link, name=Path(link).name) for link in links),
+        *(extras.url((folder / link).as_uri(), name=Path(link).name) for link in links),
     ]
 
 
@@ -85,40 +87,7 @@ def pytest_html_results_summary(prefix: list[str], session: Any) -> None:
     facts = [f"{name}: {known[name]}" for name in _FACTS if known.get(name)]
     about = [f"run {run.id}", f"profile {run.profile}", *facts]
     prefix.append(f"<p>{html.escape('; '.join(about))}</p>")
-    for name in _boot_plots(measuring):
-        prefix.append(f'<p><img src="{name}" alt="phases of every boot cycle, {name}"></p>')
-    for name in _histograms(measuring):
-        prefix.append(f'<p><img src="{name}" alt="histogram of latencies, {name}"></p>')
+    report = (measuring.folder / page.NAME).absolute().as_uri()
+    prefix.append(f'<p><a href="{html.escape(report)}">The run in tables and plots</a></p>')
     prefix.append(f"<details open><summary>Figures</summary><table>{_table(measuring.results)}")
     prefix.append("</table></details>")
-
-
-def _boot_plots(session: Session) -> Iterator[str]:
-    """Draw the cycles of every boot-time case; yields the plots' names below the run."""
-    for result in session.results:
-        cycles: dict[int, dict[str, float]] = {}
-        for sample in result.samples:
-            cycles.setdefault(sample.repetition, {})[sample.metric] = sample.value
-        if result.driver != "boot" or not cycles:
-            continue
-        name = f"{result.benchmark}-{result.case}.svg"
-        title = f"{session.board.name}: {result.case}, {result.status}"
-        boot_phases([cycles[key] for key in sorted(cycles)], title, session.folder / name)
-        yield name
-
-
-def _histograms(session: Session) -> Iterator[str]:
-    """Draw the histogram of every run of cyclictest; yields the plots' names below the run."""
-    # The rows of a table share one run: they have the same raw file.
-    runs = {
-        raw: result.benchmark
-        for result in session.results
-        for raw in result.raw
-        if result.samples and raw.endswith(cyclictest.JSON_FILE)
-    }
-    for number, (raw, benchmark) in enumerate(runs.items()):
-        name = f"{benchmark}-histogram{number or ''}.svg"
-        text = (session.folder / raw).read_text(encoding="utf-8")
-        title = f"{session.board.name}: {benchmark}"
-        latency_histogram(cyclictest.histograms(text), title, session.folder / name)
-        yield name

@@ -16,12 +16,18 @@ from evmperf import provenance
 from evmperf.benchmark import Benchmark, Place
 from evmperf.board import Board
 from evmperf.errors import EvmperfError, LabError, UsageError
+from evmperf.influx.config import Config
+from evmperf.influx.sender import Sender
 from evmperf.model import Case, Result
+from evmperf.report import page
 from evmperf.runner import Runner
 from evmperf.spool import Run, Spool, new_run_id
 
 if TYPE_CHECKING:
     from evmperf.lab.bench import LabgridBench
+
+SEND_AT_MOST_S = 20.0
+"""How long the end of a session waits for InfluxDB."""
 
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
 
@@ -39,12 +45,16 @@ class Session:
     run: Run
     planned: list[tuple[Benchmark, Case]] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
+    influx: Config | None = None
+    sent: str = ""
+    """How sending to InfluxDB went, in a sentence."""
     lab_failure: str = ""
     interrupted: bool = False
     began: float = field(default_factory=time.monotonic)
     bench: LabgridBench | None = None
     _runner: Runner | None = None
     _started_bench: Any = None
+    _sender: Sender | None = None
 
     @classmethod
     def create(cls, board: Board, profile: str, results: Path, kind: str, release: str) -> Session:
@@ -77,6 +87,10 @@ class Session:
         from evmperf.lab.bench import LabgridBench  # noqa: PLC0415  # Labgrid is slow to import
 
         spool = Spool(self.folder.parent, self.run)
+        spool.hold()
+        if self.influx:
+            self._sender = Sender(self.influx, self.folder)
+            spool.on_change = self._sender.wake
         if self.board.is_virtual:
             self._ensure_virtual(progress)
         self.bench = LabgridBench(target, self.board)
@@ -118,6 +132,14 @@ class Session:
                 self._runner.spool.save()
             except LabError as error:
                 self.lab_failure = self.lab_failure or str(error)
+            self._runner.spool.release()
+        if self._sender:
+            self.sent = self._sender.finish(SEND_AT_MOST_S)
+
+    def write_report(self) -> None:
+        """Write the page of the run, if there is a run; raises LabError when the disk is full."""
+        if self._runner:
+            page.write(self.folder)
 
     def sentence(self) -> str:
         """How it went, in one sentence."""

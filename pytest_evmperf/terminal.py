@@ -81,6 +81,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write(text_table(session.results, width, baseline))
     _shell_share(terminalreporter, session)
     terminalreporter.write_line(f"Results: {session.folder}/ (report.html, results.jsonl)")
+    if session.sent:
+        terminalreporter.write_line(session.sent)
     terminalreporter.write_line(session.sentence(), bold=True)
 
 

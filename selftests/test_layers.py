@@ -81,6 +81,12 @@ def test_what_benchmarks_are_made_of_is_pure(module):
     assert offenders(f"evmperf/{module}", IMPURE) == []
 
 
+@pytest.mark.parametrize("module", ["runner.py", "spool.py", "lab", "tools", "benchmarks"])
+def test_what_measures_knows_nothing_of_sinks(module):
+    sinks = {"evmperf.influx", "evmperf.report", "evmperf.grafana", "evmperf.history"}
+    assert offenders(f"evmperf/{module}", sinks) == []
+
+
 def test_nothing_in_the_package_knows_its_selftests():
     assert offenders("evmperf", {"selftests", "tests"}) == []
     assert offenders("pytest_evmperf", {"selftests", "tests"}) == []

@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from evmperf.errors import Kind, LabError, UsageError
 from evmperf.model import Failure, Result, Sample, Status
-from evmperf.spool import SCHEMA, Run, Spool, new_run_id, read_records, read_results, read_run
+from evmperf.spool import (
+    SCHEMA,
+    Run,
+    Spool,
+    is_live,
+    new_run_id,
+    read_records,
+    read_results,
+    read_run,
+)
 
 words = st.text(max_size=30)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
@@ -153,3 +162,12 @@ def test_run_ids_sort_by_time_and_differ():
     first, second = new_run_id("b"), new_run_id("b")
     assert first[:-5] <= second[:-5]
     assert first != second
+
+
+def test_a_run_is_live_while_its_process_holds_it(spool):
+    assert not is_live(spool.folder)
+    spool.hold()
+    assert is_live(spool.folder)
+    spool.release()
+    assert not is_live(spool.folder)
+    assert not is_live(spool.folder / "nothing")

@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -226,11 +227,18 @@ def test_multibench_finds_a_workload_whatever_its_capitals(shell, tmp_path):
     assert "no md5-4m.exe" in done.files["log"]
 
 
-def test_the_histogram_is_drawn(tmp_path):
-    from evmperf.plot import latency_histogram
+def test_the_histogram_is_found_once_for_all_rows(tmp_path):
+    from evmperf import latency
 
-    counts = cyclictest.histograms(HISTOGRAM.read_text())
+    shutil.copy(HISTOGRAM, tmp_path / "run.cyclictest.json")
+    (tmp_path / "cut.cyclictest.json").write_text(HISTOGRAM.read_text()[:100])
+    rows = [
+        SimpleNamespace(
+            benchmark="cyclictest_stress", samples=(1,), raw=(f"{name}.cyclictest.json",)
+        )
+        for name in ("run", "run", "cut", "gone")
+    ]
+    ((benchmark, cpus),) = latency.histograms(rows, tmp_path)
     document = json.loads(HISTOGRAM.read_text())
-    assert sum(counts[1].values()) == sum(document["thread"]["1"]["histogram"].values())
-    latency_histogram(counts, "virtual-evm: cyclictest", tmp_path / "histogram.svg")
-    assert "<svg" in (tmp_path / "histogram.svg").read_text()
+    assert benchmark == "cyclictest_stress"
+    assert sum(cpus[1].values()) == sum(document["thread"]["1"]["histogram"].values())

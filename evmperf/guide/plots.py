@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evmperf import latency
 from evmperf.figures import Figure, Key
 from evmperf.guide.declared import Table, tables
 from evmperf.guide.gather import Stored
 from evmperf.guide.layout import Figures
-from evmperf.plot import COLOURS
 from evmperf.spool import read_results
 from evmperf.units import Unit
 
@@ -23,8 +23,8 @@ _RATES = {
 }  # fmt: skip
 _MOST_ROWS = 12
 """A table with more rows makes no readable plot."""
-HISTOGRAM = "histogram"
-"""Condition of a result with counts by microsecond, by thread: {"0": {"5": 1200, ...}, ...}."""
+# Okabe and Ito's palette, which the colour-blind can tell apart.
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 
 
 def draw(guide: Path, figures: Figures, runs: Iterable[Stored]) -> dict[str, list[str]]:
@@ -70,27 +70,31 @@ def _draw_bars(title: str, rows: Sequence[tuple[str, Figure]], path: Path) -> No
         [figure.mean - (figure.mean if figure.low is None else figure.low) for _, figure in rows],
         [(figure.mean if figure.high is None else figure.high) - figure.mean for _, figure in rows],
     ]
-    axes.barh(places, means, xerr=whiskers, color=COLOURS[0], ecolor=COLOURS[1], capsize=2)
+    axes.barh(places, means, xerr=whiskers, color=_COLOURS[0], ecolor=_COLOURS[1], capsize=2)
     axes.set(title=title, xlabel=rows[0][1].unit, yticks=list(places))
     axes.set_yticklabels([name for name, _ in rows], fontsize="small")
     axes.invert_yaxis()
     save(path)
 
 
-def _histograms(runs: Iterable[Stored]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+def _histograms(runs: Iterable[Stored]) -> Iterator[tuple[str, str, Sequence[Mapping[int, int]]]]:
     for entry in runs:
-        for result in read_results(entry.folder):
-            if counts := result.conditions.get(HISTOGRAM):
-                yield result.benchmark, entry.run.board, counts
+        for benchmark, cpus in latency.histograms(read_results(entry.folder), entry.folder):
+            yield benchmark, entry.run.board, cpus
 
 
-def _histogram(counts: Mapping[str, Mapping[str, float]], board: str, path: Path) -> None:
-    """Latencies of each thread, counts on a logarithmic axis, as rt-tests' users draw them."""
+def _histogram(cpus: Sequence[Mapping[int, int]], board: str, path: Path) -> None:
+    """Latencies of each CPU, counts on a logarithmic axis, as rt-tests' users draw them."""
     axes, save = _axes(4.0)
-    for colour, (thread, bins) in zip(COLOURS * len(counts), sorted(counts.items()), strict=False):
-        points = sorted((float(latency), count) for latency, count in bins.items())
-        axes.step(*zip(*points, strict=True), where="mid", color=colour, label=f"CPU {thread}")
-    axes.set(title=f"{board}: latency", xlabel="us", ylabel="samples", yscale="log")
+    width = max(took for counts in cpus for took in counts) + 1
+    for number, counts in enumerate(cpus):
+        axes.stairs(
+            [counts.get(took, 0) for took in range(width)],
+            range(width + 1),
+            color=_COLOURS[number % len(_COLOURS)],
+            label=f"CPU {number}",
+        )
+    axes.set(title=f"{board}: latency", xlabel="us", ylabel="wake-ups", yscale="log")
     axes.legend(frameon=False)
     save(path)
 

@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Callable
 
-from selftests.bench import dialogue, guides, sessions, stamping, verdicts
+from selftests.bench import dialogue, guides, sessions, stamping, store, verdicts
 from selftests.bench.figures import Row, conditions, load, table
 
 _MEASURES: dict[str, Callable[[], list[Row]]] = {
@@ -22,6 +22,10 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
     "guides": guides.speed,
     "verdicts": verdicts.quality,
     "year": verdicts.speed,
+    "lines": store.lines,
+    "push": store.push,
+    "memory": store.memory,
+    "report": store.report,
 }
 
 

@@ -59,10 +59,9 @@ def test_everything_is_measured(measuring, env_file) -> None:
     assert f"[{len(expected)}/{len(expected)}]" in output
     assert f"All measured: {len(expected)} of {len(expected)} cases" in output
     report = (session.folder / "report.html").read_text()
-    assert "boot_time_mmcsd-default_rootfs.svg" in report
+    assert "phases of every cycle" in report
     for name in (name for result in results for name in result.raw):
         assert (session.folder / name).stat().st_size
-    assert (session.folder / "boot_time_mmcsd-default_rootfs.svg").stat().st_size
     assert b"Starting kernel" in b"".join(
         record.data for record in console.read(session.folder / "console.log")
     )

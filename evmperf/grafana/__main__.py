@@ -1,0 +1,13 @@
+"""`python -m evmperf.grafana`: write all generated files below dashboards/."""
+
+from __future__ import annotations
+
+from evmperf.grafana.write import FOLDER, files
+
+for name, text in files().items():
+    path = FOLDER / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+for path in FOLDER.glob("*.json"):
+    if path.name not in files():
+        path.unlink()

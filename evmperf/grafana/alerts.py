@@ -1,0 +1,96 @@
+"""Alert rules for Grafana, as it provisions them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from evmperf.grafana import flux, parts
+from evmperf.influx.lines import RUN
+
+_LATE_H = 26
+"""Hours after which a nightly run is missing: a day, and time for a longer night."""
+
+
+def text() -> str:
+    """The provisioning file."""
+    group = {
+        "orgId": 1,
+        "name": "evmperf",
+        "folder": "evmperf",
+        "interval": "10m",
+        "rules": [_worse(), _silent()],
+    }
+    return yaml.safe_dump({"apiVersion": 1, "groups": [group]}, sort_keys=False)
+
+
+def _worse() -> dict[str, Any]:
+    query = (
+        f'{flux.points(RUN, flux.MEASURED)}\n|> group(columns: ["board"])\n'
+        '|> sort(columns: ["_time"]) |> tail(n: 1)\n'
+        "|> map(fn: (r) => ({board: r.board, "
+        "_value: if exists r.verdict_worse then r.verdict_worse else 0}))"
+    )
+    return _rule(
+        "evmperf-worse",
+        "A figure became worse",
+        query,
+        days=2,
+        above=0,
+        summary="{{ $labels.board }}: {{ $values.A }} figures of the last run are worse than "
+        "their baseline",
+    )
+
+
+def _silent() -> dict[str, Any]:
+    query = (
+        f"{flux.points(RUN, flux.text('nightly') + ' == r.kind')}\n"
+        '|> group(columns: ["board"]) |> sort(columns: ["_time"]) |> tail(n: 1)\n'
+        "|> map(fn: (r) => ({board: r.board, "
+        "_value: float(v: int(v: now()) - int(v: r._time)) / 3600000000000.0}))"
+    )
+    return _rule(
+        "evmperf-silent",
+        "A board did not report last night",
+        query,
+        days=14,
+        above=_LATE_H,
+        summary="{{ $labels.board }}: the last nightly run began {{ $values.A }} hours ago",
+    )
+
+
+def _rule(
+    uid: str, title: str, query: str, *, days: int, above: float, summary: str
+) -> dict[str, Any]:
+    threshold = {
+        "type": "threshold",
+        "refId": "B",
+        "expression": "A",
+        "datasource": {"type": "__expr__", "uid": "__expr__"},
+        "conditions": [{"evaluator": {"type": "gt", "params": [above]}}],
+    }
+    return {
+        "uid": uid,
+        "title": title,
+        "condition": "B",
+        "for": "0s",
+        "noDataState": "OK",
+        "execErrState": "Error",
+        "annotations": {"summary": summary},
+        "labels": {"source": "evmperf"},
+        "data": [
+            {
+                "refId": "A",
+                "relativeTimeRange": {"from": days * 86400, "to": 0},
+                "datasourceUid": parts.SOURCE_UID,
+                "model": {"refId": "A", "query": query},
+            },
+            {
+                "refId": "B",
+                "relativeTimeRange": {"from": days * 86400, "to": 0},
+                "datasourceUid": "__expr__",
+                "model": threshold,
+            },
+        ],
+    }

@@ -1,0 +1,108 @@
+"""The dashboard of boot times."""
+
+from __future__ import annotations
+
+from evmperf.boot import SPANS
+from evmperf.grafana import flux, parts
+from evmperf.influx.lines import BOOT_MARK, RUN, SAMPLE
+
+_PHASES = [(name, title) for name, _, _, title, _ in SPANS[1:]]
+
+_FAILURE = ("_time", "phase", "failure", "goal", "run")
+
+
+def dashboard() -> parts.Builder:
+    """Phases, single cycles, marks, and what failed."""
+    boot = 'r.driver == "boot"'
+    chosen = (flux.OF_BOARD, boot)
+    return (
+        parts.Builder(
+            "evmperf-boot", "Boot time", "Cold boots of one board: phases, cycles, and failures."
+        )
+        .choice(*parts.BOARD)
+        .choice("benchmark", flux.tag_values("benchmark", *chosen))
+        .choice("case", flux.tag_values("case", *chosen))
+        .choice("release", flux.tag_values("release", *chosen, flux.MEASURED), multi=True)
+        .marks()
+        .row(
+            "Phases",
+            [
+                parts.stacked(
+                    # A query a phase: they are stacked in the order of the queries.
+                    parts.over_time(
+                        "Mean of each phase",
+                        *(_phase(name, title) for name, title in _PHASES),
+                        unit="s",
+                        width=24,
+                        height=10,
+                    )
+                ),
+                parts.distribution("Boot time of all cycles", _cycles(), unit="s"),
+                parts.over_time("Boot time of every cycle", _cycles(), unit="s"),
+            ],
+        )
+        .row(
+            "Marks and failures",
+            [
+                parts.over_time("Marks since power-on", _marks(), unit="s"),
+                parts.over_time("Failed boots of each run", _failed()),
+                parts.rows("Failed boots", _failures(), _FAILURE),
+            ],
+        )
+    )
+
+
+def _samples(metric: str) -> str:
+    return flux.points(
+        SAMPLE,
+        flux.OF_BOARD,
+        'r.benchmark == "${benchmark}"',
+        'r.case == "${case}"',
+        f"r.metric == {flux.text(metric)}",
+        flux.MEASURED,
+        flux.OF_RELEASES,
+    )
+
+
+def _phase(name: str, title: str) -> str:
+    """Mean of one phase in each run. All phases of a boot have the time of its end."""
+    return (
+        f"{_samples(name)}\n{flux.PER_RUN}\n"
+        f"|> map(fn: (r) => ({{_time: r._time, {flux.text(title)}: r.mean}}))\n"
+        '|> sort(columns: ["_time"])'
+    )
+
+
+def _cycles() -> str:
+    return (
+        f"{_samples(SPANS[0][0])}\n|> group()\n"
+        '|> map(fn: (r) => ({_time: r._time, "boot time": r.value}))\n|> sort(columns: ["_time"])'
+    )
+
+
+def _marks() -> str:
+    return (
+        f"{flux.points(BOOT_MARK, flux.OF_BOARD, flux.OF_RELEASES)}\n"
+        "|> filter(fn: (r) => exists r.since_power_on_s)\n"
+        "|> map(fn: (r) => ({_time: r._time, series: r.phase, _value: r.since_power_on_s}))\n"
+        f"{flux.wide('series')}"
+    )
+
+
+def _failed() -> str:
+    return (
+        f"{flux.points(RUN, flux.OF_BOARD, flux.MEASURED)}\n|> group()\n"
+        '|> map(fn: (r) => ({_time: r._time, "failed boots": r.failed_boots, '
+        '"boots": r.boots}))\n|> sort(columns: ["_time"])'
+    )
+
+
+def _failures() -> str:
+    """One row a failed boot: its last mark."""
+    return (
+        f"{flux.points(BOOT_MARK, flux.OF_BOARD)}\n|> group()\n"
+        "|> filter(fn: (r) => r.failed == 1)\n"
+        '|> group(columns: ["run", "started_ns"]) |> sort(columns: ["_time"]) |> tail(n: 1)\n'
+        "|> group() |> keep(columns: [" + ", ".join(map(flux.text, _FAILURE)) + "])\n"
+        '|> sort(columns: ["_time"], desc: true)'
+    )

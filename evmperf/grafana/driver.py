@@ -1,0 +1,80 @@
+"""A dashboard for each driver of the catalogue: every metric of every benchmark over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from evmperf import catalogue
+from evmperf.benchmark import Benchmark
+from evmperf.grafana import flux, parts
+from evmperf.influx.lines import SAMPLE
+from evmperf.model import Metric
+from evmperf.vocabulary import FEATURES
+
+
+def dashboards() -> Iterator[parts.Builder]:
+    """One builder a driver that has benchmarks."""
+    by_driver: dict[str, list[Benchmark]] = {}
+    for benchmark in catalogue.benchmarks().values():
+        by_driver.setdefault(benchmark.driver, []).append(benchmark)
+    for driver in sorted(by_driver):
+        yield _dashboard(driver, by_driver[driver])
+
+
+def _dashboard(driver: str, benchmarks: Sequence[Benchmark]) -> parts.Builder:
+    of_driver = f"r.driver == {flux.text(driver)}"
+    chosen = ('r.board == "${board}"', of_driver, flux.MEASURED)
+    builder = (
+        parts.Builder(
+            f"evmperf-driver-{driver}",
+            f"Driver {driver}",
+            f"One board that {FEATURES[driver]}: mean, lowest and highest value of each run, "
+            "the latest published figure, and where the release changed.",
+        )
+        .choice("board", flux.tag_values("board", of_driver))
+        .choice("profile", flux.tag_values("profile", *chosen))
+        .choice("release", flux.tag_values("release", *chosen), multi=True)
+        .choice("case", flux.tag_values("case", *chosen), multi=True)
+        .marks()
+    )
+    for number, benchmark in enumerate(benchmarks):
+        panels = [_panel(benchmark, *found) for found in metrics(benchmark)]
+        builder.row(benchmark.title, panels, collapsed=number > 0)
+    return builder
+
+
+def metrics(benchmark: Benchmark) -> list[tuple[Metric, list[str]]]:
+    """Each metric in each unit, with the cases that have it, of whatever profile."""
+    found: dict[tuple[str, str], tuple[Metric, list[str]]] = {}
+    for profile in benchmark.profiles:
+        for case in benchmark.cases(profile):
+            for metric in benchmark.metrics_of(case):
+                cases = found.setdefault((metric.name, metric.unit), (metric, []))[1]
+                if case.label not in cases:
+                    cases.append(case.label)
+    return list(found.values())
+
+
+def _panel(benchmark: Benchmark, metric: Metric, cases: Sequence[str]) -> object:
+    what = (
+        flux.OF_BOARD,
+        f"r.benchmark == {flux.text(benchmark.name)}",
+        f"r.metric == {flux.text(metric.name)}",
+        flux.OF_CASES,
+    )
+    measured = flux.points(
+        SAMPLE, *what, flux.MEASURED, flux.OF_PROFILE, flux.OF_RELEASES
+    ) + unit_is(metric)
+    published = flux.points(SAMPLE, *what, flux.PUBLISHED, always=True) + unit_is(metric)
+    panel = parts.over_time(
+        f"{benchmark.title}: {metric.title}",
+        flux.bands(measured),
+        flux.baseline(published),
+        unit=parts.unit_id(metric.unit),
+    )
+    return parts.banded(panel, cases)
+
+
+def unit_is(metric: Metric) -> str:
+    """A filter behind points: rows of one name may differ in unit."""
+    return f"\n|> filter(fn: (r) => r.unit == {flux.text(str(metric.unit))})"

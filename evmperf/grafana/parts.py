@@ -1,0 +1,269 @@
+"""What the dashboards are made of: the data source, variables, panels, and the way to JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from grafana_foundation_sdk.builders import barchart, dashboard, histogram, stat, table, timeseries
+from grafana_foundation_sdk.cog import builder as cogbuilder
+from grafana_foundation_sdk.cog import variants
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models import common
+from grafana_foundation_sdk.models import dashboard as model
+
+from evmperf.grafana import flux
+from evmperf.influx.lines import EVENT
+from evmperf.units import Unit
+
+SOURCE_UID = "evmperf-influxdb"
+"""Of the data source; dashboards/provisioning/datasources names the same."""
+
+SOURCE = model.DataSourceRef(type_val="influxdb", uid=SOURCE_UID)
+
+_FULL_WIDTH = 24
+
+UNITS: Mapping[str, str] = {
+    Unit.SECOND: "s",
+    Unit.MICROSECOND: "µs",
+    Unit.NANOSECOND: "ns",
+    Unit.MEGAHERTZ: "suffix: MHz",
+    Unit.BYTE: "decbytes",
+    Unit.KILOBYTE_PER_SECOND: "suffix: kB/s",
+    Unit.MEGABYTE_PER_SECOND: "suffix: MB/s",
+    Unit.KIBIBYTE_PER_SECOND: "suffix: KiB/s",
+    Unit.MEBIBYTE_PER_SECOND: "suffix: MiB/s",
+    Unit.PERCENT: "percent",
+    Unit.BIT_PER_SECOND: "bps",
+    Unit.VOLT: "volt",
+    Unit.MILLIWATT: "mwatt",
+}
+"""Grafana's ids of our units; another unit is written behind the number as it is."""
+
+
+def unit_id(unit: str) -> str:
+    """Grafana's id of a unit."""
+    return UNITS.get(unit, f"suffix: {unit}")
+
+
+@dataclass
+class _FluxQuery(variants.Dataquery):
+    """A query of the InfluxDB data source; the SDK has no model of it."""
+
+    query: str
+    ref_id: str
+
+    def to_json(self) -> dict[str, object]:
+        return {"refId": self.ref_id, "query": self.query, "datasource": SOURCE}
+
+
+class _Target(cogbuilder.Builder[variants.Dataquery]):
+    def __init__(self, query: str, ref_id: str) -> None:
+        self._query = _FluxQuery(query, ref_id)
+
+    def build(self) -> variants.Dataquery:
+        return self._query
+
+
+def _dressed(panel: Any, title: str, queries: Sequence[str], width: int, height: int) -> Any:
+    """Title, size and queries of a panel."""
+    panel.title(title).datasource(SOURCE).span(width).height(height)
+    for number, query in enumerate(queries):
+        panel.with_target(_Target(query, chr(ord("A") + number)))
+    return panel
+
+
+def over_time(
+    title: str, *queries: str, unit: str = "short", width: int = 12, height: int = 8
+) -> timeseries.Panel:
+    """Lines over time with a point at each run."""
+    panel = _dressed(timeseries.Panel(), title, queries, width, height)
+    legend = _legend()
+    panel.unit(unit).show_points(common.VisibilityMode.ALWAYS).span_nulls(True).legend(legend)
+    assert isinstance(panel, timeseries.Panel)
+    return panel
+
+
+def _legend() -> Any:
+    from grafana_foundation_sdk.builders import common as builders  # noqa: PLC0415
+
+    return (
+        builders.VizLegendOptions()
+        .display_mode(common.LegendDisplayMode.LIST)
+        .placement(common.LegendPlacement.BOTTOM)
+        .show_legend(True)
+        .calcs([])
+    )
+
+
+def stacked(panel: timeseries.Panel) -> timeseries.Panel:
+    """The same as filled, stacked bars."""
+    from grafana_foundation_sdk.builders import common as builders  # noqa: PLC0415
+
+    stacking = builders.StackingConfig().mode(common.StackingMode.NORMAL).group("A")
+    return panel.draw_style(common.GraphDrawStyle.BARS).fill_opacity(80).stacking(stacking)
+
+
+def banded(panel: timeseries.Panel, cases: Sequence[str]) -> timeseries.Panel:
+    """Fill between a case's lowest and highest value, and draw published figures dashed."""
+    hidden = [
+        model.DynamicConfigValue("custom.lineWidth", 0),
+        model.DynamicConfigValue("custom.showPoints", "never"),
+        model.DynamicConfigValue(
+            "custom.hideFrom", {"legend": True, "tooltip": False, "viz": False}
+        ),
+    ]
+    panel.override_by_regexp("/ (low|high)$/", hidden)
+    for case in cases:
+        below = model.DynamicConfigValue("custom.fillBelowTo", f"{case} low")
+        panel.override_by_name(f"{case} high", [below])
+    dashed = model.DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [8, 6]})
+    points = model.DynamicConfigValue("custom.showPoints", "never")
+    return panel.override_by_regexp("/ published$/", [dashed, points])
+
+
+def single(title: str, query: str, unit: str = "short", width: int = 6) -> stat.Panel:
+    """One number, large."""
+    panel = _dressed(stat.Panel(), title, [query], width, 4)
+    from grafana_foundation_sdk.builders import common as builders  # noqa: PLC0415
+
+    # Without options of its own the SDK writes null, which Grafana's types do not allow.
+    options = builders.ReduceDataOptions().calcs(["lastNotNull"])
+    panel.unit(unit).reduce_options(options).graph_mode(common.BigValueGraphMode.NONE)
+    assert isinstance(panel, stat.Panel)
+    return panel
+
+
+def rows(title: str, query: str, columns: Sequence[str], height: int = 10) -> table.Panel:
+    """A table over the whole width, its columns in that order (Flux has none of its own)."""
+    panel = _dressed(table.Panel(), title, [query], _FULL_WIDTH, height)
+    order = {name: number for number, name in enumerate(columns)}
+    organised = model.DataTransformerConfig(id_val="organize", options={"indexByName": order})
+    panel.show_header(True).with_transformation(organised)
+    assert isinstance(panel, table.Panel)
+    return panel
+
+
+def bars(title: str, query: str, width: int = _FULL_WIDTH, height: int = 10) -> barchart.Panel:
+    """Bars by the first text column."""
+    panel = _dressed(barchart.Panel(), title, [query], width, height)
+    panel.legend(_legend())
+    assert isinstance(panel, barchart.Panel)
+    return panel
+
+
+def distribution(title: str, query: str, unit: str, width: int = 12) -> histogram.Panel:
+    """How often each value was seen."""
+    panel = _dressed(histogram.Panel(), title, [query], width, 8)
+    panel.unit(unit).legend(_legend())
+    assert isinstance(panel, histogram.Panel)
+    return panel
+
+
+def variable(name: str, query: str, *, label: str = "", multi: bool = False) -> Any:
+    """A choice that the data give; `multi` allows several and starts with all."""
+    choice = (
+        dashboard.QueryVariable(name)
+        .label(label or name)
+        .datasource(SOURCE)
+        .query(query)
+        .refresh(model.VariableRefresh.ON_TIME_RANGE_CHANGED)
+        .sort(model.VariableSort.ALPHABETICAL_ASC)
+    )
+    if multi:
+        everything = model.VariableOption(selected=True, text="All", value="$__all")
+        choice.multi(True).include_all(True).current(everything)
+    return choice
+
+
+BOARD = ("board", flux.tag_values("board", measurement="run"))
+
+
+class Builder:
+    """A dashboard in the making, and at the end its JSON."""
+
+    def __init__(self, uid: str, title: str, description: str, since: str = "now-90d") -> None:
+        self.uid = uid
+        self._dashboard = (
+            dashboard.Dashboard(title)
+            .uid(uid)
+            .description(description)
+            .tags(["evmperf"])
+            .time(since, "now")
+            .timezone("browser")
+            .readonly()
+            .link(_links())
+        )
+        self._annotations: list[dict[str, Any]] = []
+
+    def choice(self, name: str, query: str, **options: Any) -> Self:
+        """Add a variable."""
+        self._dashboard.with_variable(variable(name, query, **options))
+        return self
+
+    def row(self, title: str, panels: Sequence[Any], *, collapsed: bool = False) -> Self:
+        """Add panels under a heading that can be folded."""
+        row = dashboard.Row(title).collapsed(collapsed)
+        for panel in panels if collapsed else ():
+            row.with_panel(panel)
+        self._dashboard.with_row(row)
+        for panel in () if collapsed else panels:
+            self._dashboard.with_panel(panel)
+        return self
+
+    def marks(self, board: str = "${board}") -> Self:
+        """Mark where the board's release or lab changed."""
+        query = (
+            flux.points(EVENT, f"r.board == {flux.text(board)}")
+            + "\n|> filter(fn: (r) => r.changed) |> group()"
+            + '\n|> keep(columns: ["_time", "text", "event"])'
+        )
+        # The SDK's model of an annotation's query is that of Grafana's own store only.
+        self._annotations.append(
+            {
+                "name": "Release and lab",
+                "datasource": SOURCE,
+                "enable": True,
+                "hide": False,
+                "iconColor": "purple",
+                "target": {"refId": "marks", "query": query},
+            }
+        )
+        return self
+
+    def json(self) -> str:
+        """The file's text."""
+        built = json.loads(json.dumps(self._dashboard.build(), cls=JSONEncoder))
+        built["annotations"] = {"list": self._annotations}
+        built["templating"].setdefault("list", [])
+        for choice in built["templating"]["list"]:
+            # The SDK writes what only variables of intervals have.
+            for name in [name for name in choice if name.startswith("auto")]:
+                del choice[name]
+        whole = json.dumps(_numbered(built), cls=JSONEncoder, indent=1, sort_keys=True)
+        return whole + "\n"
+
+
+def _links() -> Any:
+    return (
+        dashboard.DashboardLink("evmperf")
+        .type(model.DashboardLinkType.DASHBOARDS)
+        .tags(["evmperf"])
+        .as_dropdown(True)
+        .include_vars(True)
+        .keep_time(True)
+    )
+
+
+def _numbered(built: dict[str, Any]) -> dict[str, Any]:
+    """Give every panel an id, and options even where the SDK wrote none."""
+    number = 0
+    for panel in built["panels"]:
+        for one in (panel, *panel.get("panels", ())):
+            number += 1
+            one["id"] = number
+            if one["type"] != "row" and one.get("options") is None:
+                one["options"] = {}
+    return built

@@ -1,0 +1,22 @@
+"""Which files there are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from evmperf.grafana import alerts, boot, compare, driver, fleet, lab
+
+FOLDER = Path(__file__).resolve().parents[2] / "dashboards"
+
+
+def files() -> dict[str, str]:
+    """Every generated file: its name below dashboards/, and its text."""
+    builders = [
+        fleet.dashboard(),
+        boot.dashboard(),
+        compare.dashboard(),
+        lab.dashboard(),
+        *driver.dashboards(),
+    ]
+    made = {f"{b.uid.removeprefix('evmperf-')}.json": b.json() for b in builders}
+    return {**made, "provisioning/alerting/evmperf.yaml": alerts.text()}

@@ -1,0 +1,95 @@
+"""`evmperf history`: how one figure went over the last runs."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evmperf.errors import UsageError
+from evmperf.history import Figure, RunSource, SpoolFolder
+from evmperf.stats import rounded
+
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "history",
+        help="how a figure went over the last runs",
+        description="Show one metric of one benchmark on one board over the last runs, from "
+        "InfluxDB where one is named (see `evmperf push --help`), else from a folder of runs.",
+    )
+    parser.add_argument("board", help="the board's name, as in its file")
+    parser.add_argument("benchmark", help="`evmperf list` names them")
+    parser.add_argument("metric", help="e.g. write_throughput")
+    parser.add_argument("--case", help="one row of the benchmark (default: all)")
+    parser.add_argument("--last", type=int, default=20, metavar="N", help="runs (default: 20)")
+    parser.add_argument(
+        "--results", type=Path, help="read this folder of runs, whether InfluxDB is there or not"
+    )
+    parser.set_defaults(func=_history)
+
+
+def _history(options: argparse.Namespace) -> int:
+    from evmperf import catalogue  # noqa: PLC0415
+
+    benchmark = catalogue.benchmark(options.benchmark).name
+    with _source(options.results) as source:
+        found = source.figures(
+            options.board, benchmark, options.metric, options.last, options.case or ""
+        )
+    if not found:
+        case = f" {options.case}" if options.case else ""
+        raise UsageError(
+            f"{source}: the last {options.last} runs of {options.board!r} have no "
+            f"{options.metric} of {benchmark}{case}; `evmperf list` names the benchmarks, "
+            f"`evmperf show` what a run has"
+        )
+    print(f"{options.board} {benchmark} {options.metric}, from {source}")
+    by_case: dict[str, list[Figure]] = {}
+    for figure in found:
+        by_case.setdefault(figure.case, []).append(figure)
+    for case, figures in by_case.items():
+        print(f"\n{case}  {sparkline([figure.summary.mean for figure in figures])}")
+        for figure in figures:
+            print(_line(figure))
+    return 0
+
+
+@contextlib.contextmanager
+def _source(results: Path | None) -> Iterator[RunSource]:
+    """InfluxDB where one is configured and no folder is named, else the folder."""
+    from evmperf.influx import config as configs  # noqa: PLC0415  # slow to import
+
+    config = configs.load() if results is None else None
+    if config is None:
+        yield SpoolFolder(results or Path("results"))
+        return
+    from evmperf.influx.client import Store  # noqa: PLC0415
+    from evmperf.influx.reader import InfluxRuns  # noqa: PLC0415
+
+    with Store(config) as store:
+        yield InfluxRuns(store)
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """Values as bars between their smallest and largest."""
+    low, high = min(values), max(values)
+    span = (high - low) or 1.0
+    top = len(_BARS) - 1
+    return "".join(_BARS[round((value - low) / span * top)] for value in values)
+
+
+def _line(figure: Figure) -> str:
+    run, summary = figure.run, figure.summary
+    day = datetime.fromtimestamp(run.started_ns / 1e9, UTC)
+    return (
+        f"  {day:%Y-%m-%d %H:%M}  {run.release or '-':<16} {run.profile:<5} "
+        f"{rounded(summary.mean):>12} {figure.unit:<5} "
+        f"(min {rounded(summary.low)}, max {rounded(summary.high)}, n {summary.count})"
+    )

@@ -1,0 +1,54 @@
+"""`evmperf push`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from evmperf.errors import UsageError
+
+
+def add_parser(commands: Any, run_folder: Callable[[str, Path], Path]) -> None:
+    """Add the command; `run_folder` finds a run by what a person calls it."""
+    parser = commands.add_parser(
+        "push",
+        help="send runs to InfluxDB",
+        description="Send runs to the InfluxDB that EVMPERF_INFLUX_URL, _TOKEN, _ORG and _BUCKET "
+        "or ~/.config/evmperf/influx.toml name. Sending twice changes nothing. Without RUN, send "
+        "what is not there yet; a named run is sent as a whole.",
+    )
+    parser.add_argument("run", nargs="*", help="a run's folder, its name, or `last`")
+    parser.add_argument("--results", type=Path, default=Path("results"), help="default: results")
+    parser.set_defaults(func=lambda options: _push(options, run_folder))
+
+
+def _push(options: argparse.Namespace, run_folder: Callable[[str, Path], Path]) -> int:
+    from evmperf.influx import config as configs  # noqa: PLC0415  # what they import is slow
+    from evmperf.influx.client import Store  # noqa: PLC0415
+    from evmperf.influx.push import REFUSED, RunPush  # noqa: PLC0415
+    from evmperf.influx.sender import waiting  # noqa: PLC0415
+
+    config = configs.load()
+    if config is None:
+        raise UsageError(
+            f"no InfluxDB is named: set {', '.join(map(configs.variable, ('url', 'token')))}, "
+            f"_ORG and _BUCKET, or write {configs.config_file({})}"
+        )
+    folders = [run_folder(run, options.results) for run in options.run]
+    with Store(config) as store:
+        for folder in folders or waiting(options.results, config.key, begun=False):
+            pushed = RunPush.of(store, folder, again=bool(folders)).send()
+            said = f"{folder.name}: {pushed.points} points"
+            if not pushed.complete:
+                said += "; it is still being measured"
+            print(said)
+            if pushed.refused:
+                print(
+                    f"evmperf: {folder / REFUSED}: {pushed.refused} points were refused by the "
+                    f"server; the file says why",
+                    file=sys.stderr,
+                )
+    return 0

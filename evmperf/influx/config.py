@@ -1,0 +1,97 @@
+"""Which InfluxDB, and the token for it, from the environment or from a file of the user's own."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from evmperf.errors import UsageError
+
+_NAMES = ("url", "token", "org", "bucket")
+
+
+@dataclass(frozen=True)
+class Config:
+    """A bucket of an InfluxDB 2.x server. The token is in no text that this class makes."""
+
+    url: str
+    org: str
+    bucket: str
+    token: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.url} (organisation {self.org}, bucket {self.bucket})"
+
+    @property
+    def key(self) -> str:
+        """Tells one bucket from another, without the token."""
+        return f"{self.url.rstrip('/')}|{self.org}|{self.bucket}"
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return f"EVMPERF_INFLUX_{name.upper()}"
+
+
+def config_file(environment: Mapping[str, str]) -> Path:
+    """Where the settings may stand: $EVMPERF_INFLUX_CONFIG or influx.toml in the user's config."""
+    if own := environment.get("EVMPERF_INFLUX_CONFIG"):
+        return Path(own)
+    base = environment.get("XDG_CONFIG_HOME")
+    return (Path(base) if base else Path.home() / ".config") / "evmperf" / "influx.toml"
+
+
+def load(environment: Mapping[str, str] = os.environ) -> Config | None:
+    """The settings, None where there are none at all.
+
+    Variables come before the file. Raises UsageError when some are missing, the file is readable
+    by others, or the address is none.
+    """
+    path = config_file(environment)
+    values = _read(path)
+    given = {
+        name: environment[variable(name)] for name in _NAMES if environment.get(variable(name))
+    }
+    values |= given
+    if not values:
+        return None
+    if missing := [name for name in _NAMES if not values.get(name)]:
+        raise UsageError(
+            f"InfluxDB: {', '.join(missing)} not given: set "
+            f"{', '.join(map(variable, missing))} or write a line for each into {path}"
+        )
+    address = urlsplit(values["url"])
+    if address.scheme not in ("http", "https") or not address.hostname:
+        raise UsageError(f"InfluxDB: {values['url']!r} is no address like http://influx:8086")
+    if address.username or address.password:
+        raise UsageError("InfluxDB: the address holds a password; give a token instead")
+    return Config(values["url"].rstrip("/"), values["org"], values["bucket"], values["token"])
+
+
+def _read(path: Path) -> dict[str, str]:
+    try:
+        with path.open("rb") as file:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            if mode & 0o077:
+                raise UsageError(
+                    f"{path}: others may read the token in it: chmod 600 {path}, and make a new "
+                    f"token if others have"
+                )
+            values = tomllib.load(file)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError:
+        # The message of a TOML error may quote the line with the token.
+        raise UsageError(f'{path}: is no TOML file of lines like url = "http://..."') from None
+    if unknown := sorted(set(values) - set(_NAMES)):
+        raise UsageError(f"{path}: knows no {', '.join(unknown)}; it takes {', '.join(_NAMES)}")
+    if bad := [name for name, value in values.items() if not isinstance(value, str)]:
+        raise UsageError(f"{path}: {', '.join(bad)} must be text in quotes")
+    return values

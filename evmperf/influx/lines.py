@@ -1,0 +1,293 @@
+"""Line protocol from the records of a run (schema: docs/results.md).
+
+The records are taken as they stand in results.jsonl, without objects in between: a year of a lab
+is formatted in minutes.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from evmperf.model import Status
+from evmperf.spool import Run
+
+SCHEMA = 1
+"""Version of what is stored; a field of every run's point."""
+
+SAMPLE, RESULT, BOOT_MARK, RUN, EVENT, VERDICT = (
+    "sample", "result", "boot_mark", "run", "event", "verdict",
+)  # fmt: skip
+
+_TEXT_LIMIT = 60_000
+"""Bytes of a text field; InfluxDB refuses more than 64 KiB."""
+
+_SPECIAL = re.compile(r"([,= ])")
+_UNSTORED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+@functools.lru_cache(maxsize=10_000)
+def tag_value(text: str) -> str:
+    """A tag's value. What line protocol cannot carry becomes a space; backslashes at the end,
+    which would hide the comma behind them, are left out.
+    """
+    return _SPECIAL.sub(r"\\\1", _CONTROL.sub(" ", text).rstrip("\\"))
+
+
+def text_field(text: str) -> str:
+    """A text field's value in its quotes, cut to what the server takes. Of the control characters
+    only new line and tab survive the way there and back; the others become spaces.
+    """
+    return _quoted(text) if len(text) > _SHORT else _quoted_short(text)
+
+
+def _quoted(text: str) -> str:
+    cut = text.encode("utf-8", "replace")[:_TEXT_LIMIT].decode("utf-8", "ignore")
+    return '"' + _UNSTORED.sub(" ", cut).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+_SHORT = 200
+_quoted_short = functools.lru_cache(maxsize=10_000)(_quoted)
+"""Names come again and again; long texts would fill the memory."""
+
+
+@functools.lru_cache(maxsize=10_000)
+def _tags(**tags: str) -> str:
+    """Tags in the order of their names, which spares the server the sorting; empty ones cannot be
+    stored and are left out.
+    """
+    return "".join(f",{name}={tag_value(tags[name])}" for name in sorted(tags) if tags[name])
+
+
+def _fields(**fields: str | float | bool | None) -> str:
+    """Fields by type: text quoted, whole numbers with their i; None and "" are left out."""
+    shown = []
+    for name, value in fields.items():
+        if value is None or value == "":
+            continue
+        if isinstance(value, str):
+            shown.append(f"{name}={text_field(value)}")
+        elif isinstance(value, bool):
+            shown.append(f"{name}={str(value).lower()}")
+        elif isinstance(value, int):
+            shown.append(f"{name}={value}i")
+        elif math.isfinite(value):
+            shown.append(f"{name}={value!r}")
+    return ",".join(shown)
+
+
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+
+def _json(value: Any) -> str:
+    """A structure as text; "" for an empty one, and for one that would have to be cut."""
+    text = _encode(value) if value else ""
+    return text if len(text) <= _TEXT_LIMIT else ""
+
+
+@dataclass
+class Totals:
+    """What the run's point says of its records: counts, and seconds."""
+
+    cases: int = 0
+    boots: int = 0
+    failed_boots: int = 0
+    refused_outputs: int = 0
+    retried: int = 0
+    measured_s: float = 0.0
+    tool_s: float = 0.0
+    by_status: dict[str, int] = field(default_factory=lambda: dict.fromkeys(map(str, Status), 0))
+    by_verdict: dict[str, int] = field(default_factory=dict)
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Count one record."""
+        kind = record.get("record")
+        if kind == "result":
+            self.cases += 1
+            self.by_status[record["status"]] += 1
+            refused = sum(failure["refused"] for failure in record["failures"])
+            self.refused_outputs += refused
+            # A refused step is done once more: what is whole in the end was retried with success.
+            self.retried += bool(refused and record["status"] == Status.MEASURED)
+            self.measured_s += record["duration_s"]
+            self.tool_s += record["tool_s"]
+        elif kind == "boot":
+            self.boots += 1
+            self.failed_boots += record["failure"] is not None
+        elif kind == "verdict":
+            word = record["verdict"]
+            self.by_verdict[word] = self.by_verdict.get(word, 0) + 1
+
+
+class Lines:
+    """Makes the lines of one run's records. The run's tags are those of `run` when it is made."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._common = {
+            "board": run.board,
+            "kind": run.kind,
+            "lab": run.lab,
+            "os": run.os,
+            "place": run.place,
+            "profile": run.profile,
+            "release": run.release,
+        }
+
+    def of(self, record: Mapping[str, Any]) -> Iterator[str]:
+        """The lines of one record; kinds that this version does not know give none."""
+        kind = record.get("record")
+        if kind == "result":
+            yield self._result(record)
+            yield from self._samples(record)
+            yield from self._published(record)
+        elif kind == "boot":
+            yield from self._boot(record)
+        elif kind == "verdict":
+            yield self._verdict(record)
+
+    def run(self, totals: Totals) -> str:
+        """The line of the run itself."""
+        run, facts = self._run, self._run.facts
+        ended = run.ended_ns or None
+        fields = _fields(
+            schema=SCHEMA,
+            run=run.id,
+            ended_ns=ended,
+            duration_s=(ended - run.started_ns) / 1e9 if ended else None,
+            outcome=run.outcome or "It has not ended, or was killed.",
+            exit_status=run.exit_status,
+            power_cycles=facts.get("attempts", totals.boots),
+            boots=totals.boots,
+            failed_boots=totals.failed_boots,
+            cases=totals.cases,
+            **totals.by_status,
+            refused_outputs=totals.refused_outputs,
+            retried=totals.retried,
+            **{f"verdict_{word.replace(' ', '_')}": n for word, n in totals.by_verdict.items()},
+            measured_s=totals.measured_s,
+            tool_s=totals.tool_s,
+            kernel=facts.get("kernel"),
+            uboot=facts.get("uboot"),
+            image=facts.get("image"),
+            revision=facts.get("evmperf_revision"),
+            run_release=run.release or "unknown",
+            run_lab=run.lab,
+            facts=_json(facts),
+        )
+        return f"{RUN}{_tags(**self._common)} {fields} {run.started_ns}"
+
+    def _result(self, record: Mapping[str, Any]) -> str:
+        refused = sum(failure["refused"] for failure in record["failures"])
+        fields = _fields(
+            run=self._run.id,
+            status=record["status"],
+            samples=len(record["samples"]),
+            refused=refused,
+            failed=len(record["failures"]) - refused,
+            cause=record["failures"][-1]["message"] if record["failures"] else None,
+            duration_s=float(record["duration_s"]),
+            tool_s=float(record["tool_s"]),
+            version=record["version"],
+            params=_json(record["params"]),
+            tools=_json(record["tools"]),
+            conditions=_json(record["conditions"]),
+            failures=_json(record["failures"]),
+        )
+        return f"{RESULT}{self._case_tags(record)} {fields} {self._started_ns(record)}"
+
+    def _started_ns(self, record: Mapping[str, Any]) -> int:
+        """When the case began; the figures of a guide have only their run's time."""
+        return int(record["started_ns"] or self._run.started_ns)
+
+    def _samples(self, record: Mapping[str, Any]) -> list[str]:
+        samples = record["samples"]
+        refused = sum(failure["refused"] for failure in record["failures"])
+        tail = (
+            f",run={text_field(self._run.id)},status={text_field(record['status'])}"
+            f",refused={refused}i,started_ns={self._started_ns(record)}i,repetition="
+        )
+        heads = {
+            (metric, unit): f"{SAMPLE}{self._case_tags(record, metric=metric)} "
+            f"unit={text_field(unit)},value="
+            for metric, unit in {(s["metric"], s["unit"]) for s in samples}
+        }
+        # The repetition's number as nanoseconds keeps samples apart that were given one time
+        # (those of a guide); `reader` takes it off again.
+        return [
+            f"{heads[s['metric'], s['unit']]}{s['value']!r}{tail}{(n := s['repetition'])}i "
+            f"{s['time_ns'] + n}"
+            for s in samples
+        ]
+
+    def _published(self, record: Mapping[str, Any]) -> Iterator[str]:
+        """A guide's figures: a mean with what else was printed, no samples behind it."""
+        for figure in record.get("published", ()):
+            bounds = {name: figure[name] for name in ("low", "high") if figure[name] is not None}
+            fields = _fields(
+                unit=figure["unit"],
+                value=float(figure["mean"]),
+                **{name: float(value) for name, value in bounds.items()},
+                text=figure["text"],
+                run=self._run.id,
+                status=record["status"],
+                refused=0,
+                repetition=0,
+                started_ns=self._started_ns(record),
+            )
+            tags = self._case_tags(record, metric=figure["metric"])
+            yield f"{SAMPLE}{tags} {fields} {self._started_ns(record)}"
+
+    def _boot(self, record: Mapping[str, Any]) -> Iterator[str]:
+        failure = record["failure"]
+        marks = record["marks"] or [
+            {"phase": "none", "mono_ns": 0, "wall_ns": record["started_ns"], "error_s": 0.0}
+        ]
+        power_on = next((m["mono_ns"] for m in marks if m["phase"] == "power_on"), None)
+        for mark in marks:
+            since = None if power_on is None else (mark["mono_ns"] - power_on) / 1e9
+            fields = _fields(
+                run=self._run.id,
+                since_power_on_s=since,
+                error_s=float(mark["error_s"]),
+                failed=int(failure is not None),
+                failure=failure["message"] if failure else None,
+                kernel_arguments=record["kernel_arguments"],
+                started_ns=record["started_ns"],
+            )
+            tags = _tags(**self._common, goal=record["goal"], phase=mark["phase"])
+            yield f"{BOOT_MARK}{tags} {fields} {mark['wall_ns']}"
+
+    def _verdict(self, record: Mapping[str, Any]) -> str:
+        fields = _fields(
+            run=self._run.id,
+            verdict=record["verdict"],
+            reason=record.get("reason"),
+            baseline=record.get("baseline"),
+            change=record.get("change"),
+        )
+        tags = self._case_tags(record, metric=record["metric"])
+        return f"{VERDICT}{tags} {fields} {self._run.started_ns}"
+
+    def _case_tags(self, record: Mapping[str, Any], metric: str = "") -> str:
+        return _tags(
+            **self._common, benchmark=record["benchmark"], case=record["case"],
+            driver=record["driver"], metric=metric,
+        )  # fmt: skip
+
+
+def event_line(run: Run, event: str, before: str, after: str) -> str:
+    """The line of an event at a run's start: that the board's release or lab is another than in
+    the run before. Every run has both, most with `changed` false, so that a run which arrives late
+    can correct the one after it.
+    """
+    changed = bool(before) and before != after
+    what = f"{before} → {after}" if changed else after
+    fields = _fields(run=run.id, changed=changed, before=before, after=after, text=what)
+    return f"{EVENT}{_tags(board=run.board, event=event)} {fields} {run.started_ns}"

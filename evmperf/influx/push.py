@@ -1,0 +1,203 @@
+"""Sending runs: what is on the disk and not yet in the database, as often as one likes."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evmperf import spool
+from evmperf.errors import LabError
+from evmperf.history import GUIDE
+from evmperf.influx.client import Store
+from evmperf.influx.lines import RUN, Lines, Totals, event_line
+from evmperf.spool import Run
+
+_BATCH_LINES = 5000
+"""Points in one request: InfluxData's advice for good throughput."""
+
+STATE = "influx.json"
+"""File in a run's folder: what was sent where. Without it everything is sent again."""
+
+REFUSED = "influx-refused.txt"
+"""File in a run's folder: points that the server will not have, each behind its reason."""
+
+
+@dataclass
+class Progress:
+    """How far a run is in a bucket: bytes of results.jsonl, and whether its own point is there."""
+
+    folder: Path
+    key: str
+    offset: int = 0
+    complete: bool = False
+
+    @classmethod
+    def of(cls, folder: Path, key: str) -> Progress:
+        """What the state file says; nothing sent where there is none or a damaged one."""
+        state = _state(folder).get(key, {})
+        return cls(folder, key, state.get("bytes", 0), state.get("complete", False))
+
+    @property
+    def begun(self) -> bool:
+        """Whether somebody wanted this run in that bucket before."""
+        return self.key in _state(self.folder)
+
+    def save(self) -> None:
+        """Keep it; a reader sees the old file or the new one."""
+        state = _state(self.folder)
+        state[self.key] = {"bytes": self.offset, "complete": self.complete}
+        # A session and `evmperf push` may be at it at the same time.
+        scratch = self.folder / f"{STATE}.{os.getpid()}.{threading.get_ident()}"
+        try:
+            scratch.write_text(json.dumps(state, indent=1) + "\n", encoding="utf-8")
+            scratch.replace(self.folder / STATE)
+        except OSError as error:
+            raise LabError(
+                f"{self.folder / STATE}: cannot be written ({error.strerror}); what was sent "
+                f"will be sent again, which changes nothing"
+            ) from error
+
+
+def _state(folder: Path) -> dict[str, Any]:
+    with contextlib.suppress(OSError, ValueError):
+        state = json.loads((folder / STATE).read_text(encoding="utf-8"))
+        if isinstance(state, dict):
+            return state
+    return {}
+
+
+@dataclass
+class Pushed:
+    """What came of sending: points sent, points refused, and whether the run is there whole."""
+
+    points: int = 0
+    refused: int = 0
+    complete: bool = False
+
+
+@dataclass
+class RunPush:
+    """Sends one run into one bucket, from where it stands, again and again while it grows."""
+
+    store: Store
+    folder: Path
+    progress: Progress
+    totals: Totals = field(default_factory=Totals)
+    _counted: int = 0
+
+    @classmethod
+    def of(cls, store: Store, folder: Path, *, again: bool = False) -> RunPush:
+        """Go on where an earlier call stopped, or send everything `again`."""
+        key = store.config.key
+        progress = Progress(folder, key) if again else Progress.of(folder, key)
+        return cls(store, folder, progress)
+
+    def send(self) -> Pushed:
+        """Send what is there and not sent yet; raises StoreError when the server takes nothing.
+
+        Tags cannot be changed later, so nothing is sent while a run that is still being measured
+        has yet to learn its release and operating system.
+        """
+        live = spool.is_live(self.folder)
+        run = spool.read_run(self.folder)
+        ended = bool(run.ended_ns) or not live
+        pushed = Pushed()
+        if not ended and not run.os:
+            return pushed
+        lines = Lines(run)
+        with ThreadPoolExecutor(1) as poster:
+            waiting = None
+            # While one batch is on its way, the next is made.
+            for batch, offset in itertools.chain(self._batches(lines), [([], -1)]):
+                if waiting:
+                    self._done(*waiting, pushed)
+                waiting = (poster.submit(self.store.write, batch), batch, offset) if batch else None
+        if ended:
+            for final in ([lines.run(self.totals)], list(_events(self.store, run))):
+                refused = self.store.write(final) if final else []
+                pushed.points += len(final) - len(refused)
+                self._note_refused(refused, pushed)
+            pushed.complete = self.progress.complete = True
+            self.progress.save()
+        return pushed
+
+    def _done(self, future: Any, batch: list[str], offset: int, pushed: Pushed) -> None:
+        refused = future.result()
+        pushed.points += len(batch) - len(refused)
+        self._note_refused(refused, pushed)
+        self.progress.offset = max(self.progress.offset, offset)
+        self.progress.save()
+
+    def _batches(self, lines: Lines) -> Iterator[tuple[list[str], int]]:
+        """Batches of lines, each with the byte of results.jsonl that is reached with it."""
+        batch: list[str] = []
+        reached = self.progress.offset
+        # What was read but not taken by the server is read again, and counted once.
+        begin = min(self._counted, self.progress.offset)
+        for offset, record in spool.records_from(self.folder, begin):
+            if offset > self._counted:
+                self.totals.add(record)
+                self._counted = offset
+            if offset <= self.progress.offset:
+                continue
+            # A record of many points may fill several batches; it is through with its last.
+            for line in lines.of(record):
+                batch.append(line)
+                if len(batch) >= _BATCH_LINES:
+                    yield batch, reached
+                    batch = []
+            reached = offset
+        if batch:
+            yield batch, reached
+
+    def _note_refused(self, refused: Iterable[tuple[str, str]], pushed: Pushed) -> None:
+        for line, reason in refused:
+            pushed.refused += 1
+            with (self.folder / REFUSED).open("a", encoding="utf-8") as file:
+                file.write(f"# {reason}\n{line}\n")
+
+
+def _events(store: Store, run: Run) -> Iterator[str]:
+    """Release and lab of this run against the one before, and of the one after against this;
+    nothing for a guide, in which nobody measured.
+    """
+    if run.kind == GUIDE:
+        return
+    before = _neighbour(store, run, later=False)
+    after = _neighbour(store, run, later=True)
+    for event, field_name, own in (
+        ("release", "run_release", run.release or "unknown"),
+        ("lab", "run_lab", run.lab),
+    ):
+        if not own:
+            continue
+        yield event_line(run, event, before.get(field_name, ""), own)
+        if after.get(field_name):
+            later = Run(after["run"], run.board, "", started_ns=after["started_ns"])
+            yield event_line(later, event, own, after[field_name])
+
+
+def _neighbour(store: Store, run: Run, *, later: bool) -> dict[str, Any]:
+    """Id, start, release and lab of the board's run next to this one, {} if there is none."""
+    span = (
+        f"start: time(v: {run.started_ns + 1})" if later
+        else f"start: 0, stop: time(v: {run.started_ns})"
+    )  # fmt: skip
+    flux = f"""
+from(bucket: params.bucket) |> range({span})
+|> filter(fn: (r) => r._measurement == "{RUN}" and r.board == params.board)
+|> filter(fn: (r) => r.kind != "{GUIDE}")
+|> filter(fn: (r) => contains(value: r._field, set: ["run", "run_release", "run_lab"]))
+|> pivot(rowKey: ["_time", "release", "lab"], columnKey: ["_field"], valueColumn: "_value")
+|> group() |> sort(columns: ["_time"], desc: {"false" if later else "true"}) |> limit(n: 1)
+|> map(fn: (r) => ({{r with started_ns: int(v: r._time)}}))
+"""
+    return next((dict(row.values) for row in store.query(flux, board=run.board)), {})

@@ -1,0 +1,167 @@
+"""Earlier runs out of InfluxDB, as they went in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from evmperf import spool
+from evmperf.history import GUIDE, Figure, RecordedRun, figures_of
+from evmperf.influx.client import Store
+from evmperf.influx.lines import RESULT, RUN, SAMPLE
+from evmperf.model import Result
+from evmperf.spool import Run
+
+_ROWS = """
+from(bucket: params.bucket) |> range({span})
+|> filter(fn: (r) => {which})
+|> pivot(rowKey: ["_time"], columnKey: ["_field"], valueColumn: "_value")
+"""
+
+_Key = tuple[str, str, str, int]
+"""Run, benchmark, case, and when the case began."""
+
+
+class InfluxRuns:
+    """The runs of one bucket; a RunSource."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __str__(self) -> str:
+        return str(self._store.config)
+
+    def runs(self, board: str, limit: int) -> list[RecordedRun]:
+        """See evmperf.history.RunSource. What is not stored is empty: raw files, and facts or
+        conditions longer than a field may be.
+        """
+        found = self._measured(board, limit)
+        results = self._results(board, found) if found else {}
+        return [RecordedRun(run, results.get(run.id, [])) for run in found]
+
+    def figures(
+        self, board: str, benchmark: str, metric: str, limit: int, case: str = ""
+    ) -> list[Figure]:
+        """See evmperf.history.RunSource."""
+        runs = self._measured(board, limit)
+        if not runs:
+            return []
+        which = "and r.benchmark == params.benchmark and r.metric == params.metric"
+        if case:
+            which += " and r.case == params.case"
+        values: dict[str, dict[tuple[str, str], list[float]]] = {run.id: {} for run in runs}
+        for row in self._rows(
+            SAMPLE, board, runs, which, benchmark=benchmark, metric=metric, case=case
+        ):
+            key = (row.get("case") or "", row["unit"])
+            values[row["run"]].setdefault(key, []).append(row["value"])
+        return [figure for run in runs for figure in figures_of(run, values[run.id])]
+
+    def _measured(self, board: str, limit: int) -> list[Run]:
+        flux = (
+            _ROWS.format(
+                span="start: 0",
+                which=f'r._measurement == "{RUN}" and r.board == params.board '
+                f'and r.kind != "{GUIDE}"',
+            )
+            + '|> group() |> sort(columns: ["_time"], desc: true) |> limit(n: params.limit)\n'
+            + "|> map(fn: (r) => ({r with time_ns: int(v: r._time)}))"
+        )
+        found = [_run(row.values) for row in self._store.query(flux, board=board, limit=limit)]
+        return found[::-1]
+
+    def _results(self, board: str, runs: list[Run]) -> dict[str, list[Result]]:
+        records: dict[_Key, dict[str, Any]] = {}
+        for row in self._rows(RESULT, board, runs):
+            records[_key(row, row["time_ns"])] = _record(row)
+        for row in self._rows(SAMPLE, board, runs):
+            record = records.get(_key(row, row["started_ns"]))
+            if record is not None:
+                _add_figure(record, row)
+        results: dict[str, list[Result]] = {}
+        for (run, *_), record in sorted(records.items(), key=lambda item: item[0][3]):
+            record["samples"].sort(key=lambda s: (s["time_ns"], s["metric"]))
+            results.setdefault(run, []).append(spool.result(record))
+        return results
+
+    def _rows(
+        self, measurement: str, board: str, runs: list[Run], which: str = "", **values: str
+    ) -> Iterator[Mapping[str, Any]]:
+        """Points of those runs, their fields side by side; `values` are what `which` names."""
+        oldest = min(run.started_ns for run in runs)
+        flux = (
+            _ROWS.format(
+                span=f"start: time(v: {oldest})",
+                which=f'r._measurement == "{measurement}" and r.board == params.board {which}',
+            )
+            + "|> filter(fn: (r) => contains(value: r.run, set: params.runs))\n"
+            + "|> map(fn: (r) => ({r with time_ns: int(v: r._time)}))"
+        )
+        ids = [run.id for run in runs]
+        for row in self._store.query(flux, board=board, runs=ids, **values):
+            yield row.values
+
+
+def _key(row: Mapping[str, Any], started_ns: int) -> _Key:
+    return row["run"], row["benchmark"], row.get("case") or "", started_ns
+
+
+def _run(row: Mapping[str, Any]) -> Run:
+    return Run(
+        id=row["run"],
+        board=row["board"],
+        profile=row.get("profile") or "",
+        kind=row.get("kind") or "",
+        lab=row.get("lab") or "",
+        place=row.get("place") or "",
+        started_ns=row["time_ns"],
+        ended_ns=row.get("ended_ns") or 0,
+        release=row.get("release") or "",
+        os=row.get("os") or "",
+        exit_status=row.get("exit_status"),
+        outcome=row.get("outcome") or "",
+        facts=_structure(row, "facts", {}),
+    )
+
+
+def _record(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "benchmark": row["benchmark"],
+        "version": row["version"],
+        "driver": row.get("driver") or "",
+        "case": row.get("case") or "",
+        "params": _structure(row, "params", {}),
+        "profile": row.get("profile") or "",
+        "status": row["status"],
+        "samples": [],
+        "failures": _structure(row, "failures", []),
+        "tools": _structure(row, "tools", {}),
+        "conditions": _structure(row, "conditions", {}),
+        "raw": [],
+        "started_ns": row["time_ns"],
+        "duration_s": row["duration_s"],
+        "tool_s": row["tool_s"],
+    }
+
+
+def _add_figure(record: dict[str, Any], row: Mapping[str, Any]) -> None:
+    if row["kind"] == GUIDE:
+        figure = {"metric": row["metric"], "unit": row["unit"], "mean": row["value"]}
+        bounds = {name: row.get(name) for name in ("low", "high")}
+        record.setdefault("published", []).append({**figure, **bounds, "text": row.get("text", "")})
+        return
+    record["samples"].append(
+        {
+            "metric": row["metric"],
+            "value": row["value"],
+            "unit": row.get("unit") or "",
+            "repetition": row["repetition"],
+            "time_ns": row["time_ns"] - row["repetition"],
+        }
+    )
+
+
+def _structure(row: Mapping[str, Any], name: str, empty: Any) -> Any:
+    text = row.get(name)
+    return json.loads(text) if text else empty

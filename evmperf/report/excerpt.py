@@ -1,0 +1,64 @@
+"""What the board said while a case went wrong."""
+
+from __future__ import annotations
+
+import ast
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from evmperf.model import Result
+
+_LINES = 30
+_WIDTH = 200
+
+
+@dataclass
+class _Window:
+    """A span of wall time, as console.log writes times, and the last records within it."""
+
+    begin: bytes
+    end: bytes
+    records: deque[bytes] = field(default_factory=lambda: deque(maxlen=400))
+
+
+def excerpts(console_log: Path, results: Sequence[Result]) -> list[str]:
+    """The last lines of the console while each result was measured, "" where there are none.
+
+    One pass over the file whatever the number of results, times compared as text.
+    """
+    windows = [
+        _Window(_stamp(r.started_ns), _stamp(r.started_ns + round(r.duration_s * 1e9) + 10**6))
+        for r in results
+    ]
+    if not windows or not console_log.exists():
+        return [""] * len(results)
+    with console_log.open("rb") as file:
+        for line in file:
+            parts = line.split(b" ", 3)
+            if len(parts) != 4 or parts[2] != b"<":
+                continue
+            for window in windows:
+                if window.begin <= parts[1] <= window.end:
+                    window.records.append(parts[3])
+    return [_text(window.records) for window in windows]
+
+
+def _stamp(time_ns: int) -> bytes:
+    seconds, rest = divmod(time_ns, 10**9)
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{rest // 1000:06}Z".encode()
+
+
+def _text(records: Sequence[bytes]) -> str:
+    data = b""
+    for record in records:
+        try:
+            data += ast.literal_eval(record.decode())
+        except (ValueError, SyntaxError):
+            continue  # a line cut by a crash
+    text = data.decode("utf-8", "replace").replace("\r", "")
+    shown = ["".join(c if c.isprintable() else "?" for c in line) for line in text.split("\n")]
+    return "\n".join(line[:_WIDTH] for line in shown[-_LINES:]).strip()

@@ -1,0 +1,219 @@
+"""Putting a run's report together, from what is on the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from evmperf import catalogue, spool
+from evmperf.errors import LabError
+from evmperf.model import Failure, Result, Status
+from evmperf.report import plots
+from evmperf.report.excerpt import excerpts
+from evmperf.spool import Run
+from evmperf.table import Row, result_rows
+
+NAME = "report.html"
+
+_MOST_CASES = 300
+"""Cases of one benchmark on the page; the longest published table has 70."""
+_MOST_ROWS = 4000
+_MOST_FAILED = 40
+_TEXT = 4000
+"""Characters of a message or excerpt on the page; the raw file has all of it."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What comparing said of one figure: the verdict's word, and why."""
+
+    word: str
+    reason: str = ""
+
+
+Judgements = Mapping[tuple[str, str, str], Judgement]
+"""By benchmark, case and metric."""
+
+
+@dataclass
+class _Benchmark:
+    """One table of the page."""
+
+    name: str
+    title: str
+    results: list[Result] = field(default_factory=list)
+    rows: list[tuple[Row, Judgement | None]] = field(default_factory=list)
+    left_out: int = 0
+    plots: list[plots.Plot] = field(default_factory=list)
+
+
+@dataclass
+class _Trouble:
+    """A case or boot that did not go well, with what the console showed."""
+
+    where: str
+    status: str
+    failures: list[Failure]
+    excerpt: str
+
+
+@dataclass
+class _Page:
+    """Everything that the template shows."""
+
+    run: Run
+    drivers: dict[str, dict[str, _Benchmark]] = field(default_factory=dict)
+    statuses: dict[str, int] = field(default_factory=dict)
+    troubles: list[_Trouble] = field(default_factory=list)
+    more_troubles: int = 0
+    boots: int = 0
+    failed_boots: int = 0
+    rows: int = 0
+    failed: list[Result] = field(default_factory=list)
+
+    @property
+    def good(self) -> bool:
+        """Whether all there is was measured and the run came to its end."""
+        whole = set(self.statuses) <= {Status.MEASURED}
+        return whole and self.run.exit_status == 0 and bool(self.run.ended_ns)
+
+
+def write(folder: Path, judgements: Judgements | None = None) -> Path:
+    """Write the report of the run in `folder` and return its path.
+
+    Raises UsageError for a folder without a run, LabError when the file cannot be written.
+    """
+    target = folder / NAME
+    text = render(folder, judgements or {})
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise LabError(f"{target}: cannot be written: {error.strerror}") from error
+    return target
+
+
+def render(folder: Path, judgements: Judgements) -> str:
+    """The page's HTML."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  # slow
+
+    page = _gather(folder, judgements)
+    environment = Environment(
+        loader=PackageLoader("evmperf.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("report.html.j2").render(
+        page=page,
+        run=page.run,
+        judged=_judged(judgements),
+        facts=list(_facts(page.run)),
+        files=[name for name in _FILES if (folder / name).exists()],
+        href=quote,
+        when=_when,
+        duration=_duration,
+    )
+
+
+_FILES = ("console.log", "results.jsonl", "run.json", "junit.xml")
+
+
+def _gather(folder: Path, judgements: Judgements) -> _Page:
+    """Go through the records once, keeping no more than the page can show."""
+    page = _Page(spool.read_run(folder))
+    for record in spool.read_records(folder):
+        if record["record"] == "result":
+            _take(page, spool.result(record), judgements)
+        elif record["record"] == "boot":
+            page.boots += 1
+            if record["failure"]:
+                page.failed_boots += 1
+                _take_boot(page, record)
+    for benchmarks in page.drivers.values():
+        for benchmark in benchmarks.values():
+            benchmark.plots = list(plots.of_benchmark(benchmark.title, benchmark.results, folder))
+    texts = excerpts(folder / "console.log", page.failed)
+    for result, text in zip(page.failed, texts, strict=True):
+        where = f"{result.benchmark}, {result.case}"
+        page.troubles.append(
+            _Trouble(where, str(result.status), list(result.failures[:10]), text[-_TEXT:])
+        )
+    return page
+
+
+def _take(page: _Page, result: Result, judgements: Judgements) -> None:
+    page.statuses[result.status] = page.statuses.get(result.status, 0) + 1
+    if result.failures or result.status is not Status.MEASURED:
+        if len(page.failed) < _MOST_FAILED:
+            page.failed.append(result)
+        else:
+            page.more_troubles += 1
+    benchmarks = page.drivers.setdefault(result.driver, {})
+    benchmark = benchmarks.get(result.benchmark)
+    if benchmark is None:
+        known = catalogue.benchmarks().get(result.benchmark)
+        benchmark = _Benchmark(result.benchmark, known.title if known else result.benchmark)
+        benchmarks[result.benchmark] = benchmark
+    if len(benchmark.results) >= _MOST_CASES or page.rows >= _MOST_ROWS:
+        benchmark.left_out += 1
+        return
+    benchmark.results.append(result)
+    for row in result_rows(result):
+        benchmark.rows.append((row, judgements.get((row.benchmark, row.case, row.metric))))
+        page.rows += 1
+
+
+def _take_boot(page: _Page, record: Mapping[str, Any]) -> None:
+    if len(page.troubles) >= _MOST_FAILED:
+        page.more_troubles += 1
+        return
+    failure = record["failure"]
+    where = f"boot {page.boots} ({record['goal']}), got to {failure['phase'] or 'nothing'}"
+    said = Failure(failure["kind"], failure["message"])
+    page.troubles.append(_Trouble(where, "failed", [said], record["post_mortem"][-_TEXT:]))
+
+
+def _judged(judgements: Judgements) -> dict[str, list[tuple[str, str]]]:
+    """Figures by verdict, worse ones first, each as its name and the reason."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for (benchmark, case, metric), judgement in judgements.items():
+        name = f"{benchmark}, {case}, {metric}"
+        found.setdefault(judgement.word, []).append((name, judgement.reason))
+    order = ("worse", "better", "same")
+    return dict(sorted(found.items(), key=lambda i: order.index(i[0]) if i[0] in order else 9))
+
+
+def _facts(run: Run) -> Iterator[tuple[str, str]]:
+    """Everything known, one line a fact."""
+    yield from (("board", run.board), ("release", run.release), ("operating system", run.os))
+    yield from (("lab", run.lab), ("place", run.place), ("profile", run.profile))
+    yield "kind of run", run.kind
+    yield from _flat("", run.facts)
+
+
+def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key in sorted(value):
+            yield from _flat(f"{prefix} {key}".strip(), value[key])
+    elif isinstance(value, list):
+        for number, item in enumerate(value, 1):
+            yield from _flat(f"{prefix} {number}", item)
+    else:
+        yield prefix.replace("_", " "), str(value)
+
+
+def _when(time_ns: int) -> str:
+    return f"{datetime.fromtimestamp(time_ns / 1e9, UTC):%Y-%m-%d %H:%M} UTC" if time_ns else "-"
+
+
+def _duration(run: Run) -> str:
+    if not run.ended_ns:
+        return "not ended"
+    minutes, seconds = divmod(round((run.ended_ns - run.started_ns) / 1e9), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02} long"

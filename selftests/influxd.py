@@ -1,0 +1,165 @@
+"""A real InfluxDB 2.7 of our own: started, frozen, killed, with its disk full."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from evmperf.influx.client import Store
+from evmperf.influx.config import Config
+from evmperf.virtual.paths import cache_dir
+
+ORG, TOKEN = "lab", "a-token-that-must-not-show"
+
+
+def binary() -> Path:
+    """The server that `make influxd` leaves, else one on PATH; there is no skipping."""
+    built = sorted((cache_dir() / "influxd").glob("*/influxd"), key=lambda p: p.stat().st_mtime)
+    found = built[-1] if built else shutil.which("influxd")
+    assert found, "these tests need InfluxDB's server: make influxd"
+    return Path(found)
+
+
+class Influxd:
+    """The server, with its data in `folder`; with `small`, on a disk of that many bytes."""
+
+    def __init__(self, folder: Path, small: int = 0) -> None:
+        self.folder = folder
+        self._small = small
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port: int = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._buckets = 0
+
+    def start(self) -> None:
+        self.folder.mkdir(exist_ok=True)
+        command = [
+            str(binary()),
+            "--reporting-disabled",
+            f"--http-bind-address=127.0.0.1:{self.port}",
+            f"--engine-path={self.folder}/engine",
+            f"--bolt-path={self.folder}/influxd.bolt",
+            f"--sqlite-path={self.folder}/influxd.sqlite",
+            "--log-level=warn",
+        ]
+        if self._small:
+            # The disk is gone with the last process that sees it: a shell stays and starts anew.
+            mount = f"mount -t tmpfs -o size={self._small} tmpfs {self.folder} && while :; do "
+            command = ["unshare", "-rm", "sh", "-c", f"{mount} {' '.join(command)}; done"]
+        with (self.folder.parent / "influxd.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=log, start_new_session=True
+            )
+        self._wait()
+
+    def _wait(self) -> None:
+        assert self._process
+        deadline = time.monotonic() + 60
+        while True:
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(f"{self.url}/health", timeout=5).close()
+                return
+            assert self._process.poll() is None, (self.folder.parent / "influxd.log").read_text()
+            assert time.monotonic() < deadline, "influxd does not answer"
+            time.sleep(0.05)
+
+    def setup(self) -> None:
+        """Make organisation and token, once for a new data folder."""
+        self.api(
+            "setup", username="lab", password="selftests", org=ORG, bucket="first", token=TOKEN
+        )
+
+    def api(self, path: str, **body: Any) -> Any:
+        request = urllib.request.Request(
+            f"{self.url}/api/v2/{path}",
+            data=json.dumps(body).encode() if body else None,
+            headers={"Authorization": f"Token {TOKEN}"},
+        )
+        with urllib.request.urlopen(request, timeout=30) as reply:
+            return json.load(reply)
+
+    def bucket(self, retention_s: int = 0) -> Config:
+        """A new bucket, empty."""
+        self._buckets += 1
+        name = f"bucket{self._buckets}"
+        org = self.api("orgs")["orgs"][0]["id"]
+        rules = [{"type": "expire", "everySeconds": retention_s}] if retention_s else []
+        self.api("buckets", name=name, orgID=org, retentionRules=rules)
+        return Config(self.url, ORG, name, TOKEN)
+
+    @property
+    def pid(self) -> int:
+        assert self._process
+        return self._process.pid
+
+    def signal(self, number: signal.Signals) -> None:
+        os.kill(self.pid, number)
+
+    def restart_on_small_disk(self) -> None:
+        """Kill the server and leave the disk as it is."""
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        os.kill(int(children[0]), signal.SIGKILL)
+        self._wait()
+
+    def stop(self) -> None:
+        """Kill it without warning."""
+        if self._process:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            self._process = None
+
+
+@contextlib.contextmanager
+def running(folder: Path, small: int = 0) -> Iterator[Influxd]:
+    server = Influxd(folder, small)
+    try:
+        server.start()
+        server.setup()
+        yield server
+    finally:
+        server.stop()
+
+
+def points(config: Config, measurement: str = "", **tags: str) -> int:
+    """How many points the bucket has (each counted once, by a field that all points have)."""
+    which = "".join(f' and r.{name} == "{value}"' for name, value in tags.items())
+    named = f'r._measurement == "{measurement}"' if measurement else "true"
+    flux = f"""
+from(bucket: params.bucket) |> range(start: 0)
+|> filter(fn: (r) => r._field == "run" and {named}{which})
+|> group() |> count()
+"""
+    with Store(config) as store:
+        return sum(row.get_value() for row in store.query(flux))
+
+
+def flux(config: Config, query: str) -> list[dict[str, str]]:
+    """The rows of a query as the server's CSV has them, sent as Grafana sends it."""
+    request = urllib.request.Request(
+        f"{config.url}/api/v2/query?org={config.org}",
+        data=json.dumps({"query": query, "type": "flux", "dialect": {"header": True}}).encode(),
+        headers={"Authorization": f"Token {config.token}", "Content-Type": "application/json"},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=60) as reply:
+            text = reply.read().decode()
+    except urllib.error.HTTPError as error:
+        raise AssertionError(f"{error.read().decode()}\n{query}") from None
+    rows = []
+    for block in text.replace("\r", "").split("\n\n"):
+        rows += csv.DictReader(io.StringIO(block))
+    return rows

@@ -1,0 +1,62 @@
+"""A session that sends to a real InfluxDB which is killed in the middle and comes back."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evmperf import cli
+from evmperf.influx.config import Config
+from selftests.influxd import TOKEN, points, running
+
+pytestmark = pytest.mark.virtual_evm
+
+
+def command_lines() -> list[str]:
+    """What `ps` shows of every process."""
+    shown = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            shown.append(path.read_text(errors="replace"))
+        except OSError:
+            continue  # it has ended
+    return shown
+
+
+def expected(folder: Path) -> dict[str, int]:
+    """Points by measurement, counted from the spool without the code under test."""
+    records = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+    results = [record for record in records if record["record"] == "result"]
+    boots = [record for record in records if record["record"] == "boot"]
+    return {
+        "run": 1,
+        "result": len(results),
+        "sample": sum(len(result["samples"]) for result in results),
+        "boot_mark": sum(len(boot["marks"]) for boot in boots),
+    }
+
+
+def test_killing_the_server_loses_nothing_and_doubles_nothing(
+    measuring, monkeypatch, tmp_path, capsys
+) -> None:
+    with running(tmp_path / "influxd") as server:
+        config: Config = server.bucket()
+        for name in ("url", "token", "org", "bucket"):
+            monkeypatch.setenv(f"EVMPERF_INFLUX_{name.upper()}", getattr(config, name))
+        session = measuring("uboot_emmc_raw or emmc_ext2")
+        session.wait_until(lambda: points(config, "result") >= 3)
+        assert not [line for line in command_lines() if TOKEN in line]
+        server.stop()
+        assert session.wait() == 0, session.log.read_text()
+        output = session.log.read_text()
+        assert "cannot be reached" in output
+        assert "Nothing is lost: `evmperf push`" in output
+        server.start()
+        for _ in range(2):
+            assert cli.main(["push", str(session.folder)]) == 0
+        found = {name: points(config, name) for name in expected(session.folder)}
+        assert found == expected(session.folder)
+    for path in [session.log, *session.folder.rglob("*")]:
+        if path.is_file():
+            assert TOKEN.encode() not in path.read_bytes(), path
+    assert TOKEN not in capsys.readouterr().out

@@ -1,0 +1,81 @@
+// Holds dashboards against Grafana's own types: node types.mjs FILE...
+// The whole file against Dashboard, and options and field settings of each panel against the types
+// of its kind. Written as TypeScript literals, so that a name Grafana does not know is an error.
+import { readFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const kinds = {
+  barchart: "barchart/panelcfg/x/BarChartPanelCfg",
+  histogram: "histogram/panelcfg/x/HistogramPanelCfg",
+  stat: "stat/panelcfg/x/StatPanelCfg",
+  table: "table/panelcfg/x/TablePanelCfg",
+  timeseries: "timeseries/panelcfg/x/TimeSeriesPanelCfg",
+};
+const raw = "./node_modules/@grafana/schema/dist/esm/raw/composable/";
+
+const head = `
+import type { Dashboard } from "@grafana/schema";
+${Object.entries(kinds)
+  .map(([kind, path]) => `import type * as ${kind} from "${raw}${path}_types.gen";`)
+  .join("\n")}
+// Types of what stands in JSON: text where the types have an enumeration.
+type Plain<T> = T extends string ? \`\${T}\`
+  : T extends number ? number
+  : T extends boolean | null | undefined ? T
+  : T extends (infer U)[] ? Plain<U>[]
+  : T extends object ? { [K in keyof T]: Plain<T[K]> } : T;
+type Annotations = { annotations: { list: { target: { query: string } }[] } };
+type NoFields = Record<string, never>;
+`;
+
+function source(file) {
+  const text = readFileSync(file, "utf8");
+  const dashboard = JSON.parse(text);
+  const lines = [head, `const whole: Plain<Dashboard> & Annotations = ${text};`, "void whole;"];
+  const panels = dashboard.panels.flatMap((panel) => [panel, ...(panel.panels ?? [])]);
+  panels.forEach((panel, number) => {
+    if (panel.type === "row") return;
+    if (!(panel.type in kinds)) throw new Error(`${file}: no types for a ${panel.type}`);
+    const options = JSON.stringify(panel.options, null, 1);
+    lines.push(`const options${number}: Partial<Plain<${panel.type}.Options>> = ${options};`);
+    lines.push(`void options${number};`);
+    const custom = panel.fieldConfig?.defaults?.custom;
+    if (custom === undefined) return;
+    const fields = panel.type === "stat" ? "NoFields" : `Partial<Plain<${panel.type}.FieldConfig>>`;
+    lines.push(`const custom${number}: ${fields} = ${JSON.stringify(custom, null, 1)};`);
+    lines.push(`void custom${number};`);
+  });
+  return lines.join("\n");
+}
+
+const sources = new Map(
+  process.argv.slice(2).map((file) => [join(here, `${basename(file)}.ts`), source(file)]),
+);
+const settings = {
+  strict: true,
+  noEmit: true,
+  skipLibCheck: true,
+  types: [],
+  module: ts.ModuleKind.ESNext,
+  moduleResolution: ts.ModuleResolutionKind.Bundler,
+  target: ts.ScriptTarget.ES2022,
+};
+const host = ts.createCompilerHost(settings);
+const { getSourceFile, fileExists } = host;
+host.fileExists = (name) => sources.has(name) || fileExists(name);
+host.getSourceFile = (name, ...rest) =>
+  sources.has(name)
+    ? ts.createSourceFile(name, sources.get(name), settings.target)
+    : getSourceFile(name, ...rest);
+const program = ts.createProgram([...sources.keys()], settings, host);
+const faults = ts.getPreEmitDiagnostics(program);
+for (const fault of faults) {
+  const where = fault.file
+    ? `${basename(fault.file.fileName)}:${fault.file.getLineAndCharacterOfPosition(fault.start).line + 1}: `
+    : "";
+  console.log(where + ts.flattenDiagnosticMessageText(fault.messageText, "\n"));
+}
+process.exit(faults.length ? 1 : 0);

@@ -1,0 +1,225 @@
+"""The report of a run, opened as a person does: offline, on a phone, on paper."""
+
+import json
+import re
+import time
+from urllib.parse import unquote
+
+import pytest
+
+from evmperf.errors import Kind
+from evmperf.model import Failure, Status
+from evmperf.report import page
+from evmperf.report.page import Judgement
+from evmperf.spool import Spool
+from selftests import spools
+from selftests.browser import chromium, violations
+
+PHONE = {"width": 360, "height": 740}
+DESK = {"width": 1280, "height": 900}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    """The report of a made-up run of the whole catalogue, with something of each kind in it."""
+    folder = spools.of_catalogue(tmp_path_factory.mktemp("everything"))
+    page.write(folder, {("emmc_ext4", "102400", "write_throughput"): Judgement("worse", "by 20 %")})
+    return folder
+
+
+@pytest.fixture
+def opened(browser, request):
+    """Open a run's report without a network; fails when it asks for anything but itself."""
+    contexts = []
+
+    def open_(folder, viewport=DESK, **options):
+        context = browser.new_context(viewport=viewport, offline=True, **options)
+        contexts.append(context)
+        sheet = context.new_page()
+        asked, errors = [], []
+        sheet.on("request", lambda r: asked.append(r.url))
+        sheet.on("pageerror", lambda e: errors.append(str(e)))
+        address = (folder / "report.html").as_uri()
+        sheet.goto(address)
+        assert asked == [address]
+        assert errors == []
+        return sheet
+
+    yield open_
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize(("viewport", "scheme"), [(PHONE, "dark"), (DESK, "light")])
+def test_it_is_accessible(opened, everything, viewport, scheme):
+    sheet = opened(everything, viewport, color_scheme=scheme)
+    assert violations(sheet) == []
+
+
+def test_nothing_is_wider_than_a_phone(opened, everything):
+    sheet = opened(everything, PHONE)
+    sheet.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert sheet.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+def test_the_verdict_comes_first_and_worse_figures_before_the_rest(opened, everything):
+    sheet = opened(everything, PHONE)
+    assert sheet.locator(".verdict").bounding_box()["y"] < 100
+    headings = sheet.locator("h2").all_inner_texts()
+    assert headings[:2] == ["Worse than the baseline", "Failures"]
+    assert "emmc_ext4, 102400, write_throughput: by 20 %" in sheet.content()
+
+
+def test_without_verdicts_nothing_speaks_of_them(opened, tmp_path):
+    folder = spools.recorded(tmp_path)
+    page.write(folder)
+    text = opened(folder).locator("body").inner_text()
+    assert "verdict" not in text
+    assert "baseline" not in text
+
+
+def test_a_full_run_stays_small(everything):
+    assert (everything / "report.html").stat().st_size < 2_000_000
+
+
+def test_every_figure_of_the_table_is_there(opened, tmp_path):
+    folder = spools.recorded(tmp_path)
+    page.write(folder)
+    sheet = opened(folder)
+    rows = sheet.locator("tbody tr").count()
+    records = [json.loads(line) for line in (folder / "results.jsonl").open()]
+    results = [r for r in records if r["record"] == "result"]
+    assert rows == sum(len({s["metric"] for s in r["samples"]}) for r in results)
+    assert "All measured: 27 of 27" in sheet.locator(".verdict").inner_text()
+    # Two boot benchmarks, and throughput and load of five that go over sizes, U-Boot's without.
+    assert sheet.locator("figure svg").count() == 2 + 5 * 2 + 1
+
+
+def test_links_lead_to_files(opened, tmp_path):
+    folder = spools.recorded(tmp_path)
+    names = re.findall(r'"(raw/[^"]+)"', (folder / "results.jsonl").read_text())
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("")
+    page.write(folder)
+    links = opened(folder).locator("a[href]").evaluate_all("l => l.map(a => a.href)")
+    files = {unquote(link) for link in links if "#" not in link}
+    assert {(folder / name).as_uri() for name in names} <= {f.replace(" ", "%20") for f in files}
+    for link in files:
+        assert (folder / link.removeprefix(folder.as_uri() + "/")).exists(), link
+
+
+def test_a_failure_brings_the_console_of_its_time(opened, tmp_path):
+    run = spools.a_run()
+    failure = Failure(Kind.BOARD, "the board <hangs>", "write", raw="raw/a b/out.txt")
+    result = spools.a_result(run, 0, (), status=Status.FAILED, failures=(failure,))
+    folder = spools.write(tmp_path, run, [result])
+    log = [b"evmperf-console/1\n"]
+    for second, text in enumerate(["in time\\r\\n", "Oops: <b>\\x00\\r\\n", "too late\\r\\n"]):
+        stamp = time.strftime(
+            "%Y-%m-%dT%H:%M:%S", time.gmtime(run.started_ns // 10**9 + second * 2)
+        )
+        log.append(f"{second}.000000000 {stamp}.000000Z < b'{text}'\n".encode())
+    log.append(b"9.000000000 2026-")
+    (folder / "console.log").write_bytes(b"".join(log))
+    page.write(folder)
+    sheet = opened(folder)
+    assert sheet.locator("pre").inner_text() == "in time\nOops: <b>?"
+    assert "the board <hangs>" in sheet.locator("details").first.inner_text()
+    assert (
+        sheet.locator("a", has_text="output of write").get_attribute("href") == "raw/a%20b/out.txt"
+    )
+
+
+def test_a_failed_boot_is_shown_with_its_post_mortem(opened, everything):
+    sheet = opened(everything)
+    assert "1 boots, 1 failed" in sheet.locator(".counts").inner_text()
+    assert "Kernel panic - not syncing: <made up>" in sheet.content().replace("&lt;", "<").replace(
+        "&gt;", ">"
+    )
+
+
+def test_a_failed_cycle_keeps_its_place_among_the_bars(opened, tmp_path):
+    run = spools.a_run()
+    samples = tuple(spools.Sample("boot_time", 4.0 + n, "s", n, run.started_ns + n) for n in (0, 2))
+    failure = Failure(Kind.BOARD, "no prompt", "cycle 2")
+    result = spools.a_result(
+        run, benchmark="boot_time_mmcsd", driver="boot", case="default_rootfs", samples=samples,
+        failures=(failure,), status=Status.PARTIAL,
+    )  # fmt: skip
+    folder = spools.write(tmp_path, run, [result])
+    page.write(folder)
+    labels = opened(folder).locator("figure svg text").all_text_contents()
+    at = labels.index("2")
+    assert labels[at - 2 : at + 4] == ["1", "4.00 s", "2", "failed (board)", "3", "6.00 s"]
+
+
+def test_trials_and_histograms_are_drawn(opened, tmp_path):
+    run = spools.a_run()
+    name = "raw/cyclictest/run/cyclictest.json"
+    trials = [{"step": f"try {n}", "throughput": 100.0 + n, "loss": 0.1 * n} for n in range(6)]
+    cases = [
+        spools.a_result(run, 0, conditions={"trials": trials}),
+        spools.a_result(run, 1, raw=(name,)),
+    ]
+    folder = spools.write(tmp_path, run, cases)
+    (folder / name).parent.mkdir(parents=True)
+    threads = {"0": {"histogram": {"5": 1000, "9": 20, "300": 1}}, "1": {"histogram": {"7": 10}}}
+    (folder / name).write_text(json.dumps({"thread": threads}))
+    page.write(folder)
+    captions = opened(folder).locator("figcaption").all_inner_texts()
+    assert captions == [
+        "case 0: throughput in each trial of the search",
+        "case 0: loss in each trial of the search",
+        "EMMC EXT4: how often each latency was seen",
+    ]
+
+
+def test_names_cannot_break_the_page(opened, tmp_path):
+    evil = '"><script>document.title = "taken"</script>'
+    run = spools.a_run(release=evil, facts={"kernel": evil, evil: [evil]}, outcome=evil)
+    result = spools.a_result(
+        run, case=evil, conditions={"trials": [{"step": evil, evil: 1.0}]}, raw=(f"raw/{evil}",)
+    )
+    folder = spools.write(tmp_path, run, [result])
+    page.write(folder)
+    sheet = opened(folder)
+    assert sheet.title() == "made-up: made-up-0000"
+    assert sheet.locator("script").count() == 0
+
+
+def test_on_paper_there_is_no_navigation_and_nothing_is_cut(opened, everything):
+    sheet = opened(everything)
+    sheet.emulate_media(media="print")
+    assert not sheet.locator("nav").is_visible()
+    assert sheet.locator(".wide").first.evaluate("e => getComputedStyle(e).overflowX") == "visible"
+
+
+def test_a_run_that_goes_on_has_a_report_too(tmp_path):
+    run = spools.a_run(ended_ns=0, outcome="")
+    text = page.write(Spool(tmp_path, run).folder).read_text()
+    assert "This run has not ended, or was killed." in text
+    assert "not ended long" not in text
+
+
+def test_a_huge_run_is_cut_and_says_so(tmp_path):
+    run = spools.a_run()
+    spool = Spool(tmp_path, run)
+    records = "".join(
+        json.dumps({"schema": 1, "record": "result", **_plain(spools.a_result(run, n))}) + "\n"
+        for n in range(6000)
+    )
+    (spool.folder / "results.jsonl").write_text(records)
+    text = page.write(spool.folder).read_text()
+    assert "5700 more cases are in results.jsonl" in text
+    assert len(text) < 2_000_000
+
+
+def _plain(result):
+    return json.loads(json.dumps(result.__dict__, default=lambda o: o.__dict__))
