@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import time
 from urllib.parse import unquote
 
@@ -14,6 +15,7 @@ from evmperf.report.page import Judgement
 from evmperf.spool import Spool
 from selftests import spools
 from selftests.browser import chromium, violations
+from selftests.recordings import DATA
 
 PHONE = {"width": 360, "height": 740}
 DESK = {"width": 1280, "height": 900}
@@ -170,8 +172,7 @@ def test_trials_and_histograms_are_drawn(opened, tmp_path):
     ]
     folder = spools.write(tmp_path, run, cases)
     (folder / name).parent.mkdir(parents=True)
-    threads = {"0": {"histogram": {"5": 1000, "9": 20, "300": 1}}, "1": {"histogram": {"7": 10}}}
-    (folder / name).write_text(json.dumps({"thread": threads}))
+    shutil.copy(DATA / "cyclictest" / "histogram.txt", folder / name)
     page.write(folder)
     captions = opened(folder).locator("figcaption").all_inner_texts()
     assert captions == [
