@@ -94,7 +94,7 @@ def _stat(rows: Rows, unit: str) -> str:
 def _bars(rows: Rows, unit: str) -> str:
     sides = [name for name in rows[0] if name not in {*_ABOUT, "case"}]
     bars = [
-        svg.Bar(f"{row['case'].split()[0]} {side}", [float(row[side])], row[side][:8])
+        svg.Bar(side, [float(row[side])], f"{row['case'].split(' (')[0]}: {float(row[side]):.2f}")
         for row in rows
         for side in sides
     ]

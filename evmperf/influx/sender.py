@@ -70,7 +70,8 @@ class Sender:
         refused = f", {self._refused} refused" if self._refused else ""
         if self._complete:
             return f"{where}: {self._points} points sent{refused}."
-        cause = self.problem or f"{where}: still sending after {wait_s:g} s"
+        undone = "nothing to send" if self._ended.is_set() else f"still sending after {wait_s:g} s"
+        cause = self.problem or f"{where}: {undone}"
         return (
             f"{cause}. Nothing is lost: `evmperf push` sends what waits, and so does the next run."
         )

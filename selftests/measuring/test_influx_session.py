@@ -43,6 +43,8 @@ def test_killing_the_server_loses_nothing_and_doubles_nothing(
         config: Config = server.bucket()
         for name in ("url", "token", "org", "bucket"):
             monkeypatch.setenv(f"EVMPERF_INFLUX_{name.upper()}", getattr(config, name))
+        # The report of pytest-html is there for those who ask, and tells no secret either.
+        monkeypatch.setenv("PYTEST_ADDOPTS", f"--html={tmp_path}/pytest-report.html")
         session = measuring("uboot_emmc_raw or emmc_ext2")
         session.wait_until(lambda: points(config, "result") >= 3)
         assert not [line for line in command_lines() if TOKEN in line]
@@ -56,7 +58,9 @@ def test_killing_the_server_loses_nothing_and_doubles_nothing(
             assert cli.main(["push", str(session.folder)]) == 0
         found = {name: points(config, name) for name in expected(session.folder)}
         assert found == expected(session.folder)
-    for path in [session.log, *session.folder.rglob("*")]:
+    pytest_report = tmp_path / "pytest-report.html"
+    assert (session.folder / "report.html").as_uri() in pytest_report.read_text()
+    for path in [session.log, pytest_report, *session.folder.rglob("*")]:
         if path.is_file():
             assert TOKEN.encode() not in path.read_bytes(), path
     assert TOKEN not in capsys.readouterr().out

@@ -72,8 +72,7 @@ def test_it_comes_back_as_it_went(bucket, store, tmp_path):
     run = spools.a_run(facts={"kernel": "6.12", "uboot": "U-Boot 2025.01", "cards": [{"cid": "a"}]})
     spools.write(tmp_path, run, [spools.a_result(run, 0), spools.a_refusal(run, 1)])
     push(store, tmp_path / run.id)
-    spools.recorded(tmp_path)
-    push(store, spools.RECORDED.parent.parent / "spool" / spools.RECORDED.name)
+    push(store, spools.recorded(tmp_path))
     for board in ("made-up", "virtual-evm"):
         (kept,) = SpoolFolder(tmp_path).runs(board, 5)
         (stored,) = InfluxRuns(store).runs(board, 5)
