@@ -142,7 +142,7 @@ def _what_extras(
         before = gather.previous_release(known, run.release, run.os)
         virtual = gather.is_virtual(run)
         previous = gather.by_board(e for e in before if gather.is_virtual(e.run) == virtual)
-    drawn = plots.draw(options.output, figures, chosen) if options.plots else None
+    drawn = plots.draw(options.output, figures) if options.plots else None
     return writer.Extras(
         counts="counts" in options.extras,
         outliers="outliers" in options.extras,

@@ -1,20 +1,18 @@
-"""Plots beside a guide: boot time and throughput as bars with their bounds, latency histograms.
+"""Plots beside a guide: boot time and throughput as bars with their bounds.
 
 They are PNG files, because PDF builders do not take SVG.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from evmperf.figures import Figure, Key
 from evmperf.guide.declared import Table, tables
-from evmperf.guide.gather import Stored
 from evmperf.guide.layout import Figures
 from evmperf.plot import COLOURS
-from evmperf.spool import read_results
 from evmperf.units import Unit
 
 _RATES = {
@@ -23,11 +21,9 @@ _RATES = {
 }  # fmt: skip
 _MOST_ROWS = 12
 """A table with more rows makes no readable plot."""
-HISTOGRAM = "histogram"
-"""Condition of a result with counts by microsecond, by thread: {"0": {"5": 1200, ...}, ...}."""
 
 
-def draw(guide: Path, figures: Figures, runs: Iterable[Stored]) -> dict[str, list[str]]:
+def draw(guide: Path, figures: Figures) -> dict[str, list[str]]:
     """Draw everything there is to draw into `<guide's name>-plots/`; names by benchmark, relative
     to the guide.
     """
@@ -37,10 +33,6 @@ def draw(guide: Path, figures: Figures, runs: Iterable[Stored]) -> dict[str, lis
     for table in tables().values():
         if _bars(table, figures, folder / f"{table.benchmark}.png"):
             drawn[table.benchmark] = [f"{folder.name}/{table.benchmark}.png"]
-    for benchmark, board, counts in _histograms(runs):
-        path = folder / f"{benchmark}-{board}.png"
-        _histogram(counts, board, path)
-        drawn.setdefault(benchmark, []).append(f"{folder.name}/{path.name}")
     return drawn
 
 
@@ -74,24 +66,6 @@ def _draw_bars(title: str, rows: Sequence[tuple[str, Figure]], path: Path) -> No
     axes.set(title=title, xlabel=rows[0][1].unit, yticks=list(places))
     axes.set_yticklabels([name for name, _ in rows], fontsize="small")
     axes.invert_yaxis()
-    save(path)
-
-
-def _histograms(runs: Iterable[Stored]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    for entry in runs:
-        for result in read_results(entry.folder):
-            if counts := result.conditions.get(HISTOGRAM):
-                yield result.benchmark, entry.run.board, counts
-
-
-def _histogram(counts: Mapping[str, Mapping[str, float]], board: str, path: Path) -> None:
-    """Latencies of each thread, counts on a logarithmic axis, as rt-tests' users draw them."""
-    axes, save = _axes(4.0)
-    for colour, (thread, bins) in zip(COLOURS * len(counts), sorted(counts.items()), strict=False):
-        points = sorted((float(latency), count) for latency, count in bins.items())
-        axes.step(*zip(*points, strict=True), where="mid", color=colour, label=f"CPU {thread}")
-    axes.set(title=f"{board}: latency", xlabel="us", ylabel="samples", yscale="log")
-    axes.legend(frameon=False)
     save(path)
 
 
