@@ -164,6 +164,17 @@ def test_every_format_says_the_same(nights, tmp_path, capsys, marks):
     assert metrics.endswith("# EOF\n")
 
 
+def test_runs_that_measured_nothing_or_were_cut_short_are_no_hindrance(tmp_path):
+    generator = runs.history(tmp_path, nights=8)
+    (tmp_path / "am64xx-hsevm-0003" / "results.jsonl").unlink()
+    cut = tmp_path / "am64xx-hsevm-0005" / "results.jsonl"
+    cut.write_bytes(cut.read_bytes()[:-20])
+    last = runs.write(tmp_path, runs.results(generator), number=8)
+    judgement = check(last, "last:8", tmp_path)
+    assert judgement.count(Outcome.SAME) > 50
+    assert worse(judgement) == []
+
+
 def test_nothing_to_compare_is_status_4(nights, marks):
     alone = runs.write(nights["quiet"], [], board="j7200-evm", number=1)
     assert cli.main(["check", str(alone), "--against", "last:5"]) == 4
