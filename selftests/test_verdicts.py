@@ -180,6 +180,16 @@ def test_nothing_to_compare_is_status_4(nights, marks):
     assert cli.main(["check", str(alone), "--against", "last:5"]) == 4
 
 
+def test_a_release_without_this_board_is_status_4_and_an_unknown_one_is_an_error(
+    nights, marks, capsys
+):
+    results = ["--results", str(nights["quiet"])]
+    run = nights["repeat"].name
+    assert cli.main(["check", run, "--against", "release:09.01", *results]) == 4
+    assert cli.main(["check", run, "--against", "release:3.1", *results]) == 2
+    assert "11.01.16.13 Linux" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("text", ["", "last:x", "last:0", "night:3", "release:"])
 def test_a_wrong_against_says_what_there_is(text, nights, capsys):
     assert cli.main(["check", str(nights["repeat"]), "--against", text]) == 2

@@ -77,12 +77,7 @@ def of_release(
         and (not wanted or entry.run.board in wanted)
     ]
     if not found:
-        mine = [e for e in there if not wanted or e.run.board in wanted]
-        known = sorted({f"{e.run.release} {e.run.os}" for e in mine if e.run.release})
-        whose = f" of {' or '.join(wanted)}" if wanted else ""
-        raise UsageError(
-            f"no runs of release {release}{whose} here; there are: {', '.join(known) or 'none'}"
-        )
+        raise no_such_release(there, release, wanted)
     kinds = sorted({entry.run.os for entry in found})
     if len(kinds) > 1:
         raise UsageError(
@@ -96,6 +91,18 @@ def of_release(
             )
         return real
     return found
+
+
+def no_such_release(
+    there: Sequence[Stored], release: str, wanted: Sequence[str] = ()
+) -> UsageError:
+    """The error for a release that nobody measured, with those that there are."""
+    mine = [entry for entry in there if not wanted or entry.run.board in wanted]
+    known = sorted({f"{e.run.release} {e.run.os}" for e in mine if e.run.release})
+    whose = f" of {' or '.join(wanted)}" if wanted else ""
+    return UsageError(
+        f"no runs of release {release}{whose} here; there are: {', '.join(known) or 'none'}"
+    )
 
 
 def by_board(entries: Iterable[Stored]) -> dict[str, dict[Key, Figure]]:

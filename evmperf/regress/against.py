@@ -98,7 +98,10 @@ def _figures(run: Run, against: Wanted, results: Path) -> Sourced:
         for entry in gather.stored(place)
         if entry.run.id != run.id
     ]
-    return _sourced(gather.of_release(there, against.value, run.os, [run.board]))
+    found = [e for e in there if gather.same_release(against.value, e.run.release)]
+    if not found:
+        raise gather.no_such_release(there, against.value)
+    return _sourced(e for e in found if (e.run.board, e.run.os) == (run.board, run.os))
 
 
 def _of_guide(file: Path, run: Run) -> Sourced:
