@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from evmperf.errors import UsageError
 from evmperf.model import Result
 from evmperf.spool import Run, read_results, read_run
 
@@ -47,3 +48,19 @@ class SpoolFolder:
     def runs(self, board: str, limit: int) -> list[RecordedRun]:
         """The newest `limit` runs of a board, oldest first."""
         return [RecordedRun(run, read_results(path)) for path, run in self.folders(board, limit)]
+
+
+def run_folder(given: str, results: Path, *others: Path) -> Path:
+    """The folder of a run: itself, its name below `results` or another folder, or the `last` one.
+
+    Raises UsageError for a run that is not there.
+    """
+    if given == "last":
+        runs = [path.parent for path in results.glob("*/run.json")]
+        if not runs:
+            raise UsageError(f"{results}: holds no runs; measure with pytest --lg-env BOARD.yaml")
+        return max(runs, key=lambda path: (path / "run.json").stat().st_mtime)
+    for folder in (Path(given), *(place / given for place in (results, *others))):
+        if (folder / "run.json").is_file():
+            return folder
+    raise UsageError(f"no run {given!r}, neither as a folder nor in {results}")

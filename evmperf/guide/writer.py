@@ -16,6 +16,10 @@ _INTRODUCTION = """\
 Figures of the device drivers and of the system as a whole, measured by evmperf on the
 evaluation modules below. A figure stands for the mean of its samples, with the smallest and the
 largest behind it in parentheses where there are several.
+
+Each table is one benchmark. ``evmperf list`` has their names, and this measures one again::
+
+    pytest --lg-env BOARD.yaml -k NAME
 """
 
 
