@@ -57,9 +57,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_show(commands)
     guide.add_parsers(commands)
     regress.add_parsers(commands)
-    influx.add_parser(commands, _run_folder)
+    influx.add_parser(commands)
     history.add_parser(commands)
-    report.add_parser(commands, _run_folder)
+    report.add_parser(commands)
     virtual.add_parser(commands)
     return parser
 
@@ -127,9 +127,10 @@ def _add_show(commands: Any) -> None:
 def _show(options: argparse.Namespace) -> int:
     from evmperf import spool  # noqa: PLC0415
     from evmperf.baseline import of_board  # noqa: PLC0415
+    from evmperf.history import run_folder  # noqa: PLC0415
     from evmperf.table import text_table  # noqa: PLC0415
 
-    folder = _run_folder(options.run, options.results)
+    folder = run_folder(options.run, options.results)
     run = spool.read_run(folder)
     results = spool.read_results(folder)
     print(f"{run.id}: {run.board}, profile {run.profile}, {run.os or 'operating system unknown'}")
@@ -149,20 +150,6 @@ def _show(options: argparse.Namespace) -> int:
     if options.facts:
         print(json.dumps(run.facts, indent=1, sort_keys=True))
     return 0
-
-
-def _run_folder(given: str, results: Path) -> Path:
-    from evmperf.errors import UsageError  # noqa: PLC0415
-
-    if given == "last":
-        runs = [path.parent for path in results.glob("*/run.json")]
-        if not runs:
-            raise UsageError(f"{results}: holds no runs; measure with pytest --lg-env BOARD.yaml")
-        return max(runs, key=lambda path: (path / "run.json").stat().st_mtime)
-    for folder in (Path(given), results / given):
-        if (folder / "run.json").is_file():
-            return folder
-    raise UsageError(f"no run {given!r}, neither as a folder nor in {results}")
 
 
 if __name__ == "__main__":

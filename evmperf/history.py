@@ -106,3 +106,19 @@ class SpoolFolder:
                             values.setdefault(key, []).append(sample["value"])
             found += figures_of(run, values)
         return found
+
+
+def run_folder(given: str, results: Path, *others: Path) -> Path:
+    """The folder of a run: itself, its name below `results` or another folder, or the `last` one.
+
+    Raises UsageError for a run that is not there.
+    """
+    if given == "last":
+        runs = [path.parent for path in results.glob("*/run.json")]
+        if not runs:
+            raise UsageError(f"{results}: holds no runs; measure with pytest --lg-env BOARD.yaml")
+        return max(runs, key=lambda path: (path / "run.json").stat().st_mtime)
+    for folder in (Path(given), *(place / given for place in (results, *others))):
+        if (folder / "run.json").is_file():
+            return folder
+    raise UsageError(f"no run {given!r}, neither as a folder nor in {results}")

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from evmperf.baseline import of_board
 from evmperf.model import Result, Status
 from evmperf.table import result_rows, text_table
 from pytest_evmperf.plugin import RESULT, _what
@@ -76,6 +75,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         return
     terminalreporter.section(f"measured on {session.board.name}, profile {session.profile}")
     if session.results:
+        from evmperf.baseline import of_board  # noqa: PLC0415  # slow to import, for the end only
+
         baseline = of_board(session.run)
         width = None if terminalreporter.isatty else 140 if baseline else 120
         terminalreporter.write(text_table(session.results, width, baseline))

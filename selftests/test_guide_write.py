@@ -6,6 +6,8 @@ import pytest
 from evmperf import catalogue, cli
 from evmperf.guide import importer
 from evmperf.guide.declared import outline, tables
+from evmperf.guide.gather import BASELINES, stored
+from evmperf.spool import read_results
 from selftests import runs
 
 
@@ -38,6 +40,19 @@ def test_every_benchmark_of_the_catalogue_is_declared_alike():
 
 def _own(table):
     return [("", name) for name in table.own_metrics if "{n}" not in name]
+
+
+def test_published_cases_metrics_and_units_are_the_catalogue_s():
+    for entry in stored(BASELINES):
+        for result in read_results(entry.folder):
+            benchmark = catalogue.benchmarks().get(result.benchmark)
+            if benchmark is None:
+                continue
+            cases = {case.label: case for case in benchmark.cases("full")}
+            assert result.case in cases, f"{result.benchmark} has no case {result.case}"
+            for cell in result.published:
+                metric = benchmark.metric(cell.metric, cases[result.case])
+                assert cell.unit == str(metric.unit)
 
 
 def test_every_declaration_knows_its_metrics():

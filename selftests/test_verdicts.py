@@ -164,9 +164,30 @@ def test_every_format_says_the_same(nights, tmp_path, capsys, marks):
     assert metrics.endswith("# EOF\n")
 
 
+def test_runs_that_measured_nothing_or_were_cut_short_are_no_hindrance(tmp_path):
+    generator = runs.history(tmp_path, nights=8)
+    (tmp_path / "am64xx-hsevm-0003" / "results.jsonl").unlink()
+    cut = tmp_path / "am64xx-hsevm-0005" / "results.jsonl"
+    cut.write_bytes(cut.read_bytes()[:-20])
+    last = runs.write(tmp_path, runs.results(generator), number=8)
+    judgement = check(last, "last:8", tmp_path)
+    assert judgement.count(Outcome.SAME) > 50
+    assert worse(judgement) == []
+
+
 def test_nothing_to_compare_is_status_4(nights, marks):
     alone = runs.write(nights["quiet"], [], board="j7200-evm", number=1)
     assert cli.main(["check", str(alone), "--against", "last:5"]) == 4
+
+
+def test_a_release_without_this_board_is_status_4_and_an_unknown_one_is_an_error(
+    nights, marks, capsys
+):
+    results = ["--results", str(nights["quiet"])]
+    run = nights["repeat"].name
+    assert cli.main(["check", run, "--against", "release:09.01", *results]) == 4
+    assert cli.main(["check", run, "--against", "release:3.1", *results]) == 2
+    assert "11.01.16.13 Linux" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["", "last:x", "last:0", "night:3", "release:"])

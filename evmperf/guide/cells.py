@@ -34,13 +34,11 @@ def figure_text(mean: float, low: float | None, high: float | None, decimals: in
     return text if least == most else f"{text} (min {least}, max {most})"
 
 
-def parse(text: str, metric: str, unit: Unit, decimals: int = 2, line: int = 0) -> Published | None:
-    """The figure in a cell, in `unit`; None for an empty cell. Raises CellError for other text.
+def parse(text: str, metric: str, unit: Unit, decimals: int = 2, line: int = 0) -> Published:
+    """The figure in a cell, in `unit`; raises CellError for anything else.
 
     The text is kept where the numbers alone would not give it again.
     """
-    if not text.strip():
-        return None
     text = _EXTRA.sub("", text)
     match = _CELL.fullmatch(text.strip())
     if not match:

@@ -10,11 +10,19 @@ from pathlib import Path
 from evmperf import board as boards
 from evmperf.errors import UsageError
 from evmperf.figures import Figure, Key, figures
-from evmperf.guide.writer import Module
 from evmperf.spool import Run, read_results, read_run
 
 BASELINES = Path(__file__).resolve().parents[2] / "baselines"
 """Published figures that come with the project."""
+
+
+@dataclass(frozen=True)
+class Module:
+    """A line of the table of evaluation modules."""
+
+    board: str
+    name: str
+    description: str
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,9 @@ def is_virtual(run: Run) -> bool:
 
 
 def release_key(release: str) -> tuple[int, ...]:
-    """What releases sort by: 9.2 is before 10.0."""
+    """What releases sort by: 9.2 is before 10.0. Images that are no release have ()."""
+    if not re.fullmatch(r"\d+([._]\d+)*", release):
+        return ()
     return tuple(int(number) for number in re.findall(r"\d+", release))
 
 
@@ -67,8 +77,7 @@ def of_release(
         and (not wanted or entry.run.board in wanted)
     ]
     if not found:
-        known = sorted({f"{e.run.release} {e.run.os}" for e in there})
-        raise UsageError(f"no runs of release {release} here; there are: {', '.join(known)}")
+        raise no_such_release(there, release, wanted)
     kinds = sorted({entry.run.os for entry in found})
     if len(kinds) > 1:
         raise UsageError(
@@ -82,6 +91,18 @@ def of_release(
             )
         return real
     return found
+
+
+def no_such_release(
+    there: Sequence[Stored], release: str, wanted: Sequence[str] = ()
+) -> UsageError:
+    """The error for a release that nobody measured, with those that there are."""
+    mine = [entry for entry in there if not wanted or entry.run.board in wanted]
+    known = sorted({f"{e.run.release} {e.run.os}" for e in mine if e.run.release})
+    whose = f" of {' or '.join(wanted)}" if wanted else ""
+    return UsageError(
+        f"no runs of release {release}{whose} here; there are: {', '.join(known) or 'none'}"
+    )
 
 
 def by_board(entries: Iterable[Stored]) -> dict[str, dict[Key, Figure]]:
@@ -102,7 +123,7 @@ def by_board(entries: Iterable[Stored]) -> dict[str, dict[Key, Figure]]:
 def previous_release(there: Sequence[Stored], release: str, os: str) -> list[Stored]:
     """The runs of the newest release before the given one, by operating system; [] if none."""
     limit = release_key(release)
-    earlier = [e for e in there if e.run.os == os and release_key(e.run.release) < limit]
+    earlier = [e for e in there if e.run.os == os and () < release_key(e.run.release) < limit]
     if not earlier:
         return []
     newest = max(release_key(entry.run.release) for entry in earlier)

@@ -167,6 +167,8 @@ def _row(
         extra = len(values) - len(found.columns)
         _unknown(imported, row, f"{extra} cells more than the header", extra)
     for column, text in zip(found.columns, values, strict=False):
+        if not text.strip():
+            continue
         metric = table.metric(case, column.metric)
         if metric is None:
             _unknown(imported, row, f"{table.benchmark} has no metric {column.metric}", 1)
@@ -176,8 +178,7 @@ def _row(
         except cells.CellError as error:
             _unknown(imported, row, f"{case} {column.metric}: {error}", 1)
             continue
-        if cell:
-            yield column.board, cell
+        yield column.board, cell
 
 
 def _unknown(imported: Imported, row: Row, reason: str, count: int) -> None:

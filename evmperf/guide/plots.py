@@ -37,9 +37,9 @@ def draw(guide: Path, figures: Figures, runs: Iterable[Stored]) -> dict[str, lis
     for table in tables().values():
         if _bars(table, figures, folder / f"{table.benchmark}.png"):
             drawn[table.benchmark] = [f"{folder.name}/{table.benchmark}.png"]
-    for benchmark, board, counts in _histograms(runs):
+    for benchmark, board, cpus in _histograms(runs):
         path = folder / f"{benchmark}-{board}.png"
-        _histogram(counts, board, path)
+        _histogram(cpus, board, path)
         drawn.setdefault(benchmark, []).append(f"{folder.name}/{path.name}")
     return drawn
 
@@ -78,9 +78,14 @@ def _draw_bars(title: str, rows: Sequence[tuple[str, Figure]], path: Path) -> No
 
 
 def _histograms(runs: Iterable[Stored]) -> Iterator[tuple[str, str, Sequence[Mapping[int, int]]]]:
-    for entry in runs:
-        for benchmark, cpus in latency.histograms(read_results(entry.folder), entry.folder):
-            yield benchmark, entry.run.board, cpus
+    """Benchmark, board and counts by latency, of the newest run of each."""
+    newest = {
+        (benchmark, entry.run.board): cpus
+        for entry in runs
+        for benchmark, cpus in latency.histograms(read_results(entry.folder), entry.folder)
+    }
+    for (benchmark, board), counts in newest.items():
+        yield benchmark, board, counts
 
 
 def _histogram(cpus: Sequence[Mapping[int, int]], board: str, path: Path) -> None:

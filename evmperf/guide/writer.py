@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from evmperf.figures import Figure
 from evmperf.guide.cells import figure_text
 from evmperf.guide.declared import outline
+from evmperf.guide.gather import Module
 from evmperf.guide.layout import Figures, Layout, Path, Slot, Unread, figure_of
 
 _UNDERLINES = '-^"~'
@@ -15,16 +16,11 @@ _INTRODUCTION = """\
 Figures of the device drivers and of the system as a whole, measured by evmperf on the
 evaluation modules below. A figure stands for the mean of its samples, with the smallest and the
 largest behind it in parentheses where there are several.
+
+Each table is one benchmark. ``evmperf list`` has their names, and this measures one again::
+
+    pytest --lg-env BOARD.yaml -k NAME
 """
-
-
-@dataclass(frozen=True)
-class Module:
-    """A line of the table of evaluation modules."""
-
-    board: str
-    name: str
-    description: str
 
 
 @dataclass(frozen=True)

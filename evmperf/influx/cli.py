@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from evmperf.errors import UsageError
 
 
-def add_parser(commands: Any, run_folder: Callable[[str, Path], Path]) -> None:
-    """Add the command; `run_folder` finds a run by what a person calls it."""
+def add_parser(commands: Any) -> None:
+    """Add the command."""
     parser = commands.add_parser(
         "push",
         help="send runs to InfluxDB",
@@ -22,10 +21,11 @@ def add_parser(commands: Any, run_folder: Callable[[str, Path], Path]) -> None:
     )
     parser.add_argument("run", nargs="*", help="a run's folder, its name, or `last`")
     parser.add_argument("--results", type=Path, default=Path("results"), help="default: results")
-    parser.set_defaults(func=lambda options: _push(options, run_folder))
+    parser.set_defaults(func=_push)
 
 
-def _push(options: argparse.Namespace, run_folder: Callable[[str, Path], Path]) -> int:
+def _push(options: argparse.Namespace) -> int:
+    from evmperf.history import run_folder  # noqa: PLC0415
     from evmperf.influx import config as configs  # noqa: PLC0415  # what they import is slow
     from evmperf.influx.client import Store  # noqa: PLC0415
     from evmperf.influx.push import REFUSED, RunPush  # noqa: PLC0415

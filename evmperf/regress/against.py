@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from evmperf import history
 from evmperf.errors import UsageError
 from evmperf.figures import Figure, Key, figures
 from evmperf.guide import gather
@@ -42,11 +43,8 @@ def wanted(text: str) -> Wanted:
 
 
 def run_folder(given: str, results: Path) -> Path:
-    """The folder of a run: itself, or its name below the results or the baselines."""
-    for folder in (Path(given), results / given, gather.BASELINES / given):
-        if (folder / "run.json").is_file():
-            return folder
-    raise UsageError(f"no run {given!r}, neither as a folder nor in {results}")
+    """The folder of a run, which may be one of the published."""
+    return history.run_folder(given, results, gather.BASELINES)
 
 
 def judged(folder: Path, against: Wanted, results: Path, level: float = judge.LEVEL) -> Judgement:
@@ -98,7 +96,10 @@ def _figures(run: Run, against: Wanted, results: Path) -> Sourced:
         for entry in gather.stored(place)
         if entry.run.id != run.id
     ]
-    return _sourced(gather.of_release(there, against.value, run.os, [run.board]))
+    found = [e for e in there if gather.same_release(against.value, e.run.release)]
+    if not found:
+        raise gather.no_such_release(there, against.value)
+    return _sourced(e for e in found if (e.run.board, e.run.os) == (run.board, run.os))
 
 
 def _of_guide(file: Path, run: Run) -> Sourced:

@@ -23,7 +23,7 @@ def add_parsers(commands: Any) -> None:
         description="Judge a run: same, better, worse, or not comparable, metric by metric.",
         epilog=_EPILOG,
     )
-    check.add_argument("run", help="a run's folder, or its name below --results")
+    check.add_argument("run", help="a run's folder, its name below --results, or `last`")
     check.add_argument(
         "--against", required=True, metavar="WHAT",
         help="release:11.00, run:ID, last:N (earlier runs of the board), or guide:FILE",

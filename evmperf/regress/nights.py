@@ -64,8 +64,9 @@ def nights(source: RunSource, board: str, limit: int) -> Iterator[Night]:
     if isinstance(source, SpoolFolder):
         decoder = msgspec.json.Decoder(_Line)
         for folder, run in source.folders(board, limit):
-            # A last line cut by a crash is left out.
-            whole = (folder / "results.jsonl").read_bytes().rpartition(b"\n")[0]
+            file = folder / "results.jsonl"
+            # A run that measured nothing has no file; a last line cut by a crash is left out.
+            whole = file.read_bytes().rpartition(b"\n")[0] if file.exists() else b""
             yield Night(run, _of_lines(run, decoder.decode_lines(whole)))
     else:
         yield from map(_of_recorded, source.runs(board, limit))

@@ -16,6 +16,7 @@ from evmperf.figures import Figure, Key
 from evmperf.guide.declared import tables
 from evmperf.regress.nights import Night
 from evmperf.spool import Run
+from evmperf.units import Unit
 
 _RANGE_SDS = 3.0
 """Width of a published min to max in standard deviations: 2.3 for 5 runs, 3.3 for 12, 3.7 for 20
@@ -24,8 +25,11 @@ _RANGE_SDS = 3.0
 _FLOOR = 0.005
 """No metric repeats better than to half a percent from run to run."""
 
-_OTHERS = 0.01
-"""Least relative spread taken for a metric whose spread on this board is not known."""
+_LEAST = 0.01
+_LEAST_LOAD = 0.10
+"""Least relative spread taken for a metric whose spread on this board is not known: loads are a
+few percent of a short time, and jump.
+"""
 _FEWEST = 5
 """Runs below which their spread says nothing."""
 
@@ -48,7 +52,7 @@ def compare(figure: Figure, baseline: Figure, spreads: Spreads) -> Beside:
     centre = baseline.centre
     known = [
         _FLOOR * abs(centre),
-        _usual(figure.key, spreads) * abs(centre),
+        _usual(figure, spreads) * abs(centre),
         _spread(baseline),
         _spread(figure),
     ]
@@ -85,8 +89,8 @@ def usual(known: Iterable[tuple[Run, Figure]]) -> dict[tuple[str, ...], float]:
         if table.artefact(key.case, key.metric, run.board, run.release) is None:
             relative = _spread(figure) / abs(figure.mean)
             for name in (key, (key.benchmark, key.metric)):
-                found.setdefault(name, []).append(relative)
-    return {key: max(_OTHERS, statistics.median(values)) for key, values in found.items()}
+                found.setdefault(name, []).append(max(relative, _least(figure)))
+    return {key: statistics.median(values) for key, values in found.items()}
 
 
 def seen(history: Iterable[Night]) -> dict[tuple[str, ...], float]:
@@ -109,8 +113,13 @@ def _run_to_run(values: NDArray[np.float64]) -> float:
     return float(deviation / abs(np.median(values)))
 
 
-def _usual(key: Key, spreads: Spreads) -> float:
-    return spreads.get(key, spreads.get((key.benchmark, key.metric), _OTHERS))
+def _usual(figure: Figure, spreads: Spreads) -> float:
+    key = figure.key
+    return spreads.get(key, spreads.get((key.benchmark, key.metric), _least(figure)))
+
+
+def _least(figure: Figure) -> float:
+    return _LEAST_LOAD if figure.unit == Unit.PERCENT else _LEAST
 
 
 def _spread(figure: Figure) -> float:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 
-def add_parser(commands: Any, run_folder: Callable[[str, Path], Path]) -> None:
-    """Add the command; `run_folder` finds a run by what a person calls it."""
+def add_parser(commands: Any) -> None:
+    """Add the command."""
     parser = commands.add_parser(
         "report",
         help="write a run's report again",
@@ -18,10 +17,11 @@ def add_parser(commands: Any, run_folder: Callable[[str, Path], Path]) -> None:
     )
     parser.add_argument("run", help="a run's folder, its name below --results, or `last`")
     parser.add_argument("--results", type=Path, default=Path("results"), help="default: results")
-    parser.set_defaults(func=lambda options: _report(options, run_folder))
+    parser.set_defaults(func=_report)
 
 
-def _report(options: argparse.Namespace, run_folder: Callable[[str, Path], Path]) -> int:
+def _report(options: argparse.Namespace) -> int:
+    from evmperf.history import run_folder  # noqa: PLC0415
     from evmperf.report import page  # noqa: PLC0415  # slow to import
 
     print(page.write(run_folder(options.run, options.results)))
