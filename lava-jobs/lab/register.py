@@ -1,0 +1,22 @@
+"""Registers the lab with the LAVA server; fed to `lava-server manage shell` by `init`."""
+import contextlib, io, os, pathlib
+from django.core.management import call_command
+
+
+def manage(*words):
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        call_command(*words, stdout=said)
+    return said.getvalue().strip()
+
+
+lab = pathlib.Path("/lab")
+manage("users", "add", "--superuser", "--passwd", os.urandom(16).hex(), "evmperf")
+(lab / "token").write_text(manage("tokens", "add", "--user", "evmperf"))
+(lab / "worker-token").write_text(manage("workers", "add", "lab").removeprefix("Token: "))
+for template in sorted((lab / "devices").glob("*.jinja2")):
+    kind = template.read_text().split("'")[1].removesuffix(".jinja2")
+    with contextlib.suppress(Exception):
+        manage("device-types", "add", kind)
+    manage("devices", "add", "--device-type", kind, "--worker", "lab", template.stem)
+
