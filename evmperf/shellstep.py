@@ -71,10 +71,15 @@ class StepOutput:
 
 def install(shell: Shell, folder: str = FOLDER) -> None:
     """Put the wrapper on the machine; needed once per boot. Raises ToolError if it cannot be."""
-    wrapper = shlex.quote(_in(folder, _WRAPPER))
-    reply = shell.run(f"mkdir -p {folder} && printf %s {wrapper} >{folder}/step", 10)
+    text = shlex.quote(wrapper(folder))
+    reply = shell.run(f"mkdir -p {folder} && printf %s {text} >{folder}/step", 10)
     if reply.status:
         raise ToolError(f"{folder} cannot be written there: {reply.text.strip()[:200]}")
+
+
+def wrapper(folder: str = FOLDER) -> str:
+    """The shell text that, sourced with a step's command, runs it and prints what it left."""
+    return _in(folder, _WRAPPER)
 
 
 def run(

@@ -10,6 +10,7 @@ def manage(*words):
     return said.getvalue().strip()
 
 
+os.umask(0o077)
 lab = pathlib.Path("/lab")
 manage("users", "add", "--superuser", "--passwd", os.urandom(16).hex(), "evmperf")
 (lab / "token").write_text(manage("tokens", "add", "--user", "evmperf"))
@@ -19,4 +20,3 @@ for template in sorted((lab / "devices").glob("*.jinja2")):
     with contextlib.suppress(Exception):
         manage("device-types", "add", kind)
     manage("devices", "add", "--device-type", kind, "--worker", "lab", template.stem)
-

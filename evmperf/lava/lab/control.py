@@ -110,6 +110,8 @@ def down() -> bool:
     if lab:
         with contextlib.suppress(ProcessLookupError):
             os.kill(lab.pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(lab.pid, 0)  # it may be our own child, which would stay as a zombie
         _wait(lambda: running() is None, _STOP_S, "the LAVA lab does not end")
     (paths.lab_state() / "lab.json").unlink(missing_ok=True)
     for name in (NATIVE, HOST):
