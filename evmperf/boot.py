@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from evmperf.bench import Boot
 from evmperf.errors import RefusedOutput
 from evmperf.marks import Phase, seconds
@@ -38,3 +40,30 @@ def readings(boot: Boot) -> list[Reading]:
         seen = ", ".join(boot.marks) or "nothing"
         raise RefusedOutput(f"this boot has no boot time: its marks are {seen}")
     return found
+
+
+def record(boot: Boot) -> dict[str, Any]:
+    """The spool's record of one attempt to boot."""
+    return {
+        "record": "boot",
+        "goal": boot.goal,
+        "kernel_arguments": boot.kernel_arguments,
+        "started_ns": boot.started_ns,
+        "duration_s": boot.duration_s,
+        "marks": [
+            {
+                "phase": str(mark.phase),
+                "mono_ns": mark.mono_ns,
+                "wall_ns": mark.wall_ns,
+                "error_s": mark.error_s,
+                "text": mark.text,
+            }
+            for mark in boot.marks.values()
+        ],
+        "failure": (
+            {"kind": str(boot.error.kind), "message": str(boot.error), "phase": boot.phase}
+            if boot.error
+            else None
+        ),
+        "post_mortem": boot.post_mortem,
+    }

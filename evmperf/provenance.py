@@ -18,6 +18,9 @@ _VERSION_ARGUMENT = {
     "mkfs.vfat": "--help",
 }
 
+LABEL = "facts"
+"""What the step that gathers the facts is called."""
+
 SCRIPT = r"""
 cd "$OUT"
 uname -r >kernel; uname -v >kernel_version; uname -m >machine

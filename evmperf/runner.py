@@ -11,7 +11,7 @@ from typing import Any
 
 from evmperf import boot as boot_readings
 from evmperf import provenance, shellstep
-from evmperf.bench import Bench, Boot, Shell
+from evmperf.bench import Bench, Clock, Shell, Steps
 from evmperf.benchmark import Benchmark, Outputs, Place, Profile, Step, Where
 from evmperf.errors import BoardError, EvmperfError, Kind, LabError, RefusedOutput, ToolError
 from evmperf.marks import Phase, last_phase
@@ -80,13 +80,23 @@ class Runner:
     """
 
     def __init__(
-        self, bench: Bench, spool: Spool, profile: str, tools: Sequence[str], release: str = ""
+        self,
+        bench: Bench,
+        spool: Spool,
+        profile: str,
+        tools: Sequence[str],
+        release: str = "",
+        *,
+        steps: Steps = shellstep,
+        clock: Clock = time,
     ) -> None:
         self.bench = bench
         self.spool = spool
         self.profile = profile
         self.broken = ""
         """Why the board is called broken, "" while it is not."""
+        self._steps = steps
+        self._clock = clock
         self._tools = sorted(set(tools))
         self._release = release
         self._facts: dict[str, Any] | None = None
@@ -107,7 +117,7 @@ class Runner:
             benchmark.profiles[self.profile],
             conditions=dict(benchmark.conditions(self.bench.board)),
         )
-        started_ns, began = time.time_ns(), time.monotonic()
+        started_ns, began = self._clock.time_ns(), self._clock.monotonic()
         lab: LabError | None = None
         try:
             if self.broken:
@@ -136,7 +146,7 @@ class Runner:
             conditions=progress.conditions,
             raw=tuple(progress.raw),
             started_ns=started_ns,
-            duration_s=time.monotonic() - began,
+            duration_s=self._clock.monotonic() - began,
             tool_s=progress.tool_s,
         )
         self.spool.append_result(result)
@@ -215,7 +225,7 @@ class Runner:
         done = self._shared.get(key)
         if done is None:
             outputs = perform(step, progress) if step.command else {}
-            done = _Execution(outputs, time.time_ns())
+            done = _Execution(outputs, self._clock.time_ns())
         readings = step.parse(done.outputs) if step.parse else []
         if not step.trial:
             progress.check(readings, "\n".join(done.outputs.values()))
@@ -253,7 +263,7 @@ class Runner:
                 phase = f" (got to {last})" if (last := last_phase(boot.marks)) else ""
                 progress.failures.append(Failure(error.kind, f"{error}{phase}", step))
             else:
-                progress.add(readings, cycle, time.time_ns())
+                progress.add(readings, cycle, self._clock.time_ns())
             if len(progress.failures) > allowed:
                 self.broken = (
                     f"the board is broken: {len(progress.failures)} of {cycle + 1} boots failed"
@@ -267,7 +277,7 @@ class Runner:
         """A shell with the wrapper installed, and the facts known."""
         shell = self._reach(self.bench.shell)
         if shell is not self._installed_on:
-            shellstep.install(shell)
+            self._steps.install(shell)
             self._installed_on = shell
         if self._facts is None:
             self._gather_facts(shell)
@@ -286,7 +296,7 @@ class Runner:
             progress.tools[tool] = known[tool]
         if not benchmark.tester_tools:
             return
-        found = shellstep.run(
+        found = self._steps.run(
             self._beside(), provenance.tool_script(benchmark.tester_tools), 30,
             folder=self._tester_folder,
         ).files  # fmt: skip
@@ -300,15 +310,30 @@ class Runner:
         """The tester's shell with the wrapper installed."""
         if self._tester is None:
             tester = self.bench.tester()
-            shellstep.install(tester, self._tester_folder)
+            self._steps.install(tester, self._tester_folder)
             self._tester = tester
         return self._tester
 
     def _perform_on_either(self, step: Step, progress: _Progress) -> Outputs:
         """Run a step's command in the shell of the machine that it is for."""
         if step.where is Where.TESTER:
-            return _perform_in_linux(self._beside(), step, progress, self._tester_folder)
-        return _perform_in_linux(self._linux(), step, progress, shellstep.FOLDER)
+            return self._perform_in_linux(self._beside(), step, progress, self._tester_folder)
+        return self._perform_in_linux(self._linux(), step, progress, shellstep.FOLDER)
+
+    def _perform_in_linux(
+        self, shell: Shell, step: Step, progress: _Progress, folder: str
+    ) -> Outputs:
+        output = self._steps.run(
+            shell, step.command, step.timeout_s, quiet=step.parse is None, folder=folder,
+            label=self._key(progress, step)
+            or f"{progress.benchmark.name}/{progress.case.label}/{step.name}",
+        )  # fmt: skip
+        progress.tool_s += output.busy_s
+        _check_exit(step, output.status, output.files.get(shellstep.LOG, ""))
+        if output.fetches > 1:
+            again = progress.conditions.get("fetched_again", 0) + output.fetches - 1
+            progress.conditions["fetched_again"] = again
+        return output.files
 
     def _reach(self, way: Callable[[], Shell]) -> Shell:
         try:
@@ -319,7 +344,7 @@ class Runner:
             raise
 
     def _gather_facts(self, shell: Shell) -> None:
-        output = shellstep.run(shell, provenance.script(self._tools), 60)
+        output = self._steps.run(shell, provenance.script(self._tools), 60, label=provenance.LABEL)
         self._facts = provenance.parse(output.files)
         run = self.spool.run
         run.facts.update(self._facts)
@@ -332,23 +357,11 @@ class Runner:
 
     def _record_boots(self) -> None:
         for boot in self.bench.boots():
-            self.spool.append(_boot_record(boot))
+            self.spool.append(boot_readings.record(boot))
             banner = boot.marks.get(Phase.UBOOT_BANNER)
             if banner and self.spool.run.facts.get("uboot") != banner.text:
                 self.spool.run.facts["uboot"] = banner.text
                 self.spool.save()
-
-
-def _perform_in_linux(shell: Shell, step: Step, progress: _Progress, folder: str) -> Outputs:
-    output = shellstep.run(
-        shell, step.command, step.timeout_s, quiet=step.parse is None, folder=folder
-    )
-    progress.tool_s += output.busy_s
-    _check_exit(step, output.status, output.files.get(shellstep.LOG, ""))
-    if output.fetches > 1:
-        again = progress.conditions.get("fetched_again", 0) + output.fetches - 1
-        progress.conditions["fetched_again"] = again
-    return output.files
 
 
 def _perform_in_uboot(shell: Shell, step: Step, progress: _Progress) -> Outputs:
@@ -377,29 +390,3 @@ def _status(progress: _Progress) -> Status:
     repetitions = {s.repetition for s in progress.samples if s.metric == metrics[0].name}
     whole = repetitions == set(range(progress.plan.repeats))
     return Status.PARTIAL if missing or lost or not whole else Status.MEASURED
-
-
-def _boot_record(boot: Boot) -> dict[str, Any]:
-    return {
-        "record": "boot",
-        "goal": boot.goal,
-        "kernel_arguments": boot.kernel_arguments,
-        "started_ns": boot.started_ns,
-        "duration_s": boot.duration_s,
-        "marks": [
-            {
-                "phase": str(mark.phase),
-                "mono_ns": mark.mono_ns,
-                "wall_ns": mark.wall_ns,
-                "error_s": mark.error_s,
-                "text": mark.text,
-            }
-            for mark in boot.marks.values()
-        ],
-        "failure": (
-            {"kind": str(boot.error.kind), "message": str(boot.error), "phase": boot.phase}
-            if boot.error
-            else None
-        ),
-        "post_mortem": boot.post_mortem,
-    }

@@ -83,11 +83,17 @@ def wrapper(folder: str = FOLDER) -> str:
 
 
 def run(
-    shell: Shell, command: str, timeout_s: float, *, quiet: bool = False, folder: str = FOLDER
+    shell: Shell,
+    command: str,
+    timeout_s: float,
+    *,
+    quiet: bool = False,
+    folder: str = FOLDER,
+    label: str = "",
 ) -> StepOutput:
     """Run `command` (POSIX sh) with `$OUT` set, and fetch what it left there.
 
-    With `quiet` nothing is fetched of a command that succeeded.
+    With `quiet` nothing is fetched of a command that succeeded. `label` names the step in errors.
 
     Raises RefusedOutput when the output does not come back whole in three attempts, and what the
     shell raises.
@@ -108,7 +114,9 @@ def run(
             return StepOutput(status, files, busy_s, fetches)
         except RefusedOutput as error:
             if fetches == _FETCHES:
-                raise RefusedOutput(f"{error} ({_FETCHES} times)", reply.text) from None
+                raise RefusedOutput(
+                    f"{label or 'a step'}: {error} ({_FETCHES} times)", reply.text
+                ) from None
         reply = shell.run(f"set --; {source}", _FETCH_TIMEOUT_S)
     raise AssertionError("unreachable: the last fetch returns or raises")
 

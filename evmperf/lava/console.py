@@ -36,7 +36,7 @@ class Console:
     @classmethod
     def of(cls, board: Board) -> Self:
         """The console of a board."""
-        data = yaml.load(board.file.read_text(encoding="utf-8"), Loader=BoardLoader)  # noqa: S506
+        data = yaml.load(board.file.read_text(encoding="utf-8"), Loader=BoardLoader)
         drivers: dict[str, Any] = data["targets"]["main"].get("drivers") or {}
         shell = drivers.get("EvmShellDriver") or {}
         strategy = drivers.get("K3BootStrategy") or {}

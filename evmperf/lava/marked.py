@@ -12,19 +12,19 @@ SUM is a checksum of the step's command: a log is only read with the catalogue i
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 COPIES = 2
 HUNG = "hung"
 """What stands in place of the wrapper's first line when a step did not end in its time."""
 
 _MARK = re.compile(r"@evmperf (begin|end) (\d) ([0-9a-f]{16}) (\S.*?)\s*")
-_HEADER = re.compile(r"@evmperf job (\{.*\})\s*")
+_HEADER = re.compile(r"@evmperf job (\S+)\s*")
 
 
 def checksum(text: str) -> str:
@@ -42,7 +42,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Block:
-    """What one step printed: its copies, and when the first of them began and the last one ended."""
+    """What one step printed: its copies, and when the first began, which is when the step ended."""
 
     label: str
     checksum: str
@@ -50,20 +50,30 @@ class Block:
     time_ns: int
 
 
-def header_line(header: dict[str, Any]) -> str:
+def encode_header(header: Mapping[str, str]) -> str:
+    """What a job is, as one word without quotes, which LAVA's log would change."""
+    return urlencode(sorted(header.items()), safe=",")
+
+
+def decode_header(text: str) -> dict[str, str]:
+    """The header of a job; raises ValueError for a word that is none."""
+    header = dict(parse_qsl(text, keep_blank_values=True, strict_parsing=True))
+    if not {"schema", "kind", "board_file", "profile", "benchmarks", "end"} <= set(header):
+        raise ValueError("no header")
+    return header
+
+
+def header_line(header: Mapping[str, str]) -> str:
     """The line that says what job a log is of."""
-    return f"@evmperf job {json.dumps(header, sort_keys=True)}"
+    return f"@evmperf job {encode_header(header)}"
 
 
-def read_header(lines: Iterable[Line]) -> dict[str, Any] | None:
+def read_header(lines: Iterable[Line]) -> dict[str, str] | None:
     """What job a log is of; None if it does not say so in one whole line."""
     for line in lines:
         if match := _HEADER.fullmatch(line.text):
-            try:
-                header: dict[str, Any] = json.loads(match[1])
-            except ValueError:
-                continue
-            return header
+            with contextlib.suppress(ValueError):
+                return decode_header(match[1])
     return None
 
 
@@ -85,7 +95,6 @@ def read_blocks(lines: Iterable[Line]) -> dict[str, Block]:
         if begun == tuple(key):
             _, total, label = key
             before = found.get(label)
-            # The first copy begins when the step has ended.
             found[label] = Block(
                 label,
                 total,

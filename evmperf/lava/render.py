@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import jinja2
 import yaml
@@ -13,16 +12,16 @@ import yaml
 from evmperf import provenance
 from evmperf.benchmark import Benchmark
 from evmperf.board import Board
-from evmperf.lava import script
+from evmperf.lava import marked, script
 from evmperf.lava.console import Console
 from evmperf.lava.names import SUITE, case_name
 from evmperf.lava.paths import TEMPLATES
 from evmperf.lava.selection import JobKind, Selection, plain_steps
 from evmperf.model import Case
 
-HEADER_SCHEMA = 1
+HEADER_SCHEMA = "1"
 METADATA = "evmperf"
-"""The key of a job's metadata that says what it measures: JSON, as LAVA takes text only."""
+"""The key of a job's metadata that says what it measures."""
 
 _BOOT_S = 300
 _SPARE_S = 600
@@ -54,7 +53,7 @@ def render(board: Board, selection: Selection, request: Request) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701  # YAML, not HTML: values go in as JSON
+        autoescape=False,  # values go in as JSON
     )
     environment.filters["yaml"] = lambda value: json.dumps(value, ensure_ascii=False)
     environment.filters["seconds"] = lambda value: {"seconds": int(value)}
@@ -63,7 +62,7 @@ def render(board: Board, selection: Selection, request: Request) -> str:
     template = environment.get_template(f"{request.kind}.yaml.jinja2")
     return template.render(
         header=header,
-        metadata={METADATA: json.dumps(header, sort_keys=True)},
+        metadata={METADATA: marked.encode_header(header)},
         name=_job_name(board, selection, request),
         device_type=request.device_type or default_device_type(board, request.kind),
         tags=[*request.tags, *([board.file.stem] if request.kind is JobKind.HOST else [])],
@@ -84,7 +83,7 @@ def render(board: Board, selection: Selection, request: Request) -> str:
     )
 
 
-def job_header(board: Board, selection: Selection, request: Request) -> dict[str, Any]:
+def job_header(board: Board, selection: Selection, request: Request) -> dict[str, str]:
     """What a job says about itself, in its metadata and in its log."""
     return {
         "schema": HEADER_SCHEMA,
@@ -93,8 +92,9 @@ def job_header(board: Board, selection: Selection, request: Request) -> dict[str
         "board_file": board.file_name,
         "profile": selection.profile,
         "release": request.release,
-        "benchmarks": [benchmark.name for benchmark in selection.benchmarks],
+        "benchmarks": ",".join(benchmark.name for benchmark in selection.benchmarks),
         **provenance.project(),
+        "end": "yes",
     }
 
 
@@ -129,14 +129,11 @@ def measuring_time_s(board: Board, selection: Selection) -> int:
         if benchmark.place == "boot":
             total += _BOOT_S * benchmark.profiles[selection.profile].repeats
         elif benchmark.place == "shell":
-            total += sum(s.timeout_s for s in _declared(benchmark, board, case, selection.profile))
+            steps = plain_steps(benchmark, board, case, selection.profile)
+            total += int(sum(step.timeout_s for step in steps))
         else:
             total += _BOOT_S
     return min(int(total), 24 * 3600)
-
-
-def _declared(benchmark: Benchmark, board: Board, case: Case, profile: str) -> list[Any]:
-    return plain_steps(benchmark, board, case, profile)
 
 
 def image(url: str) -> dict[str, str]:
@@ -146,9 +143,7 @@ def image(url: str) -> dict[str, str]:
     return {"url": url} | ({"compression": compression} if compression else {})
 
 
-def _steps(
-    board: Board, selection: Selection, kind: JobKind, header: dict[str, Any]
-) -> list[str]:
+def _steps(board: Board, selection: Selection, kind: JobKind, header: dict[str, str]) -> list[str]:
     if kind is JobKind.NATIVE:
         return script.native_steps(board, selection, header)
     if kind is JobKind.BOOT:
@@ -161,10 +156,9 @@ def _job_name(board: Board, selection: Selection, request: Request) -> str:
     return f"evmperf {board.name} {request.kind}: {what}"[:200]
 
 
-def definition_header(definition: str) -> dict[str, Any] | None:
+def definition_header(definition: str) -> dict[str, str] | None:
     """What a job's definition says about itself; None for a job that is not of evmperf."""
     try:
-        found = json.loads(yaml.safe_load(definition)["metadata"][METADATA])
+        return marked.decode_header(yaml.safe_load(definition)["metadata"][METADATA])
     except (yaml.YAMLError, KeyError, TypeError, ValueError):
         return None
-    return found if isinstance(found, dict) else None

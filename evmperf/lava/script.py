@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Mapping
 
 from evmperf import provenance, shellstep
 from evmperf.benchmark import Step
@@ -12,9 +13,6 @@ from evmperf.errors import UsageError
 from evmperf.lava import marked
 from evmperf.lava.names import case_name
 from evmperf.lava.selection import Selection, plain_steps
-
-FACTS = "facts"
-"""Label of the step that gathers the board's facts."""
 
 _FACTS_S = 60.0
 _END = "EVMPERF_END"
@@ -56,7 +54,7 @@ evm_always() {{ evm_step "$@" quiet || ok=fail; }}
 evm_end() {{ lava-test-case "$1" --result $ok; }}"""
 
 
-def native_steps(board: Board, selection: Selection, header: dict[str, object]) -> list[str]:
+def native_steps(board: Board, selection: Selection, header: Mapping[str, str]) -> list[str]:
     """The steps of the test definition, one a case; raises UsageError."""
     return [
         prologue(header),
@@ -78,15 +76,15 @@ def native_steps(board: Board, selection: Selection, header: dict[str, object]) 
     ]
 
 
-def prologue(header: dict[str, object]) -> str:
+def prologue(header: Mapping[str, str]) -> str:
     """What makes the test shell ready, and says in the log what job this is."""
     functions = _FUNCTIONS.replace("@WRAPPER@", shellstep.wrapper().rstrip("\n"))
-    return f"{functions}\nevm_twice echo {shlex.quote(marked.header_line(dict(header)))}"
+    return f"{functions}\nevm_twice echo {shlex.quote(marked.header_line(header))}"
 
 
 def facts(tools: list[str]) -> str:
     """The step that gathers the board's facts and the tools' versions."""
-    return _heredoc(f"evm_step {FACTS}", provenance.script(tools), _FACTS_S)
+    return _heredoc(f"evm_step {provenance.LABEL}", provenance.script(tools), _FACTS_S)
 
 
 def step_label(driver: str, benchmark: str, case: str, step: Step) -> str:

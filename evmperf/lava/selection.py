@@ -87,11 +87,8 @@ def _unfit(benchmark: Benchmark, board: Board, kind: JobKind, profile: str) -> s
         return f"it has no profile {profile}"
     if kind is JobKind.HOST:
         return ""
-    wanted = Place.SHELL if kind is JobKind.NATIVE else Place.BOOT
-    if benchmark.place is not wanted:
-        return f"it runs in {benchmark.place}: use --kind {_kind_for(benchmark.place)}"
-    if kind is JobKind.BOOT:
-        return ""
+    if (fitting := _kind_for(benchmark.place)) is not kind:
+        return f"it runs in {benchmark.place}: use --kind {fitting}"
     steps = benchmark.steps(board, cases[0], benchmark.profiles[profile])
     if inspect.isgenerator(steps):
         return "it is a search, whose steps depend on results: use --kind host"

@@ -138,7 +138,7 @@ class Server:
                 name=str(case["name"]),
                 result=str(case["result"]),
                 measurement=str(case["measurement"] or ""),
-                unit=str(case["units"] or ""),
+                unit=str(case["unit"] or ""),
                 metadata=str(case.get("metadata") or ""),
             )
             for case in self._pages(f"jobs/{number}/tests/")

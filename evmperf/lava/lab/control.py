@@ -164,7 +164,9 @@ def _start(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    lab = Lab(process.pid, boards.pid_started(process.pid) or 0, f"http://127.0.0.1:{ports['HTTP']}")
+    lab = Lab(
+        process.pid, boards.pid_started(process.pid) or 0, f"http://127.0.0.1:{ports['HTTP']}"
+    )
     (state / "lab.json").write_text(json.dumps(asdict(lab)))
 
     def ready() -> bool:
