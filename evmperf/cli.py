@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from evmperf.lava import cli as lava  # noqa: PLC0415
     from evmperf.virtual import cli as virtual  # noqa: PLC0415  # after the errors it may raise
 
     parser = argparse.ArgumentParser(
@@ -51,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_list(commands)
     _add_show(commands)
     virtual.add_parser(commands)
+    lava.add_parser(commands)
     return parser
 
 

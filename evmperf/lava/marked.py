@@ -58,7 +58,7 @@ def encode_header(header: Mapping[str, str]) -> str:
 def decode_header(text: str) -> dict[str, str]:
     """The header of a job; raises ValueError for a word that is none."""
     header = dict(parse_qsl(text, keep_blank_values=True, strict_parsing=True))
-    if not {"schema", "kind", "board_file", "profile", "benchmarks", "end"} <= set(header):
+    if not {"schema", "kind", "board_file", "profile", "benchmarks"} <= set(header):
         raise ValueError("no header")
     return header
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from evmperf.errors import BoardError, EvmperfError, LabError, ToolError, UsageError
+from evmperf.lava import script
 from evmperf.lava.joblog import Entry, job_result
 from evmperf.watch import Watch
 
@@ -15,6 +16,7 @@ _AUTHOR = re.compile(
     r"Invalid job|validat|not found in supported|Resource .*(unavailable|not)", re.I
 )
 _DEPLOYING = re.compile(r"download|deploy|tftp|overlay|compress|extract", re.I)
+_BROKEN = (script.NO_CHECKOUT, script.LAB_BROKEN, script.NOT_RUN)
 _OVERLAY = "no-test-shell-came-over-the-network"
 
 
@@ -39,6 +41,8 @@ def failure(entries: list[Entry]) -> EvmperfError | None:
 def _sorted(kind: str, message: str, entries: list[Entry]) -> EvmperfError:
     if any(_OVERLAY in entry.text for entry in entries if entry.level == "target"):
         return LabError("LAVA's test shell did not come to the board: check the lab's network")
+    if kind == "Test" and any(word in message for word in _BROKEN):
+        return LabError(f"the lab host: {message}")
     if kind in _LAB or _DEPLOYING.search(message):
         return LabError(f"LAVA: {kind}: {message}")
     if kind == "Test":

@@ -76,7 +76,7 @@ def render(board: Board, selection: Selection, request: Request) -> str:
         request=request,
         board=board,
         cycles=cycles(selection),
-        steps=_steps(board, selection, request.kind, header),
+        steps=_steps(board, selection, request, header),
         boot_s=_BOOT_S,
         measuring_s=measuring_s,
         job_s=measuring_s + _SPARE_S + _BOOT_S * (len(cycles(selection)) + 1),
@@ -94,7 +94,6 @@ def job_header(board: Board, selection: Selection, request: Request) -> dict[str
         "release": request.release,
         "benchmarks": ",".join(benchmark.name for benchmark in selection.benchmarks),
         **provenance.project(),
-        "end": "yes",
     }
 
 
@@ -143,12 +142,14 @@ def image(url: str) -> dict[str, str]:
     return {"url": url} | ({"compression": compression} if compression else {})
 
 
-def _steps(board: Board, selection: Selection, kind: JobKind, header: dict[str, str]) -> list[str]:
-    if kind is JobKind.NATIVE:
+def _steps(
+    board: Board, selection: Selection, request: Request, header: dict[str, str]
+) -> list[str]:
+    if request.kind is JobKind.HOST:
+        return script.host_steps(board, selection, header, request.keyword)
+    if request.kind is JobKind.NATIVE:
         return script.native_steps(board, selection, header)
-    if kind is JobKind.BOOT:
-        return [script.prologue(header), script.facts(selection.tools)]
-    return []
+    return [script.prologue(header), script.facts(selection.tools)]
 
 
 def _job_name(board: Board, selection: Selection, request: Request) -> str:

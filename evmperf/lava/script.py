@@ -14,6 +14,11 @@ from evmperf.lava import marked
 from evmperf.lava.names import case_name
 from evmperf.lava.selection import Selection, plain_steps
 
+NO_CHECKOUT = "evmperf-is-not-in-EVMPERF_HOME"
+LAB_BROKEN = "evmperf-calls-the-lab-broken"
+NOT_RUN = "evmperf-did-not-measure"
+"""What a lab-host job raises when pytest did not measure."""
+
 _FACTS_S = 60.0
 _END = "EVMPERF_END"
 
@@ -74,6 +79,35 @@ def native_steps(board: Board, selection: Selection, header: Mapping[str, str]) 
             for benchmark, case in selection.cases
         ),
     ]
+
+
+def host_steps(board: Board, selection: Selection, header: Mapping[str, str], k: str) -> list[str]:
+    """The steps of a job on the lab's Labgrid host: one call of pytest, which reports by itself.
+
+    The host's environment says where evmperf is (EVMPERF_HOME), where its own board files are
+    (EVMPERF_BOARDS), and where results go (EVMPERF_RESULTS).
+    """
+    words = [f"--profile={selection.profile}", "--run-kind=lava"]
+    words += [f"-k {shlex.quote(k)}"] if k else []
+    words += [f"--release={shlex.quote(header['release'])}"] if header["release"] else []
+    name = shlex.quote(board.file_name)
+    text = f"""\
+set +ex
+cd "${{EVMPERF_HOME:-/opt/evmperf}}" || lava-test-raise {NO_CHECKOUT}
+echo {shlex.quote(marked.header_line(header))}
+board=${{EVMPERF_BOARDS:-env}}/{name}
+[ -e "$board" ] || board={name}
+export LG_PLACE="${{LG_PLACE:-{shlex.quote(board.file.stem)}}}"
+if [ "$LG_COORDINATOR" ]; then .venv/bin/labgrid-client -p "$LG_PLACE" acquire; fi
+.venv/bin/pytest --lg-env "$board" --results="${{EVMPERF_RESULTS:-results}}" {" ".join(words)}
+status=$?
+if [ "$LG_COORDINATOR" ]; then .venv/bin/labgrid-client -p "$LG_PLACE" release; fi
+case $status in
+0 | 1) ;;
+3) lava-test-raise {LAB_BROKEN} ;;
+*) lava-test-raise {NOT_RUN} ;;
+esac"""
+    return [text]
 
 
 def prologue(header: Mapping[str, str]) -> str:

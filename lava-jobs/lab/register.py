@@ -19,4 +19,6 @@ for template in sorted((lab / "devices").glob("*.jinja2")):
     kind = template.read_text().split("'")[1].removesuffix(".jinja2")
     with contextlib.suppress(Exception):
         manage("device-types", "add", kind)
-    manage("devices", "add", "--device-type", kind, "--worker", "lab", template.stem)
+    # The host's Labgrid reaches the virtual EVM, so it takes jobs of that board.
+    tags = ["--tags", "virtual"] if kind == "evm-lab-host" else []
+    manage("devices", "add", template.stem, "--device-type", kind, "--worker", "lab", *tags)
