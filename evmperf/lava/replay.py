@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evmperf import shellstep
 from evmperf.bench import Boot, Reply, Shell
@@ -14,7 +14,7 @@ from evmperf.errors import BoardError, EvmperfError, LabError, RefusedOutput, To
 from evmperf.lava import marked
 from evmperf.lava.console import Console
 from evmperf.lava.joblog import Entry
-from evmperf.marks import LOADED_ERROR_S, Phase, find
+from evmperf.marks import LOADED_ERROR_S, Mark, Phase, find
 from evmperf.shellstep import StepOutput
 
 _RESET = re.compile(r"start: (\d+)\.\S* reset-device")
@@ -151,39 +151,53 @@ class _LoggedShell:
         raise LabError(f"`{command[:80]}` is no step of the job")
 
 
+@dataclass
+class _Cycle:
+    """A power cycle while it is read: its boot action's level in LAVA's pipeline, its console, and
+    when LAVA matched its prompt.
+    """
+
+    level: int
+    records: list[Record]
+    matched: list[tuple[str, int]] = field(default_factory=list)
+
+
 def find_boots(entries: Iterable[Entry], console: Console, cycles: list[str]) -> list[LoggedBoot]:
-    """All power cycles of a log with their marks, as LAVA's time stamps have them."""
-    found: list[LoggedBoot] = []
-    records: list[Record] = []
-    action = first = -1
+    """All power cycles of a log with their marks, as LAVA's time stamps have them.
 
-    def close() -> None:
-        if records:
-            number = action - first
-            arguments = cycles[number] if number < len(cycles) else ""
-            found.append(LoggedBoot(number, _boot(records, arguments, console)))
-
+    `cycles` are the kernel's arguments of the boot actions from the first one on.
+    """
+    found: list[_Cycle] = []
     for entry in entries:
         if reset := _RESET.match(entry.text):
-            close()
-            action = int(reset[1])
-            first = action if first < 0 else first
-            records = [_record(entry.time_ns, "#", POWER_ON)]
-        elif len(records) == 1 and _SWITCHED.match(entry.text):
+            found.append(_Cycle(int(reset[1]), [_record(entry.time_ns, "#", POWER_ON)]))
+            continue
+        if not found:
+            continue
+        records = found[-1].records
+        if len(records) == 1 and _SWITCHED.match(entry.text):
             # The power is on when the last of the switch's commands has ended.
-            records = [_record(entry.time_ns, "#", POWER_ON)]
-        elif records and entry.level == "target":
+            records[:] = [_record(entry.time_ns, "#", POWER_ON)]
+        elif entry.level == "target":
             records.append(_record(entry.time_ns, "<", f"{entry.text}\r\n"))
-        elif records and (match := _MATCHED.match(entry.text)):
-            # A prompt has no line's end: LAVA logs it with what is typed after it, but says here
-            # when it came.
-            records.append(_record(entry.time_ns, "<", match[1]))
-    close()
-    return found
+        elif match := _MATCHED.match(entry.text):
+            found[-1].matched.append((match[1], entry.time_ns))
+    boots = []
+    for cycle in found:
+        action = cycle.level - found[0].level
+        arguments = cycles[action] if action < len(cycles) else ""
+        boots.append(LoggedBoot(action, _boot(cycle, arguments, console.prompt_after(arguments))))
+    return boots
 
 
-def _boot(records: list[Record], arguments: str, console: Console) -> Boot:
-    marks = find(records, console.prompt_after(arguments), LOADED_ERROR_S)
+def _boot(cycle: _Cycle, arguments: str, prompt: str) -> Boot:
+    records = cycle.records
+    marks = find(records, prompt, LOADED_ERROR_S)
+    # A prompt has no line's end, so LAVA logs it with what is typed after it; but it says when the
+    # pattern matched.
+    seen = [time_ns for pattern, time_ns in cycle.matched if pattern == prompt]
+    if seen and Phase.STARTING_KERNEL in marks:
+        marks[Phase.PROMPT] = Mark(Phase.PROMPT, seen[0], seen[0], LOADED_ERROR_S, prompt)
     begin = records[0].wall_ns
     end = marks[Phase.PROMPT].wall_ns if Phase.PROMPT in marks else records[-1].wall_ns
     return Boot(

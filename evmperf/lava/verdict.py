@@ -35,6 +35,8 @@ def judge(server: Server, job: Job) -> Verdict:
         if reported.get(name) != "pass"
     ]
     well = len(expected) - len(wrong)
+    if job.health == "Complete" and header["kind"] == JobKind.BOOT:
+        return Verdict(0, [f"job {job.id} is complete: its boot times are in its log: import it"])
     if job.health == "Complete":
         last = f"job {job.id} is complete: {well} of {len(expected)} cases passed"
         return Verdict(1 if wrong else 0, [*wrong, last])
