@@ -4,10 +4,10 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 SHELL := /bin/bash
 
-.PHONY: help setup virtual demo test fasttest lint bench clean
+.PHONY: help setup virtual demo test fasttest lint bench lava-lab lava-test clean
 
 help: ## this list
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 setup: $(VENV)/.ready ## install what is missing: host packages and the Python environment
 	@scripts/host-packages virtual-evm/host-packages.txt
@@ -22,7 +22,7 @@ demo: virtual ## boot the virtual EVM and measure boot time and eMMC: a first lo
 	$(BIN)/pytest --lg-env virtual.yaml -k "boot or emmc_raw_fio or (emmc_ext4 and not fio)"
 
 test: virtual ## every test of the project, on real virtual EVMs
-	$(BIN)/pytest selftests
+	$(BIN)/pytest selftests --junitxml=selftests.xml
 
 fasttest: setup ## the tests that need no virtual EVM
 	$(BIN)/pytest selftests -m "not virtual_evm"
@@ -34,6 +34,13 @@ lint: setup ## style and types
 
 bench: virtual ## how fast evmperf itself is: ratios measured side by side
 	$(BIN)/python -m selftests.bench
+
+lava-lab: virtual ## start a whole LAVA here, with two virtual EVMs (once 3 minutes; needs root)
+	@scripts/host-packages lava-jobs/lab/host-packages.txt
+	@$(BIN)/evmperf lava lab up
+
+lava-test: lava-lab ## the tests on a real LAVA that are too long for `make test`
+	$(BIN)/pytest selftests/lava --all-lava-jobs
 
 clean: ## remove results and the Python environment, keep the virtual EVM's cache
 	rm -rf results $(VENV) build *.egg-info

@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from evmperf.gitlab import cli as gitlab  # noqa: PLC0415
     from evmperf.lava import cli as lava  # noqa: PLC0415
     from evmperf.virtual import cli as virtual  # noqa: PLC0415  # after the errors it may raise
 
@@ -53,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_show(commands)
     virtual.add_parser(commands)
     lava.add_parser(commands)
+    gitlab.add_parser(commands)
     return parser
 
 
