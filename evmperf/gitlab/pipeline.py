@@ -83,6 +83,11 @@ def render(plan: Plan) -> str:
     return yaml.safe_dump(pipeline, sort_keys=False, width=1000)
 
 
+def _name(board: Board) -> str:
+    """The board file as the job will find it: by name in `env/`, or by its path elsewhere."""
+    return board.file_name if board.file.parent == boards.ENV_DIR else str(board.file.absolute())
+
+
 def _measure(plan: Plan, board: Board) -> dict[str, Any]:
     stem = board.file.stem
     job: dict[str, Any] = {
@@ -111,11 +116,11 @@ def _command(plan: Plan, board: Board) -> str:
     profile = ["--profile", plan.profile] if plan.profile else []
     release = ["--release", plan.release] if plan.release else []
     if plan.over is Over.LABGRID:
-        words = [".venv/bin/pytest", "--lg-env", board.file_name, "--run-kind", "nightly"]
+        words = [".venv/bin/pytest", "--lg-env", _name(board), "--run-kind", "nightly"]
         words += [f"--results={_RESULTS}", *selection, *profile, *release]
         return shlex.join(words)
     kind = "host" if plan.over is Over.LAVA_HOST else "native"
-    words = [_EVMPERF, "lava", "submit", board.file.stem, "--kind", kind, "--wait", "--import"]
+    words = [_EVMPERF, "lava", "submit", _name(board), "--kind", kind, "--wait", "--import"]
     words += ["--results", _RESULTS, *selection, *profile, *release]
     words += [word for image in plan.images for word in ("--image", image)]
     return shlex.join(words)
