@@ -159,6 +159,8 @@ def _replay(
         for benchmark, case in selection.cases:
             runner.measure(benchmark, case)
     except LabError as error:
+        if error is not failure:
+            raise  # not the job's lab but ours: the disk
         lab = str(error)
     results = read_results(spool.folder)
     measured = sum(result.status is Status.MEASURED for result in results)

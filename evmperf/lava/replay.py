@@ -193,6 +193,8 @@ def find_boots(entries: Iterable[Entry], console: Console, cycles: list[str]) ->
 def _boot(cycle: _Cycle, arguments: str, prompt: str) -> Boot:
     records = cycle.records
     marks = find(records, prompt, LOADED_ERROR_S)
+    # LAVA does not read while it works the switch: what came first has no time of its own.
+    marks.pop(Phase.FIRST_OUTPUT, None)
     # A prompt has no line's end, so LAVA logs it with what is typed after it; but it says when the
     # pattern matched.
     seen = [time_ns for pattern, time_ns in cycle.matched if pattern == prompt]

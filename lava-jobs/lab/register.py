@@ -1,4 +1,5 @@
 """Registers the lab with the LAVA server; fed to `lava-server manage shell` by `init`."""
+
 import contextlib, io, os, pathlib
 from django.core.management import call_command
 
