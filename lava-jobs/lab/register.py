@@ -1,10 +1,15 @@
 """Registers the lab with the LAVA server; fed to `lava-server manage shell` by `init`."""
 
-import contextlib, io, os, pathlib
+import contextlib
+import io
+import os
+import pathlib
+
 from django.core.management import call_command
 
 
 def manage(*words):
+    """Run a command of `lava-server manage`; what it printed."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         call_command(*words, stdout=said)

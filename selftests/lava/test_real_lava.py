@@ -50,7 +50,7 @@ def lavacli(lab, *words: str, text: str = "") -> str:
     entry = {"uri": f"{lab.url}/RPC2", "username": "evmperf", "token": lab.token}
     config.write_text(yaml.safe_dump({"default": entry}))
     done = subprocess.run(
-        ["nsenter", f"--mount=/proc/{pid}/ns/mnt", f"--root=/proc/{pid}/root", "--wd=/", "env",
+        ["nsenter", f"--mount=/proc/{pid}/ns/mnt", f"--root=/proc/{pid}/root", "env", "--chdir=/",
          "XDG_CONFIG_HOME=/lab/config", "PATH=/usr/bin:/bin", "lavacli", *words],
         input=text, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
