@@ -46,7 +46,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def _report(reporter: Any, name: str, result: str, more: list[str]) -> None:
-    """Call LAVA's own program; what it prints is the signal, which has to be a line of its own."""
+    """Call LAVA's own program; what it prints is the signal, which must stay whole."""
     done = subprocess.run(
         [PROGRAM, name, "--result", result, *more],
         capture_output=True,

@@ -100,7 +100,7 @@ def test_what_the_server_refuses_is_said(lab, server, monkeypatch, tmp_path, cap
     assert "has no job 4711" in said("import", "4711", "--results", str(tmp_path / "r"))
     monkeypatch.setenv(TOKEN_VARIABLE, "0123expired")
     text = said("submit", "virtual", "-k", KEYWORD)
-    assert "does not accept the token (401)" in text
+    assert "does not accept the token (403)" in text
     assert "0123expired" not in text
 
 
