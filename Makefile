@@ -22,6 +22,7 @@ demo: virtual ## boot the virtual EVM and measure boot time and eMMC: a first lo
 	$(BIN)/pytest --lg-env virtual.yaml -k "boot or emmc_raw_fio or (emmc_ext4 and not fio)"
 
 test: virtual ## every test of the project, on real virtual EVMs
+	@scripts/host-packages lava-jobs/lab/host-packages.txt selftests/host-packages.txt
 	$(BIN)/pytest selftests --junitxml=selftests.xml
 
 fasttest: setup ## the tests that need no virtual EVM

@@ -23,6 +23,17 @@ BOARDS = {name: boards.load(boards.ENV_DIR / name) for name in boards.names()}
 PLACES = {JobKind.BOOT: Place.BOOT, JobKind.NATIVE: Place.SHELL}
 
 
+def has(name, kind):
+    """Whether the catalogue has anything for such a job on that board."""
+    try:
+        return bool(select(BOARDS[name], kind, "full"))
+    except UsageError:
+        return False
+
+
+POSSIBLE = [(name, kind) for name in BOARDS for kind in JobKind if has(name, kind)]
+
+
 @pytest.fixture(scope="module")
 def lava():
     with pytest.MonkeyPatch.context() as patch:
@@ -48,8 +59,14 @@ def shell_text(data):
     ]
 
 
-@pytest.mark.parametrize("kind", list(JobKind))
-@pytest.mark.parametrize("name", BOARDS)
+def test_every_board_of_the_guides_has_all_kinds_of_jobs():
+    guides = [name for name, board in BOARDS.items() if not board.is_virtual]
+    assert len(guides) == 9
+    for name in [*guides, "virtual.yaml"]:
+        assert {kind for board, kind in POSSIBLE if board == name} == set(JobKind)
+
+
+@pytest.mark.parametrize(("name", "kind"), POSSIBLE)
 def test_every_kind_of_job_of_every_board_fits_both_schemas(lava, name, kind):
     data = job(name, kind)
     assert lava.strict(data) == ""
@@ -62,8 +79,7 @@ def test_every_kind_of_job_of_every_board_fits_both_schemas(lava, name, kind):
         assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("kind", [JobKind.NATIVE, JobKind.BOOT])
-@pytest.mark.parametrize("name", BOARDS)
+@pytest.mark.parametrize(("name", "kind"), [p for p in POSSIBLE if p[1] in PLACES])
 def test_a_job_has_what_the_catalogue_has_for_its_place(name, kind):
     board = BOARDS[name]
     chosen = select(board, kind, "full")
@@ -182,6 +198,15 @@ def test_k_selects_as_pytest_does(keyword, selected):
 def test_a_wrong_expression_is_named(keyword):
     with pytest.raises(UsageError, match=f"-k {re.escape(repr(keyword))} is not an expression"):
         matches(keyword, "anything")
+
+
+def test_a_host_job_calls_pytest_for_the_benchmarks_alone():
+    (text,) = shell_text(job(kind=JobKind.HOST, keyword="emmc_ext4 and not fio"))
+    assert "-k '[emmc_ext4-'" in text
+    (text,) = shell_text(job(kind=JobKind.HOST))
+    assert " -k " not in text
+    (text,) = shell_text(job(kind=JobKind.HOST, release='11 "beta"'))
+    assert "'--release=11 \"beta\"'" in text or "--release='11 \"beta\"'" in text
 
 
 def test_what_cannot_be_in_a_job_is_said_in_one_line():

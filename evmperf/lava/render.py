@@ -14,7 +14,7 @@ from evmperf.benchmark import Benchmark
 from evmperf.board import Board
 from evmperf.lava import marked, script
 from evmperf.lava.console import Console
-from evmperf.lava.names import SUITE, case_name
+from evmperf.lava.names import SUITE
 from evmperf.lava.paths import TEMPLATES
 from evmperf.lava.selection import JobKind, Selection, plain_steps
 from evmperf.model import Case
@@ -61,7 +61,6 @@ def render(board: Board, selection: Selection, request: Request) -> str:
     measuring_s = measuring_time_s(board, selection)
     template = environment.get_template(f"{request.kind}.yaml.jinja2")
     return template.render(
-        header=header,
         metadata={METADATA: marked.encode_header(header)},
         name=_job_name(board, selection, request),
         device_type=request.device_type or default_device_type(board, request.kind),
@@ -69,12 +68,8 @@ def render(board: Board, selection: Selection, request: Request) -> str:
         priority=request.priority,
         suite=SUITE,
         console=Console.of(board),
-        medium=str(board.option("boot", "medium")),
         images={name: image(url) for name, url in request.images.items()},
         nfs="nfsrootfs" in request.images,
-        selection=selection,
-        request=request,
-        board=board,
         cycles=cycles(selection),
         steps=_steps(board, selection, request, header),
         boot_s=_BOOT_S,
@@ -95,11 +90,6 @@ def job_header(board: Board, selection: Selection, request: Request) -> dict[str
         "benchmarks": ",".join(benchmark.name for benchmark in selection.benchmarks),
         **provenance.project(),
     }
-
-
-def expected_cases(board: Board, selection: Selection) -> list[str]:
-    """The test cases that a job of this selection must report."""
-    return [case_name(benchmark, case) for benchmark, case in selection.cases]
 
 
 def default_device_type(board: Board, kind: JobKind) -> str:
@@ -146,7 +136,7 @@ def _steps(
     board: Board, selection: Selection, request: Request, header: dict[str, str]
 ) -> list[str]:
     if request.kind is JobKind.HOST:
-        return script.host_steps(board, selection, header, request.keyword)
+        return script.host_steps(board, selection, header, whole=not request.keyword)
     if request.kind is JobKind.NATIVE:
         return script.native_steps(board, selection, header)
     return [script.prologue(header), script.facts(selection.tools)]

@@ -81,19 +81,24 @@ def native_steps(board: Board, selection: Selection, header: Mapping[str, str]) 
     ]
 
 
-def host_steps(board: Board, selection: Selection, header: Mapping[str, str], k: str) -> list[str]:
+def host_steps(
+    board: Board, selection: Selection, header: Mapping[str, str], *, whole: bool
+) -> list[str]:
     """The steps of a job on the lab's Labgrid host: one call of pytest, which reports by itself.
 
     The host's environment says where evmperf is (EVMPERF_HOME), where its own board files are
     (EVMPERF_BOARDS), and where results go (EVMPERF_RESULTS).
     """
     words = [f"--profile={selection.profile}", "--run-kind=lava"]
-    words += [f"-k {shlex.quote(k)}"] if k else []
+    if not whole:
+        # As the ids of the tests begin, so that no name is taken for part of another.
+        chosen = " or ".join(f"[{benchmark.name}-" for benchmark in selection.benchmarks)
+        words += [f"-k {shlex.quote(chosen)}"]
     words += [f"--release={shlex.quote(header['release'])}"] if header["release"] else []
     name = shlex.quote(board.file_name)
     text = f"""\
 set +ex
-cd "${{EVMPERF_HOME:-/opt/evmperf}}" || lava-test-raise {NO_CHECKOUT}
+cd "${{EVMPERF_HOME:-/opt/evmperf}}" || {{ lava-test-raise {NO_CHECKOUT}; exit 1; }}
 echo {shlex.quote(marked.header_line(header))}
 board=${{EVMPERF_BOARDS:-env}}/{name}
 [ -e "$board" ] || board={name}

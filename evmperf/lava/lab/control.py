@@ -35,7 +35,7 @@ _STOP_S = 20.0
 # In namespaces of its own: changes to the root file system are in memory and gone with it.
 _ENTER = """\
 set -eu
-rootfs=$1 lab=$2 checkout=$3
+rootfs=$1 lab=$2
 mount --make-rprivate /
 mount -t tmpfs -o mode=755 tmpfs "$lab/mnt"
 mkdir "$lab/mnt/upper" "$lab/mnt/work" "$lab/mnt/root"
@@ -158,7 +158,7 @@ def _start(
     enter = ["unshare", "--mount", "--pid", "--fork", "--kill-child=KILL", "sh", "-c", _ENTER, "sh"]
     with (state / "log/lab.log").open("wb") as log:
         process = subprocess.Popen(
-            [*enter, system, state, paths.JOBS.parent],
+            [*enter, system, state],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
