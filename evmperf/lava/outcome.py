@@ -9,6 +9,8 @@ from evmperf.lava import script
 from evmperf.lava.joblog import Entry, job_result
 from evmperf.watch import Watch
 
+CANCELLED = "the LAVA job was cancelled"
+
 # lava_common/exceptions.py of LAVA 2023.01. "Job" is whatever came of the job itself: mostly the
 # board, but also what the job's author wrote or named.
 _LAB = ("Infrastructure", "Configuration", "Bug", "LAVATimeout", "MultinodeTimeout")
@@ -32,7 +34,7 @@ def failure(entries: list[Entry]) -> EvmperfError | None:
         return LabError("LAVA lost the job: its log has no end")
     kind, message = str(last.get("error_type", "")), _message(last)
     if kind == "Canceled":
-        return LabError("the LAVA job was cancelled")
+        return LabError(CANCELLED)
     if alarm := _alarm(entries):
         return BoardError(f"{alarm} (LAVA: {message})")
     return _sorted(kind, message, entries)

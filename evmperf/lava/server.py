@@ -30,6 +30,10 @@ _POLL_S = 2.0
 _FINISHED = "Finished"
 
 
+class NotThere(UsageError):
+    """The server has nothing of that number."""
+
+
 @dataclass(frozen=True)
 class Job:
     """A job as the server describes it; `health` is Unknown until `state` is Finished.
@@ -121,8 +125,14 @@ class Server:
             time.sleep(_POLL_S)
 
     def log(self, number: int) -> str:
-        """The job's log as LAVA keeps it: a YAML list, one line an entry."""
-        answer = self._ask("GET", f"jobs/{number}/logs/")
+        """The job's log as LAVA keeps it: a YAML list, one line an entry.
+
+        Raises LabError for a job without one, which never came to a worker.
+        """
+        try:
+            answer = self._ask("GET", f"jobs/{number}/logs/")
+        except NotThere:
+            raise LabError(f"job {number} has no log: it never ran ({self.url})") from None
         answer.encoding = "utf-8"
         return answer.text
 
@@ -173,7 +183,7 @@ class Server:
                 f"there and put it into {TOKEN_VARIABLE} or lavacli's configuration"
             )
         if answer.status_code == 404:
-            raise UsageError(f"{self.url} has no {path.strip('/').replace('jobs/', 'job ')}")
+            raise NotThere(f"{self.url} has no {path.strip('/').replace('jobs/', 'job ')}")
         if answer.status_code == 400:
             raise UsageError(f"{self.url} refuses this: {_reason(answer)}")
         if not answer.ok or answer.is_redirect:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evmperf import board as boards
-from evmperf.errors import EvmperfError, Kind, UsageError
+from evmperf.errors import EvmperfError, Kind, LabError, UsageError
 from evmperf.lava import importing, joblog, outcome, render
 from evmperf.lava.names import SUITE, case_name
 from evmperf.lava.selection import JobKind
@@ -40,10 +40,19 @@ def judge(server: Server, job: Job) -> Verdict:
     if job.health == "Complete":
         last = f"job {job.id} is complete: {well} of {len(expected)} cases passed"
         return Verdict(1 if wrong else 0, [*wrong, last])
-    failure = outcome.failure(joblog.parse(server.log(job.id), f"job {job.id}"))
+    failure = _failure(server, job)
     why = f"{failure} ({failure.kind})" if failure else "LAVA does not say why"
     last = f"job {job.id} is {job.health}: {why}; {well} of {len(expected)} cases passed"
     return Verdict(_status(failure), [*wrong, last])
+
+
+def _failure(server: Server, job: Job) -> EvmperfError | None:
+    if job.health == "Canceled":
+        return LabError(outcome.CANCELLED)  # perhaps before it had a log
+    try:
+        return outcome.failure(joblog.parse(server.log(job.id), f"job {job.id}"))
+    except LabError as error:
+        return error
 
 
 def _expected(header: dict[str, str], job: Job) -> list[str]:

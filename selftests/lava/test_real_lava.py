@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import MappingProxyType
 
@@ -172,8 +173,8 @@ def test_a_kernel_panic_is_the_boards(lab, server, results) -> None:
 @long
 def test_a_cancelled_job_is_the_labs(lab, server) -> None:
     (number,) = server.submit(definition())
-    while server.job(number).state != "Running":
-        pass
+    while server.job(number).state in ("Submitted", "Scheduling", "Scheduled"):
+        time.sleep(0.2)
     server.cancel(number)
     job = finished(server, number)
     assert job.health == "Canceled"
