@@ -6,7 +6,7 @@ import pytest
 
 from evmperf import board as boards
 from evmperf import catalogue, cli
-from evmperf.lava import joblog, marked
+from evmperf.lava import joblog, marked, script
 from evmperf.lava.importing import Source, read
 from evmperf.spool import Spool, read_records, read_results, read_run
 from selftests import lava_jobs
@@ -174,7 +174,11 @@ FAILED = {
     "lost device": (ending("Infrastructure", "Connection closed"), "", "lab", 3),
     "server's bug": (ending("Bug", "NoneType"), "", "lab", 3),
     "wrong device": (ending("Configuration", "no u-boot"), "", "lab", 3),
-    "job time-out": (ending("Job", "lava-test-shell timed out after 60 s"), "", "board", 1),
+    "dead shell": (ending("LAVATimeout", "lava-test-shell timed out"), "", "board", 1),
+    "job time-out": (ending("Job", "job timed out after 60 seconds"), "", "board", 1),
+    "no test shell": (ending("Test", script.NO_OVERLAY), "", "lab", 3),
+    "lab host's own": (ending("Test", script.LAB_BROKEN), "", "lab", 3),
+    "a case raised": (ending("Test", "something"), "", "tool", 1),
     "panic": (ending("Job", "wait for prompt timed out"), PANIC, "board", 1),
     "panic, then cancelled": (ending("Canceled", "The job was canceled"), PANIC, "lab", 3),
     "no image": (ending("Job", "http-download timed out"), "", "lab", 3),

@@ -13,13 +13,12 @@ CANCELLED = "the LAVA job was cancelled"
 
 # lava_common/exceptions.py of LAVA 2023.01. "Job" is whatever came of the job itself: mostly the
 # board, but also what the job's author wrote or named.
-_LAB = ("Infrastructure", "Configuration", "Bug", "LAVATimeout", "MultinodeTimeout")
+_LAB = ("Infrastructure", "Configuration", "Bug", "MultinodeTimeout")
 _AUTHOR = re.compile(
     r"Invalid job|validat|not found in supported|Resource .*(unavailable|not)", re.I
 )
 _DEPLOYING = re.compile(r"download|deploy|tftp|overlay|compress|extract", re.I)
-_BROKEN = (script.NO_CHECKOUT, script.LAB_BROKEN, script.NOT_RUN)
-_OVERLAY = "no-test-shell-came-over-the-network"
+_BROKEN = (script.NO_CHECKOUT, script.LAB_BROKEN, script.NOT_RUN, script.NO_OVERLAY)
 
 
 def failure(entries: list[Entry]) -> EvmperfError | None:
@@ -37,16 +36,15 @@ def failure(entries: list[Entry]) -> EvmperfError | None:
         return LabError(CANCELLED)
     if alarm := _alarm(entries):
         return BoardError(f"{alarm} (LAVA: {message})")
-    return _sorted(kind, message, entries)
+    return _sorted(kind, message)
 
 
-def _sorted(kind: str, message: str, entries: list[Entry]) -> EvmperfError:
-    if any(_OVERLAY in entry.text for entry in entries if entry.level == "target"):
-        return LabError("LAVA's test shell did not come to the board: check the lab's network")
+def _sorted(kind: str, message: str) -> EvmperfError:
     if kind == "Test" and any(word in message for word in _BROKEN):
-        return LabError(f"the lab host: {message}")
+        return LabError(f"the LAVA job says: {message}")
     if kind in _LAB or _DEPLOYING.search(message):
         return LabError(f"LAVA: {kind}: {message}")
+    # "LAVATimeout" is of the test shell, whose steps all end in their time on a living board.
     if kind == "Test":
         return ToolError(f"LAVA: {message}")
     if _AUTHOR.search(message):

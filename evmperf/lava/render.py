@@ -67,6 +67,7 @@ def render(board: Board, selection: Selection, request: Request) -> str:
         tags=[*request.tags, *([board.file.stem] if request.kind is JobKind.HOST else [])],
         priority=request.priority,
         suite=SUITE,
+        no_overlay=script.NO_OVERLAY,
         console=Console.of(board),
         images={name: image(url) for name, url in request.images.items()},
         nfs="nfsrootfs" in request.images,

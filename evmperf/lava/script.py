@@ -18,6 +18,8 @@ NO_CHECKOUT = "evmperf-is-not-in-EVMPERF_HOME"
 LAB_BROKEN = "evmperf-calls-the-lab-broken"
 NOT_RUN = "evmperf-did-not-measure"
 """What a lab-host job raises when pytest did not measure."""
+NO_OVERLAY = "no-test-shell-came-over-the-network"
+"""What a job on the board raises when LAVA's test shell could not be fetched."""
 
 _FACTS_S = 60.0
 _END = "EVMPERF_END"
