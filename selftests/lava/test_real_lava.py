@@ -14,7 +14,7 @@ import yaml
 
 from evmperf import board as boards
 from evmperf import cli
-from evmperf.lava import paths, render, selection, verdict
+from evmperf.lava import paths, render, script, selection, verdict
 from evmperf.lava.selection import JobKind
 from evmperf.lava.server import TOKEN_VARIABLE, URL_VARIABLE, Server
 from evmperf.model import Result
@@ -168,6 +168,17 @@ def test_a_kernel_panic_is_the_boards(lab, server, results) -> None:
     kinds = {f.kind for r in read_results(folder) for f in r.failures}
     assert kinds == {"board"}
     assert read_results(folder)[0].status == "measured"
+
+
+@long
+def test_a_board_without_network_ends_soon_and_is_the_labs(lab, server) -> None:
+    text = definition().replace('wget -q "$1"', "false")
+    (number,) = server.submit(text)
+    job = finished(server, number)
+    assert job.health == "Incomplete"
+    found = verdict.judge(server, job)
+    assert found.exit_status == 3
+    assert script.NO_OVERLAY in found.lines[-1]
 
 
 @long
