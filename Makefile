@@ -4,7 +4,8 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 SHELL := /bin/bash
 
-.PHONY: help setup virtual influxd browser dashboards demo test fasttest lint bench guide-html clean
+.PHONY: help setup virtual influxd browser dashboards demo test fasttest lint bench guide-html \
+	lava-lab lava-test clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -36,7 +37,8 @@ demo: setup ## boot the virtual EVM and measure boot time and eMMC: a first look
 	$(BIN)/pytest --lg-env virtual.yaml -k "boot or emmc_raw_fio or (emmc_ext4 and not fio)"
 
 test: virtual influxd browser ## every test of the project, on real virtual EVMs
-	$(BIN)/pytest selftests
+	@scripts/host-packages lava-jobs/lab/host-packages.txt
+	$(BIN)/pytest selftests --junitxml=selftests.xml
 
 fasttest: setup influxd browser ## the tests that need no virtual EVM
 	$(BIN)/pytest selftests -m "not virtual_evm"
@@ -55,6 +57,13 @@ FROM ?= baselines
 guide-html: setup ## the performance guide as pages and PDF: RELEASE=11.01 FROM=baselines
 	$(BIN)/evmperf guide --release $(RELEASE) --from $(FROM) --with delta,counts,outliers \
 	  --html build/guide --pdf build/guide
+
+lava-lab: virtual ## start a whole LAVA here, with two virtual EVMs (once 3 minutes; needs root)
+	@scripts/host-packages lava-jobs/lab/host-packages.txt
+	@$(BIN)/evmperf lava lab up
+
+lava-test: lava-lab ## the tests on a real LAVA that are too long for `make test`
+	$(BIN)/pytest selftests/lava --all-lava-jobs
 
 clean: ## remove results and the Python environment, keep the virtual EVM's cache
 	rm -rf results $(VENV) build *.egg-info

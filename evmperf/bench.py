@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from evmperf.board import Board
 from evmperf.errors import EvmperfError
 from evmperf.marks import Mark, Phase
+
+if TYPE_CHECKING:
+    from evmperf.shellstep import StepOutput
 
 
 @dataclass(frozen=True)
@@ -94,3 +97,35 @@ class Bench(Protocol):
 
     def boots(self) -> list[Boot]:
         """Boots attempted since the last call, in order, `cold_boot`'s among them."""
+
+
+class Clock(Protocol):
+    """The time of day in nanoseconds since the epoch, and seconds that only go forward."""
+
+    def time_ns(self) -> int:
+        """Now, since the epoch."""
+
+    def monotonic(self) -> float:
+        """Seconds since some moment."""
+
+
+class Steps(Protocol):
+    """How a step is carried out in a shell (`evmperf.shellstep`), or read from what was done.
+
+    `label` names the step: benchmark, case and step, or what its cases share.
+    """
+
+    def install(self, shell: Shell, folder: str = ...) -> None:
+        """Make the shell ready."""
+
+    def run(
+        self,
+        shell: Shell,
+        command: str,
+        timeout_s: float,
+        *,
+        quiet: bool = ...,
+        folder: str = ...,
+        label: str = ...,
+    ) -> StepOutput:
+        """Exit status and output files of a command."""

@@ -55,11 +55,11 @@ class Board:
         return self.options.get(section, {}).get(key, default)
 
 
-class _Loader(yaml.SafeLoader):
+class Loader(yaml.SafeLoader):
     """Safe YAML that leaves Labgrid's tags (`!template`, `!include`) as the text they carry."""
 
 
-_Loader.add_multi_constructor("!", lambda loader, suffix, node: node.value)
+Loader.add_multi_constructor("!", lambda loader, suffix, node: node.value)
 
 
 def names(folder: Path = ENV_DIR) -> list[str]:
@@ -86,7 +86,7 @@ def find(given: str, folder: Path = ENV_DIR) -> Path:
 def load(file: Path) -> Board:
     """Read and check a board file; raises UsageError that names the file and the word."""
     try:
-        data = yaml.load(file.read_text(encoding="utf-8"), Loader=_Loader)
+        data = yaml.load(file.read_text(encoding="utf-8"), Loader=Loader)
     except OSError as error:
         raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:

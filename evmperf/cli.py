@@ -39,8 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     from evmperf import historycli as history  # noqa: PLC0415  # after the errors it may raise
+    from evmperf.gitlab import cli as gitlab  # noqa: PLC0415
     from evmperf.guide import cli as guide  # noqa: PLC0415
     from evmperf.influx import cli as influx  # noqa: PLC0415
+    from evmperf.lava import cli as lava  # noqa: PLC0415
     from evmperf.regress import cli as regress  # noqa: PLC0415
     from evmperf.report import cli as report  # noqa: PLC0415
     from evmperf.virtual import cli as virtual  # noqa: PLC0415
@@ -61,6 +63,8 @@ def _parser() -> argparse.ArgumentParser:
     history.add_parser(commands)
     report.add_parser(commands)
     virtual.add_parser(commands)
+    lava.add_parser(commands)
+    gitlab.add_parser(commands)
     return parser
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from evmperf.bench import Clock
 from evmperf.benchmark import Outputs
 from evmperf.errors import BoardError, ToolError
 
@@ -37,7 +38,8 @@ class Executions:
     One that ended the board's or the tool's way is not tried again for the next case.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock = time) -> None:
+        self._clock = clock
         self._shared: dict[str, _Shared] = {}
 
     def get(self, key: str, perform: Callable[[], Outputs]) -> Execution:
@@ -46,7 +48,7 @@ class Executions:
         Raises what `perform` raises, and ToolError when it failed for an earlier case.
         """
         if not key:
-            return Execution(perform(), time.time_ns())
+            return Execution(perform(), self._clock.time_ns())
         shared = self._shared.setdefault(key, _Shared())
         if shared.done:
             return shared.done
@@ -54,7 +56,7 @@ class Executions:
             raise ToolError(f"not run again after another case: {shared.error}")
         shared.count += 1
         try:
-            shared.done = Execution(perform(), time.time_ns())
+            shared.done = Execution(perform(), self._clock.time_ns())
         except (ToolError, BoardError) as error:
             shared.error = error
             raise

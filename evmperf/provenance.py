@@ -25,6 +25,9 @@ _VERSION_ARGUMENT = {
 _MUTE = {"bw_mem", "runDhrystone", "runWhetstone", "runLinpack", "runNBench.sh", "stream_c"}
 """Programs that have no version to tell, and measure if they are asked for one."""
 
+LABEL = "facts"
+"""What the step that gathers the facts is called."""
+
 SCRIPT = r"""
 cd "$OUT"
 uname -r >kernel; uname -v >kernel_version; uname -m >machine

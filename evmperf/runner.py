@@ -6,17 +6,18 @@ import contextlib
 import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from evmperf import boot as boot_readings
 from evmperf import metering, provenance, shellstep
-from evmperf.bench import Bench, Shell
-from evmperf.benchmark import Benchmark, MeterWindow, Outputs, Place, Profile, Step, Where
+from evmperf.bench import Bench, Clock, Shell, Steps
+from evmperf.benchmark import Benchmark, MeterWindow, Outputs, Place, Step, Where
 from evmperf.errors import BoardError, EvmperfError, Kind, LabError, RefusedOutput, ToolError
 from evmperf.executions import Execution, Executions
 from evmperf.marks import Phase, last_phase
-from evmperf.model import Case, Failure, Reading, Result, Sample, Status
+from evmperf.model import Case, Failure, Reading, Result
+from evmperf.progress import Progress
 from evmperf.shellstep import FOLDER
 from evmperf.spool import Spool
 
@@ -24,42 +25,7 @@ CONSOLE = "console"
 """Name of the only output of a U-Boot step."""
 
 
-@dataclass
-class _Progress:
-    """A case in flight, and what has come of it so far."""
-
-    benchmark: Benchmark
-    case: Case
-    plan: Profile
-    samples: list[Sample] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
-    raw: list[str] = field(default_factory=list)
-    tools: dict[str, str] = field(default_factory=dict)
-    conditions: dict[str, Any] = field(default_factory=dict)
-    tool_s: float = 0.0
-
-    def check(self, readings: Sequence[Reading], raw: str = "") -> None:
-        """Raise RefusedOutput unless every reading is declared and plausible."""
-        for reading in readings:
-            self.benchmark.metric(reading.metric, self.case).check(reading.value, raw)
-
-    def add(self, readings: Sequence[Reading], repetition: int, time_ns: int) -> None:
-        """Take readings as samples of that time."""
-        for reading in readings:
-            unit = str(self.benchmark.metric(reading.metric, self.case).unit)
-            self.samples.append(Sample(reading.metric, reading.value, unit, repetition, time_ns))
-
-    def add_trial(self, step: Step, readings: Sequence[Reading]) -> None:
-        """Keep what a search tried; see `Step.trial`."""
-        values = {reading.metric: reading.value for reading in readings}
-        self.conditions.setdefault("trials", []).append({"step": step.name, **values})
-
-    def file_name(self, name: str) -> str:
-        """Where a raw file of this case goes."""
-        return f"{self.benchmark.name}/{self.case.label}/{name}"
-
-
-_Perform = Callable[[Step, _Progress], Outputs]
+_Perform = Callable[[Step, Progress], Outputs]
 
 
 class Runner:
@@ -71,20 +37,30 @@ class Runner:
     """
 
     def __init__(
-        self, bench: Bench, spool: Spool, profile: str, tools: Sequence[str], release: str = ""
+        self,
+        bench: Bench,
+        spool: Spool,
+        profile: str,
+        tools: Sequence[str],
+        release: str = "",
+        *,
+        steps: Steps = shellstep,
+        clock: Clock = time,
     ) -> None:
         self.bench = bench
         self.spool = spool
         self.profile = profile
         self.broken = ""
         """Why the board is called broken, "" while it is not."""
+        self._steps = steps
+        self._clock = clock
         self._tools = sorted(set(tools))
         self._release = release
         self._facts: dict[str, Any] | None = None
         self._installed_on: Shell | None = None
         self._tester: Shell | None = None
         self._tester_folder = f"{FOLDER}-{spool.run.id}"
-        self._executions = Executions()
+        self._executions = Executions(clock)
 
     def measure(self, benchmark: Benchmark, case: Case) -> Result:
         """Measure one case and put it on the spool.
@@ -92,13 +68,13 @@ class Runner:
         Returns the result whatever became of it; raises LabError (after recording the result) when
         the lab is what failed, or when the result cannot be written.
         """
-        progress = _Progress(
+        progress = Progress(
             benchmark,
             case,
             benchmark.profiles[self.profile],
             conditions=dict(benchmark.conditions(self.bench.board)),
         )
-        started_ns, began = time.time_ns(), time.monotonic()
+        started_ns, began = self._clock.time_ns(), self._clock.monotonic()
         lab: LabError | None = None
         try:
             if self.broken:
@@ -120,14 +96,14 @@ class Runner:
             case=case.label,
             params=case.params,
             profile=self.profile,
-            status=_status(progress),
+            status=progress.status(),
             samples=tuple(progress.samples),
             failures=tuple(progress.failures),
             tools=progress.tools,
             conditions=progress.conditions,
             raw=tuple(progress.raw),
             started_ns=started_ns,
-            duration_s=time.monotonic() - began,
+            duration_s=self._clock.monotonic() - began,
             tool_s=progress.tool_s,
         )
         self.spool.append_result(result)
@@ -140,7 +116,7 @@ class Runner:
         if self._tester:
             self._tester.run(f"rm -rf {self._tester_folder}", 10)
 
-    def _measure(self, progress: _Progress) -> None:
+    def _measure(self, progress: Progress) -> None:
         benchmark = progress.benchmark
         if benchmark.place is Place.BOOT:
             self._measure_boots(progress)
@@ -152,7 +128,7 @@ class Runner:
             perform = self._perform_on_either
         self._go_through(progress, perform)
 
-    def _go_through(self, progress: _Progress, perform: _Perform) -> None:
+    def _go_through(self, progress: Progress, perform: _Perform) -> None:
         prepared = True
         steps = iter(progress.benchmark.steps(self.bench.board, progress.case, progress.plan))
         send = getattr(steps, "send", lambda _: next(steps))
@@ -176,7 +152,7 @@ class Runner:
                 raise
 
     @staticmethod
-    def _leave_tester(progress: _Progress, steps: Iterator[Step], perform: _Perform) -> None:
+    def _leave_tester(progress: Progress, steps: Iterator[Step], perform: _Perform) -> None:
         """Clean up the tester after a board that is gone; what was on the board went with it."""
         for step in steps:
             if step.always and step.where is Where.TESTER:
@@ -184,7 +160,7 @@ class Runner:
                     perform(step, progress)
 
     def _measure_step(
-        self, progress: _Progress, step: Step, perform: _Perform
+        self, progress: Progress, step: Step, perform: _Perform
     ) -> list[Reading] | None:
         """Do a step; one whose output is refused is done once more, and the refusal is kept.
 
@@ -194,7 +170,7 @@ class Runner:
         try:
             done, readings = self._try_step(progress, step, perform)
         except RefusedOutput as error:
-            if not self._executions.may_repeat(_key(progress, step)):
+            if not self._executions.may_repeat(progress.key(step)):
                 raise
             self._note_failure(progress, step, error)
             done, readings = self._try_step(progress, step, perform)
@@ -216,25 +192,25 @@ class Runner:
         return readings
 
     def _try_step(
-        self, progress: _Progress, step: Step, perform: _Perform
+        self, progress: Progress, step: Step, perform: _Perform
     ) -> tuple[Execution, list[Reading]]:
         def execute() -> Outputs:
             return perform(step, progress) if step.command else {}
 
-        done = self._executions.get(_key(progress, step), execute)
+        done = self._executions.get(progress.key(step), execute)
         readings = step.parse(done.outputs) if step.parse else []
         if not step.trial:
             progress.check(readings, "\n".join(done.outputs.values()))
         return done, readings
 
-    def _note_failure(self, progress: _Progress, step: Step, error: ToolError) -> None:
+    def _note_failure(self, progress: Progress, step: Step, error: ToolError) -> None:
         raw = ""
         if isinstance(error, RefusedOutput) and error.raw:
             name = progress.file_name(f"{step.name}.refused{len(progress.failures)}")
             raw = self.spool.keep_raw(name, error.raw)
         progress.failures.append(Failure.of(error, step.name, raw))
 
-    def _measure_boots(self, progress: _Progress) -> None:
+    def _measure_boots(self, progress: Progress) -> None:
         allowed = self.bench.board.option("boot", "max_failures", 5)
         arguments = str(progress.case.params.get("kernel_arguments", ""))
         for cycle in range(progress.plan.repeats):
@@ -253,7 +229,7 @@ class Runner:
                 phase = f" (got to {last})" if (last := last_phase(boot.marks)) else ""
                 progress.failures.append(Failure(error.kind, f"{error}{phase}", step))
             else:
-                progress.add(readings, cycle, time.time_ns())
+                progress.add(readings, cycle, self._clock.time_ns())
             if len(progress.failures) > allowed:
                 self.broken = (
                     f"the board is broken: {len(progress.failures)} of {cycle + 1} boots failed"
@@ -267,13 +243,13 @@ class Runner:
         """A shell with the wrapper installed, and the facts known."""
         shell = self._reach(self.bench.shell)
         if shell is not self._installed_on:
-            shellstep.install(shell)
+            self._steps.install(shell)
             self._installed_on = shell
         if self._facts is None:
             self._gather_facts(shell)
         return shell
 
-    def _check_tools(self, progress: _Progress) -> None:
+    def _check_tools(self, progress: Progress) -> None:
         """Note the versions of what the benchmark runs; raises ToolError for what is missing."""
         benchmark = progress.benchmark
         self._linux()
@@ -286,7 +262,7 @@ class Runner:
             progress.tools[tool] = known[tool]
         if not benchmark.tester_tools:
             return
-        found = shellstep.run(
+        found = self._steps.run(
             self._beside(), provenance.tool_script(benchmark.tester_tools), 30,
             folder=self._tester_folder,
         ).files  # fmt: skip
@@ -300,31 +276,46 @@ class Runner:
         """The tester's shell with the wrapper installed."""
         if self._tester is None:
             tester = self.bench.tester()
-            shellstep.install(tester, self._tester_folder)
+            self._steps.install(tester, self._tester_folder)
             self._tester = tester
         return self._tester
 
-    def _perform_on_either(self, step: Step, progress: _Progress) -> Outputs:
+    def _perform_on_either(self, step: Step, progress: Progress) -> Outputs:
         """Run a step's command in the shell of the machine that it is for."""
         if step.meter:
             return self._perform_metered(step, step.meter, progress)
         if step.where is Where.TESTER:
-            return _perform_in_linux(self._beside(), step, progress, self._tester_folder)
-        return _perform_in_linux(self._linux(), step, progress, FOLDER)
+            return self._perform_in_linux(self._beside(), step, progress, self._tester_folder)
+        return self._perform_in_linux(self._linux(), step, progress, FOLDER)
 
-    def _perform_metered(self, step: Step, window: MeterWindow, progress: _Progress) -> Outputs:
+    def _perform_metered(self, step: Step, window: MeterWindow, progress: Progress) -> Outputs:
         meter, shell = self.bench.meter(), self._linux()
         check = replace(step, command=window.check, timeout_s=window.check_s)
-        began, busy_s = time.monotonic(), progress.tool_s
+        began, busy_s = self._clock.monotonic(), progress.tool_s
         outputs = metering.perform(
             meter,
             window,
-            lambda: _perform_in_linux(shell, replace(step, parse=None), progress, FOLDER),
-            lambda: _perform_in_linux(shell, check, progress, FOLDER),
+            lambda: self._perform_in_linux(shell, replace(step, parse=None), progress, FOLDER),
+            lambda: self._perform_in_linux(shell, check, progress, FOLDER),
         )
         # What the board was busy with is sleeping.
-        progress.tool_s = busy_s + time.monotonic() - began
+        progress.tool_s = busy_s + self._clock.monotonic() - began
         return outputs
+
+    def _perform_in_linux(
+        self, shell: Shell, step: Step, progress: Progress, folder: str
+    ) -> Outputs:
+        output = self._steps.run(
+            shell, step.command, step.timeout_s, quiet=step.parse is None, folder=folder,
+            label=progress.key(step)
+            or f"{progress.benchmark.name}/{progress.case.label}/{step.name}",
+        )  # fmt: skip
+        progress.tool_s += output.busy_s
+        _check_exit(step, output.status, output.files.get(shellstep.LOG, ""))
+        if output.fetches > 1:
+            again = progress.conditions.get("fetched_again", 0) + output.fetches - 1
+            progress.conditions["fetched_again"] = again
+        return output.files
 
     def _reach(self, way: Callable[[], Shell]) -> Shell:
         try:
@@ -335,7 +326,7 @@ class Runner:
             raise
 
     def _gather_facts(self, shell: Shell) -> None:
-        output = shellstep.run(shell, provenance.script(self._tools), 60)
+        output = self._steps.run(shell, provenance.script(self._tools), 60, label=provenance.LABEL)
         self._facts = provenance.parse(output.files)
         run = self.spool.run
         run.facts.update(self._facts)
@@ -355,23 +346,7 @@ class Runner:
                 self.spool.save()
 
 
-def _key(progress: _Progress, step: Step) -> str:
-    return f"{progress.benchmark.driver} {step.shared}" if step.shared else ""
-
-
-def _perform_in_linux(shell: Shell, step: Step, progress: _Progress, folder: str) -> Outputs:
-    output = shellstep.run(
-        shell, step.command, step.timeout_s, quiet=step.parse is None, folder=folder
-    )
-    progress.tool_s += output.busy_s
-    _check_exit(step, output.status, output.files.get(shellstep.LOG, ""))
-    if output.fetches > 1:
-        again = progress.conditions.get("fetched_again", 0) + output.fetches - 1
-        progress.conditions["fetched_again"] = again
-    return output.files
-
-
-def _perform_in_uboot(shell: Shell, step: Step, progress: _Progress) -> Outputs:
+def _perform_in_uboot(shell: Shell, step: Step, progress: Progress) -> Outputs:
     began = time.monotonic()
     reply = shell.run(step.command, step.timeout_s)
     progress.tool_s += time.monotonic() - began
@@ -381,19 +356,7 @@ def _perform_in_uboot(shell: Shell, step: Step, progress: _Progress) -> Outputs:
 
 def _check_exit(step: Step, status: int, text: str) -> None:
     if status:
-        said = text.strip().splitlines()
+        # U-Boot's `time` says how long a failure took, after what the failed command said.
+        said = [line for line in text.strip().splitlines() if not line.startswith("time: ")]
         last = said[-1][:200] if said else "no message"
         raise ToolError(f"{step.name} ended with status {status}: {last}")
-
-
-def _status(progress: _Progress) -> Status:
-    """Compare what was declared with what was produced, both ways."""
-    metrics = progress.benchmark.metrics_of(progress.case)
-    have = {sample.metric for sample in progress.samples}
-    lost = [failure for failure in progress.failures if not failure.refused]
-    if not progress.samples:
-        return Status.REFUSED if progress.failures and not lost else Status.FAILED
-    missing = {metric.name for metric in metrics if metric.required} - have
-    repetitions = {s.repetition for s in progress.samples if s.metric == metrics[0].name}
-    whole = repetitions == set(range(progress.plan.repeats))
-    return Status.PARTIAL if missing or lost or not whole else Status.MEASURED

@@ -71,18 +71,29 @@ class StepOutput:
 
 def install(shell: Shell, folder: str = FOLDER) -> None:
     """Put the wrapper on the machine; needed once per boot. Raises ToolError if it cannot be."""
-    wrapper = shlex.quote(_in(folder, _WRAPPER))
-    reply = shell.run(f"mkdir -p {folder} && printf %s {wrapper} >{folder}/step", 10)
+    text = shlex.quote(wrapper(folder))
+    reply = shell.run(f"mkdir -p {folder} && printf %s {text} >{folder}/step", 10)
     if reply.status:
         raise ToolError(f"{folder} cannot be written there: {reply.text.strip()[:200]}")
 
 
+def wrapper(folder: str = FOLDER) -> str:
+    """The shell text that, sourced with a step's command, runs it and prints what it left."""
+    return _in(folder, _WRAPPER)
+
+
 def run(
-    shell: Shell, command: str, timeout_s: float, *, quiet: bool = False, folder: str = FOLDER
+    shell: Shell,
+    command: str,
+    timeout_s: float,
+    *,
+    quiet: bool = False,
+    folder: str = FOLDER,
+    label: str = "",
 ) -> StepOutput:
     """Run `command` (POSIX sh) with `$OUT` set, and fetch what it left there.
 
-    With `quiet` nothing is fetched of a command that succeeded.
+    With `quiet` nothing is fetched of a command that succeeded. `label` names the step in errors.
 
     Raises RefusedOutput when the output does not come back whole in three attempts, and what the
     shell raises.
@@ -103,7 +114,9 @@ def run(
             return StepOutput(status, files, busy_s, fetches)
         except RefusedOutput as error:
             if fetches == _FETCHES:
-                raise RefusedOutput(f"{error} ({_FETCHES} times)", reply.text) from None
+                raise RefusedOutput(
+                    f"{label or 'a step'}: {error} ({_FETCHES} times)", reply.text
+                ) from None
         reply = shell.run(f"set --; {source}", _FETCH_TIMEOUT_S)
     raise AssertionError("unreachable: the last fetch returns or raises")
 

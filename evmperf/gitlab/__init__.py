@@ -1,0 +1,1 @@
+"""GitLab: the nightly pipeline, made of the board files, and the note on a merge request."""

@@ -1,0 +1,81 @@
+"""The verdict as a note on the merge request that a pipeline belongs to: one, kept up to date."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import requests
+
+from evmperf.errors import LabError, UsageError
+
+TOKEN_VARIABLE = "EVMPERF_GITLAB_TOKEN"
+_ANSWER_S = 30.0
+_PAGE = 100
+
+
+@dataclass(frozen=True)
+class MergeRequest:
+    """Where the notes of a merge request are (GitLab's API v4), and who may write there."""
+
+    notes_url: str
+    token: str
+
+    @classmethod
+    def of_pipeline(cls, variables: Mapping[str, str] = os.environ) -> Self | None:
+        """The merge request of this pipeline by GitLab's predefined variables; None outside one.
+
+        Raises UsageError when nobody has given it a token.
+        """
+        names = ("CI_API_V4_URL", "CI_PROJECT_ID", "CI_MERGE_REQUEST_IID")
+        if not all(variables.get(name) for name in names):
+            return None
+        url, project, number = (variables[name] for name in names)
+        token = variables.get(TOKEN_VARIABLE, "")
+        if not token:
+            raise UsageError(
+                f"{TOKEN_VARIABLE} is not set: give the project a token with the scope api and put "
+                f"it into a masked variable"
+            )
+        return cls(f"{url}/projects/{project}/merge_requests/{number}/notes", token)
+
+    def write(self, topic: str, text: str) -> bool:
+        """Put `text` into the note of that topic; False when it replaced an earlier one.
+
+        Raises LabError when GitLab does not take it.
+        """
+        mark = f"<!-- evmperf {topic} -->"
+        body = {"body": f"{mark}\n{text}"}
+        for note in self._notes():
+            if str(note.get("body", "")).startswith(mark):
+                self._ask("PUT", f"{self.notes_url}/{note['id']}", json=body)
+                return False
+        self._ask("POST", self.notes_url, json=body)
+        return True
+
+    def _notes(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        for page in range(1, _PAGE):
+            notes = self._ask(
+                "GET", self.notes_url, params={"per_page": _PAGE, "page": page}
+            ).json()
+            found += notes
+            if len(notes) < _PAGE:
+                break
+        return found
+
+    def _ask(self, method: str, url: str, **more: Any) -> requests.Response:
+        try:
+            answer = requests.request(
+                method, url, headers={"PRIVATE-TOKEN": self.token}, timeout=_ANSWER_S, **more
+            )
+        except requests.RequestException as error:
+            raise LabError(f"GitLab cannot be reached ({type(error).__name__})") from None
+        if not answer.ok:
+            raise LabError(
+                f"GitLab answers {answer.status_code} to the note: check {TOKEN_VARIABLE} and its "
+                f"scope"
+            )
+        return answer

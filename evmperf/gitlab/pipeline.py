@@ -1,0 +1,160 @@
+"""The nightly child pipeline: a job a board, then verdicts, the guide and Pages.
+
+What it does is in evmperf; the YAML says which command runs where. Format: GitLab's keyword
+reference for .gitlab-ci.yml.
+"""
+
+from __future__ import annotations
+
+import enum
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from evmperf import board as boards
+from evmperf.board import Board
+from evmperf.errors import UsageError
+
+_EVMPERF = ".venv/bin/evmperf"
+_RESULTS = "results"
+_WEEK = "1 week"
+
+
+class Over(enum.StrEnum):
+    """How the boards are reached."""
+
+    LABGRID = "labgrid"
+    """The runner measures through Labgrid places named like the board files."""
+    LAVA_HOST = "lava-host"
+    """A LAVA job on the lab's Labgrid host."""
+    LAVA_NATIVE = "lava-native"
+    """A LAVA job that boots the board itself, for what such a job can run."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a night measures. `boards` are board files; empty strings leave the default."""
+
+    boards: tuple[Board, ...]
+    over: Over
+    benchmarks: str = ""
+    profile: str = ""
+    release: str = ""
+    images: tuple[str, ...] = ()
+    against: str = "last:30"
+    runner_tag: str = "evmperf"
+
+
+def chosen(names: Sequence[str]) -> tuple[Board, ...]:
+    """The boards of these names, or all real ones; raises UsageError for an unknown one."""
+    if names:
+        return tuple(boards.load(boards.find(name)) for name in names)
+    known = (boards.load(boards.ENV_DIR / name) for name in boards.names())
+    return tuple(board for board in known if not board.is_virtual)
+
+
+def render(plan: Plan) -> str:
+    """The child pipeline as YAML; raises UsageError for a plan that cannot be."""
+    if plan.images and plan.over is not Over.LAVA_NATIVE:
+        raise UsageError(
+            f"images are booted by {Over.LAVA_NATIVE} jobs only: a job over {plan.over} measures "
+            f"what is installed"
+        )
+    if not plan.boards:
+        raise UsageError("no boards: name them, or add their files to env/")
+    pipeline: dict[str, Any] = {
+        "stages": ["measure", "judge", "report"],
+        "default": {
+            "tags": [plan.runner_tag],
+            "before_script": ["make setup"],
+            # A night that was stopped has the next one to come.
+            "interruptible": False,
+        },
+    }
+    stems = [board.file.stem for board in plan.boards]
+    for board in plan.boards:
+        pipeline[f"measure {board.file.stem}"] = _measure(plan, board)
+    for stem in stems:
+        pipeline[f"judge {stem}"] = _judge(plan, stem)
+    pipeline["pages"] = _pages(plan, stems)
+    return yaml.safe_dump(pipeline, sort_keys=False, width=1000)
+
+
+def _name(board: Board) -> str:
+    """The board file as the job will find it: by name in `env/`, or by its path elsewhere."""
+    return board.file_name if board.file.parent == boards.ENV_DIR else str(board.file.absolute())
+
+
+def _measure(plan: Plan, board: Board) -> dict[str, Any]:
+    stem = board.file.stem
+    job: dict[str, Any] = {
+        "stage": "measure",
+        "script": [_command(plan, board)],
+        "resource_group": f"board-{stem}",
+        "timeout": "24h",
+        "artifacts": {
+            "when": "always",
+            "expire_in": _WEEK,
+            "expose_as": f"Results of {stem}",
+            "paths": [f"{_RESULTS}/"],
+            "reports": {"junit": f"{_RESULTS}/*/junit.xml"},
+        },
+    }
+    if plan.over is Over.LABGRID and not board.is_virtual:
+        place = f".venv/bin/labgrid-client -p {shlex.quote(stem)}"
+        job["variables"] = {"LG_PLACE": stem}
+        job["script"] = [f"{place} acquire", *job["script"]]
+        job["after_script"] = [f"{place} release"]
+    return job
+
+
+def _command(plan: Plan, board: Board) -> str:
+    selection = ["-k", plan.benchmarks] if plan.benchmarks else []
+    profile = ["--profile", plan.profile] if plan.profile else []
+    release = ["--release", plan.release] if plan.release else []
+    if plan.over is Over.LABGRID:
+        words = [".venv/bin/pytest", "--lg-env", _name(board), "--run-kind", "nightly"]
+        words += [f"--results={_RESULTS}", *selection, *profile, *release]
+        return shlex.join(words)
+    kind = "host" if plan.over is Over.LAVA_HOST else "native"
+    words = [_EVMPERF, "lava", "submit", _name(board), "--kind", kind, "--wait", "--import"]
+    words += ["--results", _RESULTS, *selection, *profile, *release]
+    words += [word for image in plan.images for word in ("--image", image)]
+    return shlex.join(words)
+
+
+def _judge(plan: Plan, stem: str) -> dict[str, Any]:
+    verdict = f"verdict-{stem}"
+    check = [_EVMPERF, "check", "last", "--results", _RESULTS, "--against", plan.against]
+    for kind, suffix in (("junit", "xml"), ("markdown", "md"), ("openmetrics", "txt")):
+        check += [f"--{kind}", f"{verdict}.{suffix}"]
+    return {
+        "stage": "judge",
+        "when": "always",
+        "needs": [{"job": f"measure {stem}", "artifacts": True}],
+        "script": [shlex.join(check)],
+        "after_script": [f"{_EVMPERF} note {verdict}.md"],
+        # 4: nothing to compare with, as on a board's first night.
+        "allow_failure": {"exit_codes": [4]},
+        "artifacts": {
+            "when": "always",
+            "expire_in": _WEEK,
+            "paths": [f"{verdict}.*"],
+            "reports": {"junit": f"{verdict}.xml", "metrics": f"{verdict}.txt"},
+        },
+    }
+
+
+def _pages(plan: Plan, stems: Sequence[str]) -> dict[str, Any]:
+    guide = [_EVMPERF, "guide", "--release", plan.release or "nightly", "--from", _RESULTS]
+    guide += ["-o", "public/guide.rst", "--html", "public"]
+    return {
+        "stage": "report",
+        "when": "always",
+        "needs": [{"job": f"measure {stem}", "artifacts": True} for stem in stems],
+        "script": ["mkdir -p public", shlex.join(guide), f"{_EVMPERF} push"],
+        "artifacts": {"paths": ["public"], "expire_in": _WEEK},
+    }

@@ -1,0 +1,1 @@
+"""LAVA: jobs made from the catalogue, and their logs read back into the spool."""

@@ -1,0 +1,201 @@
+"""Reading a finished job's log into the spool, through the same runner, steps and parsers."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from evmperf import catalogue, provenance
+from evmperf.board import Board
+from evmperf.errors import LabError, UsageError
+from evmperf.lava import joblog, marked, outcome, replay
+from evmperf.lava.console import Console
+from evmperf.lava.names import case_name
+from evmperf.lava.render import HEADER_SCHEMA, cycles
+from evmperf.lava.script import step_label
+from evmperf.lava.selection import JobKind, Selection, plain_steps
+from evmperf.model import Result, Status
+from evmperf.runner import Runner
+from evmperf.spool import Run, Spool, read_results, read_run
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a log comes from: `name` for messages, and what the server says about the job.
+
+    Without `number` (a log file alone) the run's id is made of the log itself.
+    """
+
+    name: str
+    number: int = 0
+    server: str = ""
+    device: str = ""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A run in the spool; `new` is false when it was there already."""
+
+    folder: Path
+    run: Run
+    results: list[Result]
+    missing: list[str]
+    new: bool
+
+    @property
+    def measured(self) -> bool:
+        """Whether every case that the job should have measured was."""
+        return not self.missing and all(r.status is Status.MEASURED for r in self.results)
+
+
+def read(
+    text: str, header: Mapping[str, str] | None, source: Source, board: Board, results: Path
+) -> Imported:
+    """Put all samples of a job's log into the spool; a log that is there already is left alone.
+
+    `header` is what the job's definition says; without it, the log must. The folder appears in
+    `results` when it is whole, or not at all. Raises UsageError for a log that is cut, or was made
+    with another catalogue, and LabError when the disk does not take it.
+    """
+    entries = joblog.parse(text, source.name)
+    header = header or header_of(entries, source.name)
+    selection = selection_of(header, source.name)
+    if not source.number and joblog.job_result(entries) is None:
+        raise UsageError(
+            f"{source.name}: is cut: it ends before the job did; fetch it again, or name the job"
+        )
+    run = _run(header, entries, source, board)
+    if (results / run.id / "run.json").is_file():
+        done = read_results(results / run.id)
+        kept = read_run(results / run.id)
+        return Imported(results / run.id, kept, done, _missing(selection, done), new=False)
+    blocks = marked.read_blocks(joblog.board_lines(entries))
+    _check_versions(board, selection, blocks, header, source.name)
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=".importing-", dir=results))
+    except OSError as error:
+        raise LabError(f"{results}: cannot be written ({error.strerror})") from error
+    try:
+        done = _replay(entries, blocks, selection, Spool(scratch, run), board)
+        (scratch / run.id).rename(results / run.id)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return Imported(results / run.id, run, done, _missing(selection, done), new=True)
+
+
+def header_of(entries: list[joblog.Entry], name: str) -> Mapping[str, str]:
+    """What a log says about its job; raises UsageError for a log that does not say."""
+    header = marked.read_header(joblog.board_lines(entries))
+    if header is None:
+        raise UsageError(f"{name}: is not the log of an evmperf job that got to its test shell")
+    return header
+
+
+def selection_of(header: Mapping[str, str], name: str) -> Selection:
+    """The benchmarks of a job; raises UsageError for a job of a later evmperf or another kind."""
+    if header.get("schema") != HEADER_SCHEMA:
+        raise UsageError(
+            f"{name}: its job has schema {header.get('schema')}, this evmperf reads "
+            f"{HEADER_SCHEMA}: use the evmperf that made the job ({header.get('evmperf')})"
+        )
+    chosen = tuple(catalogue.benchmark(word) for word in header["benchmarks"].split(","))
+    return Selection(header["profile"], chosen, ())
+
+
+def _run(
+    header: Mapping[str, str], entries: list[joblog.Entry], source: Source, board: Board
+) -> Run:
+    """The run of a job: its id is the same whenever and wherever the job is imported."""
+    begin, end = entries[0].time_ns, entries[-1].time_ns
+    seed = f"{source.server} {source.number}" if source.number else f"log {begin} {end}"
+    moment = datetime.fromtimestamp(begin / 1e9, UTC)
+    digits = hashlib.sha256(seed.encode()).hexdigest()[:4]
+    job = {"number": source.number, "server": source.server, "device": source.device}
+    return Run(
+        id=f"{board.name}-{moment:%Y%m%dT%H%M%SZ}-{digits}",
+        board=board.name,
+        profile=header["profile"],
+        kind="lava",
+        lab=source.server,
+        place=source.device,
+        started_ns=begin,
+        ended_ns=end,
+        release=header.get("release", ""),
+        facts={
+            "board_file": board.file_name,
+            "virtual": board.is_virtual,
+            **provenance.project(),
+            "lava_job": {key: value for key, value in job.items() if value},
+            "lava_job_made_by": header.get("evmperf_revision") or header.get("evmperf", ""),
+        },
+    )
+
+
+def _replay(
+    entries: list[joblog.Entry],
+    blocks: dict[str, marked.Block],
+    selection: Selection,
+    spool: Spool,
+    board: Board,
+) -> list[Result]:
+    failure = outcome.failure(entries)
+    clock = replay.LogClock(entries[0].time_ns)
+    arguments = [words for _, _, words in cycles(selection)]
+    boots = replay.find_boots(entries, Console.of(board), arguments)
+    bench = replay.LogBench(board, boots, arguments, clock, failure)
+    run = spool.run
+    runner = Runner(
+        bench, spool, selection.profile, selection.tools, run.release,
+        steps=replay.LoggedSteps(blocks, clock, failure), clock=clock,
+    )  # fmt: skip
+    lab = ""
+    try:
+        for benchmark, case in selection.cases:
+            runner.measure(benchmark, case)
+    except LabError as error:
+        if error is not failure:
+            raise  # not the job's lab but ours: the disk
+        lab = str(error)
+    results = read_results(spool.folder)
+    measured = sum(result.status is Status.MEASURED for result in results)
+    whole = f"{measured} of {len(selection.cases)} cases measured on {board.name}"
+    if lab:
+        run.exit_status, run.outcome = 3, f"The lab is broken: {lab} ({whole})."
+    elif measured < len(selection.cases):
+        run.exit_status, run.outcome = 1, f"Only {whole}{f': {failure}' if failure else ''}."
+    else:
+        run.exit_status, run.outcome = 0, f"All measured: {whole}."
+    spool.save()
+    return results
+
+
+def _check_versions(
+    board: Board,
+    selection: Selection,
+    blocks: dict[str, marked.Block],
+    header: Mapping[str, str],
+    name: str,
+) -> None:
+    """Raise UsageError when a step of the log is not the catalogue's."""
+    if header.get("kind") != JobKind.NATIVE:
+        return
+    for benchmark, case in selection.cases:
+        for step in plain_steps(benchmark, board, case, selection.profile):
+            block = blocks.get(step_label(benchmark.driver, benchmark.name, case.label, step))
+            if block and block.checksum != marked.checksum(step.command):
+                raise UsageError(
+                    f"{name}: {block.label} is another command than this evmperf's: import it with "
+                    f"the evmperf that made the job ({header.get('evmperf_revision', 'unknown')}) "
+                    f"and its board file"
+                )
+
+
+def _missing(selection: Selection, results: list[Result]) -> list[str]:
+    done = {(result.benchmark, result.case) for result in results}
+    return [case_name(b, c) for b, c in selection.cases if (b.name, c.label) not in done]

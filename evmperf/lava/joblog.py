@@ -1,0 +1,84 @@
+"""A LAVA job's log as the server keeps it: a YAML list, one time-stamped entry a line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import yaml
+
+from evmperf.errors import UsageError
+from evmperf.lava.marked import Line
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry: when LAVA wrote it (nanoseconds since the epoch, LAVA's clock is UTC), its level
+    (target: the board's output; debug, info, error, results, ...), and its message.
+    """
+
+    time_ns: int
+    level: str
+    message: Any
+
+    @property
+    def text(self) -> str:
+        """The message, if it is text."""
+        return self.message if isinstance(self.message, str) else ""
+
+
+def parse(text: str, name: str) -> list[Entry]:
+    """The entries of a log; a last line that was cut is left out.
+
+    Raises UsageError naming `name` and the line for what is no such log.
+    """
+    lines = text.splitlines(keepends=True)
+    entries: list[Entry] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            data = _entry(line)
+            moment = datetime.fromisoformat(data["dt"]).replace(tzinfo=UTC)
+            micros = (moment - _EPOCH) // (datetime.resolution)
+            entries.append(Entry(micros * 1000, str(data["lvl"]), data["msg"]))
+        except (ValueError, KeyError, TypeError, yaml.YAMLError):
+            if number == len(lines) and not line.endswith("\n"):
+                break
+            raise UsageError(
+                f"{name} line {number}: is no entry of a LAVA job's log in YAML; LAVA's plain log "
+                f"has no times and cannot be used"
+            ) from None
+    if not entries:
+        raise UsageError(f"{name}: is empty, not a LAVA job's log")
+    return entries
+
+
+def _entry(line: str) -> Any:
+    # Most entries are JSON, which is read a hundred times as fast.
+    try:
+        return json.loads(line.removeprefix("- "))
+    except ValueError:
+        return yaml.load(line, Loader=_LOADER)[0]
+
+
+def board_lines(entries: list[Entry]) -> list[Line]:
+    """What the board printed."""
+    return [Line(entry.time_ns, entry.text) for entry in entries if entry.level == "target"]
+
+
+def job_result(entries: list[Entry]) -> dict[str, Any] | None:
+    """LAVA's own last word on the job: `result`, and for a failure `error_type` and `error_msg`.
+
+    None when the log does not reach that far.
+    """
+    for entry in reversed(entries):
+        word = entry.message
+        if entry.level == "results" and isinstance(word, dict) and word.get("case") == "job":
+            return word
+    return None

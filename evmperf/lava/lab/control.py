@@ -1,0 +1,227 @@
+"""Starting and stopping the LAVA lab."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import requests
+
+from evmperf.errors import LabError
+from evmperf.lava import paths
+from evmperf.lava.lab import rootfs
+from evmperf.virtual import board as boards
+from evmperf.virtual import envfile, image
+from evmperf.virtual.client import Bench
+
+NATIVE, HOST = "lava-native", "lava-host"
+"""The lab's two virtual boards: LAVA's own, and the one behind the lab host. One board must not be
+two LAVA devices, or two jobs meet on it.
+"""
+
+_START_S = 180.0
+_STOP_S = 20.0
+
+# In namespaces of its own: changes to the root file system are in memory and gone with it.
+_ENTER = """\
+set -eu
+rootfs=$1 lab=$2
+mount --make-rprivate /
+mount -t tmpfs -o mode=755 tmpfs "$lab/mnt"
+mkdir "$lab/mnt/upper" "$lab/mnt/work" "$lab/mnt/root"
+root=$lab/mnt/root
+mount -t overlay -o "lowerdir=$rootfs,upperdir=$lab/mnt/upper,workdir=$lab/mnt/work" lava "$root"
+mkdir "$root/host" "$root/lab"
+mount --rbind / "$root/host"
+mount -t proc proc "$root/host/proc"
+mount -t proc proc "$root/proc"
+mount --rbind /dev "$root/dev"
+mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
+mount -t tmpfs tmpfs "$root/run"
+mount --bind "$lab/shared" "$root/lab"
+mount --bind "$lab/log" "$root/var/log"
+mkdir -p "$lab/log/lava-server" "$lab/log/postgresql"
+chroot "$root" chown lavaserver:adm /var/log/lava-server
+chroot "$root" chown postgres:adm /var/log/postgresql
+exec chroot "$root" /lab/init
+"""
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A running lab: the process that all of it lives in, and where its server is."""
+
+    pid: int
+    pid_started: int
+    url: str
+
+    @property
+    def token(self) -> str:
+        """The token of the lab's own user; raises LabError when it is gone."""
+        try:
+            return (paths.lab_state() / "shared/token").read_text().strip()
+        except OSError as error:
+            raise LabError(f"the LAVA lab's token cannot be read: {error.strerror}") from None
+
+
+def running() -> Lab | None:
+    """The lab that runs on this machine for this user, None without one."""
+    try:
+        lab = Lab(**json.loads((paths.lab_state() / "lab.json").read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+    return lab if boards.pid_started(lab.pid) == lab.pid_started else None
+
+
+def up(progress: Callable[[str], None]) -> Lab:
+    """Start the lab, building what it needs, unless it runs; raises LabError."""
+    found = running()
+    if found:
+        return found
+    system = rootfs.build(progress)
+    image.build(boards.DEFAULT_NAME, progress=progress)
+    down()
+    state = paths.lab_state()
+    shutil.rmtree(state, ignore_errors=True)
+    for sub in ("mnt", "shared", "log", "boards"):
+        (state / sub).mkdir(parents=True)
+    progress("Starting two virtual boards, LAVA's server and its worker")
+    try:
+        ports = _start_boards(state)
+        return _start(system, state, ports, progress)
+    except BaseException:
+        down()
+        raise
+
+
+def down() -> bool:
+    """Stop the lab and its boards; False if none ran."""
+    lab = running()
+    if lab:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(lab.pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(lab.pid, 0)  # it may be our own child, which would stay as a zombie
+        _wait(lambda: running() is None, _STOP_S, "the LAVA lab does not end")
+    (paths.lab_state() / "lab.json").unlink(missing_ok=True)
+    for name in (NATIVE, HOST):
+        Bench(name).stop()
+    return lab is not None
+
+
+def _start_boards(state: Path) -> dict[str, str | int]:
+    """Start both benches; what the lab's `init` has to know."""
+    for name in (NATIVE, HOST):
+        Bench(name).start(boards.DEFAULT_NAME, serial_port=0, power_port=0)
+    host = Bench(HOST).ports
+    envfile.write(
+        envfile.source(boards.DEFAULT_NAME),
+        state / "boards/virtual.yaml",
+        serial_port=host.serial,
+        power_port=host.power,
+    )
+    tester = Bench(NATIVE).status().tester
+    http, events, ws, ssh = _free_ports(4)
+    return {
+        "HTTP": http,
+        "EVENTS": events,
+        "WS": ws,
+        "SSH": ssh,
+        "ADDRESS": tester.nics[0].address if tester else "127.0.0.1",
+        "NETNS": tester.namespace if tester else "",
+        "EVMPERF_HOME": str(paths.JOBS.parent),
+        "EVMPERF_BOARDS": str(state / "boards"),
+        "EVMPERF_RESULTS": str(state / "results"),
+    }
+
+
+def _start(
+    system: Path, state: Path, ports: dict[str, str | int], progress: Callable[[str], None]
+) -> Lab:
+    shared = state / "shared"
+    for script in ("init", "register.py"):
+        shutil.copy(paths.LAB / script, shared)
+    (shared / "ports").write_text(
+        "".join(f"{key}={shlex.quote(str(value))}\n" for key, value in ports.items())
+    )
+    _write_devices(shared, ports)
+    enter = ["unshare", "--mount", "--pid", "--fork", "--kill-child=KILL", "sh", "-c", _ENTER, "sh"]
+    with (state / "log/lab.log").open("wb") as log:
+        process = subprocess.Popen(
+            [*enter, system, state],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    lab = Lab(
+        process.pid, boards.pid_started(process.pid) or 0, f"http://127.0.0.1:{ports['HTTP']}"
+    )
+    (state / "lab.json").write_text(json.dumps(asdict(lab)))
+
+    def ready() -> bool:
+        if process.poll() is not None:
+            last = (state / "log/lab.log").read_text(errors="replace").strip().splitlines()[-3:]
+            raise LabError(f"LAVA did not start: {' | '.join(last)}; see {state}/log")
+        return _worker_is_there(lab)
+
+    began = time.monotonic()
+    _wait(ready, _START_S, f"LAVA does not answer {_START_S:g} s after its start; see {state}/log")
+    progress(f"LAVA runs at {lab.url}: {time.monotonic() - began:.1f} s")
+    return lab
+
+
+def _write_devices(shared: Path, ports: dict[str, str | int]) -> None:
+    """The device types of the repository, and one device for each of the lab's boards."""
+    shutil.copytree(paths.DEVICE_TYPES, shared / "device-types")
+    devices = shared / "devices"
+    devices.mkdir()
+    native = Bench(NATIVE).ports
+    example = (paths.DEVICES / "virtual-01.jinja2").read_text()
+    (devices / "virtual-01.jinja2").write_text(
+        example.replace("7001", str(native.serial)).replace("7002", str(native.power))
+    )
+    (devices / "lab-host-01.jinja2").write_text(
+        "{% extends 'evm-lab-host.jinja2' %}\n"
+        "{% set ssh_host = '127.0.0.1' %}\n"
+        f"{{% set ssh_port = {ports['SSH']} %}}\n"
+        "{% set ssh_identity_file = '/lab/key' %}\n"
+    )
+
+
+def _worker_is_there(lab: Lab) -> bool:
+    try:
+        answer = requests.get(
+            f"{lab.url}/api/v0.2/workers/lab/",
+            headers={"Authorization": f"Token {lab.token}"},
+            timeout=5,
+        )
+    except (requests.RequestException, LabError):
+        return False
+    return answer.ok and answer.json().get("state") == "Online"
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def _wait(condition: Callable[[], bool], seconds: float, failure: str) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise LabError(failure)
+        time.sleep(0.2)

@@ -1,0 +1,72 @@
+"""LAVA's kinds of failure in evmperf's words: who has to act on a job that did not complete."""
+
+from __future__ import annotations
+
+import re
+
+from evmperf.errors import BoardError, EvmperfError, LabError, ToolError, UsageError
+from evmperf.lava import script
+from evmperf.lava.joblog import Entry, job_result
+from evmperf.watch import Watch
+
+CANCELLED = "the LAVA job was cancelled"
+
+# lava_common/exceptions.py of LAVA 2023.01. "Job" is whatever came of the job itself: mostly the
+# board, but also what the job's author wrote or named.
+_LAB = ("Infrastructure", "Configuration", "Bug", "MultinodeTimeout")
+_AUTHOR = re.compile(
+    r"Invalid job|validat|not found in supported|Resource .*(unavailable|not)", re.I
+)
+_DEPLOYING = re.compile(r"download|deploy|tftp|overlay|compress|extract", re.I)
+_BROKEN = (script.NO_CHECKOUT, script.LAB_BROKEN, script.NOT_RUN, script.NO_OVERLAY)
+
+
+def failure(entries: list[Entry]) -> EvmperfError | None:
+    """What kept the job from completing, None for a job that did.
+
+    A kernel panic is the board's, whatever LAVA made of it.
+    """
+    last = job_result(entries)
+    if last and last.get("result") == "pass":
+        return None
+    if last is None:
+        return LabError("LAVA lost the job: its log has no end")
+    kind, message = str(last.get("error_type", "")), _message(last)
+    if kind == "Canceled":
+        return LabError(CANCELLED)
+    if alarm := _alarm(entries):
+        return BoardError(f"{alarm} (LAVA: {message})")
+    return _sorted(kind, message)
+
+
+def _sorted(kind: str, message: str) -> EvmperfError:
+    if kind == "Test" and any(word in message for word in _BROKEN):
+        return LabError(f"the LAVA job says: {message}")
+    if kind in _LAB or _DEPLOYING.search(message):
+        return LabError(f"LAVA: {kind}: {message}")
+    # "LAVATimeout" is of the test shell, whose steps all end in their time on a living board.
+    if kind == "Test":
+        return ToolError(f"LAVA: {message}")
+    if _AUTHOR.search(message):
+        return UsageError(f"LAVA refuses the job: {message}")
+    return BoardError(f"LAVA: {message}")
+
+
+def _message(last: dict[str, object] | None) -> str:
+    text = str((last or {}).get("error_msg") or "no reason given")
+    return " ".join(text.split())[:300]
+
+
+def _alarm(entries: list[Entry]) -> str:
+    """The first panic or oops on the console since the last power cycle."""
+    watch = Watch()
+    said = ""
+    for entry in entries:
+        if " reset-device" in entry.text and entry.text.startswith("start: "):
+            watch.restart()
+            said = ""
+        elif entry.level == "target" and not said:
+            alarm = watch.feed(f"{entry.text}\r\n".encode())
+            if alarm and alarm.name != "silent reset":
+                said = f"{alarm.name} on the console: {alarm.text}"
+    return said

@@ -1,0 +1,19 @@
+"""Where LAVA's files are: in the repository, and of a lab that runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from evmperf.virtual import paths
+
+JOBS = Path(__file__).resolve().parents[2] / "lava-jobs"
+TEMPLATES = JOBS / "templates"
+DEVICE_TYPES = JOBS / "device-types"
+DEVICES = JOBS / "devices"
+LAB = JOBS / "lab"
+HOST_PACKAGES = LAB / "host-packages.txt"
+
+
+def lab_state() -> Path:
+    """The folder of the running lab (absolute), which may not exist."""
+    return paths.state_dir().absolute() / "lava-lab"

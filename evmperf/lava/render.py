@@ -1,0 +1,156 @@
+"""Complete LAVA jobs from the catalogue, a board file and the templates in `lava-jobs/`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import jinja2
+import yaml
+
+from evmperf import provenance
+from evmperf.benchmark import Benchmark
+from evmperf.board import Board
+from evmperf.lava import marked, script
+from evmperf.lava.console import Console
+from evmperf.lava.names import SUITE
+from evmperf.lava.paths import TEMPLATES
+from evmperf.lava.selection import JobKind, Selection, plain_steps
+from evmperf.model import Case
+
+HEADER_SCHEMA = "1"
+METADATA = "evmperf"
+"""The key of a job's metadata that says what it measures."""
+
+_BOOT_S = 300
+_SPARE_S = 600
+"""For what surrounds the measuring: queueing in the job, deploying, transferring the overlay."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a job is asked to be, beyond board and benchmarks.
+
+    `images` are URLs by what they are (kernel, dtb, ramdisk, nfsrootfs, modules); without any, the
+    board boots what is installed. `keyword` is pytest's -k.
+    """
+
+    kind: JobKind
+    keyword: str = ""
+    release: str = ""
+    images: Mapping[str, str] = field(default_factory=dict)
+    device_type: str = ""
+    tags: tuple[str, ...] = ()
+    priority: str = "medium"
+
+
+def render(board: Board, selection: Selection, request: Request) -> str:
+    """The job as YAML; raises UsageError for what cannot be put into one."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # values go in as JSON
+    )
+    environment.filters["yaml"] = lambda value: json.dumps(value, ensure_ascii=False)
+    environment.filters["seconds"] = lambda value: {"seconds": int(value)}
+    header = job_header(board, selection, request)
+    measuring_s = measuring_time_s(board, selection)
+    template = environment.get_template(f"{request.kind}.yaml.jinja2")
+    return template.render(
+        metadata={METADATA: marked.encode_header(header)},
+        name=_job_name(board, selection, request),
+        device_type=request.device_type or default_device_type(board, request.kind),
+        tags=[*request.tags, *([board.file.stem] if request.kind is JobKind.HOST else [])],
+        priority=request.priority,
+        suite=SUITE,
+        no_overlay=script.NO_OVERLAY,
+        console=Console.of(board),
+        images={name: image(url) for name, url in request.images.items()},
+        nfs="nfsrootfs" in request.images,
+        cycles=cycles(selection),
+        steps=_steps(board, selection, request, header),
+        boot_s=_BOOT_S,
+        measuring_s=measuring_s,
+        job_s=measuring_s + _SPARE_S + _BOOT_S * (len(cycles(selection)) + 1),
+    )
+
+
+def job_header(board: Board, selection: Selection, request: Request) -> dict[str, str]:
+    """What a job says about itself, in its metadata and in its log."""
+    return {
+        "schema": HEADER_SCHEMA,
+        "kind": str(request.kind),
+        "board": board.name,
+        "board_file": board.file_name,
+        "profile": selection.profile,
+        "release": request.release,
+        "benchmarks": ",".join(benchmark.name for benchmark in selection.benchmarks),
+        **provenance.project(),
+    }
+
+
+def default_device_type(board: Board, kind: JobKind) -> str:
+    """The device type in `lava-jobs/device-types` that fits a board."""
+    if kind is JobKind.HOST:
+        return "evm-lab-host"
+    return f"evm-{board.option('board', 'virtual') or board.file.stem}"
+
+
+def cycles(selection: Selection) -> list[tuple[Benchmark, Case, str]]:
+    """Every cold boot of a boot-time job in its order, with the kernel's arguments."""
+    return [
+        (benchmark, case, str(case.params.get("kernel_arguments", "")))
+        for benchmark, case in selection.cases
+        for _ in range(benchmark.profiles[selection.profile].repeats)
+        if benchmark.place == "boot"
+    ]
+
+
+def measuring_time_s(board: Board, selection: Selection) -> int:
+    """Seconds after which a job's measuring counts as hung: what its steps may take at most, in
+    the sum hardly ever reached, capped at a day.
+    """
+    total = _SPARE_S
+    for benchmark, case in selection.cases:
+        if benchmark.place == "boot":
+            total += _BOOT_S * benchmark.profiles[selection.profile].repeats
+        elif benchmark.place == "shell":
+            steps = plain_steps(benchmark, board, case, selection.profile)
+            total += int(sum(step.timeout_s for step in steps))
+        else:
+            total += _BOOT_S
+    return min(int(total), 24 * 3600)
+
+
+def image(url: str) -> dict[str, str]:
+    """A deploy resource: the URL and, from its name, its compression."""
+    suffixes = {"gz": "gz", "xz": "xz", "bz2": "bz2", "zst": "zstd", "zip": "zip"}
+    compression = suffixes.get(url.rpartition(".")[2].lower())
+    return {"url": url} | ({"compression": compression} if compression else {})
+
+
+def _steps(
+    board: Board, selection: Selection, request: Request, header: dict[str, str]
+) -> list[str]:
+    if request.kind is JobKind.HOST:
+        return script.host_steps(board, selection, header, whole=not request.keyword)
+    if request.kind is JobKind.NATIVE:
+        return script.native_steps(board, selection, header)
+    return [script.prologue(header), script.facts(selection.tools)]
+
+
+def _job_name(board: Board, selection: Selection, request: Request) -> str:
+    what = request.keyword or f"{len(selection.benchmarks)} benchmarks"
+    return f"evmperf {board.name} {request.kind}: {what}"[:200]
+
+
+def definition_header(definition: str) -> dict[str, str] | None:
+    """What a job's definition says about itself; None for a job that is not of evmperf."""
+    try:
+        return marked.decode_header(yaml.safe_load(definition)["metadata"][METADATA])
+    except (yaml.YAMLError, KeyError, TypeError, ValueError):
+        return None

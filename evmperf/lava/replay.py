@@ -1,0 +1,221 @@
+"""A job's log as the runner's bench: what LAVA's test shell and power cycles left, step by step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from evmperf import shellstep
+from evmperf.bench import Boot, Meter, Reply, Shell
+from evmperf.board import Board
+from evmperf.console import POWER_ON, Record
+from evmperf.errors import BoardError, EvmperfError, LabError, RefusedOutput, ToolError
+from evmperf.lava import marked
+from evmperf.lava.console import Console
+from evmperf.lava.joblog import Entry
+from evmperf.marks import LOADED_ERROR_S, Mark, Phase, find
+from evmperf.shellstep import StepOutput
+
+_RESET = re.compile(r"start: (\d+)\.\S* reset-device")
+_SWITCHED = re.compile(r"Returned 0 in \d+ seconds")
+_MATCHED = re.compile(r"Matched prompt #\d+: (.*)", re.DOTALL)
+
+
+class LogClock:
+    """The time of the log, which stands where the reading of it stands."""
+
+    def __init__(self, time_ns: int) -> None:
+        self.now_ns = time_ns
+
+    def time_ns(self) -> int:
+        """The moment of what was read last."""
+        return self.now_ns
+
+    def monotonic(self) -> float:
+        """The same in seconds."""
+        return self.now_ns / 1e9
+
+
+class LoggedSteps:
+    """evmperf's Steps read from the blocks of a log; `failure` is why the job did not complete."""
+
+    def __init__(
+        self, blocks: dict[str, marked.Block], clock: LogClock, failure: EvmperfError | None
+    ) -> None:
+        self._blocks = blocks
+        self._clock = clock
+        self._failure = failure
+        self._read: set[str] = set()
+
+    def install(self, shell: Shell, folder: str = "") -> None:
+        """Nothing is left to be done."""
+
+    def run(
+        self, shell: Shell, command: str, timeout_s: float, *,
+        quiet: bool = False, folder: str = "", label: str = "",
+    ) -> StepOutput:  # fmt: skip
+        """What the step of that label left. Raises RefusedOutput for what the log does not hold
+        whole, ToolError for a step that hung, and the job's own failure for a step after it.
+        """
+        block = self._blocks.get(label)
+        if block is None:
+            if self._failure:
+                raise self._failure
+            raise RefusedOutput(f"{label}: the log has no whole copy of its output")
+        if label in self._read:
+            raise RefusedOutput(f"{label}: a LAVA job does it once only")
+        self._read.add(label)
+        self._clock.now_ns = max(self._clock.now_ns, block.time_ns)
+        if block.copies[0].startswith(marked.HUNG):
+            raise ToolError(f"`{command[:80]}` did not end within {timeout_s:g} s: it was ended")
+        error: RefusedOutput | None = None
+        for fetches, copy in enumerate(block.copies, 1):
+            try:
+                status, busy_s, files = shellstep.decode(copy, bare=quiet)
+            except RefusedOutput as damaged:
+                error = damaged
+            else:
+                return StepOutput(status, files, busy_s, fetches)
+        raise RefusedOutput(f"{label}: {error} (both copies)", "\n".join(block.copies))
+
+
+@dataclass(frozen=True)
+class LoggedBoot:
+    """One power cycle of the log: the number of its boot action (from 0), and how it went."""
+
+    action: int
+    boot: Boot
+
+
+class LogBench:
+    """evmperf's Bench over a log. `cycles` are the kernel's arguments of each boot action that is
+    a cycle to be measured, in their order.
+    """
+
+    def __init__(
+        self,
+        board: Board,
+        boots: list[LoggedBoot],
+        cycles: list[str],
+        clock: LogClock,
+        failure: EvmperfError | None,
+    ) -> None:
+        self.board = board
+        self._cycles = [b for b in boots if b.action < len(cycles)]
+        self._arguments = cycles
+        self._others = [b.boot for b in boots if b.action >= len(cycles)]
+        self._seen: list[Boot] = []
+        self._clock = clock
+        self._failure = failure
+
+    def shell(self) -> Shell:
+        """The shell that the job's steps ran in."""
+        self._seen += self._others
+        self._others = []
+        return _LoggedShell()
+
+    def uboot(self) -> Shell:
+        """Not in a LAVA job; raises LabError."""
+        raise LabError("a LAVA job has no U-Boot dialogue")
+
+    def tester(self) -> Shell:
+        """Not in a LAVA job; raises LabError."""
+        raise LabError("a LAVA job has no tester")
+
+    def meter(self) -> Meter:
+        """Not in a LAVA job; raises LabError."""
+        raise LabError("a LAVA job has no meter")
+
+    def cold_boot(self, kernel_arguments: str) -> Boot:
+        """The next power cycle with these arguments; raises the job's failure when none is left."""
+        for index, cycle in enumerate(self._cycles):
+            if self._arguments[cycle.action] == kernel_arguments:
+                del self._cycles[index]
+                ended = cycle.boot.started_ns + round(cycle.boot.duration_s * 1e9)
+                self._clock.now_ns = max(self._clock.now_ns, ended)
+                self._seen.append(cycle.boot)
+                return cycle.boot
+        raise self._failure or BoardError("the log has no further power cycle")
+
+    def abandon(self) -> None:
+        """The log goes on as it does."""
+
+    def boots(self) -> list[Boot]:
+        """Boots read since the last call."""
+        seen, self._seen = self._seen, []
+        return seen
+
+
+class _LoggedShell:
+    """Stands for the job's shell, whose steps LoggedSteps reads."""
+
+    def run(self, command: str, timeout_s: float) -> Reply:
+        """Nothing but steps can be read from a log; raises LabError."""
+        raise LabError(f"`{command[:80]}` is no step of the job")
+
+
+@dataclass
+class _Cycle:
+    """A power cycle while it is read: its boot action's level in LAVA's pipeline, its console, and
+    when LAVA matched its prompt.
+    """
+
+    level: int
+    records: list[Record]
+    matched: list[tuple[str, int]] = field(default_factory=list)
+
+
+def find_boots(entries: Iterable[Entry], console: Console, cycles: list[str]) -> list[LoggedBoot]:
+    """All power cycles of a log with their marks, as LAVA's time stamps have them.
+
+    `cycles` are the kernel's arguments of the boot actions from the first one on.
+    """
+    found: list[_Cycle] = []
+    for entry in entries:
+        if reset := _RESET.match(entry.text):
+            found.append(_Cycle(int(reset[1]), [_record(entry.time_ns, "#", POWER_ON)]))
+            continue
+        if not found:
+            continue
+        records = found[-1].records
+        if len(records) == 1 and _SWITCHED.match(entry.text):
+            # The power is on when the last of the switch's commands has ended.
+            records[:] = [_record(entry.time_ns, "#", POWER_ON)]
+        elif entry.level == "target":
+            records.append(_record(entry.time_ns, "<", f"{entry.text}\r\n"))
+        elif match := _MATCHED.match(entry.text):
+            found[-1].matched.append((match[1], entry.time_ns))
+    boots = []
+    for cycle in found:
+        action = cycle.level - found[0].level
+        arguments = cycles[action] if action < len(cycles) else ""
+        boots.append(LoggedBoot(action, _boot(cycle, arguments, console.prompt_after(arguments))))
+    return boots
+
+
+def _boot(cycle: _Cycle, arguments: str, prompt: str) -> Boot:
+    records = cycle.records
+    marks = find(records, prompt, LOADED_ERROR_S)
+    # LAVA does not read while it works the switch: what came first has no time of its own.
+    marks.pop(Phase.FIRST_OUTPUT, None)
+    # A prompt has no line's end, so LAVA logs it with what is typed after it; but it says when the
+    # pattern matched.
+    seen = [time_ns for pattern, time_ns in cycle.matched if pattern == prompt]
+    if seen and Phase.STARTING_KERNEL in marks:
+        marks[Phase.PROMPT] = Mark(Phase.PROMPT, seen[0], seen[0], LOADED_ERROR_S, prompt)
+    begin = records[0].wall_ns
+    end = marks[Phase.PROMPT].wall_ns if Phase.PROMPT in marks else records[-1].wall_ns
+    return Boot(
+        goal="booted",
+        kernel_arguments=arguments,
+        started_ns=begin,
+        duration_s=(end - begin) / 1e9,
+        marks=marks,
+        error=None if Phase.PROMPT in marks else BoardError("no prompt came"),
+        phase="" if Phase.PROMPT in marks else "login prompt",
+    )
+
+
+def _record(time_ns: int, kind: str, text: str) -> Record:
+    return Record(time_ns, time_ns, kind, text.encode())

@@ -1,0 +1,154 @@
+"""The shell text of a native job: the catalogue's steps, run on the board by LAVA's test shell."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+
+from evmperf import provenance, shellstep
+from evmperf.benchmark import Step
+from evmperf.board import Board
+from evmperf.errors import UsageError
+from evmperf.lava import marked
+from evmperf.lava.names import case_name
+from evmperf.lava.selection import Selection, plain_steps
+
+NO_CHECKOUT = "evmperf-is-not-in-EVMPERF_HOME"
+LAB_BROKEN = "evmperf-calls-the-lab-broken"
+NOT_RUN = "evmperf-did-not-measure"
+"""What a lab-host job raises when pytest did not measure."""
+NO_OVERLAY = "no-test-shell-came-over-the-network"
+"""What a job on the board raises when LAVA's test shell could not be fetched."""
+
+_FACTS_S = 60.0
+_END = "EVMPERF_END"
+
+# LAVA's run.sh has `set -ex`: an echo of every command would tear the marks.
+_FUNCTIONS = f"""\
+set +ex
+F={shellstep.FOLDER}
+mkdir -p $F; rm -f $F/shared.*
+dmesg -n 1
+cat >$F/step <<'{_END}'
+@WRAPPER@
+{_END}
+evm_twice() {{ for copy in {" ".join(str(n + 1) for n in range(marked.COPIES))}; do "$@"; done; }}
+evm_show() {{
+  echo "@evmperf begin $copy $sum $label"; cat $F/reply; echo "@evmperf end $copy $sum $label"
+}}
+evm_step() {{ # LABEL SUM SECONDS [quiet], the command on standard input
+  label=$1 sum=$2 seconds=$3; shift 3
+  cat >$F/command
+  limit="timeout -s KILL $seconds"
+  command -v timeout >/dev/null || limit=
+  $limit sh -c ". $F/step" step "$(cat $F/command)" "$@" </dev/null >$F/reply 2>/dev/null
+  [ $? -lt 124 ] || echo "{marked.HUNG} $seconds" >$F/reply
+  evm_twice evm_show
+  read -r word status rest <$F/reply
+  [ "$word $status" = "step 0" ]
+}}
+evm_begin() {{ ok=pass go=1; }}
+evm_prepare() {{ # a step that the others need
+  if [ $go = 1 ]; then evm_step "$@" quiet || {{ ok=fail go=0; }}; else cat >/dev/null; fi
+}}
+evm_measure() {{ if [ $go = 1 ]; then evm_step "$@" || ok=fail; else cat >/dev/null; fi; }}
+evm_shared() {{ # a step that several cases read
+  if [ -e "$F/shared.$2" ]; then cat >/dev/null; return; fi
+  evm_measure "$@"; [ $go = 0 ] || : >"$F/shared.$2"
+}}
+evm_always() {{ evm_step "$@" quiet || ok=fail; }}
+evm_end() {{ lava-test-case "$1" --result $ok; }}"""
+
+
+def native_steps(board: Board, selection: Selection, header: Mapping[str, str]) -> list[str]:
+    """The steps of the test definition, one a case; raises UsageError."""
+    return [
+        prologue(header),
+        facts(selection.tools),
+        *(
+            "\n".join(
+                [
+                    "evm_begin",
+                    *(
+                        _call(step, step_label(benchmark.driver, benchmark.name, case.label, step))
+                        for step in plain_steps(benchmark, board, case, selection.profile)
+                        if step.command
+                    ),
+                    f"evm_end {shlex.quote(case_name(benchmark, case))}",
+                ]
+            )
+            for benchmark, case in selection.cases
+        ),
+    ]
+
+
+def host_steps(
+    board: Board, selection: Selection, header: Mapping[str, str], *, whole: bool
+) -> list[str]:
+    """The steps of a job on the lab's Labgrid host: one call of pytest, which reports by itself.
+
+    The host's environment says where evmperf is (EVMPERF_HOME), where its own board files are
+    (EVMPERF_BOARDS), and where results go (EVMPERF_RESULTS).
+    """
+    words = [f"--profile={selection.profile}", "--run-kind=lava"]
+    if not whole:
+        # As the ids of the tests begin, so that no name is taken for part of another.
+        chosen = " or ".join(f"[{benchmark.name}-" for benchmark in selection.benchmarks)
+        words += [f"-k {shlex.quote(chosen)}"]
+    words += [f"--release={shlex.quote(header['release'])}"] if header["release"] else []
+    name = shlex.quote(board.file_name)
+    text = f"""\
+set +ex
+cd "${{EVMPERF_HOME:-/opt/evmperf}}" || {{ lava-test-raise {NO_CHECKOUT}; exit 1; }}
+echo {shlex.quote(marked.header_line(header))}
+board=${{EVMPERF_BOARDS:-env}}/{name}
+[ -e "$board" ] || board={name}
+export LG_PLACE="${{LG_PLACE:-{shlex.quote(board.file.stem)}}}"
+if [ "$LG_COORDINATOR" ]; then .venv/bin/labgrid-client -p "$LG_PLACE" acquire; fi
+.venv/bin/pytest --lg-env "$board" --results="${{EVMPERF_RESULTS:-results}}" {" ".join(words)}
+status=$?
+if [ "$LG_COORDINATOR" ]; then .venv/bin/labgrid-client -p "$LG_PLACE" release; fi
+case $status in
+0 | 1) ;;
+3) lava-test-raise {LAB_BROKEN} ;;
+*) lava-test-raise {NOT_RUN} ;;
+esac"""
+    return [text]
+
+
+def prologue(header: Mapping[str, str]) -> str:
+    """What makes the test shell ready, and says in the log what job this is."""
+    functions = _FUNCTIONS.replace("@WRAPPER@", shellstep.wrapper().rstrip("\n"))
+    return f"{functions}\nevm_twice echo {shlex.quote(marked.header_line(header))}"
+
+
+def facts(tools: list[str]) -> str:
+    """The step that gathers the board's facts and the tools' versions."""
+    return _heredoc(f"evm_step {provenance.LABEL}", provenance.script(tools), _FACTS_S)
+
+
+def step_label(driver: str, benchmark: str, case: str, step: Step) -> str:
+    """How a step is marked in the log; cases that share an execution share the label."""
+    if step.shared:
+        return f"{driver} {step.shared}"
+    return f"{benchmark}/{case}/{step.name}"
+
+
+def _call(step: Step, label: str) -> str:
+    if step.always:
+        word = "evm_always"
+    elif step.shared:
+        word = "evm_shared"
+    else:
+        word = "evm_measure" if step.parse else "evm_prepare"
+    return _heredoc(f"{word} {shlex.quote(label)}", step.command, step.timeout_s)
+
+
+def _heredoc(call: str, command: str, timeout_s: float) -> str:
+    if re.search(rf"^{_END}$", command, re.MULTILINE):
+        raise UsageError(f"the step {call} has a line {_END}, which would end it in a LAVA job")
+    if re.search(r"--cmd|--shell", command) and re.search(r"\$\d", command):
+        # LAVA 2023.01 puts a backslash before the arguments of such a text (TestRunnerAction).
+        raise UsageError(f"the step {call} has --cmd or --shell beside $1, which LAVA changes")
+    return f"{call} {marked.checksum(command)} {timeout_s:.0f} <<'{_END}'\n{command}\n{_END}"

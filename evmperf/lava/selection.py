@@ -1,0 +1,134 @@
+"""What a job measures: benchmarks of the catalogue that a board has and a kind of job can run."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import inspect
+import re
+from dataclasses import dataclass
+
+from evmperf import catalogue
+from evmperf.benchmark import Benchmark, Place, Step, Where
+from evmperf.board import Board
+from evmperf.errors import UsageError
+from evmperf.model import Case
+
+
+class JobKind(enum.StrEnum):
+    """The kinds of LAVA jobs."""
+
+    HOST = "host"
+    """The device is the lab's Labgrid host; its shell runs pytest."""
+    NATIVE = "native"
+    """LAVA boots the board; its shell runs the benchmarks' steps."""
+    BOOT = "boot"
+    """LAVA power-cycles the board; the marks are in the log's time stamps."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Benchmarks of a job in the order of measuring, and one line for each that was asked for but
+    cannot be in it.
+    """
+
+    profile: str
+    benchmarks: tuple[Benchmark, ...]
+    refused: tuple[str, ...]
+
+    @property
+    def cases(self) -> list[tuple[Benchmark, Case]]:
+        """Every case in its order."""
+        return [(b, case) for b in self.benchmarks for case in b.cases(self.profile)]
+
+    @property
+    def tools(self) -> list[str]:
+        """Programs that the board needs, sorted."""
+        return sorted({tool for benchmark in self.benchmarks for tool in benchmark.tools})
+
+
+def select(board: Board, kind: JobKind, profile: str, keyword: str = "") -> Selection:
+    """The benchmarks that `keyword` (as pytest's -k) selects, as far as such a job can run them.
+
+    Raises UsageError when nothing is selected, or nothing of it can be run.
+    """
+    asked = [
+        benchmark
+        for benchmark in catalogue.benchmarks().values()
+        if matches(keyword, f"test_{benchmark.driver}.py {benchmark.name}")
+    ]
+    if not asked:
+        raise UsageError(f"no benchmark matches {keyword!r}; `evmperf list` names them")
+    chosen, refused = [], []
+    for benchmark in asked:
+        if reason := benchmark.unsupported(board) or _unfit(benchmark, board, kind, profile):
+            refused.append(f"{benchmark.name}: {reason}")
+        else:
+            chosen.append(benchmark)
+    if not chosen:
+        raise UsageError(
+            f"nothing of {keyword or 'the catalogue'} can be in a {kind} job on "
+            f"{board.file_name}: {'; '.join(refused)}"
+        )
+    places = list(Place)
+    chosen.sort(key=lambda benchmark: places.index(benchmark.place))
+    return Selection(profile, tuple(chosen), tuple(refused))
+
+
+def plain_steps(benchmark: Benchmark, board: Board, case: Case, profile: str) -> list[Step]:
+    """The steps of a case whose order does not depend on their results."""
+    return list(benchmark.steps(board, case, benchmark.profiles[profile]))
+
+
+def _unfit(benchmark: Benchmark, board: Board, kind: JobKind, profile: str) -> str:
+    """Why this kind of job cannot run a benchmark that the board has, "" if it can."""
+    cases = benchmark.cases(profile)
+    if not cases:
+        return f"it has no profile {profile}"
+    if kind is JobKind.HOST:
+        return ""
+    if (fitting := _kind_for(benchmark.place)) is not kind:
+        return f"it runs in {benchmark.place}: use --kind {fitting}"
+    steps = benchmark.steps(board, cases[0], benchmark.profiles[profile])
+    if inspect.isgenerator(steps):
+        return "it is a search, whose steps depend on results: use --kind host"
+    if any(step.where is Where.TESTER for step in steps):
+        return "it needs the tester beside the board: use --kind host"
+    return ""
+
+
+def _kind_for(place: Place) -> JobKind:
+    return {Place.BOOT: JobKind.BOOT, Place.SHELL: JobKind.NATIVE}.get(place, JobKind.HOST)
+
+
+def matches(keyword: str, text: str) -> bool:
+    """Whether pytest's -k expression (and, or, not, parentheses) selects a test of that text.
+
+    A word selects when it is part of the text, whatever the case. Raises UsageError.
+    """
+    if not keyword.strip():
+        return True
+    words = re.sub(
+        r"[^\s()]+",
+        lambda m: m[0] if m[0] in ("and", "or", "not") else str(m[0].lower() in text.lower()),
+        keyword,
+    )
+    try:
+        return _holds(ast.parse(words.strip(), mode="eval").body)
+    except (SyntaxError, ValueError):
+        raise UsageError(
+            f"-k {keyword!r} is not an expression of words, and, or, not and parentheses"
+        ) from None
+
+
+def _holds(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant(value=bool(value)):
+            return value
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return not _holds(operand)
+        case ast.BoolOp(op=ast.And(), values=values):
+            return all(_holds(value) for value in values)
+        case ast.BoolOp(op=ast.Or(), values=values):
+            return any(_holds(value) for value in values)
+    raise ValueError(ast.dump(node))

@@ -1,0 +1,268 @@
+"""A LAVA server over its REST interface (v0.2): submit, follow, fetch.
+
+The token comes from the environment or from lavacli's own configuration, never from a command
+line, and never appears in a message.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import requests
+import yaml
+from requests.adapters import HTTPAdapter
+from urllib3 import Retry
+
+from evmperf.errors import LabError, UsageError
+from evmperf.lava.lab import control
+
+URL_VARIABLE, TOKEN_VARIABLE = "EVMPERF_LAVA_URL", "EVMPERF_LAVA_TOKEN"
+_ANSWER_S = 30.0
+_POLL_S = 2.0
+_FINISHED = "Finished"
+
+
+class NotThere(UsageError):
+    """The server has nothing of that number."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as the server describes it; `health` is Unknown until `state` is Finished.
+
+    Times are nanoseconds since the epoch, 0 where there is none yet.
+    """
+
+    id: int
+    state: str
+    health: str
+    device: str
+    description: str
+    definition: str
+    started_ns: int
+    ended_ns: int
+    url: str
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will come."""
+        return self.state == _FINISHED
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """One test case that a job reported. `suite` is without LAVA's index."""
+
+    suite: str
+    name: str
+    result: str
+    measurement: str
+    unit: str
+    metadata: str
+
+
+class Server:
+    """One server with one token. Raises LabError for a server that fails, UsageError for what it
+    refuses.
+    """
+
+    def __init__(self, url: str, token: str) -> None:
+        self.url = url.rstrip("/")
+        self._session = requests.Session()
+        # A server closes kept connections when it likes, so asking is tried again; doing is not.
+        again = HTTPAdapter(max_retries=Retry(3, allowed_methods=["GET"], backoff_factor=0.3))
+        self._session.mount("http://", again)
+        self._session.mount("https://", again)
+        if token:
+            self._session.headers["Authorization"] = f"Token {token}"
+
+    def submit(self, definition: str) -> list[int]:
+        """Submit a job; the ids of what the server made of it."""
+        answer = self._ask("POST", "jobs/", json={"definition": definition})
+        return [int(number) for number in answer.json()["job_ids"]]
+
+    def job(self, number: int) -> Job:
+        """The job of that number."""
+        data = self._ask("GET", f"jobs/{number}/").json()
+        return Job(
+            id=int(data["id"]),
+            state=str(data["state"]),
+            health=str(data["health"]),
+            device=str(data["actual_device"] or ""),
+            description=str(data["description"] or ""),
+            definition=str(data["original_definition"] or data["definition"] or ""),
+            started_ns=_time_ns(data["start_time"]),
+            ended_ns=_time_ns(data["end_time"]),
+            url=f"{self.url}/scheduler/job/{number}",
+        )
+
+    def wait(self, number: int, timeout_s: float, tell: Callable[[Job], None]) -> Job:
+        """Follow a job to its end; `tell` is called at every change of state.
+
+        Raises LabError when it has not ended after `timeout_s` seconds.
+        """
+        deadline = time.monotonic() + timeout_s
+        state = ""
+        while True:
+            job = self.job(number)
+            if job.state != state:
+                state = job.state
+                tell(job)
+            if job.finished:
+                return job
+            if time.monotonic() > deadline:
+                raise LabError(
+                    f"job {number} is still {job.state} after {timeout_s:g} s: see {job.url}"
+                )
+            time.sleep(_POLL_S)
+
+    def log(self, number: int) -> str:
+        """The job's log as LAVA keeps it: a YAML list, one line an entry.
+
+        Raises LabError for a job without one, which never came to a worker.
+        """
+        try:
+            answer = self._ask("GET", f"jobs/{number}/logs/")
+        except NotThere:
+            raise LabError(f"job {number} has no log: it never ran ({self.url})") from None
+        answer.encoding = "utf-8"
+        return answer.text
+
+    def results(self, number: int) -> list[TestResult]:
+        """Every test case that the job reported, LAVA's own in the suite `lava`."""
+        suites = {
+            int(suite["id"]): re.sub(r"^\d+_", "", str(suite["name"]))
+            for suite in self._pages(f"jobs/{number}/suites/")
+        }
+        return [
+            TestResult(
+                suite=suites.get(_number_in(case["suite"]), ""),
+                name=str(case["name"]),
+                result=str(case["result"]),
+                measurement=str(case["measurement"] or ""),
+                unit=str(case["unit"] or ""),
+                metadata=str(case.get("metadata") or ""),
+            )
+            for case in self._pages(f"jobs/{number}/tests/")
+        ]
+
+    def cancel(self, number: int) -> None:
+        """Cancel a job that runs or waits."""
+        self._ask("GET", f"jobs/{number}/cancel/")
+
+    def _pages(self, path: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        while True:
+            data = self._ask("GET", path, params={"limit": 100, "offset": len(found)}).json()
+            found += data["results"]
+            if not data["next"] or not data["results"]:
+                return found
+
+    def _ask(self, method: str, path: str, **more: Any) -> requests.Response:
+        url = f"{self.url}/api/v0.2/{path}"
+        try:
+            answer = self._session.request(
+                method, url, timeout=_ANSWER_S, allow_redirects=False, **more
+            )
+        except requests.RequestException as error:
+            raise LabError(
+                f"the LAVA server {self.url} cannot be reached ({type(error).__name__}): check "
+                f"its address and the network"
+            ) from None
+        if answer.status_code in (401, 403):
+            raise UsageError(
+                f"{self.url} does not accept the token ({answer.status_code}): make a new one "
+                f"there and put it into {TOKEN_VARIABLE} or lavacli's configuration"
+            )
+        if answer.status_code == 404:
+            raise NotThere(f"{self.url} has no {path.strip('/').replace('jobs/', 'job ')}")
+        if answer.status_code == 400:
+            raise UsageError(f"{self.url} refuses this: {_reason(answer)}")
+        if not answer.ok or answer.is_redirect:
+            raise LabError(f"{self.url} answers {answer.status_code}: {_reason(answer)}")
+        return answer
+
+
+def connect(identity: str = "") -> Server:
+    """The server that the environment, lavacli's configuration, or a lab on this machine names.
+
+    With `identity`, the one of that name in lavacli's configuration. Raises UsageError.
+    """
+    url = os.environ.get(URL_VARIABLE, "")
+    if url and not identity:
+        return Server(_without_secrets(url), os.environ.get(TOKEN_VARIABLE, ""))
+    configured = _lavacli(identity)
+    if configured:
+        return configured
+    lab = control.running()
+    if lab and not identity:
+        return Server(lab.url, lab.token)
+    raise UsageError(
+        f"no LAVA server: set {URL_VARIABLE} and {TOKEN_VARIABLE}, make an identity with "
+        f"`lavacli identities add`, or start a lab on this machine with `make lava-lab`"
+    )
+
+
+def job_number(given: str) -> int:
+    """A job's number, alone or at the end of its page's address; raises UsageError."""
+    match = re.fullmatch(r"(?:https?://.*/job/)?(\d+)/?", given)
+    if not match:
+        raise UsageError(f"{given!r} is no job: give its number, its page, or a log file")
+    return int(match[1])
+
+
+def _lavacli(identity: str) -> Server | None:
+    """The server of an identity in lavacli's configuration (its README, `identities`)."""
+    base = os.environ.get("XDG_CONFIG_HOME")
+    path = (Path(base) if base else Path.home() / ".config") / "lavacli.yaml"
+    try:
+        known = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except FileNotFoundError:
+        known = {}
+    except (OSError, yaml.YAMLError) as error:
+        # The text of the error may quote the file, and so a token.
+        raise UsageError(f"{path} cannot be read ({type(error).__name__})") from None
+    entry = known.get(identity or "default") if isinstance(known, dict) else None
+    if not isinstance(entry, dict) or "uri" not in entry:
+        if identity:
+            raise UsageError(f"{path} has no identity {identity!r} with a uri")
+        return None
+    uri = str(entry["uri"])
+    token = str(entry.get("token") or urlsplit(uri).password or "")
+    return Server(re.sub(r"/RPC2/?$", "", _without_secrets(uri)), token)
+
+
+def _without_secrets(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"the LAVA server's address must be http(s)://HOST, not {parts.scheme}...")
+    host = parts.hostname + (f":{parts.port}" if parts.port else "")
+    return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
+
+
+def _reason(answer: requests.Response) -> str:
+    try:
+        data = answer.json()
+    except ValueError:
+        return " ".join(answer.text.split())[:200] or "no reason given"
+    if isinstance(data, dict):
+        data = data.get("message") or data.get("detail") or data
+    return " ".join(str(data).split())[:300]
+
+
+def _time_ns(text: str | None) -> int:
+    return round(datetime.fromisoformat(text).timestamp() * 1e6) * 1000 if text else 0
+
+
+def _number_in(value: Any) -> int:
+    """The id of a suite, which the server gives as a number or as the address of its page."""
+    match = re.search(r"(\d+)/?$", str(value))
+    return int(match[1]) if match else -1

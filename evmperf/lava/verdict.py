@@ -1,0 +1,74 @@
+"""What has come of a job: LAVA calls a job Complete whatever its cases say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evmperf import board as boards
+from evmperf.errors import EvmperfError, Kind, LabError, UsageError
+from evmperf.lava import importing, joblog, outcome, render
+from evmperf.lava.names import SUITE, case_name
+from evmperf.lava.selection import JobKind
+from evmperf.lava.server import Job, Server
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Exit status (0: all is well, 1: something failed, 3: LAVA or the lab failed), and why."""
+
+    exit_status: int
+    lines: list[str]
+
+
+def judge(server: Server, job: Job) -> Verdict:
+    """Compare what a finished job reported with what it should have; raises UsageError for a job
+    that is none of evmperf's.
+    """
+    header = render.definition_header(job.definition)
+    if header is None:
+        raise UsageError(f"job {job.id} is none of evmperf's: its metadata names no benchmarks")
+    reported = {r.name: r.result for r in server.results(job.id) if r.suite == SUITE}
+    expected = _expected(header, job)
+    wrong = [
+        f"{name}: {reported.get(name, 'did not report')}"
+        for name in expected
+        if reported.get(name) != "pass"
+    ]
+    well = len(expected) - len(wrong)
+    if job.health == "Complete" and header["kind"] == JobKind.BOOT:
+        return Verdict(0, [f"job {job.id} is complete: its boot times are in its log: import it"])
+    if job.health == "Complete":
+        last = f"job {job.id} is complete: {well} of {len(expected)} cases passed"
+        return Verdict(1 if wrong else 0, [*wrong, last])
+    failure = _failure(server, job)
+    why = f"{failure} ({failure.kind})" if failure else "LAVA does not say why"
+    last = f"job {job.id} is {job.health}: {why}; {well} of {len(expected)} cases passed"
+    return Verdict(_status(failure), [*wrong, last])
+
+
+def _failure(server: Server, job: Job) -> EvmperfError | None:
+    if job.health == "Canceled":
+        return LabError(outcome.CANCELLED)  # perhaps before it had a log
+    try:
+        return outcome.failure(joblog.parse(server.log(job.id), f"job {job.id}"))
+    except LabError as error:
+        return error
+
+
+def _expected(header: dict[str, str], job: Job) -> list[str]:
+    """The cases that a job must report; the cycles of a boot-time job are in its log only."""
+    if header["kind"] == JobKind.BOOT:
+        return []
+    selection = importing.selection_of(header, f"job {job.id}")
+    board = boards.load(boards.find(header["board_file"]))
+    return [
+        case_name(benchmark, case)
+        for benchmark, case in selection.cases
+        if not benchmark.unsupported(board)
+    ]
+
+
+def _status(failure: EvmperfError | None) -> int:
+    if failure is None:
+        return 3
+    return {Kind.LAB: 3, Kind.USAGE: 2}.get(failure.kind, 1)

@@ -1,0 +1,204 @@
+"""Jobs on a real LAVA and virtual EVMs: submitted, run, judged, and read back."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+import yaml
+
+from evmperf import board as boards
+from evmperf import cli
+from evmperf.lava import paths, render, script, selection, verdict
+from evmperf.lava.selection import JobKind
+from evmperf.lava.server import TOKEN_VARIABLE, URL_VARIABLE, Server
+from evmperf.model import Result
+from evmperf.spool import read_results, read_run
+
+pytestmark = pytest.mark.virtual_evm
+
+long = pytest.mark.long_lava_job
+KEYWORD = "emmc_vfat"
+BOARD = boards.load(boards.find("virtual"))
+DEADLINE_S = 900.0
+
+
+def definition(kind=JobKind.NATIVE, keyword=KEYWORD, board=BOARD):
+    chosen = selection.select(board, kind, "quick", keyword)
+    return render.render(board, chosen, render.Request(kind, keyword))
+
+
+def identity(result: Result):
+    """What makes figures comparable: all but when and where they were measured."""
+    samples = [(s.metric, s.unit, s.repetition) for s in result.samples]
+    conditions = {k: v for k, v in result.conditions.items() if k != "fetched_again"}
+    return (
+        result.benchmark, result.version, result.driver, result.case, dict(result.params),
+        result.profile, dict(result.tools), conditions, str(result.status), sorted(samples),
+    )  # fmt: skip
+
+
+def lavacli(lab, *words: str, text: str = "") -> str:
+    """LAVA's own command, out of the lab's packages; the token is in a file there."""
+    (pid,) = Path(f"/proc/{lab.pid}/task/{lab.pid}/children").read_text().split()
+    config = paths.lab_state() / "shared/config/lavacli.yaml"
+    config.parent.mkdir(exist_ok=True)
+    entry = {"uri": f"{lab.url}/RPC2", "username": "evmperf", "token": lab.token}
+    config.write_text(yaml.safe_dump({"default": entry}))
+    done = subprocess.run(
+        ["nsenter", f"--mount=/proc/{pid}/ns/mnt", f"--root=/proc/{pid}/root", "env", "--chdir=/",
+         "XDG_CONFIG_HOME=/lab/config", "PATH=/usr/bin:/bin", "lavacli", *words],
+        input=text, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def finished(server: Server, number: int):
+    return server.wait(number, DEADLINE_S, lambda job: None)
+
+
+def test_a_native_job_is_run_judged_and_read_once(lab, server, results, capsys) -> None:
+    job_file = paths.lab_state() / "shared/job.yaml"
+    job_file.write_text(definition())
+    number = int(lavacli(lab, "jobs", "submit", "/lab/job.yaml"))
+    job = finished(server, number)
+    assert job.health == "Complete", server.log(number)[-3000:]
+    found = verdict.judge(server, job)
+    assert found.exit_status == 0, found.lines
+    for _ in range(2):
+        assert cli.main(["lava", "import", str(number), "--results", str(results)]) == 0
+    assert "was read already" in capsys.readouterr().out
+    (folder,) = results.iterdir()
+    measured = read_results(folder)
+    chosen = selection.select(BOARD, JobKind.NATIVE, "quick", KEYWORD)
+    assert [(r.benchmark, r.case) for r in measured] == [(b.name, c.label) for b, c in chosen.cases]
+    assert all(result.status == "measured" for result in measured)
+    run = read_run(folder)
+    assert run.facts["uboot"].startswith("U-Boot 20")
+    assert run.facts["lava_job"] == {"number": number, "server": lab.url, "device": "virtual-01"}
+
+
+def test_what_the_server_refuses_is_said(lab, server, monkeypatch, tmp_path, capsys) -> None:
+    spoilt = yaml.safe_load(definition())
+    spoilt["metadata"] = {"evmperf": {"a": 1}}
+    file = tmp_path / "job.yaml"
+    file.write_text(yaml.safe_dump(spoilt, sort_keys=False))
+    monkeypatch.setenv(URL_VARIABLE, lab.url)
+    monkeypatch.setenv(TOKEN_VARIABLE, lab.token)
+
+    def said(*words: str) -> str:
+        assert cli.main(["lava", *words]) == 2
+        return capsys.readouterr().err
+
+    assert "refuses this: Problem with submitted job data" in said("submit", str(file))
+    assert "has no job 4711" in said("verdict", "4711")
+    assert "has no job 4711" in said("import", "4711", "--results", str(tmp_path / "r"))
+    monkeypatch.setenv(TOKEN_VARIABLE, "0123expired")
+    text = said("submit", "virtual", "-k", KEYWORD)
+    assert "does not accept the token (403)" in text
+    assert "0123expired" not in text
+
+
+@long
+def test_the_same_case_is_the_same_in_all_three_ways(lab, server, results, capsys) -> None:
+    words = ["--wait", "--import", "--results", str(results), "-k", KEYWORD]
+    assert cli.main(["lava", "submit", "virtual", "--kind", "native", *words]) == 0
+    assert cli.main(["lava", "submit", "virtual", "--kind", "host", *words]) == 0
+    assert "keeps and pushes its results itself" in capsys.readouterr().out
+    desk = results.parent / "desk"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--lg-env", paths.lab_state() / "boards/virtual.yaml",
+         "-k", KEYWORD, f"--results={desk}", "-p", "no:cacheprovider"],
+        cwd=paths.JOBS.parent, capture_output=True, text=True, timeout=DEADLINE_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    ways = {"native": results, "host": paths.lab_state() / "results", "desk": desk}
+    measured = {}
+    for way, folder in ways.items():
+        (run,) = folder.glob("*/run.json")
+        measured[way] = read_results(run.parent)
+    assert [identity(r) for r in measured["native"]] == [identity(r) for r in measured["desk"]]
+    assert [identity(r) for r in measured["host"]] == [identity(r) for r in measured["desk"]]
+
+
+@long
+def test_the_host_job_carries_its_figures(lab, server) -> None:
+    (number,) = server.submit(definition(JobKind.HOST))
+    job = finished(server, number)
+    assert verdict.judge(server, job).exit_status == 0
+    figures = {r.name: r for r in server.results(number) if r.measurement}
+    assert float(figures["emmc_vfat.102400.write_throughput"].measurement) > 0
+    assert figures["emmc_vfat.102400.write_throughput"].unit == "MB/s"
+
+
+@long
+def test_a_failing_case_is_a_verdict_though_the_job_is_complete(lab, server, tmp_path) -> None:
+    options = {**BOARD.options, "emmc": {**BOARD.options["emmc"], "scratch": "/dev/mmcblk0p7"}}
+    board = dataclasses.replace(BOARD, options=MappingProxyType(options))
+    (number,) = server.submit(definition(board=board))
+    job = finished(server, number)
+    assert job.health == "Complete"
+    found = verdict.judge(server, job)
+    assert found.exit_status == 1
+    assert "emmc_vfat.102400: fail" in found.lines
+
+
+@long
+def test_a_kernel_panic_is_the_boards(lab, server, results) -> None:
+    data = yaml.safe_load(definition())
+    test = data["actions"][-1]["test"]
+    test["timeout"] = {"seconds": 90}
+    steps = test["definitions"][0]["repository"]["run"]["steps"]
+    steps[3] = "echo c >/proc/sysrq-trigger"
+    (number,) = server.submit(yaml.safe_dump(data, sort_keys=False))
+    job = finished(server, number)
+    assert job.health == "Incomplete"
+    found = verdict.judge(server, job)
+    assert found.exit_status == 1
+    assert "Kernel panic" in found.lines[-1]
+    assert "(board)" in found.lines[-1]
+    assert cli.main(["lava", "import", str(number), "--results", str(results)]) == 1
+    (folder,) = results.iterdir()
+    kinds = {f.kind for r in read_results(folder) for f in r.failures}
+    assert kinds == {"board"}
+    assert read_results(folder)[0].status == "measured"
+
+
+@long
+def test_a_board_without_network_ends_soon_and_is_the_labs(lab, server) -> None:
+    text = definition().replace('wget -q "$1"', "false")
+    (number,) = server.submit(text)
+    job = finished(server, number)
+    assert job.health == "Incomplete"
+    found = verdict.judge(server, job)
+    assert found.exit_status == 3
+    assert script.NO_OVERLAY in found.lines[-1]
+
+
+@long
+def test_a_cancelled_job_is_the_labs(lab, server) -> None:
+    (number,) = server.submit(definition())
+    while server.job(number).state in ("Submitted", "Scheduling", "Scheduled"):
+        time.sleep(0.2)
+    server.cancel(number)
+    job = finished(server, number)
+    assert job.health == "Canceled"
+    found = verdict.judge(server, job)
+    assert found.exit_status == 3
+    assert "cancelled" in found.lines[-1]
+
+
+@long
+def test_boot_times_are_read_from_the_log(lab, results) -> None:
+    words = ["--kind", "boot", "-k", "boot_time", "--wait", "--import", "--results", str(results)]
+    assert cli.main(["lava", "submit", "virtual", *words]) == 0
+    (folder,) = results.iterdir()
+    for result in read_results(folder):
+        assert result.status == "measured"
+        assert len(result.values("boot_time")) == 3

@@ -1,0 +1,86 @@
+"""LAVA's own schemas, device templates and test shell: its Debian packages, unpacked only."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from evmperf.lava import paths as lava_paths
+from evmperf.lava.lab.rootfs import SUITE
+from evmperf.virtual import paths
+from evmperf.virtual.debian import Archive
+from evmperf.virtual.steps import Steps
+
+PACKAGES = ("lava-common", "lava-server", "lava-dispatcher")
+
+
+def unpacked() -> Path:
+    """The root of the unpacked packages, fetched once into the cache."""
+    folder = paths.cache_dir() / "lava"
+    steps = Steps(folder / "logs", print)
+    final = folder / "packages"
+    with (folder / "packages.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not final.is_dir():
+            work = folder / "packages.new"
+            shutil.rmtree(work, ignore_errors=True)
+            archive = Archive(steps, folder / "apt", SUITE, "amd64")
+            archive.update()
+            archive.unpack([archive.version(name) for name in PACKAGES], work)
+            work.rename(final)
+    return final
+
+
+class Checker:
+    """LAVA's two schemas for jobs and its one for devices; each method returns what is wrong."""
+
+    def __init__(self, root: Path, patch: pytest.MonkeyPatch) -> None:
+        patch.syspath_prepend(str(root / "usr/lib/python3/dist-packages"))
+        settings = types.SimpleNamespace(EXTRA_CONTEXT_VARIABLES=[])
+        # All that the schema takes from Django.
+        patch.setitem(sys.modules, "django", types.SimpleNamespace(VERSION=(3, 2)))
+        patch.setitem(sys.modules, "django.conf", types.SimpleNamespace(settings=settings))
+        import jinja2
+        from lava_common.schemas import device, validate
+        from lava_scheduler_app import schema
+        from voluptuous import Invalid
+
+        self.shell = root / "usr/lib/python3/dist-packages/lava_dispatcher/lava_test_shell"
+        self._validate, self._device, self._server, self._invalid = (
+            validate,
+            device,
+            schema,
+            Invalid,
+        )
+        folders = [lava_paths.DEVICE_TYPES, root / "usr/share/lava-server/device-types"]
+        self.templates = jinja2.Environment(loader=jinja2.FileSystemLoader(folders))
+
+    def strict(self, job: object) -> str:
+        """As `lava-schema.py job --strict`."""
+        try:
+            self._validate(job, strict=True)
+        except self._invalid as error:
+            return f"{error.path}: {error.msg}"
+        return ""
+
+    def submission(self, job: object) -> str:
+        """As the server does when a job is submitted."""
+        try:
+            self._server.validate_submission(job)
+        except self._server.SubmissionException as error:
+            return str(error)
+        return ""
+
+    def device(self, dictionary: object) -> str:
+        """As `lava-schema.py device`, and as the server does."""
+        try:
+            self._device.validate(dictionary)
+            self._server.validate_device(dictionary)
+        except (self._invalid, self._server.SubmissionException) as error:
+            return str(error)
+        return ""
