@@ -9,13 +9,15 @@ import pytest
 import yaml
 
 from evmperf import board as boards
-from evmperf.benchmark import Place
+from evmperf import catalogue
+from evmperf.benchmark import Place, Step, Where
 from evmperf.errors import UsageError
 from evmperf.lava import paths
 from evmperf.lava.console import _MEDIA, Console
 from evmperf.lava.marked import decode_header
 from evmperf.lava.render import METADATA, Request, default_device_type, render
 from evmperf.lava.selection import JobKind, matches, select
+from selftests.lava_jobs import made_up
 from selftests.lava_packages import Checker, unpacked
 from strategies.k3boot import K3BootStrategy
 
@@ -216,3 +218,37 @@ def test_what_cannot_be_in_a_job_is_said_in_one_line():
         select(BOARDS["virtual.yaml"], JobKind.NATIVE, "quick", "boot_time")
     with pytest.raises(UsageError, match="no benchmark matches 'emmcc'"):
         select(BOARDS["virtual.yaml"], JobKind.NATIVE, "quick", "emmcc")
+
+
+def search(board, case, profile):
+    readings = yield Step("try", "true", 10, trial=True)
+    assert readings
+
+
+def beside(board, case, profile):
+    return [Step("send", "true", 10, where=Where.TESTER)]
+
+
+def mangled(board, case, profile):
+    return [Step("run", "su --shell /bin/sh -c 'echo $1'", 10)]
+
+
+def ends(board, case, profile):
+    return [Step("run", "echo\nEVMPERF_END\necho", 10)]
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        (search, "odd: it is a search, whose steps depend on results: use --kind host"),
+        (beside, "odd: it needs the tester beside the board: use --kind host"),
+        (mangled, "has --cmd or --shell beside \\$1, which LAVA changes"),
+        (ends, "has a line EVMPERF_END"),
+    ],
+)
+def test_steps_that_a_native_job_cannot_run_are_refused(monkeypatch, steps, said):
+    odd = made_up("odd", steps, ["1"])
+    monkeypatch.setattr(catalogue, "benchmarks", lambda: {"odd": odd})
+    with pytest.raises(UsageError, match=said):
+        job()
+    assert "[odd-" in shell_text(job(kind=JobKind.HOST, keyword="odd"))[0]

@@ -9,10 +9,11 @@ from typing import Any
 
 from evmperf.errors import UsageError
 
+_INFLUX = "EVMPERF_INFLUX_URL"
 _NIGHTLY = """\
 Writes the child pipeline of a night: a job a board, then verdicts, guide and Pages. Every option
 has a variable, so that a pipeline started by hand or by a trigger can set it; lists are separated
-by blanks or commas.
+by blanks or commas. With EVMPERF_INFLUX_URL set, the night ends with `evmperf push`.
 """
 
 
@@ -73,6 +74,7 @@ def _run_nightly(options: argparse.Namespace) -> int:
             tuple(_words(options.images)),
             options.against,
             options.runner_tag,
+            push=bool(os.environ.get(_INFLUX)),
         )
     )
     if options.output:

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 from evmperf.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from evmperf.board import Board
+    from evmperf.lava.importing import Source
     from evmperf.lava.server import Job, Server
 
 _ABOUT = """\
@@ -219,7 +222,9 @@ def _read_job(server: Server, job: Job, board: Board | None, results: Path) -> i
     return _read(server.log(job.id), header, source, board, results)
 
 
-def _read(text: str, header: Any, source: Any, board: Board | None, results: Path) -> int:
+def _read(
+    text: str, header: Mapping[str, str], source: Source, board: Board | None, results: Path
+) -> int:
     from evmperf import board as boards  # noqa: PLC0415
     from evmperf.lava import importing  # noqa: PLC0415
 

@@ -26,9 +26,8 @@ from evmperf.spool import Run, Spool, read_results, read_run
 
 @dataclass(frozen=True)
 class Source:
-    """Where a log comes from: `name` for messages, and what the server says about the job.
-
-    Without `number` (a log file alone) the run's id is made of the log itself.
+    """Where a log comes from: `name` for messages, and what the server says about the job, whose
+    `number` is 0 for a log file alone.
     """
 
     name: str
@@ -113,9 +112,9 @@ def _run(
 ) -> Run:
     """The run of a job: its id is the same whenever and wherever the job is imported."""
     begin, end = entries[0].time_ns, entries[-1].time_ns
-    seed = f"{source.server} {source.number}" if source.number else f"log {begin} {end}"
+    # Of the log alone, so that a job is the same run by its number and by a copy of its log.
+    digits = hashlib.sha256(f"{board.name} {begin}".encode()).hexdigest()[:4]
     moment = datetime.fromtimestamp(begin / 1e9, UTC)
-    digits = hashlib.sha256(seed.encode()).hexdigest()[:4]
     job = {"number": source.number, "server": source.server, "device": source.device}
     return Run(
         id=f"{board.name}-{moment:%Y%m%dT%H%M%SZ}-{digits}",
