@@ -155,8 +155,6 @@ def test_every_device_renders_on_lavas_templates(lava, file):
 
 def test_every_board_has_a_device_type_and_a_device():
     for board in BOARDS.values():
-        if board.file.stem.startswith("virtual-"):
-            continue  # another kind of the virtual EVM: the same machine
         kind = default_device_type(board, JobKind.NATIVE)
         assert (paths.DEVICE_TYPES / f"{kind}.jinja2").is_file()
         device = paths.DEVICES / f"{board.file.stem}-01.jinja2"

@@ -187,9 +187,10 @@ def _write_devices(shared: Path, ports: dict[str, str | int]) -> None:
     devices = shared / "devices"
     devices.mkdir()
     native = Bench(NATIVE).ports
-    example = (paths.DEVICES / "virtual-01.jinja2").read_text()
     (devices / "virtual-01.jinja2").write_text(
-        example.replace("7001", str(native.serial)).replace("7002", str(native.power))
+        "{% extends 'evm-virtual.jinja2' %}\n"
+        f"{{% set serial_port = {native.serial} %}}\n"
+        f"{{% set power_url = 'http://127.0.0.1:{native.power}/power/0' %}}\n"
     )
     (devices / "lab-host-01.jinja2").write_text(
         "{% extends 'evm-lab-host.jinja2' %}\n"
