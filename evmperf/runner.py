@@ -52,6 +52,8 @@ class Runner:
         self.profile = profile
         self.broken = ""
         """Why the board is called broken, "" while it is not."""
+        self.boot_s = 0.0
+        """Seconds that all boots took, those that are measured among them."""
         self._steps = steps
         self._clock = clock
         self._tools = sorted(set(tools))
@@ -339,6 +341,7 @@ class Runner:
 
     def _record_boots(self) -> None:
         for boot in self.bench.boots():
+            self.boot_s += boot.duration_s
             self.spool.append(boot_readings.record(boot))
             banner = boot.marks.get(Phase.UBOOT_BANNER)
             if banner and self.spool.run.facts.get("uboot") != banner.text:

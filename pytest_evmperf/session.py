@@ -141,6 +141,11 @@ class Session:
         if self._runner:
             page.write(self.folder)
 
+    def busy_s(self) -> float:
+        """Seconds that the board spent on benchmarks' commands and on booting."""
+        tools = sum(result.tool_s for result in self.results if result.driver != "boot")
+        return tools + (self._runner.boot_s if self._runner else 0.0)
+
     def sentence(self) -> str:
         """How it went, in one sentence."""
         measured = sum(result.status == "measured" for result in self.results)

@@ -88,7 +88,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 def _shell_share(terminalreporter: Any, session: Session) -> None:
-    busy = sum(result.tool_s for result in session.results)
+    busy = session.busy_s()
     wall = sum(result.duration_s for result in session.results)
     if wall:
         terminalreporter.write_line(
