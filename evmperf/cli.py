@@ -93,10 +93,12 @@ def _list(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(rows, indent=1))
         return 0
-    width = max((len(row["id"]) for row in rows), default=0)
+    width, drivers = (max((len(row[key]) for row in rows), default=0) for key in ("id", "driver"))
     for row in rows:
         reason = f"  cannot: {row['reason']}" if row.get("reason") else ""
-        print(f"{row['id']:<{width}}  {row['driver']:<6} {len(row['cases']):>3} cases{reason}")
+        count = f"{len(row['cases']):>3} {'case' if len(row['cases']) == 1 else 'cases'}"
+        line = f"{row['id']:<{width}}  {row['driver']:<{drivers}}  {count:<9}{reason}"
+        print(line.rstrip())
     return 0
 
 

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from evmperf.benchmark import Outputs, Profile, Step
+from evmperf.benchmark import CONSOLE, Outputs, Profile, Step, output
 from evmperf.board import Board
 from evmperf.model import Case, Direction, Metric, Reading
 from evmperf.storage.file_system_table import SOURCE
@@ -116,7 +116,7 @@ def uboot_steps(board: Board, size: int, unit: int) -> Sequence[Step]:
     slow = 60 + size / 50_000
 
     def parse(operation: str, outputs: Outputs) -> list[Reading]:
-        value = uboot_sf.rate(outputs["console"], operation, offset, size, unit)
+        value = uboot_sf.rate(output(outputs, CONSOLE), operation, offset, size, unit)
         return [Reading(f"{operation}_throughput", value)]
 
     return [
@@ -194,4 +194,6 @@ def summary_bytes(case: Case) -> int:
 
 
 def _dd_readings(side: str, size: int, outputs: Outputs) -> list[Reading]:
-    return [Reading(f"{side}_throughput", dd.throughput(outputs[dd.TEXT_FILE], size, MEGABYTE))]
+    return [
+        Reading(f"{side}_throughput", dd.throughput(output(outputs, dd.TEXT_FILE), size, MEGABYTE))
+    ]

@@ -388,6 +388,15 @@ def test_a_board_that_dies_in_a_command_is_named_at_once(open_bench, disaster):
     assert bench.shell().run("echo hello", 5).text == "hello\n"
 
 
+def test_a_board_that_resets_in_a_uboot_command_is_named_at_once(open_bench):
+    bench = open_bench()
+    with pytest.raises(BoardError, match="silent reset on the console"):
+        bench.uboot().run("reset", 600)
+    bench.abandon()
+    assert bench.uboot().run("version", 5).text == "fine"
+    assert bench.power_cycles == 2
+
+
 def test_a_uboot_command_that_hangs_is_interrupted_and_uboot_goes_on(open_bench):
     uboot = open_bench().uboot()
     with pytest.raises(ToolError, match=r"`hang` did not end within 0.2 s in U-Boot"):
