@@ -13,6 +13,7 @@ class Unit(enum.StrEnum):
     """Canonical unit names; the text a guide prints for each is the guide's matter."""
 
     SECOND = "s"
+    MILLISECOND = "ms"
     MICROSECOND = "us"
     NANOSECOND = "ns"
     MEGAHERTZ = "MHz"
@@ -33,6 +34,7 @@ class Unit(enum.StrEnum):
     KILOFLOPS = "kflops"
     ITERATIONS_PER_SECOND = "iterations/s"
     WORKLOADS_PER_SECOND = "workloads/s"
+    PER_SECOND = "1/s"
     VOLT = "V"
     MILLIWATT = "mW"
 
