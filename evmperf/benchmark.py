@@ -127,6 +127,7 @@ class Benchmark:
     title: str
     section: tuple[str, ...]
     metrics: tuple[Metric, ...]
+    """Of the rows that have none of their own; where all have, one of each name."""
     profiles: Mapping[str, Profile]
     place: Place
     steps: Callable[[Board, Case, Profile], Steps]

@@ -273,8 +273,7 @@ class _Search:
 
         return Step(
             f"trial{number}",
-            f"{mpstat.snapshot(mpstat.STAT_BEFORE)}; {test}; r=$?; "
-            f"{mpstat.snapshot(mpstat.STAT_AFTER)}; exit $r",
+            mpstat.around(test),
             seconds * 2 + 60,
             seconds + 1,
             parse,

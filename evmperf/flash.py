@@ -96,7 +96,6 @@ def raw_steps(board: Board, size: int) -> Sequence[Step]:
     Erasing is not timed; what was written is compared before its figure counts.
     """
     scratch = board.option("ospi", "scratch")
-    slow = 60 + size / 50_000
     write = (
         f"{guard(scratch, size)}; flash_erase -q $m 0 $((({size} + e - 1) / e)) && "
         f'dd if={SOURCE} of=$m bs=1M 2>"$OUT/{dd.TEXT_FILE}" && head -c {size} $m | cmp - {SOURCE}'
@@ -104,16 +103,19 @@ def raw_steps(board: Board, size: int) -> Sequence[Step]:
     read = f"{find(scratch, size, 'scratch')}; {read_command(size)}"
     return [
         Step("prepare", f"head -c {size} /dev/urandom >{SOURCE}", 120, size / 20e6),
-        Step("write", write, slow, size / 0.3e6, partial(_dd_readings, "write", size)),
-        Step("read", read, slow, size / 5e6, partial(_dd_readings, "read", size)),
+        Step("write", write, _slow(size), size / 0.3e6, partial(_dd_readings, "write", size)),
+        Step("read", read, _slow(size), size / 5e6, partial(_dd_readings, "read", size)),
         Step("clean-up", f"rm -f {SOURCE}", 30, 0.1, always=True),
     ]
+
+
+def _slow(size: int) -> float:
+    return 60 + size / 50_000  # 0.05 MB/s and worse counts as hung
 
 
 def uboot_steps(board: Board, size: int, unit: int) -> Sequence[Step]:
     """Write U-Boot's scratch region and read it; see `uboot_sf`. Rates in `unit` bytes/s."""
     bus, offset = board.option("ospi", "uboot_bus"), board.option("ospi", "uboot_offset")
-    slow = 60 + size / 50_000
 
     def parse(operation: str, outputs: Outputs) -> list[Reading]:
         value = uboot_sf.rate(output(outputs, CONSOLE), operation, offset, size, unit)
@@ -122,9 +124,19 @@ def uboot_steps(board: Board, size: int, unit: int) -> Sequence[Step]:
     return [
         Step("prepare", f"sf probe {bus} && {uboot_sf.fill(size)}", 60, 0.5),
         Step(
-            "write", uboot_sf.timed_write(offset, size), slow, size / 0.3e6, partial(parse, "write")
+            "write",
+            uboot_sf.timed_write(offset, size),
+            _slow(size),
+            size / 0.3e6,
+            partial(parse, "write"),
         ),
-        Step("read", uboot_sf.timed_read(offset, size), slow, size / 2e6, partial(parse, "read")),
+        Step(
+            "read",
+            uboot_sf.timed_read(offset, size),
+            _slow(size),
+            size / 2e6,
+            partial(parse, "read"),
+        ),
     ]
 
 
