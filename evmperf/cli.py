@@ -52,6 +52,8 @@ def _parser() -> argparse.ArgumentParser:
         description="The hardware-in-the-loop performance lab for TI evaluation modules. "
         "Boards are measured with pytest (pytest --lg-env BOARD.yaml -k emmc); "
         "this command is for everything around that.",
+        epilog="Exit status: 0 fine, 1 something failed, 2 a wrong call, 3 the lab is broken; "
+        "`evmperf COMMAND --help` says more. Pages about all of it are in docs/.",
     )
     parser.add_argument("--version", action="version", version=f"evmperf {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -71,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_list(commands: Any) -> None:
     parser = commands.add_parser(
         "list",
-        help="what can be measured",
+        help="what can be measured, and on a board why not",
         description="List the benchmarks of the catalogue; with a board, say which of them "
         "its file allows, and why not.",
     )
