@@ -71,7 +71,7 @@ class Loader(yaml.SafeLoader):
                     raise yaml.constructor.ConstructorError(
                         None,
                         None,
-                        f"the key {key!r} stands here a second time",
+                        f"the key {key!r} stands here a second time: keep one",
                         key_node.start_mark,
                     )
                 seen.add(key)
