@@ -34,7 +34,7 @@ dashboards: setup ## write the Grafana dashboards anew, after a change of the ca
 	@$(BIN)/python -m evmperf.grafana
 
 demo: setup ## boot the virtual EVM and measure boot time and eMMC: a first look
-	$(BIN)/pytest --lg-env virtual.yaml -k "boot or emmc_raw_fio or (emmc_ext4 and not fio)"
+	$(BIN)/pytest --lg-env virtual.yaml -k "boot_time or uboot_emmc or emmc_raw_fio or (emmc_ext4 and not fio)"
 
 test: virtual influxd browser ## every test of the project, on real virtual EVMs
 	@scripts/host-packages lava-jobs/lab/host-packages.txt

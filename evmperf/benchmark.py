@@ -16,8 +16,11 @@ from evmperf.errors import RefusedOutput
 from evmperf.model import Case, Metric, Reading
 from evmperf.vocabulary import ABSENT
 
+CONSOLE = "console"
+"""Name of the only output of a U-Boot step."""
+
 Outputs = Mapping[str, str]
-"""Output files of one step: name to text. A U-Boot step has one, `console`."""
+"""Output files of one step: name to text. A U-Boot step has one, CONSOLE."""
 
 
 def output(outputs: Outputs, name: str) -> str:
@@ -74,8 +77,9 @@ class Step:
 
     Cases whose steps have the same `shared` key use one execution: a tool that prints six rows runs
     once. The readings of a `trial` are no samples: they go back to the generator that yielded the
-    step, which decides what comes next, and stay in the result's conditions. A step without a
-    command only computes: its parser gets no outputs. With `meter`, the rails are read after the
+    step, which decides what comes next, and stay in the result's conditions; `trials` is how many
+    like it a search takes at most. A step without a command only computes: its parser gets no
+    outputs. With `meter`, the rails are read after the
     command, which has started what goes on without a console.
     """
 
@@ -89,6 +93,7 @@ class Step:
     where: Where = Where.BOARD
     shared: str = ""
     trial: bool = False
+    trials: int = 1
     meter: MeterWindow | None = None
 
 
@@ -122,6 +127,7 @@ class Benchmark:
     title: str
     section: tuple[str, ...]
     metrics: tuple[Metric, ...]
+    """Of the rows that have none of their own; where all have, one of each name."""
     profiles: Mapping[str, Profile]
     place: Place
     steps: Callable[[Board, Case, Profile], Steps]

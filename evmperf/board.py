@@ -56,7 +56,26 @@ class Board:
 
 
 class Loader(yaml.SafeLoader):
-    """Safe YAML that leaves Labgrid's tags (`!template`, `!include`) as the text they carry."""
+    """Safe YAML that leaves Labgrid's tags (`!template`, `!include`) as the text they carry, and
+    raises for a key that stands twice, of which YAML's own loader takes the last.
+    """
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """The mapping; raises ConstructorError with the line of a second key."""
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
+        if len(mapping) < len(node.value):
+            seen = set()
+            for key_node, _ in node.value:
+                key = self.construct_object(key_node, deep=True)
+                if key in seen:
+                    raise yaml.constructor.ConstructorError(
+                        None,
+                        None,
+                        f"the key {key!r} stands here a second time: keep one",
+                        key_node.start_mark,
+                    )
+                seen.add(key)
+        return mapping
 
 
 Loader.add_multi_constructor("!", lambda loader, suffix, node: node.value)

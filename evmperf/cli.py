@@ -52,6 +52,8 @@ def _parser() -> argparse.ArgumentParser:
         description="The hardware-in-the-loop performance lab for TI evaluation modules. "
         "Boards are measured with pytest (pytest --lg-env BOARD.yaml -k emmc); "
         "this command is for everything around that.",
+        epilog="Exit status: 0 fine, 1 something failed, 2 a wrong call, 3 the lab is broken; "
+        "`evmperf COMMAND --help` says more. Pages about all of it are in docs/.",
     )
     parser.add_argument("--version", action="version", version=f"evmperf {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -71,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_list(commands: Any) -> None:
     parser = commands.add_parser(
         "list",
-        help="what can be measured",
+        help="what can be measured, and on a board why not",
         description="List the benchmarks of the catalogue; with a board, say which of them "
         "its file allows, and why not.",
     )
@@ -93,10 +95,12 @@ def _list(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(rows, indent=1))
         return 0
-    width = max((len(row["id"]) for row in rows), default=0)
+    width, drivers = (max((len(row[key]) for row in rows), default=0) for key in ("id", "driver"))
     for row in rows:
         reason = f"  cannot: {row['reason']}" if row.get("reason") else ""
-        print(f"{row['id']:<{width}}  {row['driver']:<6} {len(row['cases']):>3} cases{reason}")
+        count = f"{len(row['cases']):>3} {'case' if len(row['cases']) == 1 else 'cases'}"
+        line = f"{row['id']:<{width}}  {row['driver']:<{drivers}}  {count:<9}{reason}"
+        print(line.rstrip())
     return 0
 
 

@@ -228,12 +228,16 @@ class _Search:
     def size(self) -> int:
         return int(self.case.params["datagram_size"])
 
+    @property
+    def resolution(self) -> float:
+        return float(self.case.params["resolution_percent"]) / 100
+
     def steps(self) -> Generator[Step, list[Reading] | None, None]:
         server = Server.on(Where.TESTER, "iperf3")
         yield prepare(self.link)
         yield server.start()
         maximum = (self.link.mbit or _LINK_MBIT) * self.size / (self.size + _OVERHEAD + _GAP)
-        search = rfc2544.search(maximum, float(self.case.params["resolution_percent"]) / 100)
+        search = rfc2544.search(maximum, self.resolution)
         rate, best = next(search), dict[str, float]()
         for number in itertools.count(1):
             readings = yield self.trial(server, number, rate)
@@ -269,12 +273,12 @@ class _Search:
 
         return Step(
             f"trial{number}",
-            f"{mpstat.snapshot(mpstat.STAT_BEFORE)}; {test}; r=$?; "
-            f"{mpstat.snapshot(mpstat.STAT_AFTER)}; exit $r",
+            mpstat.around(test),
             seconds * 2 + 60,
             seconds + 1,
             parse,
             trial=True,
+            trials=rfc2544.most_trials(self.resolution),
         )
 
 

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from evmperf.benchmark import Outputs, Profile, Step
+from evmperf.benchmark import CONSOLE, Outputs, Profile, Step, output
 from evmperf.board import Board
 from evmperf.model import Case, Direction, Metric, Reading
 from evmperf.storage.file_system_table import SOURCE
@@ -96,7 +96,6 @@ def raw_steps(board: Board, size: int) -> Sequence[Step]:
     Erasing is not timed; what was written is compared before its figure counts.
     """
     scratch = board.option("ospi", "scratch")
-    slow = 60 + size / 50_000
     write = (
         f"{guard(scratch, size)}; flash_erase -q $m 0 $((({size} + e - 1) / e)) && "
         f'dd if={SOURCE} of=$m bs=1M 2>"$OUT/{dd.TEXT_FILE}" && head -c {size} $m | cmp - {SOURCE}'
@@ -104,27 +103,40 @@ def raw_steps(board: Board, size: int) -> Sequence[Step]:
     read = f"{find(scratch, size, 'scratch')}; {read_command(size)}"
     return [
         Step("prepare", f"head -c {size} /dev/urandom >{SOURCE}", 120, size / 20e6),
-        Step("write", write, slow, size / 0.3e6, partial(_dd_readings, "write", size)),
-        Step("read", read, slow, size / 5e6, partial(_dd_readings, "read", size)),
+        Step("write", write, _slow(size), size / 0.3e6, partial(_dd_readings, "write", size)),
+        Step("read", read, _slow(size), size / 5e6, partial(_dd_readings, "read", size)),
         Step("clean-up", f"rm -f {SOURCE}", 30, 0.1, always=True),
     ]
+
+
+def _slow(size: int) -> float:
+    return 60 + size / 50_000  # 0.05 MB/s and worse counts as hung
 
 
 def uboot_steps(board: Board, size: int, unit: int) -> Sequence[Step]:
     """Write U-Boot's scratch region and read it; see `uboot_sf`. Rates in `unit` bytes/s."""
     bus, offset = board.option("ospi", "uboot_bus"), board.option("ospi", "uboot_offset")
-    slow = 60 + size / 50_000
 
     def parse(operation: str, outputs: Outputs) -> list[Reading]:
-        value = uboot_sf.rate(outputs["console"], operation, offset, size, unit)
+        value = uboot_sf.rate(output(outputs, CONSOLE), operation, offset, size, unit)
         return [Reading(f"{operation}_throughput", value)]
 
     return [
         Step("prepare", f"sf probe {bus} && {uboot_sf.fill(size)}", 60, 0.5),
         Step(
-            "write", uboot_sf.timed_write(offset, size), slow, size / 0.3e6, partial(parse, "write")
+            "write",
+            uboot_sf.timed_write(offset, size),
+            _slow(size),
+            size / 0.3e6,
+            partial(parse, "write"),
         ),
-        Step("read", uboot_sf.timed_read(offset, size), slow, size / 2e6, partial(parse, "read")),
+        Step(
+            "read",
+            uboot_sf.timed_read(offset, size),
+            _slow(size),
+            size / 2e6,
+            partial(parse, "read"),
+        ),
     ]
 
 
@@ -194,4 +206,6 @@ def summary_bytes(case: Case) -> int:
 
 
 def _dd_readings(side: str, size: int, outputs: Outputs) -> list[Reading]:
-    return [Reading(f"{side}_throughput", dd.throughput(outputs[dd.TEXT_FILE], size, MEGABYTE))]
+    return [
+        Reading(f"{side}_throughput", dd.throughput(output(outputs, dd.TEXT_FILE), size, MEGABYTE))
+    ]

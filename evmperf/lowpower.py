@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from evmperf.benchmark import Benchmark, MeterWindow, Outputs, Place, Profile, Step
+from evmperf.benchmark import Benchmark, MeterWindow, Outputs, Place, Profile, Step, output
 from evmperf.board import Board
 from evmperf.errors import RefusedOutput, UsageError
 from evmperf.model import Case, Direction, Metric, Reading
@@ -130,8 +130,8 @@ def _parser(
     row: str, rails: Sequence[str], sleep_s: int, off: Collection[str]
 ) -> Callable[[Outputs], list[Reading]]:
     def parse(outputs: Outputs) -> list[Reading]:
-        slept = suspend.parse(outputs[suspend.TEXT_FILE], sleep_s)
-        log = meter.parse(outputs[meter.JSON_FILE])
+        slept = suspend.parse(output(outputs, suspend.TEXT_FILE), sleep_s)
+        log = meter.parse(output(outputs, meter.JSON_FILE))
         check_window(slept, log)
         if row != TOTAL:
             return [Reading("rail_voltage", log.voltage(row)), Reading("power", log.power(row))]

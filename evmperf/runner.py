@@ -12,7 +12,7 @@ from typing import Any
 from evmperf import boot as boot_readings
 from evmperf import metering, provenance, shellstep
 from evmperf.bench import Bench, Clock, Shell, Steps
-from evmperf.benchmark import Benchmark, MeterWindow, Outputs, Place, Step, Where
+from evmperf.benchmark import CONSOLE, Benchmark, MeterWindow, Outputs, Place, Step, Where
 from evmperf.errors import BoardError, EvmperfError, Kind, LabError, RefusedOutput, ToolError
 from evmperf.executions import Execution, Executions
 from evmperf.marks import Phase, last_phase
@@ -20,10 +20,6 @@ from evmperf.model import Case, Failure, Reading, Result
 from evmperf.progress import Progress
 from evmperf.shellstep import FOLDER
 from evmperf.spool import Spool
-
-CONSOLE = "console"
-"""Name of the only output of a U-Boot step."""
-
 
 _Perform = Callable[[Step, Progress], Outputs]
 

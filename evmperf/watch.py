@@ -23,21 +23,25 @@ class Alarm:
     text: str
 
 
-_ALWAYS: tuple[tuple[str, re.Pattern[bytes]], ...] = (
-    ("kernel panic", re.compile(rb"Kernel panic - not syncing[^\r\n]*[\r\n]")),
-    (
-        "kernel oops",
-        re.compile(rb"(?:Internal error: [^\r\n]*\[#\d+\]|kernel BUG at )[^\r\n]*[\r\n]"),
-    ),
+_EVENTS = re.compile(
+    rb"(?P<panic>Kernel panic - not syncing[^\r\n]*[\r\n])"
+    rb"|(?P<oops>(?:Internal error: [^\r\n]*\[#\d+\]|kernel BUG at )[^\r\n]*[\r\n])"
+    rb"|(?P<spl>U-Boot SPL \d{4}\.\d\d[^\r\n]*[\r\n])"
+    rb"|(?P<uboot>U-Boot \d{4}\.\d\d[^\r\n]*[\r\n])"
+    rb"|(?P<linux>Starting kernel \.\.\.|Linux version \d)"
+    rb"|(?P<asleep>PM: suspend entry)"
+    rb"|(?P<awake>PM: suspend exit)"
 )
-_IN_LINUX: tuple[tuple[str, re.Pattern[bytes]], ...] = (
-    ("silent reset", re.compile(rb"U-Boot (?:SPL )?\d{4}\.\d\d[^\r\n]*[\r\n]")),
-)
-_KERNEL_STARTS = re.compile(rb"Starting kernel \.\.\.|Linux version \d")
+_NAMES = {"panic": "kernel panic", "oops": "kernel oops"}
+_RESET = "silent reset"
 
 
 class Watch:
-    """Follows one boot; `feed` returns an alarm once, at the first thing that must not come."""
+    """Follows one boot; `feed` returns an alarm once, at the first thing that must not come.
+
+    A boot loader may say what it likes until `settle` or until Linux starts. While Linux says that
+    it is suspended, SPL may run: some boards wake up through it.
+    """
 
     def __init__(self) -> None:
         self.restart()
@@ -45,8 +49,15 @@ class Watch:
     def restart(self) -> None:
         """Begin anew: the power was just switched on."""
         self._tail = b""
-        self._linux = False
+        self._settled = False
+        self._asleep = False
         self._alarmed = False
+
+    def settle(self) -> None:
+        """From now on a boot loader's banner is a reset: its prompt has been reached."""
+        if not self._settled:
+            self._tail = b""
+            self._settled = True
 
     def feed(self, data: bytes) -> Alarm | None:
         """Look at bytes that just arrived."""
@@ -54,17 +65,21 @@ class Watch:
             return None
         window = self._tail + data
         begin = 0
-        if not self._linux:
-            start = _KERNEL_STARTS.search(window)
-            if start:
-                self._linux = True
-                begin = start.end()
-        patterns = (*_ALWAYS, *_IN_LINUX) if self._linux else _ALWAYS
-        for name, pattern in patterns:
-            match = pattern.search(window, begin)
-            if match:
+        for match in _EVENTS.finditer(window):
+            # What was seen must not be seen again in another light.
+            begin = match.end()
+            if name := self._alarm(str(match.lastgroup)):
                 self._alarmed = True
                 return Alarm(name, match.group().decode("utf-8", "replace").strip())
-        # What was seen before Linux started must not be seen again as part of Linux.
         self._tail = window[max(begin, len(window) - _OVERLAP) :]
         return None
+
+    def _alarm(self, event: str) -> str:
+        """Take note of an event; returns the name of its alarm, "" for what may come."""
+        if event == "linux":
+            self._settled = True
+        elif event in ("asleep", "awake"):
+            self._asleep = event == "asleep"
+        elif event == "uboot" or (event == "spl" and not self._asleep):
+            return _RESET if self._settled else ""
+        return _NAMES.get(event, "")

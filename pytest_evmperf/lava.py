@@ -12,7 +12,7 @@ import pytest
 from evmperf.lava.names import case_name, figure_name, unit_name
 from evmperf.model import Status
 from evmperf.stats import summarise
-from pytest_evmperf.plugin import RESULT, _what
+from pytest_evmperf.plugin import RESULT, what_is_measured
 from pytest_evmperf.terminal import REPORTER
 
 PROGRAM = "lava-test-case"
@@ -28,7 +28,7 @@ def in_job() -> bool:
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Any:
     """Report a case when it is done; one whose set-up failed counts as failed."""
     outcome = yield
-    what = _what(item)
+    what = what_is_measured(item)
     if what is None or not in_job() or any(item.iter_markers("skip")):
         return outcome
     name = case_name(*what)

@@ -123,7 +123,7 @@ def _driver(definition: pytest.Item | Any) -> str:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Order what is measured so that few power cycles do, and skip what the board cannot."""
-    measuring = [item for item in items if _what(item)]
+    measuring = [item for item in items if what_is_measured(item)]
     if not measuring:
         return
     session = config.stash.get(SESSION, None)
@@ -136,9 +136,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         )
     places = list(Place)
     # Sorting is stable: within one place, tests stay in the order of the files.
-    items.sort(key=lambda item: places.index(what[0].place) if (what := _what(item)) else -1)
+    items.sort(
+        key=lambda item: places.index(what[0].place) if (what := what_is_measured(item)) else -1
+    )
     for item in measuring:
-        what = _what(item)
+        what = what_is_measured(item)
         reason = what[0].unsupported(session.board, what[1]) if what else ""
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
@@ -151,16 +153,18 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         measuring.planned = [
             what
             for item in session.items
-            if (what := _what(item)) and not any(item.iter_markers("skip"))
+            if (what := what_is_measured(item)) and not any(item.iter_markers("skip"))
         ]
 
 
-def _what(item: pytest.Item) -> tuple[Benchmark, Case] | None:
+def what_is_measured(item: pytest.Item) -> tuple[Benchmark, Case] | None:
     """Benchmark and case of a measuring test, None for any other."""
-    callspec = getattr(item, "callspec", None)
-    if callspec is None or not {"benchmark", "case"} <= set(callspec.params):
-        return None
-    return callspec.params["benchmark"], callspec.params["case"]
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    benchmark, case = params.get("benchmark"), params.get("case")
+    # pytest fills in a marker of its own (and skips) where a driver has no benchmark.
+    if isinstance(benchmark, Benchmark) and isinstance(case, Case):
+        return benchmark, case
+    return None
 
 
 @pytest.fixture(scope="session")

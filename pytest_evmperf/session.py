@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import time
@@ -19,6 +20,7 @@ from evmperf.errors import EvmperfError, LabError, UsageError
 from evmperf.influx.config import Config
 from evmperf.influx.sender import Sender
 from evmperf.model import Case, Result
+from evmperf.progress import Progress
 from evmperf.report import page
 from evmperf.runner import Runner
 from evmperf.spool import Run, Spool, new_run_id
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
 SEND_AT_MOST_S = 20.0
 """How long the end of a session waits for InfluxDB."""
+
+_BOOT_S = 15.0
+"""What a cold boot usually takes."""
 
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
 
@@ -45,6 +50,8 @@ class Session:
     run: Run
     planned: list[tuple[Benchmark, Case]] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
+    shared: set[str] = field(default_factory=set)
+    """What cases have measured for others too; see `expected_s`."""
     influx: Config | None = None
     sent: str = ""
     """How sending to InfluxDB went, in a sentence."""
@@ -187,8 +194,21 @@ def cause(result: Result) -> str:
     return f"{lasting[-1].message} ({lasting[-1].kind})"
 
 
-def expected_s(benchmark: Benchmark, case: Case, board: Board, profile: str) -> float:
-    """Seconds that a case usually takes by its own declaration, if no other has done its part."""
-    plan = benchmark.profiles[profile]
-    boots = plan.repeats * 15.0 if benchmark.place is Place.BOOT else 0.0
-    return boots + sum(step.expect_s for step in benchmark.steps(board, case, plan))
+def expected_s(
+    benchmark: Benchmark, case: Case, board: Board, profile: str, done: set[str]
+) -> float:
+    """Seconds that a case usually takes by its own declaration; 0 for one that cannot be declared,
+    of which the runner says why.
+
+    `done` is what earlier cases shared with others and measured: it takes no time any more. What
+    this case adds is put there.
+    """
+    progress = Progress(benchmark, case, benchmark.profiles[profile])
+    seconds = progress.plan.repeats * _BOOT_S if benchmark.place is Place.BOOT else 0.0
+    with contextlib.suppress(EvmperfError):
+        for step in benchmark.steps(board, case, progress.plan):
+            key = progress.key(step)
+            if not key or key not in done:
+                seconds += step.expect_s * step.trials
+            done.add(key)
+    return seconds

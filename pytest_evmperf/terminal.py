@@ -9,7 +9,7 @@ import pytest
 
 from evmperf.model import Result, Status
 from evmperf.table import result_rows, text_table
-from pytest_evmperf.plugin import RESULT, _what
+from pytest_evmperf.plugin import RESULT, what_is_measured
 from pytest_evmperf.session import SESSION, Session, cause, expected_s
 
 REPORTER = "terminalreporter"
@@ -25,12 +25,12 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """Say what is measured, before and after."""
     session = item.config.stash.get(SESSION, None)
     reporter = item.config.pluginmanager.getplugin(REPORTER)
-    what = _what(item)
+    what = what_is_measured(item)
     if session is None or reporter is None or what not in session.planned:
         return (yield)
     number, whole = session.planned.index(what) + 1, len(session.planned)
     elapsed = time.monotonic() - session.began
-    expected = expected_s(*what, session.board, session.profile)
+    expected = expected_s(*what, session.board, session.profile, session.shared)
     reporter.ensure_newline()
     reporter.write_line(
         f"[{number:>{len(str(whole))}}/{whole}] {session.board.name}  {what[0].name} {what[1]}  "

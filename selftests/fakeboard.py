@@ -135,6 +135,9 @@ class FakeBoard:
             marker = found[1] + found[2]
             if found[3] == "hang":
                 self._state = "hung in uboot"
+            elif found[3] == "reset":
+                self.say(RESET_WITHOUT_SPL)
+                self._state = "dead"
             elif found[3] == "garble":
                 self.say("\r\n=> ")
             elif found[3] == "lose":

@@ -218,6 +218,17 @@ def test_what_cannot_be_in_a_job_is_said_in_one_line():
         select(BOARDS["virtual.yaml"], JobKind.NATIVE, "quick", "emmcc")
 
 
+def test_a_job_leaves_out_the_rows_that_the_board_lacks():
+    board = BOARDS["virtual-ospi.yaml"]
+    chosen = select(board, JobKind.NATIVE, "quick", "linux_flash_summary")
+    assert [case.params["flash"] for _, case in chosen.cases] == [board.option("ospi", "flash")]
+
+
+def test_a_job_asks_for_the_programs_that_the_board_file_names():
+    chosen = select(BOARDS["virtual.yaml"], JobKind.NATIVE, "quick", "dhrystone or linpack")
+    assert chosen.tools == ["evmperf-dhrystone", "evmperf-linpack"]
+
+
 def search(board, case, profile):
     readings = yield Step("try", "true", 10, trial=True)
     assert readings

@@ -1,11 +1,6 @@
 """Meters: a conversation in SCPI over TCP, sensors in a folder, and the latter over a real SSH."""
 
-import getpass
-import shutil
 import socket
-import subprocess
-import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -28,6 +23,7 @@ from evmperf.lab.meter import (
 from evmperf.lab.scpi import Scpi
 from evmperf.tools import meter
 from selftests.instrument import IDENTITY, OVERLOAD, Instrument, scpi
+from selftests.sshd import Sshd
 
 VALUES = {"VOLT": 0.75, "CURR": 0.004}
 
@@ -210,55 +206,27 @@ def test_a_missing_tree_is_a_broken_lab(tmp_path):
         Hwmon("", str(tmp_path / "none"), HERE)
 
 
-SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/sbin:/usr/bin")
-
-
 @pytest.fixture
-def ssh(tmp_path):
-    """An SSH client's command line that gets into a server of our own on loopback as `sensors`."""
-    if not SSHD:
-        pytest.skip("no sshd on this machine")
-    for key in ("host", "user"):
-        subprocess.run(
-            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / key)], check=True
-        )
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    if Path("/run").stat().st_uid == 0 and getpass.getuser() == "root":
-        Path("/run/sshd").mkdir(exist_ok=True)
-    (tmp_path / "sshd_config").write_text(
-        f"ListenAddress 127.0.0.1:{port}\nHostKey {tmp_path}/host\nPidFile none\n"
-        f"AuthorizedKeysFile {tmp_path}/user.pub\nStrictModes no\nUsePAM no\n"
-    )
-    (tmp_path / "ssh_config").write_text(
-        f"Host sensors\n HostName 127.0.0.1\n Port {port}\n User {getpass.getuser()}\n"
-        f" IdentityFile {tmp_path}/user\n IdentitiesOnly yes\n StrictHostKeyChecking no\n"
-        f" UserKnownHostsFile {tmp_path}/known\n LogLevel ERROR\n"
-    )
-    process = subprocess.Popen([SSHD, "-D", "-e", "-f", str(tmp_path / "sshd_config")])
-    deadline = time.monotonic() + 30
-    while socket.socket().connect_ex(("127.0.0.1", port)):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    yield f"ssh -F {tmp_path}/ssh_config"
-    process.terminate()
-    process.wait(10)
+def sshd(tmp_path):
+    server = Sshd(tmp_path)
+    yield server
+    server.stop()
 
 
-def test_sensors_of_another_machine_are_read_over_ssh(ssh, root):
-    back = Hwmon("sensors", str(root), HERE, ssh)
-    assert back.identity == "acpitz, ina226 on sensors (hwmon)"
+def test_sensors_of_another_machine_are_read_over_ssh(sshd, root):
+    back = Hwmon("127.0.0.1", str(root), HERE, sshd.options)
+    assert back.identity == "acpitz, ina226 on 127.0.0.1 (hwmon)"
     assert back.read(["vdd_core"]) == {"vdd_core": ("751 mV", "7 mA")}
     (root / "hwmon1" / "in1_input").unlink()
-    with pytest.raises(LabError, match="sensors on sensors cannot be read"):
+    with pytest.raises(LabError, match=r"sensors on 127\.0\.0\.1 cannot be read"):
         back.read(["vdd_core"])
+    back.close()
 
 
-def test_a_machine_that_does_not_let_us_in_is_a_broken_lab(ssh, root, tmp_path):
-    (tmp_path / "user.pub").write_text("")
-    with pytest.raises(LabError, match=r"sensors, which has .* does not let us in: .*denied"):
-        Hwmon("sensors", str(root), HERE, ssh)
+def test_a_machine_that_does_not_let_us_in_is_a_broken_lab(sshd, root):
+    (sshd.folder / "authorized").write_text("")
+    with pytest.raises(LabError, match=r"which has .*, is not to be reached: .*denied"):
+        Hwmon("127.0.0.1", str(root), HERE, sshd.options)
 
 
 # Labgrid

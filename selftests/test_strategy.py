@@ -5,6 +5,7 @@ import subprocess
 import pytest
 import yaml
 from labgrid.driver.power import rest
+from labgrid.driver.powerdriver import NetworkPowerDriver
 
 from evmperf import board as boards
 from evmperf import console
@@ -156,6 +157,19 @@ def test_each_cold_boot_is_a_power_cycle(open_bench):
     assert bench.power_cycles == 3
     assert len({boot.marks[Phase.POWER_ON].mono_ns for boot in boots}) == 3
     assert len(bench.boots()) == 3
+
+
+def test_a_switch_that_cycles_in_one_request_is_seen_to_switch_on(open_bench, fake, monkeypatch):
+    def cycle(_):
+        fake.switch(False)
+        fake.switch(True)
+
+    monkeypatch.setattr(NetworkPowerDriver, "cycle", cycle)
+    bench = open_bench()
+    bench.shell()
+    boot = bench.cold_boot("")
+    assert boot.error is None
+    assert Phase.POWER_ON in boot.marks
 
 
 def test_off_is_off(open_bench, fake):
@@ -386,6 +400,15 @@ def test_a_board_that_dies_in_a_command_is_named_at_once(open_bench, disaster):
         bench.shell().run(disaster, 600)
     bench.abandon()
     assert bench.shell().run("echo hello", 5).text == "hello\n"
+
+
+def test_a_board_that_resets_in_a_uboot_command_is_named_at_once(open_bench):
+    bench = open_bench()
+    with pytest.raises(BoardError, match="silent reset on the console"):
+        bench.uboot().run("reset", 600)
+    bench.abandon()
+    assert bench.uboot().run("version", 5).text == "fine"
+    assert bench.power_cycles == 2
 
 
 def test_a_uboot_command_that_hangs_is_interrupted_and_uboot_goes_on(open_bench):

@@ -70,3 +70,26 @@ def test_a_power_on_forgives_and_forgets():
 def test_a_second_bootloader_before_linux_is_no_alarm():
     # U-Boot that resets itself (a watchdog, `reset`) is U-Boot's matter until a kernel runs.
     assert alarms([RESET, RESET, BOOT]) == []
+
+
+def test_a_second_bootloader_after_its_prompt_is_a_reset():
+    watch = Watch()
+    assert alarms([RESET], watch) == []
+    watch.settle()
+    watch.settle()
+    assert [alarm.name for alarm in alarms([RESET], watch)] == ["silent reset"]
+
+
+ENTRY, EXIT = b"[  9.1] PM: suspend entry (deep)\r\n", b"[  9.9] PM: suspend exit\r\n"
+SPL = b"U-Boot SPL 2025.01 (Jan 01 2025 - 00:00:00 +0000)\r\n"
+
+
+@given(st.data())
+def test_spl_on_the_way_out_of_a_suspend_is_no_alarm(data):
+    assert alarms(data.draw(chunked(BOOT + (ENTRY + SPL + SPL + EXIT) * 2 + SESSION))) == []
+
+
+@given(st.sampled_from([ENTRY + SPL + RESET_WITHOUT_SPL, ENTRY + EXIT + SPL]), st.data())
+def test_a_reset_in_or_after_a_suspend_is_found(text, data):
+    found = alarms(data.draw(chunked(BOOT + text)))
+    assert [alarm.name for alarm in found] == ["silent reset"]

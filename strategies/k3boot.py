@@ -17,6 +17,8 @@ from labgrid.strategy import Strategy, StrategyError
 from pexpect import TIMEOUT
 
 POST_MORTEM_LINES = 200
+_OFF_S = 2.0
+"""How long the power is off where its driver does not say."""
 
 
 class Status(enum.Enum):
@@ -207,7 +209,10 @@ class K3BootStrategy(Strategy):
         self._phase = "console"
         self.target.activate(self.console)
         self._release_shells()
-        self._switch("cycle")
+        # Not `cycle`: some drivers do it in one request, and nobody sees when the power comes.
+        self._switch("off")
+        time.sleep(getattr(self.power, "delay", _OFF_S))
+        self._switch("on")
         self._phase = "U-Boot prompt"
         self.uboot.login_timeout = self.uboot_timeout
         try:

@@ -7,7 +7,7 @@ here it is dd's own, of six digits. dd is recorded as the tool.
 from collections.abc import Sequence
 
 from evmperf import flash
-from evmperf.benchmark import Benchmark, Outputs, Place, Profile, Step
+from evmperf.benchmark import Benchmark, Outputs, Place, Profile, Step, output
 from evmperf.board import Board
 from evmperf.model import Case, Direction, Metric, Reading
 from evmperf.tools import dd
@@ -19,7 +19,9 @@ def _steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
 
     def parse(outputs: Outputs) -> list[Reading]:
         return [
-            Reading("read_throughput", dd.throughput(outputs[dd.TEXT_FILE], size, MEBIBYTE)),
+            Reading(
+                "read_throughput", dd.throughput(output(outputs, dd.TEXT_FILE), size, MEBIBYTE)
+            ),
         ]
 
     read = f"{flash.find(device, size, 'device')}; {flash.read_command(size)}"

@@ -94,6 +94,7 @@ class LabgridBench:
     def uboot(self) -> UbootShell:
         """U-Boot's prompt; raises BoardError or LabError."""
         self._transition("uboot")
+        self._console.settle()
         return UbootShell(self._strategy)
 
     def cold_boot(self, kernel_arguments: str) -> Boot:

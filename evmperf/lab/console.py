@@ -92,6 +92,11 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             self._thread.join(timeout=self.timeout)
         self._transport = None
 
+    def settle(self) -> None:
+        """Take a boot loader's banner for a reset, until the next power-on."""
+        with self._news:
+            self._watch.settle()
+
     def tail(self, lines: int) -> list[str]:
         """The last lines that the board printed since its power-on."""
         return self.history.tail(lines)
@@ -178,10 +183,10 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
 
     def _take(self, data: bytes, mono_ns: int) -> None:
         self.history.feed(data, mono_ns)
-        alarm = self._watch.feed(data)
-        if alarm:
-            self.history.event(f"alarm: {alarm.name}: {alarm.text}", mono_ns)
         with self._news:
+            alarm = self._watch.feed(data)
+            if alarm:
+                self.history.event(f"alarm: {alarm.name}: {alarm.text}", mono_ns)
             self._buffer += data
             self._alarm = self._alarm or alarm
             self._news.notify_all()

@@ -7,17 +7,14 @@ INA2xx the bus voltage), `curr1_input` in mA, `power1_input` in uW.
 from __future__ import annotations
 
 import shlex
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evmperf.errors import LabError
+from evmperf.errors import LabError, ToolError
+from evmperf.lab.tester import CommandTester, SshTester
 
 _TIMEOUT_S = 20.0
-_CONNECT_S = 10
-_SSH_FAILED = 255
-"""Exit status of ssh itself (ssh(1)); any other is the command's."""
 
 _KEYS = ("label", "name", "device")
 _LIST = """\
@@ -42,21 +39,33 @@ class _Sensor:
 class Hwmon:
     """The sensors of some rails, found by label, name or device; raises LabError.
 
-    `rails` maps each rail to the label of its sensor, or to a mapping; see `HwmonMeter`.
+    `rails` maps each rail to the label of its sensor, or to a mapping; see `HwmonMeter`. `options`
+    are further ones for ssh.
     """
 
-    def __init__(self, host: str, root: str, rails: Mapping[str, Any], ssh: str = "ssh") -> None:
+    def __init__(
+        self, host: str, root: str, rails: Mapping[str, Any], options: Sequence[str] = ()
+    ) -> None:
         self._host = host
         self._root = root
-        self._command = ["sh", "-c"]
-        if host:
-            options = ["-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECT_S}"]
-            self._command = [*shlex.split(ssh), *options, "--", host]
+        self._shell = (
+            SshTester(host, options, f"{host}, which has the board's sensors,")
+            if host
+            else CommandTester((), "this machine")
+        )
+        try:
+            self._sensors, names = self._look(rails)
+        except LabError:
+            self.close()
+            raise
+        self.identity = f"{', '.join(names)} on {host or 'this machine'} (hwmon)"
+
+    def _look(self, rails: Mapping[str, Any]) -> tuple[dict[str, _Sensor], list[str]]:
+        """The sensor of each rail, and the chips there are."""
         listed = [line.split("|") for line in self._run(self._in(_LIST)).splitlines()]
         devices = [fields for fields in listed if len(fields) == len(_KEYS) + 1]
-        self._sensors = {rail: _find(rail, given, devices) for rail, given in rails.items()}
-        names = sorted({fields[2] for fields in devices})
-        self.identity = f"{', '.join(names)} on {host or 'this machine'} (hwmon)"
+        sensors = {rail: _find(rail, given, devices) for rail, given in rails.items()}
+        return sensors, sorted({fields[2] for fields in devices})
 
     def read(self, rails: Sequence[str]) -> dict[str, tuple[str, str]]:
         """Voltage in mV and current in mA (or power in uW) of each rail; raises LabError."""
@@ -77,7 +86,8 @@ class Hwmon:
         return found
 
     def close(self) -> None:
-        """Nothing is kept open between readings."""
+        """Give up the connection, if there is one."""
+        self._shell.close()
 
     def _in(self, script: str) -> str:
         return script.replace("{root}", shlex.quote(self._root))
@@ -87,29 +97,15 @@ class Hwmon:
 
     def _run(self, script: str) -> str:
         try:
-            done = subprocess.run(
-                [*self._command, script],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_TIMEOUT_S,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
+            reply = self._shell.run(script, _TIMEOUT_S)
+        except ToolError:
             raise LabError(
                 f"the sensors {self._where()} have not answered for {_TIMEOUT_S:g} s"
             ) from None
-        except OSError as error:
-            raise LabError(f"{self._command[0]} cannot be started: {error.strerror}") from error
-        if done.returncode:
-            said = done.stderr.strip().splitlines() or ["no message"]
-            if self._host and done.returncode == _SSH_FAILED:
-                raise LabError(
-                    f"{self._host}, which has the board's sensors, does not let us in: {said[-1]}"
-                )
+        if reply.status:
+            said = reply.text.strip().splitlines() or ["no message"]
             raise LabError(f"the sensors {self._where()} cannot be read: {said[-1]}")
-        return done.stdout
+        return reply.text
 
 
 def _find(rail: str, given: Any, devices: Sequence[Sequence[str]]) -> _Sensor:

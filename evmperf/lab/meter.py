@@ -7,6 +7,7 @@ passes on numbers and words only, so `rails` may be a mapping, or the text of on
 from __future__ import annotations
 
 import abc
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -45,13 +46,13 @@ class HwmonMeter(Resource):  # type: ignore[misc]
             own power in place of the current)
         host: SSH destination of the machine with the sensors; "" is this one
         root: the folder with the hwmon devices
-        ssh: the SSH client with its options
+        ssh_options: further options for ssh, as in a shell
     """
 
     rails: dict[str, Any] = attr.ib(converter=_rails)
     host: str = attr.ib(default="", validator=attr.validators.instance_of(str))
     root: str = attr.ib(default="/sys/class/hwmon", validator=attr.validators.instance_of(str))
-    ssh: str = attr.ib(default="ssh", validator=attr.validators.instance_of(str))
+    ssh_options: str = attr.ib(default="", validator=attr.validators.instance_of(str))
 
 
 @target_factory.reg_resource
@@ -146,7 +147,7 @@ class HwmonMeterDriver(_MeterDriver):
 
     def _open(self) -> Hwmon:
         meter = self.meter
-        return Hwmon(meter.host, meter.root, meter.rails, meter.ssh)
+        return Hwmon(meter.host, meter.root, meter.rails, shlex.split(meter.ssh_options))
 
 
 @target_factory.reg_driver

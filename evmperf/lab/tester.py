@@ -1,4 +1,5 @@
-"""The machine beside the board: reached over SSH, or the network namespace of a virtual EVM.
+"""Commands beside the board: on the tester over SSH or in a virtual EVM's network namespace, and
+on the machine with the meter.
 
 Each command runs in a session of its own there, so that a command that hangs is killed with all
 that it started, and what it left running on purpose (a server under setsid) lives on.
@@ -31,7 +32,8 @@ _KILL_S = 20.0
 
 
 class CommandTester:
-    """evmperf's Shell behind a local program that runs its last arguments on the tester.
+    """evmperf's Shell behind a local program that runs its last arguments on the tester, or here
+    where there is none.
 
     `name` is what messages call the tester.
     """
@@ -101,14 +103,14 @@ class SshTester(CommandTester):
     One connection serves all commands; `options` are further ones for ssh (`-o NAME=VALUE`).
     """
 
-    def __init__(self, host: str, options: Sequence[str] = ()) -> None:
+    def __init__(self, host: str, options: Sequence[str] = (), name: str = "") -> None:
         # Short, because a socket's path has 108 bytes at most.
         self._folder = tempfile.TemporaryDirectory(prefix="evmperf-ssh")
         words = {**_SSH_OPTIONS, "ControlPath": f"{self._folder.name}/%C"}
         own = [word for name, value in words.items() for word in ("-o", f"{name}={value}")]
         self._host = host
         self._ssh = ["ssh", *own, *options]
-        super().__init__([*self._ssh, "--", host], f"the tester {host}")
+        super().__init__([*self._ssh, "--", host], name or f"the tester {host}")
 
     def close(self) -> None:
         """End the shared connection."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,7 +19,7 @@ from evmperf.lava.script import step_label
 from evmperf.lava.selection import JobKind, Selection, plain_steps
 from evmperf.model import Result, Status
 from evmperf.runner import Runner
-from evmperf.spool import Run, Spool, read_results, read_run
+from evmperf.spool import Run, Spool, new_folder, read_results, read_run
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ def read(
     """
     entries = joblog.parse(text, source.name)
     header = header or header_of(entries, source.name)
-    selection = selection_of(header, source.name)
+    selection = selection_of(header, board, source.name)
     if not source.number and joblog.job_result(entries) is None:
         raise UsageError(
             f"{source.name}: is cut: it ends before the job did; fetch it again, or name the job"
@@ -75,16 +73,9 @@ def read(
         return Imported(results / run.id, kept, done, _missing(selection, done), new=False)
     blocks = marked.read_blocks(joblog.board_lines(entries))
     _check_versions(board, selection, blocks, header, source.name)
-    try:
-        results.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=".importing-", dir=results))
-    except OSError as error:
-        raise LabError(f"{results}: cannot be written ({error.strerror})") from error
-    try:
+    with new_folder(results) as scratch:
         done = _replay(entries, blocks, selection, Spool(scratch, run), board)
         (scratch / run.id).rename(results / run.id)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
     return Imported(results / run.id, run, done, _missing(selection, done), new=True)
 
 
@@ -96,7 +87,7 @@ def header_of(entries: list[joblog.Entry], name: str) -> Mapping[str, str]:
     return header
 
 
-def selection_of(header: Mapping[str, str], name: str) -> Selection:
+def selection_of(header: Mapping[str, str], board: Board, name: str) -> Selection:
     """The benchmarks of a job; raises UsageError for a job of a later evmperf or another kind."""
     if header.get("schema") != HEADER_SCHEMA:
         raise UsageError(
@@ -104,7 +95,7 @@ def selection_of(header: Mapping[str, str], name: str) -> Selection:
             f"{HEADER_SCHEMA}: use the evmperf that made the job ({header.get('evmperf')})"
         )
     chosen = tuple(catalogue.benchmark(word) for word in header["benchmarks"].split(","))
-    return Selection(header["profile"], chosen, ())
+    return Selection(board, header["profile"], chosen, ())
 
 
 def _run(

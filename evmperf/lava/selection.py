@@ -28,23 +28,24 @@ class JobKind(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Selection:
-    """Benchmarks of a job in the order of measuring, and one line for each that was asked for but
-    cannot be in it.
+    """Benchmarks of a job on a board in the order of measuring, and one line for each that was
+    asked for but cannot be in it.
     """
 
+    board: Board
     profile: str
     benchmarks: tuple[Benchmark, ...]
     refused: tuple[str, ...]
 
     @property
     def cases(self) -> list[tuple[Benchmark, Case]]:
-        """Every case in its order."""
-        return [(b, case) for b in self.benchmarks for case in b.cases(self.profile)]
+        """Every case that the board has, in its order."""
+        return [(b, case) for b in self.benchmarks for case in _rows(b, self.board, self.profile)]
 
     @property
     def tools(self) -> list[str]:
         """Programs that the board needs, sorted."""
-        return sorted({tool for benchmark in self.benchmarks for tool in benchmark.tools})
+        return sorted({tool for b in self.benchmarks for tool in b.tools_on(self.board)})
 
 
 def select(board: Board, kind: JobKind, profile: str, keyword: str = "") -> Selection:
@@ -72,7 +73,11 @@ def select(board: Board, kind: JobKind, profile: str, keyword: str = "") -> Sele
         )
     places = list(Place)
     chosen.sort(key=lambda benchmark: places.index(benchmark.place))
-    return Selection(profile, tuple(chosen), tuple(refused))
+    return Selection(board, profile, tuple(chosen), tuple(refused))
+
+
+def _rows(benchmark: Benchmark, board: Board, profile: str) -> list[Case]:
+    return [case for case in benchmark.cases(profile) if not benchmark.unsupported(board, case)]
 
 
 def plain_steps(benchmark: Benchmark, board: Board, case: Case, profile: str) -> list[Step]:
@@ -82,9 +87,11 @@ def plain_steps(benchmark: Benchmark, board: Board, case: Case, profile: str) ->
 
 def _unfit(benchmark: Benchmark, board: Board, kind: JobKind, profile: str) -> str:
     """Why this kind of job cannot run a benchmark that the board has, "" if it can."""
-    cases = benchmark.cases(profile)
+    cases = _rows(benchmark, board, profile)
     if not cases:
-        return f"it has no profile {profile}"
+        declared = benchmark.cases(profile)
+        lacking = benchmark.unsupported(board, declared[0]) if declared else ""
+        return lacking or f"it has no profile {profile}"
     if kind is JobKind.HOST:
         return ""
     if (fitting := _kind_for(benchmark.place)) is not kind:

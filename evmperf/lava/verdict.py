@@ -59,13 +59,9 @@ def _expected(header: dict[str, str], job: Job) -> list[str]:
     """The cases that a job must report; the cycles of a boot-time job are in its log only."""
     if header["kind"] == JobKind.BOOT:
         return []
-    selection = importing.selection_of(header, f"job {job.id}")
     board = boards.load(boards.find(header["board_file"]))
-    return [
-        case_name(benchmark, case)
-        for benchmark, case in selection.cases
-        if not benchmark.unsupported(board)
-    ]
+    selection = importing.selection_of(header, board, f"job {job.id}")
+    return [case_name(benchmark, case) for benchmark, case in selection.cases]
 
 
 def _status(failure: EvmperfError | None) -> int:

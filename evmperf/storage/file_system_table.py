@@ -100,11 +100,7 @@ def file_system_profiles(
 
 
 def _timed_dd(what: str, buffer: int) -> str:
-    return (
-        f"{mpstat.snapshot(mpstat.STAT_BEFORE)}; "
-        f'dd {what} bs={buffer} 2>"$OUT/{dd.TEXT_FILE}"; r=$?; '
-        f"{mpstat.snapshot(mpstat.STAT_AFTER)}; exit $r"
-    )
+    return mpstat.around(f'dd {what} bs={buffer} 2>"$OUT/{dd.TEXT_FILE}"')
 
 
 def _dd_readings(outputs: Outputs, side: str, size: int) -> list[Reading]:

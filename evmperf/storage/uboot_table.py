@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from evmperf.benchmark import Benchmark, Place, Profile, Step
+from evmperf.benchmark import CONSOLE, Benchmark, Place, Profile, Step, output
 from evmperf.board import Board
 from evmperf.model import Case, Direction, Metric, Reading
 from evmperf.tools import uboot_time
@@ -211,7 +211,7 @@ def _timed(side: str, command: str, size: int, rate: Callable[[str], float]) -> 
         f"time {command}",
         _slow(size),
         size / 3e6,
-        lambda outputs: [Reading(f"{side}_throughput", rate(outputs["console"]))],
+        lambda outputs: [Reading(f"{side}_throughput", rate(output(outputs, CONSOLE)))],
     )
 
 

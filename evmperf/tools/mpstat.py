@@ -24,6 +24,11 @@ def snapshot(name: str) -> str:
     return f'head -n 1 /proc/stat > "$OUT/{name}"'
 
 
+def around(command: str) -> str:
+    """Shell text that runs `command` between two snapshots, and ends with its exit status."""
+    return f"{snapshot(STAT_BEFORE)}; {command}; r=$?; {snapshot(STAT_AFTER)}; exit $r"
+
+
 def load(text: str) -> float:
     """CPU load in percent over all CPUs from mpstat's JSON with exactly one interval.
 

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -155,10 +154,8 @@ def test_busy_port(state: Path, built_image: object, which: str) -> None:
         port = taken.getsockname()[1]
         bench = Bench("busy")
         ports = {"serial_port": 0, "power_port": 0, f"{which}_port": port}
-        start = time.monotonic()
         with pytest.raises(LabError, match=f"the {which} port 127.0.0.1:{port} cannot be opened"):
             bench.start(**ports)
-        assert time.monotonic() - start < 5
     assert not bench.running
     assert not (bench.folder / "bench.json").exists()
 
