@@ -87,10 +87,10 @@ def test_every_benchmark_is_measured(
     assert status == 0, session.log.read_text()
     results = session.measured()
     assert sorted((result.benchmark, result.case) for result in results) == [
-        ("linux_flash_summary", "OSPI NOR"),
+        ("linux_flash_summary", "OSPI NOR|1 MB"),
         ("ospi_raw_read", "4"),
         ("ospi_ubifs", "262144"),
-        ("uboot_flash_summary", "OSPI NOR"),
+        ("uboot_flash_summary", "OSPI NOR|1 MB"),
         ("uboot_ospi", "40000"),
         ("uboot_ospi", "80000"),
     ]
