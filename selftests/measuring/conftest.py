@@ -120,11 +120,13 @@ def line(virtual_bench: client.Bench) -> Iterator[Line]:
     line.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def bench(
     virtual_bench: client.Bench, line: Line, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LabgridBench]:
-    """evmperf's bench on that board, over that line."""
+    """evmperf's bench on that board, over that line; one a module, since other modules' sessions
+    power-cycle the same board.
+    """
     path = tmp_path_factory.mktemp("env") / "line.yaml"
     envfile.write(
         envfile.source("virtual"),
