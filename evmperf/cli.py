@@ -131,7 +131,7 @@ def _add_show(commands: Any) -> None:
 def _show(options: argparse.Namespace) -> int:
     from evmperf import spool  # noqa: PLC0415
     from evmperf.baseline import of_board  # noqa: PLC0415
-    from evmperf.history import run_folder  # noqa: PLC0415
+    from evmperf.history import GUIDE, run_folder  # noqa: PLC0415
     from evmperf.table import text_table  # noqa: PLC0415
 
     folder = run_folder(options.run, options.results)
@@ -141,7 +141,7 @@ def _show(options: argparse.Namespace) -> int:
     print(f"release {run.release or 'unknown'}, kernel {run.facts.get('kernel', 'unknown')}")
     print(f"{run.outcome or 'This run has not ended, or was killed.'}\n")
     if results:
-        baseline = of_board(run) if run.kind != "guide" else None
+        baseline = of_board(run) if run.kind != GUIDE else None
         width = None if sys.stdout.isatty() else 140 if baseline else 120
         print(text_table(results, width, baseline), end="")
     for result in results:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from evmperf import catalogue
 from evmperf.figures import Figure, Key
 from evmperf.model import Metric, Published, Result, Status
-from evmperf.stats import Summary, rounded, summarise
+from evmperf.stats import Summary, percent, rounded, summarise
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,7 @@ def _row(result: Result, name: str, summary: Summary, unit: str, required: bool)
     notes = []
     if summary.outliers:
         notes.append(f"{summary.outliers} outlier{'s' if summary.outliers > 1 else ''}")
-    refused = sum(failure.refused for failure in result.failures)
-    failed = len(result.failures) - refused
-    if refused:
-        notes.append(f"{refused} refused")
-    if failed:
-        notes.append(f"{failed} failed")
+    notes += result.flaws()
     return Row(
         result.benchmark,
         result.case,
@@ -127,7 +122,7 @@ class Baseline:
         if not (values and known.mean and alike):
             return rounded(known.mean), ""
         change = summarise(values).mean / known.mean - 1
-        return rounded(known.mean), f"{change * 100:+.1f} %"
+        return rounded(known.mean), percent(change)
 
 
 def text_table(
