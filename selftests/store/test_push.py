@@ -216,6 +216,12 @@ from(bucket: params.bucket) |> range(start: 0)
     assert marks == [(spools.a_run(2).started_ns, "11.00 → 11.01")]
 
 
+def test_runs_of_no_lab_and_no_release_go_out(store, tmp_path):
+    for number in range(2):
+        run = spools.a_run(number, lab="", release="")
+        assert push(store, spools.write(tmp_path, run, [])).complete
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_one_bad_point_costs_only_itself(bucket, store, tmp_path, value):
     run = spools.a_run()
