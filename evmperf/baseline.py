@@ -20,4 +20,4 @@ def of_board(run: Run) -> Baseline | None:
     if not fitting:
         return None
     newest = max(fitting, key=lambda entry: gather.release_key(entry.run.release))
-    return Baseline(newest.run.release, figures(newest.results()))
+    return Baseline(run, newest.run, figures(newest.results()))

@@ -10,7 +10,7 @@ from evmperf.guide.cells import figure_text
 from evmperf.guide.declared import outline
 from evmperf.guide.gather import Module
 from evmperf.guide.layout import Figures, Layout, Path, Slot, Unread, figure_of
-from evmperf.stats import percent
+from evmperf.stats import outliers_text, percent
 
 _UNDERLINES = '-^"~'
 _INTRODUCTION = """\
@@ -140,7 +140,7 @@ def _extra(figure: Figure, before: Figure | None, extras: Extras) -> str:
     if before and before.mean and before.unit == figure.unit:
         parts.append(percent(figure.mean / before.mean - 1))
     if extras.outliers and figure.outliers:
-        parts.append(f"{figure.outliers} outlier{'s' if figure.outliers > 1 else ''}")
+        parts.append(outliers_text(figure.outliers))
     return f" [{', '.join(parts)}]" if parts else ""
 
 

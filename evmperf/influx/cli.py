@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import Any
+
+from evmperf import arguments
 
 
 def add_parser(commands: Any) -> None:
@@ -17,8 +18,7 @@ def add_parser(commands: Any) -> None:
         "or ~/.config/evmperf/influx.toml name. Sending twice changes nothing. Without RUN, send "
         "what is not there yet; a named run is sent as a whole.",
     )
-    parser.add_argument("run", nargs="*", help="a run's folder, its name, or `last`")
-    parser.add_argument("--results", type=Path, default=Path("results"), help="default: results")
+    arguments.add_run(parser, nargs="*")
     parser.set_defaults(func=_push)
 
 

@@ -95,6 +95,11 @@ def _json(value: Any) -> str:
     return text if len(text) <= _TEXT_LIMIT else ""
 
 
+def _refused(record: Mapping[str, Any]) -> int:
+    """How many outputs of a case were refused."""
+    return sum(failure["refused"] for failure in record["failures"])
+
+
 @dataclass
 class Totals:
     """What the run's point says of its records: counts, and seconds."""
@@ -115,7 +120,7 @@ class Totals:
         if kind == "result":
             self.cases += 1
             self.by_status[record["status"]] += 1
-            refused = sum(failure["refused"] for failure in record["failures"])
+            refused = _refused(record)
             self.refused_outputs += refused
             # A refused step is done once more: what is whole in the end was retried with success.
             self.retried += bool(refused and record["status"] == Status.MEASURED)
@@ -196,7 +201,7 @@ class Lines:
         return f"{RUN}{_tags(**self._common)} {fields} {run.started_ns}"
 
     def _result(self, record: Mapping[str, Any]) -> str:
-        refused = sum(failure["refused"] for failure in record["failures"])
+        refused = _refused(record)
         fields = _fields(
             run=self._run.id,
             status=record["status"],
@@ -220,7 +225,7 @@ class Lines:
 
     def _samples(self, record: Mapping[str, Any]) -> list[str]:
         samples = record["samples"]
-        refused = sum(failure["refused"] for failure in record["failures"])
+        refused = _refused(record)
         tail = (
             f",run={text_field(self._run.id)},status={text_field(record['status'])}"
             f",refused={refused}i,started_ns={self._started_ns(record)}i,repetition="

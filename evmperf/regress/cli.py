@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evmperf import arguments
 from evmperf.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def add_parsers(commands: Any) -> None:
         "InfluxDB gets them where one is named. Published figures are left as they are.",
         epilog=_EPILOG,
     )
-    check.add_argument("run", help="a run's folder, its name below --results, or `last`")
+    arguments.add_run(check)
     check.add_argument(
         "--against", required=True, metavar="WHAT",
         help="release:11.00, run:ID, last:N (earlier runs of the board), or guide:FILE",
@@ -47,6 +48,7 @@ def add_parsers(commands: Any) -> None:
     )
     compare.add_argument("a", metavar="A", help="the run to compare with")
     compare.add_argument("b", metavar="B", help="the run to judge")
+    arguments.add_results(compare)
     _add_output(compare)
     compare.set_defaults(func=_compare)
 
@@ -59,12 +61,11 @@ def add_parsers(commands: Any) -> None:
     accept.add_argument("metric", help="benchmark, or benchmark/case/metric; * stands for anything")
     accept.add_argument("--since", required=True, metavar="RUN", help="first run with the change")
     accept.add_argument("--why", required=True, help="one sentence")
-    accept.add_argument("--results", type=Path, default=Path("results"), help="default: results")
+    arguments.add_results(accept)
     accept.set_defaults(func=_accept)
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--results", type=Path, default=Path("results"), help="default: results")
     parser.add_argument("--all", action="store_true", help="list what did not change, too")
     parser.add_argument(
         "--level", type=float, default=None,

@@ -103,15 +103,7 @@ def _of_results(run: Run, results: Iterable[Result]) -> dict[Key, Past]:
     found: dict[Key, Past] = {}
     shared: dict[tuple[tuple[str, str], ...], Facets] = {}
     for key, figure in figures(results).items():
-        under = of_result(run, figure.result)
+        under = facets.of_result(run, figure.result)
         alike = shared.setdefault(tuple(under.items()), under)
         found[key] = Past(figure.centre, figure.unit, alike)
     return found
-
-
-def of_result(run: Run, result: Result) -> dict[str, str]:
-    """What a result and its run were measured under."""
-    case = facets.Case(
-        result.driver, result.profile, result.version, result.tools, result.conditions
-    )
-    return facets.of_run(run) | facets.of_case(run, case)
