@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from evmperf.errors import UsageError
 from evmperf.figures import figures
 from evmperf.guide import gather
-from evmperf.spool import Run, read_results
+from evmperf.spool import Run
 from evmperf.table import Baseline
 
 
@@ -15,12 +14,10 @@ def of_board(run: Run) -> Baseline | None:
     """
     if gather.is_virtual(run):
         return None
-    try:
-        there = gather.stored(gather.BASELINES)
-    except UsageError:
-        return None
-    fitting = [e for e in there if e.run.board == run.board and e.run.os in (run.os, "")]
+    fitting = [
+        e for e in gather.published() if e.run.board == run.board and e.run.os in (run.os, "")
+    ]
     if not fitting:
         return None
     newest = max(fitting, key=lambda entry: gather.release_key(entry.run.release))
-    return Baseline(newest.run.release, figures(read_results(newest.folder)))
+    return Baseline(run, newest.run, figures(newest.results()))

@@ -7,10 +7,9 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evmperf import __version__
+from evmperf import __version__, arguments
 from evmperf.errors import EvmperfError, Kind
 
 if TYPE_CHECKING:
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
 _STATUS = {Kind.USAGE: 2, Kind.LAB: 3}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status: 0 fine, 1 failed, 2 wrong call, 3 lab broken."""
-    options = _parser().parse_args(arguments)
+    options = _parser().parse_args(words)
     try:
         status: int = options.func(options)
     except EvmperfError as error:
@@ -126,8 +125,7 @@ def _add_show(commands: Any) -> None:
         description="Show the results of a run, the facts they were measured under, and what "
         "failed. The run may still be going on.",
     )
-    parser.add_argument("run", help="a run's folder, its name below --results, or `last`")
-    parser.add_argument("--results", type=Path, default=Path("results"), help="default: results")
+    arguments.add_run(parser)
     parser.add_argument("--facts", action="store_true", help="everything known about the board")
     parser.set_defaults(func=_show)
 
@@ -135,7 +133,7 @@ def _add_show(commands: Any) -> None:
 def _show(options: argparse.Namespace) -> int:
     from evmperf import spool  # noqa: PLC0415
     from evmperf.baseline import of_board  # noqa: PLC0415
-    from evmperf.history import run_folder  # noqa: PLC0415
+    from evmperf.history import GUIDE, run_folder  # noqa: PLC0415
     from evmperf.table import text_table  # noqa: PLC0415
 
     folder = run_folder(options.run, options.results)
@@ -145,7 +143,7 @@ def _show(options: argparse.Namespace) -> int:
     print(f"release {run.release or 'unknown'}, kernel {run.facts.get('kernel', 'unknown')}")
     print(f"{run.outcome or 'This run has not ended, or was killed.'}\n")
     if results:
-        baseline = of_board(run) if run.kind != "guide" else None
+        baseline = of_board(run) if run.kind != GUIDE else None
         width = None if sys.stdout.isatty() else 140 if baseline else 120
         print(text_table(results, width, baseline), end="")
     for result in results:

@@ -58,10 +58,8 @@ class Figure:
         """What was wrong with its measurement, in words; "" for nothing."""
         if self.result.status is Status.MEASURED:
             return ""
-        refused = sum(failure.refused for failure in self.result.failures)
-        failed = len(self.result.failures) - refused
-        parts = [f"{n} {what}" for n, what in ((refused, "refused"), (failed, "failed")) if n]
-        return f"{self.result.status}: {', '.join(parts) or 'samples are missing'}"
+        flaws = ", ".join(self.result.flaws()) or "samples are missing"
+        return f"{self.result.status}: {flaws}"
 
 
 def figures(results: Iterable[Result]) -> dict[Key, Figure]:

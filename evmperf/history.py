@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -18,15 +19,17 @@ GUIDE = "guide"
 
 
 @dataclass(frozen=True)
-class RecordedRun:
-    """A run with its results."""
+class StoredRun:
+    """A run, with a way to read its results: there may be many, and few of them wanted."""
 
     run: Run
-    results: list[Result]
+    results: Callable[[], list[Result]]
+    folder: Path | None = None
+    """Where its raw files are; None in a database."""
 
 
 @dataclass(frozen=True)
-class Figure:
+class Measured:
     """What one run measured of one metric of one case."""
 
     run: Run
@@ -41,27 +44,30 @@ class RunSource(Protocol):
     Its methods raise UsageError or LabError when the runs cannot be read.
     """
 
-    def runs(self, board: str, limit: int) -> list[RecordedRun]:
-        """The newest `limit` runs of a board, oldest first; published guides are no history."""
+    def runs(self, board: str, limit: int | None = None) -> list[StoredRun]:
+        """The newest `limit` runs of a board (None: all), oldest first; published guides are no
+        history.
+        """
+
+    def everything(self) -> list[StoredRun]:
+        """The runs of all boards and the published guides, oldest first."""
 
     def figures(
         self, board: str, benchmark: str, metric: str, limit: int, case: str = ""
-    ) -> list[Figure]:
+    ) -> list[Measured]:
         """One metric over the last `limit` runs, oldest first; published figures are left out.
 
         Takes memory for what it returns, not for what it goes through.
         """
 
 
-def figures_of(run: Run, values: Mapping[tuple[str, str], list[float]]) -> list[Figure]:
+def figures_of(run: Run, values: Mapping[tuple[str, str], list[float]]) -> list[Measured]:
     """The figures of a run from its values by case and unit."""
-    return [Figure(run, case, unit, summarise(v)) for (case, unit), v in values.items()]
+    return [Measured(run, case, unit, summarise(v)) for (case, unit), v in values.items()]
 
 
 class SpoolFolder:
-    """The runs below one folder, as `--results` names it. Folders without a readable run are left
-    out.
-    """
+    """The runs below one folder, as `--results` names it."""
 
     def __init__(self, results: Path) -> None:
         self.results = results
@@ -69,34 +75,31 @@ class SpoolFolder:
     def __str__(self) -> str:
         return f"{self.results}/"
 
-    def folders(self, board: str, limit: int | None = None) -> list[tuple[Path, Run]]:
-        """Folders and runs of a board, the newest `limit` (None: all), oldest first."""
+    def runs(self, board: str, limit: int | None = None) -> list[StoredRun]:
+        """See RunSource. Folders without a readable run are left out."""
         found = []
         for path in self.results.glob("*/run.json"):
-            try:
-                run = spool.read_run(path.parent)
-            except UsageError:
-                continue
-            if run.board == board and run.kind != GUIDE:
-                found.append((path.parent, run))
-        found.sort(key=lambda entry: (entry[1].started_ns, entry[1].id))
-        return found if limit is None else found[max(0, len(found) - limit) :]
+            with contextlib.suppress(UsageError):
+                found.append(in_folder(path.parent))
+        mine = [e for e in found if e.run.board == board and e.run.kind != GUIDE]
+        mine.sort(key=_age)
+        return mine if limit is None else mine[max(0, len(mine) - limit) :]
 
-    def runs(self, board: str, limit: int) -> list[RecordedRun]:
+    def everything(self) -> list[StoredRun]:
         """See RunSource."""
-        return [
-            RecordedRun(run, spool.read_results(folder))
-            for folder, run in self.folders(board, limit)
-        ]
+        return sorted(
+            (in_folder(path.parent) for path in self.results.glob("*/run.json")), key=_age
+        )
 
     def figures(
         self, board: str, benchmark: str, metric: str, limit: int, case: str = ""
-    ) -> list[Figure]:
+    ) -> list[Measured]:
         """See RunSource."""
-        found: list[Figure] = []
-        for folder, run in self.folders(board, limit):
+        found: list[Measured] = []
+        for entry in self.runs(board, limit):
+            assert entry.folder
             values: dict[tuple[str, str], list[float]] = {}
-            for record in spool.read_records(folder):
+            for record in spool.read_records(entry.folder):
                 if record.get("record") != "result" or record["benchmark"] != benchmark:
                     continue
                 if case in ("", record["case"]):
@@ -104,8 +107,17 @@ class SpoolFolder:
                         if sample["metric"] == metric:
                             key = (record["case"], sample["unit"])
                             values.setdefault(key, []).append(sample["value"])
-            found += figures_of(run, values)
+            found += figures_of(entry.run, values)
         return found
+
+
+def in_folder(folder: Path) -> StoredRun:
+    """The run in a folder; raises UsageError when there is none."""
+    return StoredRun(spool.read_run(folder), lambda: spool.read_results(folder), folder)
+
+
+def _age(entry: StoredRun) -> tuple[int, str]:
+    return entry.run.started_ns, entry.run.id
 
 
 def run_folder(given: str, results: Path, *others: Path) -> Path:

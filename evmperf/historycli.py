@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from evmperf.errors import UsageError
-from evmperf.history import Figure, RunSource, SpoolFolder
+from evmperf.history import Measured
+from evmperf.sparkline import sparkline
 from evmperf.stats import rounded
-
-_BARS = "▁▂▃▄▅▆▇█"
 
 
 def add_parser(commands: Any) -> None:
@@ -36,10 +33,12 @@ def add_parser(commands: Any) -> None:
 
 
 def _history(options: argparse.Namespace) -> int:
-    from evmperf import catalogue  # noqa: PLC0415
+    from evmperf import catalogue, sources  # noqa: PLC0415
+    from evmperf.influx import config  # noqa: PLC0415
 
     benchmark = catalogue.benchmark(options.benchmark).name
-    with _source(options.results) as source:
+    named = sources.INFLUX if options.results is None and config.load() else "results"
+    with sources.opened(str(options.results or named)) as source:
         found = source.figures(
             options.board, benchmark, options.metric, options.last, options.case or ""
         )
@@ -51,7 +50,7 @@ def _history(options: argparse.Namespace) -> int:
             f"`evmperf show` what a run has"
         )
     print(f"{options.board} {benchmark} {options.metric}, from {source}")
-    by_case: dict[str, list[Figure]] = {}
+    by_case: dict[str, list[Measured]] = {}
     for figure in found:
         by_case.setdefault(figure.case, []).append(figure)
     for case, figures in by_case.items():
@@ -61,31 +60,7 @@ def _history(options: argparse.Namespace) -> int:
     return 0
 
 
-@contextlib.contextmanager
-def _source(results: Path | None) -> Iterator[RunSource]:
-    """InfluxDB where one is configured and no folder is named, else the folder."""
-    from evmperf.influx import config as configs  # noqa: PLC0415  # slow to import
-
-    config = configs.load() if results is None else None
-    if config is None:
-        yield SpoolFolder(results or Path("results"))
-        return
-    from evmperf.influx.client import Store  # noqa: PLC0415
-    from evmperf.influx.reader import InfluxRuns  # noqa: PLC0415
-
-    with Store(config) as store:
-        yield InfluxRuns(store)
-
-
-def sparkline(values: Sequence[float]) -> str:
-    """Values as bars between their smallest and largest."""
-    low, high = min(values), max(values)
-    span = (high - low) or 1.0
-    top = len(_BARS) - 1
-    return "".join(_BARS[round((value - low) / span * top)] for value in values)
-
-
-def _line(figure: Figure) -> str:
+def _line(figure: Measured) -> str:
     run, summary = figure.run, figure.summary
     day = datetime.fromtimestamp(run.started_ns / 1e9, UTC)
     return (

@@ -167,6 +167,12 @@ class Result:
     published: tuple[Published, ...] = ()
     """Figures of an imported guide, which come without samples."""
 
+    def flaws(self) -> list[str]:
+        """What went wrong, counted: `2 refused`, `1 failed`."""
+        refused = sum(failure.refused for failure in self.failures)
+        counts = {"refused": refused, "failed": len(self.failures) - refused}
+        return [f"{count} {what}" for what, count in counts.items() if count]
+
     def values(self, metric: str) -> list[float]:
         """All values of one metric, in its declared unit, in the order of measuring."""
         return [s.value for s in self.samples if s.metric == metric]

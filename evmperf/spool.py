@@ -32,6 +32,12 @@ SCHEMA = 1
 RECORDS = "results.jsonl"
 """The file of a run's records."""
 
+_LEFT_OUT: Mapping[str, Any] = {
+    "samples": (), "failures": (), "tools": {}, "conditions": {}, "raw": (), "started_ns": 0,
+    "duration_s": 0.0, "tool_s": 0.0,
+}  # fmt: skip
+"""What a result's record stands for where it leaves something out, as imported guides do."""
+
 
 @dataclass
 class Run:
@@ -65,7 +71,7 @@ class Spool:
         try:
             (self.folder / "raw").mkdir(parents=True)
         except OSError as error:
-            raise self._full(error) from error
+            raise _full(self.folder, error) from error
         self._held: BinaryIO | None = None
         self.on_change: Callable[[], None] = lambda: None
         """Called when something more is safe on the disk; must return at once."""
@@ -85,7 +91,7 @@ class Spool:
             self._held = (self.folder / RECORDS).open("ab")
             fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise self._full(error) from error
+            raise _full(self.folder, error) from error
 
     def release(self) -> None:
         """Be known as that no more."""
@@ -104,7 +110,7 @@ class Spool:
                 os.fsync(file.fileno())
             scratch.replace(target)
         except OSError as error:
-            raise self._full(error) from error
+            raise _full(self.folder, error) from error
         self.on_change()
 
     def append(self, record: Mapping[str, Any]) -> None:
@@ -113,24 +119,7 @@ class Spool:
 
     def append_all(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Append records as one write and wait until they are on the disk; all or nothing."""
-        lines = b"".join(
-            json.dumps({"schema": SCHEMA, **record}, default=str).encode() + b"\n"
-            for record in records
-        )
-        path = self.folder / RECORDS
-        try:
-            with path.open("ab", buffering=0) as file:
-                good = file.tell()
-                try:
-                    written = file.write(lines)
-                    if written != len(lines):
-                        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                    os.fsync(file.fileno())
-                except OSError:
-                    file.truncate(good)
-                    raise
-        except OSError as error:
-            raise self._full(error) from error
+        append_records(self.folder, records)
         self.on_change()
 
     def append_result(self, result: Result) -> None:
@@ -144,14 +133,8 @@ class Spool:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         except OSError as error:
-            raise self._full(error) from error
+            raise _full(self.folder, error) from error
         return str(path.relative_to(self.folder))
-
-    def _full(self, error: OSError) -> LabError:
-        return LabError(
-            f"{self.folder}: cannot be written ({error.strerror}): free some space or name "
-            f"another folder with --results=FOLDER; what was measured until now is safe"
-        )
 
     @staticmethod
     def _sync_folder(folder: Path) -> None:
@@ -160,6 +143,36 @@ class Spool:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def append_records(folder: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """Append records to a run as one write and wait until they are on the disk.
+
+    All or nothing: raises LabError when the disk does not take them.
+    """
+    lines = b"".join(
+        json.dumps({"schema": SCHEMA, **record}, default=str).encode() + b"\n" for record in records
+    )
+    try:
+        with (folder / RECORDS).open("ab", buffering=0) as file:
+            good = file.tell()
+            try:
+                written = file.write(lines)
+                if written != len(lines):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(file.fileno())
+            except OSError:
+                file.truncate(good)
+                raise
+    except OSError as error:
+        raise _full(folder, error) from error
+
+
+def _full(folder: Path, error: OSError) -> LabError:
+    return LabError(
+        f"{folder}: cannot be written ({error.strerror}): free some space or name "
+        f"another folder with --results=FOLDER; what was measured until now is safe"
+    )
 
 
 def result_record(result: Result) -> dict[str, Any]:
@@ -237,7 +250,7 @@ def records_from(folder: Path, offset: int) -> Iterator[tuple[int, dict[str, Any
             except ValueError as error:
                 raise UsageError(f"{path} line {number}: is damaged: {error}") from error
             _check_schema(f"{path} line {number}", data)
-            yield offset, data
+            yield offset, {**_LEFT_OUT, **data} if data.get("record") == "result" else data
 
 
 def read_results(folder: Path) -> list[Result]:

@@ -47,6 +47,16 @@ def outliers(values: Sequence[float]) -> list[bool]:
     return [not q1 - reach <= v <= q3 + reach for v in values]
 
 
+def outliers_text(count: int) -> str:
+    """A number of outliers in words."""
+    return f"{count} outlier{'s' if count > 1 else ''}"
+
+
+def percent(change: float) -> str:
+    """A relative change in percent: 0.05 is +5.0 %."""
+    return f"{change * 100:+.1f} %"
+
+
 def rounded(value: float, decimals: int = 2) -> str:
     """Decimal half-up rounding of the shortest decimal text of `value`, as the guides round."""
     step = Decimal(1).scaleb(-decimals)

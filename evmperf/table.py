@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from evmperf import catalogue
 from evmperf.figures import Figure, Key
 from evmperf.model import Metric, Published, Result, Status
-from evmperf.stats import Summary, rounded, summarise
+from evmperf.regress import facets
+from evmperf.spool import Run
+from evmperf.stats import Summary, outliers_text, percent, rounded, summarise
 
 
 @dataclass(frozen=True)
@@ -60,13 +62,8 @@ def _declared(result: Result) -> tuple[Metric, ...]:
 def _row(result: Result, name: str, summary: Summary, unit: str, required: bool) -> Row:
     notes = []
     if summary.outliers:
-        notes.append(f"{summary.outliers} outlier{'s' if summary.outliers > 1 else ''}")
-    refused = sum(failure.refused for failure in result.failures)
-    failed = len(result.failures) - refused
-    if refused:
-        notes.append(f"{refused} refused")
-    if failed:
-        notes.append(f"{failed} failed")
+        notes.append(outliers_text(summary.outliers))
+    notes += result.flaws()
     return Row(
         result.benchmark,
         result.case,
@@ -107,27 +104,28 @@ def shortened(case: str) -> str:
 
 @dataclass(frozen=True)
 class Baseline:
-    """Published figures of the board, and the release they are of."""
+    """The figures of a `published` run for the board of a `run`."""
 
-    release: str
+    run: Run
+    published: Run
     figures: Mapping[Key, Figure]
 
     def cells(self, result: Result, row: Row) -> tuple[str, str]:
         """Baseline and change of one row, "" where there is none to compare with.
 
-        Figures of another profile or program than the published one are not compared.
+        The change is left out where `evmperf check` would not compare either.
         """
         known = self.figures.get(Key(row.benchmark, row.case, row.metric))
         values = result.values(row.metric)
         if known is None:
             return "", ""
-        alike = result.profile == known.result.profile and known.unit == row.unit
-        tools = known.result.tools
-        alike = alike and (not tools or set(tools) == set(result.tools))
+        ours = facets.of_result(self.run, result)
+        theirs = facets.of_result(self.published, known.result)
+        alike = known.unit == row.unit and not facets.difference(ours, theirs)
         if not (values and known.mean and alike):
             return rounded(known.mean), ""
         change = summarise(values).mean / known.mean - 1
-        return rounded(known.mean), f"{change * 100:+.1f} %"
+        return rounded(known.mean), percent(change)
 
 
 def text_table(
@@ -144,7 +142,7 @@ def text_table(
     table.add_column("metric", no_wrap=True)
     table.add_column("mean", justify="right", no_wrap=True)
     table.add_column("unit", no_wrap=True)
-    against = (baseline.release, "change") if baseline else ()
+    against = (baseline.published.release, "change") if baseline else ()
     for heading in ("min", "max", "n", *against):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("note")

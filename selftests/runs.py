@@ -1,13 +1,14 @@
 """Runs on disk as pytest leaves them, without a board."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 
 from evmperf import catalogue
 from evmperf.errors import Kind
 from evmperf.model import Failure, Result, Sample, Status
-from evmperf.spool import Run, Spool
+from evmperf.spool import Run, Spool, result_record
 
 BENCHMARKS = ("boot_time_mmcsd", "emmc_ext4", "emmc_raw_fio_1g", "uboot_emmc_raw")
 LEVEL = 100.0
@@ -44,9 +45,14 @@ def write(folder, found, board="am64xx-hsevm", number=None, **facts):
         facts={"virtual": False, "governor": "performance", **facts},
     )  # fmt: skip
     spool = Spool(folder, run)
-    for result in found:
-        spool.append_result(result)
+    spool.append_all(result_record(_at(run.started_ns, result)) for result in found)
     return spool.folder
+
+
+def _at(start_ns, result):
+    """The same result, measured in a run that began then."""
+    samples = (replace(s, time_ns=start_ns + s.time_ns) for s in result.samples)
+    return replace(result, started_ns=start_ns, samples=tuple(samples))
 
 
 def history(folder, nights=20, seed=1, **kwargs):

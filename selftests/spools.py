@@ -11,7 +11,7 @@ from pathlib import Path
 from evmperf import catalogue
 from evmperf.errors import Kind
 from evmperf.model import Failure, Metric, Result, Sample, Status
-from evmperf.spool import Run, Spool
+from evmperf.spool import Run, Spool, append_records
 
 RECORDED = next((Path(__file__).parent / "data/spool").iterdir())
 """Quick run of boot time and eMMC on the virtual EVM, 27 cases, without its raw files."""
@@ -88,6 +88,15 @@ def of_catalogue(results: Path, profile: str = "full", **changes: object) -> Pat
     spool.append_result(a_refusal(run, number))
     spool.append(FAILED_BOOT)
     return spool.folder
+
+
+def judge(folder: Path, verdict: str, reason: str = "", change: float | None = None) -> None:
+    """Add a verdict on eMMC's largest write to a run."""
+    record = {
+        "record": "verdict", "benchmark": "emmc_ext4", "driver": "emmc", "case": "102400",
+        "metric": "write_throughput", "verdict": verdict, "reason": reason, "baseline": "last:20",
+    }  # fmt: skip
+    append_records(folder, [record if change is None else {**record, "change": change}])
 
 
 def _plausible(metric: Metric, repetition: int) -> float:

@@ -71,7 +71,10 @@ def test_everything_is_judged_and_the_guide_written_whatever_failed():
     for name in ("judge am64x", "judge virtual", "pages"):
         assert data[name]["when"] == "always"
     assert not any(line.endswith(" push") for line in data["pages"]["script"])
-    assert night(push=True)["pages"]["script"][-1] == ".venv/bin/evmperf push"
+    with_influx = night(push=True)
+    assert with_influx["pages"]["script"][-1] == ".venv/bin/evmperf push"
+    judging = next(job for name, job in with_influx.items() if name.startswith("judge "))
+    assert "--from influx" in judging["script"][0]
     assert "--against release:11.00" in data["judge am64x"]["script"][0]
     assert data["judge am64x"]["allow_failure"] == {"exit_codes": [4]}
     assert data["pages"]["artifacts"]["paths"] == ["public"]

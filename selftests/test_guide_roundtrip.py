@@ -7,6 +7,8 @@ import pytest
 
 from evmperf.figures import figures
 from evmperf.guide import importer, layout, writer
+from evmperf.guide.gather import published
+from evmperf.history import SpoolFolder
 from selftests import seeds
 from selftests.bench.guides import texts
 
@@ -98,14 +100,13 @@ def test_a_guide_from_baselines_reads_back_the_same(release):
 
 @needs_seeds
 def test_baselines_are_what_the_command_makes_of_the_seeds(tmp_path):
-    from evmperf.guide.gather import BASELINES, stored
-
     for file in seeds.files():
         importer.store(importer.load(file), tmp_path)
-    for entry in stored(tmp_path):
-        ours = BASELINES / entry.folder.name
+    ours = {entry.run.id: entry.folder for entry in published()}
+    made = {entry.run.id: entry.folder for entry in SpoolFolder(tmp_path).everything()}
+    assert set(made) == set(ours)
+    for run, folder in made.items():
         for name in ("run.json", "results.jsonl"):
-            assert (ours / name).read_text() == (entry.folder / name).read_text(), (
+            assert (ours[run] / name).read_text() == (folder / name).read_text(), (
                 "make baselines/ again: evmperf import-guide SEEDS --into baselines"
             )
-    assert {e.folder.name for e in stored(tmp_path)} == {e.folder.name for e in stored(BASELINES)}

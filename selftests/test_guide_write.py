@@ -6,8 +6,7 @@ import pytest
 from evmperf import catalogue, cli
 from evmperf.guide import importer
 from evmperf.guide.declared import outline, tables
-from evmperf.guide.gather import BASELINES, stored
-from evmperf.spool import read_results
+from evmperf.guide.gather import published
 from selftests import runs
 
 
@@ -43,8 +42,8 @@ def _own(table):
 
 
 def test_published_cases_metrics_and_units_are_the_catalogue_s():
-    for entry in stored(BASELINES):
-        for result in read_results(entry.folder):
+    for entry in published():
+        for result in entry.results():
             benchmark = catalogue.benchmarks().get(result.benchmark)
             if benchmark is None:
                 continue

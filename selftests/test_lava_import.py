@@ -1,6 +1,9 @@
 """Reading jobs' logs: native jobs run by LAVA's own scripts, boot times, and what logs can hold."""
 
+import errno
 import json
+import os
+from pathlib import Path
 
 import pytest
 
@@ -8,7 +11,7 @@ from evmperf import board as boards
 from evmperf import catalogue, cli
 from evmperf.lava import joblog, marked, script
 from evmperf.lava.importing import Source, read
-from evmperf.spool import Spool, read_records, read_results, read_run
+from evmperf.spool import RECORDS, read_records, read_results, read_run
 from selftests import lava_jobs
 from selftests.lava_jobs import CATALOGUE, END
 from selftests.lava_packages import unpacked
@@ -237,11 +240,12 @@ def test_what_is_no_log_is_said(tmp_path, capsys, text, said):
 
 
 def test_a_full_disk_leaves_nothing_half_written(outputs, tmp_path, monkeypatch, capsys):
-    def full(spool, record):
-        raise spool._full(OSError(28, "No space left on device"))
+    def full(descriptor):
+        if Path(f"/proc/self/fd/{descriptor}").readlink().name == RECORDS:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     text = lava_jobs.log(outputs("plain"), END)
-    monkeypatch.setattr(Spool, "append", full)
+    monkeypatch.setattr(os, "fsync", full)
     file = tmp_path / "job.yaml"
     file.write_text(text)
     results = tmp_path / "results"

@@ -6,9 +6,11 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from evmperf import cli
-from evmperf.regress import accepted, formats
+from evmperf.history import SpoolFolder
+from evmperf.regress import accepted
 from evmperf.regress.against import judged, wanted
 from evmperf.regress.verdict import Outcome
+from evmperf.sparkline import sparkline
 from selftests import runs
 from selftests.bench import verdicts as quality
 
@@ -37,7 +39,7 @@ def marks(tmp_path, monkeypatch):
 
 
 def check(folder, against, results):
-    return judged(folder, wanted(against), results)
+    return judged(folder, wanted(against), SpoolFolder(results))
 
 
 def worse(judgement):
@@ -196,7 +198,7 @@ def test_a_wrong_against_says_what_there_is(text, nights, capsys):
     assert "release:11.00, run:ID, last:N, or guide:FILE" in capsys.readouterr().err
 
 
-def test_sparklines_show_the_last_values():
-    assert formats.sparkline([1, 2, 3]) == "▁▅█"
-    assert formats.sparkline([5]) == ""
-    assert formats.sparkline([2, 2]) == "▁▁"
+def test_a_sparkline_goes_from_the_smallest_to_the_largest():
+    assert sparkline([1, 2, 3]) == "▁▅█"
+    assert sparkline([5]) == ""
+    assert sparkline([2, 2]) == "▁▁"

@@ -132,6 +132,9 @@ def _command(plan: Plan, board: Board) -> str:
 def _judge(plan: Plan, stem: str) -> dict[str, Any]:
     verdict = f"verdict-{stem}"
     check = [_EVMPERF, "check", "last", "--results", _RESULTS, "--against", plan.against]
+    if plan.push:
+        # Only tonight's run is here; the nights before are in the database.
+        check += ["--from", "influx"]
     for kind, suffix in (("junit", "xml"), ("markdown", "md"), ("openmetrics", "txt")):
         check += [f"--{kind}", f"{verdict}.{suffix}"]
     return {
@@ -145,7 +148,7 @@ def _judge(plan: Plan, stem: str) -> dict[str, Any]:
         "artifacts": {
             "when": "always",
             "expire_in": _WEEK,
-            "paths": [f"{verdict}.*"],
+            "paths": [f"{verdict}.*", f"{_RESULTS}/*/report.html"],
             "reports": {"junit": f"{verdict}.xml", "metrics": f"{verdict}.txt"},
         },
     }

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from evmperf.errors import UsageError
 
 if TYPE_CHECKING:
-    from evmperf.guide.gather import Stored
     from evmperf.guide.layout import Figures
     from evmperf.guide.writer import Extras
+    from evmperf.history import RunSource, StoredRun
 
 _EXTRAS = ("counts", "delta", "outliers")
 
@@ -66,8 +66,8 @@ def _add_guide(commands: Any) -> None:
     parser.add_argument("--os", default="", help="Linux or RT-linux, where a release has both")
     parser.add_argument("--board", action="append", default=[], help="only this board (repeatable)")
     parser.add_argument(
-        "--from", dest="source", default="results", metavar="DIR",
-        help="a folder of runs, or `baselines` (default: results)",
+        "--from", dest="source", default="results", metavar="DIR|influx|baselines",
+        help="where the runs are (default: results)",
     )  # fmt: skip
     parser.add_argument("--like", type=Path, metavar="FILE", help="in that guide's layout")
     parser.add_argument(
@@ -91,7 +91,8 @@ def _extras(text: str) -> tuple[str, ...]:
 
 
 def _guide(options: argparse.Namespace) -> int:
-    from evmperf.guide import dialect, gather, html, importer, layout, writer  # noqa: PLC0415
+    from evmperf import sources  # noqa: PLC0415
+    from evmperf.guide import html  # noqa: PLC0415
 
     built = options.html or options.pdf
     if built:
@@ -100,7 +101,19 @@ def _guide(options: argparse.Namespace) -> int:
         options.output.parent.mkdir(parents=True, exist_ok=True)
     if options.plots and not options.output:
         raise UsageError("--plots needs a place for its files: name the guide's file with -o")
-    there = gather.stored(_folder(options.source))
+    with sources.opened(options.source) as source:
+        title = _render(options, source)
+    for target, pdf in ((options.html, False), (options.pdf, True)):
+        if target:
+            print(html.build(options.output, target, title, pdf))
+    return 0
+
+
+def _render(options: argparse.Namespace, source: RunSource) -> str:
+    """Write the guide; returns its title."""
+    from evmperf.guide import dialect, gather, importer, layout, writer  # noqa: PLC0415
+
+    there = gather.stored(source)
     chosen = gather.of_release(there, options.release, options.os, options.board)
     figures = gather.by_board(chosen)
     release, os = chosen[-1].run.release, chosen[-1].run.os or "Linux"
@@ -111,33 +124,21 @@ def _guide(options: argparse.Namespace) -> int:
     extras = _what_extras(options, chosen, there, figures)
     head = writer.Head(release, os, gather.modules(figures))
     text = writer.render(plan, figures, head, extras)
-    if not options.output:
+    if options.output:
+        options.output.write_text(text, encoding="utf-8")
+    else:
         sys.stdout.write(text)
-        return 0
-    options.output.write_text(text, encoding="utf-8")
-    title = f"{os} {release} Performance Guide"
-    for target, pdf in ((options.html, False), (options.pdf, True)):
-        if target:
-            print(html.build(options.output, target, title, pdf))
-    return 0
-
-
-def _folder(source: str) -> Path:
-    from evmperf.guide.gather import BASELINES  # noqa: PLC0415
-
-    return BASELINES if source == "baselines" else Path(source)
+    return head.title
 
 
 def _what_extras(
-    options: argparse.Namespace, chosen: list[Stored], there: list[Stored], figures: Figures
+    options: argparse.Namespace, chosen: list[StoredRun], there: list[StoredRun], figures: Figures
 ) -> Extras:
     from evmperf.guide import gather, plots, writer  # noqa: PLC0415
 
     previous = None
     if "delta" in options.extras:
-        known = (
-            there if options.source == "baselines" else [*gather.stored(gather.BASELINES), *there]
-        )
+        known = there if options.source == "baselines" else [*gather.published(), *there]
         run = chosen[-1].run
         before = gather.previous_release(known, run.release, run.os)
         virtual = gather.is_virtual(run)

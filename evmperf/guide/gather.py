@@ -1,4 +1,4 @@
-"""The figures of a release: from runs on disk, one set a board."""
+"""The figures of a release: from stored runs, one set a board."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 from evmperf import board as boards
 from evmperf.errors import UsageError
 from evmperf.figures import Figure, Key, figures
-from evmperf.spool import Run, read_results, read_run
+from evmperf.history import RunSource, SpoolFolder, StoredRun
+from evmperf.spool import Run
 
 BASELINES = Path(__file__).resolve().parents[2] / "baselines"
 """Published figures that come with the project."""
@@ -25,20 +26,19 @@ class Module:
     description: str
 
 
-@dataclass(frozen=True)
-class Stored:
-    """A run on disk."""
-
-    folder: Path
-    run: Run
-
-
-def stored(folder: Path) -> list[Stored]:
-    """All runs below a folder, oldest first; raises UsageError when there are none."""
-    found = [Stored(path.parent, read_run(path.parent)) for path in folder.glob("*/run.json")]
+def stored(source: RunSource) -> list[StoredRun]:
+    """All runs of a source, oldest first; raises UsageError when there are none."""
+    found = source.everything()
     if not found:
-        raise UsageError(f"{folder}: holds no runs")
-    return sorted(found, key=lambda entry: (entry.run.started_ns, entry.run.id))
+        raise UsageError(f"{source}: holds no runs")
+    return found
+
+
+def published() -> list[StoredRun]:
+    """The published figures that come with the project, a run a board and release; [] where the
+    project's folder is not there.
+    """
+    return SpoolFolder(BASELINES).everything()
 
 
 def is_virtual(run: Run) -> bool:
@@ -62,8 +62,8 @@ def same_release(given: str, found: str) -> bool:
 
 
 def of_release(
-    there: Sequence[Stored], release: str, os: str = "", wanted: Sequence[str] = ()
-) -> list[Stored]:
+    there: Sequence[StoredRun], release: str, os: str = "", wanted: Sequence[str] = ()
+) -> list[StoredRun]:
     """The runs of a release, and of some boards if they are named.
 
     Raises UsageError when there are none, when they are of two operating systems, or when virtual
@@ -94,7 +94,7 @@ def of_release(
 
 
 def no_such_release(
-    there: Sequence[Stored], release: str, wanted: Sequence[str] = ()
+    there: Sequence[StoredRun], release: str, wanted: Sequence[str] = ()
 ) -> UsageError:
     """The error for a release that nobody measured, with those that there are."""
     mine = [entry for entry in there if not wanted or entry.run.board in wanted]
@@ -105,7 +105,7 @@ def no_such_release(
     )
 
 
-def by_board(entries: Iterable[Stored]) -> dict[str, dict[Key, Figure]]:
+def by_board(entries: Iterable[StoredRun]) -> dict[str, dict[Key, Figure]]:
     """Figures by board; of a case measured in several runs, the newest.
 
     Runs of the quick profile count only for boards that have no full one.
@@ -116,11 +116,11 @@ def by_board(entries: Iterable[Stored]) -> dict[str, dict[Key, Figure]]:
     for entry in entries:
         if entry.run.profile == "full" or entry.run.board not in full:
             known = found.setdefault(entry.run.board, {})
-            known.update(figures(read_results(entry.folder)))
+            known.update(figures(entry.results()))
     return dict(sorted(found.items()))
 
 
-def previous_release(there: Sequence[Stored], release: str, os: str) -> list[Stored]:
+def previous_release(there: Sequence[StoredRun], release: str, os: str) -> list[StoredRun]:
     """The runs of the newest release before the given one, by operating system; [] if none."""
     limit = release_key(release)
     earlier = [e for e in there if e.run.os == os and () < release_key(e.run.release) < limit]

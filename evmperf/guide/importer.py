@@ -13,11 +13,10 @@ from evmperf.errors import UsageError
 from evmperf.guide import cells, match
 from evmperf.guide.dialect import Dialect, of_release, seen_in
 from evmperf.guide.source import Row, Source, SourceTable, read
+from evmperf.history import GUIDE
 from evmperf.model import Published, Result, Status
 from evmperf.spool import Run, Spool, new_folder, read_run, result_record
 
-KIND = "guide"
-"""Kind of a run whose figures were published, not measured here."""
 PROFILE = "full"
 NO_BOARD = "unknown-board"
 
@@ -204,7 +203,7 @@ def _result(found: match.Match, case: str, figures: list[Published]) -> Result:
 
 def run_id(imported: Imported, board: str) -> str:
     """The same guide makes the same runs, however often it is imported."""
-    return f"{KIND}-{imported.release}-{imported.os}-{board}"
+    return f"{GUIDE}-{imported.release}-{imported.os}-{board}"
 
 
 def store(imported: Imported, into: Path) -> list[Path]:
@@ -226,7 +225,7 @@ def run_of(imported: Imported, board: str) -> Run:
         id=run_id(imported, board),
         board=board,
         profile=PROFILE,
-        kind=KIND,
+        kind=GUIDE,
         release=imported.release,
         os=imported.os,
         exit_status=0,
@@ -241,7 +240,7 @@ def _facts(imported: Imported) -> dict[str, Any]:
 
 def _store(into: Path, run: Run, results: list[Result], problems: list[Problem]) -> Path:
     target = into / run.id
-    if target.exists() and read_run(target).kind != KIND:
+    if target.exists() and read_run(target).kind != GUIDE:
         raise UsageError(f"{target}: holds a measured run; import into another folder with --into")
     with new_folder(into) as scratch:
         spool = Spool(scratch, run)

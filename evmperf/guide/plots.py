@@ -12,9 +12,8 @@ from typing import Any
 from evmperf import latency
 from evmperf.figures import Figure, Key
 from evmperf.guide.declared import Table, tables
-from evmperf.guide.gather import Stored
 from evmperf.guide.layout import Figures
-from evmperf.spool import read_results
+from evmperf.history import StoredRun
 from evmperf.units import Unit
 
 _RATES = {
@@ -27,7 +26,7 @@ _MOST_ROWS = 12
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 
 
-def draw(guide: Path, figures: Figures, runs: Iterable[Stored]) -> dict[str, list[str]]:
+def draw(guide: Path, figures: Figures, runs: Iterable[StoredRun]) -> dict[str, list[str]]:
     """Draw everything there is to draw into `<guide's name>-plots/`; names by benchmark, relative
     to the guide.
     """
@@ -77,12 +76,15 @@ def _draw_bars(title: str, rows: Sequence[tuple[str, Figure]], path: Path) -> No
     save(path)
 
 
-def _histograms(runs: Iterable[Stored]) -> Iterator[tuple[str, str, Sequence[Mapping[int, int]]]]:
-    """Benchmark, board and counts by latency, of the newest run of each."""
+def _histograms(
+    runs: Iterable[StoredRun],
+) -> Iterator[tuple[str, str, Sequence[Mapping[int, int]]]]:
+    """Benchmark, board and counts by latency, of the newest run of each that has its raw files."""
     newest = {
         (benchmark, entry.run.board): cpus
         for entry in runs
-        for benchmark, cpus in latency.histograms(read_results(entry.folder), entry.folder)
+        if entry.folder
+        for benchmark, cpus in latency.histograms(entry.results(), entry.folder)
     }
     for (benchmark, board), counts in newest.items():
         yield benchmark, board, counts

@@ -10,6 +10,7 @@ from evmperf.guide.cells import figure_text
 from evmperf.guide.declared import outline
 from evmperf.guide.gather import Module
 from evmperf.guide.layout import Figures, Layout, Path, Slot, Unread, figure_of
+from evmperf.stats import outliers_text, percent
 
 _UNDERLINES = '-^"~'
 _INTRODUCTION = """\
@@ -31,6 +32,11 @@ class Head:
     os: str
     modules: Sequence[Module] = ()
 
+    @property
+    def title(self) -> str:
+        """The guide's title."""
+        return f"{self.os} {self.release} Performance Guide"
+
 
 @dataclass(frozen=True)
 class Extras:
@@ -46,9 +52,8 @@ class Extras:
 def render(layout: Layout, figures: Figures, head: Head, extras: Extras | None = None) -> str:
     """The whole guide."""
     extras = extras or Extras()
-    title = f"{head.os} {head.release} Performance Guide"
-    bar = "=" * (len(title) + 2)
-    parts = [f"{bar}\n {title}\n{bar}\n", _INTRODUCTION]
+    bar = "=" * (len(head.title) + 2)
+    parts = [f"{bar}\n {head.title}\n{bar}\n", _INTRODUCTION]
     if head.modules:
         parts.append(_modules(head.modules))
     seen: Path = ()
@@ -133,9 +138,9 @@ def _extra(figure: Figure, before: Figure | None, extras: Extras) -> str:
     if extras.counts and figure.count:
         parts.append(f"n {figure.count}")
     if before and before.mean and before.unit == figure.unit:
-        parts.append(f"{(figure.mean / before.mean - 1) * 100:+.1f} %")
+        parts.append(percent(figure.mean / before.mean - 1))
     if extras.outliers and figure.outliers:
-        parts.append(f"{figure.outliers} outlier{'s' if figure.outliers > 1 else ''}")
+        parts.append(outliers_text(figure.outliers))
     return f" [{', '.join(parts)}]" if parts else ""
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import Any
 
-from evmperf.errors import UsageError
+from evmperf import arguments
 
 
 def add_parser(commands: Any) -> None:
@@ -19,8 +18,7 @@ def add_parser(commands: Any) -> None:
         "or ~/.config/evmperf/influx.toml name. Sending twice changes nothing. Without RUN, send "
         "what is not there yet; a named run is sent as a whole.",
     )
-    parser.add_argument("run", nargs="*", help="a run's folder, its name, or `last`")
-    parser.add_argument("--results", type=Path, default=Path("results"), help="default: results")
+    arguments.add_run(parser, nargs="*")
     parser.set_defaults(func=_push)
 
 
@@ -28,15 +26,10 @@ def _push(options: argparse.Namespace) -> int:
     from evmperf.history import run_folder  # noqa: PLC0415
     from evmperf.influx import config as configs  # noqa: PLC0415  # what they import is slow
     from evmperf.influx.client import Store  # noqa: PLC0415
-    from evmperf.influx.push import REFUSED, RunPush  # noqa: PLC0415
-    from evmperf.influx.sender import waiting  # noqa: PLC0415
+    from evmperf.influx.push import RunPush  # noqa: PLC0415
+    from evmperf.influx.sender import refused_text, waiting  # noqa: PLC0415
 
-    config = configs.load()
-    if config is None:
-        raise UsageError(
-            f"no InfluxDB is named: set {', '.join(map(configs.variable, ('url', 'token')))}, "
-            f"_ORG and _BUCKET, or write {configs.config_file({})}"
-        )
+    config = configs.required()
     folders = [run_folder(run, options.results) for run in options.run]
     with Store(config) as store:
         for folder in folders or waiting(options.results, config.key, begun=False):
@@ -45,10 +38,6 @@ def _push(options: argparse.Namespace) -> int:
             if not pushed.complete:
                 said += "; it is still being measured"
             print(said)
-            if pushed.refused:
-                print(
-                    f"evmperf: {folder / REFUSED}: {pushed.refused} points were refused by the "
-                    f"server; the file says why",
-                    file=sys.stderr,
-                )
+            if problem := refused_text(folder, pushed.refused):
+                print(f"evmperf: {problem}", file=sys.stderr)
     return 0

@@ -73,6 +73,17 @@ def load(environment: Mapping[str, str] = os.environ) -> Config | None:
     return Config(values["url"].rstrip("/"), values["org"], values["bucket"], values["token"])
 
 
+def required(environment: Mapping[str, str] = os.environ) -> Config:
+    """The same settings; raises UsageError where there are none, too."""
+    config = load(environment)
+    if config is None:
+        raise UsageError(
+            f"no InfluxDB is named: set {variable('url')}, {variable('token')}, _ORG and _BUCKET, "
+            f"or write {config_file(environment)}"
+        )
+    return config
+
+
 def _read(path: Path) -> dict[str, str]:
     try:
         with path.open("rb") as file:

@@ -10,11 +10,15 @@ import functools
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from evmperf.figures import Key
 from evmperf.model import Status
+from evmperf.regress.records import key_of
+from evmperf.regress.verdict import Outcome
 from evmperf.spool import Run
 
 SCHEMA = 1
@@ -91,6 +95,11 @@ def _json(value: Any) -> str:
     return text if len(text) <= _TEXT_LIMIT else ""
 
 
+def _refused(record: Mapping[str, Any]) -> int:
+    """How many outputs of a case were refused."""
+    return sum(failure["refused"] for failure in record["failures"])
+
+
 @dataclass
 class Totals:
     """What the run's point says of its records: counts, and seconds."""
@@ -103,7 +112,7 @@ class Totals:
     measured_s: float = 0.0
     tool_s: float = 0.0
     by_status: dict[str, int] = field(default_factory=lambda: dict.fromkeys(map(str, Status), 0))
-    by_verdict: dict[str, int] = field(default_factory=dict)
+    verdicts: dict[Key, str] = field(default_factory=dict)
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Count one record."""
@@ -111,7 +120,7 @@ class Totals:
         if kind == "result":
             self.cases += 1
             self.by_status[record["status"]] += 1
-            refused = sum(failure["refused"] for failure in record["failures"])
+            refused = _refused(record)
             self.refused_outputs += refused
             # A refused step is done once more: what is whole in the end was retried with success.
             self.retried += bool(refused and record["status"] == Status.MEASURED)
@@ -121,8 +130,16 @@ class Totals:
             self.boots += 1
             self.failed_boots += record["failure"] is not None
         elif kind == "verdict":
-            word = record["verdict"]
-            self.by_verdict[word] = self.by_verdict.get(word, 0) + 1
+            self.verdicts[key_of(record)] = record["verdict"]
+
+    @property
+    def by_verdict(self) -> dict[str, int]:
+        """How many figures ended how; {} for a run that was not judged.
+
+        Zeros are said: a field that is left out keeps what an earlier verdict made of it.
+        """
+        counts = Counter(self.verdicts.values())
+        return {word: counts[word] for word in Outcome} if counts else {}
 
 
 class Lines:
@@ -184,7 +201,7 @@ class Lines:
         return f"{RUN}{_tags(**self._common)} {fields} {run.started_ns}"
 
     def _result(self, record: Mapping[str, Any]) -> str:
-        refused = sum(failure["refused"] for failure in record["failures"])
+        refused = _refused(record)
         fields = _fields(
             run=self._run.id,
             status=record["status"],
@@ -208,7 +225,7 @@ class Lines:
 
     def _samples(self, record: Mapping[str, Any]) -> list[str]:
         samples = record["samples"]
-        refused = sum(failure["refused"] for failure in record["failures"])
+        refused = _refused(record)
         tail = (
             f",run={text_field(self._run.id)},status={text_field(record['status'])}"
             f",refused={refused}i,started_ns={self._started_ns(record)}i,repetition="
@@ -229,12 +246,12 @@ class Lines:
     def _published(self, record: Mapping[str, Any]) -> Iterator[str]:
         """A guide's figures: a mean with what else was printed, no samples behind it."""
         for figure in record.get("published", ()):
-            bounds = {name: figure[name] for name in ("low", "high") if figure[name] is not None}
+            bounds = {name: figure.get(name) for name in ("low", "high")}
             fields = _fields(
                 unit=figure["unit"],
                 value=float(figure["mean"]),
-                **{name: float(value) for name, value in bounds.items()},
-                text=figure["text"],
+                **{name: None if v is None else float(v) for name, v in bounds.items()},
+                text=figure.get("text"),
                 run=self._run.id,
                 status=record["status"],
                 refused=0,

@@ -196,7 +196,7 @@ from(bucket: params.bucket) |> range({span})
 |> filter(fn: (r) => r._measurement == "{RUN}" and r.board == params.board)
 |> filter(fn: (r) => r.kind != "{GUIDE}")
 |> filter(fn: (r) => contains(value: r._field, set: ["run", "run_release", "run_lab"]))
-|> pivot(rowKey: ["_time", "release", "lab"], columnKey: ["_field"], valueColumn: "_value")
+|> pivot(rowKey: ["_time"], columnKey: ["_field"], valueColumn: "_value")
 |> group() |> sort(columns: ["_time"], desc: {"false" if later else "true"}) |> limit(n: 1)
 |> map(fn: (r) => ({{r with started_ns: int(v: r._time)}}))
 """

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evmperf import spool
-from evmperf.history import GUIDE, Figure, RecordedRun, figures_of
+from evmperf.history import GUIDE, Measured, StoredRun, figures_of
 from evmperf.influx.client import Store
 from evmperf.influx.lines import RESULT, RUN, SAMPLE
 from evmperf.model import Result
@@ -19,8 +20,8 @@ from(bucket: params.bucket) |> range({span})
 |> pivot(rowKey: ["_time"], columnKey: ["_field"], valueColumn: "_value")
 """
 
-_Key = tuple[str, str, str, int]
-"""Run, benchmark, case, and when the case began."""
+_Key = tuple[str, str, int]
+"""Benchmark, case, and when the case began."""
 
 
 class InfluxRuns:
@@ -32,17 +33,22 @@ class InfluxRuns:
     def __str__(self) -> str:
         return str(self._store.config)
 
-    def runs(self, board: str, limit: int) -> list[RecordedRun]:
+    def runs(self, board: str, limit: int | None = None) -> list[StoredRun]:
         """See evmperf.history.RunSource. What is not stored is empty: raw files, and facts or
         conditions longer than a field may be.
         """
-        found = self._measured(board, limit)
-        results = self._results(board, found) if found else {}
-        return [RecordedRun(run, results.get(run.id, [])) for run in found]
+        return list(map(self._stored, self._measured(board, limit)))
+
+    def everything(self) -> list[StoredRun]:
+        """See evmperf.history.RunSource, and `runs`."""
+        return list(map(self._stored, self._runs("")))
+
+    def _stored(self, run: Run) -> StoredRun:
+        return StoredRun(run, functools.partial(self._results, run))
 
     def figures(
         self, board: str, benchmark: str, metric: str, limit: int, case: str = ""
-    ) -> list[Figure]:
+    ) -> list[Measured]:
         """See evmperf.history.RunSource."""
         runs = self._measured(board, limit)
         if not runs:
@@ -51,44 +57,45 @@ class InfluxRuns:
         if case:
             which += " and r.case == params.case"
         values: dict[str, dict[tuple[str, str], list[float]]] = {run.id: {} for run in runs}
-        for row in self._rows(
-            SAMPLE, board, runs, which, benchmark=benchmark, metric=metric, case=case
-        ):
+        for row in self._rows(SAMPLE, runs, which, benchmark=benchmark, metric=metric, case=case):
             key = (row.get("case") or "", row["unit"])
             values[row["run"]].setdefault(key, []).append(row["value"])
         return [figure for run in runs for figure in figures_of(run, values[run.id])]
 
-    def _measured(self, board: str, limit: int) -> list[Run]:
+    def _measured(self, board: str, limit: int | None) -> list[Run]:
+        which = f'and r.board == params.board and r.kind != "{GUIDE}"'
+        newest = "" if limit is None else f"|> limit(n: {limit})\n"
+        return self._runs(which, newest, board=board)
+
+    def _runs(self, which: str, newest: str = "", **values: str) -> list[Run]:
         flux = (
-            _ROWS.format(
-                span="start: 0",
-                which=f'r._measurement == "{RUN}" and r.board == params.board '
-                f'and r.kind != "{GUIDE}"',
-            )
-            + '|> group() |> sort(columns: ["_time"], desc: true) |> limit(n: params.limit)\n'
+            _ROWS.format(span="start: 0", which=f'r._measurement == "{RUN}" {which}')
+            + f'|> group() |> sort(columns: ["_time"], desc: true)\n{newest}'
             + "|> map(fn: (r) => ({r with time_ns: int(v: r._time)}))"
         )
-        found = [_run(row.values) for row in self._store.query(flux, board=board, limit=limit)]
-        return found[::-1]
+        found = [_run(row.values) for row in self._store.query(flux, **values)]
+        return sorted(found, key=lambda run: (run.started_ns, run.id))
 
-    def _results(self, board: str, runs: list[Run]) -> dict[str, list[Result]]:
+    def _results(self, run: Run) -> list[Result]:
         records: dict[_Key, dict[str, Any]] = {}
-        for row in self._rows(RESULT, board, runs):
+        for row in self._rows(RESULT, [run]):
             records[_key(row, row["time_ns"])] = _record(row)
-        for row in self._rows(SAMPLE, board, runs):
+        for row in self._rows(SAMPLE, [run]):
             record = records.get(_key(row, row["started_ns"]))
             if record is not None:
                 _add_figure(record, row)
-        results: dict[str, list[Result]] = {}
-        for (run, *_), record in sorted(records.items(), key=lambda item: item[0][3]):
+        results = []
+        for _, record in sorted(records.items(), key=lambda item: item[0][-1]):
             record["samples"].sort(key=lambda s: (s["time_ns"], s["metric"]))
-            results.setdefault(run, []).append(spool.result(record))
+            results.append(spool.result(record))
         return results
 
     def _rows(
-        self, measurement: str, board: str, runs: list[Run], which: str = "", **values: str
+        self, measurement: str, runs: list[Run], which: str = "", **values: str
     ) -> Iterator[Mapping[str, Any]]:
-        """Points of those runs, their fields side by side; `values` are what `which` names."""
+        """Points of those runs of one board, their fields side by side; `values` are what `which`
+        names.
+        """
         oldest = min(run.started_ns for run in runs)
         flux = (
             _ROWS.format(
@@ -99,12 +106,12 @@ class InfluxRuns:
             + "|> map(fn: (r) => ({r with time_ns: int(v: r._time)}))"
         )
         ids = [run.id for run in runs]
-        for row in self._store.query(flux, board=board, runs=ids, **values):
+        for row in self._store.query(flux, board=runs[0].board, runs=ids, **values):
             yield row.values
 
 
 def _key(row: Mapping[str, Any], started_ns: int) -> _Key:
-    return row["run"], row["benchmark"], row.get("case") or "", started_ns
+    return row["benchmark"], row.get("case") or "", started_ns
 
 
 def _run(row: Mapping[str, Any]) -> Run:
@@ -120,7 +127,8 @@ def _run(row: Mapping[str, Any]) -> Run:
         release=row.get("release") or "",
         os=row.get("os") or "",
         exit_status=row.get("exit_status"),
-        outcome=row.get("outcome") or "",
+        # The server's CSV ends every line like that, those within a text too.
+        outcome=(row.get("outcome") or "").replace("\r\n", "\n"),
         facts=_structure(row, "facts", {}),
     )
 

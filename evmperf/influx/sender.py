@@ -8,9 +8,10 @@ from pathlib import Path
 
 from evmperf import spool
 from evmperf.errors import EvmperfError, UsageError
+from evmperf.influx import config as configs
 from evmperf.influx.client import Store
 from evmperf.influx.config import Config
-from evmperf.influx.push import Progress, RunPush
+from evmperf.influx.push import REFUSED, Progress, RunPush
 
 _RETRY_S = 30.0
 """How long a server that failed is left alone during a run."""
@@ -27,6 +28,28 @@ def waiting(results: Path, key: str, *, begun: bool) -> list[Path]:
         if (not begun or progress.begun) and not (progress.complete and _is_through(progress)):
             found.append(folder)
     return sorted(found, key=lambda folder: (folder / "run.json").stat().st_mtime)
+
+
+def send_if_named(folder: Path) -> str:
+    """Send what is new of a run that has ended, where an InfluxDB is named; returns what went
+    wrong in a sentence, "" for nothing. What could not be sent waits.
+    """
+    try:
+        named = configs.load()
+        if named is None:
+            return ""
+        with Store(named) as store:
+            refused = RunPush.of(store, folder).send().refused
+    except EvmperfError as error:
+        return str(error)
+    return refused_text(folder, refused)
+
+
+def refused_text(folder: Path, refused: int) -> str:
+    """That the server would not have some points of a run, a sentence; "" for none."""
+    if not refused:
+        return ""
+    return f"{folder / REFUSED}: {refused} points were refused by the server; the file says why"
 
 
 def _is_through(progress: Progress) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,9 +10,9 @@ from evmperf import history
 from evmperf.errors import UsageError
 from evmperf.figures import Figure, Key, figures
 from evmperf.guide import gather
-from evmperf.history import SpoolFolder
+from evmperf.history import RunSource, SpoolFolder, StoredRun
 from evmperf.regress import accepted, judge, single
-from evmperf.regress.nights import Night, nights
+from evmperf.regress.nights import nights
 from evmperf.regress.verdict import Judgement
 from evmperf.spool import Run, read_results, read_run
 
@@ -47,59 +47,66 @@ def run_folder(given: str, results: Path) -> Path:
     return history.run_folder(given, results, gather.BASELINES)
 
 
-def judged(folder: Path, against: Wanted, results: Path, level: float = judge.LEVEL) -> Judgement:
-    """Judge the run in a folder; raises UsageError when there is nothing of that name."""
+def judged(
+    folder: Path, against: Wanted, source: RunSource, level: float = judge.LEVEL
+) -> Judgement:
+    """Judge the run in a folder by what a source has; raises UsageError when there is nothing of
+    that name.
+    """
     run = read_run(folder)
     subject = judge.Subject(run, figures(read_results(folder)), accepted.read())
     if against.kind == "last":
-        verdicts = judge.against_nights(subject, _nights(run, results, int(against.value)), level)
+        earlier = _earlier(run, source)[-int(against.value) :]
+        verdicts = judge.against_nights(subject, nights(earlier), level)
     else:
-        known = _figures(run, against, results)
-        spreads = usual() | single.seen(_nights(run, results, _ENOUGH))
+        known = _figures(run, against, source)
+        spreads = usual() | single.seen(nights(_earlier(run, source)[-_ENOUGH:]))
         verdicts = judge.against_figures(subject, judge.Baseline(known, spreads), level)
     return Judgement(run.id, run.board, str(against), verdicts)
 
 
 def usual() -> dict[tuple[str, ...], float]:
     """The usual spread of each metric, from the published figures."""
-    if not gather.BASELINES.is_dir():
-        return {}
     return single.usual(
         (entry.run, figure)
-        for entry in gather.stored(gather.BASELINES)
-        for figure in figures(read_results(entry.folder)).values()
+        for entry in gather.published()
+        for figure in figures(entry.results()).values()
     )
 
 
-def _nights(run: Run, results: Path, count: int) -> Iterator[Night]:
-    """The runs of the board before this one."""
-    source = SpoolFolder(results)
-    later = sum(other.started_ns >= run.started_ns for _, other in source.folders(run.board))
-    for night in nights(source, run.board, count + later):
-        if night.run.id != run.id and night.run.started_ns <= run.started_ns:
-            yield night
+def _earlier(run: Run, source: RunSource) -> list[StoredRun]:
+    """The runs of the board before this one, oldest first."""
+    return [
+        entry
+        for entry in source.runs(run.board)
+        if entry.run.id != run.id and entry.run.started_ns <= run.started_ns
+    ]
 
 
 Sourced = Mapping[Key, tuple[Run, Figure]]
 
 
-def _figures(run: Run, against: Wanted, results: Path) -> Sourced:
+def _figures(run: Run, against: Wanted, source: RunSource) -> Sourced:
     if against.kind == "run":
-        folder = run_folder(against.value, results)
-        return _sourced([gather.Stored(folder, read_run(folder))])
+        return _sourced([_named(against.value, source)])
     if against.kind == "guide":
         return _of_guide(Path(against.value), run)
-    there = [
-        entry
-        for place in (gather.BASELINES, results)
-        if place.is_dir() and any(place.glob("*/run.json"))
-        for entry in gather.stored(place)
-        if entry.run.id != run.id
-    ]
+    known = {entry.run.id: entry for entry in (*gather.published(), *source.everything())}
+    there = [entry for entry in known.values() if entry.run.id != run.id]
     found = [e for e in there if gather.same_release(against.value, e.run.release)]
     if not found:
         raise gather.no_such_release(there, against.value)
     return _sourced(e for e in found if (e.run.board, e.run.os) == (run.board, run.os))
+
+
+def _named(given: str, source: RunSource) -> StoredRun:
+    """A run by its folder or id: of a folder of runs, of another source, or a published one."""
+    if isinstance(source, SpoolFolder):
+        return history.in_folder(run_folder(given, source.results))
+    known = {entry.run.id: entry for entry in (*gather.published(), *source.everything())}
+    if given not in known:
+        raise UsageError(f"{source}: has no run {given!r}")
+    return known[given]
 
 
 def _of_guide(file: Path, run: Run) -> Sourced:
@@ -113,10 +120,10 @@ def _of_guide(file: Path, run: Run) -> Sourced:
     return {key: (other, f) for key, f in figures(imported.results[run.board]).items()}
 
 
-def _sourced(entries: Iterable[gather.Stored]) -> Sourced:
+def _sourced(entries: Iterable[StoredRun]) -> Sourced:
     """Figures with their run; of a metric in several runs, the newest."""
     return {
         key: (entry.run, figure)
         for entry in entries
-        for key, figure in figures(read_results(entry.folder)).items()
+        for key, figure in figures(entry.results()).items()
     }

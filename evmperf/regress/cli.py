@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evmperf import arguments
 from evmperf.errors import UsageError
 
 if TYPE_CHECKING:
+    from evmperf.regress.against import Wanted
     from evmperf.regress.verdict import Judgement
 
 _EPILOG = "Exit status: 0 nothing worse, 1 something worse, 4 nothing comparable."
@@ -20,14 +22,21 @@ def add_parsers(commands: Any) -> None:
     check = commands.add_parser(
         "check",
         help="judge a run",
-        description="Judge a run: same, better, worse, or not comparable, metric by metric.",
+        description="Judge a run: same, better, worse, or not comparable, metric by metric. The "
+        "verdicts go into the run in place of earlier ones, its report is written again, and "
+        "InfluxDB gets them where one is named. Published figures are left as they are.",
         epilog=_EPILOG,
     )
-    check.add_argument("run", help="a run's folder, its name below --results, or `last`")
+    arguments.add_run(check)
     check.add_argument(
         "--against", required=True, metavar="WHAT",
         help="release:11.00, run:ID, last:N (earlier runs of the board), or guide:FILE",
     )  # fmt: skip
+    check.add_argument(
+        "--from", dest="source", metavar="DIR|influx",
+        help="where earlier runs are (default: the folder of --results)",
+    )  # fmt: skip
+    check.add_argument("--dry-run", action="store_true", help="only say what the verdicts are")
     _add_output(check)
     check.set_defaults(func=_check)
 
@@ -39,6 +48,7 @@ def add_parsers(commands: Any) -> None:
     )
     compare.add_argument("a", metavar="A", help="the run to compare with")
     compare.add_argument("b", metavar="B", help="the run to judge")
+    arguments.add_results(compare)
     _add_output(compare)
     compare.set_defaults(func=_compare)
 
@@ -51,12 +61,11 @@ def add_parsers(commands: Any) -> None:
     accept.add_argument("metric", help="benchmark, or benchmark/case/metric; * stands for anything")
     accept.add_argument("--since", required=True, metavar="RUN", help="first run with the change")
     accept.add_argument("--why", required=True, help="one sentence")
-    accept.add_argument("--results", type=Path, default=Path("results"), help="default: results")
+    arguments.add_results(accept)
     accept.set_defaults(func=_accept)
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--results", type=Path, default=Path("results"), help="default: results")
     parser.add_argument("--all", action="store_true", help="list what did not change, too")
     parser.add_argument(
         "--level", type=float, default=None,
@@ -72,25 +81,57 @@ def _check(options: argparse.Namespace) -> int:
     from evmperf.regress import against  # noqa: PLC0415  # scipy is slow to import
 
     folder = against.run_folder(options.run, options.results)
-    return _judge(options, folder, against.wanted(options.against))
+    judgement = _judge(
+        options, folder, against.wanted(options.against), options.source or str(options.results)
+    )
+    if not options.dry_run:
+        _keep(folder, judgement)
+    return judgement.exit_status
+
+
+def _keep(folder: Path, judgement: Judgement) -> None:
+    """Put verdicts where people look. A run that is still being measured is its session's."""
+    from evmperf import spool  # noqa: PLC0415
+    from evmperf.history import GUIDE  # noqa: PLC0415
+    from evmperf.influx.sender import send_if_named  # noqa: PLC0415
+    from evmperf.regress import records  # noqa: PLC0415
+    from evmperf.report import page  # noqa: PLC0415
+
+    if spool.read_run(folder).kind == GUIDE:
+        return
+    if spool.is_live(folder):
+        print(
+            f"evmperf: {folder}: is still being measured; check it again at its end to keep the "
+            f"verdicts",
+            file=sys.stderr,
+        )
+        return
+    records.keep(folder, judgement)
+    page.write(folder)
+    if problem := send_if_named(folder):
+        print(f"evmperf: {problem}", file=sys.stderr)
 
 
 def _compare(options: argparse.Namespace) -> int:
     from evmperf.regress import against  # noqa: PLC0415
 
     folder = against.run_folder(options.b, options.results)
-    return _judge(options, folder, against.Wanted("run", options.a))
+    what = against.Wanted("run", options.a)
+    return _judge(options, folder, what, str(options.results)).exit_status
 
 
-def _judge(options: argparse.Namespace, folder: Path, what: Any) -> int:
+def _judge(options: argparse.Namespace, folder: Path, what: Wanted, named: str) -> Judgement:
+    """Judge a run by what the source of that name has, and say so."""
+    from evmperf import sources  # noqa: PLC0415
     from evmperf.regress import against, judge  # noqa: PLC0415
 
     level = judge.LEVEL if options.level is None else options.level
     if not 0 < level < 1:
         raise UsageError(f"--level {level:g}: must be between 0 and 1")
-    judgement = against.judged(folder, what, options.results, level)
+    with sources.opened(named) as source:
+        judgement = against.judged(folder, what, source, level)
     _write(options, judgement)
-    return judgement.exit_status
+    return judgement
 
 
 def _write(options: argparse.Namespace, judgement: Judgement) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evmperf.model import Result
 from evmperf.spool import Run
 
 _CARD_TYPE = {"emmc": "MMC", "mmcsd": "SD"}
@@ -49,6 +50,12 @@ def of_case(run: Run, case: Case) -> dict[str, str]:
         "media model": _media_model(run.facts, case.driver),
     }
     return {name: text for name, text in facets.items() if text}
+
+
+def of_result(run: Run, result: Result) -> dict[str, str]:
+    """What a result and its run were measured under."""
+    case = Case(result.driver, result.profile, result.version, result.tools, result.conditions)
+    return of_run(run) | of_case(run, case)
 
 
 def difference(ours: Facets, theirs: Facets) -> str:

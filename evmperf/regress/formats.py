@@ -8,25 +8,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from evmperf.regress.verdict import Judgement, Outcome, Verdict
-from evmperf.stats import rounded
+from evmperf.sparkline import sparkline
+from evmperf.stats import percent, rounded
 from evmperf.table import shortened
 
-_BARS = "▁▂▃▄▅▆▇█"
 _SPARK_WIDTH = 16
 _DECIMALS = 2
 _ALARMS = (Outcome.WORSE, Outcome.BETTER)
-
-
-def sparkline(values: Sequence[float]) -> str:
-    """The last values as bars between their smallest and largest; "" for fewer than two."""
-    values = values[-_SPARK_WIDTH:]
-    if len(values) < 2:
-        return ""
-    low, high = min(values), max(values)
-    top = len(_BARS) - 1
-    return "".join(
-        _BARS[round((value - low) / (high - low) * top) if high > low else 0] for value in values
-    )
 
 
 def shown(judgement: Judgement, everything: bool = False) -> list[Verdict]:
@@ -57,7 +45,8 @@ def text(judgement: Judgement, everything: bool = False, width: int | None = Non
 
 
 def _cells(verdict: Verdict) -> list[str]:
-    spark = sparkline([*verdict.history, verdict.value]) if verdict.value is not None else ""
+    latest = [] if verdict.value is None else [verdict.value]
+    spark = sparkline([*verdict.history, *latest][-_SPARK_WIDTH:])
     why = verdict.why or (f"since {verdict.since}" if verdict.since else "")
     return [
         str(verdict.outcome),
@@ -78,7 +67,7 @@ def _number(value: float | None) -> str:
 
 
 def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{value * 100:+.1f} %"
+    return "-" if value is None else percent(value)
 
 
 def _tolerance(verdict: Verdict) -> str:
@@ -143,7 +132,12 @@ def as_junit(judgement: Judgement) -> str:
 
 
 def _sentence(verdict: Verdict) -> str:
-    parts = [f"{verdict.outcome}: {_number(verdict.value)} {verdict.unit}"]
+    return f"{verdict.outcome}: {explained(verdict)}"
+
+
+def explained(verdict: Verdict) -> str:
+    """What a verdict rests on, in a line: the figure, the baseline's, since when, and why."""
+    parts = [f"{_number(verdict.value)} {verdict.unit}"]
     if verdict.baseline is not None:
         parts.append(f"was {_number(verdict.baseline)} ({_percent(verdict.change)})")
     parts += [f"since {verdict.since}" if verdict.since else "", verdict.why]

@@ -16,7 +16,7 @@ from evmperf.guide.declared import tables
 from evmperf.model import Direction
 from evmperf.regress import accepted, facets, shift, single
 from evmperf.regress.accepted import Accepted
-from evmperf.regress.nights import Night, Past, of_result
+from evmperf.regress.nights import Night, Past
 from evmperf.regress.verdict import Outcome, Verdict, by_severity
 from evmperf.spool import Run
 from evmperf.units import Unit
@@ -140,7 +140,7 @@ def _pasts(subject: Subject, history: Iterable[Night]) -> dict[Key, _Past]:
     shared: dict[tuple[tuple[str, str], ...], facets.Facets] = {}
     pasts: dict[Key, _Past] = {}
     for key, figure in subject.figures.items():
-        under = of_result(subject.run, figure.result)
+        under = facets.of_result(subject.run, figure.result)
         alike = shared.setdefault(tuple(under.items()), under)
         pasts[key] = _Past(figure.unit, alike, accepted.latest(marks, key, board))
     for night in history:
@@ -166,7 +166,7 @@ def _pasts(subject: Subject, history: Iterable[Night]) -> dict[Key, _Past]:
 
 
 def _not_alike(subject: Subject, figure: Figure, run: Run, other: Figure) -> str:
-    ours, theirs = of_result(subject.run, figure.result), of_result(run, other.result)
+    ours, theirs = facets.of_result(subject.run, figure.result), facets.of_result(run, other.result)
     why = facets.difference(ours, theirs)
     if not why and figure.unit != other.unit:
         why = f"unit differs ({figure.unit}, not {other.unit})"

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import msgspec
 
 from evmperf.figures import Key, figures
-from evmperf.history import RecordedRun, RunSource, SpoolFolder
+from evmperf.history import StoredRun
 from evmperf.model import Result
 from evmperf.regress import facets
 from evmperf.regress.facets import Facets
-from evmperf.spool import Run
+from evmperf.spool import RECORDS, Run
 
 
 class Past(NamedTuple):
@@ -59,17 +59,17 @@ class _Line(msgspec.Struct):
     conditions: dict[str, msgspec.Raw] = {}
 
 
-def nights(source: RunSource, board: str, limit: int) -> Iterator[Night]:
-    """The newest `limit` runs of a board, oldest first."""
-    if isinstance(source, SpoolFolder):
-        decoder = msgspec.json.Decoder(_Line)
-        for folder, run in source.folders(board, limit):
-            file = folder / "results.jsonl"
-            # A run that measured nothing has no file; a last line cut by a crash is left out.
-            whole = file.read_bytes().rpartition(b"\n")[0] if file.exists() else b""
-            yield Night(run, _of_lines(run, decoder.decode_lines(whole)))
-    else:
-        yield from map(_of_recorded, source.runs(board, limit))
+def nights(runs: Iterable[StoredRun]) -> Iterator[Night]:
+    """Runs as nights, one after the other, so that no more than one is held."""
+    decoder = msgspec.json.Decoder(_Line)
+    for entry in runs:
+        if entry.folder is None:
+            yield Night(entry.run, _of_results(entry.run, entry.results()))
+            continue
+        file = entry.folder / RECORDS
+        # A run that measured nothing has no file; a last line cut by a crash is left out.
+        whole = file.read_bytes().rpartition(b"\n")[0] if file.exists() else b""
+        yield Night(entry.run, _of_lines(entry.run, decoder.decode_lines(whole)))
 
 
 def _of_lines(run: Run, lines: Iterable[_Line]) -> dict[Key, Past]:
@@ -99,19 +99,11 @@ def _median(samples: Iterable[_Sample]) -> float:
     return statistics.median(sample.value for sample in samples)
 
 
-def _of_recorded(recorded: RecordedRun) -> Night:
-    run = recorded.run
-    under = {id(result): of_result(run, result) for result in recorded.results}
-    found = {
-        key: Past(figure.centre, figure.unit, under[id(figure.result)])
-        for key, figure in figures(recorded.results).items()
-    }
-    return Night(run, found)
-
-
-def of_result(run: Run, result: Result) -> dict[str, str]:
-    """What a result and its run were measured under."""
-    case = facets.Case(
-        result.driver, result.profile, result.version, result.tools, result.conditions
-    )
-    return facets.of_run(run) | facets.of_case(run, case)
+def _of_results(run: Run, results: Iterable[Result]) -> dict[Key, Past]:
+    found: dict[Key, Past] = {}
+    shared: dict[tuple[tuple[str, str], ...], Facets] = {}
+    for key, figure in figures(results).items():
+        under = facets.of_result(run, figure.result)
+        alike = shared.setdefault(tuple(under.items()), under)
+        found[key] = Past(figure.centre, figure.unit, alike)
+    return found

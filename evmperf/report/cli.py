@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
+
+from evmperf import arguments
 
 
 def add_parser(commands: Any) -> None:
@@ -15,8 +16,7 @@ def add_parser(commands: Any) -> None:
         description="Write report.html of a run from what is on the disk. A run that is being "
         "measured or was killed has a report too.",
     )
-    parser.add_argument("run", help="a run's folder, its name below --results, or `last`")
-    parser.add_argument("--results", type=Path, default=Path("results"), help="default: results")
+    arguments.add_run(parser)
     parser.set_defaults(func=_report)
 
 

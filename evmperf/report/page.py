@@ -11,7 +11,10 @@ from urllib.parse import quote
 
 from evmperf import catalogue, spool
 from evmperf.errors import LabError
+from evmperf.figures import Key
 from evmperf.model import Failure, Result, Status
+from evmperf.regress.records import VERDICT, key_of
+from evmperf.regress.verdict import Outcome
 from evmperf.report import plots
 from evmperf.report.excerpt import excerpts
 from evmperf.spool import Run
@@ -27,18 +30,6 @@ _TEXT = 4000
 """Characters of a message or excerpt on the page; the raw file has all of it."""
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """What comparing said of one figure: the verdict's word, and why."""
-
-    word: str
-    reason: str = ""
-
-
-Judgements = Mapping[tuple[str, str, str], Judgement]
-"""By benchmark, case and metric."""
-
-
 @dataclass
 class _Benchmark:
     """One table of the page."""
@@ -46,7 +37,7 @@ class _Benchmark:
     name: str
     title: str
     results: list[Result] = field(default_factory=list)
-    rows: list[tuple[Row, Judgement | None]] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
     left_out: int = 0
     plots: list[plots.Plot] = field(default_factory=list)
 
@@ -74,6 +65,8 @@ class _Page:
     failed_boots: int = 0
     rows: int = 0
     failed: list[Result] = field(default_factory=list)
+    verdicts: dict[Key, Mapping[str, Any]] = field(default_factory=dict)
+    """Records of verdicts, the last of each figure."""
 
     @property
     def good(self) -> bool:
@@ -82,13 +75,13 @@ class _Page:
         return whole and self.run.exit_status == 0 and bool(self.run.ended_ns)
 
 
-def write(folder: Path, judgements: Judgements | None = None) -> Path:
+def write(folder: Path) -> Path:
     """Write the report of the run in `folder` and return its path.
 
     Raises UsageError for a folder without a run, LabError when the file cannot be written.
     """
     target = folder / NAME
-    text = render(folder, judgements or {})
+    text = render(folder)
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -96,11 +89,11 @@ def write(folder: Path, judgements: Judgements | None = None) -> Path:
     return target
 
 
-def render(folder: Path, judgements: Judgements) -> str:
+def render(folder: Path) -> str:
     """The page's HTML."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  # slow
 
-    page = _gather(folder, judgements)
+    page = _gather(folder)
     environment = Environment(
         loader=PackageLoader("evmperf.report", "."),
         autoescape=True,
@@ -111,7 +104,7 @@ def render(folder: Path, judgements: Judgements) -> str:
     return environment.get_template("report.html.j2").render(
         page=page,
         run=page.run,
-        judged=_judged(judgements),
+        judged=_judged(page.verdicts),
         facts=list(_facts(page.run)),
         files=[name for name in _FILES if (folder / name).exists()],
         href=quote,
@@ -123,12 +116,14 @@ def render(folder: Path, judgements: Judgements) -> str:
 _FILES = ("console.log", "results.jsonl", "run.json", "junit.xml")
 
 
-def _gather(folder: Path, judgements: Judgements) -> _Page:
+def _gather(folder: Path) -> _Page:
     """Go through the records once, keeping no more than the page can show."""
     page = _Page(spool.read_run(folder))
     for record in spool.read_records(folder):
         if record["record"] == "result":
-            _take(page, spool.result(record), judgements)
+            _take(page, spool.result(record))
+        elif record["record"] == VERDICT:
+            page.verdicts[key_of(record)] = record
         elif record["record"] == "boot":
             page.boots += 1
             if record["failure"]:
@@ -146,7 +141,7 @@ def _gather(folder: Path, judgements: Judgements) -> _Page:
     return page
 
 
-def _take(page: _Page, result: Result, judgements: Judgements) -> None:
+def _take(page: _Page, result: Result) -> None:
     page.statuses[result.status] = page.statuses.get(result.status, 0) + 1
     if result.failures or result.status is not Status.MEASURED:
         if len(page.failed) < _MOST_FAILED:
@@ -164,7 +159,7 @@ def _take(page: _Page, result: Result, judgements: Judgements) -> None:
         return
     benchmark.results.append(result)
     for row in result_rows(result):
-        benchmark.rows.append((row, judgements.get((row.benchmark, row.case, row.metric))))
+        benchmark.rows.append(row)
         page.rows += 1
 
 
@@ -178,14 +173,14 @@ def _take_boot(page: _Page, record: Mapping[str, Any]) -> None:
     page.troubles.append(_Trouble(where, "failed", [said], record["post_mortem"][-_TEXT:]))
 
 
-def _judged(judgements: Judgements) -> dict[str, list[tuple[str, str]]]:
-    """Figures by verdict, worse ones first, each as its name and the reason."""
-    found: dict[str, list[tuple[str, str]]] = {}
-    for (benchmark, case, metric), judgement in judgements.items():
-        name = f"{benchmark}, {case}, {metric}"
-        found.setdefault(judgement.word, []).append((name, judgement.reason))
-    order = ("worse", "better", "same")
-    return dict(sorted(found.items(), key=lambda i: order.index(i[0]) if i[0] in order else 9))
+def _judged(verdicts: Mapping[Key, Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """Verdicts by their word, worse ones first."""
+    words = dict.fromkeys([*Outcome, *(record["verdict"] for record in verdicts.values())])
+    found = {
+        str(word): [record for record in verdicts.values() if record["verdict"] == word]
+        for word in words
+    }
+    return {word: records for word, records in found.items() if records}
 
 
 def _facts(run: Run) -> Iterator[tuple[str, str]]:

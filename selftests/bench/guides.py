@@ -16,7 +16,7 @@ _REPEATS = 5
 def texts() -> dict[str, str]:
     """A guide of each release in baselines/."""
     made = {}
-    there = gather.stored(gather.BASELINES)
+    there = gather.published()
     for release, os in sorted({(entry.run.release, entry.run.os) for entry in there}):
         entries = [e for e in there if (e.run.release, e.run.os) == (release, os)]
         made[release] = render(gather.by_board(entries), release, os)
@@ -30,7 +30,7 @@ def render(figures: dict[str, dict[Key, Figure]], release: str, os: str) -> str:
 
 def long_guide() -> str:
     """One guide of at least 2000 lines: a section for each of ten boards' own tables."""
-    there = gather.stored(gather.BASELINES)
+    there = gather.published()
     figures = gather.by_board(there)
     whole = render(figures, "12.00", "Linux")
     body = whole[whole.index("System Benchmarks") :]
@@ -45,7 +45,7 @@ def speed() -> list[Row]:
     text = long_guide()
     lines = text.count("\n")
     imported = importer.interpret(text)
-    figures = gather.by_board(gather.stored(gather.BASELINES))
+    figures = gather.by_board(gather.published())
     read = _best(lambda: importer.interpret(text))
     plan = layout.like(imported, figures)
     written = _best(lambda: writer.render(plan, figures, writer.Head("12.00", "Linux")))

@@ -26,7 +26,7 @@ from evmperf.model import Direction, Result, Sample, Status
 from evmperf.regress import judge
 from evmperf.regress.nights import Night, Past
 from evmperf.regress.verdict import Outcome, Verdict
-from evmperf.spool import SCHEMA, Run, read_results, result_record
+from evmperf.spool import SCHEMA, Run, result_record
 from selftests.bench.figures import Row, met, seconds
 
 METRICS = 700
@@ -47,10 +47,7 @@ Generate = Callable[[np.random.Generator, int], Matrix]
 def _keys() -> list[Key]:
     """Metrics that are judged, as many as a full run has, with their tables' own names."""
     found = dict.fromkeys(
-        key
-        for entry in gather.stored(gather.BASELINES)
-        for key in figures(read_results(entry.folder))
-        if judged(key)
+        key for entry in gather.published() for key in figures(entry.results()) if judged(key)
     )
     # The guides leave some out that a run has: more rows of a table whose rows are free.
     more = (
@@ -82,8 +79,8 @@ def _heavy(generator: np.random.Generator, nights: int) -> Matrix:
 def published() -> list[float]:
     """The relative spreads that guides print, as standard deviations, where they are noise."""
     found = []
-    for entry in gather.stored(gather.BASELINES):
-        for key, figure in figures(read_results(entry.folder)).items():
+    for entry in gather.published():
+        for key, figure in figures(entry.results()).items():
             artefact = tables()[key.benchmark].artefact(
                 key.case, key.metric, entry.run.board, entry.run.release
             )

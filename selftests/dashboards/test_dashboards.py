@@ -1,6 +1,8 @@
 """The dashboards against a real InfluxDB, and against Grafana's own types."""
 
 import json
+import re
+import shutil
 import subprocess
 from datetime import UTC, datetime
 
@@ -8,10 +10,13 @@ import pytest
 import yaml
 
 from evmperf import catalogue
+from evmperf.grafana.flux import PUBLISHED
 from evmperf.grafana.write import FOLDER, files
+from evmperf.guide import gather
 from evmperf.influx.client import Store
 from evmperf.influx.push import RunPush
-from evmperf.spool import SCHEMA, read_run
+from evmperf.influx.sender import waiting
+from evmperf.spool import read_run
 from selftests import spools
 from selftests.grafana import DAY, START, choose, interpolated, panels
 from selftests.influxd import flux, running
@@ -23,30 +28,25 @@ RECORDED_AT = datetime.fromtimestamp(read_run(spools.RECORDED).started_ns / 1e9,
 
 @pytest.fixture(scope="module")
 def bucket(tmp_path_factory):
-    """A lab's database: a run of the virtual EVM, and a board of everything: two releases, a
-    published guide, verdicts.
+    """A lab's database: a run of the virtual EVM, all the guides that were imported, and two
+    releases of everything there is on a board that a guide has, with verdicts.
     """
     folder = tmp_path_factory.mktemp("runs")
-    pushed = [spools.recorded(folder), spools.guide_of_catalogue(folder)]
+    shutil.copytree(gather.BASELINES, folder, dirs_exist_ok=True)
+    spools.recorded(folder)
     for number, release in enumerate(["11.00", "11.01"]):
         day = spools.a_run(number)
-        pushed.append(
-            spools.of_catalogue(
-                folder, id=f"made-up-{release}", release=release, kind="nightly",
-                started_ns=day.started_ns, ended_ns=day.ended_ns,
-            )
+        latest = spools.of_catalogue(
+            folder, id=f"made-up-{release}", board=BOARD, os="RT-linux", release=release,
+            kind="nightly", started_ns=day.started_ns, ended_ns=day.ended_ns,
         )  # fmt: skip
-    verdict = {
-        "record": "verdict", "benchmark": "emmc_ext4", "driver": "emmc", "case": "102400",
-        "metric": "write_throughput", "verdict": "worse", "baseline": "11.00", "change": -0.2,
-    }  # fmt: skip
-    with (pushed[-1] / "results.jsonl").open("a") as file:
-        file.write(json.dumps({"schema": SCHEMA, **verdict}) + "\n")
+    spools.judge(latest, "worse", "by 20 %", -0.2)
     with running(tmp_path_factory.mktemp("influxd") / "data") as server:
         config = server.bucket()
         with Store(config) as store:
-            for run in pushed:
-                assert RunPush.of(store, run).send().refused == 0
+            for run in waiting(folder, config.key, begun=False):
+                pushed = RunPush.of(store, run).send()
+                assert (pushed.refused, pushed.complete) == (0, True)
         yield config
 
 
@@ -55,8 +55,9 @@ def dashboards():
     return {name: json.loads(text) for name, text in files().items() if name.endswith(".json")}
 
 
+BOARD = "am64xx-hsevm"
 GIVEN = {
-    "board": ["made-up"], "profile": ["full"], "board_a": ["made-up"], "board_b": ["made-up"],
+    "board": [BOARD], "profile": ["full"], "board_a": [BOARD], "board_b": [BOARD],
     "release_a": ["11.00"], "release_b": ["11.01"],
 }  # fmt: skip
 
@@ -67,18 +68,45 @@ def with_values(rows):
     return [row for row in rows if any(v for name, v in row.items() if name not in about)]
 
 
+@pytest.fixture(scope="module")
+def published():
+    """A board that has published figures of a panel, by the panel's title and unit."""
+    boards = {}
+    for entry in gather.published():
+        for result in entry.results():
+            benchmark = catalogue.benchmarks().get(result.benchmark)
+            if benchmark is None:
+                continue
+            case = {case.label: case for case in benchmark.cases("full")}[result.case]
+            for cell in result.published:
+                title = f"{benchmark.title}: {benchmark.metric(cell.metric, case).title}"
+                boards[title, cell.unit] = entry.run.board
+    return boards
+
+
+def board_of(panel, target, published):
+    """The board to look at, None where nobody has published anything."""
+    if PUBLISHED not in target["query"]:
+        return BOARD
+    (unit,) = re.findall(r'r\.unit == "(.*?)"', target["query"])
+    return published.get((panel["title"], unit))
+
+
 @pytest.mark.parametrize("name", MADE)
-def test_every_query_of_every_panel_returns_rows(bucket, dashboards, name):
+def test_every_query_of_every_panel_returns_rows(bucket, dashboards, published, name):
+    """Those for published figures where a guide has some, and only there."""
     dashboard = dashboards[name]
     begin, end = START - DAY, START + 3 * DAY
     values = choose(dashboard, bucket, GIVEN, begin, end)
-    empty = []
+    wrong = []
     for panel in panels(dashboard):
         for target in panel["targets"]:
-            query = interpolated(target["query"], bucket, values, begin, end)
-            if not with_values(flux(bucket, query)):
-                empty.append(f"{panel['title']} {target['refId']}\n{query}")
-    assert empty == []
+            board = board_of(panel, target, published)
+            chosen = {**values, "board": [board or BOARD]}
+            query = interpolated(target["query"], bucket, chosen, begin, end)
+            if bool(with_values(flux(bucket, query))) is (board is None):
+                wrong.append(f"{panel['title']} {target['refId']}\n{query}")
+    assert wrong == []
 
 
 @pytest.mark.parametrize("name", ["fleet.json", "boot.json", "lab.json", "driver-emmc.json"])
@@ -122,7 +150,7 @@ def test_the_fleet_counts_worse_boards(bucket, dashboards):
 def test_releases_are_marked(bucket, dashboards):
     (mark,) = dashboards["boot.json"]["annotations"]["list"]
     query = interpolated(
-        mark["target"]["query"], bucket, {"board": ["made-up"]}, START - DAY, START + 3 * DAY
+        mark["target"]["query"], bucket, {"board": [BOARD]}, START - DAY, START + 3 * DAY
     )
     assert [row["text"] for row in flux(bucket, query)] == ["11.00 → 11.01"]
 
@@ -134,8 +162,8 @@ def test_alerts_ask_what_the_database_answers(bucket):
         query = rule["data"][0]["model"]["query"]
         rows = flux(bucket, interpolated(query, bucket, {}, START - DAY, START + 3 * DAY))
         answers[rule["uid"]] = {row["board"]: float(row["_value"]) for row in rows}
-    assert answers["evmperf-worse"]["made-up"] == 1
-    assert list(answers["evmperf-silent"]) == ["made-up"]
+    assert answers["evmperf-worse"][BOARD] == 1
+    assert list(answers["evmperf-silent"]) == [BOARD]
 
 
 def test_every_driver_and_metric_of_the_catalogue_has_its_panel(dashboards):

@@ -11,7 +11,6 @@ import pytest
 from evmperf.errors import Kind
 from evmperf.model import Failure, Status
 from evmperf.report import page
-from evmperf.report.page import Judgement
 from evmperf.spool import Spool
 from selftests import spools
 from selftests.browser import chromium, violations
@@ -31,7 +30,9 @@ def browser():
 def everything(tmp_path_factory):
     """The report of a made-up run of the whole catalogue, with something of each kind in it."""
     folder = spools.of_catalogue(tmp_path_factory.mktemp("everything"))
-    page.write(folder, {("emmc_ext4", "102400", "write_throughput"): Judgement("worse", "by 20 %")})
+    spools.judge(folder, "better", "when first looked at")
+    spools.judge(folder, "worse", "by 20 %")
+    page.write(folder)
     return folder
 
 
@@ -75,7 +76,8 @@ def test_the_verdict_comes_first_and_worse_figures_before_the_rest(opened, every
     assert sheet.locator(".verdict").bounding_box()["y"] < 100
     headings = sheet.locator("h2").all_inner_texts()
     assert headings[:2] == ["Worse than the baseline", "Failures"]
-    assert "emmc_ext4, 102400, write_throughput: by 20 %" in sheet.content()
+    assert "emmc_ext4, 102400, write_throughput, against last:20: by 20 %" in sheet.content()
+    assert "when first looked at" not in sheet.content()
 
 
 def test_without_verdicts_nothing_speaks_of_them(opened, tmp_path):

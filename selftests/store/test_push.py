@@ -4,10 +4,9 @@ import json
 import re
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from evmperf import spool
 from evmperf.history import SpoolFolder
 from evmperf.influx.lines import Lines
 from evmperf.influx.push import REFUSED, Progress, RunPush
@@ -77,7 +76,9 @@ def test_it_comes_back_as_it_went(bucket, store, tmp_path):
         (kept,) = SpoolFolder(tmp_path).runs(board, 5)
         (stored,) = InfluxRuns(store).runs(board, 5)
         assert stored.run == kept.run
-        assert [_comparable(r) for r in stored.results] == [_comparable(r) for r in kept.results]
+        assert [_comparable(r) for r in stored.results()] == [
+            _comparable(r) for r in kept.results()
+        ]
 
 
 def _comparable(result):
@@ -92,6 +93,7 @@ words = st.text(min_size=1, max_size=12)
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.tuples(words, words, words), st.floats(allow_nan=False, allow_infinity=False))
+@example(("case", "release", "two\nlines"), 1.0)
 def test_no_text_breaks_a_line(store, tmp_path_factory, texts, value):
     """Whatever stands in a name, the server takes the lines and gives the same number back."""
     folder = tmp_path_factory.mktemp("odd")
@@ -101,8 +103,9 @@ def test_no_text_breaks_a_line(store, tmp_path_factory, texts, value):
     spools.write(folder, run, [spools.a_result(run, 0, [value], case=case, failures=(failure,))])
     assert push(store, folder / run.id).refused == 0
     (stored,) = InfluxRuns(store).runs(run.board, 1)
-    assert stored.results[0].values("write_throughput") == [value]
-    assert stored.results[0].failures == (failure,)
+    (result,) = stored.results()
+    assert result.values("write_throughput") == [value]
+    assert result.failures == (failure,)
     assert stored.run.outcome == re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", " ", message)
 
 
@@ -146,16 +149,33 @@ def test_records_added_after_the_end_are_sent(bucket, store, tmp_path):
     run = spools.a_run()
     folder = spools.write(tmp_path, run, [spools.a_result(run, 0)])
     push(store, folder)
-    verdict = {
-        "record": "verdict", "benchmark": "emmc_ext4", "driver": "emmc", "case": "case 0",
-        "metric": "write_throughput", "verdict": "worse", "baseline": "11.00", "change": -0.2,
-    }  # fmt: skip
-    line = json.dumps({"schema": spool.SCHEMA, **verdict}) + "\n"
-    with (folder / "results.jsonl").open("a") as file:
-        file.write(line)
+    spools.judge(folder, "worse", "by 20 %", -0.2)
     assert push(store, folder).complete
     assert points(bucket, "verdict") == 1
     assert Progress.of(folder, bucket.key).offset == (folder / "results.jsonl").stat().st_size
+
+
+def test_a_later_verdict_replaces_the_one_before(bucket, store, tmp_path):
+    """In its own point and in the run's counts, from which the alert is raised."""
+    run = spools.a_run()
+    folder = spools.write(tmp_path, run, [spools.a_result(run, 0)])
+    for word, other in (("worse", "same"), ("same", "worse")):
+        spools.judge(folder, word, f"it is {word}")
+        assert push(store, folder).complete
+        assert stored_values(store, "verdict", "verdict") == [word]
+        assert stored_values(store, "verdict", "reason") == [f"it is {word}"]
+        assert stored_values(store, "run", f"verdict_{word}") == [1]
+        assert stored_values(store, "run", f"verdict_{other}") == [0]
+
+
+def stored_values(store, measurement, field):
+    """All values of a field, whatever their time."""
+    flux = """
+from(bucket: params.bucket) |> range(start: 0)
+|> filter(fn: (r) => r._measurement == params.measurement and r._field == params.field)
+"""
+    rows = store.query(flux, measurement=measurement, field=field)
+    return [row.get_value() for row in rows]
 
 
 def test_records_of_a_later_kind_are_left_alone():
@@ -194,6 +214,12 @@ from(bucket: params.bucket) |> range(start: 0)
 """
     marks = [(row["at"], row["text"]) for row in store.query(flux)]
     assert marks == [(spools.a_run(2).started_ns, "11.00 → 11.01")]
+
+
+def test_runs_of_no_lab_and_no_release_go_out(store, tmp_path):
+    for number in range(2):
+        run = spools.a_run(number, lab="", release="")
+        assert push(store, spools.write(tmp_path, run, [])).complete
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
