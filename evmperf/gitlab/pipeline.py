@@ -155,7 +155,7 @@ def _judge(plan: Plan, stem: str) -> dict[str, Any]:
 
 
 def _pages(plan: Plan, stems: Sequence[str]) -> dict[str, Any]:
-    guide = [_EVMPERF, "guide", "--release", plan.release or "nightly", "--from", _RESULTS]
+    guide = [_EVMPERF, "guide", "--release", plan.release or "newest", "--from", _RESULTS]
     guide += ["-o", "public/guide.rst", "--html", "public"]
     return {
         "stage": "report",

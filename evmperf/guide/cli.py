@@ -62,7 +62,7 @@ def _add_guide(commands: Any) -> None:
         help="render the performance guide of a release",
         description="Render results as a performance guide in reStructuredText.",
     )
-    parser.add_argument("--release", required=True, help="SDK release, e.g. 11.00")
+    parser.add_argument("--release", required=True, help="SDK release, e.g. 11.00, or `newest`")
     parser.add_argument("--os", default="", help="Linux or RT-linux, where a release has both")
     parser.add_argument("--board", action="append", default=[], help="only this board (repeatable)")
     parser.add_argument(

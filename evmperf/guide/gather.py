@@ -53,6 +53,10 @@ def release_key(release: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", release))
 
 
+NEWEST = "newest"
+"""Instead of a release: the one that each board was measured with last."""
+
+
 def same_release(given: str, found: str) -> bool:
     """Whether a release is meant: 11.00 means 11.00.00.00 too."""
     if given == found:
@@ -64,15 +68,21 @@ def same_release(given: str, found: str) -> bool:
 def of_release(
     there: Sequence[StoredRun], release: str, os: str = "", wanted: Sequence[str] = ()
 ) -> list[StoredRun]:
-    """The runs of a release, and of some boards if they are named.
+    """The runs of a release, and of some boards if they are named; of NEWEST, each board's runs
+    of the release that it was measured with last.
 
     Raises UsageError when there are none, when they are of two operating systems, or when virtual
     and real boards would meet.
     """
+    last = {entry.run.board: entry.run.release for entry in there}
     found = [
         entry
         for entry in there
-        if same_release(release, entry.run.release)
+        if (
+            entry.run.release == last[entry.run.board]
+            if release == NEWEST
+            else same_release(release, entry.run.release)
+        )
         and (not os or entry.run.os == os)
         and (not wanted or entry.run.board in wanted)
     ]
