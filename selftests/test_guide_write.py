@@ -129,3 +129,12 @@ def test_newest_is_each_boards_last_release(capsys):
     newest = capsys.readouterr().out
     assert cli.main([*arguments, "--release", "11.01"]) == 0
     assert newest == capsys.readouterr().out
+
+
+def test_pages_are_not_built_among_their_source(tmp_path, capsys):
+    guide = ["guide", "--from", "baselines", "--release", "11.00", "--os", "Linux"]
+    there = tmp_path / "public"
+    assert cli.main([*guide, "-o", str(there / "guide.rst"), "--html", str(there)]) == 2
+    assert "build in another folder" in capsys.readouterr().err
+    assert cli.main([*guide, "-o", str(there / "source/index.rst"), "--html", str(there)]) == 0
+    assert "<table" in (there / "index.html").read_text()

@@ -156,12 +156,13 @@ def _judge(plan: Plan, stem: str) -> dict[str, Any]:
 
 def _pages(plan: Plan, stems: Sequence[str]) -> dict[str, Any]:
     guide = [_EVMPERF, "guide", "--release", plan.release or "newest", "--from", _RESULTS]
-    guide += ["-o", "public/guide.rst", "--html", "public"]
+    # GitLab's Pages begin at index.html; Sphinx wants its source in a folder of its own.
+    guide += ["-o", "public/source/index.rst", "--html", "public"]
     return {
         "stage": "report",
         "when": "always",
         "needs": [{"job": f"measure {stem}", "artifacts": True} for stem in stems],
-        "script": ["mkdir -p public", shlex.join(guide)]
+        "script": ["mkdir -p public/source", shlex.join(guide)]
         + ([f"{_EVMPERF} push"] if plan.push else []),
         "artifacts": {"paths": ["public"], "expire_in": _WEEK},
     }

@@ -99,6 +99,9 @@ def _guide(options: argparse.Namespace) -> int:
         options.plots = True
         options.output = options.output or built / "source" / "guide.rst"
         options.output.parent.mkdir(parents=True, exist_ok=True)
+        for folder in (options.html, options.pdf):
+            if folder and folder.resolve() == options.output.parent.resolve():
+                raise UsageError(f"{folder}/ holds the guide's source: build in another folder")
     if options.plots and not options.output:
         raise UsageError("--plots needs a place for its files: name the guide's file with -o")
     with sources.opened(options.source) as source:
