@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from evmperf.model import Result
-from evmperf.report import page
 from evmperf.table import result_rows
 from pytest_evmperf.plugin import RESULT
 from pytest_evmperf.session import SESSION
@@ -87,6 +86,8 @@ def pytest_html_results_summary(prefix: list[str], session: Any) -> None:
     facts = [f"{name}: {known[name]}" for name in _FACTS if known.get(name)]
     about = [f"run {run.id}", f"profile {run.profile}", *facts]
     prefix.append(f"<p>{html.escape('; '.join(about))}</p>")
+    from evmperf.report import page  # noqa: PLC0415  # not needed to collect tests
+
     report = (measuring.folder / page.NAME).absolute().as_uri()
     prefix.append(f'<p><a href="{html.escape(report)}">The run in tables and plots</a></p>')
     prefix.append(f"<details open><summary>Figures</summary><table>{_table(measuring.results)}")

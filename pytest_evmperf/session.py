@@ -17,15 +17,14 @@ from evmperf import provenance
 from evmperf.benchmark import Benchmark, Place
 from evmperf.board import Board
 from evmperf.errors import EvmperfError, LabError, UsageError
-from evmperf.influx.config import Config
-from evmperf.influx.sender import Sender
 from evmperf.model import Case, Result
 from evmperf.progress import Progress
-from evmperf.report import page
 from evmperf.runner import Runner
 from evmperf.spool import Run, Spool, new_run_id
 
 if TYPE_CHECKING:
+    from evmperf.influx.config import Config
+    from evmperf.influx.sender import Sender
     from evmperf.lab.bench import LabgridBench
 
 SEND_AT_MOST_S = 20.0
@@ -96,6 +95,8 @@ class Session:
         spool = Spool(self.folder.parent, self.run)
         spool.hold()
         if self.influx:
+            from evmperf.influx.sender import Sender  # noqa: PLC0415  # for those who have one
+
             self._sender = Sender(self.influx, self.folder)
             spool.on_change = self._sender.wake
         if self.board.is_virtual:
@@ -146,6 +147,8 @@ class Session:
     def write_report(self) -> None:
         """Write the page of the run, if there is a run; raises LabError when the disk is full."""
         if self._runner:
+            from evmperf.report import page  # noqa: PLC0415  # not needed to collect tests
+
             page.write(self.folder)
 
     def busy_s(self) -> float:
