@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from evmperf.benchmark import Benchmark, Outputs, Place, Profile, Step, output
 from evmperf.board import Board
 from evmperf.model import Case, Direction, Metric, Reading
+from evmperf.shellstep import FOLDER
 from evmperf.tools import glmark2
 from evmperf.units import Unit
 
-_STOPPED = "/tmp/evmperf/compositor-stopped"
+_STOPPED = f"{FOLDER}/compositor-stopped"
 
 _FIND_COMPOSITOR = (
     "for socket in /run/wayland-? /run/user/*/wayland-?; do "

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from evmperf.benchmark import Step
 from evmperf.board import Board
 from evmperf.model import Direction, Metric
+from evmperf.shellstep import FOLDER
 from evmperf.units import Unit
 
-MOUNT_POINT = "/tmp/evmperf/mnt"
+MOUNT_POINT = f"{FOLDER}/mnt"
 
 _MAKE = {
     "ext4": "mkfs.ext4 -F -q",

@@ -6,11 +6,12 @@ import json
 from typing import Any
 
 from evmperf.errors import RefusedOutput
+from evmperf.shellstep import FOLDER
 
 JSON_FILE = "cyclictest.json"
 STATISTICS = ("min", "avg", "max")
 
-_PID = "/tmp/evmperf/stress-ng.pid"
+_PID = f"{FOLDER}/stress-ng.pid"
 
 
 def under_stress(duration: str) -> str:

@@ -10,12 +10,13 @@ import re
 from dataclasses import dataclass
 
 from evmperf.errors import RefusedOutput
+from evmperf.shellstep import FOLDER
 
 TEXT_FILE = "suspend.txt"
 LEAD_S = 2
 """Seconds between starting the command and the sleep, in which the prompt must come back."""
 
-_STATE = "/tmp/evmperf/sleep"
+_STATE = f"{FOLDER}/sleep"
 END_S = 60
 """Seconds that a sleep command may take to end once the board answers again."""
 

@@ -184,7 +184,9 @@ def test_a_board_without_network_ends_soon_and_is_the_labs(lab, server) -> None:
 @long
 def test_a_cancelled_job_is_the_labs(lab, server) -> None:
     (number,) = server.submit(definition())
+    deadline = time.monotonic() + 120
     while server.job(number).state in ("Submitted", "Scheduling", "Scheduled"):
+        assert time.monotonic() < deadline, "LAVA does not start the job"
         time.sleep(0.2)
     server.cancel(number)
     job = finished(server, number)
