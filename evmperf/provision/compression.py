@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import zstandard
 
-from evmperf.errors import UsageError
+from evmperf.model.errors import UsageError
 
 _READ = 1 << 20
 
@@ -54,7 +54,9 @@ def kind(file: Path) -> str:
     return found
 
 
-def stream(file: BinaryIO, compression: str, name: str, seen: Callable[[bytes], None]) -> Iterator[bytes]:
+def stream(
+    file: BinaryIO, compression: str, name: str, seen: Callable[[bytes], None]
+) -> Iterator[bytes]:
     """The decompressed content of an open file in pieces of any length.
 
     `seen` is given each piece of the file as it is read. Several streams one after the other are
@@ -86,4 +88,6 @@ def stream(file: BinaryIO, compression: str, name: str, seen: Callable[[bytes], 
             if piece:
                 yield piece
     if not decoder.eof:
-        raise UsageError(f"{name} is cut short: its {compression} stream does not end; fetch it again")
+        raise UsageError(
+            f"{name} is cut short: its {compression} stream does not end; fetch it again"
+        )

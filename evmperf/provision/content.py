@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from evmperf.errors import LabError, UsageError
+from evmperf.model.errors import LabError, UsageError
 from evmperf.provision import compression
 
 BLOCK = 1 << 16
@@ -29,7 +29,9 @@ class Hashes:
     size: int
 
 
-def unpack(file: Path, target: Path | None, progress: Progress = lambda _done, _whole: None) -> Hashes:
+def unpack(
+    file: Path, target: Path | None, progress: Progress = lambda _done, _whole: None
+) -> Hashes:
     """Hash an image file and its content; write the content to `target`, zeros as holes.
 
     Without a target the content is only hashed. Raises UsageError for a file that cannot be read,

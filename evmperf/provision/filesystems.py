@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from evmperf.errors import UsageError
+from evmperf.model.errors import UsageError
 from evmperf.provision.partitions import Partition, program
 
 _TIMEOUT_S = 120.0
@@ -111,5 +111,9 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[bytes]:
         capture_output=True,
         timeout=_TIMEOUT_S,
         check=False,
-        env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8", "MTOOLS_SKIP_CHECK": "1"},
+        env={
+            "PATH": "/usr/bin:/bin:/usr/sbin:/sbin",
+            "LC_ALL": "C.UTF-8",
+            "MTOOLS_SKIP_CHECK": "1",
+        },
     )

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from evmperf.errors import UsageError
+from evmperf.model.errors import UsageError
 from evmperf.provision import bmap, compression, identity
 from evmperf.provision.content import Hashes
 from evmperf.provision.identity import Identity

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evmperf.errors import LabError, UsageError
+from evmperf.model.errors import LabError, UsageError
 
 _TIMEOUT_S = 60.0
 
