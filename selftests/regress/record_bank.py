@@ -17,15 +17,16 @@ import time
 from pathlib import Path
 from typing import Any
 
-from evmperf import boot as boot_readings
-from evmperf import catalogue, spool
-from evmperf.board import load
-from evmperf.errors import EvmperfError
+from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.families import boot as boot_readings
+from evmperf.boards.board import load
 from evmperf.lab.bench import LabgridBench
-from evmperf.model import Case, Result
-from evmperf.runner import Runner
+from evmperf.measure.runner import Runner
+from evmperf.model.errors import EvmperfError
+from evmperf.model.results import Case, Result
+from evmperf.runs import spool
 from evmperf.virtual import client, envfile, image
-from selftests.environments import open_environment
+from selftests.support.environments import open_environment
 
 BENCHMARK = "emmc_raw_fio_1g"
 CASE = Case("1m", {"block_size": "1m", "size": "16m", "runtime_s": 2, "settle_s": 0})
