@@ -8,9 +8,13 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
+from pathlib import Path
 
 import evmperf.benchmarks.tables
 from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.boards import board as boards
+from evmperf.boards.board import Board
+from evmperf.boards.vocabulary import ABSENT, FEATURES
 from evmperf.model.errors import UsageError
 
 
@@ -43,3 +47,16 @@ def benchmark(name: str) -> Benchmark:
         near = difflib.get_close_matches(name, benchmarks(), n=3)
         hint = f"; did you mean {', '.join(near)}?" if near else "; `evmperf list` names them"
         raise UsageError(f"there is no benchmark {name!r}{hint}") from None
+
+
+def board(file: Path) -> Board:
+    """Read and check a board file, and what it calls absent against the catalogue.
+
+    Raises UsageError that names the file and the word.
+    """
+    found = boards.load(file)
+    for word in found.options.get(ABSENT, {}):
+        boards.check_word(
+            file, f"targets.main.options.{ABSENT}", str(word), [*FEATURES, *benchmarks()]
+        )
+    return found

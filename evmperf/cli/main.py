@@ -91,7 +91,7 @@ def _list(options: argparse.Namespace) -> int:
     from evmperf.benchmarks import catalogue  # noqa: PLC0415
     from evmperf.boards import board as boards  # noqa: PLC0415  # YAML is slow to import
 
-    board = boards.load(boards.find(options.board)) if options.board else None
+    board = catalogue.board(boards.find(options.board)) if options.board else None
     profile = options.profile or (board.option("board", "profile") if board else "full")
     rows = [_entry(benchmark, profile, board) for benchmark in catalogue.benchmarks().values()]
     if options.json:
