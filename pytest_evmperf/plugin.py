@@ -60,7 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     try:
         path = boards.find(given)
-        board = boards.load(path)
+        board = catalogue.board(path)
         _check_variables(path)
         influx = config_of_influx(os.environ)
     except UsageError as error:

@@ -65,12 +65,8 @@ class Identity:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Identity:
         """Read what `dataclasses.asdict` wrote; raises TypeError for another version's."""
-        tuples = {
-            key: tuple(data[key])
-            for key in ("silicons", "device_trees", "partitions")
-            if key in data
-        }
-        return cls(**{**data, **tuples})
+        tuples = [key for key, value in data.items() if isinstance(value, list)]
+        return cls(**{**data, **{key: tuple(data[key]) for key in tuples}})
 
 
 def read(content: Path) -> Identity:
@@ -142,10 +138,9 @@ def _root(system: FileSystem) -> dict[str, Any]:
 
 def assignments(text: bytes) -> dict[str, str]:
     """os-release(5): NAME=value, optionally quoted."""
-    found = re.findall(
-        r"""^([A-Z_]+)=["']?(.*?)["']?$""", text.decode("utf-8", "replace"), re.MULTILINE
-    )
-    return dict(found)
+    pattern = r"""^([A-Z_]+)=["']?(.*?)["']?$"""
+    found = re.finditer(pattern, text.decode("utf-8", "replace"), re.MULTILINE)
+    return {match[1]: match[2] for match in found}
 
 
 def _digest(data: bytes | None) -> str:

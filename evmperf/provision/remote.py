@@ -1,7 +1,7 @@
 """Writing a medium that is on another host of the lab, which has Python and nothing of ours.
 
-The text of `medium` is sent there, over the connection that Labgrid has to its exporter, and then
-the image: chunks of zeros take five bytes, the others are sent as they are.
+The text of `medium` and `writer` is sent there, over the connection that Labgrid has to its
+exporter, and then the image: chunks of zeros take five bytes, the others are sent as they are.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from evmperf.model.errors import EvmperfError, LabError, UsageError
-from evmperf.provision import medium
-from evmperf.provision.medium import CHUNK, FRAME, MediumError, Progress, Source
+from evmperf.provision import medium, writer
+from evmperf.provision.medium import CHUNK, MediumError
+from evmperf.provision.writer import FRAME, Content, Progress, Source
 
 _START = (
     "import sys;t=sys.stdin.buffer.read({length}).decode();s={{'__name__':'medium'}};"
@@ -37,23 +38,23 @@ class Host:
         """What the mark on a medium says; None without. Raises LabError or UsageError."""
         if not self.prefix:
             with _as_ours():
-                return medium.mark(path)
+                return writer.mark(path)
         result: dict[str, Any] | None = self._order({"do": "mark", "path": path}, None, _quiet)
         return result
 
     def put(
-        self, path: str, source: Source, size: int, sha256: str, name: str, progress: Progress
+        self, path: str, source: Source, content: Content, progress: Progress
     ) -> dict[str, Any]:
-        """`medium.put` on that host; raises LabError or UsageError."""
+        """`writer.put` on that host; raises LabError or UsageError."""
         if not self.prefix:
             with _as_ours():
-                return medium.put(path, source, size, sha256, name, progress)
-        order = {"do": "put", "path": path, "size": size, "sha256": sha256, "name": name}
+                return writer.put(path, source, content, progress)
+        order = {"do": "put", "path": path, **content._asdict()}
         result: dict[str, Any] = self._order(order, source, progress)
         return result
 
     def _order(self, order: dict[str, Any], source: Source | None, progress: Progress) -> Any:
-        text = inspect.getsource(medium).encode()
+        text = _program()
         # ssh gives its words to a shell.
         start = shlex.quote(_START.format(length=len(text)))
         command = [*self.prefix, "python3", "-u", "-c", start]
@@ -100,6 +101,19 @@ class Host:
             process.wait()
             process.stdout.close()
             process.stderr.close()
+
+
+def _program() -> bytes:
+    """Both modules as one text, which imports nothing of ours."""
+    texts = inspect.getsource(medium), inspect.getsource(writer)
+    lines = [
+        line
+        for number, text in enumerate(texts)
+        for line in text.splitlines()
+        if not line.startswith("from evmperf.")
+        and not (number and line.startswith("from __future__"))
+    ]
+    return "\n".join([*lines, ""]).encode()
 
 
 def _send(pipe: Any, source: Source, size: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import lzma
 import re
 import struct
@@ -33,7 +34,7 @@ def banner(data: bytes) -> str:
     found = _BANNER.findall(data)
     # tispl.bin holds SPL's banner; u-boot.img may hold both: U-Boot proper's counts.
     proper = [text for text in found if not text.startswith(b"U-Boot SPL")]
-    best = (proper or found or [b""])[0]
+    best: bytes = (proper or found or [b""])[0]
     return best.decode("ascii", "replace")
 
 
@@ -50,22 +51,21 @@ def kernel(data: bytes) -> Kernel | None:
 
 def _unpacked(data: bytes) -> bytes:
     """A kernel uncompressed; what is not compressed, or cannot be read, as it is."""
-    try:
-        if data.startswith(_GZIP):
-            return zlib.decompressobj(wbits=31).decompress(data, _KERNEL_LIMIT)
-        if data.startswith(b"\xfd7zXZ"):
-            return lzma.LZMADecompressor().decompress(data, _KERNEL_LIMIT)
-        if data.startswith(b"BZh"):
-            return bz2.BZ2Decompressor().decompress(data, _KERNEL_LIMIT)
-        if data.startswith(b"\x28\xb5\x2f\xfd"):
-            return zstandard.ZstdDecompressor().decompressobj().decompress(data)
-    except (zlib.error, lzma.LZMAError, OSError, zstandard.ZstdError):
-        return data
     # An EFI zboot kernel has the compressed one inside: its header says where and how much.
     if data[:2] == b"MZ" and data[4:8] == b"zimg":
         start, size = struct.unpack_from("<II", data, 8)
-        return _unpacked(data[start : start + size])
-    return data
+        data = data[start : start + size]
+    plain = data
+    with contextlib.suppress(zlib.error, lzma.LZMAError, OSError, zstandard.ZstdError):
+        if data.startswith(_GZIP):
+            plain = zlib.decompressobj(wbits=31).decompress(data, _KERNEL_LIMIT)
+        elif data.startswith(b"\xfd7zXZ"):
+            plain = lzma.LZMADecompressor().decompress(data, _KERNEL_LIMIT)
+        elif data.startswith(b"BZh"):
+            plain = bz2.BZ2Decompressor().decompress(data, _KERNEL_LIMIT)
+        elif data.startswith(b"\x28\xb5\x2f\xfd"):
+            plain = zstandard.ZstdDecompressor().decompressobj().decompress(data)
+    return plain
 
 
 def fit_kernels(data: bytes) -> list[bytes]:

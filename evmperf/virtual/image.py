@@ -232,7 +232,7 @@ def _assemble(recipe: Recipe, steps: Steps, parts: dict[str, Path], folder: Path
     facts["qemu"] = qemu["version"]
     with steps.step("Root file system"):
         root = folder / "root"
-        rootfs.assemble(recipe, steps, parts, root, facts["kernel"], build_id)
+        rootfs.assemble(recipe, steps, parts, root, release=facts["kernel"], build_id=build_id)
     disks = {}
     with steps.step("Disks"):
         for name, spec in recipe.data["disks"].items():
@@ -277,7 +277,15 @@ def _disk(steps: Steps, folder: Path, name: str, spec: dict[str, Any]) -> dict[s
         command += [f"--offset={end * sectors}", file, str(fat * 1024)]
         steps.run(command, f"Making the FAT of the disk {name}", "image")
     if "filesystem" in spec:
-        make_ext4(steps, file, folder / "root", _PARTITION_START_MIB, size, name, spec["uuid"])
+        make_ext4(
+            steps,
+            file,
+            folder / "root",
+            start_mib=_PARTITION_START_MIB,
+            mib=size,
+            label=name,
+            uuid=spec["uuid"],
+        )
     return {"base": file.name, "format": "raw", "mib": None if "filesystem" in spec else mib}
 
 

@@ -12,6 +12,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from evmperf.virtual.recipe import Recipe
 from evmperf.virtual.steps import Progress, Steps, make_ext4, tool
 
 _MIB = 1 << 20
+_SECTOR = 512
 _LEVEL = 3
 
 
@@ -53,60 +55,59 @@ def build(variant: str, number: int, target: Path, progress: Progress) -> None:
         tempfile.TemporaryDirectory(prefix=".release", dir=folder.parent) as work,
     ):
         try:
-            raw = _assemble(recipe, steps, paths, Path(work), number, spec)
-            _compress(raw, target)
+            maker = _Maker(recipe, steps, paths, Path(work), number)
+            _compress(maker.make(spec), target)
         except OSError as error:
             raise LabError(f"{target} cannot be made: {error}") from None
 
 
-def _assemble(
-    recipe: Recipe,
-    steps: Steps,
-    parts: Mapping[str, Path],
-    work: Path,
-    number: int,
-    spec: Mapping[str, Any],
-) -> Path:
-    """Make the raw image in `work`."""
-    root, raw = work / "root", work / "card.img"
-    release = json.loads((parts["kernel"] / "facts.json").read_text())["kernel"]
-    rootfs.assemble(recipe, steps, dict(parts), root, release, name(recipe.variant, number))
-    _number_kernel(root / "boot/Image", number)
-    boot_mib, root_mib = spec["boot_mib"], spec["root_mib"]
-    with raw.open("wb") as file:
-        file.truncate((1 + boot_mib + root_mib) * _MIB)
-    disk = f"{spec['label_id']}{number:02x}"
-    image.partition(
-        steps,
-        raw,
-        ["label: dos", f"label-id: 0x{disk}"]
-        + [f"start={_MIB // 512}, size={boot_mib * _MIB // 512}, type=c, bootable"]
-        + [f"start={(1 + boot_mib) * _MIB // 512}, size={root_mib * _MIB // 512}, type=83"],
-    )
-    _make_boot(recipe, steps, raw, parts, work, number, boot_mib)
-    uuid = f"7d1f4a52-6c0e-4f53-9d0b-3f2f5a1ce1{number:02x}"
-    make_ext4(steps, raw, root, 1 + boot_mib, root_mib, "root", uuid)
-    return raw
+@dataclass(frozen=True)
+class _Maker:
+    """Makes one release in the folder `work` of the parts of an image."""
 
+    recipe: Recipe
+    steps: Steps
+    parts: dict[str, Path]
+    work: Path
+    number: int
 
-def _make_boot(
-    recipe: Recipe,
-    steps: Steps,
-    raw: Path,
-    parts: Mapping[str, Path],
-    work: Path,
-    number: int,
-    mib: int,
-) -> None:
-    """Make the FAT with the boot loader and what it reads."""
-    loader = work / "u-boot.bin"
-    loader.write_bytes(_number_uboot((parts["uboot"] / "u-boot.bin").read_bytes(), number))
-    make: list[str | Path] = [tool("mkfs.vfat"), "--invariant", "-n", "boot", "-F", "16"]
-    make += [f"--offset={_MIB // 512}", raw, str(mib * 1024)]
-    steps.run(make, "Making the FAT of a release", "image")
-    for file in (loader, recipe.file("uEnv.txt")):
-        copy: list[str | Path] = [tool("mcopy"), "-i", f"{raw}@@1M", file, f"::{file.name}"]
-        steps.run(copy, f"Copying {file.name} to the FAT", "image")
+    def make(self, spec: Mapping[str, Any]) -> Path:
+        """Make the raw image; returns its file."""
+        root, raw = self.work / "root", self.work / "card.img"
+        release = json.loads((self.parts["kernel"] / "facts.json").read_text())["kernel"]
+        build_id = name(self.recipe.variant, self.number)
+        rootfs.assemble(
+            self.recipe, self.steps, self.parts, root, release=release, build_id=build_id
+        )
+        _number_kernel(root / "boot/Image", self.number)
+        boot_mib, root_mib = spec["boot_mib"], spec["root_mib"]
+        with raw.open("wb") as file:
+            file.truncate((1 + boot_mib + root_mib) * _MIB)
+        sectors = _MIB // _SECTOR
+        table = [
+            "label: dos",
+            f"label-id: 0x{spec['label_id']}{self.number:02x}",
+            f"start={sectors}, size={boot_mib * sectors}, type=c, bootable",
+            f"start={(1 + boot_mib) * sectors}, size={root_mib * sectors}, type=83",
+        ]
+        image.partition(self.steps, raw, table)
+        self._make_boot(raw, boot_mib)
+        uuid = f"7d1f4a52-6c0e-4f53-9d0b-3f2f5a1ce1{self.number:02x}"
+        start = 1 + boot_mib
+        make_ext4(self.steps, raw, root, start_mib=start, mib=root_mib, label="root", uuid=uuid)
+        return raw
+
+    def _make_boot(self, raw: Path, mib: int) -> None:
+        """Make the FAT with the boot loader and what it reads."""
+        loader = self.work / "u-boot.bin"
+        program = (self.parts["uboot"] / "u-boot.bin").read_bytes()
+        loader.write_bytes(_number_uboot(program, self.number))
+        make: list[str | Path] = [tool("mkfs.vfat"), "--invariant", "-n", "boot", "-F", "16"]
+        make += [f"--offset={_MIB // _SECTOR}", raw, str(mib * 1024)]
+        self.steps.run(make, "Making the FAT of a release", "image")
+        for file in (loader, self.recipe.file("uEnv.txt")):
+            copy: list[str | Path] = [tool("mcopy"), "-i", f"{raw}@@1M", file, f"::{file.name}"]
+            self.steps.run(copy, f"Copying {file.name} to the FAT", "image")
 
 
 def _number_uboot(program: bytes, number: int) -> bytes:

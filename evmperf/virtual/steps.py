@@ -112,7 +112,7 @@ def tool(name: str) -> str:
 
 
 def make_ext4(
-    steps: Steps, disk: Path, root: Path, start_mib: int, mib: int, label: str, uuid: str
+    steps: Steps, disk: Path, root: Path, *, start_mib: int, mib: int, label: str, uuid: str
 ) -> None:
     """Make the file system of a partition of a disk file, filled with what is below `root`."""
     command: list[str | Path] = ["mke2fs", "-F", "-t", "ext4", "-d", root, "-L", label]
