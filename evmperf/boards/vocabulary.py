@@ -147,6 +147,22 @@ OPTIONS: Mapping[str, Mapping[str, Option]] = {
     "icssg": {**_link(), "rx_usecs": _RX_USECS},
     "ipsec": _link(),
     "absent": {},
+    "image": {
+        "machine": Option(
+            str, "the machine whose images are this board's, as their /etc/hostname says it"
+        ),
+        "silicon": Option(
+            str, "the kind of its chip, which tiboot3.bin must fit", ("gp", "hs-fs", "hs-se")
+        ),
+        "scratch_mib": Option(
+            int, "MiB of the scratch partition that is made behind an image on its medium"
+        ),
+        "command": Option(
+            str,
+            "the lab's own command that puts {image} on the board (snagboot, a flasher), with the "
+            "power off before and after",
+        ),
+    },
     "tester": {
         "host": Option(str, "SSH name of the machine beside the board"),
     },
