@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from evmperf.measure.bench import Shell
 from evmperf.model.errors import LabError
+from evmperf.provision import software
 from evmperf.provision.identity import Identity, assignments
 
 _TIMEOUT_S = 30.0
@@ -67,8 +68,8 @@ def ask(shell: Shell, console: Sequence[str]) -> Running:
 
 def banner(console: Sequence[str]) -> str:
     """U-Boot proper's first line in what a board said, the last there is: "" if it said none."""
-    found = [re.search(r"U-Boot 20\d\d\.\d\d.*\(.*\)", line) for line in console]
-    return next((match[0] for match in reversed(found) if match), "")
+    said = (software.banner(line.encode()) for line in reversed(console))
+    return next((text for text in said if text and not text.startswith("U-Boot SPL")), "")
 
 
 def parse(text: str, uboot: str) -> Running:
