@@ -29,6 +29,9 @@ from evmperf.model.places import STEP_FOLDER
 from evmperf.model.results import Case, Failure, Reading, Result
 from evmperf.runs.spool import Spool
 
+_CLOCK_RETRIES = 2
+"""Further boots of a cycle whose marks were stamped too late."""
+
 _Perform = Callable[[Step, Progress], Outputs]
 
 
@@ -219,7 +222,23 @@ class Runner:
     def _measure_boots(self, progress: Progress) -> None:
         allowed = self.bench.board.option("boot", "max_failures", 5)
         arguments = str(progress.case.params.get("kernel_arguments", ""))
+        failed = 0
         for cycle in range(progress.plan.repeats):
+            failed += not self._measure_cycle(progress, cycle, arguments)
+            if failed > allowed:
+                self.broken = f"the board is broken: {failed} of {cycle + 1} boots failed"
+                raise BoardError(self.broken)
+        if self._facts is None and progress.samples and not arguments:
+            # The board stands at its login prompt: a boot time without a kernel says little.
+            self._linux()
+
+    def _measure_cycle(self, progress: Progress, cycle: int, arguments: str) -> bool:
+        """One cold boot, repeated while the lab's clock is what failed; False for a board's fault.
+
+        Every boot that did not count is kept as a failure of its cycle.
+        """
+        late = 0
+        while True:
             boot = self.bench.cold_boot(arguments)
             self._record_boots()
             progress.tool_s += boot.duration_s
@@ -231,19 +250,18 @@ class Runner:
                 progress.check(readings)
             except LabError:
                 raise
+            except boot_readings.LateStamp as error:
+                progress.failures.append(Failure.of(error, step))
+                late += 1
+                if late > _CLOCK_RETRIES:
+                    return True
             except EvmperfError as error:
                 phase = f" (got to {last})" if (last := last_phase(boot.marks)) else ""
                 progress.failures.append(Failure(error.kind, f"{error}{phase}", step))
+                return False
             else:
                 progress.add(readings, cycle, self._clock.time_ns())
-            if len(progress.failures) > allowed:
-                self.broken = (
-                    f"the board is broken: {len(progress.failures)} of {cycle + 1} boots failed"
-                )
-                raise BoardError(self.broken)
-        if self._facts is None and progress.samples and not arguments:
-            # The board stands at its login prompt: a boot time without a kernel says little.
-            self._linux()
+                return True
 
     def _linux(self) -> Shell:
         """A shell with the wrapper installed, and the facts known."""
