@@ -16,7 +16,7 @@ from labgrid.step import StepEvent, steps
 from labgrid.util.proxy import proxymanager
 from pexpect import TIMEOUT
 
-from evmperf.console.record import POWER_ANSWERED, POWER_OFF, POWER_ON, History, Line
+from evmperf.console.record import POWER_ANSWERED, POWER_OFF, POWER_ON, History
 from evmperf.console.watch import Alarm, Watch
 from evmperf.lab.stamper import StampedPort
 from evmperf.model.errors import BoardError, LabError
@@ -164,7 +164,6 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         return StampedPort(self.port.protocol, host, port, self.port.speed, self.timeout)
 
     def _read_on(self) -> None:
-        line = Line(self.port.speed)  # what a virtual board's file says as its speed is no limit
         while not self._closing.is_set():
             assert self._transport
             try:
@@ -173,7 +172,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
                 if self._closing.is_set() or not self._recover(str(error)):
                     return
                 continue
-            self._take(data, stamp, max(bound, line.late_ns(stamp, len(data))))
+            self._take(data, stamp, bound)
 
     def _take(self, data: bytes, mono_ns: int, bound_ns: int) -> None:
         self.history.feed(data, mono_ns, bound_ns)

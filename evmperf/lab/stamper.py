@@ -30,6 +30,7 @@ import sys
 import threading
 import time
 
+from evmperf.console.record import Line
 from evmperf.lab.transport import Transport, connect
 from evmperf.model.errors import LabError
 
@@ -43,6 +44,8 @@ _LOOK_MS = 2
 """How often an idle console is looked at: it bounds the error of what comes after a silence."""
 _PAUSE_S = 0.0005
 """Pause after each read, so that a record holds some bytes and 32 boards leave a machine usable."""
+_COLLECT_S = 0.002
+"""Pause after passing frames on: what comes meanwhile goes together."""
 
 _START_S = 10.0
 """Seconds that starting the process may take beside the time to connect."""
@@ -67,6 +70,7 @@ class StampedPort:
         self._input = self._process.stdin.fileno()
         self._output = self._process.stdout.fileno()
         self._buffer = bytearray()
+        self._line = Line(baud)
         guard = threading.Timer(timeout_s + _START_S, self._process.kill)
         guard.start()
         try:
@@ -81,7 +85,8 @@ class StampedPort:
 
     def read(self) -> tuple[int, int, bytes]:
         """The next bytes that arrived; when, in ns of CLOCK_MONOTONIC; and how many ns earlier
-        they may have arrived at most.
+        they may have arrived at most: since the process last found nothing, or, when they are more
+        than the line can have carried since then, for as long as the line needs for them.
 
         Raises ConnectionError with the reason when the console is lost, or was closed.
         """
@@ -92,7 +97,7 @@ class StampedPort:
                 if len(self._buffer) >= end:
                     data = bytes(self._buffer[_HEADER.size : end])
                     del self._buffer[:end]
-                    return stamp, bound, data
+                    return stamp, max(bound, self._line.late_ns(stamp, length)), data
             more = os.read(self._output, 1 << 20)
             if not more:
                 raise ConnectionError(self._last_words())
@@ -179,9 +184,16 @@ def _pass_output(frames: queue.SimpleQueue[bytes]) -> None:
     """Write frames as fast as they are taken; an empty one is the end."""
     # A pipe that nobody reads any more shows as the end of input, too.
     with contextlib.suppress(OSError):
-        while frame := frames.get():
-            while frame:
-                frame = frame[os.write(sys.stdout.fileno(), frame) :]
+        ended = False
+        while not ended:
+            waiting = [frames.get()]
+            while not frames.empty():
+                waiting.append(frames.get())
+            ended = not waiting[-1]
+            data = b"".join(waiting)
+            while data:
+                data = data[os.write(sys.stdout.fileno(), data) :]
+            time.sleep(_COLLECT_S)
 
 
 def _pass_input(transport: Transport) -> None:

@@ -245,8 +245,8 @@ def test_telnet_declines_what_it_does_not_know_and_answers_nothing_twice():
 def talking() -> Iterator[Callable[..., TalkingBoard]]:
     with contextlib.ExitStack() as stack:
 
-        def start(*what: int, wire: str = "raw") -> TalkingBoard:
-            board = TalkingBoard(wire, *what)
+        def start(*what: int, wire: str = "raw", baud: int = 115200) -> TalkingBoard:
+            board = TalkingBoard(wire, *what, baud=baud)
             stack.callback(board.close)
             return board
 
@@ -265,7 +265,7 @@ def p99(values: list[float]) -> float:
 
 def test_the_stamping_process_does_not_wait_for_its_reader(talking):
     # What a console says in 30 s, in small pieces: more than any pipe holds.
-    board = talking(11_500, 30, 250_000)
+    board = talking(11_500, 30, 250_000, baud=2_000_000)
     board.go()
     time.sleep(4)  # the reader is away, and all is said meanwhile
     bounds = check_bounds(board.frames(), board.said())

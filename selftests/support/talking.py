@@ -59,7 +59,8 @@ Frame = tuple[int, int, bytes]
 class TalkingBoard:
     """Says so many pieces of `size` bytes, one each `pause_ns`, once it is told to go."""
 
-    def __init__(self, wire: str, pieces: int, size: int, pause_ns: int) -> None:
+    def __init__(self, wire: str, pieces: int, size: int, pause_ns: int, baud: int = BAUD) -> None:
+        self._baud = baud
         self.length, self._size = pieces * size, size
         self._stack = contextlib.ExitStack()
         arguments = [str(n) for n in (pieces, size, pause_ns, _PRIORITY)]
@@ -80,12 +81,12 @@ class TalkingBoard:
 
     def _open(self, wire: str, place: str) -> StampedPort:
         if wire == "raw":
-            return StampedPort("raw", "127.0.0.1", int(place), BAUD, _OPEN_S)
+            return StampedPort("raw", "127.0.0.1", int(place), self._baud, _OPEN_S)
         if wire == "pty":
-            return StampedPort("serial", place, 0, BAUD, _OPEN_S)
+            return StampedPort("serial", place, 0, self._baud, _OPEN_S)
         number = self._stack.enter_context(ser2net(place, telnet=wire == "rfc2217"))
         protocol = "rfc2217" if wire == "rfc2217" else "raw"
-        return StampedPort(protocol, "127.0.0.1", number, BAUD, _OPEN_S)
+        return StampedPort(protocol, "127.0.0.1", number, self._baud, _OPEN_S)
 
     def go(self) -> None:
         """Let it talk."""
@@ -137,8 +138,12 @@ def ser2net(device: str, *, telnet: bool) -> Iterator[int]:
             f"  connector: serialdev,{device},{BAUD}n81,local\n"
             f"  options:\n"
             f"    kickolduser: true\n"
+            f"    chardelay: false\n"
         )
-        process = subprocess.Popen([program, "-n", "-c", str(config)])
+        process = subprocess.Popen(
+            [program, "-n", "-c", str(config)],
+            stderr=subprocess.DEVNULL,  # it laments mDNS
+        )
         try:
             with contextlib.suppress(PermissionError):
                 os.sched_setscheduler(process.pid, os.SCHED_FIFO, os.sched_param(_PRIORITY))
