@@ -4,6 +4,7 @@ import fdt
 import pytest
 
 from evmperf.cli.main import main
+from evmperf.model.exits import ExitStatus
 from evmperf.model.run import Run
 from evmperf.runs import differences
 from evmperf.runs.spool import Spool
@@ -133,5 +134,5 @@ def test_explain_on_the_command_line(make, tmp_path, capsys):
     assert "more (--all)" in text
     assert main(["explain", "a", "b", "--results", str(tmp_path), "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)) == 42
-    assert main(["explain", "a", "--results", str(tmp_path)]) == 2
+    assert main(["explain", "a", "--results", str(tmp_path)]) == ExitStatus.USAGE
     assert "two sides" in capsys.readouterr().err
