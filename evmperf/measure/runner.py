@@ -20,7 +20,7 @@ from evmperf.benchmarks.benchmark import (
 )
 from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.console.marks import Phase, last_phase
-from evmperf.measure import metering, provenance, shellstep
+from evmperf.measure import documents, metering, provenance, shellstep
 from evmperf.measure.bench import Bench, Clock, Shell, Steps
 from evmperf.measure.executions import Execution, Executions
 from evmperf.measure.progress import Progress
@@ -67,6 +67,8 @@ class Runner:
         self._release = release
         self._facts: dict[str, Any] | None = None
         self._installed_on: Shell | None = None
+        self._idle: Shell | None = None
+        """The board's shell when the last case left it well."""
         self._tester: Shell | None = None
         self._tester_folder = f"{STEP_FOLDER}-{spool.run.id}"
         self._executions = Executions(clock)
@@ -85,6 +87,7 @@ class Runner:
         )
         started_ns, began = self._clock.time_ns(), self._clock.monotonic()
         lab: LabError | None = None
+        self._idle = None
         try:
             if self.broken:
                 raise BoardError(f"not tried: {self.broken}")
@@ -118,10 +121,14 @@ class Runner:
         self.spool.append_result(result)
         if lab:
             raise lab
+        if result.samples and benchmark.place is not Place.UBOOT:
+            self._idle = self._installed_on
         return result
 
     def close(self) -> None:
-        """Leave nothing on the tester."""
+        """Gather what is long, and leave nothing on the tester."""
+        if self._idle:
+            self._gather_documents(self._idle)
         if self._tester:
             self._tester.run(f"rm -rf {self._tester_folder}", 10)
 
@@ -221,6 +228,7 @@ class Runner:
 
     def _measure_boots(self, progress: Progress) -> None:
         allowed = self.bench.board.option("boot", "max_failures", 5)
+        self._installed_on = None
         arguments = str(progress.case.params.get("kernel_arguments", ""))
         failed = 0
         for cycle in range(progress.plan.repeats):
@@ -360,6 +368,17 @@ class Runner:
             self._release or board_release or provenance.release(self._facts, output.files)
         )
         self.spool.save()
+
+    def _gather_documents(self, shell: Shell) -> None:
+        """Keep what explains a change later. No figure depends on it, so nothing fails by it."""
+
+        def perform(command: str) -> Outputs:
+            return self._steps.run(shell, command, 120, label=documents.FOLDER).files
+
+        try:
+            documents.gather(self.spool.folder, perform)
+        except (EvmperfError, OSError) as error:
+            self.spool.run.facts["documents_missing"] = str(error)
 
     def _record_boots(self) -> None:
         for boot in self.bench.boots():

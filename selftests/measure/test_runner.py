@@ -497,3 +497,20 @@ def test_the_fakes_folder_is_the_wrappers(lab):
     from selftests.support import fakes
 
     assert fakes.ON_BOARD == places.STEP_FOLDER
+
+
+def test_long_facts_are_kept_at_the_end(lab):
+    runner = lab()
+    runner.measure(FINE, CASE)
+    assert not (runner.spool.folder / "facts").exists()
+    runner.close()
+    assert "/" in (runner.spool.folder / "facts/mounts").read_text()
+
+
+def test_a_board_that_is_gone_is_not_asked_for_long_facts(lab):
+    runner = lab([BoardError("gone")])
+    assert runner.measure(FINE, CASE).status is Status.FAILED
+    asked = len(runner.bench.shell().asked)
+    runner.close()
+    assert len(runner.bench.shell().asked) == asked
+    assert not (runner.spool.folder / "facts").exists()
