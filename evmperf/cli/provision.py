@@ -54,7 +54,7 @@ def _about(options: argparse.Namespace) -> int:
     from evmperf.provision.cache import Cache  # noqa: PLC0415
 
     board = boards.load(boards.find(options.board)) if options.board else None
-    machine = str(board.option("image", "machine", "")) if board else ""
+    machine = board.options.image.machine if board else ""
     source = catalogue.find(options.image, machine)
     with Bar() as bar:
         image = Cache().get(source.where, sha256=source.sha256, tell=bar.progress)

@@ -10,7 +10,7 @@ from evmperf.provision.image import Image
 def check(image: Image, board: Board) -> None:
     """Raise UsageError for an image that this board would not boot, or should not."""
     says = image.identity
-    machine = str(board.option("image", "machine", ""))
+    machine = board.options.image.machine
     if machine and says.machine and says.machine != machine:
         raise UsageError(
             f"{image.name} is for the machine {says.machine}, and {board.file_name} says "
@@ -23,7 +23,7 @@ def check(image: Image, board: Board) -> None:
         )
     if not says.root:
         raise UsageError(f"{image.name} has no root file system with an os-release")
-    silicon = str(board.option("image", "silicon", ""))
+    silicon = board.options.image.silicon
     if silicon and says.silicon and says.silicon != silicon:
         others = f"; it has files for {', '.join(says.silicons)}" if says.silicons else ""
         raise UsageError(

@@ -151,7 +151,7 @@ class Installation:
         self._tell(f"the board runs {image.name}: {runs.release or runs.kernel_version}")
         outcome = Outcome(image, left_alone=left_alone, runs=runs)
         outcome.facts = facts(image, runs, self._done)
-        if mib := int(self.board.option("image", "scratch_mib", 0)):
+        if mib := self.board.options.image.scratch_mib:
             outcome.facts["scratch"] = scratch.make(self.bench.shell(), runs.device, mib)
         return outcome
 
@@ -180,7 +180,7 @@ def open_image(given: str, board: Board, *, tell: Progress = cache.quiet) -> Ima
 
     Raises UsageError or LabError, before anything is switched or written.
     """
-    source = catalogue.find(given, str(board.option("image", "machine", "")))
+    source = catalogue.find(given, board.options.image.machine)
     image = Cache().get(source.where, sha256=source.sha256, tell=tell)
     checks.check(image, board)
     return image

@@ -49,7 +49,7 @@ def opened(
 
 def _start_virtual(board: Board, tell: Callable[[str], None]) -> None:
     """Start the lab of a virtual EVM; it goes on running, as a lab does."""
-    variant = str(board.option("board", "virtual"))
+    variant = board.options.board.virtual
     serial_port, power_port = envfile.ports(board.file)
     with contextlib.suppress(LabError):
         client.status_at(power_port)

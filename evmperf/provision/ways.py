@@ -38,7 +38,7 @@ def choose(target: Any, board: Board) -> Way:
     """The way of a board; raises UsageError for one that has none."""
     if switch := CardSwitch.of(target):
         return CardWay(switch)
-    if command := str(board.option("image", "command", "")):
+    if command := board.options.image.command:
         return CommandWay(command, board)
     raise UsageError(
         f"{board.file_name} says no way to put an image on the board: give it a card switch "
