@@ -52,10 +52,14 @@ class Session:
     results: list[Result] = field(default_factory=list)
     shared: set[str] = field(default_factory=set)
     """What cases have measured for others too; see `expected_s`."""
+    image: str = ""
+    """What is put on the board before it is measured, "" for what is there."""
     influx: Config | None = None
     sent: str = ""
     """How sending to InfluxDB went, in a sentence."""
     lab_failure: str = ""
+    not_begun: str = ""
+    """Why nothing was measured on a lab that works: an image that does not boot, or is no use."""
     interrupted: bool = False
     began: float = field(default_factory=time.monotonic)
     bench: LabgridBench | None = None
@@ -105,7 +109,22 @@ class Session:
         self.bench = LabgridBench(target, self.board)
         self.bench.record_console(spool.console_log)
         tools = [tool for benchmark, _ in self.planned for tool in benchmark.tools_on(self.board)]
-        self._runner = Runner(self.bench, spool, self.profile, tools, self.run.release)
+        release = self._provision(target, progress)
+        self._runner = Runner(self.bench, spool, self.profile, tools, self.run.release or release)
+
+    def _provision(self, target: Any, progress: Callable[[str], None]) -> str:
+        """Put the image on the board, if one is asked for; returns its release."""
+        from evmperf.provision import installation  # noqa: PLC0415  # as slow as Labgrid
+
+        assert self.bench is not None
+        if not self.image:
+            installation.guard(target, self.board, self.bench)
+            return ""
+        work = installation.Installation(target, self.board, self.bench, tell=progress)
+        outcome = work.install(self.image)
+        self.run.facts["provisioned"] = outcome.facts
+        self.bench.boots()  # how long it took to boot is for a benchmark to say
+        return outcome.image.identity.release
 
     def measure(self, benchmark: Benchmark, case: Case) -> Result:
         """Measure one case; raises LabError when the lab is broken."""
@@ -163,6 +182,8 @@ class Session:
         whole = f"{measured} of {len(self.planned)} cases measured on {self.board.name}"
         if self.lab_failure:
             return f"The lab is broken: {self.lab_failure} ({whole})."
+        if self.not_begun:
+            return f"Nothing was measured: {self.not_begun} ({whole})."
         if self.interrupted:
             return f"Interrupted: {whole}."
         if measured < len(self.planned):

@@ -88,10 +88,11 @@ def _everything(image: Image) -> dict[str, Any]:
 
 
 def _provision(options: argparse.Namespace) -> int:
+    from evmperf.benchmarks import catalogue  # noqa: PLC0415
     from evmperf.boards import board as boards  # noqa: PLC0415
     from evmperf.provision import session  # noqa: PLC0415
 
-    board = boards.load(boards.find(options.board))
+    board = catalogue.board(boards.find(options.board))
     with Bar() as bar, session.opened(board, tell=bar.line, progress=bar.progress) as installation:
         print(f"{board.name}: overwrites {installation.describe()}", flush=True)
         outcome = installation.install(options.image, force=options.force)

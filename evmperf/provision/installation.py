@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure.bench import Shell
-from evmperf.model.errors import BoardError, EvmperfError, LabError
+from evmperf.model.errors import BoardError, EvmperfError, LabError, UsageError
 from evmperf.provision import cache, catalogue, checks, running, scratch, ways
 from evmperf.provision.cache import Cache
 from evmperf.provision.image import Image
@@ -173,6 +174,14 @@ class Installation:
         except EvmperfError as second:
             return LabError(f"{said}; and {good.name}, put back, does not run either: {second}")
         return BoardError(f"{said}; {good.name}, the last one that did, was put back and runs")
+
+
+def guard(target: Any, board: Board, bench: LabgridBench) -> None:
+    """See, before each power-on of a board that has a way for images, that its medium is in its
+    place and whole; nothing for any other board.
+    """
+    with contextlib.suppress(UsageError):
+        Installation(target, board, bench)
 
 
 def open_image(given: str, board: Board, *, tell: Progress = cache.quiet) -> Image:
