@@ -94,7 +94,8 @@ def fit_kernels(data: bytes) -> list[bytes]:
 def nodes(data: bytes) -> dict[str, dict[str, bytes]]:
     """The nodes of a flattened device tree (Devicetree Specification, chapter 5) by their path.
 
-    A tree that is cut short or makes no sense gives the nodes before that place.
+    A tree that is cut short or makes no sense gives the nodes before that place. Properties are
+    bytes as they are, which the library for device trees does not give: it guesses their types.
     """
     found: dict[str, dict[str, bytes]] = {}
     path: list[str] = []
