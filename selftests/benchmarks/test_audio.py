@@ -17,8 +17,8 @@ def command(tmp_path, device):
         frozenset({"alsa"}),
         {"alsa": {"playback": device, "period_frames": 64}},
     )
-    profile = PLAYBACK.profiles["quick"]
-    (step,) = PLAYBACK.steps(board, profile.cases[0], profile)
+    (case, *_) = PLAYBACK.cases("quick")
+    (step,) = PLAYBACK.declared_steps(board, case, "quick")
     return step.command
 
 

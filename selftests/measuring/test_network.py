@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.benchmark import Step
 from evmperf.benchmarks.families import network
+from evmperf.benchmarks.step import Prepare, Step
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.tester import SshTester
 from evmperf.measure.bench import Reply, Shell
@@ -112,7 +112,7 @@ def test_a_board_that_dies_leaves_nothing_on_the_tester(runner: Runner) -> None:
 
     def steps(*given: object) -> list[Step]:
         first, server, *rest = BENCHMARKS["eth_cpsw_tcp_bidir"].steps(*given)  # type: ignore[arg-type]
-        return [first, server, Step("die", "echo c >/proc/sysrq-trigger; sleep 60", 90), *rest]
+        return [first, server, Prepare("die", "echo c >/proc/sysrq-trigger; sleep 60", 90), *rest]
 
     result = measure(runner, "eth_cpsw_tcp_bidir", steps=steps)
     assert [failure.kind for failure in result.failures] == [Kind.BOARD]
@@ -240,7 +240,7 @@ def test_traffic_that_is_not_esp_is_refused(far: Runner) -> None:
     def steps(*given: object) -> list[Step]:
         steps = list(BENCHMARKS["ipsec_sw"].steps(*given))  # type: ignore[arg-type]
         at = next(i for i, step in enumerate(steps) if step.name == "measure")
-        clear = Step("clear", f"{flush}; ip netns exec {FAR} {flush}", 10)
+        clear = Prepare("clear", f"{flush}; ip netns exec {FAR} {flush}", 10)
         return [*steps[:at], clear, *steps[at:]]
 
     result = measure(far, "ipsec_sw", 1, steps=steps)
