@@ -191,8 +191,8 @@ def test_steps_are_the_same_in_another_process():
     code = f"from {__name__} import digest; print(digest())"
     other = subprocess.run(
         [sys.executable, "-c", code],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONHASHSEED": "4711"},
+        cwd=Path(__file__).parent,
+        env={**os.environ, "PYTHONHASHSEED": "4711", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=True,
