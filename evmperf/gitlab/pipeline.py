@@ -18,6 +18,7 @@ from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
 
 _EVMPERF = ".venv/bin/evmperf"
 _RESULTS = "results"
@@ -145,7 +146,7 @@ def _judge(plan: Plan, stem: str) -> dict[str, Any]:
         "script": [shlex.join(check)],
         "after_script": [f"{_EVMPERF} note {verdict}.md"],
         # 4: nothing to compare with, as on a board's first night.
-        "allow_failure": {"exit_codes": [4]},
+        "allow_failure": {"exit_codes": [int(ExitStatus.NOTHING)]},
         "artifacts": {
             "when": "always",
             "expire_in": _WEEK,

@@ -34,7 +34,9 @@ class Progress:
         """Take readings as samples of that time."""
         for reading in readings:
             unit = str(self.benchmark.metric(reading.metric, self.case).unit)
-            self.samples.append(Sample(reading.metric, reading.value, unit, repetition, time_ns))
+            self.samples.append(
+                Sample(reading.metric, reading.value, unit, repetition, time_ns, reading.error)
+            )
 
     def add_trial(self, trial: Trial, readings: Sequence[Reading]) -> None:
         """Keep what a search tried, as a condition of its result."""

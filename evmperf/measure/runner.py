@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,31 +15,27 @@ from evmperf.benchmarks.step import (
     CONSOLE,
     CleanUp,
     Command,
-    Measure,
     MeasurePower,
     Outputs,
     Plan,
     Prepare,
-    Search,
-    Step,
-    Trial,
     Where,
-    next_trial,
 )
 from evmperf.console.marks import Phase, last_phase
-from evmperf.measure import metering, provenance, shellstep
+from evmperf.measure import documents, metering, provenance, shellstep
 from evmperf.measure.bench import Bench, Clock, Shell, Steps
-from evmperf.measure.executions import Execution, Executions
+from evmperf.measure.executions import Executions
+from evmperf.measure.procedure import Perform, Procedure
 from evmperf.measure.progress import Progress
-from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError, RefusedOutput, ToolError
+from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError, ToolError
 from evmperf.model.places import STEP_FOLDER
-from evmperf.model.results import Case, Failure, Reading, Result
+from evmperf.model.results import Case, Failure, Result
 from evmperf.runs.spool import Spool
-
-_Perform = Callable[[Command, Progress], Outputs]
 
 _PORTS = range(20000, 30000)
 """Where a benchmark's server listens: below the ports that Linux hands out by itself."""
+_CLOCK_RETRIES = 2
+"""Further boots of a cycle whose marks were stamped too late."""
 
 
 class Runner:
@@ -75,6 +70,8 @@ class Runner:
         self._release = release
         self._facts: dict[str, Any] | None = None
         self._installed_on: Shell | None = None
+        self._idle: Shell | None = None
+        """The board's shell when the last case left it well."""
         self._tester: Shell | None = None
         self._tester_folder = f"{STEP_FOLDER}-{spool.run.id}"
         self._executions = Executions(clock)
@@ -93,6 +90,7 @@ class Runner:
         )
         started_ns, began = self._clock.time_ns(), self._clock.monotonic()
         lab: LabError | None = None
+        self._idle = None
         try:
             if self.broken:
                 raise BoardError(f"not tried: {self.broken}")
@@ -126,10 +124,14 @@ class Runner:
         self.spool.append_result(result)
         if lab:
             raise lab
+        if result.samples and benchmark.place is not Place.UBOOT:
+            self._idle = self._installed_on
         return result
 
     def close(self) -> None:
-        """Leave nothing on the tester."""
+        """Gather what is long, and leave nothing on the tester."""
+        if self._idle:
+            self._gather_documents(self._idle)
         if self._tester:
             self._tester.run(f"rm -rf {self._tester_folder}", 10)
 
@@ -139,107 +141,35 @@ class Runner:
             self._measure_boots(progress)
             return
         if benchmark.place is Place.UBOOT:
-            perform: _Perform = functools.partial(
+            perform: Perform = functools.partial(
                 self._perform_in_uboot, self._reach(self.bench.uboot)
             )
         else:
             self._check_tools(progress)
             perform = self._perform_on_either
-        self._go_through(progress, perform)
-
-    def _go_through(self, progress: Progress, perform: _Perform) -> None:
-        prepared = True
-        steps = iter(progress.benchmark.steps(self.bench.board, progress.case, progress.plan))
-        for step in steps:
-            if not prepared and not isinstance(step, CleanUp):
-                continue
-            try:
-                self._do(progress, step, perform)
-            except ToolError as error:
-                self._note_failure(progress, step.name, error)
-                prepared = prepared and not isinstance(step, Prepare)
-            except EvmperfError:
-                self._leave_tester(progress, steps, perform)
-                raise
-
-    @staticmethod
-    def _leave_tester(progress: Progress, steps: Iterator[Step], perform: _Perform) -> None:
-        """Clean up the tester after a board that is gone; what was on the board went with it."""
-        for step in steps:
-            if isinstance(step, CleanUp) and step.where is Where.TESTER:
-                with contextlib.suppress(EvmperfError):
-                    perform(step, progress)
-
-    def _do(self, progress: Progress, step: Step, perform: _Perform) -> None:
-        if isinstance(step, Search):
-            self._search(progress, step, perform)
-            return
-        done, readings = self._carry_out(progress, step, perform)
-        if not isinstance(step, Measure):
-            return
-        if isinstance(step, MeasurePower):
-            progress.conditions["meter"] = self.bench.meter().identity()
-        progress.add(readings, step.repetition, done.ended_ns)
-        self._keep_raw(progress, step, done)
-
-    def _search(self, progress: Progress, search: Search, perform: _Perform) -> None:
-        trials = search.begin()
-        trial, found = next_trial(trials)
-        while trial:
-            try:
-                done, readings = self._carry_out(progress, trial, perform)
-            except ToolError as error:
-                self._note_failure(progress, trial.name, error)
-                trials.close()
-                return
-            progress.add_trial(trial, readings)
-            self._keep_raw(progress, trial, done)
-            trial, found = next_trial(trials, readings)
-        progress.check(found)
-        progress.add(found, 0, self._clock.time_ns())
-
-    def _keep_raw(self, progress: Progress, step: Command, done: Execution) -> None:
-        if not done.raw:
-            done.raw.extend(
-                self.spool.keep_raw(progress.file_name(f"{step.name}.{name}"), text)
-                for name, text in done.outputs.items()
-                if text  # not a log in which nobody wrote
-            )
-        progress.raw.extend(done.raw)
-
-    def _carry_out(
-        self, progress: Progress, step: Command, perform: _Perform
-    ) -> tuple[Execution, list[Reading]]:
-        """Do a step; one whose output is refused is done once more, and the refusal is kept."""
-        try:
-            return self._try_step(progress, step, perform)
-        except RefusedOutput as error:
-            if not self._executions.may_repeat(progress.benchmark.shared_key(step)):
-                raise
-            self._note_failure(progress, step.name, error)
-            return self._try_step(progress, step, perform)
-
-    def _try_step(
-        self, progress: Progress, step: Command, perform: _Perform
-    ) -> tuple[Execution, list[Reading]]:
-        key = progress.benchmark.shared_key(step)
-        done = self._executions.get(key, lambda: perform(step, progress))
-        readings = step.parse(done.outputs) if isinstance(step, Measure | Trial) else []
-        if isinstance(step, Measure):
-            progress.check(readings, "\n".join(done.outputs.values()))
-        return done, readings
-
-    def _note_failure(self, progress: Progress, step: str, error: ToolError) -> None:
-        raw = ""
-        if isinstance(error, RefusedOutput) and error.raw:
-            name = progress.file_name(f"{step}.refused{len(progress.failures)}")
-            raw = self.spool.keep_raw(name, error.raw)
-        progress.failures.append(Failure.of(error, step, raw))
+        Procedure(progress, self.bench, self.spool, perform, self._executions, self._clock).follow()
 
     def _measure_boots(self, progress: Progress) -> None:
         allowed = self.bench.board.option("boot", "max_failures", 5)
+        self._installed_on = None
         arguments = str(progress.case.params.get("kernel_arguments", ""))
+        failed = 0
         for cycle in range(progress.plan.repeats):
+            failed += not self._measure_cycle(progress, cycle, arguments)
+            if failed > allowed:
+                self.broken = f"the board is broken: {failed} of {cycle + 1} boots failed"
+                raise BoardError(self.broken)
+        if self._facts is None and progress.samples and not arguments:
+            # The board stands at its login prompt: a boot time without a kernel says little.
+            self._linux()
+
+    def _measure_cycle(self, progress: Progress, cycle: int, arguments: str) -> bool:
+        """One cold boot, repeated while the lab's clock is what failed; False for a board's fault.
+
+        Every boot that did not count is kept as a failure of its cycle.
+        """
+        late = 0
+        while True:
             boot = self.bench.cold_boot(arguments)
             self._record_boots()
             progress.tool_s += boot.duration_s
@@ -251,19 +181,18 @@ class Runner:
                 progress.check(readings)
             except LabError:
                 raise
+            except boot_readings.LateStamp as error:
+                progress.failures.append(Failure.of(error, step))
+                late += 1
+                if late > _CLOCK_RETRIES:
+                    return True
             except EvmperfError as error:
                 phase = f" (got to {last})" if (last := last_phase(boot.marks)) else ""
                 progress.failures.append(Failure(error.kind, f"{error}{phase}", step))
+                return False
             else:
                 progress.add(readings, cycle, self._clock.time_ns())
-            if len(progress.failures) > allowed:
-                self.broken = (
-                    f"the board is broken: {len(progress.failures)} of {cycle + 1} boots failed"
-                )
-                raise BoardError(self.broken)
-        if self._facts is None and progress.samples and not arguments:
-            # The board stands at its login prompt: a boot time without a kernel says little.
-            self._linux()
+                return True
 
     def _linux(self) -> Shell:
         """A shell with the wrapper installed, and the facts known."""
@@ -370,6 +299,17 @@ class Runner:
             self._release or board_release or provenance.release(self._facts, output.files)
         )
         self.spool.save()
+
+    def _gather_documents(self, shell: Shell) -> None:
+        """Keep what explains a change later. No figure depends on it, so nothing fails by it."""
+
+        def perform(command: str) -> Outputs:
+            return self._steps.run(shell, command, 120, label=documents.FOLDER).files
+
+        try:
+            documents.gather(self.spool.folder, perform)
+        except (EvmperfError, OSError) as error:
+            self.spool.run.facts["documents_missing"] = str(error)
 
     def _record_boots(self) -> None:
         for boot in self.bench.boots():

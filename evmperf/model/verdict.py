@@ -6,6 +6,7 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.stats import percent, rounded
@@ -70,11 +71,11 @@ class Judgement:
         return sum(verdict.outcome in judged for verdict in self.verdicts)
 
     @property
-    def exit_status(self) -> int:
-        """0 nothing worse, 1 something worse, 4 nothing comparable."""
+    def exit_status(self) -> ExitStatus:
+        """OK, FAILED for something worse, NOTHING comparable."""
         if not self.compared:
-            return 4
-        return 1 if self.count(Outcome.WORSE) else 0
+            return ExitStatus.NOTHING
+        return ExitStatus.FAILED if self.count(Outcome.WORSE) else ExitStatus.OK
 
     def sentence(self) -> str:
         """One line for people."""
