@@ -5,20 +5,21 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import network
-from evmperf.benchmarks.step import Prepare, Step
+from evmperf.benchmarks.step import Plan, Prepare, Step
+from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.tester import SshTester
 from evmperf.measure.bench import Reply, Shell
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import Kind
-from evmperf.model.results import Result, Status
+from evmperf.model.results import Case, Result, Status
 from evmperf.model.run import Run
 from evmperf.runs.spool import Spool, new_run_id
 from evmperf.virtual import client, image
@@ -119,14 +120,14 @@ def test_a_board_that_dies_leaves_nothing_on_the_tester(runner: Runner) -> None:
     assert runner.bench.tester().run(TESTER_STATE, 30).text == before
 
 
-def test_a_server_of_somebody_else_is_not_touched(
-    runner: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(network, "_PORTS", [20123])
+def test_a_server_of_somebody_else_is_not_touched(runner: Runner) -> None:
+    def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
+        return BENCHMARKS["pcie_eth"].steps(board, case, dataclasses.replace(plan, port=20123))
+
     tester = runner.bench.tester()
     tester.run("setsid iperf3 -s -p 20123 >/dev/null 2>&1 & echo $! >/tmp/evmperf-theirs", 10)
     try:
-        result = measure(runner, "pcie_eth")
+        result = measure(runner, "pcie_eth", steps=steps)
         assert result.status is Status.FAILED
         assert "port 20123 of the tester is taken" in result.failures[0].message
         assert tester.run("kill -0 $(cat /tmp/evmperf-theirs)", 10).status == 0
