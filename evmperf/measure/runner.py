@@ -150,7 +150,7 @@ class Runner:
         Procedure(progress, self.bench, self.spool, perform, self._executions, self._clock).follow()
 
     def _measure_boots(self, progress: Progress) -> None:
-        allowed = self.bench.board.option("boot", "max_failures", 5)
+        allowed = self.bench.board.options.boot.max_failures
         self._installed_on = None
         arguments = str(progress.case.params.get("kernel_arguments", ""))
         failed = 0
@@ -294,7 +294,7 @@ class Runner:
         run = self.spool.run
         run.facts.update(self._facts)
         run.os = str(self._facts.get("os", ""))
-        board_release = self.bench.board.option("board", "release", "")
+        board_release = self.bench.board.options.board.release
         run.release = (
             self._release or board_release or provenance.release(self._facts, output.files)
         )

@@ -33,7 +33,7 @@ def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
     command = glmark2.command(backend, scenes)
     if backend == "wayland":
         return [Measure("measure", _FIND_COMPOSITOR + command, 1800, expect_s, parse=_readings)]
-    service = board.option("graphics", "compositor")
+    service = board.options.graphics.compositor
     return [
         Prepare(
             "prepare",

@@ -6,7 +6,7 @@ How the guides call it is documented nowhere; a workload runs here with the suit
 from __future__ import annotations
 
 from evmperf.benchmarks.benchmark import Benchmark, Place
-from evmperf.benchmarks.families.system import enter, installed, perf, profiles
+from evmperf.benchmarks.families.system import enter, perf, profiles
 from evmperf.benchmarks.step import Measure, Plan, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Reading
@@ -29,7 +29,7 @@ def _steps(board: Board, case: Case, _: Plan) -> list[Step]:
     find = f'e=$(ls builds/*/*/bin/*.exe | grep -i "/{case.label}[.]exe$")'
     missing = f'{{ echo "no {case.label}.exe below builds/: build MultiBench"; exit 1; }}'
     run = f'"./$e" -v0 >"$OUT/{mith.TEXT_FILE}" 2>&1'
-    folder = installed(board, "multibench")
+    folder = board.options.system.multibench
     return [
         Measure(
             "measure",

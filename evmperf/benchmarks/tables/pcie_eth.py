@@ -16,7 +16,7 @@ _WINDOWS_KB = (8, 16, 32, 64, 128, 256)
 
 
 def _steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
-    link, server = Link.of(board, "pcie", _PREFIX), Server("iperf3", Where.TESTER, plan.port)
+    link, server = Link.of(board, "pcie"), Server("iperf3", Where.TESTER, plan.port)
     seconds, window = int(case.params["seconds"]), str(case.params["tcp_window_kb"])
     # LTP-DDT, which the guides' figures come from, limits segments for the smallest window only.
     segment = "-M 1500 " if window == "8" else ""
@@ -66,5 +66,5 @@ BENCHMARK = Benchmark(
     tools=("iperf3",),
     tester_tools=("iperf3",),
     options=options("pcie", _PREFIX),
-    conditions=lambda board: Link.of(board, "pcie", _PREFIX).conditions,
+    conditions=lambda board: Link.of(board, "pcie").conditions,
 )  # fmt: skip
