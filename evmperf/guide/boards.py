@@ -12,10 +12,10 @@ from pathlib import Path
 
 import yaml
 
-from evmperf.guide import declared
 from evmperf.guide.match import Match, split_header
 from evmperf.guide.rows import Problem
 from evmperf.guide.source import Source, SourceTable
+from evmperf.published import declared
 
 _ALIKE = 0.85
 """difflib's ratio of names that a slip of the hand may have made of each other."""

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from evmperf.guide.declared import Table, numbered, tables
-from evmperf.guide.dialect import UNIT_TEXTS
 from evmperf.guide.source import SourceTable
 from evmperf.published import meaning
+from evmperf.published.declared import Table, numbered, tables
+from evmperf.published.dialect import UNIT_TEXTS
 
 _BOARD_HEADER = re.compile(r"(?P<board>[A-Za-z0-9][\w.-]*):\s*(?P<title>\S.*)")
 _UNIT_SUFFIX = re.compile(r"(?P<label>.*) \((?P<unit>[^()]*)\)")

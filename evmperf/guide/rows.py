@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from evmperf.guide import cells
-from evmperf.guide.declared import Table
 from evmperf.guide.match import Column, Match, row_key, split_label, unit_fits
 from evmperf.guide.source import Row, SourceTable
-from evmperf.model import Published
+from evmperf.model.results import Published
+from evmperf.published.declared import Table
 
 
 @dataclass(frozen=True)

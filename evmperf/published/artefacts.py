@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from evmperf.figures import Figure, Key
-from evmperf.guide.declared import tables
-from evmperf.units import Unit
+from evmperf.model.figures import Figure, Key
+from evmperf.model.units import Unit
+from evmperf.published.declared import tables
 
 Figures = Mapping[Key, Figure]
 Doubt = tuple[Key, str]
