@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import yaml
 
@@ -38,7 +37,7 @@ class Boards:
 @functools.cache
 def known() -> frozenset[str]:
     """Board names that TI prints."""
-    file = Path(declared.meaning.__file__).with_name("boards.yaml")
+    file = declared.FOLDER.with_name("boards.yaml")
     return frozenset(yaml.safe_load(file.read_text(encoding="utf-8")))
 
 

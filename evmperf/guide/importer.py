@@ -68,7 +68,7 @@ class Imported:
         """One line for people."""
         return (
             f"{self.tables} tables, {self.cells} cells, {self.cells - self.unknown_cells} known, "
-            f"{self.unknown_cells} unknown"
+            f"{self.unknown_cells} unknown, {len(self.remarks)} remarks"
         )
 
 
@@ -90,7 +90,7 @@ def interpret(text: str, name: str = "guide", release: str = "") -> Imported:
     Raises UsageError for a text that states no release or has no table.
     """
     source = read(text.removeprefix(_BYTE_ORDER_MARK), name)
-    release = release or source.release
+    release = source.release or release
     if not release:
         raise UsageError(
             f"{name} line 1: the title states no release: say which one with --release"
@@ -130,6 +130,7 @@ class _Cell:
     match: match.Match
     row: Row
     conditions: Mapping[str, str]
+    profile: str
 
 
 def _take(
@@ -163,8 +164,9 @@ def _take(
     for row in done.rows:
         for board, figure in row.figures:
             words = {name: text for whose, name, text in row.words if whose == board}
+            profile = "quick" if source.is_quick(board or known.lone) else PROFILE
             place = (board or known.lone, found.table.benchmark, row.case, figure.metric)
-            taken.setdefault(place, []).append(_Cell(figure, found, row.row, words))
+            taken.setdefault(place, []).append(_Cell(figure, found, row.row, words, profile))
 
 
 def _keep(imported: Imported, taken: Mapping[_Place, Sequence[_Cell]]) -> None:
@@ -175,8 +177,8 @@ def _keep(imported: Imported, taken: Mapping[_Place, Sequence[_Cell]]) -> None:
         first = found[0]
         differing = [cell for cell in found if _value(cell.figure) != _value(first.figure)]
         for cell in differing:
-            lines = f"lines {first.row.line} and {cell.row.line}"
-            reason = f"{case} {metric} of {board} differs between {lines}: neither is read"
+            both = f"lines {first.row.line} and {cell.row.line}"
+            reason = f"{case} {metric} of {board} differs between {both}: neither is read"
             imported.problems.append(Problem(cell.row.line, reason, first.figure.text))
         if differing:
             imported.unknown_cells += len(found)
@@ -184,8 +186,8 @@ def _keep(imported: Imported, taken: Mapping[_Place, Sequence[_Cell]]) -> None:
         for cell in found[1:]:
             again.setdefault((benchmark, cell.row.line), []).append(first.row.line)
         kept.setdefault((board, benchmark, case), []).append(first)
-    for (benchmark, line), lines in again.items():
-        reason = f"{benchmark}: repeats the figures of line {min(lines)}; they count once"
+    for (benchmark, line), first in again.items():
+        reason = f"{benchmark}: repeats the figures of line {min(first)}; they count once"
         imported.problems.append(Problem(line, reason, kept=True))
     for (board, _, case), of_case in kept.items():
         imported.results.setdefault(board, []).append(_result(case, of_case))
@@ -204,8 +206,9 @@ def _doubts(imported: Imported) -> None:
             (cell,) = (c for c in found[key].result.published if c.metric == key.metric)
             lines.setdefault((key.benchmark, why), []).append(cell.line)
         for (benchmark, why), at in lines.items():
-            count = f"{len(at)} figure{'s' * (len(at) > 1)} of {board} (lines {_lines(at)})"
-            reason = f"{benchmark}: {count}: {why}; kept and not judged"
+            many = f"{len(at)} figures" if len(at) > 1 else "1 figure"
+            where = f"{many} of {board} (line{'s' * (len(set(at)) > 1)} {_lines(at)})"
+            reason = f"{benchmark}: {where}: {why}; kept and not judged"
             imported.problems.append(Problem(min(at), reason, kept=True))
 
 
@@ -229,7 +232,7 @@ def _result(case: str, found: Sequence[_Cell]) -> Result:
         driver=table.driver,
         case=case,
         params={},
-        profile=PROFILE,
+        profile=found[0].profile,
         status=Status.MEASURED,
         samples=(),
         tools={table.tool: ""} if table.tool else {},

@@ -207,7 +207,8 @@ def _evidence(source: SourceTable) -> _Evidence:
     found = _Evidence(dict(along), contradiction=contradiction)
     # A rubric stands above all tables that follow it, of other kinds too: it counts for tables
     # that say nothing themselves.
-    titles = [source.caption] if source.caption else [source.rubric]
+    caption = source.name
+    titles = [caption] if caption else [source.rubric]
     for text in titles:
         for quantity, value in meaning.said(text).items():
             before = found.said.setdefault(quantity, (value, text))
@@ -215,12 +216,12 @@ def _evidence(source: SourceTable) -> _Evidence:
                 found.contradiction = found.contradiction or (
                     f"the caption {text!r} contradicts the heading {before[1]!r}"
                 )
-    for name in _names(source.caption):
-        found.named.setdefault(name, source.caption)
+    for name in _names(caption):
+        found.named.setdefault(name, caption)
     for text in source.section[-1:]:
         # A section may hold further tables than the one it is called after.
         for name in _names(text):
-            if not source.caption and columns_of(tables()[name], source.header):
+            if not caption and columns_of(tables()[name], source.header):
                 found.named.setdefault(name, text)
     return found
 
@@ -252,7 +253,7 @@ def _by_rows(agreed: list[Match], evidence: _Evidence, source: SourceTable) -> M
         raise Unknown(_other_rows(agreed, evidence, source), nearest(source))
     most = max(known.values())
     best = [match for match in agreed if known[match.table.benchmark] == most]
-    said_little = source.caption and not meaning.said(source.caption) and not evidence.named
+    said_little = source.name and not meaning.said(source.name) and not evidence.named
     if len(best) > 1 and not said_little:
         # Without a word of a second variant, a table is the plain one.
         fewest = min(len(evidence.missing(match.table)) for match in best)

@@ -19,6 +19,8 @@ from docutils.parsers.rst import Directive, Parser, directives
 
 from evmperf.model.errors import UsageError
 
+QUICK_MARK = "(quick profile"
+"""In the caption of a table that was not measured with the published parameters."""
 _ERROR = 3
 """docutils' level of messages that matter."""
 _CAPTION = re.compile(r"Table:\s+(?P<text>.*?)\s*\|?\s*", re.DOTALL)
@@ -56,6 +58,17 @@ class SourceTable:
     rubric: str = ""
     error: str = ""
     """Why the rows could not be read; "" if they could."""
+
+    @property
+    def name(self) -> str:
+        """The caption without what evmperf's own guides add to it."""
+        return self.caption.partition(QUICK_MARK)[0].strip()
+
+    def is_quick(self, board: str) -> bool:
+        """Whether the caption says that a board's figures are of the quick profile."""
+        _, found, rest = self.caption.partition(QUICK_MARK)
+        names = rest.partition(")")[0].removeprefix(":").split(",")
+        return bool(found) and (names == [""] or board in map(str.strip, names))
 
 
 @dataclass(frozen=True)

@@ -175,7 +175,7 @@ def _failed_ipsec(figures: Figures) -> Iterator[Doubt]:
     for case in {key.case for key in figures}:
         row = {key.metric: (key, f) for key, f in figures.items() if key.case == case}
         if all(f.published for _, f in row.values()) and any(
-            f.mean < _LITTLE_MBIT and metric == "throughput" or f.mean == 0 and metric == "kpps"
+            (f.mean < _LITTLE_MBIT and metric == "throughput") or (f.mean == 0 and metric == "kpps")
             for metric, (_, f) in row.items()
         ):
             yield from ((key, "a failed run, published") for key, _ in row.values())

@@ -130,13 +130,20 @@ class Table:
         is how many times it was measured, for labels that say so.
         """
         for label, known in self.labels.items():
-            if known == case and case not in self.cases[:0]:
-                if "{n}" not in label:
-                    return label
-                if count:
-                    return label.replace("{n}", str(count))
+            if known == case:
+                return label.replace("{n}", str(count or self._repeats))
         code = self.unit_code(case)
         return f"{case} ({UNIT_TEXTS[code].text(dialect)})" if code else case
+
+    def counts(self, case: str) -> bool:
+        """Whether the label of a row says how many times it was measured."""
+        label = next((label for label, known in self.labels.items() if known == case), "")
+        return "{n}" in label
+
+    @property
+    def _repeats(self) -> int:
+        """How many times the full profile measures a row."""
+        return self.module.profiles["full"].repeats if self.module else 1
 
     def header_of(self, metric: str) -> str:
         """The column header to write for a metric; raises KeyError for one without a column."""
