@@ -54,7 +54,11 @@ def of_guide(source: Source) -> Boards:
     for board in counts:
         if board in known():
             continue
-        others = [b for b in counts if b != board and counts[board] <= max(1, _RARE * counts[b])]
+        others = [
+            b
+            for b in counts
+            if counts[board] < counts[b] and counts[board] <= max(1, _RARE * counts[b])
+        ]
         if near := difflib.get_close_matches(board, others, n=1, cutoff=_ALIKE):
             misspelt.append(board)
             reason = (

@@ -186,8 +186,8 @@ def _keep(imported: Imported, taken: Mapping[_Place, Sequence[_Cell]]) -> None:
         for cell in found[1:]:
             again.setdefault((benchmark, cell.row.line), []).append(first.row.line)
         kept.setdefault((board, benchmark, case), []).append(first)
-    for (benchmark, line), first in again.items():
-        reason = f"{benchmark}: repeats the figures of line {min(first)}; they count once"
+    for (benchmark, line), earlier in again.items():
+        reason = f"{benchmark}: repeats the figures of line {min(earlier)}; they count once"
         imported.problems.append(Problem(line, reason, kept=True))
     for (board, _, case), of_case in kept.items():
         imported.results.setdefault(board, []).append(_result(case, of_case))
@@ -275,7 +275,8 @@ def run_of(imported: Imported, board: str) -> Run:
 
 
 def _facts(imported: Imported) -> dict[str, Any]:
-    return {"guide": imported.file, "guide_sha256": imported.sha256, "dialect": imported.dialect}
+    facts = {"guide": imported.file, "guide_sha256": imported.sha256, "dialect": imported.dialect}
+    return {**facts, "unread_tables": len(imported.unread)} if imported.unread else facts
 
 
 def _store(into: Path, run: Run, results: list[Result], problems: list[Problem]) -> Path:

@@ -151,6 +151,8 @@ def _order(source: SourceTable, found: Match, done: TableRows) -> None:
         metrics = [c.metric for c in found.columns if c.board == board and c.metric in names]
         if metrics != sorted(metrics, key=names.index):
             done.remark(source.line, f"the columns {', '.join(metrics)} are in an unusual order")
+    if found.table.labels:
+        return  # sorted by label or by case, as the guide's release has it
     places = [
         (found.table.place(r.case) if found.table.order != "text" else _cells_order(r, found), r)
         for r in done.rows

@@ -68,6 +68,9 @@ class Table:
     """Code of UNIT_TEXTS by case, of rows that spell their unit in another than the usual way."""
     empty: Mapping[str, str] = field(default_factory=dict)
     """Text of a missing figure, by metric."""
+    quotients: Mapping[str, float] = field(default_factory=dict)
+    """Of rows whose program divides this number by whole seconds or ticks, so that it can only
+    print its quotients, by case."""
     unit_in_cell: bool = False
     """Whether each cell carries its unit."""
     short_rows: tuple[tuple[str, str], ...] = ()
