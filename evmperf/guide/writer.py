@@ -131,8 +131,8 @@ def _table(slot: Slot, figures: Figures, extras: Extras) -> Iterator[str]:
         yield f"Table:  **{caption}**\n"
     if quick:
         yield "\n".join(origin.parameters(slot, figures)) + "\n"
-    if flaws := _flaws(slot, figures):
-        yield "\n".join(flaws) + "\n"
+    if notes := _notes(slot, figures):
+        yield "\n".join(notes) + "\n"
     for plot in (extras.plots or {}).get(slot.table.benchmark, ()):
         yield f".. image:: {plot}\n   :alt: {slot.table.title}\n"
 
@@ -195,15 +195,19 @@ def _extra(figure: Figure, before: Figure | None, extras: Extras) -> str:
     return f" [{', '.join(parts)}]" if parts else ""
 
 
-def _flaws(slot: Slot, figures: Figures) -> list[str]:
-    """Notes under a table on figures that came from a refused or partial measurement."""
+def _notes(slot: Slot, figures: Figures) -> list[str]:
+    """Notes under a table on figures that came from a refused or partial measurement, and on how
+    far off each sample is where that was measured with it.
+    """
     notes: dict[str, None] = {}
     for line in slot.rows:
         for column in slot.columns:
             for figure in figures_of(slot.table, column, line.case, figures):
+                row = " ".join(filter(None, (column.board, *line.label)))
                 if figure.flaw:
-                    whose = " ".join(filter(None, (column.board, *line.label)))
-                    notes[f"- {whose}: {figure.flaw}"] = None
+                    notes[f"- {row}: {figure.flaw}"] = None
+                if figure.error is not None:
+                    notes[f"- {row}: each within {figure.error:.2g} {figure.unit}"] = None
     return list(notes)
 
 

@@ -7,7 +7,7 @@ a clock of 400 MHz for AM62L, and with it three times the true figure.
 from __future__ import annotations
 
 from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step, output
-from evmperf.benchmarks.families.system import installed, perf, profiles, program_call, usual_s
+from evmperf.benchmarks.families.system import perf, profiles, program_call, usual_s
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Reading
 from evmperf.model.units import Unit
@@ -23,7 +23,7 @@ _ROWS = {
 
 
 def _steps(board: Board, case: Case, _: Profile) -> list[Step]:
-    program = installed(board, "dhrystone")
+    program = board.options.system.dhrystone
 
     def parse(outputs: Outputs) -> list[Reading]:
         text = output(outputs, _FILE)
@@ -53,5 +53,5 @@ BENCHMARK = Benchmark(
     profiles=profiles({label: (metric,) for label, metric in _ROWS.items()}, 0.5),
     place=Place.SHELL,
     steps=_steps,
-    board_tools=lambda board: (installed(board, "dhrystone"),),
+    board_tools=lambda board: (board.options.system.dhrystone,),
 )

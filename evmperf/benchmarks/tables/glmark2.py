@@ -32,7 +32,7 @@ def _steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
     command = glmark2.command(backend, scenes)
     if backend == "wayland":
         return [Step("measure", _FIND_COMPOSITOR + command, 1800, expect_s, _readings)]
-    service = board.option("graphics", "compositor")
+    service = board.options.graphics.compositor
     return [
         Step(
             "prepare",

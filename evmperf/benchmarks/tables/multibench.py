@@ -6,7 +6,7 @@ How the guides call it is documented nowhere; a workload runs here with the suit
 from __future__ import annotations
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, Step, output
-from evmperf.benchmarks.families.system import enter, installed, perf, profiles
+from evmperf.benchmarks.families.system import enter, perf, profiles
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Reading
 from evmperf.model.units import Unit
@@ -28,7 +28,7 @@ def _steps(board: Board, case: Case, _: Profile) -> list[Step]:
     find = f'e=$(ls builds/*/*/bin/*.exe | grep -i "/{case.label}[.]exe$")'
     missing = f'{{ echo "no {case.label}.exe below builds/: build MultiBench"; exit 1; }}'
     run = f'"./$e" -v0 >"$OUT/{mith.TEXT_FILE}" 2>&1'
-    folder = installed(board, "multibench")
+    folder = board.options.system.multibench
     return [
         Step(
             "measure",
