@@ -16,7 +16,6 @@ import pytest
 from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.boards.board import Board
 from evmperf.measure import provenance
-from evmperf.measure.progress import Progress
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.results import Case, Result
@@ -228,12 +227,12 @@ def expected_s(
     `done` is what earlier cases shared with others and measured: it takes no time any more. What
     this case adds is put there.
     """
-    progress = Progress(benchmark, case, benchmark.profiles[profile])
-    seconds = progress.plan.repeats * _BOOT_S if benchmark.place is Place.BOOT else 0.0
+    repeats = benchmark.profiles[profile].repeats
+    seconds = repeats * _BOOT_S if benchmark.place is Place.BOOT else 0.0
     with contextlib.suppress(EvmperfError):
-        for step in benchmark.steps(board, case, progress.plan):
-            key = progress.key(step)
+        for step in benchmark.declared_steps(board, case, profile):
+            key = benchmark.shared_key(step)
             if not key or key not in done:
-                seconds += step.expect_s * step.trials
+                seconds += step.expect_s
             done.add(key)
     return seconds
