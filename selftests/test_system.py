@@ -213,7 +213,7 @@ def test_multibench_finds_a_workload_whatever_its_capitals(shell, tmp_path):
     folder = tmp_path / "multibench" / "builds" / "linux64" / "gcc64" / "bin"
     folder.mkdir(parents=True)
     program = folder / "4M-check.exe"
-    program.write_text(f"#!/bin/sh\ncat {DATA}/mith/documented.txt\n")
+    program.write_text(f"#!/bin/sh\ncat {DATA}/mith/check.txt\n")
     program.chmod(0o755)
     step = step_of("multibench", "4m-check")
     command = step.command.replace("/opt/multibench", str(tmp_path / "multibench"))

@@ -3,21 +3,43 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from evmperf.errors import RefusedOutput
+from evmperf.tools._rounding import agree, over, span
 
 TEXT_FILE = "glmark2.txt"
 
 _SCORE = re.compile(r" +glmark2 Score: (\d+) *")
 _RENDERER = re.compile(r" +GL_RENDERER: +(\S.*?) *")
-_SCENE = re.compile(r"\[[a-z0-9-]+\] .*: FPS: (\d+) FrameTime: \d+\.\d+ ms")
+_SCENE = re.compile(
+    r"\[([a-z0-9-]+)\] (.*): (?:FPS: (\d+) FrameTime: (\d+\.\d{3}) ms|(Unsupported))"
+)
+_RULE = re.compile(r"=+")
 _OTHER = re.compile(
     r"=+| +glmark2 \d{4}\.\d\d.*| +OpenGL Information| +(?:GL_VENDOR|GL_VERSION): .*"
     r"| +Surface (?:Config|Size): .*"
     # Then no frame comes faster than the display shows it, as in the guides' DRM scores.
     r"|\*\* Failed to set swap interval\. Results may be bounded above by refresh rate\."
+    # Why a scene is unsupported.
+    r"|Error: Scene\w+ requires .*"
 )
-_SOFTWARE = ("llvmpipe", "softpipe", "swrast", "SwiftShader")
+_NOISE = re.compile(r"(?:MESA(?:-LOADER)?|libEGL|libGL): (?:info|debug)\b.*\n|PVR:\(\w+\): .*\n")
+"""What drivers say on standard error; it may stand in the middle of a line of glmark2's."""
+_SOFTWARE = ("llvmpipe", "softpipe", "swrast", "swiftshader", "lavapipe", "software rasterizer")
+_SCENES = (
+    *["build"] * 2, *["texture"] * 3, *["shading"] * 4, *["bump"] * 3, *["effect2d"] * 2, "pulsar",
+    *["desktop"] * 2, *["buffer"] * 3, "ideas", "jellyfish", "terrain", "shadow", "refract",
+    *["conditionals"] * 3, *["function"] * 2, *["loop"] * 3,
+)  # fmt: skip
+"""What glmark2 draws when it is not told what (since 2014.03)."""
+
+
+@dataclass(frozen=True)
+class _Scene:
+    name: str
+    frames: int | None
+    """Frames a second; None for a scene that the GPU does not support."""
 
 
 def command(backend: str, scenes: str) -> str:
@@ -28,25 +50,30 @@ def command(backend: str, scenes: str) -> str:
     return f'{words} >"$OUT/{TEXT_FILE}"'
 
 
-def score(text: str) -> float:
-    """The score, which is the mean of the scenes' frames per second.
+def score(text: str, scenes: str = "", software: bool = False) -> float:
+    """The score, which is the mean of the frames per second of the scenes that the GPU supports.
 
-    Raises RefusedOutput for a renderer that draws on the CPU, when glmark2 did not come to its
-    end, for a score that is not that of the scenes, or for a line that glmark2 does not print for
-    a scene that ran.
+    `scenes` are the `-b` options that glmark2 was given, none for all. Raises RefusedOutput for a
+    renderer that draws on the CPU unless `software`, when glmark2 did not come to its end or left
+    out a scene, for a score that is not that of the scenes, and for a line that glmark2 does not
+    print.
     """
-    lines = text.splitlines()
+    lines = _NOISE.sub("", text).splitlines()
     for line in lines:
         if not any(known.fullmatch(line) for known in (_SCORE, _RENDERER, _SCENE, _OTHER)):
             raise RefusedOutput(f"glmark2 printed something unexpected: {line[:120]!r}", text)
-    _check_gpu(_matches(_RENDERER, lines), text)
+    _check_renderer(_matches(_RENDERER, lines), software, text)
     # A rule opens and closes the whole.
-    if lines[-1] != lines[0] or text[-1] != "\n":
+    if len(lines) < 2 or lines[-1] != lines[0] or not _RULE.fullmatch(lines[0]) or text[-1] != "\n":
         raise RefusedOutput("glmark2's output is not whole", text)
     scores = _matches(_SCORE, lines)
     if len(scores) != 1:
         raise RefusedOutput(f"glmark2 printed {len(scores)} scores instead of one", text)
-    frames = [int(fps) for fps in _matches(_SCENE, lines)]
+    drawn = _drawn(lines, text)
+    wanted = [word.partition(":")[0] for word in scenes.split() if word != "-b"] or list(_SCENES)
+    if [scene.name for scene in drawn] != wanted:
+        raise RefusedOutput(f"glmark2 drew {len(drawn)} scenes, not the {len(wanted)} wanted", text)
+    frames = [scene.frames for scene in drawn if scene.frames is not None]
     value = int(scores[0])
     if not frames or value <= 0:
         raise RefusedOutput(f"{len(frames)} scenes scored {value}", text)
@@ -57,14 +84,46 @@ def score(text: str) -> float:
     return float(value)
 
 
+def unsupported(text: str) -> list[str]:
+    """The scenes that the GPU does not support: a score without them is another quantity."""
+    lines = _NOISE.sub("", text).splitlines()
+    return [scene.name for scene in _drawn(lines, text) if scene.frames is None]
+
+
+def is_software(text: str) -> bool:
+    """Whether the renderer draws on the CPU."""
+    return any(_draws_on_cpu(name) for name in _matches(_RENDERER, text.splitlines()))
+
+
+def _drawn(lines: list[str], text: str) -> list[_Scene]:
+    scenes = []
+    for match in filter(None, map(_SCENE.fullmatch, lines)):
+        name, _, printed, took, missing = match.groups()
+        # A frame that takes longer than a second counts as one a second.
+        if (
+            not missing
+            and not agree(
+                over(1000.0, span(took)), (float(printed) - 1, max(float(printed) + 1, 1.0))
+            )
+            and (printed, float(took) > 1000) != ("1", True)
+        ):
+            raise RefusedOutput(f"glmark2's {name} of {printed} FPS does not take {took} ms", text)
+        scenes.append(_Scene(name, None if missing else int(printed)))
+    return scenes
+
+
 def _matches(pattern: re.Pattern[str], lines: list[str]) -> list[str]:
     return [match.group(1) for line in lines if (match := pattern.fullmatch(line))]
 
 
-def _check_gpu(names: list[str], text: str) -> None:
+def _draws_on_cpu(name: str) -> bool:
+    return any(word in name.lower() for word in _SOFTWARE)
+
+
+def _check_renderer(names: list[str], software: bool, text: str) -> None:
     if len(names) != 1:
         raise RefusedOutput("glmark2 does not say what draws", text)
-    if names[0].startswith(_SOFTWARE):
+    if _draws_on_cpu(names[0]) and not software:
         raise RefusedOutput(
             f"{names[0]} draws on the CPU: see that the GPU's driver is loaded", text
         )
