@@ -11,14 +11,21 @@ from labgrid.exceptions import NoDriverFoundError
 from labgrid.strategy import StrategyError
 from pexpect import TIMEOUT
 
-from evmperf.bench import Boot, Meter, Reply, Shell
-from evmperf.board import Board
-from evmperf.errors import BoardError, EvmperfError, Interrupted, LabError, RefusedOutput, ToolError
+from evmperf.boards.board import Board
+from evmperf.console.marks import find
 from evmperf.lab.console import ConsoleLost
 from evmperf.lab.meter import RailMeterProtocol
 from evmperf.lab.shell import CommandTimeout
 from evmperf.lab.tester import CommandTester, SshTester
-from evmperf.marks import find
+from evmperf.measure.bench import Boot, Meter, Reply, Shell
+from evmperf.model.errors import (
+    BoardError,
+    EvmperfError,
+    Interrupted,
+    LabError,
+    RefusedOutput,
+    ToolError,
+)
 
 _UBOOT_INTERRUPT_S = 5
 

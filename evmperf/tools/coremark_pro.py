@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 
-from evmperf.errors import RefusedOutput
+from evmperf.model.errors import RefusedOutput
 from evmperf.tools._rounding import agree, over, span
 
 TEXT_FILE = "coremark-pro.txt"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from evmperf.errors import RefusedOutput
+from evmperf.model.errors import RefusedOutput
+from evmperf.model.units import MEGABYTE
 from evmperf.tools._rounding import agree, over, span, times
-from evmperf.units import MEGABYTE
 
 TEXT_FILE = "dd.txt"
 

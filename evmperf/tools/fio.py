@@ -6,8 +6,8 @@ import json
 import re
 from typing import Any
 
-from evmperf.errors import RefusedOutput
-from evmperf.units import KIBIBYTE, MEGABYTE
+from evmperf.model.errors import RefusedOutput
+from evmperf.model.units import KIBIBYTE, MEGABYTE
 
 JSON_FILE = "fio.json"
 

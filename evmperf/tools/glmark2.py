@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from evmperf.errors import RefusedOutput
+from evmperf.model.errors import RefusedOutput
 from evmperf.tools._rounding import agree, over, span
 
 TEXT_FILE = "glmark2.txt"

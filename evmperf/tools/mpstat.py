@@ -10,7 +10,7 @@ import re
 from decimal import Decimal
 from typing import Any
 
-from evmperf.errors import RefusedOutput
+from evmperf.model.errors import RefusedOutput
 
 JSON_FILE = "mpstat.json"
 STAT_BEFORE = "stat.before"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from evmperf.errors import RefusedOutput
+from evmperf.model.errors import RefusedOutput
 from evmperf.tools._rounding import agree, over, span
 
 _PENTIUM_AND_K6 = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from evmperf.errors import RefusedOutput
+from evmperf.model.errors import RefusedOutput
+from evmperf.model.units import MEGABYTE
 from evmperf.tools._rounding import agree, over, span
-from evmperf.units import MEGABYTE
 
 _ROW = re.compile(
     r"^(?=.{23}  .{11}  .{11}  .{11}$)"
