@@ -18,11 +18,9 @@ from evmperf.boards.vocabulary import FEATURES
 from evmperf.influx.config import load as config_of_influx
 from evmperf.influx.config import variable
 from evmperf.model.errors import EvmperfError, LabError, UsageError
+from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Case, Status
 from pytest_evmperf.session import SESSION, Session, cause
-
-LAB_BROKEN = 3
-"""Exit status when the lab, not the board, kept the session from measuring."""
 
 TESTS = boards.ENV_DIR.parent / "tests"
 """What is measured when no path is given."""
@@ -60,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     try:
         path = boards.find(given)
-        board = boards.load(path)
+        board = catalogue.board(path)
         _check_variables(path)
         influx = config_of_influx(os.environ)
     except UsageError as error:
@@ -242,7 +240,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
         return (yield)
     measuring.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED and not measuring.lab_failure
     if measuring.lab_failure:
-        session.exitstatus = LAB_BROKEN
+        session.exitstatus = ExitStatus.LAB_BROKEN
     measuring.finish(int(session.exitstatus))
     try:
         yield
@@ -250,4 +248,4 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
     except (OSError, EvmperfError) as error:
         measuring.lab_failure = measuring.lab_failure or f"reports cannot be written: {error}"
     if measuring.lab_failure:
-        session.exitstatus = LAB_BROKEN
+        session.exitstatus = ExitStatus.LAB_BROKEN

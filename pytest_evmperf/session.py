@@ -20,7 +20,8 @@ from evmperf.measure.progress import Progress
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.results import Case, Result
-from evmperf.runs.spool import Run, Spool, new_run_id
+from evmperf.model.run import Run
+from evmperf.runs.spool import Spool, new_run_id
 
 if TYPE_CHECKING:
     from evmperf.influx.config import Config

@@ -14,9 +14,11 @@ from typing import Any
 
 import yaml
 
+from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
 
 _EVMPERF = ".venv/bin/evmperf"
 _RESULTS = "results"
@@ -54,8 +56,8 @@ class Plan:
 def chosen(names: Sequence[str]) -> tuple[Board, ...]:
     """The boards of these names, or all real ones; raises UsageError for an unknown one."""
     if names:
-        return tuple(boards.load(boards.find(name)) for name in names)
-    known = (boards.load(boards.ENV_DIR / name) for name in boards.names())
+        return tuple(catalogue.board(boards.find(name)) for name in names)
+    known = (catalogue.board(boards.ENV_DIR / name) for name in boards.names())
     return tuple(board for board in known if not board.is_virtual)
 
 
@@ -144,7 +146,7 @@ def _judge(plan: Plan, stem: str) -> dict[str, Any]:
         "script": [shlex.join(check)],
         "after_script": [f"{_EVMPERF} note {verdict}.md"],
         # 4: nothing to compare with, as on a board's first night.
-        "allow_failure": {"exit_codes": [4]},
+        "allow_failure": {"exit_codes": [int(ExitStatus.NOTHING)]},
         "artifacts": {
             "when": "always",
             "expire_in": _WEEK,

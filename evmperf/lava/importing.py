@@ -19,8 +19,10 @@ from evmperf.lava.selection import JobKind, Selection, plain_steps
 from evmperf.measure import provenance
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import LabError, UsageError
+from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result, Status
-from evmperf.runs.spool import Run, Spool, new_folder, read_results, read_run
+from evmperf.model.run import Run
+from evmperf.runs.spool import Spool, new_folder, read_results, read_run
 
 
 @dataclass(frozen=True)
@@ -157,11 +159,14 @@ def _replay(
     measured = sum(result.status is Status.MEASURED for result in results)
     whole = f"{measured} of {len(selection.cases)} cases measured on {board.name}"
     if lab:
-        run.exit_status, run.outcome = 3, f"The lab is broken: {lab} ({whole})."
+        run.exit_status, run.outcome = ExitStatus.LAB_BROKEN, f"The lab is broken: {lab} ({whole})."
     elif measured < len(selection.cases):
-        run.exit_status, run.outcome = 1, f"Only {whole}{f': {failure}' if failure else ''}."
+        run.exit_status, run.outcome = (
+            ExitStatus.FAILED,
+            f"Only {whole}{f': {failure}' if failure else ''}.",
+        )
     else:
-        run.exit_status, run.outcome = 0, f"All measured: {whole}."
+        run.exit_status, run.outcome = ExitStatus.OK, f"All measured: {whole}."
     spool.save()
     return results
 

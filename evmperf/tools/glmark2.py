@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 
 from evmperf.model.errors import RefusedOutput
-from evmperf.tools._rounding import agree, over, span
 
 TEXT_FILE = "glmark2.txt"
 

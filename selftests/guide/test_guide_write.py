@@ -6,6 +6,7 @@ import pytest
 from evmperf.benchmarks import catalogue
 from evmperf.cli import main as cli
 from evmperf.guide import importer
+from evmperf.model.exits import ExitStatus
 from evmperf.published.declared import outline, tables
 from evmperf.published.releases import published
 from selftests.support import runs
@@ -110,12 +111,14 @@ def test_virtual_and_real_boards_never_share_a_guide(results, capsys):
     assert cli.main(["guide", "--release", "12.00", "--from", str(results)]) == 0
     assert "virtual-evm" not in capsys.readouterr().out
     both = ["--board", "virtual-evm", "--board", "am64xx-hsevm"]
-    assert cli.main(["guide", "--release", "12.00", "--from", str(results), *both]) == 2
+    assert (
+        cli.main(["guide", "--release", "12.00", "--from", str(results), *both]) == ExitStatus.USAGE
+    )
     assert "never share a guide" in capsys.readouterr().err
 
 
 def test_a_release_that_is_not_there_names_those_that_are(capsys):
-    assert cli.main(["guide", "--release", "3.1", "--from", "baselines"]) == 2
+    assert cli.main(["guide", "--release", "3.1", "--from", "baselines"]) == ExitStatus.USAGE
     assert "11.01.16.13 Linux" in capsys.readouterr().err
 
 
@@ -135,7 +138,9 @@ def test_newest_is_each_boards_last_release(capsys):
 def test_pages_are_not_built_among_their_source(tmp_path, capsys):
     guide = ["guide", "--from", "baselines", "--release", "11.00", "--os", "Linux"]
     there = tmp_path / "public"
-    assert cli.main([*guide, "-o", str(there / "guide.rst"), "--html", str(there)]) == 2
+    assert (
+        cli.main([*guide, "-o", str(there / "guide.rst"), "--html", str(there)]) == ExitStatus.USAGE
+    )
     assert "build in another folder" in capsys.readouterr().err
     assert cli.main([*guide, "-o", str(there / "source/index.rst"), "--html", str(there)]) == 0
     assert "<table" in (there / "index.html").read_text()

@@ -8,9 +8,11 @@ import pytest
 
 from evmperf.cli import main as cli
 from evmperf.influx.push import RunPush
+from evmperf.model.exits import ExitStatus
+from evmperf.model.run import Run
 from evmperf.published import releases as gather
 from evmperf.regress import accepted
-from evmperf.runs.spool import Run, Spool
+from evmperf.runs.spool import Spool
 from selftests.support import runs
 from selftests.support.influxd import points
 
@@ -78,11 +80,11 @@ def test_measured_runs_make_the_same_guide(configured, nights, tmp_path, capsys)
 
 def test_a_guide_from_an_empty_bucket_and_without_settings_says_so(configured, monkeypatch, capsys):
     command = ["guide", "--release", "12.00", "--from", "influx"]
-    assert cli.main(command) == 2
+    assert cli.main(command) == ExitStatus.USAGE
     assert f"{configured.bucket}): holds no runs" in capsys.readouterr().err
     for name in ("URL", "TOKEN", "ORG", "BUCKET"):
         monkeypatch.delenv(f"EVMPERF_INFLUX_{name}")
-    assert cli.main(command) == 2
+    assert cli.main(command) == ExitStatus.USAGE
     assert "no InfluxDB is named: set EVMPERF_INFLUX_URL" in capsys.readouterr().err
 
 

@@ -17,6 +17,7 @@ from evmperf.lava.lab import control
 from evmperf.lava.selection import JobKind
 from evmperf.lava.server import TOKEN_VARIABLE, URL_VARIABLE, connect, job_number
 from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result, Sample, Status
 from selftests.support.lava_jobs import CATALOGUE
 
@@ -66,7 +67,7 @@ def called(*words):
     ],
 )
 def test_a_wrong_call_is_named(words, said, capsys):
-    assert called(*words) == 2
+    assert called(*words) == ExitStatus.USAGE
     assert said in capsys.readouterr().err
 
 
@@ -92,7 +93,7 @@ def test_a_token_comes_from_lavacli_and_is_never_shown(tmp_path, capsys):
     said = capsys.readouterr()
     assert "s3cret" not in said.err + said.out
     (folder / "lavacli.yaml").write_text("default: {token: s3cret\n  :")
-    assert called("wait", "12") == 2
+    assert called("wait", "12") == ExitStatus.USAGE
     assert "s3cret" not in capsys.readouterr().err
 
 

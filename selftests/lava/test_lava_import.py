@@ -12,6 +12,7 @@ from evmperf.boards import board as boards
 from evmperf.cli import main as cli
 from evmperf.lava import joblog, marked, script
 from evmperf.lava.importing import Source, read
+from evmperf.model.exits import ExitStatus
 from evmperf.runs.spool import RECORDS, read_records, read_results, read_run
 from selftests.support import lava_jobs
 from selftests.support.lava_jobs import CATALOGUE, END
@@ -162,7 +163,7 @@ def test_a_log_that_is_cut_is_refused_and_leaves_nothing(outputs, tmp_path, part
     file = tmp_path / "job.yaml"
     file.write_text(text[: int(len(text) * part)])
     results = tmp_path / "results"
-    assert cli.main(["lava", "import", str(file), "--results", str(results)]) == 2
+    assert cli.main(["lava", "import", str(file), "--results", str(results)]) == ExitStatus.USAGE
     assert "cut" in (said := capsys.readouterr().err) or "got to its test shell" in said
     assert not results.exists()
 
@@ -235,7 +236,10 @@ def test_a_log_of_another_catalogue_is_refused(outputs, tmp_path, monkeypatch):
 def test_what_is_no_log_is_said(tmp_path, capsys, text, said):
     file = tmp_path / "log"
     file.write_text(text)
-    assert cli.main(["lava", "import", str(file), "--results", str(tmp_path / "r")]) == 2
+    assert (
+        cli.main(["lava", "import", str(file), "--results", str(tmp_path / "r")])
+        == ExitStatus.USAGE
+    )
     assert said.replace("no evmperf", "not the log of an evmperf job") in capsys.readouterr().err
     assert not (tmp_path / "r").exists()
 

@@ -17,6 +17,7 @@ from evmperf.cli import main as cli
 from evmperf.lava import paths, render, script, selection, verdict
 from evmperf.lava.selection import JobKind
 from evmperf.lava.server import TOKEN_VARIABLE, URL_VARIABLE, Server
+from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result
 from evmperf.runs.spool import read_results, read_run
 
@@ -93,7 +94,7 @@ def test_what_the_server_refuses_is_said(lab, server, monkeypatch, tmp_path, cap
     monkeypatch.setenv(TOKEN_VARIABLE, lab.token)
 
     def said(*words: str) -> str:
-        assert cli.main(["lava", *words]) == 2
+        assert cli.main(["lava", *words]) == ExitStatus.USAGE
         return capsys.readouterr().err
 
     assert "refuses this: Problem with submitted job data" in said("submit", str(file))
