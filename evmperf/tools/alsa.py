@@ -135,14 +135,15 @@ def _check_pointers(status: dict[str, str], params: dict[str, str], raw: str) ->
 
     It is what the application may write, or may read. The pointers are read a moment later.
     """
-    if int(status.get("xrun_counter", "0")):
-        raise RefusedOutput(f"data was lost: {status['xrun_counter']} XRUNs", raw)
     try:
+        lost = int(status.get("xrun_counter", "0"))
         ahead = int(status["hw_ptr"]) - int(status["appl_ptr"])
         avail, size = int(status["avail"]), int(params["buffer_size"])
         period = int(params["period_size"])
     except (KeyError, ValueError):
         raise RefusedOutput("the stream's status is not whole", raw) from None
+    if lost:
+        raise RefusedOutput(f"data was lost: {lost} XRUNs", raw)
     if not any(abs(ahead + room - avail) <= period for room in (size, 0)):
         raise RefusedOutput("the stream's pointers contradict what it says is available", raw)
 

@@ -12,6 +12,7 @@ import math
 import re
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.tools._rounding import agree, over, span
 
 TEXT_FILE = "coremark-pro.txt"
 LOG_FILE = "certificate.log"

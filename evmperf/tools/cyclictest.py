@@ -11,6 +11,9 @@ from evmperf.model.places import STEP_FOLDER
 JSON_FILE = "cyclictest.json"
 STATISTICS = ("min", "avg", "max")
 
+_ROUNDING = 0.006
+"""The average has two decimals, in microseconds."""
+
 _PID = f"{STEP_FOLDER}/stress-ng.pid"
 
 

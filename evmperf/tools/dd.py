@@ -6,6 +6,7 @@ import re
 
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.units import MEGABYTE
+from evmperf.tools._rounding import agree, over, span, times
 
 TEXT_FILE = "dd.txt"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.tools._rounding import agree, over, span
 
 CLOCK_FILE = "cpufreq.txt"
 VAX_DHRYSTONES = 1757

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from evmperf.model.errors import RefusedOutput
-from evmperf.model.units import MEGABYTE
+from evmperf.model.units import KIBIBYTE, MEGABYTE
 
 JSON_FILE = "fio.json"
 

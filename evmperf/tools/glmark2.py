@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.tools._rounding import agree, over, span
 
 TEXT_FILE = "glmark2.txt"
 
@@ -25,13 +26,37 @@ _OTHER = re.compile(
 )
 _NOISE = re.compile(r"(?:MESA(?:-LOADER)?|libEGL|libGL): (?:info|debug)\b.*\n|PVR:\(\w+\): .*\n")
 """What drivers say on standard error; it may stand in the middle of a line of glmark2's."""
-_SOFTWARE = ("llvmpipe", "softpipe", "swrast", "swiftshader", "lavapipe", "software rasterizer")
+_SOFTWARE = (
+    "llvmpipe",
+    "pipe (llvm",
+    "softpipe",
+    "swrast",
+    "swiftshader",
+    "lavapipe",
+    "software rasterizer",
+)
 _SCENES = (
     *["build"] * 2, *["texture"] * 3, *["shading"] * 4, *["bump"] * 3, *["effect2d"] * 2, "pulsar",
     *["desktop"] * 2, *["buffer"] * 3, "ideas", "jellyfish", "terrain", "shadow", "refract",
     *["conditionals"] * 3, *["function"] * 2, *["loop"] * 3,
 )  # fmt: skip
 """What glmark2 draws when it is not told what (since 2014.03)."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The score, which is the mean of the frames per second of the scenes that the renderer
+    supports; a score without the `unsupported` ones is another quantity.
+    """
+
+    score: float
+    renderer: str
+    unsupported: list[str]
+
+    @property
+    def software(self) -> bool:
+        """Whether the renderer draws on the CPU."""
+        return any(word in self.renderer.lower() for word in _SOFTWARE)
 
 
 @dataclass(frozen=True)
@@ -49,19 +74,19 @@ def command(backend: str, scenes: str) -> str:
     return f'{words} >"$OUT/{TEXT_FILE}"'
 
 
-def score(text: str, scenes: str = "", software: bool = False) -> float:
-    """The score, which is the mean of the frames per second of the scenes that the GPU supports.
+def drawing(text: str, scenes: str = "") -> Drawing:
+    """What glmark2 says of the `scenes`, its own `-b` options (all scenes without).
 
-    `scenes` are the `-b` options that glmark2 was given, none for all. Raises RefusedOutput for a
-    renderer that draws on the CPU unless `software`, when glmark2 did not come to its end or left
-    out a scene, for a score that is not that of the scenes, and for a line that glmark2 does not
-    print.
+    Raises RefusedOutput when it did not come to its end or left out a scene, for a score that is
+    not that of the scenes, and for a line that glmark2 does not print.
     """
     lines = _NOISE.sub("", text).splitlines()
     for line in lines:
         if not any(known.fullmatch(line) for known in (_SCORE, _RENDERER, _SCENE, _OTHER)):
             raise RefusedOutput(f"glmark2 printed something unexpected: {line[:120]!r}", text)
-    _check_renderer(_matches(_RENDERER, lines), software, text)
+    renderers = _matches(_RENDERER, lines)
+    if len(renderers) != 1:
+        raise RefusedOutput("glmark2 does not say what draws", text)
     # A rule opens and closes the whole.
     if len(lines) < 2 or lines[-1] != lines[0] or not _RULE.fullmatch(lines[0]) or text[-1] != "\n":
         raise RefusedOutput("glmark2's output is not whole", text)
@@ -80,18 +105,29 @@ def score(text: str, scenes: str = "", software: bool = False) -> float:
     mean = sum(frames) / len(frames)
     if abs(value - mean) > 2:
         raise RefusedOutput(f"a score of {value} is not the mean of the scenes, {mean:.1f}", text)
-    return float(value)
+    return Drawing(
+        float(value), renderers[0], [scene.name for scene in drawn if scene.frames is None]
+    )
 
 
-def unsupported(text: str) -> list[str]:
-    """The scenes that the GPU does not support: a score without them is another quantity."""
-    lines = _NOISE.sub("", text).splitlines()
-    return [scene.name for scene in _drawn(lines, text) if scene.frames is None]
+def score(text: str, scenes: str = "", software: bool = False) -> float:
+    """The score of a drawing; raises RefusedOutput as well for one on the CPU unless `software`."""
+    drawn = drawing(text, scenes)
+    if drawn.software and not software:
+        raise RefusedOutput(
+            f"{drawn.renderer} draws on the CPU: see that the GPU's driver is loaded", text
+        )
+    return drawn.score
 
 
-def is_software(text: str) -> bool:
-    """Whether the renderer draws on the CPU."""
-    return any(_draws_on_cpu(name) for name in _matches(_RENDERER, text.splitlines()))
+def unsupported(text: str, scenes: str = "") -> list[str]:
+    """The scenes that the renderer does not support; raises RefusedOutput as `drawing` does."""
+    return drawing(text, scenes).unsupported
+
+
+def is_software(text: str, scenes: str = "") -> bool:
+    """Whether the renderer draws on the CPU; raises RefusedOutput as `drawing` does."""
+    return drawing(text, scenes).software
 
 
 def _drawn(lines: list[str], text: str) -> list[_Scene]:
@@ -113,16 +149,3 @@ def _drawn(lines: list[str], text: str) -> list[_Scene]:
 
 def _matches(pattern: re.Pattern[str], lines: list[str]) -> list[str]:
     return [match.group(1) for line in lines if (match := pattern.fullmatch(line))]
-
-
-def _draws_on_cpu(name: str) -> bool:
-    return any(word in name.lower() for word in _SOFTWARE)
-
-
-def _check_renderer(names: list[str], software: bool, text: str) -> None:
-    if len(names) != 1:
-        raise RefusedOutput("glmark2 does not say what draws", text)
-    if _draws_on_cpu(names[0]) and not software:
-        raise RefusedOutput(
-            f"{names[0]} draws on the CPU: see that the GPU's driver is loaded", text
-        )

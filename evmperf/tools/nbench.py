@@ -10,6 +10,7 @@ import re
 from typing import NamedTuple
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.tools._rounding import agree, over, span
 
 _PENTIUM_AND_K6 = {
     "NUMERIC SORT": (38.993, 118.73),

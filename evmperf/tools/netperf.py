@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.tools._rounding import agree, over, span
 
 KEYS = (
     "DIRECTION",
@@ -38,6 +39,8 @@ _ROUNDING = 0.002
 _LOST_BYTES = 0.5
 """Part of what one side of a stream moved that the other must at least have moved."""
 _UNITS = "10^6bits/s"
+_NOT_ASKED = -1.0
+_MOST_PERCENT = 100.5
 _COUNTS = ("_SENT", "_RECVD", "_SIZE")
 _SHORTEST = 0.9
 """Part of the time asked for that a test must at least have run."""
@@ -128,6 +131,8 @@ def _check_bytes(found: Outcome, counted: int, numbers: dict[str, str], text: st
         raise RefusedOutput(f"netperf's bytes make {rate:.4g} {_UNITS}, not its throughput", text)
     if found.send_size and found.sent % found.send_size:
         raise RefusedOutput(f"netperf sent {found.sent} bytes, not messages of its size", text)
-    for load in (found.local_cpu_load, found.remote_cpu_load):
-        if load > 100.5:
-            raise RefusedOutput(f"a CPU load of {load:g} % cannot be", text)
+    low, high = sorted((found.local_cpu_load, found.remote_cpu_load))
+    if low != _NOT_ASKED or high == _NOT_ASKED:
+        raise RefusedOutput("netperf was asked for the CPU load of one of the two machines", text)
+    if high > _MOST_PERCENT:
+        raise RefusedOutput(f"a CPU load of {high:g} % cannot be", text)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.model.units import MEGABYTE
+from evmperf.tools._rounding import agree, over, span
 
 _ROW = re.compile(
     r"^(?=.{23}  .{11}  .{11}  .{11}$)"

@@ -6,6 +6,7 @@ import re
 
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.units import KIBIBYTE
+from evmperf.tools._rounding import agree, over, span, times
 
 SECTOR_BYTES = 512
 SCSI_BLOCK_BYTES = 4096

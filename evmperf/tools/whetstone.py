@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.tools._rounding import agree, over, span
 
 _LINES = re.compile(
     r"^Loops: (\d+), Iterations: (\d+), Duration: (\d+) sec\.\n"

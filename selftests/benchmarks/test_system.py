@@ -164,7 +164,7 @@ def test_stress_of_an_interrupted_measurement_is_ended(shell):
 def test_lmbench_without_its_server_is_a_failure(on_path, shell):
     on_path(
         "lat_tcp",
-        'case "$*" in *localhost) echo "TCP latency using localhost: 4.7 microseconds";; esac',
+        'case "$*" in *localhost) echo "TCP latency using localhost: 4.7000 microseconds";; esac',
     )
     on_path("sleep", "")
     done = shellstep.run(shell, step_of("lmbench", "lat_tcp").command, 30)
@@ -175,7 +175,7 @@ def test_lmbench_without_its_server_is_a_failure(on_path, shell):
 def test_lmbench_measures_with_its_server(on_path, shell):
     on_path(
         "lat_tcp",
-        'case "$*" in *localhost) echo "TCP latency using localhost: 4.7 microseconds";; esac',
+        'case "$*" in *localhost) echo "TCP latency using localhost: 4.7000 microseconds";; esac',
     )
     step = step_of("lmbench", "lat_tcp")
     with socket.create_server(("127.0.0.1", 31234)):
@@ -189,7 +189,8 @@ def test_lmbench_that_printed_nothing_is_asked_again(silent, on_path, shell, tmp
     on_path(
         "lat_sig",
         f"echo >>{tmp_path}/calls\n"
-        f'[ $(wc -l <{tmp_path}/calls) -le {silent} ] || echo "Protection fault: 1.5 microseconds"',
+        f"[ $(wc -l <{tmp_path}/calls) -le {silent} ] || "
+        'echo "Protection fault: 1.5000 microseconds"',
     )
     step = step_of("lmbench", "lat_sig-prot")
     done = shellstep.run(shell, step.command.replace("/opt/evmperf-lmbench", str(tmp_path)), 30)
