@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import yaml
 from labgrid import Environment
 from labgrid.factory import target_factory
+
+
+def free_port() -> int:
+    """A TCP port of this machine that nobody uses."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
 
 
 def open_environment(path: Path) -> Environment:
