@@ -85,6 +85,9 @@ OPTIONS: Mapping[str, Mapping[str, Option]] = {
         "linpack": Option(
             str, "the program that is its Linpack", ("runLinpack", "evmperf-linpack")
         ),
+        "linpack_precision": Option(
+            str, "what its Linpack is built for (single)", ("single", "double")
+        ),
         "nbench": Option(str, "the program that is its NBench", ("runNBench.sh", "evmperf-nbench")),
         "stream": Option(str, "the program that is its STREAM", ("stream_c", "evmperf-stream")),
         "coremark_pro": Option(str, "folder of CoreMark-PRO, e.g. /opt/coremark-pro"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, Step
-from evmperf.model.results import Case, Failure, Reading, Sample, Status
+from evmperf.model.results import MARKS, VARIANT, Case, Failure, Reading, Sample, Status
 
 
 @dataclass
@@ -36,6 +36,14 @@ class Progress:
             self.samples.append(
                 Sample(reading.metric, reading.value, unit, repetition, time_ns, reading.error)
             )
+            self._note(VARIANT, reading.variant)
+            self._note(MARKS, reading.mark)
+
+    def _note(self, condition: str, words: str) -> None:
+        """Add words to a condition, once."""
+        there = [word for word in str(self.conditions.get(condition, "")).split("; ") if word]
+        if words and words not in there:
+            self.conditions[condition] = "; ".join([*there, words])
 
     def add_trial(self, step: Step, readings: Sequence[Reading]) -> None:
         """Keep what a search tried; see `Step.trial`."""

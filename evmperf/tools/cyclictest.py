@@ -43,6 +43,11 @@ def latencies(text: str, statistic: str) -> list[float]:
     return [float(thread[statistic]) for thread in _threads(text)]
 
 
+def by_cpu(text: str, statistic: str) -> dict[int, float]:
+    """The same by the number of the CPU."""
+    return dict(zip(cpus(text), latencies(text, statistic), strict=True))
+
+
 def cpus(text: str) -> list[int]:
     """The CPUs that were measured, in rising order; raises RefusedOutput."""
     return [thread["cpu"] for thread in _threads(text)]

@@ -28,9 +28,9 @@ def _steps(_: Board, case: Case, __: Profile) -> list[Step]:
             seconds + 2,
             lambda outputs: [
                 Reading(f"latency_cpu{cpu}", latency)
-                for cpu, latency in enumerate(
-                    cyclictest.latencies(output(outputs, cyclictest.JSON_FILE), statistic)
-                )
+                for cpu, latency in cyclictest.by_cpu(
+                    output(outputs, cyclictest.JSON_FILE), statistic
+                ).items()
             ],
             shared=f"cyclictest {duration}",
         ),

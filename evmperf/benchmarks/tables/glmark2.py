@@ -3,7 +3,7 @@
 The compositor holds the display, so it is stopped for the first and started again after it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step, output
 from evmperf.boards.board import Board
@@ -22,8 +22,16 @@ _FIND_COMPOSITOR = (
 )
 
 
-def _readings(outputs: Outputs) -> list[Reading]:
-    return [Reading("score", glmark2.score(output(outputs, glmark2.TEXT_FILE)))]
+def _readings(board: Board, scenes: str) -> Callable[[Outputs], list[Reading]]:
+    def parse(outputs: Outputs) -> list[Reading]:
+        text = output(outputs, glmark2.TEXT_FILE)
+        score = glmark2.score(text, scenes, software=board.is_virtual)
+        variants = [f"without {scene}" for scene in glmark2.unsupported(text, scenes)]
+        if glmark2.is_software(text, scenes):
+            variants.append("drawn by the CPU")
+        return [Reading("score", score, variant="; ".join(variants))]
+
+    return parse
 
 
 def _steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
@@ -31,7 +39,9 @@ def _steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
     backend = case.label.removeprefix("Glmark2-").lower()
     command = glmark2.command(backend, scenes)
     if backend == "wayland":
-        return [Step("measure", _FIND_COMPOSITOR + command, 1800, expect_s, _readings)]
+        return [
+            Step("measure", _FIND_COMPOSITOR + command, 1800, expect_s, _readings(board, scenes))
+        ]
     service = board.option("graphics", "compositor")
     return [
         Step(
@@ -41,7 +51,7 @@ def _steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
             60,
             2,
         ),
-        Step("measure", command, 1800, expect_s, _readings),
+        Step("measure", command, 1800, expect_s, _readings(board, scenes)),
         Step(
             "clean-up",
             f"if [ -e {_STOPPED} ]; then systemctl start {service} && rm {_STOPPED}; fi",

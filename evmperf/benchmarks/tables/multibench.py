@@ -6,9 +6,10 @@ How the guides call it is documented nowhere; a workload runs here with the suit
 from __future__ import annotations
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, Step, output
-from evmperf.benchmarks.families.system import enter, installed, perf, profiles
+from evmperf.benchmarks.families import processor
+from evmperf.benchmarks.families.system import at_full_speed, enter, installed, perf, profiles
 from evmperf.boards.board import Board
-from evmperf.model.results import Case, Direction, Reading
+from evmperf.model.results import VARIANT, Case, Direction, Reading
 from evmperf.model.units import Unit
 from evmperf.tools import mith
 
@@ -29,7 +30,7 @@ def _steps(board: Board, case: Case, _: Profile) -> list[Step]:
     missing = f'{{ echo "no {case.label}.exe below builds/: build MultiBench"; exit 1; }}'
     run = f'"./$e" -v0 >"$OUT/{mith.TEXT_FILE}" 2>&1'
     folder = installed(board, "multibench")
-    return [
+    return at_full_speed(
         Step(
             "measure",
             f"{enter(folder, 'MultiBench', 'multibench')} && {{ {find} || {missing}; }} && {run}",
@@ -41,7 +42,7 @@ def _steps(board: Board, case: Case, _: Profile) -> list[Step]:
                 )
             ],
         )
-    ]
+    )
 
 
 BENCHMARK = Benchmark(
@@ -53,4 +54,6 @@ BENCHMARK = Benchmark(
     profiles=profiles(dict.fromkeys(_WORKLOADS, ()), 10),
     place=Place.SHELL,
     steps=_steps,
+    version=2,
+    conditions=lambda _: {VARIANT: processor.UNPINNED},
 )
