@@ -17,6 +17,7 @@ from evmperf.boards import board as boards
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.influx.config import load as config_of_influx
 from evmperf.influx.config import variable
+from evmperf.measure import boardfile
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Case, Status
@@ -57,18 +58,17 @@ def pytest_configure(config: pytest.Config) -> None:
     if not given:
         return
     try:
-        path = boards.find(given)
-        board = catalogue.board(path)
-        _check_variables(path)
+        board = boardfile.named(given)
+        _check_variables(board.file)
         influx = config_of_influx(os.environ)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
-    config.option.lg_env = str(path)
+    config.option.lg_env = str(board.file)
     if config.args_source is config.ArgsSource.INVOCATION_DIR:
         # With `--lg-env FILE` pytest takes FILE's folder for the root; outside the checkout there
         # is no testpaths, and everything below the current folder would be collected.
         config.args = [str(TESTS)]
-    profile = config.option.profile or board.option("board", "profile")
+    profile = config.option.profile or board.options.board.profile
     session = Session.create(
         board, profile, config.option.results, config.option.run_kind, config.option.release
     )

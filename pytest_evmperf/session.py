@@ -81,7 +81,7 @@ class Session:
                 **provenance.project(),
             },
         )
-        revision = board.option("board", "revision")
+        revision = board.options.board.revision
         if revision:
             run.facts["board_revision"] = revision
         return cls(board, profile, results / run.id, run)
@@ -175,7 +175,7 @@ class Session:
         # Not needed for real boards.
         from evmperf.virtual import client, envfile, image  # noqa: PLC0415
 
-        variant = str(self.board.option("board", "virtual"))
+        variant = self.board.options.board.virtual
         try:
             serial_port, power_port = envfile.ports(self.board.file)
             with socket.socket() as probe:

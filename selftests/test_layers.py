@@ -65,7 +65,6 @@ IMPURE = {
     "subprocess", "socket", "time", "random", "secrets", "requests", "threading", "shutil",
 }  # fmt: skip
 NOT_YET_PURE = (
-    "evmperf/boards/board.py",  # $EVMPERF_TESTER
     "evmperf/benchmarks/families/network.py",  # draws ports
     "evmperf/benchmarks/tables/ipsec_sw.py",  # draws keys
 )

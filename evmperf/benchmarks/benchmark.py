@@ -12,7 +12,6 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from evmperf.boards.board import Board
-from evmperf.boards.vocabulary import ABSENT
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import Case, Metric, Reading
 
@@ -154,12 +153,12 @@ class Benchmark:
         "" if it can.
         """
         for word in (self.name, self.driver):
-            if reason := board.option(ABSENT, word):
-                return str(reason)
+            if reason := board.options.absent.get(word):
+                return reason
         if self.driver not in board.features:
             return f"{board.file_name} does not list the feature {self.driver}"
         for section, key in self.options:
-            if board.option(section, key) is None:
+            if not board.says(section, key):
                 return f"{board.file_name} does not say targets.main.options.{section}.{key}"
         if self.tester_tools and not board.tester and not board.is_virtual:
             return (

@@ -99,10 +99,10 @@ def _add_list(commands: Any) -> None:
 
 def _list(options: argparse.Namespace) -> int:
     from evmperf.benchmarks import catalogue  # noqa: PLC0415
-    from evmperf.boards import board as boards  # noqa: PLC0415  # YAML is slow to import
+    from evmperf.measure import boardfile  # noqa: PLC0415  # YAML is slow to import
 
-    board = catalogue.board(boards.find(options.board)) if options.board else None
-    profile = options.profile or (board.option("board", "profile") if board else "full")
+    board = boardfile.named(options.board) if options.board else None
+    profile = options.profile or (board.options.board.profile if board else "full")
     rows = [_entry(benchmark, profile, board) for benchmark in catalogue.benchmarks().values()]
     if options.json:
         print(json.dumps(rows, indent=1))

@@ -99,7 +99,7 @@ def default_device_type(board: Board, kind: JobKind) -> str:
     """The device type in `lava-jobs/device-types` that fits a board."""
     if kind is JobKind.HOST:
         return "evm-lab-host"
-    return f"evm-{board.option('board', 'virtual') or board.file.stem}"
+    return f"evm-{board.options.board.virtual or board.file.stem}"
 
 
 def cycles(selection: Selection) -> list[tuple[Benchmark, Case, str]]:

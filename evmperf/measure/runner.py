@@ -227,7 +227,7 @@ class Runner:
         progress.failures.append(Failure.of(error, step.name, raw))
 
     def _measure_boots(self, progress: Progress) -> None:
-        allowed = self.bench.board.option("boot", "max_failures", 5)
+        allowed = self.bench.board.options.boot.max_failures
         self._installed_on = None
         arguments = str(progress.case.params.get("kernel_arguments", ""))
         failed = 0
@@ -363,7 +363,7 @@ class Runner:
         run = self.spool.run
         run.facts.update(self._facts)
         run.os = str(self._facts.get("os", ""))
-        board_release = self.bench.board.option("board", "release", "")
+        board_release = self.bench.board.options.board.release
         run.release = (
             self._release or board_release or provenance.release(self._facts, output.files)
         )

@@ -3,10 +3,8 @@
 import contextlib
 import itertools
 import json
-import os
 import subprocess
 from pathlib import Path
-from unittest import mock
 
 import pytest
 import yaml
@@ -14,15 +12,18 @@ import yaml
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Place
 from evmperf.boards import board as boards
-from evmperf.boards.vocabulary import FEATURES, OPTIONS
+from evmperf.boards.options import known, sections
+from evmperf.boards.vocabulary import FEATURES
 from evmperf.cli.main import main
+from evmperf.measure import boardfile
 from evmperf.model.errors import RefusedOutput, UsageError
 from evmperf.tools import meter
+from selftests.support.boardfiles import fake_board
 
 ROOT = Path(__file__).resolve().parents[2]
 INVENTORY = ROOT.parent / "shared" / "guide-inventory.yaml"
 BENCHMARKS = catalogue.benchmarks()
-BOARDS = {name: boards.load(boards.ENV_DIR / name) for name in boards.names()}
+BOARDS = {name: boards.load(boards.ENV_DIR / name, tester="tester") for name in boards.names()}
 
 UNIT_IN_CELL = "MB/s"
 """The guides' summaries give each figure a unit of its own; evmperf gives all of them this one."""
@@ -44,13 +45,9 @@ BOOT_CASES = {"sd_default_rootfs": "default_rootfs", "sd_init_sh": "init_sh"}
 
 ONLY_THE_LAB_KNOWS = {"lpm_power_rtc_ddr": "power.rtc_ddr_command"}
 """Benchmarks that no board file enables as it comes, and the option that is left to the lab."""
-TESTER = mock.patch.dict(os.environ, EVMPERF_TESTER="tester")
-"""What only the lab knows."""
-
 each = pytest.mark.parametrize("benchmark", BENCHMARKS.values(), ids=BENCHMARKS)
 
 
-@TESTER
 def supported():
     """Every benchmark, case and profile on every board that can run it."""
     return [
@@ -71,7 +68,7 @@ def test_every_module_describes_the_benchmark_of_its_name():
 def test_a_benchmark_uses_words_of_the_vocabulary(benchmark):
     assert benchmark.driver in FEATURES
     for section, key in benchmark.options:
-        assert key in OPTIONS[section]
+        assert key in known(sections()[section])
 
 
 @each
@@ -96,7 +93,6 @@ def test_a_benchmark_has_distinct_metrics_with_a_range(benchmark):
 
 
 @each
-@TESTER
 def test_every_benchmark_can_run_on_some_board(benchmark):
     reasons = [benchmark.unsupported(board) for board in BOARDS.values()]
     if option := ONLY_THE_LAB_KNOWS.get(benchmark.name):
@@ -218,9 +214,9 @@ RECORDED = {
 
 def test_a_missing_feature_or_option_is_named(tmp_path):
     benchmark = BENCHMARKS["emmc_ext4"]
-    bare = boards.Board(tmp_path / "bare.yaml", frozenset(), {})
+    bare = fake_board(tmp_path / "bare.yaml")
     assert benchmark.unsupported(bare) == "bare.yaml does not list the feature emmc"
-    half = boards.Board(tmp_path / "half.yaml", frozenset({"emmc"}), {"emmc": {}})
+    half = fake_board(tmp_path / "half.yaml", "emmc", emmc={})
     assert benchmark.unsupported(half) == "half.yaml does not say targets.main.options.emmc.scratch"
 
 
@@ -250,22 +246,23 @@ def test_a_boards_list_has_its_rows_only(capsys):
 
 
 def test_a_missing_tester_is_named_and_no_hindrance_to_others(tmp_path, monkeypatch):
-    monkeypatch.delenv("EVMPERF_TESTER", raising=False)
     benchmark = BENCHMARKS["eth_cpsw_tcp_bidir"]
-    options = dict(BOARDS["virtual.yaml"].options)
-    features = frozenset({"cpsw", "emmc"})
-    assert benchmark.unsupported(boards.Board(tmp_path / "x.yaml", features, options)) == ""
-    options["board"] = {"name": "real-evm"}
-    alone = boards.Board(tmp_path / "x.yaml", features, options)
+    virtual = boards.load(boards.ENV_DIR / "virtual.yaml")
+    assert benchmark.unsupported(virtual) == ""
+    cables = {section: virtual.said[section] for section in ("cpsw", "emmc")}
+    file = tmp_path / "x.yaml"
+    alone = fake_board(file, "cpsw", "emmc", **cables)
     assert benchmark.unsupported(alone) == (
         "x.yaml does not say targets.main.options.tester.host, and $EVMPERF_TESTER is not set"
     )
     assert BENCHMARKS["emmc_ext4"].unsupported(alone) == ""
-    options["tester"] = {"host": "lab-pc"}
-    assert benchmark.unsupported(boards.Board(tmp_path / "x.yaml", features, options)) == ""
+    here = fake_board(file, "cpsw", "emmc", **cables, tester={"host": "lab-pc"})
+    assert benchmark.unsupported(here) == ""
+    assert here.tester == "lab-pc"
     monkeypatch.setenv("EVMPERF_TESTER", "other-pc")
-    assert benchmark.unsupported(alone) == ""
-    assert alone.tester == "other-pc"
+    board = boardfile.named("am64x")
+    assert board.tester == "other-pc"
+    assert benchmark.unsupported(board) == ""
 
 
 def test_an_unknown_benchmark_gets_a_suggestion():

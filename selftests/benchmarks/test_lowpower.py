@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import lowpower
 from evmperf.benchmarks.families.lowpower import RAILS, TOTAL
-from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput, UsageError
 from evmperf.model.results import Reading
 from evmperf.tools import meter, suspend
+from selftests.support.boardfiles import fake_board
 
 DEEP = catalogue.benchmark("lpm_power_deep_sleep")
 RTC = catalogue.benchmark("lpm_power_rtc_ddr")
@@ -20,12 +20,10 @@ COMMAND = "rtcwake -s {seconds} -m mem"
 
 def board(tmp_path, **power):
     options = {
-        "power": {
-            "rails": list(RAILS), "deep_sleep_command": COMMAND, "rtc_ddr_command": COMMAND,
-            "sleep_s": SLEEP_S, **power,
-        }
+        "rails": list(RAILS), "deep_sleep_command": COMMAND, "rtc_ddr_command": COMMAND,
+        "sleep_s": SLEEP_S, **power,
     }  # fmt: skip
-    return Board(tmp_path / "x.yaml", frozenset({"power"}), options)
+    return fake_board(tmp_path / "x.yaml", "power", power=options)
 
 
 def step_of(benchmark, board, row):

@@ -45,7 +45,7 @@ def lava():
 def job(name="virtual.yaml", kind=JobKind.NATIVE, keyword="", **more):
     """A rendered job as data."""
     board = BOARDS[name]
-    profile = str(board.option("board", "profile"))
+    profile = board.options.board.profile
     chosen = select(board, kind, profile, keyword)
     return yaml.safe_load(render(board, chosen, Request(kind, keyword, **more)))
 
@@ -221,7 +221,7 @@ def test_what_cannot_be_in_a_job_is_said_in_one_line():
 def test_a_job_leaves_out_the_rows_that_the_board_lacks():
     board = BOARDS["virtual-ospi.yaml"]
     chosen = select(board, JobKind.NATIVE, "quick", "linux_flash_summary")
-    assert [case.params["flash"] for _, case in chosen.cases] == [board.option("ospi", "flash")]
+    assert [case.params["flash"] for _, case in chosen.cases] == [board.options.ospi.flash]
 
 
 def test_a_job_asks_for_the_programs_that_the_board_file_names():

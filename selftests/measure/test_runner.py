@@ -10,7 +10,6 @@ import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, Step, Where
-from evmperf.boards.board import Board
 from evmperf.lab.tester import CommandTester
 from evmperf.measure.bench import Reply
 from evmperf.measure.runner import Runner
@@ -20,6 +19,7 @@ from evmperf.model.results import Case, Direction, Metric, Reading, Status
 from evmperf.model.run import Run
 from evmperf.model.units import Unit
 from evmperf.runs.spool import Spool, read_records, read_results, read_run
+from selftests.support.boardfiles import fake_board
 from selftests.support.fakes import LocalBench, LocalShell, failed_boot, good_boot
 
 RATE = Metric("rate", Unit.MEGABYTE_PER_SECOND, Direction.HIGHER, "Rate", low=1.0, high=100.0)
@@ -53,8 +53,8 @@ FINE = make(measuring('echo 12.5 >"$OUT/x"'))
 
 @pytest.fixture
 def board(tmp_path):
-    options = {"board": {"name": "fake-evm"}, "boot": {"medium": "sd", "max_failures": 2}}
-    return Board(tmp_path / "fake.yaml", frozenset({"boot", "emmc"}), options)
+    boot = {"medium": "sd", "max_failures": 2}
+    return fake_board(tmp_path / "fake.yaml", "boot", "emmc", boot=boot)
 
 
 @pytest.fixture

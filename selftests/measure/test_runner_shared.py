@@ -12,7 +12,6 @@ from evmperf.benchmarks.benchmark import (
     Step,
     Where,
 )
-from evmperf.boards.board import Board
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import BoardError, Kind, LabError, RefusedOutput, ToolError, UsageError
 from evmperf.model.results import Case, Direction, Metric, Reading, Status
@@ -20,6 +19,7 @@ from evmperf.model.run import Run
 from evmperf.model.units import Unit
 from evmperf.runs.spool import Spool
 from evmperf.tools import meter
+from selftests.support.boardfiles import fake_board
 from selftests.support.fakes import LocalBench, LocalShell
 
 RATE = Metric("rate", Unit.MEGABYTE_PER_SECOND, Direction.HIGHER, "Rate", low=1.0, high=100.0)
@@ -29,8 +29,7 @@ A, B, C = Case("a"), Case("b"), Case("c")
 
 @pytest.fixture
 def board(tmp_path):
-    options = {"board": {"name": "fake-evm"}, "emmc": {}}
-    return Board(tmp_path / "fake.yaml", frozenset({"emmc"}), options)
+    return fake_board(tmp_path / "fake.yaml", "emmc")
 
 
 @pytest.fixture

@@ -147,7 +147,7 @@ class OtherBench:
 
     def __init__(self, bench: LabgridBench, tester: Shell, **links: dict[str, str]) -> None:
         self.bench = bench
-        self.board = dataclasses.replace(bench.board, options={**bench.board.options, **links})
+        self.board = dataclasses.replace(bench.board, said={**bench.board.said, **links})
         self.tester = lambda: tester
 
     def __getattr__(self, name: str) -> object:

@@ -35,8 +35,8 @@ def audio_benchmark(*, name: str, title: str, capture: bool) -> Benchmark:
 
     def steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
         rate, window_s = int(case.params["sampling_rate"]), int(case.params["window_s"])
-        period = board.option("alsa", "period_frames")
-        device = board.option("alsa", option)
+        period = board.options.alsa.period_frames
+        device = board.text("alsa", option)
         stream = alsa.command(
             capture=capture,
             device=device,
@@ -71,7 +71,7 @@ def audio_benchmark(*, name: str, title: str, capture: bool) -> Benchmark:
         tools=("arecord" if capture else "aplay",),
         options=(("alsa", option), ("alsa", "period_frames")),
         conditions=lambda board: {
-            key: str(board.option("alsa", key)) for key in (option, "period_frames")
+            key: board.text("alsa", key) for key in (option, "period_frames")
         },
     )
 

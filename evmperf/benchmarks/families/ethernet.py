@@ -36,8 +36,6 @@ _GAP = 20
 """Bytes of time on the wire between two frames: preamble and gap."""
 _LINK_MBIT = 1000
 """Where the board file does not say how fast the link is."""
-_RX_USECS = 500
-"""Microseconds that the guides' interrupt pacing collects packets for (LTP-DDT)."""
 
 THROUGHPUT = Metric(
     "throughput", Unit.MEGABIT_PER_SECOND, Direction.HIGHER, "THROUGHPUT", low=0.001, high=400_000
@@ -139,7 +137,7 @@ def tcp_benchmark(
 
 
 def _rx_usecs(board: Board, driver: str) -> int:
-    return int(board.option(driver, "rx_usecs", _RX_USECS))
+    return int(board.text(driver, "rx_usecs"))
 
 
 def _pace(link: Link, rx_usecs: int) -> Step:

@@ -95,7 +95,7 @@ def raw_steps(board: Board, size: int) -> Sequence[Step]:
 
     Erasing is not timed; what was written is compared before its figure counts.
     """
-    scratch = board.option("ospi", "scratch")
+    scratch = board.options.ospi.scratch
     write = (
         f"{guard(scratch, size)}; flash_erase -q $m 0 $((({size} + e - 1) / e)) && "
         f'dd if={SOURCE} of=$m bs=1M 2>"$OUT/{dd.TEXT_FILE}" && head -c {size} $m | cmp - {SOURCE}'
@@ -115,7 +115,7 @@ def _slow(size: int) -> float:
 
 def uboot_steps(board: Board, size: int, unit: int) -> Sequence[Step]:
     """Write U-Boot's scratch region and read it; see `uboot_sf`. Rates in `unit` bytes/s."""
-    bus, offset = board.option("ospi", "uboot_bus"), board.option("ospi", "uboot_offset")
+    bus, offset = board.options.ospi.uboot_bus, board.options.ospi.uboot_offset
 
     def parse(operation: str, outputs: Outputs) -> list[Reading]:
         value = uboot_sf.rate(output(outputs, CONSOLE), operation, offset, size, unit)
@@ -145,15 +145,15 @@ UBOOT_OPTIONS = tuple(("ospi", f"uboot_{key}") for key in ("bus", "offset", "siz
 
 def uboot_conditions(board: Board) -> Mapping[str, str]:
     """Where U-Boot writes."""
-    bus, offset = board.option("ospi", "uboot_bus"), board.option("ospi", "uboot_offset")
-    return {"uboot_bus": str(bus), "uboot_offset": f"{offset:#x}"}
+    bus, offset = board.options.ospi.uboot_bus, board.options.ospi.uboot_offset
+    return {"uboot_bus": bus, "uboot_offset": f"{offset:#x}"}
 
 
 def too_large(board: Board, size: int) -> str:
     """Why a row of `size` bytes is not measured (see `Benchmark.lacks`): U-Boot's scratch region
     of the board is smaller.
     """
-    have = board.option("ospi", "uboot_size")
+    have = board.options.ospi.uboot_size
     if size <= have:
         return ""
     return (
@@ -164,7 +164,7 @@ def too_large(board: Board, size: int) -> str:
 
 def other_flash(board: Board, case: Case) -> str:
     """A `Benchmark.lacks` for the summaries' rows of flash that the board does not have."""
-    have = board.option("ospi", "flash")
+    have = board.options.ospi.flash
     if have == case.params["flash"]:
         return ""
     return f"the flash of {board.file_name} is {have}: this row is for {case.params['flash']}"

@@ -37,7 +37,7 @@ def gadget_benchmark(
 
     def steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
         blocks = int(case.params["blocks"])
-        host = Where(board.option("usb", "gadget_host"))
+        host = Where(board.options.usb.gadget_host)
         serial = f"evmperf-{board.name}"
         # Per board: the tester may serve several.
         folder = f"/tmp/{serial}-gadget"
@@ -97,14 +97,14 @@ def gadget_benchmark(
         tools=("dd", "mkfs.vfat"),
         options=(("usb", "gadget_host"),),
         conditions=lambda board: {
-            key: str(board.option("usb", key, "")) for key in ("gadget_host", "gadget_controller")
+            key: board.text("usb", key) for key in ("gadget_host", "gadget_controller")
         },
     )
 
 
 def _remove_command(board: Board) -> str:
     """Shell text that takes the gadget away, whole or half made, if there is one."""
-    module = board.option("usb", "gadget_module")
+    module = board.options.usb.gadget_module
     unload = f"; if [ -d /sys/module/{module} ]; then modprobe -r {module}; fi" if module else ""
     return (
         # Each part asks for itself: a killed run may have left any of them.
@@ -119,8 +119,8 @@ def _remove_command(board: Board) -> str:
 
 def _plug_command(board: Board, serial: str, mib: int) -> str:
     """Shell text that makes the disk and plugs it in."""
-    controller = board.option("usb", "gadget_controller")
-    module = board.option("usb", "gadget_module")
+    controller = board.options.usb.gadget_controller
+    module = board.options.usb.gadget_module
     load = f"modprobe {module}; " if module else ""
     choose = (
         f"udc={controller}; "

@@ -52,14 +52,11 @@ class Link:
     mbit: int
 
     @classmethod
-    def of(cls, board: Board, section: str, prefix: str = "") -> Link:
-        """Read the link from the options of `section` whose keys start with `prefix`."""
+    def of(cls, board: Board, section: str) -> Link:
+        """Read the link from the options of `section`."""
+        cable = board.options.cable(section)
         return cls(
-            section,
-            str(board.option(section, f"{prefix}interface")),
-            str(board.option(section, f"{prefix}board_address")),
-            str(board.option(section, f"{prefix}tester_address")),
-            int(board.option(section, f"{prefix}link_mbit", 0)),
+            section, cable.interface, cable.board_address, cable.tester_address, cable.link_mbit
         )
 
     @property

@@ -14,28 +14,12 @@ from evmperf.tools import coremark_pro, standin
 SECTION = "system"
 """Section of the board file."""
 
-_PUBLISHED = {
-    "dhrystone": "runDhrystone",
-    "whetstone": "runWhetstone",
-    "linpack": "runLinpack",
-    "nbench": "runNBench.sh",
-    "stream": "stream_c",
-    "coremark_pro": "/opt/coremark-pro",
-    "multibench": "/opt/multibench",
-}
-"""Programs that the guides name, by benchmark, and where EEMBC's suites are looked for."""
-
 _COREMARK_PRO_S = 3600.0
 
 
 def perf(unit: Unit, better: Direction, low: float, high: float) -> Metric:
     """The column `perf` of a row in that unit; where rows differ, each has its own."""
     return Metric("perf", unit, better, "perf", low=low, high=high)
-
-
-def installed(board: Board, key: str) -> str:
-    """The program or folder that is this benchmark on that board: the guides', or another."""
-    return str(board.option(SECTION, key, _PUBLISHED[key]))
 
 
 def program_call(program: str, case: Case, file: str) -> str:
@@ -90,7 +74,7 @@ def program_benchmark(
     file = f"{name}.txt"
 
     def steps(board: Board, case: Case, _: Profile) -> list[Step]:
-        program = installed(board, name)
+        program = board.text(SECTION, name)
 
         def parse(outputs: Outputs) -> list[Reading]:
             text = output(outputs, file)
@@ -117,7 +101,7 @@ def program_benchmark(
         place=Place.SHELL,
         steps=steps,
         tools=("taskset",),
-        board_tools=lambda board: (installed(board, name),),
+        board_tools=lambda board: (board.text(SECTION, name),),
         version=2,
         conditions=conditions,
     )
@@ -131,7 +115,7 @@ def coremark_pro_benchmark(*, name: str, column: str) -> Benchmark:
     file = coremark_pro.TEXT_FILE
 
     def steps(board: Board, case: Case, _: Profile) -> list[Step]:
-        folder = installed(board, "coremark_pro")
+        folder = board.options.system.coremark_pro
         make = (
             f'make -s TARGET=linux64 XCMD=-c2 certify-all >"$OUT/{file}" 2>&1 && '
             # Earlier runs' logs stay there.

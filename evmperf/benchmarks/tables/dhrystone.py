@@ -10,7 +10,6 @@ from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Ste
 from evmperf.benchmarks.families import processor
 from evmperf.benchmarks.families.system import (
     at_full_speed,
-    installed,
     perf,
     profiles,
     program_call,
@@ -31,7 +30,7 @@ _ROWS = {
 
 
 def _steps(board: Board, case: Case, _: Profile) -> list[Step]:
-    program = installed(board, "dhrystone")
+    program = board.options.system.dhrystone
 
     def parse(outputs: Outputs) -> list[Reading]:
         text = output(outputs, _FILE)
@@ -62,7 +61,7 @@ BENCHMARK = Benchmark(
     place=Place.SHELL,
     steps=_steps,
     tools=("taskset",),
-    board_tools=lambda board: (installed(board, "dhrystone"),),
+    board_tools=lambda board: (board.options.system.dhrystone,),
     version=2,
     conditions=lambda _: {VARIANT: processor.PINNED},
 )

@@ -42,7 +42,7 @@ def _steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
         return [
             Step("measure", _FIND_COMPOSITOR + command, 1800, expect_s, _readings(board, scenes))
         ]
-    service = board.option("graphics", "compositor")
+    service = board.options.graphics.compositor
     return [
         Step(
             "prepare",

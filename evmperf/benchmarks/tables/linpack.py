@@ -4,7 +4,7 @@ TI's definition reads "Unrolled Single Precision" although the guides' text says
 with the other program says so, and the two are not compared.
 """
 
-from evmperf.benchmarks.families.system import SECTION, installed, perf, program_benchmark
+from evmperf.benchmarks.families.system import perf, program_benchmark
 from evmperf.boards.board import Board
 from evmperf.model.results import Direction
 from evmperf.model.units import Unit
@@ -12,9 +12,9 @@ from evmperf.tools import linpack, standin
 
 
 def _precision(board: Board) -> str:
-    if installed(board, "linpack").startswith(standin.PREFIX):
+    if board.options.system.linpack.startswith(standin.PREFIX):
         return "double"
-    return str(board.option(SECTION, "linpack_precision", "single"))
+    return board.options.system.linpack_precision
 
 
 BENCHMARK = program_benchmark(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, Step, output
 from evmperf.benchmarks.families import processor
-from evmperf.benchmarks.families.system import at_full_speed, enter, installed, perf, profiles
+from evmperf.benchmarks.families.system import at_full_speed, enter, perf, profiles
 from evmperf.boards.board import Board
 from evmperf.model.results import VARIANT, Case, Direction, Reading
 from evmperf.model.units import Unit
@@ -29,7 +29,7 @@ def _steps(board: Board, case: Case, _: Profile) -> list[Step]:
     find = f'e=$(ls builds/*/*/bin/*.exe | grep -i "/{case.label}[.]exe$")'
     missing = f'{{ echo "no {case.label}.exe below builds/: build MultiBench"; exit 1; }}'
     run = f'"./$e" -v0 >"$OUT/{mith.TEXT_FILE}" 2>&1'
-    folder = installed(board, "multibench")
+    folder = board.options.system.multibench
     return at_full_speed(
         Step(
             "measure",

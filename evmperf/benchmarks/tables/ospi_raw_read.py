@@ -15,7 +15,7 @@ from evmperf.tools import dd
 
 
 def _steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
-    device, size = board.option("ospi", "device"), int(case.params["file_size_mb"]) << 20
+    device, size = board.options.ospi.device, int(case.params["file_size_mb"]) << 20
 
     def parse(outputs: Outputs) -> list[Reading]:
         return [
@@ -52,5 +52,5 @@ BENCHMARK = Benchmark(
     steps=_steps,
     tools=("dd",),
     options=(("ospi", "device"),),
-    conditions=lambda board: {"device": board.option("ospi", "device")},
+    conditions=lambda board: {"device": board.options.ospi.device},
 )

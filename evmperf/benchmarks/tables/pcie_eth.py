@@ -15,7 +15,7 @@ _WINDOWS_KB = (8, 16, 32, 64, 128, 256)
 
 
 def _steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
-    link, server = Link.of(board, "pcie", _PREFIX), Server.on(Where.TESTER, "iperf3")
+    link, server = Link.of(board, "pcie"), Server.on(Where.TESTER, "iperf3")
     seconds, window = int(case.params["seconds"]), str(case.params["tcp_window_kb"])
     # LTP-DDT, which the guides' figures come from, limits segments for the smallest window only.
     segment = "-M 1500 " if window == "8" else ""
@@ -65,5 +65,5 @@ BENCHMARK = Benchmark(
     tools=("iperf3",),
     tester_tools=("iperf3",),
     options=options("pcie", _PREFIX),
-    conditions=lambda board: Link.of(board, "pcie", _PREFIX).conditions,
+    conditions=lambda board: Link.of(board, "pcie").conditions,
 )  # fmt: skip

@@ -39,7 +39,7 @@ def file_system_benchmark(
     kind = scratch.on_block_device(file_system) if isinstance(file_system, str) else file_system
 
     def steps(board: Board, case: Case, profile: Profile) -> Sequence[Step]:
-        partition = board.option(driver, "scratch")
+        partition = board.text(driver, "scratch")
         size, buffer = int(case.params["file_bytes"]), int(case.params["buffer_size"])
         slow = 60 + size / 100_000  # 0.1 MB/s and worse counts as hung
         write = f"rm -f {_FILE}; sync; " + _timed_dd(f"if={SOURCE} of={_FILE} conv=fsync", buffer)

@@ -29,7 +29,7 @@ def fio_benchmark(
     """
 
     def steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
-        partition = board.option(driver, "scratch")
+        partition = board.text(driver, "scratch")
         if file_system is None:
             target = f"--filename={partition}"
             return [scratch.prepare(scratch.guard(partition)), *_fio_steps(driver, target, case)]

@@ -110,4 +110,4 @@ def metrics(kind: str) -> tuple[Metric, ...]:
 
 def conditions(driver: str) -> Callable[[Board], Mapping[str, str]]:
     """What a table on the driver's scratch partition is measured on."""
-    return lambda board: {"scratch": board.option(driver, "scratch")}
+    return lambda board: {"scratch": board.text(driver, "scratch")}

@@ -24,7 +24,7 @@ def uboot_mmc_benchmark(
     """U-Boot's raw read and write of the scratch partition; the write puts back what was read."""
 
     def steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
-        device = board.option(driver, "uboot_device")
+        device = board.text(driver, "uboot_device")
         size = _size(case)
         sectors = size // uboot_time.SECTOR_BYTES
         find = _find(board, driver, "mmc", sectors)
@@ -62,7 +62,7 @@ def uboot_scsi_benchmark(
     """
 
     def steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
-        device = board.option(driver, "uboot_device")
+        device = board.text(driver, "uboot_device")
         size = _size(case)
         blocks = size // uboot_time.SCSI_BLOCK_BYTES
         place = f"${{evmperf_start}} {blocks:x}"
@@ -109,8 +109,8 @@ def uboot_fat_benchmark(
     """
 
     def steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
-        device = board.option(driver, "uboot_device")
-        place = f"mmc {device}:{board.option(driver, 'uboot_fat_partition')}"
+        device = board.text(driver, "uboot_device")
+        place = f"mmc {device}:{board.text(driver, 'uboot_fat_partition')}"
         size = _size(case)
         # Without `else`, U-Boot's shell would end with the condition's status.
         remove = f"if fatsize {place} {_FILE}; then fatrm {place} {_FILE}; else true; fi"
@@ -181,9 +181,7 @@ def _benchmark(
         place=Place.UBOOT,
         steps=steps,
         options=((driver, "uboot_device"), (driver, option)),
-        conditions=lambda board: {
-            key: str(board.option(driver, key)) for key in ("uboot_device", option)
-        },
+        conditions=lambda board: {key: board.text(driver, key) for key in ("uboot_device", option)},
     )
 
 
@@ -197,8 +195,8 @@ def _slow(size: int) -> float:
 
 def _find(board: Board, driver: str, interface: str, blocks: int) -> str:
     """U-Boot text that puts the scratch partition's first block into `evmperf_start`."""
-    where = f"{interface} {board.option(driver, 'uboot_device')}"
-    partition = board.option(driver, "uboot_partition")
+    where = f"{interface} {board.text(driver, 'uboot_device')}"
+    partition = board.text(driver, "uboot_partition")
     return (
         f"part start {where} {partition} evmperf_start && "
         f"part size {where} {partition} evmperf_size && itest ${{evmperf_size}} -ge {blocks:x}"
