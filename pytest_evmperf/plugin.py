@@ -38,6 +38,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="full: the guides' parameters; quick: short ones for a first look "
         "(default: what the board file says)",
     )
+    group.addoption(
+        "--image",
+        default="",
+        help="put this on the board first, and prove that it runs: a file, a URL, or a release of "
+        "the lab's list (docs/provisioning.md)",
+    )
     group.addoption("--release", default="", help="SDK release, where the image does not tell")
     group.addoption(
         "--results",
@@ -73,6 +79,7 @@ def pytest_configure(config: pytest.Config) -> None:
         board, profile, config.option.results, config.option.run_kind, config.option.release
     )
     session.influx = influx
+    session.image = config.option.image
     # What the lab starts for us (a virtual EVM, a tester's shell) has no use for the token.
     os.environ.pop(variable("token"), None)
     config.stash[SESSION] = session
@@ -225,6 +232,11 @@ def _ending(session: pytest.Session, measuring: Session) -> Iterator[None]:
     except LabError as error:
         measuring.lab_failure = str(error)
         session.shouldstop = f"the lab is broken: {error}"
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
+    except EvmperfError as error:
+        # Measuring records what boards and tools do wrong: this is of the image for the board.
+        measuring.not_begun = str(error)
+        session.shouldstop = f"there is nothing to measure: {error}"
         raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 

@@ -52,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
         history,
         influx,
         lava,
+        provision,
         regress,
         report,
         virtual,
@@ -76,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     influx.add_parser(commands)
     history.add_parser(commands)
     report.add_parser(commands)
+    provision.add_parsers(commands)
     virtual.add_parser(commands)
     lava.add_parser(commands)
     gitlab.add_parser(commands)

@@ -7,6 +7,7 @@ import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import processor
+from evmperf.benchmarks.step import Plan
 from evmperf.boards import board as boards
 from evmperf.measure import shellstep
 from evmperf.measure.progress import Progress
@@ -84,7 +85,7 @@ def test_what_runs_pinned_may_use_one_cpu_only(tmp_path):
 def test_single_threaded_programs_are_pinned_under_the_performance_governor(name):
     benchmark = catalogue.benchmark(name)
     case = benchmark.cases("full")[0]
-    before, measure, after = benchmark.steps(AM64X, case, benchmark.profiles["full"])
+    before, measure, after = benchmark.steps(AM64X, case, Plan())
     assert (before, after) == (processor.prepare(), processor.put_back())
     assert "taskset -c 0 " in measure.command
     assert benchmark.conditions(AM64X)["variant"].startswith("CPU 0, performance governor")
@@ -92,9 +93,9 @@ def test_single_threaded_programs_are_pinned_under_the_performance_governor(name
 
 def test_linpack_of_the_other_precision_is_refused_or_another_variant(tmp_path):
     benchmark = catalogue.benchmark("linpack")
-    case, profile = benchmark.cases("full")[0], benchmark.profiles["full"]
+    case = benchmark.cases("full")[0]
     double = {"linpack.txt": (DATA / "linpack" / "double.txt").read_text()}
-    _, measure, _ = benchmark.steps(AM64X, case, profile)
+    _, measure, _ = benchmark.steps(AM64X, case, Plan())
     with pytest.raises(RefusedOutput, match=r"options\.system\.linpack_precision"):
         measure.parse(double)
     file = tmp_path / "am64x.yaml"
@@ -104,7 +105,7 @@ def test_linpack_of_the_other_precision_is_refused_or_another_variant(tmp_path):
     )
     file.write_text(added)
     other = boards.load(file)
-    _, measure, _ = benchmark.steps(other, case, profile)
+    _, measure, _ = benchmark.steps(other, case, Plan())
     assert measure.parse(double) == [Reading("perf", 482759.0)]
     assert benchmark.conditions(other) != benchmark.conditions(AM64X)
 
@@ -114,7 +115,7 @@ def test_an_uncertain_kernel_is_kept_and_marked():
     outputs = {"nbench.txt": (DATA / "nbench" / "uncertain.txt").read_text()}
     marks = {}
     for case in benchmark.cases("full"):
-        _, measure, _ = benchmark.steps(AM64X, case, benchmark.profiles["full"])
+        _, measure, _ = benchmark.steps(AM64X, case, Plan())
         (reading,) = measure.parse(outputs)
         marks[case.label] = reading.mark
     uncertain = [label for label, mark in marks.items() if mark]
@@ -124,10 +125,10 @@ def test_an_uncertain_kernel_is_kept_and_marked():
 
 def test_a_score_without_a_scene_is_another_variant_and_software_is_for_virtual_boards():
     benchmark = catalogue.benchmark("glmark2")
-    case, profile = benchmark.cases("full")[1], benchmark.profiles["full"]
+    case = benchmark.cases("full")[1]
 
     def parse(board, name):
-        step = benchmark.steps(board, case, profile)[0]
+        step = benchmark.steps(board, case, Plan())[0]
         return step.parse({"glmark2.txt": (DATA / "glmark2" / f"{name}.txt").read_text()})[0]
 
     assert parse(AM64X, "all-scenes").variant == ""
@@ -143,7 +144,7 @@ def test_coremark_pro_has_the_digits_of_its_log_and_says_when_it_has_not():
     case = next(case for case in benchmark.cases("full") if case.label == "core")
     folder = DATA / "coremark_pro"
     text, log = ((folder / f"two-contexts{end}").read_text() for end in (".txt", ".log.txt"))
-    _, measure, _ = benchmark.steps(AM64X, case, benchmark.profiles["full"])
+    _, measure, _ = benchmark.steps(AM64X, case, Plan())
     (precise,) = measure.parse({"coremark-pro.txt": text, "certificate.log": log})
     (printed,) = measure.parse({"coremark-pro.txt": text})
     assert (f"{precise.value:.6g}", precise.variant) == ("0.350018", "")
@@ -152,8 +153,8 @@ def test_coremark_pro_has_the_digits_of_its_log_and_says_when_it_has_not():
 
 def test_variants_and_marks_go_into_the_conditions_and_variants_are_not_compared():
     benchmark = catalogue.benchmark("glmark2")
-    case, profile = benchmark.cases("full")[0], benchmark.profiles["full"]
-    progress = Progress(benchmark, case, profile, conditions={"variant": "first"})
+    case = benchmark.cases("full")[0]
+    progress = Progress(benchmark, case, Plan(), conditions={"variant": "first"})
     for _ in range(2):
         progress.add([Reading("score", 87.0, variant="without terrain", mark="odd")], 0, 1)
     assert progress.conditions == {"variant": "first; without terrain", "marks": "odd"}

@@ -5,7 +5,7 @@ TI's test definitions pin single-threaded programs to CPU 0 and set the performa
 
 from __future__ import annotations
 
-from evmperf.benchmarks.benchmark import Step
+from evmperf.benchmarks.step import CleanUp, Prepare
 from evmperf.model.places import STEP_FOLDER
 
 CPU = 0
@@ -23,7 +23,7 @@ _PUT_BACK = (
 )
 
 
-def prepare() -> Step:
+def prepare() -> Prepare:
     """The step that sets the governor of every CPU that has one, and remembers what was set.
 
     What an interrupted run left is put back first, so that it is not taken for the board's own.
@@ -34,12 +34,12 @@ def prepare() -> Step:
         f'read -r set <$f && [ "$set" = {GOVERNOR} ] || {{ '
         f'echo "$f does not take {GOVERNOR}: enable that governor in the kernel"; exit 3; }}; done'
     )
-    return Step("governor", command, 30, 0.2)
+    return Prepare("governor", command, 30, 0.2)
 
 
-def put_back() -> Step:
+def put_back() -> CleanUp:
     """The step that gives every CPU its governor again, whatever happened."""
-    return Step("governor-back", _PUT_BACK, 30, 0.2, always=True)
+    return CleanUp("governor-back", _PUT_BACK, 30, 0.2)
 
 
 def pinned(command: str) -> str:

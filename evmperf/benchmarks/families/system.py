@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step, output
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.families import processor
+from evmperf.benchmarks.step import Measure, Outputs, Plan, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.results import VARIANT, Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
@@ -32,7 +33,7 @@ def program_call(program: str, case: Case, file: str) -> str:
     return f'{processor.pinned(program)} >"$OUT/{file}" 2>&1'
 
 
-def at_full_speed(measure: Step) -> list[Step]:
+def at_full_speed(measure: Measure) -> list[Step]:
     """A step under the performance governor, which is put back after it."""
     return [processor.prepare(), measure, processor.put_back()]
 
@@ -73,7 +74,7 @@ def program_benchmark(
     """
     file = f"{name}.txt"
 
-    def steps(board: Board, case: Case, _: Profile) -> list[Step]:
+    def steps(board: Board, case: Case, _: Plan) -> list[Step]:
         program = board.text(SECTION, name)
 
         def parse(outputs: Outputs) -> list[Reading]:
@@ -86,7 +87,7 @@ def program_benchmark(
 
         call = program_call(program, case, file)
         expect_s = usual_s(program, case, len(labels))
-        return at_full_speed(Step("measure", call, 1800, expect_s, parse, shared=name))
+        return at_full_speed(Measure("measure", call, 1800, expect_s, parse=parse, shared=name))
 
     def conditions(board: Board) -> dict[str, str]:
         return {VARIANT: "; ".join(filter(None, (processor.PINNED, variant(board))))}
@@ -114,7 +115,7 @@ def coremark_pro_benchmark(*, name: str, column: str) -> Benchmark:
     """
     file = coremark_pro.TEXT_FILE
 
-    def steps(board: Board, case: Case, _: Profile) -> list[Step]:
+    def steps(board: Board, case: Case, _: Plan) -> list[Step]:
         folder = board.options.system.coremark_pro
         make = (
             f'make -s TARGET=linux64 XCMD=-c2 certify-all >"$OUT/{file}" 2>&1 && '
@@ -133,12 +134,12 @@ def coremark_pro_benchmark(*, name: str, column: str) -> Benchmark:
 
         enters = enter(folder, "CoreMark-PRO", "coremark_pro")
         return at_full_speed(
-            Step(
+            Measure(
                 "measure",
                 f'{enters} && : >"$OUT/began" && {make}',
                 _COREMARK_PRO_S,
                 900,
-                parse,
+                parse=parse,
                 shared="coremark-pro",
             )
         )
