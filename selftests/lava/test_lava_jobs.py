@@ -11,6 +11,7 @@ import yaml
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Place, Step, Where
 from evmperf.boards import board as boards
+from evmperf.lab.strategy import K3BootStrategy
 from evmperf.lava import paths
 from evmperf.lava.console import _MEDIA, Console
 from evmperf.lava.marked import decode_header
@@ -19,7 +20,6 @@ from evmperf.lava.selection import JobKind, matches, select
 from evmperf.model.errors import UsageError
 from selftests.support.lava_jobs import made_up
 from selftests.support.lava_packages import Checker, unpacked
-from strategies.k3boot import K3BootStrategy
 
 BOARDS = {name: boards.load(boards.ENV_DIR / name) for name in boards.names()}
 PLACES = {JobKind.BOOT: Place.BOOT, JobKind.NATIVE: Place.SHELL}
