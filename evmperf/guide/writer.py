@@ -98,8 +98,8 @@ def _table(slot: Slot, figures: Figures, extras: Extras) -> Iterator[str]:
     yield "\n".join(lines) + "\n"
     if slot.caption_style == "after":
         yield f"Table:  **{slot.caption}**\n"
-    if flaws := _flaws(slot, figures):
-        yield "\n".join(flaws) + "\n"
+    if notes := _notes(slot, figures):
+        yield "\n".join(notes) + "\n"
     for plot in (extras.plots or {}).get(slot.table.benchmark, ()):
         yield f".. image:: {plot}\n   :alt: {slot.table.title}\n"
 
@@ -144,14 +144,21 @@ def _extra(figure: Figure, before: Figure | None, extras: Extras) -> str:
     return f" [{', '.join(parts)}]" if parts else ""
 
 
-def _flaws(slot: Slot, figures: Figures) -> list[str]:
-    """Notes under a table on figures that came from a refused or partial measurement."""
+def _notes(slot: Slot, figures: Figures) -> list[str]:
+    """Notes under a table on figures that came from a refused or partial measurement, and on how
+    far off each sample is where that was measured with it.
+    """
     notes: dict[str, None] = {}
     for case, label in slot.rows:
         for column in slot.columns:
             figure = figure_of(slot.table, column, case, figures)
-            if figure and figure.flaw:
-                notes[f"- {' '.join(filter(None, (column.board, *label)))}: {figure.flaw}"] = None
+            if figure is None:
+                continue
+            row = " ".join(filter(None, (column.board, *label)))
+            if figure.flaw:
+                notes[f"- {row}: {figure.flaw}"] = None
+            if figure.error is not None:
+                notes[f"- {row}: each within {figure.error:.2g} {figure.unit}"] = None
     return list(notes)
 
 

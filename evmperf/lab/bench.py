@@ -155,9 +155,7 @@ class LabgridBench:
                 kernel_arguments=arguments,
                 started_ns=time.time_ns() - round(attempt.seconds * 1e9),
                 duration_s=attempt.seconds,
-                marks=find(
-                    records, self._strategy.prompt_after(arguments), self._console.stamp_error_s
-                ),
+                marks=find(records, self._strategy.prompt_after(arguments)),
                 error=classify(attempt.error, attempt.phase) if attempt.error else None,
                 phase=attempt.phase,
                 post_mortem=attempt.post_mortem,

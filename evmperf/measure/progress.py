@@ -33,7 +33,9 @@ class Progress:
         """Take readings as samples of that time."""
         for reading in readings:
             unit = str(self.benchmark.metric(reading.metric, self.case).unit)
-            self.samples.append(Sample(reading.metric, reading.value, unit, repetition, time_ns))
+            self.samples.append(
+                Sample(reading.metric, reading.value, unit, repetition, time_ns, reading.error)
+            )
 
     def add_trial(self, step: Step, readings: Sequence[Reading]) -> None:
         """Keep what a search tried; see `Step.trial`."""

@@ -20,7 +20,7 @@ from evmperf.benchmarks.benchmark import (
 )
 from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.console.marks import Phase, last_phase
-from evmperf.measure import metering, provenance, shellstep
+from evmperf.measure import documents, metering, provenance, shellstep
 from evmperf.measure.bench import Bench, Clock, Shell, Steps
 from evmperf.measure.executions import Execution, Executions
 from evmperf.measure.progress import Progress
@@ -28,6 +28,9 @@ from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError, Refus
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.results import Case, Failure, Reading, Result
 from evmperf.runs.spool import Spool
+
+_CLOCK_RETRIES = 2
+"""Further boots of a cycle whose marks were stamped too late."""
 
 _Perform = Callable[[Step, Progress], Outputs]
 
@@ -64,6 +67,8 @@ class Runner:
         self._release = release
         self._facts: dict[str, Any] | None = None
         self._installed_on: Shell | None = None
+        self._idle: Shell | None = None
+        """The board's shell when the last case left it well."""
         self._tester: Shell | None = None
         self._tester_folder = f"{STEP_FOLDER}-{spool.run.id}"
         self._executions = Executions(clock)
@@ -82,6 +87,7 @@ class Runner:
         )
         started_ns, began = self._clock.time_ns(), self._clock.monotonic()
         lab: LabError | None = None
+        self._idle = None
         try:
             if self.broken:
                 raise BoardError(f"not tried: {self.broken}")
@@ -115,10 +121,14 @@ class Runner:
         self.spool.append_result(result)
         if lab:
             raise lab
+        if result.samples and benchmark.place is not Place.UBOOT:
+            self._idle = self._installed_on
         return result
 
     def close(self) -> None:
-        """Leave nothing on the tester."""
+        """Gather what is long, and leave nothing on the tester."""
+        if self._idle:
+            self._gather_documents(self._idle)
         if self._tester:
             self._tester.run(f"rm -rf {self._tester_folder}", 10)
 
@@ -218,8 +228,25 @@ class Runner:
 
     def _measure_boots(self, progress: Progress) -> None:
         allowed = self.bench.board.option("boot", "max_failures", 5)
+        self._installed_on = None
         arguments = str(progress.case.params.get("kernel_arguments", ""))
+        failed = 0
         for cycle in range(progress.plan.repeats):
+            failed += not self._measure_cycle(progress, cycle, arguments)
+            if failed > allowed:
+                self.broken = f"the board is broken: {failed} of {cycle + 1} boots failed"
+                raise BoardError(self.broken)
+        if self._facts is None and progress.samples and not arguments:
+            # The board stands at its login prompt: a boot time without a kernel says little.
+            self._linux()
+
+    def _measure_cycle(self, progress: Progress, cycle: int, arguments: str) -> bool:
+        """One cold boot, repeated while the lab's clock is what failed; False for a board's fault.
+
+        Every boot that did not count is kept as a failure of its cycle.
+        """
+        late = 0
+        while True:
             boot = self.bench.cold_boot(arguments)
             self._record_boots()
             progress.tool_s += boot.duration_s
@@ -231,19 +258,18 @@ class Runner:
                 progress.check(readings)
             except LabError:
                 raise
+            except boot_readings.LateStamp as error:
+                progress.failures.append(Failure.of(error, step))
+                late += 1
+                if late > _CLOCK_RETRIES:
+                    return True
             except EvmperfError as error:
                 phase = f" (got to {last})" if (last := last_phase(boot.marks)) else ""
                 progress.failures.append(Failure(error.kind, f"{error}{phase}", step))
+                return False
             else:
                 progress.add(readings, cycle, self._clock.time_ns())
-            if len(progress.failures) > allowed:
-                self.broken = (
-                    f"the board is broken: {len(progress.failures)} of {cycle + 1} boots failed"
-                )
-                raise BoardError(self.broken)
-        if self._facts is None and progress.samples and not arguments:
-            # The board stands at its login prompt: a boot time without a kernel says little.
-            self._linux()
+                return True
 
     def _linux(self) -> Shell:
         """A shell with the wrapper installed, and the facts known."""
@@ -342,6 +368,17 @@ class Runner:
             self._release or board_release or provenance.release(self._facts, output.files)
         )
         self.spool.save()
+
+    def _gather_documents(self, shell: Shell) -> None:
+        """Keep what explains a change later. No figure depends on it, so nothing fails by it."""
+
+        def perform(command: str) -> Outputs:
+            return self._steps.run(shell, command, 120, label=documents.FOLDER).files
+
+        try:
+            documents.gather(self.spool.folder, perform)
+        except (EvmperfError, OSError) as error:
+            self.spool.run.facts["documents_missing"] = str(error)
 
     def _record_boots(self) -> None:
         for boot in self.bench.boots():

@@ -328,6 +328,42 @@ def test_one_hung_boot_is_recorded_and_keeps_the_others(lab):
     assert not runner.broken
 
 
+def late_boot():
+    return good_boot(bound_ns=70_000_000)
+
+
+def test_a_cycle_whose_marks_came_late_is_repeated_and_recorded(lab):
+    runner = lab(boots=[good_boot(2), late_boot(), good_boot(3), *[good_boot(4)] * 3])
+    result = runner.measure(BOOTS, CASE)
+    assert result.status is Status.MEASURED
+    assert result.values("boot_time") == [2, 3, 4, 4, 4]
+    assert [s.error for s in result.samples if s.metric == "boot_time"] == [0.001] * 5
+    (failure,) = result.failures
+    assert (failure.step, failure.kind, failure.refused) == ("cycle 2", Kind.LAB, True)
+    assert "may be 70 ms off, and 50 ms are allowed" in failure.message
+    boots = [r for r in read_records(runner.spool.folder) if r["record"] == "boot"]
+    assert len(boots) == 6
+    assert {mark["error_s"] for mark in boots[1]["marks"] if mark["phase"] != "power_on"} == {0.07}
+
+
+def test_a_lab_that_stamps_late_does_not_make_a_broken_board(lab):
+    runner = lab(boots=[late_boot() for _ in range(15)])
+    result = runner.measure(BOOTS, CASE)
+    assert result.status is Status.REFUSED
+    assert len(result.failures) == 15
+    assert not runner.broken
+
+
+def test_a_sample_says_how_far_off_it_is_where_that_was_measured(lab):
+    runner = lab(boots=[good_boot() for _ in range(5)])
+    runner.measure(BOOTS, CASE)
+    runner.measure(FINE, CASE)
+    boots, rates = (r for r in read_records(runner.spool.folder) if r["record"] == "result")
+    assert {s["error"] for s in boots["samples"] if s["metric"] == "boot_time"} == {0.001}
+    assert all("error" not in s for s in rates["samples"])
+    assert [r.error("boot_time") for r in read_results(runner.spool.folder)] == [0.001, None]
+
+
 def test_a_boot_that_shows_no_kernel_is_a_failed_cycle(lab):
     mute = failed_boot(None)
     runner = lab(boots=[good_boot(), mute, good_boot(), good_boot(), good_boot()])
@@ -461,3 +497,20 @@ def test_the_fakes_folder_is_the_wrappers(lab):
     from selftests.support import fakes
 
     assert fakes.ON_BOARD == places.STEP_FOLDER
+
+
+def test_long_facts_are_kept_at_the_end(lab):
+    runner = lab()
+    runner.measure(FINE, CASE)
+    assert not (runner.spool.folder / "facts").exists()
+    runner.close()
+    assert "/" in (runner.spool.folder / "facts/mounts").read_text()
+
+
+def test_a_board_that_is_gone_is_not_asked_for_long_facts(lab):
+    runner = lab([BoardError("gone")])
+    assert runner.measure(FINE, CASE).status is Status.FAILED
+    asked = len(runner.bench.shell().asked)
+    runner.close()
+    assert len(runner.bench.shell().asked) == asked
+    assert not (runner.spool.folder / "facts").exists()
