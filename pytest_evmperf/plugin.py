@@ -18,6 +18,7 @@ from evmperf.boards import board as boards
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.influx.config import load as config_of_influx
 from evmperf.influx.config import variable
+from evmperf.measure import boardfile
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.places import project
@@ -39,6 +40,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="full: the guides' parameters; quick: short ones for a first look "
         "(default: what the board file says)",
     )
+    group.addoption(
+        "--image",
+        default="",
+        help="put this on the board first, and prove that it runs: a file, a URL, or a release of "
+        "the lab's list (docs/provisioning.md)",
+    )
     group.addoption("--release", default="", help="SDK release, where the image does not tell")
     group.addoption(
         "--results",
@@ -59,23 +66,23 @@ def pytest_configure(config: pytest.Config) -> None:
     if not given:
         return
     try:
-        path = boards.find(given)
-        board = catalogue.board(path)
-        _check_variables(path)
+        board = boardfile.named(given)
+        _check_variables(board.file)
         influx = config_of_influx(os.environ)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
-    config.option.lg_env = str(path)
+    config.option.lg_env = str(board.file)
     if config.args_source is config.ArgsSource.INVOCATION_DIR:
         # With `--lg-env FILE` pytest takes FILE's folder for the root; outside the checkout there
         # is no testpaths, and everything below the current folder would be collected.
         config.args = [str(TESTS), *_own_tests()]
         config.option.importmode = "importlib"  # both folders may have a test_emmc.py
-    profile = config.option.profile or board.option("board", "profile")
+    profile = config.option.profile or board.options.board.profile
     session = Session.create(
         board, profile, config.option.results, config.option.run_kind, config.option.release
     )
     session.influx = influx
+    session.image = config.option.image
     # What the lab starts for us (a virtual EVM, a tester's shell) has no use for the token.
     os.environ.pop(variable("token"), None)
     config.stash[SESSION] = session
@@ -256,6 +263,11 @@ def _ending(session: pytest.Session, measuring: Session) -> Iterator[None]:
     except LabError as error:
         measuring.lab_failure = str(error)
         session.shouldstop = f"the lab is broken: {error}"
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
+    except EvmperfError as error:
+        # Measuring records what boards and tools do wrong: this is of the image for the board.
+        measuring.not_begun = str(error)
+        session.shouldstop = f"there is nothing to measure: {error}"
         raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 

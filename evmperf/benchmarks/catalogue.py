@@ -17,7 +17,8 @@ import evmperf.benchmarks.tables
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards import board as boards
 from evmperf.boards.board import Board
-from evmperf.boards.vocabulary import ABSENT, FEATURES
+from evmperf.boards.options import ABSENT
+from evmperf.boards.vocabulary import FEATURES
 from evmperf.model.errors import UsageError
 
 OWN = Path("benchmarks")
@@ -73,14 +74,13 @@ def benchmark(name: str) -> Benchmark:
         raise UsageError(f"there is no benchmark {name!r}{hint}") from None
 
 
-def board(file: Path) -> Board:
+def board(file: Path, tester: str = "") -> Board:
     """Read and check a board file, and what it calls absent against the catalogue.
 
+    `tester` as `boards.load` has it.
     Raises UsageError that names the file and the word.
     """
-    found = boards.load(file)
-    for word in found.options.get(ABSENT, {}):
-        boards.check_word(
-            file, f"targets.main.options.{ABSENT}", str(word), [*FEATURES, *benchmarks()]
-        )
+    found = boards.load(file, tester)
+    for word in found.options.absent:
+        boards.check_word(file, f"targets.main.options.{ABSENT}", word, [*FEATURES, *benchmarks()])
     return found

@@ -72,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         history,
         influx,
         lava,
+        provision,
         regress,
         report,
         virtual,
@@ -96,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     influx.add_parser(commands)
     history.add_parser(commands)
     report.add_parser(commands)
+    provision.add_parsers(commands)
     virtual.add_parser(commands)
     lava.add_parser(commands)
     gitlab.add_parser(commands)
@@ -119,10 +121,10 @@ def _add_list(commands: Any) -> None:
 
 def _list(options: argparse.Namespace) -> int:
     from evmperf.benchmarks import catalogue  # noqa: PLC0415
-    from evmperf.boards import board as boards  # noqa: PLC0415  # YAML is slow to import
+    from evmperf.measure import boardfile  # noqa: PLC0415  # YAML is slow to import
 
-    board = catalogue.board(boards.find(options.board)) if options.board else None
-    profile = options.profile or (board.option("board", "profile") if board else "full")
+    board = boardfile.named(options.board) if options.board else None
+    profile = options.profile or (board.options.board.profile if board else "full")
     rows = [_entry(benchmark, profile, board) for benchmark in catalogue.benchmarks().values()]
     if options.json:
         print(json.dumps(rows, indent=1))

@@ -146,7 +146,7 @@ def modules(names: Iterable[str]) -> list[Module]:
     wanted = set(names)
     known = map(catalogue.board, boards.files().values())
     return [
-        Module(board.name, board.options["board"]["title"], board.options["board"]["description"])
+        Module(board.name, board.options.board.title, board.options.board.description)
         for board in sorted(known, key=lambda board: board.name)
         if board.name in wanted
     ]

@@ -68,9 +68,12 @@ def test_no_two_boards_share_a_name():
 def test_a_good_file_says_what_it_says(written):
     board = boards.load(written())
     assert (board.name, board.features) == ("x-evm", {"boot", "emmc"})
-    assert board.option("emmc", "uboot_device") == 0
-    assert board.option("emmc", "device", "none") == "none"
-    assert board.option("usb", "device") is None
+    assert board.options.emmc.scratch == board.text("emmc", "scratch") == "/dev/mmcblk0p1"
+    assert board.options.emmc.uboot_device == board.options.mmcsd.uboot_device == 0
+    assert board.says("emmc", "uboot_device")
+    assert not board.says("mmcsd", "uboot_device")
+    assert board.options.emmc.device == ""
+    assert board.options.boot.max_failures == 5
     assert not board.is_virtual
 
 
@@ -94,6 +97,13 @@ def test_a_good_file_says_what_it_says(written):
         ({"options.board.title": None}, ["board.title is missing"]),
         ({"options.boot.medium": None}, ["boot.medium is missing", "what the board boots from"]),
         ({"options": None}, ["board.name is missing"]),
+        ({"options.emmc.scratch": ""}, ["emmc.scratch", "type str", "not ''"]),
+        ({"options.emmc.device": [None]}, ["emmc.device", "type str", "not [None]"]),
+        ({"options.emmc.uboot_device": -1}, ["emmc.uboot_device", "int >= 0", "not -1"]),
+        ({"options.ospi": {"flash": ""}}, ["one of OSPI NOR, QSPI NAND (kind", "not ''"]),
+        ({"options.power": {"rails": "a"}}, ["power.rails", "type list", "not 'a'"]),
+        ({"options.power": {"rails": [1]}}, ["power.rails", "not [1]"]),
+        ({"options.absent": {"usb": 1}}, ["options.absent.usb must be the reason"]),
     ],
 )
 def test_a_mistake_is_named_with_file_and_word(written, changes, words):
