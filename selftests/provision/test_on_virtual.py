@@ -128,12 +128,12 @@ def test_a_session_says_what_it_measured(lab, releases, tmp_path):
     _, file = lab()
     done = subprocess.run(
         [
-            sys.executable, "-m", "pytest", "--lg-env", file, "--image", releases[0],
-            "--results", tmp_path / "results", "-k", "boot_time and init",
+            sys.executable, "-m", "pytest", "--lg-env", file, f"--image={releases[0]}",
+            f"--results={tmp_path / 'results'}", "-k", "boot_time and init",
         ],
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-3000:]
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
     (run,) = (tmp_path / "results").glob("*/run.json")
     said = json.loads(run.read_text())
     assert said["release"] == "virtual-sd-2026.01"
