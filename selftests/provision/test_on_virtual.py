@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from labgrid import Environment
 
 from evmperf.benchmarks import catalogue as benchmarks
 from evmperf.lab.bench import LabgridBench
@@ -22,7 +23,6 @@ from evmperf.provision.installation import Installation
 from evmperf.virtual import envfile, release
 from evmperf.virtual.client import Bench
 from selftests.provision import imagelab
-from selftests.support.environments import open_environment
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -77,7 +77,7 @@ def install(request):
     """A function that gives an installation on a board file, and keeps what it tells."""
 
     def open_it(file):
-        environment = open_environment(file)
+        environment = Environment(str(file))
         request.addfinalizer(environment.cleanup)
         target = environment.get_target("main")
         board = benchmarks.board(file)
