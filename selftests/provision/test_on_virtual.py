@@ -124,6 +124,7 @@ def test_two_releases_in_turn_each_proved(lab, install, releases):
     assert other_disks(bench) == before
 
 
+@pytest.mark.long_provisioning
 def test_a_session_says_what_it_measured(lab, releases, tmp_path):
     _, file = lab()
     done = subprocess.run(
@@ -202,6 +203,7 @@ def without_kernel(good, folder):
     return broken
 
 
+@pytest.mark.long_provisioning
 def test_the_last_good_image_comes_back_when_the_new_one_does_not_boot(
     lab, install, releases, tmp_path
 ):

@@ -17,7 +17,7 @@ from evmperf.provision.installation import Installation
 from evmperf.virtual import envfile, image, release
 from evmperf.virtual.client import Bench
 
-pytestmark = pytest.mark.virtual_evm
+pytestmark = [pytest.mark.virtual_evm, pytest.mark.long_provisioning]
 
 VARIANT = "virtual-net"
 TESTER, BOARD = "192.168.100.1", "192.168.100.2/24"
@@ -45,7 +45,7 @@ def packed(tmp_path_factory):
 
 @pytest.fixture
 def lab(tmp_path, monkeypatch):
-    """A board in a lab that has servers for TFTP and HTTP beside it; gives bench, board file and the latter."""
+    """A board in a lab with servers for TFTP and HTTP: its bench, board file, and HTTP server."""
     monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
     built = image.build(VARIANT, progress=print)
     bench = Bench("net")
