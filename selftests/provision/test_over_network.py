@@ -20,20 +20,7 @@ from evmperf.virtual.client import Bench
 pytestmark = [pytest.mark.virtual_evm, pytest.mark.long_provisioning]
 
 VARIANT = "virtual-net"
-TESTER, BOARD = "192.168.100.1", "192.168.100.2/24"
-NETWORK = [
-    f"setenv serverip {TESTER}; setenv ipaddr {BOARD.partition('/')[0]}",
-    "setenv bootcmd 'tftpboot ${kernel_addr_r} Image; tftpboot ${ramdisk_addr_r} installer; "
-    "setenv rdsize ${filesize}; setenv bootargs console=${console} ${args_emulated} "
-    f"address={BOARD}; run run_kern'",
-]
-NVME = [
-    "nvme scan; part uuid nvme 0:2 uuid",
-    "setenv bootcmd 'load nvme 0:2 ${kernel_addr_r} /boot/Image; "
-    "load nvme 0:2 ${ramdisk_addr_r} /boot/initrd; setenv rdsize ${filesize}; "
-    "setenv bootargs console=${console} root=PARTUUID=${uuid} rw ${args_emulated} ${optargs}; "
-    "run run_kern'",
-]
+TESTER = "192.168.100.1"
 
 
 @pytest.fixture(scope="session")
@@ -79,26 +66,13 @@ def lab(tmp_path, monkeypatch):
 
 
 def board_file(file, bench, served):
+    """A copy of the variant's own, with this lab's ports and folder."""
     ports = bench.ports
-    envfile.write(
-        envfile.source("virtual-sd"), file, serial_port=ports.serial, power_port=ports.power
-    )
+    envfile.write(envfile.source(VARIANT), file, serial_port=ports.serial, power_port=ports.power)
     data = yaml.safe_load(file.read_text())
     main = data["targets"]["main"]
-    main["options"]["boot"]["medium"] = "nvme"
-    main["options"]["board"]["virtual"] = VARIANT
-    main["options"]["image"] = {
-        "machine": VARIANT, "device": "/dev/nvme0n1", "scratch_mib": 32,
-    }  # fmt: skip
-    main["resources"]["HTTPProvider"] = {
-        "internal": f"{served}/", "external": f"http://{TESTER}:8000/",
-    }  # fmt: skip
-    main["drivers"]["HTTPProviderDriver"] = {}
-    del main["drivers"]["VirtualCardDriver"]
-    main["drivers"]["K3BootStrategy"] = {
-        "retries": 0, "kernel_timeout": 120, "boot_timeout": 240,
-        "media": {"network": NETWORK, "nvme": NVME},
-    }  # fmt: skip
+    main["resources"]["HTTPProvider"]["internal"] = f"{served}/"
+    main["drivers"]["K3BootStrategy"].update(retries=0, boot_timeout=240)
     file.write_text(yaml.safe_dump(data, sort_keys=False))
     return file
 
