@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from typing import Any
 
+from labgrid.driver.exception import ExecutionError
 from labgrid.exceptions import NoDriverFoundError
 
 from evmperf.boards.board import Board
@@ -73,7 +75,7 @@ class NetworkWay:
 
     def put(self, image: Image, progress: Progress) -> dict[str, Any]:
         """Start the system in memory, and have it write and read back."""
-        url = self._provider.stage(str(image.content))
+        url = self._stage(image)
         size = image.hashes.size
         with self._bench.started_from(_MEDIUM) as shell:
             self._check(shell, image)
@@ -88,6 +90,15 @@ class NetworkWay:
             f"{self._device} does not hold what is written to it: its SHA-256 is another each "
             f"time, in {_TRIES} tries; replace the disk"
         )
+
+    def _stage(self, image: Image) -> str:
+        try:
+            return str(self._provider.stage(str(image.content)))
+        except (OSError, subprocess.SubprocessError, ExecutionError) as error:
+            raise LabError(
+                f"{image.name} cannot be put where the lab's HTTP server looks (HTTPProvider's "
+                f"internal): {' '.join(str(error).split())[:160]}"
+            ) from None
 
     def ready(self) -> None:
         """Nothing to see to: the disk is in the board."""
