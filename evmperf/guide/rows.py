@@ -181,7 +181,7 @@ def _gaps(found: Match, done: TableRows) -> None:
         if not len(there) > have >= len(there) / 2:
             continue
         for row, known in zip(done.rows, there, strict=True):
-            if place not in known and any(board == column.board for board, _ in known):
+            if place not in known:
                 done.remark(
                     row.row.line,
                     f"{row.case} has no {column.metric}, as the other rows do"
