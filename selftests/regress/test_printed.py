@@ -128,7 +128,7 @@ def test_what_only_one_side_has_is_said_by_table(tmp_path, capsys):
     )  # fmt: skip
     said = capsys.readouterr().out
     assert status == 1
-    assert re.search(r"\d+ figures of the baseline are gone: .*uboot_flash_summary 2", said)
+    assert re.search(r"\d+ figures of the baseline are gone: .*uboot_flash_summary 4", said)
     assert "are new, the baseline has none:" in said
     assert "emmc_ext4_fio_1g 16" in said
 
@@ -145,4 +145,4 @@ def test_tables_that_were_not_read_are_said(tmp_path, capsys):
     assert cli.main(["compare", *runs, "--results", str(tmp_path / "runs")]) == 0
     said = capsys.readouterr().out
     for run in runs:
-        assert f"1 tables of {run} were not read" in said
+        assert f"1 table of {run} was not read" in said
