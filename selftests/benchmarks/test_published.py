@@ -8,6 +8,7 @@ import yaml
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Place
+from evmperf.benchmarks.step import Measure
 from evmperf.boards import board as boards
 from evmperf.published.declared import tables
 
@@ -71,9 +72,8 @@ def test_it_has_the_rows_of_its_table(name):
 @pytest.mark.parametrize("side", ["write", "read"])
 def test_fio_is_called_as_published(name, side):
     benchmark, board = BENCHMARKS[name], BOARDS["virtual.yaml"]
-    profile = benchmark.profiles["full"]
-    for case in profile.cases:
-        steps = {step.name: step.command for step in benchmark.steps(board, case, profile)}
+    for case in benchmark.cases("full"):
+        steps = {s.name: s.command for s in benchmark.declared_steps(board, case, "full")}
         published = FACTS[name]["command"].replace("SIDE", side).replace("ROW", case.label)
         assert set(published.split()) <= set(steps[side].split())
         assert f"--name={benchmark.driver}_TEST" in steps[side]
@@ -82,10 +82,11 @@ def test_fio_is_called_as_published(name, side):
 
 def test_lmbench_runs_the_published_programs_once_each():
     benchmark, board = BENCHMARKS["lmbench"], BOARDS["am64x.yaml"]
-    facts, profile = FACTS["lmbench"], benchmark.profiles["full"]
+    facts = FACTS["lmbench"]
     shared = {}
-    for case in profile.cases:
-        (measure,) = (s for s in benchmark.steps(board, case, profile) if s.parse)
+    for case in benchmark.cases("full"):
+        steps = benchmark.declared_steps(board, case, "full")
+        (measure,) = (step for step in steps if isinstance(step, Measure))
         assert f'{facts["programs"][case.label]} >"$OUT/lmbench.txt"' in measure.command
         shared[case.label] = measure.shared
     for row, other in facts["second_names"].items():
@@ -96,9 +97,8 @@ def test_lmbench_runs_the_published_programs_once_each():
 
 def test_cyclictest_runs_as_published():
     benchmark, board = BENCHMARKS["cyclictest_stress"], BOARDS["am64x.yaml"]
-    profile = benchmark.profiles["full"]
-    for case in profile.cases:
-        measure, _ = benchmark.steps(board, case, profile)
+    for case in benchmark.cases("full"):
+        measure, _ = benchmark.declared_steps(board, case, "full")
         for published in FACTS["cyclictest_stress"]["commands"]:
             assert published in measure.command
 
@@ -108,7 +108,7 @@ def test_uboot_moves_as_many_sectors_as_published():
     sectors = [
         step.command.split()[-1]
         for case in benchmark.cases("full")
-        for step in benchmark.steps(board, case, benchmark.profiles["full"])
-        if step.parse
+        for step in benchmark.declared_steps(board, case, "full")
+        if isinstance(step, Measure)
     ]
     assert sectors == ["10000", "10000", "20000", "20000"]  # hexadecimal, 512 bytes each
