@@ -27,9 +27,8 @@ def board(tmp_path, **power):
 
 
 def step_of(benchmark, board, row):
-    profile = benchmark.profiles["quick"]
-    case = next(case for case in profile.cases if case.label == row)
-    (step,) = benchmark.steps(board, case, profile)
+    case = next(case for case in benchmark.cases("quick") if case.label == row)
+    (step,) = benchmark.declared_steps(board, case, "quick")
     return step
 
 
@@ -158,7 +157,7 @@ def test_a_window_well_inside_the_sleep_passes(first, window):
 
 def test_a_step_leaves_time_to_fall_asleep_and_to_wake(tmp_path):
     step = step_of(DEEP, board(tmp_path), "vdd_core")
-    window = step.meter
+    window = step.window
     assert "rtcwake -s 20 -m mem" in step.command
     assert window.rails == RAILS
     assert window.settle_s > suspend.LEAD_S
