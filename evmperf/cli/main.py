@@ -19,6 +19,16 @@ if TYPE_CHECKING:
     from evmperf.boards.board import Board
 
 
+_EXTRAS = {
+    "docutils": "guide",
+    "matplotlib": "guide",
+    "sphinx": "guide",
+    "rst2pdf": "guide",
+    "grafana_foundation_sdk": "dashboards",
+}
+"""Modules that not every host needs, and the extra of pyproject.toml that brings them."""
+
+
 class _Parser(argparse.ArgumentParser):
     """argparse, with the exit status of a wrong call that all our commands have."""
 
@@ -35,6 +45,16 @@ def main(words: Sequence[str] | None = None) -> int:
     except EvmperfError as error:
         print(f"evmperf: {error}", file=sys.stderr)
         return of_kind(error.kind)
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if not extra:
+            raise
+        print(
+            f"evmperf: this needs {error.name}, which is not installed: "
+            f"pip install 'evmperf[{extra}]'",
+            file=sys.stderr,
+        )
+        return ExitStatus.USAGE
     except BrokenPipeError:
         # Somebody's `| head` has read enough; the interpreter must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -53,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
         history,
         influx,
         lava,
+        provision,
         regress,
         report,
         virtual,
@@ -78,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     influx.add_parser(commands)
     history.add_parser(commands)
     report.add_parser(commands)
+    provision.add_parsers(commands)
     virtual.add_parser(commands)
     lava.add_parser(commands)
     gitlab.add_parser(commands)
@@ -101,10 +123,10 @@ def _add_list(commands: Any) -> None:
 
 def _list(options: argparse.Namespace) -> int:
     from evmperf.benchmarks import catalogue  # noqa: PLC0415
-    from evmperf.boards import board as boards  # noqa: PLC0415  # YAML is slow to import
+    from evmperf.measure import boardfile  # noqa: PLC0415  # YAML is slow to import
 
-    board = catalogue.board(boards.find(options.board)) if options.board else None
-    profile = options.profile or (board.option("board", "profile") if board else "full")
+    board = boardfile.named(options.board) if options.board else None
+    profile = options.profile or (board.options.board.profile if board else "full")
     rows = [_entry(benchmark, profile, board) for benchmark in catalogue.benchmarks().values()]
     if options.json:
         print(json.dumps(rows, indent=1))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evmperf.benchmarks import catalogue
-from evmperf.boards import board as boards
 from evmperf.lava import importing, joblog, outcome, render
 from evmperf.lava.names import SUITE, case_name
 from evmperf.lava.selection import JobKind
 from evmperf.lava.server import Job, Server
+from evmperf.measure import boardfile
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus, of_kind
 
@@ -63,7 +62,7 @@ def _expected(header: dict[str, str], job: Job) -> list[str]:
     """The cases that a job must report; the cycles of a boot-time job are in its log only."""
     if header["kind"] == JobKind.BOOT:
         return []
-    board = catalogue.board(boards.find(header["board_file"]))
+    board = boardfile.named(header["board_file"])
     selection = importing.selection_of(header, board, f"job {job.id}")
     return [case_name(benchmark, case) for benchmark, case in selection.cases]
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import MappingProxyType
 
 import pytest
 import yaml
@@ -140,8 +139,8 @@ def test_the_host_job_carries_its_figures(lab, server) -> None:
 
 @long
 def test_a_failing_case_is_a_verdict_though_the_job_is_complete(lab, server, tmp_path) -> None:
-    options = {**BOARD.options, "emmc": {**BOARD.options["emmc"], "scratch": "/dev/mmcblk0p7"}}
-    board = dataclasses.replace(BOARD, options=MappingProxyType(options))
+    options = {**BOARD.said, "emmc": {**BOARD.said["emmc"], "scratch": "/dev/mmcblk0p7"}}
+    board = dataclasses.replace(BOARD, said=options)
     (number,) = server.submit(definition(board=board))
     job = finished(server, number)
     assert job.health == "Complete"
