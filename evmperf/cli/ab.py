@@ -128,14 +128,14 @@ def _ab(options: argparse.Namespace) -> int:
 
 
 def _asked(options: argparse.Namespace) -> Experiment:
-    from evmperf.benchmarks import catalogue  # noqa: PLC0415
-    from evmperf.boards import board, variation  # noqa: PLC0415
+    from evmperf.boards import variation  # noqa: PLC0415
+    from evmperf.measure import boardfile  # noqa: PLC0415
     from evmperf.regress.experiment import Experiment  # noqa: PLC0415
     from evmperf.runs.spool import new_run_id  # noqa: PLC0415
 
     if not options.board:
         raise UsageError("evmperf ab needs a board file, or --resume FOLDER")
-    loaded = catalogue.board(board.find(options.board))
+    loaded = boardfile.named(options.board)
     sides = {"a": variation.parse(options.a), "b": variation.parse(options.b)}
     if sides["a"].words == sides["b"].words:
         raise UsageError(f"both sides are {sides['a']}: say what differs with --a and --b")

@@ -72,12 +72,12 @@ class Sessions:
                 raise
         new = sorted(self._runs() - before)
         if status in (ExitStatus.USAGE, ExitStatus.NOTHING):
-            raise UsageError(_last_line(self.folder / LOG, begins_at))
+            raise UsageError(_refusal(self.folder / LOG, begins_at))
         return Session(new[-1] if new else "", status, time.monotonic() - began)
 
     def last_words(self) -> str:
         """What the last session said at its end."""
-        return _last_line(self.folder / LOG, 0)
+        return next(iter(_said(self.folder / LOG, 0)[-1:]), "it said nothing")
 
     def wait_for_others(self) -> None:
         """Wait until no run below the folder is still being measured: a call that was killed may
@@ -119,9 +119,16 @@ def _leave(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _last_line(log: Path, begins_at: int) -> str:
+def _refusal(log: Path, begins_at: int) -> str:
+    """What pytest has against a call: the sentence behind "error:"."""
+    said = _said(log, begins_at)
+    errors = [line.partition("rror: ")[2] for line in said if "rror: " in line]
+    return next(iter([*errors, *said[-1:]]), f"{log}: the session said nothing")
+
+
+def _said(log: Path, begins_at: int) -> list[str]:
+    """The lines that a session printed, without rules and empty ones."""
     with log.open("rb") as file:
         file.seek(begins_at)
         lines = file.read().decode("utf-8", "replace").splitlines()
-    said = [line.strip() for line in lines if line.strip() and not line.startswith("=")]
-    return said[-1].removeprefix("ERROR: ") if said else f"{log}: the session said nothing"
+    return [line.strip() for line in lines if line.strip() and not line.startswith("=")]
