@@ -129,7 +129,8 @@ def test_a_session_says_what_it_measured(lab, releases, tmp_path):
     _, file = lab()
     done = subprocess.run(
         [
-            sys.executable, "-m", "pytest", "--lg-env", file, f"--image={releases[0]}",
+            sys.executable, "-m", "pytest", ROOT / "tests", f"--lg-env={file}",
+            f"--image={releases[0]}",
             f"--results={tmp_path / 'results'}", "-k", "boot_time and init",
         ],
         cwd=ROOT, capture_output=True, text=True, check=False,
