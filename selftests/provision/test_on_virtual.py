@@ -157,8 +157,10 @@ def test_an_old_boot_loader_in_front_of_a_new_image_is_found(lab, install, relea
 
 def test_a_switch_that_is_stuck_ends_it_before_anything_is_written(lab, install, releases):
     bench, file = lab(card_stuck="dut")
+    work = install(file)
     with pytest.raises(LabError, match="was told host and is at dut"):
-        install(file).install(str(releases[0]))
+        work.install(str(releases[0]))
+    assert not work.known().writing, "nothing was begun: the card is what it was"
     assert not any(bench.folder.joinpath("disks/sd.img").read_bytes()[: 1 << 20])
     assert not bench.status().power
 
