@@ -19,7 +19,7 @@ def add_parser(commands: Any) -> None:
         "history",
         help="how a figure went over the last runs",
         description="Show one metric of one benchmark on one board over the last runs, from "
-        "InfluxDB where one is named (see `evmperf push --help`), else from a folder of runs.",
+        "InfluxDB if it is configured (see `evmperf push --help`), else from a folder of runs.",
     )
     parser.add_argument("board", help="the board's name, as in its file")
     parser.add_argument("benchmark", help="`evmperf list` names them")

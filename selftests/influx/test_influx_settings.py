@@ -106,7 +106,7 @@ def test_push_sends_what_waits_and_says_so(configured, tmp_path, capsys):
 
 def test_push_without_settings_says_which(capsys, tmp_path):
     assert cli.main(["push", f"--results={tmp_path}"]) == ExitStatus.USAGE
-    assert "no InfluxDB is named: set EVMPERF_INFLUX_URL" in capsys.readouterr().err
+    assert "InfluxDB is not configured: set EVMPERF_INFLUX_URL" in capsys.readouterr().err
 
 
 def test_push_with_a_bad_token_is_a_lab_error(configured, monkeypatch, tmp_path, capsys):
