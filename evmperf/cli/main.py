@@ -76,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         provision,
         regress,
         report,
+        runs,
         virtual,
     )
 
@@ -97,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     ab.add_parser(commands)
     explain.add_parser(commands)
     influx.add_parser(commands)
+    runs.add_parser(commands)
     history.add_parser(commands)
     report.add_parser(commands)
     provision.add_parsers(commands)

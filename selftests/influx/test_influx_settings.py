@@ -166,7 +166,10 @@ def test_history_of_one_case(three_runs, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["read_throughput"], "have no read_throughput of emmc_ext4; `evmperf list`"),
+        (
+            ["read_throughput"],
+            "have no read_throughput of emmc_ext4; `evmperf history made-up` lists",
+        ),
         (["write_throughput", "--case=9"], "no write_throughput of emmc_ext4 9"),
     ],
 )
