@@ -7,6 +7,7 @@ shows it.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import time
@@ -23,6 +24,9 @@ _BUSY = 40.0
 _QUERY = re.compile(r"MEAS(?:URE)?:(VOLT|CURR)(?::DC)?\? \(@(\d+)\)")
 _IDENTITY = "*IDN?"
 _WINDOW_S = 0.2
+"""Seconds over which a processor is watched."""
+_STALE_S = 1.0
+"""Seconds after which a look at the processor says nothing of now."""
 
 
 class Meter:
@@ -39,7 +43,7 @@ class Meter:
         """Whether a client's first line is SCPI, not HTTP."""
         return line == _IDENTITY or line.startswith("MEAS")
 
-    def answer(self, line: str) -> str:
+    async def answer(self, line: str) -> str:
         """The answer to a query, without its end of line; "" to what it does not know, after which
         an instrument is silent.
         """
@@ -54,15 +58,19 @@ class Meter:
         volts, rest = RAILS[int(match[2]) - 1]
         if match[1] == "VOLT":
             return _number(volts)
-        return _number(rest * (1 + _BUSY * self._share(pid)) / 1000 / volts)
+        return _number(rest * (1 + _BUSY * await self._share(pid)) / 1000 / volts)
 
-    def _share(self, pid: int) -> float:
-        """Part of one CPU that the process took since it was last looked at, from 0 to 1."""
-        now, used = time.monotonic(), _cpu_s(pid)
-        if self._seen is None or self._seen[0] != pid:
-            self._seen, self._load = (pid, now, used), 1.0
-        elif now - self._seen[1] >= _WINDOW_S:
-            self._load = min(max((used - self._seen[2]) / (now - self._seen[1]), 0.0), 1.0)
+    async def _share(self, pid: int) -> float:
+        """Part of one CPU that the process takes, from 0 to 1."""
+        now = time.monotonic()
+        if self._seen is None or self._seen[0] != pid or now - self._seen[1] > _STALE_S:
+            self._seen = (pid, now, _cpu_s(pid))
+            await asyncio.sleep(_WINDOW_S)
+            now = time.monotonic()
+        _, since, before = self._seen
+        if now - since >= _WINDOW_S:
+            used = _cpu_s(pid)
+            self._load = min(max((used - before) / (now - since), 0.0), 1.0)
             self._seen = (pid, now, used)
         return self._load
 

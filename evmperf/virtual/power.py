@@ -152,7 +152,7 @@ class PowerServer:
     ) -> None:
         """Answer queries until the client hangs up; it may be silent for as long as it likes."""
         while line:
-            if answer := self._meter.answer(line):
+            if answer := await self._meter.answer(line):
                 writer.write(f"{answer}\n".encode())
                 await asyncio.wait_for(writer.drain(), _TIMEOUT)
             line = await _line(reader)

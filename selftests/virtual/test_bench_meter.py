@@ -73,23 +73,34 @@ def test_a_copy_of_the_environment_has_the_meter_of_its_own_bench(tmp_path):
     assert resources["ScpiMeter"]["visa"] == "TCPIP::127.0.0.1::4002::SOCKET"
 
 
-def test_a_busy_board_takes_more_than_a_resting_one_and_one_that_is_off_nothing(monkeypatch):
+def asked(meter, *queries):
+    async def ask():
+        return [await meter.answer(query) for query in queries]
+
+    return asyncio.run(ask())
+
+
+def test_a_busy_board_takes_more_than_a_resting_one_and_one_that_is_off_nothing():
     current = "MEAS:CURR? (@1)"
-    times = iter([10.0, 11.0, 12.0])
-    used = iter([5.0, 6.0, 6.02])
-    monkeypatch.setattr("evmperf.virtual.meter.time.monotonic", lambda: next(times))
-    monkeypatch.setattr("evmperf.virtual.meter._cpu_s", lambda _: next(used))
-    meter = Meter("board", lambda: 1)
-    _, busy, resting = (float(meter.answer(current)) for _ in range(3))
-    assert busy > 20 * resting > 0
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
+        try:
+            (busy,) = asked(Meter("board", lambda: process.pid), current)
+        finally:
+            process.kill()
+    with subprocess.Popen(["sleep", "60"]) as process:
+        try:
+            (resting,) = asked(Meter("board", lambda: process.pid), current)
+        finally:
+            process.kill()
+    assert float(busy) > 2 * float(resting) > 0
     off = Meter("board", lambda: None)
-    assert {float(off.answer(query)) for query in (current, "MEAS:VOLT? (@1)")} == {0.0}
+    assert {float(answer) for answer in asked(off, current, "MEAS:VOLT? (@1)")} == {0.0}
 
 
 def test_what_it_does_not_know_is_not_answered():
     meter = Meter("board", os.getpid)
-    assert [meter.answer(f"MEAS:VOLT? (@{channel})") for channel in (0, 8)] == ["", ""]
-    assert meter.answer("MEAS:RES? (@1)") == ""
+    queries = ("MEAS:VOLT? (@0)", "MEAS:VOLT? (@8)", "MEAS:RES? (@1)")
+    assert asked(meter, *queries) == ["", "", ""]
     assert not Meter.understands("GET /power/0 HTTP/1.1")
 
 
