@@ -15,6 +15,7 @@ import pytest
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.boards import board as boards
+from evmperf.boards import variation as variations
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.influx.config import load as config_of_influx
 from evmperf.influx.config import variable
@@ -57,6 +58,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--run-kind", default="desk", help="who asks: desk, nightly, lava, ...")
     group.addoption("--keep-on", action="store_true", help="leave the board switched on at the end")
+    group.addoption(
+        "--vary",
+        action="append",
+        default=[],
+        metavar="WORD",
+        help="measure the board with this changed: args:TEXT (kernel arguments), "
+        "uboot:NAME=VALUE, run:COMMAND (after each boot), image:FILE, or a YAML file of such words",
+    )
+    group.addoption(
+        "--leave-out",
+        action="append",
+        default=[],
+        metavar="BENCHMARK/CASE",
+        help="do not measure this case",
+    )
+    group.addoption(
+        "--fact",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="one more fact to keep with the run",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -69,6 +92,8 @@ def pytest_configure(config: pytest.Config) -> None:
         board = boardfile.named(given)
         _check_variables(board.file)
         influx = config_of_influx(os.environ)
+        variation = variations.parse(config.option.vary)
+        _provision(config, variation)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
     config.option.lg_env = str(board.file)
@@ -82,12 +107,22 @@ def pytest_configure(config: pytest.Config) -> None:
         board, profile, config.option.results, config.option.run_kind, config.option.release
     )
     session.influx = influx
+    session.vary(variation)
+    session.run.facts |= dict(word.split("=", 1) for word in config.option.fact if "=" in word)
     session.image = config.option.image
     # What the lab starts for us (a virtual EVM, a tester's shell) has no use for the token.
     os.environ.pop(variable("token"), None)
     config.stash[SESSION] = session
     if not config.option.collectonly:
         config.option.xmlpath = config.option.xmlpath or str(session.folder / "junit.xml")
+
+
+def _provision(config: pytest.Config, variation: variations.Variation) -> None:
+    """Hand what must be put on the board to the options of provisioning."""
+    for kind, given in variation.provisioned.items():
+        if not hasattr(config.option, kind):
+            raise UsageError(f"{kind}:{given}: this evmperf cannot put a {kind} on a board")
+        setattr(config.option, kind, given)
 
 
 def _own_tests() -> list[str]:
@@ -148,6 +183,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             "no board: say which one with --lg-env FILE. "
             f"There are: {', '.join(boards.names())}. The virtual EVM is virtual.yaml."
         )
+    left_out = set(config.option.leave_out)
+    gone = [i for i in items if (w := what_is_measured(i)) and f"{w[0].name}/{w[1]}" in left_out]
+    if gone:
+        config.hook.pytest_deselected(items=gone)
+        items[:] = [item for item in items if item not in gone]
     places = list(Place)
     # Sorting is stable: within one place, tests stay in the order of the files.
     items.sort(
