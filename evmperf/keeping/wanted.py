@@ -1,0 +1,119 @@
+"""Which board a board file means: a place at a coordinator, or devices wired to this machine."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import re
+import socket
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from evmperf.board import Loader
+from evmperf.errors import UsageError
+from evmperf.keeping import wire
+
+DEFAULT_COORDINATOR = "127.0.0.1:20408"
+"""Labgrid's own default."""
+
+_HERE = re.compile(r"\b(127(\.\d+){3}|localhost|\[?::1\]?)\b")
+_WIRES = ("SerialPort", "PowerPort")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A board to hold. `place` is its name for people; `coordinator` is "" where there is none, and
+    then `devices` are what nobody else may use meanwhile.
+    """
+
+    place: str
+    coordinator: str = ""
+    devices: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """For the keeper."""
+        return asdict(self)
+
+    def with_place(self, place: str) -> Wanted:
+        """The same by another name."""
+        return replace(self, place=place)
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds a board: Labgrid's host and user, and the run that it is for."""
+
+    host: str
+    user: str
+    run: str = ""
+
+    @classmethod
+    def here(cls, run: str) -> Holder:
+        """This user on this host, as Labgrid's client names them."""
+        host = os.environ.get("LG_HOSTNAME") or socket.gethostname()
+        return cls(host, os.environ.get("LG_USERNAME") or getpass.getuser(), run)
+
+    @classmethod
+    def named(cls, acquired: str) -> Holder:
+        """The holder behind Labgrid's name of one."""
+        host, _, user = acquired.partition("/")
+        user, _, run = user.partition("+")
+        return cls(host, user, run)
+
+    @property
+    def labgrid_user(self) -> str:
+        """The user's name at the coordinator: two runs of one user are two holders."""
+        return f"{self.user}+{self.run}" if self.run else self.user
+
+    @property
+    def by_hand(self) -> str:
+        """The name under which this user acquires by `labgrid-client acquire`."""
+        return f"{self.host}/{self.user}"
+
+    def __str__(self) -> str:
+        """For people."""
+        return f"{self.user} on {self.host}" + (f" (run {self.run})" if self.run else "")
+
+
+def wanted(board_file: Path, coordinator: str = "") -> Wanted:
+    """What to hold for this board file. `coordinator` overrides file and $LG_COORDINATOR.
+
+    Raises UsageError for a file without anything to hold.
+    """
+    data = yaml.load(board_file.read_text(encoding="utf-8"), Loader=Loader)
+    resources = list(_resources(data["targets"]["main"].get("resources") or {}))
+    for kind, arguments in resources:
+        if kind == "RemotePlace":
+            stated = (data.get("options") or {}).get("coordinator_address")
+            address = coordinator or stated or os.environ.get("LG_COORDINATOR", "")
+            name = os.path.expandvars(str(arguments.get("name", "")))
+            return Wanted(name, os.path.expandvars(address) or DEFAULT_COORDINATOR)
+    # What may be shared (a web server for images) keeps nobody away.
+    wires = [entry for entry in resources if entry[0].endswith(_WIRES)] or resources
+    if not wires:
+        raise UsageError(f"{board_file}: has no resources, so there is no board to measure")
+    return Wanted(board_file.stem, devices=tuple(sorted(_key(*entry) for entry in wires)))
+
+
+def _resources(stated: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Kind and arguments of each resource, in either of the forms that Labgrid reads."""
+    for entry in stated if isinstance(stated, list) else [stated]:
+        for kind, arguments in entry.items():
+            yield str(kind), dict(arguments or {})
+
+
+def _key(kind: str, arguments: dict[str, Any]) -> str:
+    said = json.dumps(arguments, sort_keys=True, default=str)
+    return device_key(os.path.expandvars(f"{kind} {said}"))
+
+
+def device_key(text: str) -> str:
+    """What a lock is named after: what is on a loopback address is another thing in each network
+    namespace.
+    """
+    return f"{text} in network {wire.network()}" if _HERE.search(text) else text
