@@ -13,7 +13,7 @@ from evmperf import boot as boot_readings
 from evmperf import metering, provenance, shellstep
 from evmperf.bench import Bench, Clock, Shell, Steps
 from evmperf.benchmark import CONSOLE, Benchmark, MeterWindow, Outputs, Place, Step, Where
-from evmperf.errors import BoardError, EvmperfError, Kind, LabError, RefusedOutput, ToolError
+from evmperf.errors import BoardError, BoardLost, EvmperfError, Kind, LabError, RefusedOutput, ToolError
 from evmperf.executions import Execution, Executions
 from evmperf.marks import Phase, last_phase
 from evmperf.model import Case, Failure, Reading, Result
@@ -64,7 +64,8 @@ class Runner:
         """Measure one case and put it on the spool.
 
         Returns the result whatever became of it; raises LabError (after recording the result) when
-        the lab is what failed, or when the result cannot be written.
+        the lab is what failed, or when the result cannot be written; raises BoardLost, and drops
+        the case, when somebody has taken the board: what it measured may be of their doing.
         """
         progress = Progress(
             benchmark,
@@ -78,6 +79,8 @@ class Runner:
             if self.broken:
                 raise BoardError(f"not tried: {self.broken}")
             self._measure(progress)
+        except BoardLost:
+            raise
         except LabError as error:
             lab = error
             progress.failures.append(Failure.of(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,7 +14,7 @@ from pexpect import TIMEOUT
 
 from evmperf.bench import Boot, Meter, Reply, Shell
 from evmperf.board import Board
-from evmperf.errors import BoardError, EvmperfError, Interrupted, LabError, RefusedOutput, ToolError
+from evmperf.errors import BoardError, BoardLost, EvmperfError, Interrupted, LabError, RefusedOutput, ToolError
 from evmperf.lab.console import ConsoleLost
 from evmperf.lab.meter import RailMeterProtocol
 from evmperf.lab.shell import CommandTimeout
@@ -26,8 +27,14 @@ _UBOOT_INTERRUPT_S = 5
 class LabgridBench:
     """evmperf's Bench over a Labgrid target whose strategy is K3BootStrategy."""
 
-    def __init__(self, target: Any, board: Board) -> None:
+    def __init__(
+        self, target: Any, board: Board, check: Callable[[], None] = lambda: None
+    ) -> None:
+        """`check` raises BoardLost when the board is not ours any more; it is called before each
+        action of the power switch and each command.
+        """
         self.board = board
+        self._check = check
         self._target = target
         self._tester: CommandTester | None = None
         self._strategy = target.get_strategy()
@@ -35,6 +42,7 @@ class LabgridBench:
         self._boots: list[Boot] = []
         self._shell: LinuxShell | None = None
         self._strategy.listeners.append(self._keep_boot)
+        self._strategy.guards.append(check)
 
     @property
     def power_cycles(self) -> int:
@@ -50,7 +58,7 @@ class LabgridBench:
         before = self.power_cycles
         self._transition("shell")
         if self._shell is None or self.power_cycles != before:
-            self._shell = LinuxShell(self._strategy.shell)
+            self._shell = LinuxShell(self._strategy.shell, self._check)
         return self._shell
 
     def tester(self) -> Shell:
@@ -75,6 +83,13 @@ class LabgridBench:
             raise LabError(f"the virtual EVM has no tester: {status.tester_reason}")
         return CommandTester(status.tester.command, f"the tester {status.tester.namespace}")
 
+    def lose(self, why: str) -> None:
+        """The board is somebody else's: end what waits for it, and send it nothing more.
+
+        Callable in any thread.
+        """
+        self._console.forbid(BoardLost(why))
+
     def close(self) -> None:
         """Give up the connection to the tester."""
         if self._tester:
@@ -95,7 +110,7 @@ class LabgridBench:
         """U-Boot's prompt; raises BoardError or LabError."""
         self._transition("uboot")
         self._console.settle()
-        return UbootShell(self._strategy)
+        return UbootShell(self._strategy, self._check)
 
     def cold_boot(self, kernel_arguments: str) -> Boot:
         """One power cycle and boot, without retries; raises LabError only."""
@@ -130,6 +145,7 @@ class LabgridBench:
         return text
 
     def _transition(self, state: str) -> None:
+        self._check()
         try:
             self._strategy.transition(state)
         except StrategyError as error:
@@ -160,11 +176,13 @@ class LabgridBench:
 class LinuxShell:
     """evmperf's Shell over EvmShellDriver."""
 
-    def __init__(self, driver: Any) -> None:
+    def __init__(self, driver: Any, check: Callable[[], None]) -> None:
         self._driver = driver
+        self._check = check
 
     def run(self, command: str, timeout_s: float) -> Reply:
         """Run a command in the board's Linux."""
+        self._check()
         try:
             status, text = self._driver.execute(command, timeout_s)
         except CommandTimeout as error:
@@ -179,11 +197,13 @@ class LinuxShell:
 class UbootShell:
     """evmperf's Shell over Labgrid's UBootDriver."""
 
-    def __init__(self, strategy: Any) -> None:
+    def __init__(self, strategy: Any, check: Callable[[], None]) -> None:
         self._strategy = strategy
+        self._check = check
 
     def run(self, command: str, timeout_s: float) -> Reply:
         """Run a command at U-Boot's prompt."""
+        self._check()
         driver = self._strategy.uboot
         try:
             lines, _, status = driver.run(command, timeout=timeout_s)
