@@ -49,7 +49,7 @@ lint: setup ## style and types
 	$(BIN)/mypy
 
 bench: virtual influxd ## how fast evmperf itself is: ratios measured side by side
-	$(BIN)/python -m selftests.bench
+	$(BIN)/python -m selftests.speed
 
 RELEASE ?= 11.01
 FROM ?= baselines

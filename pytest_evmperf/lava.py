@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from evmperf.lava.names import case_name, figure_name, unit_name
-from evmperf.model import Status
-from evmperf.stats import summarise
+from evmperf.model.results import Status
+from evmperf.model.stats import summarise
 from pytest_evmperf.plugin import RESULT, what_is_measured
 from pytest_evmperf.terminal import REPORTER
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from evmperf import board as boards
-from evmperf import catalogue
-from evmperf.benchmark import Benchmark, Place
-from evmperf.errors import EvmperfError, LabError, UsageError
+from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.benchmark import Benchmark, Place
+from evmperf.boards import board as boards
+from evmperf.boards.vocabulary import FEATURES
 from evmperf.influx.config import load as config_of_influx
 from evmperf.influx.config import variable
-from evmperf.model import Case, Status
-from evmperf.vocabulary import FEATURES
+from evmperf.model.errors import EvmperfError, LabError, UsageError
+from evmperf.model.results import Case, Status
 from pytest_evmperf.session import SESSION, Session, cause
 
 LAB_BROKEN = 3

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from evmperf.model import Result
-from evmperf.table import result_rows
+from evmperf.model.results import Result
+from evmperf.report.table import result_rows
 from pytest_evmperf.plugin import RESULT
 from pytest_evmperf.session import SESSION
 

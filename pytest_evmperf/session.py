@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evmperf import provenance
-from evmperf.benchmark import Benchmark, Place
-from evmperf.board import Board
-from evmperf.errors import EvmperfError, LabError, UsageError
-from evmperf.model import Case, Result
-from evmperf.progress import Progress
-from evmperf.runner import Runner
-from evmperf.spool import Run, Spool, new_run_id
+from evmperf.benchmarks.benchmark import Benchmark, Place
+from evmperf.boards.board import Board
+from evmperf.measure import provenance
+from evmperf.measure.progress import Progress
+from evmperf.measure.runner import Runner
+from evmperf.model.errors import EvmperfError, LabError, UsageError
+from evmperf.model.results import Case, Result
+from evmperf.runs.spool import Run, Spool, new_run_id
 
 if TYPE_CHECKING:
     from evmperf.influx.config import Config

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from evmperf.model import Result, Status
-from evmperf.table import result_rows, text_table
+from evmperf.model.results import Result, Status
+from evmperf.report.table import result_rows, text_table
 from pytest_evmperf.plugin import RESULT, what_is_measured
 from pytest_evmperf.session import SESSION, Session, cause, expected_s
 
@@ -75,7 +75,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         return
     terminalreporter.section(f"measured on {session.board.name}, profile {session.profile}")
     if session.results:
-        from evmperf.baseline import of_board  # noqa: PLC0415  # slow to import, for the end only
+        from evmperf.published.baseline import of_board  # noqa: PLC0415  # slow to import, for the end only
 
         baseline = of_board(session.run)
         width = None if terminalreporter.isatty else 140 if baseline else 120

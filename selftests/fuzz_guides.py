@@ -10,8 +10,8 @@ import time
 
 from hypothesis import strategies as st
 
-from evmperf.errors import UsageError
 from evmperf.guide import importer
+from evmperf.model.errors import UsageError
 
 ODDITIES = [
     '"', '""', ",", ":", "::", "|", "`", "``", "*", "**", "_", "\\", "\n", "\n\n", "\t", "\0",
@@ -55,7 +55,7 @@ def read(text):
 
 
 def main():
-    from selftests.bench.guides import texts
+    from selftests.speed.guides import texts
 
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 300.0
     seed = random.SystemRandom().randrange(1 << 32)

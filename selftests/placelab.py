@@ -13,8 +13,8 @@ from pathlib import Path
 
 import yaml
 
-from evmperf import board as boards
-from selftests.fakeboard import FakeBoard, FakeSwitch
+from evmperf.boards import board as boards
+from selftests.support.fakeboard import FakeBoard, FakeSwitch
 
 BIN = Path(sys.executable).parent
 REPOSITORY = Path(__file__).parents[1]

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import requests
 
-from evmperf.errors import LabError, UsageError
+from evmperf.model.errors import LabError, UsageError
 
 TOKEN_VARIABLE = "EVMPERF_GITLAB_TOKEN"
 _ANSWER_S = 30.0

@@ -14,9 +14,9 @@ from typing import Any
 
 import yaml
 
-from evmperf import board as boards
-from evmperf.board import Board
-from evmperf.errors import UsageError
+from evmperf.boards import board as boards
+from evmperf.boards.board import Board
+from evmperf.model.errors import UsageError
 
 _EVMPERF = ".venv/bin/evmperf"
 _RESULTS = "results"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evmperf.boot import SPANS
+from evmperf.benchmarks.families.boot import SPANS
 from evmperf.grafana import flux, parts
 from evmperf.influx.lines import BOOT_MARK, RUN, SAMPLE
 

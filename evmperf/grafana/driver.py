@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from evmperf import catalogue
-from evmperf.benchmark import Benchmark
+from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.boards.vocabulary import FEATURES
 from evmperf.grafana import flux, parts
 from evmperf.influx.lines import SAMPLE
-from evmperf.model import Metric
-from evmperf.vocabulary import FEATURES
+from evmperf.model.results import Metric
 
 
 def dashboards() -> Iterator[parts.Builder]:

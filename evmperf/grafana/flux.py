@@ -6,7 +6,7 @@ and its variables: `${board}` as text, `${case:json}` as a list. The schema is i
 
 from __future__ import annotations
 
-from evmperf.history import GUIDE
+from evmperf.runs.history import GUIDE
 
 
 def text(value: str) -> str:

@@ -16,7 +16,7 @@ from grafana_foundation_sdk.models import dashboard as model
 
 from evmperf.grafana import flux
 from evmperf.influx.lines import EVENT
-from evmperf.units import Unit
+from evmperf.model.units import Unit
 
 SOURCE_UID = "evmperf-influxdb"
 """Of the data source; dashboards/provisioning/datasources names the same."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from evmperf.model import Published
-from evmperf.stats import rounded
-from evmperf.units import Unit
+from evmperf.model.results import Published
+from evmperf.model.stats import rounded
+from evmperf.model.units import Unit
 
 _NUMBER = r"-?\d+(?:\.\d+)?"
 _CELL = re.compile(

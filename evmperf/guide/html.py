@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from evmperf.errors import ToolError
+from evmperf.model.errors import ToolError
 
 _PDF_STYLE = """\
 pageSetup: {margin-left: 1.2cm, margin-right: 1.2cm}

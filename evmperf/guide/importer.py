@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evmperf.errors import UsageError
 from evmperf.guide import cells, match
-from evmperf.guide.dialect import Dialect, of_release, seen_in
 from evmperf.guide.source import Row, Source, SourceTable, read
-from evmperf.history import GUIDE
-from evmperf.model import Published, Result, Status
-from evmperf.spool import Run, Spool, new_folder, read_run, result_record
+from evmperf.model.errors import UsageError
+from evmperf.model.results import Published, Result, Status
+from evmperf.published.dialect import Dialect, of_release, seen_in
+from evmperf.runs.history import GUIDE
+from evmperf.runs.spool import Run, Spool, new_folder, read_run, result_record
 
 PROFILE = "full"
 NO_BOARD = "unknown-board"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from evmperf.figures import Figure, Key
-from evmperf.guide.declared import BOARD, Table, tables
-from evmperf.guide.dialect import Dialect
 from evmperf.guide.importer import Imported
 from evmperf.guide.match import Column, row_key, split_label
+from evmperf.model.figures import Figure, Key
+from evmperf.published.declared import BOARD, Table, tables
+from evmperf.published.dialect import Dialect
 
 Figures = Mapping[str, Mapping[Key, Figure]]
 """Figures by board."""

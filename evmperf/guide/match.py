@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evmperf.guide.declared import BOARD, Table, tables
-from evmperf.guide.dialect import UNIT_TEXTS
 from evmperf.guide.source import SourceTable
+from evmperf.published.declared import BOARD, Table, tables
+from evmperf.published.dialect import UNIT_TEXTS
 
 _BOARD_HEADER = re.compile(r"(?P<board>[A-Za-z0-9][\w.-]*): (?P<title>\S.*)")
 _UNIT_SUFFIX = re.compile(r"(?P<label>.*) \((?P<unit>[^()]*)\)")

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evmperf import latency
-from evmperf.figures import Figure, Key
-from evmperf.guide.declared import Table, tables
+from evmperf.benchmarks.families import latency
 from evmperf.guide.layout import Figures
-from evmperf.history import StoredRun
-from evmperf.units import Unit
+from evmperf.model.figures import Figure, Key
+from evmperf.model.units import Unit
+from evmperf.published.declared import Table, tables
+from evmperf.runs.history import StoredRun
 
 _RATES = {
     Unit.MEGABYTE_PER_SECOND, Unit.MEBIBYTE_PER_SECOND, Unit.KIBIBYTE_PER_SECOND,

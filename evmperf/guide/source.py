@@ -17,7 +17,7 @@ from typing import Any
 from docutils import frontend, nodes, utils
 from docutils.parsers.rst import Directive, Parser, directives
 
-from evmperf.errors import UsageError
+from evmperf.model.errors import UsageError
 
 _ERROR = 3
 """docutils' level of messages that matter."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from evmperf.figures import Figure
 from evmperf.guide.cells import figure_text
-from evmperf.guide.declared import outline
-from evmperf.guide.gather import Module
 from evmperf.guide.layout import Figures, Layout, Path, Slot, Unread, figure_of
-from evmperf.stats import outliers_text, percent
+from evmperf.model.figures import Figure
+from evmperf.model.stats import outliers_text, percent
+from evmperf.published.declared import outline
+from evmperf.published.releases import Module
 
 _UNDERLINES = '-^"~'
 _INTRODUCTION = """\

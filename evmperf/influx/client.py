@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evmperf.errors import LabError
 from evmperf.influx.config import Config, variable
+from evmperf.model.errors import LabError
 
 if TYPE_CHECKING:
     from influxdb_client.client.flux_table import FluxRecord

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from evmperf.errors import UsageError
+from evmperf.model.errors import UsageError
 
 _NAMES = ("url", "token", "org", "bucket")
 

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evmperf.figures import Key
-from evmperf.model import Status
-from evmperf.regress.records import key_of
-from evmperf.regress.verdict import Outcome
-from evmperf.spool import Run
+from evmperf.model.figures import Key
+from evmperf.model.results import Status
+from evmperf.model.verdict import Outcome
+from evmperf.runs.spool import Run
+from evmperf.runs.verdicts import key_of
 
 SCHEMA = 1
 """Version of what is stored; a field of every run's point."""

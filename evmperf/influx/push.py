@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evmperf import spool
-from evmperf.errors import LabError
-from evmperf.history import GUIDE
 from evmperf.influx.client import Store
 from evmperf.influx.lines import RUN, Lines, Totals, event_line
-from evmperf.spool import Run
+from evmperf.model.errors import LabError
+from evmperf.runs import spool
+from evmperf.runs.history import GUIDE
+from evmperf.runs.spool import Run
 
 _BATCH_LINES = 5000
 """Points in one request: InfluxData's advice for good throughput."""

@@ -7,12 +7,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evmperf import spool
-from evmperf.history import GUIDE, Measured, StoredRun, figures_of
 from evmperf.influx.client import Store
 from evmperf.influx.lines import RESULT, RUN, SAMPLE
-from evmperf.model import Result
-from evmperf.spool import Run
+from evmperf.model.results import Result
+from evmperf.runs import spool
+from evmperf.runs.history import GUIDE, Measured, StoredRun, figures_of
+from evmperf.runs.spool import Run
 
 _ROWS = """
 from(bucket: params.bucket) |> range({span})
@@ -34,13 +34,13 @@ class InfluxRuns:
         return str(self._store.config)
 
     def runs(self, board: str, limit: int | None = None) -> list[StoredRun]:
-        """See evmperf.history.RunSource. What is not stored is empty: raw files, and facts or
+        """See evmperf.runs.history.RunSource. What is not stored is empty: raw files, and facts or
         conditions longer than a field may be.
         """
         return list(map(self._stored, self._measured(board, limit)))
 
     def everything(self) -> list[StoredRun]:
-        """See evmperf.history.RunSource, and `runs`."""
+        """See evmperf.runs.history.RunSource, and `runs`."""
         return list(map(self._stored, self._runs("")))
 
     def _stored(self, run: Run) -> StoredRun:
@@ -49,7 +49,7 @@ class InfluxRuns:
     def figures(
         self, board: str, benchmark: str, metric: str, limit: int, case: str = ""
     ) -> list[Measured]:
-        """See evmperf.history.RunSource."""
+        """See evmperf.runs.history.RunSource."""
         runs = self._measured(board, limit)
         if not runs:
             return []

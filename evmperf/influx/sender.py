@@ -6,12 +6,12 @@ import contextlib
 import threading
 from pathlib import Path
 
-from evmperf import spool
-from evmperf.errors import EvmperfError, UsageError
 from evmperf.influx import config as configs
 from evmperf.influx.client import Store
 from evmperf.influx.config import Config
 from evmperf.influx.push import REFUSED, Progress, RunPush
+from evmperf.model.errors import EvmperfError, UsageError
+from evmperf.runs import spool
 
 _RETRY_S = 30.0
 """How long a server that failed is left alone during a run."""

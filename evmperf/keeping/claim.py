@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import evmperf
-from evmperf.errors import BoardLost, EvmperfError, Kind, LabError, UsageError
 from evmperf.keeping import wire
 from evmperf.keeping.wanted import Holder, Wanted
+from evmperf.model.errors import BoardLost, EvmperfError, Kind, LabError, UsageError
 
 _ANSWER_S = 10.0
 """How long the keeper may take for an answer; it does nothing that takes long."""

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evmperf.errors import LabError
+from evmperf.model.errors import LabError
 
 _SYSTEM = Path("/run/lock")
 """Where Debian lets everybody keep locks (Filesystem Hierarchy Standard 3.0, 5.9)."""

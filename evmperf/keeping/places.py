@@ -19,8 +19,8 @@ from labgrid.remote.generated import labgrid_coordinator_pb2 as pb
 from labgrid.remote.generated import labgrid_coordinator_pb2_grpc as rpc
 from labgrid.util.proxy import proxymanager
 
-from evmperf.errors import LabError, UsageError
 from evmperf.keeping.wanted import Holder
+from evmperf.model.errors import LabError, UsageError
 
 _ANSWER_S = 30.0
 """An acquire waits for the exporter, at most 10 s for each resource."""

@@ -15,11 +15,11 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from evmperf.errors import EvmperfError, LabError, UsageError
 from evmperf.keeping import wire
 from evmperf.keeping.hold import Hold, clock
 from evmperf.keeping.taking import UNTIL_TAG, Taking
 from evmperf.keeping.wanted import Holder, Wanted
+from evmperf.model.errors import EvmperfError, LabError, UsageError
 
 if TYPE_CHECKING:
     from evmperf.keeping.places import Connection

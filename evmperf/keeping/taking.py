@@ -10,11 +10,11 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from evmperf.errors import LabError, UsageError
 from evmperf.keeping import locks
 from evmperf.keeping.hold import Hold, refusal
 from evmperf.keeping.locks import Busy, Locks
 from evmperf.keeping.wanted import Holder, device_key
+from evmperf.model.errors import LabError, UsageError
 
 if TYPE_CHECKING:
     from evmperf.keeping.places import Connection

@@ -14,9 +14,9 @@ from typing import Any
 
 import yaml
 
-from evmperf.board import Loader
-from evmperf.errors import UsageError
+from evmperf.boards.board import Loader
 from evmperf.keeping import wire
+from evmperf.model.errors import UsageError
 
 DEFAULT_COORDINATOR = "127.0.0.1:20408"
 """Labgrid's own default."""

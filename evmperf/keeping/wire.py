@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evmperf.errors import LabError
+from evmperf.model.errors import LabError
 
 VERSION = 1
 """Of the language. It is in the socket's name, so that unlike versions have keepers of their own

@@ -12,14 +12,22 @@ from labgrid.exceptions import NoDriverFoundError
 from labgrid.strategy import StrategyError
 from pexpect import TIMEOUT
 
-from evmperf.bench import Boot, Meter, Reply, Shell
-from evmperf.board import Board
-from evmperf.errors import BoardError, BoardLost, EvmperfError, Interrupted, LabError, RefusedOutput, ToolError
+from evmperf.boards.board import Board
+from evmperf.console.marks import find
 from evmperf.lab.console import ConsoleLost
 from evmperf.lab.meter import RailMeterProtocol
 from evmperf.lab.shell import CommandTimeout
 from evmperf.lab.tester import CommandTester, SshTester
-from evmperf.marks import find
+from evmperf.measure.bench import Boot, Meter, Reply, Shell
+from evmperf.model.errors import (
+    BoardError,
+    BoardLost,
+    EvmperfError,
+    Interrupted,
+    LabError,
+    RefusedOutput,
+    ToolError,
+)
 
 _UBOOT_INTERRUPT_S = 5
 
@@ -27,9 +35,7 @@ _UBOOT_INTERRUPT_S = 5
 class LabgridBench:
     """evmperf's Bench over a Labgrid target whose strategy is K3BootStrategy."""
 
-    def __init__(
-        self, target: Any, board: Board, check: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, target: Any, board: Board, check: Callable[[], None] = lambda: None) -> None:
         """`check` raises BoardLost when the board is not ours any more; it is called before each
         action of the power switch and each command.
         """

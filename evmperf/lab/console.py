@@ -16,11 +16,11 @@ from labgrid.step import StepEvent, steps
 from labgrid.util.proxy import proxymanager
 from pexpect import TIMEOUT
 
-from evmperf.console import POWER_OFF, POWER_ON, History
-from evmperf.errors import BoardError, LabError
+from evmperf.console.marks import LOADED_ERROR_S, STAMP_ERROR_S
+from evmperf.console.record import POWER_OFF, POWER_ON, History
+from evmperf.console.watch import Alarm, Watch
 from evmperf.lab.stamper import StampedPort
-from evmperf.marks import LOADED_ERROR_S, STAMP_ERROR_S
-from evmperf.watch import Alarm, Watch
+from evmperf.model.errors import BoardError, LabError
 
 _RETRY_S = 0.1
 """Pause between attempts to reopen a lost console, in seconds."""

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evmperf.errors import LabError, ToolError
 from evmperf.lab.tester import CommandTester, SshTester
+from evmperf.model.errors import LabError, ToolError
 
 _TIMEOUT_S = 20.0
 

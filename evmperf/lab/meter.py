@@ -17,9 +17,9 @@ from labgrid.driver.common import Driver
 from labgrid.factory import target_factory
 from labgrid.resource.common import Resource
 
-from evmperf.errors import LabError
 from evmperf.lab.hwmon import Hwmon
 from evmperf.lab.scpi import CURRENT, VOLTAGE, Scpi
+from evmperf.model.errors import LabError
 
 Back = Hwmon | Scpi
 
@@ -77,7 +77,7 @@ class ScpiMeter(Resource):  # type: ignore[misc]
 
 
 class RailMeterProtocol(abc.ABC):
-    """Labgrid's name for what is a `evmperf.bench.Meter`."""
+    """Labgrid's name for what is a `evmperf.measure.bench.Meter`."""
 
     @abc.abstractmethod
     def identity(self) -> str:
@@ -89,7 +89,7 @@ class RailMeterProtocol(abc.ABC):
 
     @abc.abstractmethod
     def read(self, rails: Sequence[str]) -> Mapping[str, tuple[str, str]]:
-        """Voltage and current (or power) of each rail now, as `evmperf.bench.Meter` says."""
+        """Voltage and current (or power) of each rail now, as `evmperf.measure.bench.Meter` says."""
 
 
 class _MeterDriver(Driver, RailMeterProtocol):  # type: ignore[misc]

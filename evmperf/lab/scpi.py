@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evmperf.errors import LabError
+from evmperf.model.errors import LabError
 
 VOLTAGE = "MEAS:VOLT? (@{channel})"
 CURRENT = "MEAS:CURR? (@{channel})"

@@ -12,8 +12,8 @@ from labgrid.factory import target_factory
 from labgrid.util import gen_marker, re_vt100
 from pexpect import TIMEOUT
 
-from evmperf.errors import BoardError
 from evmperf.lab.console import ConsoleLost
+from evmperf.model.errors import BoardError
 
 _PROMPT_S = 5.0
 """Seconds within which a prompt must follow the end of a command or a login."""

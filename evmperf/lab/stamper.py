@@ -20,8 +20,8 @@ import sys
 import threading
 import time
 
-from evmperf.errors import LabError
 from evmperf.lab.transport import Transport, connect
+from evmperf.model.errors import LabError
 
 _HEADER = struct.Struct("<QI")
 _PRIORITY = 1

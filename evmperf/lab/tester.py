@@ -15,8 +15,8 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 
-from evmperf.bench import Reply
-from evmperf.errors import LabError, ToolError
+from evmperf.measure.bench import Reply
+from evmperf.model.errors import LabError, ToolError
 
 _SSH_FAILED = 255
 """ssh's own exit status. A step never has it: its wrapper ends with that of a pipe."""

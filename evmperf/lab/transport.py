@@ -6,7 +6,7 @@ import contextlib
 import socket
 from typing import Protocol
 
-from evmperf.errors import LabError
+from evmperf.model.errors import LabError
 
 _POLL_S = 0.2
 """How long a blocking read of pyserial may keep a closing console waiting, in seconds."""

@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import yaml
 
-from evmperf.board import Board
-from evmperf.board import Loader as BoardLoader
+from evmperf.boards.board import Board
+from evmperf.boards.board import Loader as BoardLoader
 
 _LOGIN = "login: "
 _PROMPT = r"root@[^:\r\n]+:[^\r\n]*[#] "

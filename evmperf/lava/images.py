@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 import requests
 
-from evmperf.errors import UsageError
 from evmperf.lava.selection import JobKind
+from evmperf.model.errors import UsageError
 
 ROLES = ("kernel", "dtb", "ramdisk", "nfsrootfs", "modules")
 

@@ -8,18 +8,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from evmperf import catalogue, provenance
-from evmperf.board import Board
-from evmperf.errors import LabError, UsageError
+from evmperf.benchmarks import catalogue
+from evmperf.boards.board import Board
 from evmperf.lava import joblog, marked, outcome, replay
 from evmperf.lava.console import Console
 from evmperf.lava.names import case_name
 from evmperf.lava.render import HEADER_SCHEMA, cycles
 from evmperf.lava.script import step_label
 from evmperf.lava.selection import JobKind, Selection, plain_steps
-from evmperf.model import Result, Status
-from evmperf.runner import Runner
-from evmperf.spool import Run, Spool, new_folder, read_results, read_run
+from evmperf.measure import provenance
+from evmperf.measure.runner import Runner
+from evmperf.model.errors import LabError, UsageError
+from evmperf.model.results import Result, Status
+from evmperf.runs.spool import Run, Spool, new_folder, read_results, read_run
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from evmperf.errors import UsageError
 from evmperf.lava.marked import Line
+from evmperf.model.errors import UsageError
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -4,7 +4,7 @@ Everything is printed twice, each copy complete in itself, so that a kernel mess
 costs nothing. The lines of a copy:
 
     @evmperf begin COPY SUM LABEL
-    (what evmperf.shellstep's wrapper printed: exit status, times, and the files)
+    (what evmperf.measure.shellstep's wrapper printed: exit status, times, and the files)
     @evmperf end COPY SUM LABEL
 
 SUM is a checksum of the step's command: a log is only read with the catalogue it was made with.

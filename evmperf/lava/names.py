@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from evmperf.benchmark import Benchmark
-from evmperf.model import Case
+from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.model.results import Case
 
 SUITE = "evmperf"
 """The test definition of every job; LAVA puts the definition's index in front."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from evmperf.errors import BoardError, EvmperfError, LabError, ToolError, UsageError
+from evmperf.console.watch import Watch
 from evmperf.lava import script
 from evmperf.lava.joblog import Entry, job_result
-from evmperf.watch import Watch
+from evmperf.model.errors import BoardError, EvmperfError, LabError, ToolError, UsageError
 
 CANCELLED = "the LAVA job was cancelled"
 

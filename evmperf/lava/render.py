@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 import jinja2
 import yaml
 
-from evmperf import provenance
-from evmperf.benchmark import Benchmark
-from evmperf.board import Board
+from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.boards.board import Board
 from evmperf.lava import marked, script
 from evmperf.lava.console import Console
 from evmperf.lava.names import SUITE
 from evmperf.lava.paths import TEMPLATES
 from evmperf.lava.selection import JobKind, Selection
-from evmperf.model import Case
+from evmperf.measure import provenance
+from evmperf.model.results import Case
 
 HEADER_SCHEMA = "1"
 METADATA = "evmperf"

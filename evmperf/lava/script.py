@@ -6,13 +6,13 @@ import re
 import shlex
 from collections.abc import Mapping
 
-from evmperf import provenance, shellstep
-from evmperf.benchmark import Step
-from evmperf.board import Board
-from evmperf.errors import UsageError
+from evmperf.benchmarks.benchmark import Step
+from evmperf.boards.board import Board
 from evmperf.lava import marked
 from evmperf.lava.names import case_name
 from evmperf.lava.selection import Selection, plain_steps
+from evmperf.measure import provenance, shellstep
+from evmperf.model.errors import UsageError
 
 NO_CHECKOUT = "evmperf-is-not-in-EVMPERF_HOME"
 LAB_BROKEN = "evmperf-calls-the-lab-broken"

@@ -8,11 +8,11 @@ import inspect
 import re
 from dataclasses import dataclass
 
-from evmperf import catalogue
-from evmperf.benchmark import Benchmark, Place, Step, Where
-from evmperf.board import Board
-from evmperf.errors import UsageError
-from evmperf.model import Case
+from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.benchmark import Benchmark, Place, Step, Where
+from evmperf.boards.board import Board
+from evmperf.model.errors import UsageError
+from evmperf.model.results import Case
 
 
 class JobKind(enum.StrEnum):

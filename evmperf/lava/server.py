@@ -21,8 +21,8 @@ import yaml
 from requests.adapters import HTTPAdapter
 from urllib3 import Retry
 
-from evmperf.errors import LabError, UsageError
 from evmperf.lava.lab import control
+from evmperf.model.errors import LabError, UsageError
 
 URL_VARIABLE, TOKEN_VARIABLE = "EVMPERF_LAVA_URL", "EVMPERF_LAVA_TOKEN"
 _ANSWER_S = 30.0

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evmperf import board as boards
-from evmperf.errors import EvmperfError, Kind, LabError, UsageError
+from evmperf.boards import board as boards
 from evmperf.lava import importing, joblog, outcome, render
 from evmperf.lava.names import SUITE, case_name
 from evmperf.lava.selection import JobKind
 from evmperf.lava.server import Job, Server
+from evmperf.model.errors import EvmperfError, Kind, LabError, UsageError
 
 
 @dataclass(frozen=True)

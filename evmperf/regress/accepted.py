@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from evmperf.errors import UsageError
-from evmperf.figures import Key
-from evmperf.guide.gather import BASELINES
+from evmperf.model.errors import UsageError
+from evmperf.model.figures import Key
+from evmperf.published.releases import BASELINES
 
 FILE = BASELINES / "accepted.yaml"
 _HEAD = "# Changes that were meant; `evmperf accept` adds to this, git tells who and when.\n"

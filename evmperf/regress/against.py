@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from evmperf import history
-from evmperf.errors import UsageError
-from evmperf.figures import Figure, Key, figures
-from evmperf.guide import gather
-from evmperf.history import RunSource, SpoolFolder, StoredRun
+from evmperf.model.errors import UsageError
+from evmperf.model.figures import Figure, Key, figures
+from evmperf.model.verdict import Judgement
+from evmperf.published import releases as gather
 from evmperf.regress import accepted, judge, single
 from evmperf.regress.nights import nights
-from evmperf.regress.verdict import Judgement
-from evmperf.spool import Run, read_results, read_run
+from evmperf.runs import history
+from evmperf.runs.history import RunSource, SpoolFolder, StoredRun
+from evmperf.runs.spool import Run, read_results, read_run
 
 _ENOUGH = 30
 """Earlier runs that tell a metric's spread."""

@@ -11,15 +11,16 @@ from dataclasses import dataclass, field, replace
 
 from scipy import stats
 
-from evmperf.figures import Figure, Key
-from evmperf.guide.declared import tables
-from evmperf.model import Direction
-from evmperf.regress import accepted, facets, shift, single
+from evmperf.model import comparable as facets
+from evmperf.model.figures import Figure, Key
+from evmperf.model.results import Direction
+from evmperf.model.units import Unit
+from evmperf.model.verdict import Outcome, Verdict, by_severity
+from evmperf.published.declared import tables
+from evmperf.regress import accepted, shift, single
 from evmperf.regress.accepted import Accepted
 from evmperf.regress.nights import Night, Past
-from evmperf.regress.verdict import Outcome, Verdict, by_severity
-from evmperf.spool import Run
-from evmperf.units import Unit
+from evmperf.runs.spool import Run
 
 LEVEL = 0.10
 SMALLEST = 0.01

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from evmperf.figures import Key, figures
-from evmperf.history import StoredRun
-from evmperf.model import Result
-from evmperf.regress import facets
-from evmperf.regress.facets import Facets
-from evmperf.spool import RECORDS, Run
+from evmperf.model import comparable as facets
+from evmperf.model.comparable import Facets
+from evmperf.model.figures import Key, figures
+from evmperf.model.results import Result
+from evmperf.runs.history import StoredRun
+from evmperf.runs.spool import RECORDS, Run
 
 
 class Past(NamedTuple):

@@ -6,7 +6,7 @@ with unequal weights: a lone night is believed least). A group of three or more 
 rank (Mann-Whitney), so that one odd night cannot carry it, and a lone night says nothing where the
 history has odd nights. The history begins at its last change point.
 
-Choice measured by `python -m selftests.bench verdicts`; the table in docs/judging.md has the
+Choice measured by `python -m selftests.speed verdicts`; the table in docs/judging.md has the
 alternatives.
 """
 
@@ -21,7 +21,7 @@ import ruptures
 from numpy.typing import NDArray
 from scipy import stats
 
-from evmperf.stats import outliers
+from evmperf.model.stats import outliers
 
 Floats = NDArray[np.float64]
 _T = TypeVar("_T")

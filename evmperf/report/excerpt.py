@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from evmperf.model import Result
+from evmperf.model.results import Result
 
 _LINES = 30
 _WIDTH = 200

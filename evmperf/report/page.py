@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from evmperf import catalogue, spool
-from evmperf.errors import LabError
-from evmperf.figures import Key
-from evmperf.model import Failure, Result, Status
-from evmperf.regress.records import VERDICT, key_of
-from evmperf.regress.verdict import Outcome
+from evmperf.benchmarks import catalogue
+from evmperf.model.errors import LabError
+from evmperf.model.figures import Key
+from evmperf.model.results import Failure, Result, Status
+from evmperf.model.verdict import Outcome
 from evmperf.report import plots
 from evmperf.report.excerpt import excerpts
-from evmperf.spool import Run
-from evmperf.table import Row, result_rows
+from evmperf.report.table import Row, result_rows
+from evmperf.runs import spool
+from evmperf.runs.spool import Run
+from evmperf.runs.verdicts import VERDICT, key_of
 
 NAME = "report.html"
 

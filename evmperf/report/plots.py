@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from evmperf import latency
-from evmperf.boot import SPANS
-from evmperf.model import ParamValue, Result
+from evmperf.benchmarks.families import latency
+from evmperf.benchmarks.families.boot import SPANS
+from evmperf.model.results import ParamValue, Result
+from evmperf.model.units import Unit, size_bytes
 from evmperf.report import svg
-from evmperf.units import Unit, size_bytes
 
 _MOST_POINTS = 2000
 _SIZES: Mapping[str, Callable[[ParamValue], int]] = {

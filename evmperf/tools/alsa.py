@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from evmperf.errors import RefusedOutput
+from evmperf.model.errors import RefusedOutput
 from evmperf.tools import mpstat
 
 TEXT_FILE = "alsa.txt"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from evmperf.errors import RefusedOutput
+from evmperf.model.errors import RefusedOutput
 
 _NUMBER = r"\d+(?:\.\d+)?"
 _ROW = re.compile(rf"^(\S+) +({_NUMBER}) +({_NUMBER}) +{_NUMBER}$", re.MULTILINE)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from evmperf.errors import RefusedOutput
-from evmperf.shellstep import FOLDER
+from evmperf.measure.shellstep import FOLDER
+from evmperf.model.errors import RefusedOutput
 
 JSON_FILE = "cyclictest.json"
 STATISTICS = ("min", "avg", "max")

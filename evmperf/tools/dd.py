@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from evmperf.errors import RefusedOutput
-from evmperf.units import MEGABYTE
+from evmperf.model.errors import RefusedOutput
+from evmperf.model.units import MEGABYTE
 
 TEXT_FILE = "dd.txt"
 

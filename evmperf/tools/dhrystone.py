@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from evmperf.errors import RefusedOutput
+from evmperf.model.errors import RefusedOutput
 
 CLOCK_FILE = "cpufreq.txt"
 VAX_DHRYSTONES = 1757

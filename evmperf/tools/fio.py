@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from evmperf.errors import RefusedOutput
-from evmperf.units import MEGABYTE
+from evmperf.model.errors import RefusedOutput
+from evmperf.model.units import MEGABYTE
 
 JSON_FILE = "fio.json"
 

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from evmperf.errors import RefusedOutput
+from evmperf.model.errors import RefusedOutput
 
 _MEGA = 1e6
 _SHORTEST = 0.9

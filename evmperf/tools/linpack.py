@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from evmperf.errors import RefusedOutput
+from evmperf.model.errors import RefusedOutput
 
 _LAST = re.compile(
     r"^Unrolled (?:Single|Double) +Precision +(\d+(?:\.\d+)?) Kflops *; *\d+ Reps *\n", re.MULTILINE

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evmperf.errors import RefusedOutput
+from evmperf.model.errors import RefusedOutput
 
 JSON_FILE = "meter.json"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from evmperf.errors import RefusedOutput
+from evmperf.model.errors import RefusedOutput
 
 TEXT_FILE = "mith.txt"
 

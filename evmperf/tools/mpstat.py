@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from evmperf.errors import RefusedOutput
+from evmperf.model.errors import RefusedOutput
 
 JSON_FILE = "mpstat.json"
 STAT_BEFORE = "stat.before"

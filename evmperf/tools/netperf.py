@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from evmperf.errors import RefusedOutput
+from evmperf.model.errors import RefusedOutput
 
 KEYS = (
     "DIRECTION",

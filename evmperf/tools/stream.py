@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from evmperf.errors import RefusedOutput
+from evmperf.model.errors import RefusedOutput
 
 _ROW = re.compile(r"^(\w+): +(\d+\.\d) +\d+\.\d{6} +\d+\.\d{6} +\d+\.\d{6}$", re.MULTILINE)
 _KERNELS = ("Copy", "Scale", "Add", "Triad")

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from evmperf.errors import RefusedOutput
-from evmperf.shellstep import FOLDER
+from evmperf.measure.shellstep import FOLDER
+from evmperf.model.errors import RefusedOutput
 
 TEXT_FILE = "suspend.txt"
 LEAD_S = 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from evmperf.errors import RefusedOutput
+from evmperf.model.errors import RefusedOutput
 from evmperf.tools import uboot_time
 
 PATTERN = 0x5AA5C33C

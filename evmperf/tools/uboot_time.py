@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from evmperf.errors import RefusedOutput
-from evmperf.units import KIBIBYTE
+from evmperf.model.errors import RefusedOutput
+from evmperf.model.units import KIBIBYTE
 
 SECTOR_BYTES = 512
 SCSI_BLOCK_BYTES = 4096

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from evmperf.errors import RefusedOutput
+from evmperf.model.errors import RefusedOutput
 
 _LINES = re.compile(
     r"Loops: (\d+), Iterations: (\d+), Duration: (\d+) sec\.\n"

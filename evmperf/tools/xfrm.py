@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from evmperf.errors import RefusedOutput
+from evmperf.model.errors import RefusedOutput
 
 _HEAD = re.compile(r"src (\S+) dst (\S+)")
 _ESP = re.compile(r"\tproto esp spi (0x[0-9a-f]{8})\(\d+\) .*")

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from evmperf.errors import LabError, UsageError
+from evmperf.model.errors import LabError, UsageError
 from evmperf.virtual import paths
 
 SCHEMA = 1

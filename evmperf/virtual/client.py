@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import evmperf
-from evmperf.errors import LabError, UsageError
+from evmperf.model.errors import LabError, UsageError
 from evmperf.virtual import board as boards
 from evmperf.virtual import envfile, tester
 from evmperf.virtual.board import BenchStatus, Record

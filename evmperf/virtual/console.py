@@ -14,7 +14,7 @@ import time
 from collections.abc import Coroutine
 from typing import Any
 
-from evmperf.errors import LabError
+from evmperf.model.errors import LabError
 from evmperf.virtual.board import HOST
 from evmperf.virtual.stamps import Writer
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-from evmperf.errors import LabError
+from evmperf.model.errors import LabError
 from evmperf.virtual.steps import Steps
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")

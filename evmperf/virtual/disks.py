@@ -15,7 +15,7 @@ import struct
 import subprocess
 from pathlib import Path
 
-from evmperf.errors import LabError
+from evmperf.model.errors import LabError
 from evmperf.virtual.image import Image
 
 _TIMEOUT = 120

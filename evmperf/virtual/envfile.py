@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from evmperf.errors import UsageError
+from evmperf.model.errors import UsageError
 from evmperf.virtual.board import HOST
 
 

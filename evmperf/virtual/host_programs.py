@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from evmperf.errors import LabError
+from evmperf.model.errors import LabError
 from evmperf.virtual.debian import Archive
 from evmperf.virtual.recipe import Recipe
 from evmperf.virtual.steps import Steps

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from evmperf.errors import LabError
+from evmperf.model.errors import LabError
 from evmperf.virtual import (
     devicetree,
     host_programs,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Protocol
 
-from evmperf.errors import EvmperfError
+from evmperf.model.errors import EvmperfError
 from evmperf.virtual.board import HOST
 from evmperf.virtual.console import listen, port_of
 

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from evmperf.errors import LabError
+from evmperf.model.errors import LabError
 from evmperf.virtual import host_programs
 from evmperf.virtual.recipe import Recipe
 from evmperf.virtual.steps import Steps

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from evmperf.errors import UsageError
+from evmperf.model.errors import UsageError
 from evmperf.virtual import paths
 
 RECIPE_VERSION = 1

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from evmperf.errors import LabError
+from evmperf.model.errors import LabError
 from evmperf.virtual import cpio
 from evmperf.virtual.debian import Archive, Package
 from evmperf.virtual.recipe import Recipe

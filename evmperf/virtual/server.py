@@ -22,7 +22,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from evmperf.errors import EvmperfError, LabError
+from evmperf.model.errors import EvmperfError, LabError
 from evmperf.virtual import board as boards
 from evmperf.virtual import disks, tester
 from evmperf.virtual.board import BenchStatus, Record

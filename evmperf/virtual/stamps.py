@@ -17,7 +17,7 @@ import logging
 import struct
 from pathlib import Path
 
-from evmperf.errors import LabError
+from evmperf.model.errors import LabError
 
 _MAGIC = b"evmperf-stamps 1\n"
 _BASE = struct.Struct("<Q")

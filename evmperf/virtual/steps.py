@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from evmperf.errors import LabError
+from evmperf.model.errors import LabError
 
 Progress = Callable[[str], None]
 

@@ -9,7 +9,7 @@ import sys
 import termios
 import tty
 
-from evmperf.errors import LabError, UsageError
+from evmperf.model.errors import LabError, UsageError
 from evmperf.virtual.board import HOST
 
 _LEAVE = b"\x1d"  # Ctrl-]

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from evmperf.errors import LabError
+from evmperf.model.errors import LabError
 from evmperf.virtual.board import Nic, TesterInfo, read_record, remove_record
 
 _NAMESPACES = Path("/run/netns")

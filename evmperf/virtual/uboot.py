@@ -7,7 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
-from evmperf.errors import UsageError
+from evmperf.model.errors import UsageError
 from evmperf.virtual.debian import Archive
 from evmperf.virtual.recipe import Recipe
 from evmperf.virtual.steps import Steps

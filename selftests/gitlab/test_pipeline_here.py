@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.spool import read_results
+from evmperf.runs.spool import read_results
 from evmperf.virtual import envfile, image, paths
 from evmperf.virtual.client import Bench
 

@@ -12,10 +12,10 @@ import time
 
 import pytest
 
-from evmperf.errors import BoardLost, LabError, UsageError
 from evmperf.keeping import locks, wire
 from evmperf.keeping.claim import JOIN, Claim, Link
 from evmperf.keeping.wanted import Holder, Wanted, device_key
+from evmperf.model.errors import BoardLost, LabError, UsageError
 from selftests.placelab import REPOSITORY, PlaceLab, holders, until
 
 NOTICE_S = 1.0
@@ -133,9 +133,7 @@ def test_a_board_of_somebody_who_is_done_goes_to_who_waits(lab, place):
     said = []
     with held(place):
         waiting = threading.Thread(
-            target=lambda: said.append(
-                Claim.take(place, "run-2", wait_s=60, tell=said.append)
-            )
+            target=lambda: said.append(Claim.take(place, "run-2", wait_s=60, tell=said.append))
         )
         waiting.start()
         until(lambda: said)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evmperf import spool
+from evmperf.runs import spool
 from evmperf.virtual import client, image
 
 pytestmark = pytest.mark.virtual_evm

@@ -16,8 +16,8 @@ from pathlib import Path
 from statistics import mean
 
 from evmperf.lava import paths
-from evmperf.model import Result
-from evmperf.spool import read_results
+from evmperf.model.results import Result
+from evmperf.runs.spool import read_results
 
 WAYS = ("desk", "host", "native")
 
@@ -29,7 +29,7 @@ def measure(way: str, benchmark: str, results: Path) -> None:
         command = ["pytest", "-q", "--lg-env", str(board), "-k", f"[{benchmark}-"]
         command += [f"--results={results / way}"]
     else:
-        command = ["evmperf.cli", "lava", "submit", "virtual", "--kind", way, "-k", benchmark]
+        command = ["evmperf.cli.main", "lava", "submit", "virtual", "--kind", way, "-k", benchmark]
         command += ["--wait", "--import", "--results", str(results / way)]
     subprocess.run([sys.executable, "-m", *command], check=True, stdout=sys.stderr)
 

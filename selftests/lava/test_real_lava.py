@@ -12,13 +12,13 @@ from types import MappingProxyType
 import pytest
 import yaml
 
-from evmperf import board as boards
-from evmperf import cli
+from evmperf.boards import board as boards
+from evmperf.cli import main as cli
 from evmperf.lava import paths, render, script, selection, verdict
 from evmperf.lava.selection import JobKind
 from evmperf.lava.server import TOKEN_VARIABLE, URL_VARIABLE, Server
-from evmperf.model import Result
-from evmperf.spool import read_results, read_run
+from evmperf.model.results import Result
+from evmperf.runs.spool import read_results, read_run
 
 pytestmark = pytest.mark.virtual_evm
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from evmperf import board as boards
+from evmperf.boards import board as boards
 from evmperf.lab.bench import LabgridBench
-from evmperf.runner import Runner
-from evmperf.spool import Run, Spool, new_run_id
+from evmperf.measure.runner import Runner
+from evmperf.runs.spool import Run, Spool, new_run_id
 from evmperf.virtual import client, envfile, image
-from selftests.environments import open_environment
 from selftests.measuring.session import Pytest
+from selftests.support.environments import open_environment
 
 TOOLS = ["fio", "mpstat", "dd", "no-such-tool"]
 

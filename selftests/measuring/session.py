@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from evmperf import spool
+from evmperf.runs import spool
 
 REPOSITORY = Path(__file__).parents[2]
 DEADLINE_S = 120

@@ -7,13 +7,13 @@ import time
 
 import pytest
 
-from evmperf.benchmark import Benchmark, Outputs, Place, Profile, Step
-from evmperf.errors import Kind
-from evmperf.model import Case, Direction, Metric, Reading, Result, Status
-from evmperf.runner import Runner
-from evmperf.storage import guard
+from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step
+from evmperf.benchmarks.families.storage import guard
+from evmperf.measure.runner import Runner
+from evmperf.model.errors import Kind
+from evmperf.model.results import Case, Direction, Metric, Reading, Result, Status
+from evmperf.model.units import Unit
 from evmperf.tools import fio
-from evmperf.units import Unit
 
 pytestmark = pytest.mark.virtual_evm
 

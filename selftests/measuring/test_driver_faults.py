@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from evmperf import catalogue, gadget, shellstep
+from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.families import gadget
 from evmperf.lab.bench import LabgridBench
-from evmperf.model import Status
-from evmperf.runner import Runner
-from evmperf.spool import Run, Spool, new_run_id
+from evmperf.measure import shellstep
+from evmperf.measure.runner import Runner
+from evmperf.model.results import Status
+from evmperf.runs.spool import Run, Spool, new_run_id
 
 pytestmark = pytest.mark.virtual_evm
 

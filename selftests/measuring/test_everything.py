@@ -6,9 +6,11 @@ import json
 
 import pytest
 
-from evmperf import board as boards
-from evmperf import catalogue, console, spool
-from evmperf.marks import Phase
+from evmperf.benchmarks import catalogue
+from evmperf.boards import board as boards
+from evmperf.console import record as console
+from evmperf.console.marks import Phase
+from evmperf.runs import spool
 
 pytestmark = pytest.mark.virtual_evm
 

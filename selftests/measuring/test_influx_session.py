@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from evmperf import cli
+from evmperf.cli import main as cli
 from evmperf.influx.config import Config
-from selftests.influxd import TOKEN, points, running
+from selftests.support.influxd import TOKEN, points, running
 
 pytestmark = pytest.mark.virtual_evm
 

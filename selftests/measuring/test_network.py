@@ -10,17 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from evmperf import catalogue, network
-from evmperf.bench import Reply, Shell
-from evmperf.benchmark import Step
-from evmperf.errors import Kind
+from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.benchmark import Step
+from evmperf.benchmarks.families import network
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.tester import SshTester
-from evmperf.model import Result, Status
-from evmperf.runner import Runner
-from evmperf.spool import Run, Spool, new_run_id
+from evmperf.measure.bench import Reply, Shell
+from evmperf.measure.runner import Runner
+from evmperf.model.errors import Kind
+from evmperf.model.results import Result, Status
+from evmperf.runs.spool import Run, Spool, new_run_id
 from evmperf.virtual import client, image
-from selftests.sshd import Sshd
+from selftests.support.sshd import Sshd
 
 pytestmark = pytest.mark.virtual_evm
 

@@ -8,14 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from evmperf import board as boards
-from evmperf import catalogue, flash, shellstep, spool
-from evmperf.bench import Shell
+from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.families import flash
+from evmperf.boards import board as boards
 from evmperf.lab.bench import LabgridBench
+from evmperf.measure import shellstep
+from evmperf.measure.bench import Shell
+from evmperf.runs import spool
 from evmperf.tools import uboot_sf
 from evmperf.virtual import client, envfile, image
-from selftests.environments import open_environment
 from selftests.measuring.session import Pytest
+from selftests.support.environments import open_environment
 
 pytestmark = pytest.mark.virtual_evm
 

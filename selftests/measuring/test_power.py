@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evmperf import catalogue, console
-from evmperf.lowpower import RAILS
+from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.families.lowpower import RAILS
+from evmperf.console import record as console
 from evmperf.tools import meter, suspend
-from selftests.instrument import IDENTITY, Instrument, scpi
 from selftests.measuring.session import Pytest
+from selftests.support.instrument import IDENTITY, Instrument, scpi
 
 pytestmark = pytest.mark.virtual_evm
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from evmperf import spool
+from evmperf.runs import spool
 from evmperf.virtual import client
 from selftests.measuring.session import REPOSITORY, Pytest
 

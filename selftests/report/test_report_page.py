@@ -8,13 +8,13 @@ from urllib.parse import unquote
 
 import pytest
 
-from evmperf.errors import Kind
-from evmperf.model import Failure, Status
+from evmperf.model.errors import Kind
+from evmperf.model.results import Failure, Status
 from evmperf.report import page
-from evmperf.spool import Spool
-from selftests import spools
-from selftests.browser import chromium, violations
-from selftests.recordings import DATA
+from evmperf.runs.spool import Spool
+from selftests.support import spools
+from selftests.support.browser import chromium, violations
+from selftests.support.recordings import DATA
 
 PHONE = {"width": 360, "height": 740}
 DESK = {"width": 1280, "height": 900}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.errors import LabError
+from evmperf.model.errors import LabError
 from evmperf.virtual import console as console_module
 from evmperf.virtual import stamps
 from evmperf.virtual.console import Console

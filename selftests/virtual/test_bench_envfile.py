@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evmperf.errors import UsageError
+from evmperf.model.errors import UsageError
 from evmperf.virtual import envfile
 
 MAPPING = """\

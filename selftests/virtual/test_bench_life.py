@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from benchlab import SerialClient, processes, wait_for_end, wait_until
 
-from evmperf.errors import EvmperfError, LabError, UsageError
+from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.virtual import board as boards
 from evmperf.virtual.client import Bench, all_benches, ensure
 
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.virtual_evm
 
 CLI = """
 import argparse, sys
-from evmperf.errors import EvmperfError
-from evmperf.virtual import cli
+from evmperf.model.errors import EvmperfError
+from evmperf.cli import virtual as cli
 parser = argparse.ArgumentParser()
 cli.add_parser(parser.add_subparsers(required=True))
 args = parser.parse_args()
@@ -260,7 +260,7 @@ def test_foreground(state: Path, built_image: object) -> None:
 
 
 def test_help_is_quick_and_light() -> None:
-    code = "import sys; from evmperf.virtual import cli; print(*sorted(sys.modules))"
+    code = "import sys; from evmperf.cli.main import virtual as cli; print(*sorted(sys.modules))"
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
     assert not {"asyncio", "yaml", "requests", "http.client"} & set(loaded)
 

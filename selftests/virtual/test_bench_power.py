@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pytest
 from benchlab import SerialClient, processes, wait_until
 
-from evmperf.errors import LabError
+from evmperf.model.errors import LabError
 from evmperf.virtual import disks, stamps
 from evmperf.virtual.client import Bench
 

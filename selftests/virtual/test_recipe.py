@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.errors import UsageError
+from evmperf.model.errors import UsageError
 from evmperf.virtual import envfile, image, uboot
 from evmperf.virtual.recipe import Recipe
 

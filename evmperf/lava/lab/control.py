@@ -17,9 +17,9 @@ from pathlib import Path
 
 import requests
 
-from evmperf.errors import LabError
 from evmperf.lava import paths
 from evmperf.lava.lab import rootfs
+from evmperf.model.errors import LabError
 from evmperf.virtual import board as boards
 from evmperf.virtual import envfile, image
 from evmperf.virtual.client import Bench

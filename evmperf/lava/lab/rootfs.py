@@ -9,8 +9,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from evmperf.errors import LabError
 from evmperf.lava import paths
+from evmperf.model.errors import LabError
 from evmperf.virtual import paths as caches
 from evmperf.virtual.debian import mirror
 from evmperf.virtual.steps import Steps

@@ -1,0 +1,45 @@
+"""All benchmarks there are: every module in `evmperf.benchmarks` that has a `BENCHMARK`.
+
+Discovery is by looking, so adding a benchmark is adding a file.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+
+import evmperf.benchmarks
+from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.model.errors import UsageError
+
+
+@functools.cache
+def benchmarks() -> dict[str, Benchmark]:
+    """Every benchmark by name, in alphabetical order."""
+    found: dict[str, Benchmark] = {}
+    for module_info in sorted(
+        pkgutil.iter_modules(evmperf.benchmarks.__path__), key=lambda info: info.name
+    ):
+        module = importlib.import_module(f"evmperf.benchmarks.{module_info.name}")
+        benchmark = getattr(module, "BENCHMARK", None)
+        if benchmark is None:
+            continue
+        if benchmark.name != module_info.name:
+            raise UsageError(
+                f"{module.__file__} describes {benchmark.name!r}: name the file like its benchmark"
+            )
+        found[benchmark.name] = benchmark
+    return found
+
+
+def benchmark(name: str) -> Benchmark:
+    """The benchmark of that name; raises UsageError with the nearest names."""
+    import difflib  # noqa: PLC0415  # needed for the error only
+
+    try:
+        return benchmarks()[name]
+    except KeyError:
+        near = difflib.get_close_matches(name, benchmarks(), n=3)
+        hint = f"; did you mean {', '.join(near)}?" if near else "; `evmperf list` names them"
+        raise UsageError(f"there is no benchmark {name!r}{hint}") from None

@@ -1,0 +1,1 @@
+"""What several tables share: storage, Ethernet, audio, boot, ..."""

@@ -1,0 +1,167 @@
+"""The board as a USB disk: a mass storage gadget on its device port, read and written by a host.
+
+The disk is a file in the board's memory, so that USB is what is measured, with a FAT that the
+host mounts. The host is the machine at the other end of the cable, the tester, or the board itself
+where its controller is `dummy_hcd`'s pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step, Where, output
+from evmperf.boards.board import Board
+from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.units import Unit
+from evmperf.tools import dd
+
+BACKING = "/dev/shm/evmperf-gadget"
+"""The disk, a file on the board."""
+_CONFIGFS = "/sys/kernel/config"
+GADGET = f"{_CONFIGFS}/usb_gadget/evmperf"
+"""What the kernel knows of the gadget (Documentation/usb/gadget_configfs.rst)."""
+_FUNCTION = "functions/mass_storage.0"
+_HIGH_SPEED = 480
+"""Mbit/s, as sysfs has it."""
+
+_WAIT_S = 30
+_MIB = 1 << 20
+
+
+def gadget_benchmark(
+    *, name: str, title: str, transfer: Callable[[str, int], str], before: Callable[[str, int], str]
+) -> Benchmark:
+    """A table of one row, read or written; `before` and `transfer` are the host's shell text for a
+    file and a number of MiB: what prepares, and what is measured with dd.
+    """
+
+    def steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
+        blocks = int(case.params["blocks"])
+        host = Where(board.option("usb", "gadget_host"))
+        serial = f"evmperf-{board.name}"
+        # Per board: the tester may serve several.
+        folder = f"/tmp/{serial}-gadget"
+        file = f"{folder}/{blocks}mb"
+        slow = 60 + blocks * 10
+        forget = (
+            f"if mountpoint -q {folder}; then umount {folder} || exit; fi; "
+            f"if [ -d {folder} ]; then rmdir {folder}; fi"
+        )
+        remove = _remove_command(board)
+        return [
+            # A killed run may have left its disk plugged in, and mounted.
+            Step("forget", forget, 60, 0.5, where=host),
+            Step("plug", f"{remove}; {_plug_command(board, serial, blocks + 10)}", 60, 1),
+            Step(
+                "mount",
+                f"set -e; {find_command(serial)}; mkdir -p {folder}; "
+                f"mount -t vfat /dev/$disk {folder}; {before(file, blocks)}",
+                _WAIT_S + slow,
+                2,
+                where=host,
+            ),
+            Step(
+                "transfer",
+                f'{transfer(file, blocks)} 2>"$OUT/{dd.TEXT_FILE}"',
+                slow,
+                blocks / 30,
+                lambda outputs: _readings(outputs, blocks),
+                where=host,
+            ),
+            Step("unmount", forget, 60, 0.5, where=host, always=True),
+            Step("unplug", remove, 60, 0.5, always=True),
+        ]
+
+    def profile(blocks: int) -> Profile:
+        return Profile((Case(str(blocks), {"blocks": blocks}),))
+
+    return Benchmark(
+        name=name,
+        driver="usb",
+        title=title,
+        section=("USB Driver", "USB Device Controller"),
+        metrics=(
+            Metric(
+                "throughput",
+                Unit.MEGABYTE_PER_SECOND,
+                Direction.HIGHER,
+                "Throughput",
+                low=0.1,
+                # dummy_hcd's high speed is one by name only.
+                high=2000.0,
+            ),
+        ),
+        profiles={"full": profile(150), "quick": profile(8)},
+        place=Place.SHELL,
+        steps=steps,
+        tools=("dd", "mkfs.vfat"),
+        options=(("usb", "gadget_host"),),
+        conditions=lambda board: {
+            key: str(board.option("usb", key, "")) for key in ("gadget_host", "gadget_controller")
+        },
+    )
+
+
+def _remove_command(board: Board) -> str:
+    """Shell text that takes the gadget away, whole or half made, if there is one."""
+    module = board.option("usb", "gadget_module")
+    unload = f"; if [ -d /sys/module/{module} ]; then modprobe -r {module}; fi" if module else ""
+    return (
+        # Each part asks for itself: a killed run may have left any of them.
+        f"if [ -d {GADGET} ]; then cd {GADGET}; "
+        "if [ -n \"$(cat UDC)\" ]; then echo '' >UDC || exit; fi; "
+        "rm -f configs/c.1/mass_storage.0; "
+        f"for d in configs/c.1 {_FUNCTION} strings/0x409; do "
+        "if [ -d $d ]; then rmdir $d || exit; fi; done; "
+        f"cd /; rmdir {GADGET} || exit; fi; rm -f {BACKING}{unload}"
+    )
+
+
+def _plug_command(board: Board, serial: str, mib: int) -> str:
+    """Shell text that makes the disk and plugs it in."""
+    controller = board.option("usb", "gadget_controller")
+    module = board.option("usb", "gadget_module")
+    load = f"modprobe {module}; " if module else ""
+    choose = (
+        f"udc={controller}; "
+        if controller
+        else "set -- /sys/class/udc/*; udc=${1##*/}; "
+        '[ $# = 1 ] || { echo "several USB device controllers ($*): name one in '
+        'usb.gadget_controller of the board file"; exit 3; }; '
+    )
+    return (
+        f"set -e; {load}{choose}"
+        '[ -e "/sys/class/udc/$udc" ] || { echo "no USB device controller: see that the port '
+        'is in peripheral mode"; exit 3; }; '
+        # Built in, it is no module.
+        "modprobe -q usb_f_mass_storage || true; "
+        f"mountpoint -q {_CONFIGFS} || mount -t configfs configfs {_CONFIGFS}; "
+        f"truncate -s {mib}M {BACKING}; mkfs.vfat {BACKING} >/dev/null; "
+        f"mkdir {GADGET}; cd {GADGET}; echo 0x1d6b >idVendor; echo 0x0104 >idProduct; "
+        "[ ! -e max_speed ] || echo high-speed >max_speed; "
+        f"mkdir strings/0x409; echo {serial} >strings/0x409/serialnumber; "
+        f"mkdir {_FUNCTION}; echo {BACKING} >{_FUNCTION}/lun.0/file; "
+        f"mkdir configs/c.1; ln -s {_FUNCTION} configs/c.1/; echo $udc >UDC"
+    )
+
+
+def find_command(serial: str) -> str:
+    """Shell text that waits for the disk of that serial number and sets `disk` to its name."""
+    return (
+        f"tries={_WAIT_S}; while :; do set --; speed=; for block in /sys/block/sd*; do "
+        'd=$(readlink -f "$block/device" || true); '
+        'until [ -z "$d" ] || [ -r "$d/serial" ]; do d=${d%/*}; done; '
+        f'if [ -n "$d" ] && [ "$(cat "$d/serial")" = {serial} ]; then '
+        'set -- "$@" "${block##*/}"; speed=$(cat "$d/speed"); fi; done; '
+        "[ $# = 0 ] && [ $tries -gt 0 ] || break; tries=$((tries - 1)); sleep 1; done; "
+        f'[ $# = 1 ] || {{ echo "$# USB disks with the serial number {serial} after {_WAIT_S} s '
+        'instead of one: see that the cable leads to the board"; exit 3; }; disk=$1; '
+        f'[ "$speed" = {_HIGH_SPEED} ] || {{ echo "the disk is connected at $speed Mbit/s '
+        f'instead of {_HIGH_SPEED}"; exit 3; }}; '
+        # Hot plug scripts mount what is plugged in, and with sync.
+        'while grep -q "^/dev/$disk " /proc/mounts; do umount "/dev/$disk"; done'
+    )
+
+
+def _readings(outputs: Outputs, blocks: int) -> list[Reading]:
+    return [Reading("throughput", dd.throughput(output(outputs, dd.TEXT_FILE), blocks * _MIB))]

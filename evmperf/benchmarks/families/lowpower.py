@@ -1,0 +1,174 @@
+"""What the low-power benchmarks share: one sleep, the meter's readings in it, and their table.
+
+A figure is given only if the board's own record says that it slept from before the first reading
+until after the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from evmperf.benchmarks.benchmark import (
+    Benchmark,
+    MeterWindow,
+    Outputs,
+    Place,
+    Profile,
+    Step,
+    output,
+)
+from evmperf.boards.board import Board
+from evmperf.model.errors import RefusedOutput, UsageError
+from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.units import Unit
+from evmperf.tools import meter, suspend
+
+RAILS = (
+    "vdd_core",
+    "soc_dvdd_1v8",
+    "soc_dvdd_3v3",
+    "vdda_1v8",
+    "vdd_lpddr4_pmic1",
+    "vdd_rtc",
+    "vdd_rtc_1v8",
+)
+"""The rows of the guides' tables (AM62L)."""
+
+TOTAL = "Total"
+
+_SLEEP_S = 60
+_MARGIN_S = 5
+"""Seconds between the last reading and the alarm."""
+_ENTRY_S = 1.0
+"""Seconds at least between the sleep command and the first reading."""
+_WAKE_S = 5
+"""Seconds after the alarm in which nothing is typed yet: the board may be waking up."""
+_ANSWER_S = suspend.END_S + 30
+"""Seconds that the board may take to answer and to end its sleep command."""
+
+
+def low_power_benchmark(*, name: str, title: str, command: str, off: Collection[str]) -> Benchmark:
+    """A table of rails in one low-power mode. `command` is the option that has the mode's command,
+    `off` names the rails that are switched off in it, whose figures may be zero.
+    """
+
+    def profile(window_s: int) -> Profile:
+        rows = [
+            Case(rail, {"rail": rail, "window_s": window_s}, () if rail in off else _METRICS)
+            for rail in RAILS
+        ]
+        total = Case(TOTAL, {"rail": TOTAL, "window_s": window_s}, (_POWER,))
+        return Profile((*rows, total))
+
+    def steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
+        return [_sleep(board, case, str(board.option("power", command)), name, off)]
+
+    def conditions(board: Board) -> Mapping[str, Any]:
+        return {
+            "sleep_command": board.option("power", command),
+            "sleep_s": _sleep_s(board),
+            "rails": list(board.option("power", "rails", [])),
+        }
+
+    return Benchmark(
+        name=name,
+        driver="power",
+        title=title,
+        section=("Low Power Performance", "Power Performance"),
+        metrics=_METRICS_OF_OFF,
+        profiles={"full": profile(30), "quick": profile(2)},
+        place=Place.SLEEP,
+        steps=steps,
+        options=(("power", "rails"), ("power", command)),
+        conditions=conditions,
+    )
+
+
+def _voltage(low: float) -> Metric:
+    return Metric("rail_voltage", Unit.VOLT, Direction.NONE, "Rail voltage", low=low, high=20.0)
+
+
+def _power(low: float) -> Metric:
+    return Metric("power", Unit.MILLIWATT, Direction.LOWER, "Power", low=low, high=20_000.0)
+
+
+# A meter that reads nothing has an offset, which may be negative.
+_METRICS_OF_OFF = (_voltage(-0.1), _power(-1.0))
+_POWER = _power(1e-6)
+_METRICS = (_voltage(0.1), _POWER)
+
+
+def _sleep_s(board: Board) -> int:
+    return int(board.option("power", "sleep_s", _SLEEP_S))
+
+
+def _sleep(board: Board, case: Case, command: str, mode: str, off: Collection[str]) -> Step:
+    rails = tuple(str(rail) for rail in board.option("power", "rails"))
+    if unknown := set(rails) - set(RAILS):
+        raise UsageError(
+            f"{board.file_name}: targets.main.options.power.rails: unknown rails "
+            f"{', '.join(sorted(unknown))}; the table has {', '.join(RAILS)}"
+        )
+    if case.label not in (*rails, TOTAL):
+        raise UsageError(
+            f"{board.file_name}: targets.main.options.power.rails does not list {case.label}"
+        )
+    sleep_s, window_s = _sleep_s(board), int(case.params["window_s"])
+    settle_s = sleep_s - window_s - _MARGIN_S
+    if settle_s < suspend.LEAD_S + 2 * _ENTRY_S:
+        raise UsageError(
+            f"{board.file_name}: targets.main.options.power.sleep_s of {sleep_s} leaves no time "
+            f"to read the meter for {window_s} s; "
+            f"say at least {window_s + _MARGIN_S + suspend.LEAD_S + 2 * _ENTRY_S:g}"
+        )
+    quiet_s = suspend.LEAD_S + sleep_s + _WAKE_S
+    return Step(
+        "sleep",
+        suspend.start(command.replace("{seconds}", str(sleep_s))),
+        timeout_s=quiet_s + _ANSWER_S,
+        expect_s=quiet_s + 1,
+        parse=_parser(case.label, rails, sleep_s, off),
+        shared=f"{mode} {window_s}",
+        meter=MeterWindow(rails, settle_s, window_s, quiet_s, suspend.check(), _ANSWER_S),
+    )
+
+
+def _parser(
+    row: str, rails: Sequence[str], sleep_s: int, off: Collection[str]
+) -> Callable[[Outputs], list[Reading]]:
+    def parse(outputs: Outputs) -> list[Reading]:
+        slept = suspend.parse(output(outputs, suspend.TEXT_FILE), sleep_s)
+        log = meter.parse(output(outputs, meter.JSON_FILE))
+        check_window(slept, log)
+        if row != TOTAL:
+            return [Reading("rail_voltage", log.voltage(row)), Reading("power", log.power(row))]
+        for rail in rails:
+            # A sum in which a rail is missing, or reads as nothing, is no sum.
+            voltage, power = _METRICS_OF_OFF if rail in off else _METRICS
+            voltage.check(log.voltage(rail), log.raw)
+            power.check(log.power(rail), log.raw)
+        return [Reading("power", sum(log.power(rail) for rail in rails))]
+
+    return parse
+
+
+def check_window(slept: suspend.Sleep, log: meter.Log) -> None:
+    """Raise RefusedOutput unless the board was asleep from the first reading to the last.
+
+    The log's times count from when the start command had returned, the sleep's from some moment
+    `started_s` before that at most: each side is taken at its worst.
+    """
+    if log.first_s < slept.lead_s + _ENTRY_S:
+        raise RefusedOutput(
+            f"the meter read from {log.first_s:.1f} s on, but the board went to sleep after "
+            f"{slept.lead_s:.1f} s only",
+            log.raw,
+        )
+    awake_s = slept.lead_s + slept.asleep_s - log.started_s
+    if log.ended_s > awake_s:
+        raise RefusedOutput(
+            f"the meter read until {log.ended_s:.1f} s, but the board may have been awake from "
+            f"{awake_s:.1f} s on",
+            log.raw,
+        )

@@ -1,0 +1,89 @@
+"""The two OpenSSL tables: one run of `openssl speed` for an algorithm serves both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step, output
+from evmperf.boards.board import Board
+from evmperf.model.results import Case, Metric, Reading
+from evmperf.tools import openssl
+
+ALGORITHMS = (
+    "aes-128-cbc",
+    "aes-128-ecb",
+    "aes-192-cbc",
+    "aes-192-ecb",
+    "aes-256-cbc",
+    "aes-256-ecb",
+    "des3",
+    "sha1",
+    "sha256",
+    "sha512",
+)
+QUICK_ALGORITHMS = ("aes-128-cbc", "aes-256-ecb", "des3", "sha512")
+"""One of each kind: each algorithm takes six times the seconds."""
+
+BLOCK_SIZES = ("1024", "16", "16384", "256", "64", "8192")
+"""Bytes, in the order of the table, which sorts them as text."""
+
+_SECONDS = {"full": 3, "quick": 1}
+
+
+def openssl_benchmark(
+    *,
+    name: str,
+    title: str,
+    metric: Metric,
+    rows: Callable[[str, int], Sequence[Case]],
+    read: Callable[[Case, Outputs], float],
+) -> Benchmark:
+    """A table of openssl speed; `rows` are those of one algorithm, measured for so many seconds."""
+
+    def steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
+        algorithm, seconds = str(case.params["algorithm"]), int(case.params["seconds"])
+        return [
+            Step(
+                "speed",
+                openssl.command(algorithm, seconds),
+                12 * seconds + 60,
+                # An algorithm has six rows, and one run for them all.
+                seconds,
+                lambda outputs: [Reading(metric.name, read(case, outputs))],
+                shared=f"openssl speed {algorithm} {seconds}",
+            )
+        ]
+
+    def profile(algorithms: Sequence[str], seconds: int) -> Profile:
+        return Profile(tuple(case for name in algorithms for case in rows(name, seconds)))
+
+    return Benchmark(
+        name=name,
+        driver="crypto",
+        title=title,
+        section=("CRYPTO Driver", "OpenSSL Performance"),
+        metrics=(metric,),
+        profiles={
+            "full": profile(ALGORITHMS, _SECONDS["full"]),
+            "quick": profile(QUICK_ALGORITHMS, _SECONDS["quick"]),
+        },
+        place=Place.SHELL,
+        steps=steps,
+        tools=("openssl",),
+    )
+
+
+def throughput(case: Case, outputs: Outputs) -> float:
+    """kB/s of the case's block size."""
+    return openssl.throughput(
+        output(outputs, openssl.TEXT_FILE),
+        int(case.params["buffer_size"]),
+        int(case.params["seconds"]),
+    )
+
+
+def cpu_load(_: Case, outputs: Outputs) -> float:
+    """Percent of a CPU that openssl had over all block sizes."""
+    return openssl.cpu_load(
+        output(outputs, openssl.TIMES_FILE), output(outputs, openssl.UPTIME_FILE)
+    )

@@ -1,0 +1,113 @@
+"""The scratch partition: guarding, formatting, mounting, and what the tables on it measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from evmperf.benchmarks.benchmark import Step
+from evmperf.boards.board import Board
+from evmperf.measure.shellstep import FOLDER
+from evmperf.model.results import Direction, Metric
+from evmperf.model.units import Unit
+
+MOUNT_POINT = f"{FOLDER}/mnt"
+
+_MAKE = {
+    "ext4": "mkfs.ext4 -F -q",
+    "ext3": "mkfs.ext3 -F -q",
+    "ext2": "mkfs.ext2 -F -q",
+    "vfat": "mkfs.vfat",
+}
+
+_MOUNT_OPTIONS = {
+    # Without noinit_itable the kernel goes on writing inode tables under the measurement.
+    "ext4": "async,noinit_itable",
+}
+
+
+def guard(partition: str) -> str:
+    """Shell text that fails unless `partition` may be overwritten, and unmounts it."""
+    return (
+        'no() { echo "$*: name another scratch partition in the board file"; exit 3; }; '
+        f'd=$(readlink -f {partition}); [ -b "$d" ] || no "{partition} is not there"; '
+        "s=$(readlink -f /sys/class/block/${d##*/}); "
+        "r=$(readlink -f /sys/dev/block/$(mountpoint -d /)); "
+        f'case "$r/" in "$s"/*) no "{partition} holds the mounted root";; esac; '
+        # A device that others are built on (LVM, RAID, encryption) may hold the root indirectly.
+        'for n in "${d##*/}" $(cd "$s" && ls -d */partition 2>/dev/null | cut -d/ -f1); do '
+        f'[ -z "$(ls /sys/class/block/$n/holders)" ] || no "{partition} is in use by another"; '
+        'while grep -q "^/dev/$n " /proc/mounts; do umount /dev/$n || exit 3; done; done'
+    )
+
+
+@dataclass(frozen=True)
+class FileSystem:
+    """A file system that benchmarks make anew: shell text for what the board file calls scratch.
+
+    `make` guards and formats, `mount` mounts at MOUNT_POINT, `release` undoes after the unmount
+    what `make` left besides the file system; `tools` are the programs that `make` needs.
+    """
+
+    name: str
+    tools: tuple[str, ...]
+    make: Callable[[str], str]
+    mount: Callable[[str], str]
+    release: Callable[[str], str] | None = None
+
+    def fresh(self, scratch: str) -> str:
+        """Shell text that makes a new file system and mounts it."""
+        return f"{self.make(scratch)} && mkdir -p {MOUNT_POINT} && {self.mount(scratch)}"
+
+
+def on_block_device(name: str) -> FileSystem:
+    """A file system on a partition of a disk or card."""
+    options = _MOUNT_OPTIONS.get(name, "async")
+    return FileSystem(
+        name=name,
+        tools=(_MAKE[name].split()[0],),
+        make=lambda partition: f"{guard(partition)}; {_MAKE[name]} {partition}",
+        mount=lambda partition: f"mount -t {name} -o {options} {partition} {MOUNT_POINT}",
+    )
+
+
+def prepare(command: str) -> Step:
+    """The step before measuring; making a file system on a slow, large partition takes minutes."""
+    return Step("prepare", command, 600, 2)
+
+
+def clean_up(more: str = "") -> Step:
+    """The step that unmounts the scratch partition, whatever happened."""
+    unmount = f"! mountpoint -q {MOUNT_POINT} || umount {MOUNT_POINT}"
+    return Step("clean-up", f"{{ {unmount}; }}{more}", 120, 0.5, always=True)
+
+
+def metrics(kind: str) -> tuple[Metric, ...]:
+    """The four columns of a storage table; `kind` is EXT4, Raw, ... as the guide heads them."""
+    return tuple(
+        metric
+        for side in ("write", "read")
+        for metric in (
+            Metric(
+                f"{side}_throughput",
+                Unit.MEGABYTE_PER_SECOND,
+                Direction.HIGHER,
+                f"{side.capitalize()} {kind} Throughput",
+                low=0.001,
+                high=20_000,
+            ),
+            Metric(
+                f"{side}_cpu_load",
+                Unit.PERCENT,
+                Direction.LOWER,
+                f"{side.capitalize()} {kind} CPU Load",
+                low=0.0,
+                high=100.0,
+            ),
+        )
+    )
+
+
+def conditions(driver: str) -> Callable[[Board], Mapping[str, str]]:
+    """What a table on the driver's scratch partition is measured on."""
+    return lambda board: {"scratch": board.option(driver, "scratch")}

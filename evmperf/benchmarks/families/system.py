@@ -1,0 +1,159 @@
+"""What the system benchmarks share: their one column, and programs that the board file names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step, output
+from evmperf.boards.board import Board
+from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.units import Unit
+from evmperf.tools import coremark_pro, standin
+
+SECTION = "system"
+"""Section of the board file."""
+
+_PUBLISHED = {
+    "dhrystone": "runDhrystone",
+    "whetstone": "runWhetstone",
+    "linpack": "runLinpack",
+    "nbench": "runNBench.sh",
+    "stream": "stream_c",
+    "coremark_pro": "/opt/coremark-pro",
+    "multibench": "/opt/multibench",
+}
+"""Programs that the guides name, by benchmark, and where EEMBC's suites are looked for."""
+
+_COREMARK_PRO_S = 3600.0
+
+
+def perf(unit: Unit, better: Direction, low: float, high: float) -> Metric:
+    """The column `perf` of a row in that unit; where rows differ, each has its own."""
+    return Metric("perf", unit, better, "perf", low=low, high=high)
+
+
+def installed(board: Board, key: str) -> str:
+    """The program or folder that is this benchmark on that board: the guides', or another."""
+    return str(board.option(SECTION, key, _PUBLISHED[key]))
+
+
+def program_call(program: str, case: Case, file: str) -> str:
+    """Shell text that runs a benchmark's program, what it prints into `$OUT/FILE`.
+
+    A stand-in is told how long; the guides' programs know that themselves.
+    """
+    if program.startswith(standin.PREFIX):
+        program = f"{program} {case.params['seconds']}"
+    return f'{program} >"$OUT/{file}" 2>&1'
+
+
+def usual_s(program: str, case: Case, figures: int) -> float:
+    """Seconds that a benchmark's program with so many figures usually takes."""
+    if program.startswith(standin.PREFIX):
+        return figures * float(case.params["seconds"]) + 1
+    return 30
+
+
+def profiles(labels: Mapping[str, tuple[Metric, ...]], seconds: float) -> dict[str, Profile]:
+    """Rows by label, with their own metrics; stand-ins measure `seconds` when it is to be quick."""
+
+    def profile(for_s: float) -> Profile:
+        return Profile(
+            tuple(
+                Case(label, {"benchmark": label, "seconds": for_s}, metrics)
+                for label, metrics in labels.items()
+            )
+        )
+
+    return {"full": profile(10), "quick": profile(seconds)}
+
+
+def program_benchmark(
+    *,
+    name: str,
+    title: str,
+    metric: Metric,
+    labels: tuple[str, ...],
+    read: Callable[[str, str], float],
+    seconds: float = 0.5,
+) -> Benchmark:
+    """A table of what one run of one program prints; `read` gets its text and a row's label."""
+    file = f"{name}.txt"
+
+    def steps(board: Board, case: Case, _: Profile) -> list[Step]:
+        program = installed(board, name)
+
+        def parse(outputs: Outputs) -> list[Reading]:
+            text = output(outputs, file)
+            if program.startswith(standin.PREFIX):
+                value = standin.figure(text, program, case.label, str(metric.unit))
+            else:
+                value = read(text, case.label)
+            return [Reading("perf", value)]
+
+        call = program_call(program, case, file)
+        expect_s = usual_s(program, case, len(labels))
+        return [Step("measure", call, 1800, expect_s, parse, shared=name)]
+
+    return Benchmark(
+        name=name,
+        driver="system",
+        title=title,
+        section=("System Benchmarks", title),
+        metrics=(metric,),
+        profiles=profiles(dict.fromkeys(labels, ()), seconds),
+        place=Place.SHELL,
+        steps=steps,
+        board_tools=lambda board: (installed(board, name),),
+    )
+
+
+def coremark_pro_benchmark(*, name: str, column: str) -> Benchmark:
+    """A table of CoreMark-PRO, with one context (`SingleCore`) or with two (`MultiCore`).
+
+    One run, which measures with one context and with two, serves both tables.
+    """
+    file = "coremark-pro.txt"
+
+    def steps(board: Board, case: Case, _: Profile) -> list[Step]:
+        folder = installed(board, "coremark_pro")
+        make = f'make -s TARGET=linux64 XCMD=-c2 certify-all >"$OUT/{file}" 2>&1'
+        printed = {"coremark-pro": "CoreMark-PRO"}.get(case.label, case.label)
+        return [
+            Step(
+                "measure",
+                f"{enter(folder, 'CoreMark-PRO', 'coremark_pro')} && {make}",
+                _COREMARK_PRO_S,
+                900,
+                lambda outputs: [
+                    Reading("perf", coremark_pro.rate(output(outputs, file), printed, column))
+                ],
+                shared="coremark-pro",
+            )
+        ]
+
+    rate = perf(Unit.WORKLOADS_PER_SECOND, Direction.HIGHER, 1e-4, 1e6)
+    score = perf(Unit.SCORE, Direction.HIGHER, 0.1, 1e6)
+    labels = (
+        "cjpeg-rose7-preset", "core", "coremark-pro", "linear_alg-mid-100x100-sp",
+        "loops-all-mid-10k-sp", "nnet_test", "parser-125k", "radix2-big-64k", "sha-test",
+        "zip-test",
+    )  # fmt: skip
+    rows = {label: (score if label == "coremark-pro" else rate,) for label in labels}
+    return Benchmark(
+        name=name,
+        driver="system",
+        title={"SingleCore": "CoreMarkPro", "MultiCore": "CoreMarkPro for Two Cores"}[column],
+        section=("System Benchmarks", "CoreMarkPro"),
+        metrics=(rate,),
+        profiles=profiles(rows, 10),
+        place=Place.SHELL,
+        steps=steps,
+        tools=("make",),
+    )
+
+
+def enter(folder: str, suite: str, key: str) -> str:
+    """Shell text that goes to where a suite of EEMBC's is, or says what to do about it."""
+    remedy = f"install it, or say options.{SECTION}.{key} or options.absent in the board file"
+    return f'{{ cd {folder} || {{ echo "no {suite} in {folder}: {remedy}"; exit 1; }}; }}'

@@ -1,0 +1,27 @@
+"""Boot time over cold boots, from "Starting kernel" to the prompt.
+
+The case is what is booted; the medium is the board file's and travels as a condition. The guides
+know the first case by two names (with and without "20 boot cycles").
+"""
+
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.families.boot import METRICS
+from evmperf.model.results import Case
+
+_CASES = (
+    Case("default_rootfs", {"kernel_arguments": ""}),
+    Case("init_sh", {"kernel_arguments": "init=/bin/sh"}),
+)
+
+BENCHMARK = Benchmark(
+    name="boot_time_mmcsd",
+    driver="boot",
+    title="Linux boot time MMCSD",
+    section=("Boot-time Measurement", "Boot media: MMCSD"),
+    metrics=METRICS,
+    profiles={"full": Profile(_CASES, repeats=20), "quick": Profile(_CASES, repeats=3)},
+    place=Place.BOOT,
+    steps=lambda board, case, profile: (),
+    options=(("boot", "medium"),),
+    conditions=lambda board: {"medium": board.option("boot", "medium")},
+)

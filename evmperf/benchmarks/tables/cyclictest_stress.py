@@ -1,0 +1,71 @@
+"""Wake-up latencies of the real-time kernel while stress-ng loads its CPUs.
+
+One run of cyclictest serves the three rows. Its histogram stays as raw output and is drawn in the
+report.
+"""
+
+from __future__ import annotations
+
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, Step, output
+from evmperf.boards.board import Board
+from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.units import Unit
+from evmperf.tools import cyclictest
+
+_CPUS = 8
+"""As many as the largest EVM has."""
+_ROWS = {"min": "Minimum (usec)", "avg": "Average (usec)", "max": "Maximum (usec)"}
+
+
+def _steps(_: Board, case: Case, __: Profile) -> list[Step]:
+    duration, statistic = str(case.params["duration"]), str(case.params["statistic"])
+    seconds = int(duration[:-1]) * {"s": 1, "h": 3600}[duration[-1]]
+    return [
+        Step(
+            "measure",
+            cyclictest.under_stress(duration),
+            seconds * 1.1 + 60,
+            seconds + 2,
+            lambda outputs: [
+                Reading(f"latency_cpu{cpu}", latency)
+                for cpu, latency in enumerate(
+                    cyclictest.latencies(output(outputs, cyclictest.JSON_FILE), statistic)
+                )
+            ],
+            shared=f"cyclictest {duration}",
+        ),
+        Step("clean-up", cyclictest.END_STRESS, 30, 0.5, always=True),
+    ]
+
+
+def _profile(duration: str) -> Profile:
+    return Profile(
+        tuple(
+            Case(label, {"statistic": statistic, "duration": duration})
+            for statistic, label in _ROWS.items()
+        )
+    )
+
+
+BENCHMARK = Benchmark(
+    name="cyclictest_stress",
+    driver="rt",
+    title="stress-ng + cyclictest latencies",
+    section=("System Benchmarks", "Stress-ng and Cyclic Test"),
+    metrics=tuple(
+        Metric(
+            f"latency_cpu{cpu}",
+            Unit.MICROSECOND,
+            Direction.LOWER,
+            f"CPU {cpu}",
+            low=0.5,
+            high=1e6,
+            required=cpu == 0,
+        )
+        for cpu in range(_CPUS)
+    ),
+    profiles={"full": _profile("6h"), "quick": _profile("3s")},
+    place=Place.SHELL,
+    steps=_steps,
+    tools=("cyclictest", "stress-ng"),
+)

@@ -1,0 +1,11 @@
+"""ICSSG TCP Bidirectional Throughput."""
+
+from evmperf.benchmarks.families.ethernet import tcp_benchmark
+
+BENCHMARK = tcp_benchmark(
+    name="eth_icssg_tcp_bidir",
+    driver="icssg",
+    title="ICSSG TCP Bidirectional Throughput",
+    section=("Ethernet", "ICSSG Ethernet Driver"),
+    published_tester="192.168.2.1",
+)

@@ -1,0 +1,78 @@
+"""glmark2 on the bare display and under the compositor.
+
+The compositor holds the display, so it is stopped for the first and started again after it.
+"""
+
+from collections.abc import Sequence
+
+from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step, output
+from evmperf.boards.board import Board
+from evmperf.measure.shellstep import FOLDER
+from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.units import Unit
+from evmperf.tools import glmark2
+
+_STOPPED = f"{FOLDER}/compositor-stopped"
+
+_FIND_COMPOSITOR = (
+    "for socket in /run/wayland-? /run/user/*/wayland-?; do "
+    '[ ! -S "$socket" ] || { export XDG_RUNTIME_DIR="${socket%/*}" '
+    'WAYLAND_DISPLAY="${socket##*/}"; break; }; done; '
+    '[ -n "$WAYLAND_DISPLAY" ] || { echo "no Wayland compositor runs: start it"; exit 3; }; '
+)
+
+
+def _readings(outputs: Outputs) -> list[Reading]:
+    return [Reading("score", glmark2.score(output(outputs, glmark2.TEXT_FILE)))]
+
+
+def _steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
+    scenes, expect_s = str(case.params["scenes"]), float(case.params["expect_s"])
+    backend = case.label.removeprefix("Glmark2-").lower()
+    command = glmark2.command(backend, scenes)
+    if backend == "wayland":
+        return [Step("measure", _FIND_COMPOSITOR + command, 1800, expect_s, _readings)]
+    service = board.option("graphics", "compositor")
+    return [
+        Step(
+            "prepare",
+            f"if systemctl is-active -q {service}; then "
+            f": >{_STOPPED} && systemctl stop {service}; fi",
+            60,
+            2,
+        ),
+        Step("measure", command, 1800, expect_s, _readings),
+        Step(
+            "clean-up",
+            f"if [ -e {_STOPPED} ]; then systemctl start {service} && rm {_STOPPED}; fi",
+            60,
+            2,
+            always=True,
+        ),
+    ]
+
+
+def _profile(scenes: str, expect_s: int) -> Profile:
+    return Profile(
+        tuple(
+            Case(label, {"backend": label, "scenes": scenes, "expect_s": expect_s})
+            for label in ("Glmark2-DRM", "Glmark2-Wayland")
+        )
+    )
+
+
+BENCHMARK = Benchmark(
+    name="glmark2",
+    driver="graphics",
+    title="Glmark2",
+    section=("Graphics SGX/RGX Driver", "Glmark2"),
+    metrics=(Metric("score", Unit.SCORE, Direction.HIGHER, "Score", low=1.0, high=100_000.0),),
+    profiles={
+        "full": _profile("", 340),
+        "quick": _profile("-b build:duration=2 -b texture:duration=2", 6),
+    },
+    place=Place.SHELL,
+    steps=_steps,
+    tools=("glmark2-es2-drm", "glmark2-es2-wayland"),
+    options=(("graphics", "compositor"),),
+)

@@ -1,0 +1,131 @@
+"""TCP through an IPsec tunnel (ESP) whose ciphers the board's CPU computes.
+
+The kernels of both sides get their keys directly (`ip xfrm`): negotiating them is no part of the
+figure. The board's own counters must show that what was sent went through the tunnel.
+"""
+
+import secrets
+from collections.abc import Sequence
+
+from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step, Where, output
+from evmperf.benchmarks.families.ethernet import cpu_load
+from evmperf.benchmarks.families.network import Link, Server, changing, options, prepare, put_back
+from evmperf.boards.board import Board
+from evmperf.model.errors import RefusedOutput
+from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.units import Unit
+from evmperf.tools import netperf, xfrm
+
+_FILE = "netperf.txt"
+_BEFORE, _AFTER = "xfrm.before", "xfrm.after"
+_AUTHENTICATION = "hmac(sha1)"
+_AUTHENTICATION_KEY_BYTES = 20
+
+_CIPHERS = {
+    "3des": ("cbc(des3_ede)", 24),
+    "aes128": ("cbc(aes)", 16),
+    "aes192": ("cbc(aes)", 24),
+    "aes256": ("cbc(aes)", 32),
+}
+"""The kernel's name and the key's bytes."""
+
+
+def _tunnel(where: Where, ours: str, theirs: str, spis: tuple[int, int], keys: str) -> Step:
+    """Set up one side; `spis` are those of what it sends and of what it receives."""
+    ways = ((ours, theirs, spis[0], "out"), (theirs, ours, spis[1], "in"))
+    commands = []
+    for source, target, spi, direction in ways:
+        state = f"src {source} dst {target} proto esp spi {spi:#x}"
+        policy = f"src {source}/32 dst {target}/32 dir {direction}"
+        commands += [
+            f'm=$(ip xfrm state add {state} mode tunnel {keys} 2>&1) || no "the kernel of the '
+            f'{where} cannot do this kind of ESP ($m): it needs esp4 and the cipher"; '
+            f'undo "ip xfrm state delete {state}"',
+            f"m=$(ip xfrm policy add {policy} tmpl src {source} dst {target} proto esp "
+            f'mode tunnel 2>&1) || no "the {where} has an IPsec policy of its own ($m)"; '
+            f'undo "ip xfrm policy delete {policy}"',
+        ]
+    return changing(f"tunnel on {where}", "; ".join(commands), where=where)
+
+
+def _steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
+    link, server = Link.of(board, "ipsec"), Server.on(Where.TESTER, "netserver")
+    cipher, key_bytes = _CIPHERS[str(case.params["algorithm"])]
+    seconds = int(case.params["seconds"])
+    there, back = (0x1000 + secrets.randbelow(1 << 31) for _ in range(2))
+    keys = (
+        f"auth-trunc '{_AUTHENTICATION}' 0x{secrets.token_hex(_AUTHENTICATION_KEY_BYTES)} 96 "
+        f"enc '{cipher}' 0x{secrets.token_hex(key_bytes)}"
+    )
+    test = netperf.command("TCP_STREAM", link.tester, server.port, seconds, cpu="-c", name=_FILE)
+    return [
+        prepare(link),
+        server.start(),
+        _tunnel(Where.TESTER, link.tester, link.board, (back, there), keys),
+        _tunnel(Where.BOARD, link.board, link.tester, (there, back), keys),
+        Step(
+            "measure",
+            f"{xfrm.command(_BEFORE)} && {test} && {xfrm.command(_AFTER)}",
+            seconds * 2 + 120,
+            seconds + 2,
+            lambda outputs: _readings(outputs, seconds, there, back),
+        ),
+        put_back(),
+        put_back(Where.TESTER),
+        server.stop(),
+    ]
+
+
+def _readings(outputs: Outputs, seconds: int, there: int, back: int) -> list[Reading]:
+    found = netperf.outcome(output(outputs, _FILE), "TCP_STREAM", seconds)
+    before, after = output(outputs, _BEFORE), output(outputs, _AFTER)
+    sent, packets = _carried(before, after, there)
+    received, _ = _carried(before, after, back)
+    if sent < found.sent or received <= 0:
+        raise RefusedOutput(
+            f"netperf sent {found.sent} bytes, but ESP carried {sent} there and {received} back",
+            before + after,
+        )
+    return [
+        Reading("throughput", found.throughput),
+        Reading("kpps", packets / found.elapsed_s / 1e3),
+        Reading("cpu_load", found.local_cpu_load),
+    ]
+
+
+def _carried(before: str, after: str, spi: int) -> tuple[int, int]:
+    first, last = xfrm.carried(before, spi), xfrm.carried(after, spi)
+    return last[0] - first[0], last[1] - first[1]
+
+
+def _profile(seconds: int) -> Profile:
+    return Profile(tuple(Case(name, {"algorithm": name, "seconds": seconds}) for name in _CIPHERS))
+
+
+BENCHMARK = Benchmark(
+    name="ipsec_sw",
+    driver="ipsec",
+    title="IPSec Software Performance",
+    section=("CRYPTO Driver", "IPSec Software Performance"),
+    metrics=(
+        Metric(
+            "throughput", Unit.MEGABIT_PER_SECOND, Direction.HIGHER, "Throughput",
+            low=0.001, high=100_000,
+        ),
+        Metric(
+            "kpps", Unit.KILOPACKET_PER_SECOND, Direction.HIGHER, "Packets/Sec",
+            low=0.0001, high=10_000,
+        ),
+        cpu_load("CPU Load"),
+    ),
+    profiles={"full": _profile(60), "quick": _profile(2)},
+    place=Place.SHELL,
+    steps=_steps,
+    tools=("netperf", "ip"),
+    tester_tools=("netserver", "ip"),
+    options=options("ipsec"),
+    conditions=lambda board: {
+        **Link.of(board, "ipsec").conditions,
+        "esp": f"tunnel mode, {_AUTHENTICATION}",
+    },
+)  # fmt: skip

@@ -1,0 +1,233 @@
+"""LMBench: latencies and bandwidths of processor, memory and kernel.
+
+The guides print thirteen results twice, under a long name too. Three kinds of published figures are
+not what they say, and evmperf measures what they say: `bw_mem` rows of 1 to 8 MB (published as the
+mean of two operations), `latency_for_1.00_mb_block_size` (published as the half), and the `lat_fs`
+rows, which are numbers of files although they are called latencies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, Step, output
+from evmperf.benchmarks.families.system import perf
+from evmperf.boards.board import Board
+from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.units import Unit
+from evmperf.tools import lmbench
+
+_FOLDER = "/opt/evmperf-lmbench"
+"""On the root file system, as where the guides' test suite ran."""
+_FILE = "test1.txt"
+_TCP_PORTS = {"lat_connect": 31237, "lat_tcp": 31234}
+"""Where the servers of these programs listen."""
+
+_MICROSECONDS = perf(Unit.MICROSECOND, Direction.LOWER, 1e-4, 1e7)
+_NANOSECONDS = perf(Unit.NANOSECOND, Direction.LOWER, 0.01, 1e5)
+_MEGABYTES = perf(Unit.MEGABYTE_PER_SECOND, Direction.HIGHER, 0.1, 1e6)
+_FILES = perf(Unit.FILES, Direction.HIGHER, 1, 1e7)
+
+_ALIASES = {
+    "af_unix_sock_stream_latency": "lat_unix",
+    "af_unix_socket_stream_bandwidth": "bw_unix",
+    "latency_for_0.50_mb_block_size": "lat_mem_rd-stride128-sz500k",
+    "latency_for_1.00_mb_block_size": "lat_mem_rd-stride128-sz1000k",
+    "pipe_bandwidth": "bw_pipe",
+    "pipe_latency": "lat_pipe",
+    "procedure_call": "lat_proc-proccall",
+    "select_on_200_tcp_fds": "lat_select",
+    "semaphore_latency": "lat_sem",
+    "signal_handler_latency": "lat_sig-install",
+    "signal_handler_overhead": "lat_sig-catch",
+    "tcp_ip_connection_cost_to_localhost": "lat_connect",
+    "tcp_latency_using_localhost": "lat_tcp",
+}
+"""Second names of rows."""
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One row: the command that the guides name, and how to read it."""
+
+    command: str
+    metric: Metric
+    value: Callable[[str], float]
+
+
+def _microseconds(command: str, label: str) -> _Row:
+    return _Row(command, _MICROSECONDS, lambda text: lmbench.labelled(text, label, "microseconds"))
+
+
+def _bandwidth(command: str, label: str) -> _Row:
+    return _Row(command, _MEGABYTES, lambda text: lmbench.labelled(text, label, "MB/sec"))
+
+
+def _bandwidth_of_size(command: str, megabytes: float) -> _Row:
+    return _Row(command, _MEGABYTES, lambda text: lmbench.value_of_size(text, megabytes))
+
+
+def _operation(label: str) -> _Row:
+    # lat_ops prints 18 lines, two of which the guides leave out.
+    return _Row(
+        "lat_ops", _NANOSECONDS, lambda text: lmbench.labelled(text, label, "nanoseconds", 18)
+    )
+
+
+def _load(megabytes: str) -> _Row:
+    return _Row(
+        "lat_mem_rd 1M 128",
+        _NANOSECONDS,
+        lambda text: lmbench.memory_latency(text, megabytes, "1.00000"),
+    )
+
+
+def _files(kilobytes: int) -> _Row:
+    return _Row("lat_fs", _FILES, lambda text: lmbench.files(text, kilobytes))
+
+
+def _switch(processes: int, kilobytes: int) -> _Row:
+    return _Row(
+        f"lat_ctx -s {kilobytes}K -N 100 {processes}",
+        _MICROSECONDS,
+        lambda text: lmbench.context_switch(text, kilobytes, processes),
+    )
+
+
+def _named() -> dict[str, _Row]:
+    """Rows under their first names."""
+    rows = {
+        "bw_file_rd-io-1mb": _bandwidth_of_size(f"bw_file_rd 1M io_only {_FILE}", 1),
+        "bw_file_rd-o2c-1mb": _bandwidth_of_size(f"bw_file_rd 1M open2close {_FILE}", 1),
+        "bw_mmap_rd-mo-1mb": _bandwidth_of_size(f"bw_mmap_rd 1M mmap_only {_FILE}", 1),
+        "bw_mmap_rd-o2c-1mb": _bandwidth_of_size(f"bw_mmap_rd 1M open2close {_FILE}", 1),
+        "bw_pipe": _bandwidth("bw_pipe", "Pipe bandwidth"),
+        "bw_unix": _bandwidth("bw_unix", "AF_UNIX sock stream bandwidth"),
+        "lat_connect": _microseconds(
+            "lat_connect localhost", "TCP/IP connection cost to localhost"
+        ),
+        "lat_mmap-1m": _Row(
+            f"lat_mmap 1M {_FILE}", _MICROSECONDS, lambda text: lmbench.value_of_size(text, 1)
+        ),
+        "lat_pagefault": _microseconds(f"lat_pagefault {_FILE}", f"Pagefaults on {_FILE}"),
+        "lat_pipe": _microseconds("lat_pipe", "Pipe latency"),
+        "lat_proc-exec": _microseconds("lat_proc exec", "Process fork+execve"),
+        "lat_proc-fork": _microseconds("lat_proc fork", "Process fork+exit"),
+        "lat_proc-proccall": _microseconds("lat_proc procedure", "Procedure call"),
+        "lat_select": _microseconds("lat_select tcp", "Select on 200 tcp fd's"),
+        "lat_sem": _microseconds("lat_sem", "Semaphore latency"),
+        "lat_sig-catch": _microseconds("lat_sig catch", "Signal handler overhead"),
+        "lat_sig-install": _microseconds("lat_sig install", "Signal handler installation"),
+        "lat_sig-prot": _microseconds(f"lat_sig prot {_FILE}", "Protection fault"),
+        "lat_syscall-fstat": _microseconds(f"lat_syscall fstat {_FILE}", "Simple fstat"),
+        "lat_syscall-null": _microseconds("lat_syscall null", "Simple syscall"),
+        "lat_syscall-open": _microseconds(f"lat_syscall open {_FILE}", "Simple open/close"),
+        "lat_syscall-read": _microseconds("lat_syscall read", "Simple read"),
+        "lat_syscall-stat": _microseconds(f"lat_syscall stat {_FILE}", "Simple stat"),
+        "lat_syscall-write": _microseconds("lat_syscall write", "Simple write"),
+        "lat_tcp": _microseconds("lat_tcp localhost", "TCP latency using localhost"),
+        "lat_unix": _microseconds("lat_unix", "AF_UNIX sock stream latency"),
+    }
+    for operation in ("bcopy", "bzero", "cp", "fcp", "frd", "fwr", "rd", "rdwr", "wr"):
+        for size in (1, 2, 4, 8, 16):
+            command = f"bw_mem {size}M {operation}"
+            rows[f"bw_mem-{operation}-{size}mb"] = _bandwidth_of_size(command, size)
+    for processes in (2, 4):
+        for size in (128, 256):
+            rows[f"lat_ctx-{processes}-{size}k"] = _switch(processes, size)
+    for size in (0, 1, 4, 10):
+        rows[f"lat_fs-{size}k"] = _files(size)
+    # The label `50` stands for 512 bytes.
+    sizes = {
+        "50": "0.00049", "31k": "0.03125", "62k": "0.06250", "125k": "0.12500",
+        "250k": "0.25000", "500k": "0.50000", "1000k": "1.00000",
+    }  # fmt: skip
+    for array, megabytes in sizes.items():
+        rows[f"lat_mem_rd-stride128-sz{array}"] = _load(megabytes)
+    for kind, operations in {
+        "int": ("add", "bit", "div", "mod", "mul"),
+        "int64": ("add", "bit", "div", "mod", "mul"),
+        "float": ("add", "div", "mul"),
+        "double": ("add", "div", "mul"),
+    }.items():
+        for name in operations:
+            # LMBench's int64 addition calls itself uint64.
+            printed = "uint64" if (kind, name) == ("int64", "add") else kind
+            label = f"{'integer' if printed == 'int' else printed} {name}"
+            rows[f"lat_ops-{kind}-{name}"] = _operation(label)
+    return rows
+
+
+def _rows() -> dict[str, _Row]:
+    rows = _named()
+    rows.update({alias: rows[name] for alias, name in _ALIASES.items()})
+    return dict(sorted(rows.items()))
+
+
+_ROWS = _rows()
+
+
+def _steps(_: Board, case: Case, __: Profile) -> list[Step]:
+    row, hasty = _ROWS[case.label], case.params["repetitions"] == "few"
+    program = row.command.split()[0]
+    command = lmbench.command(row.command, hasty=hasty)
+    before, after = [], ""
+    if _FILE in row.command:
+        make = f"cd {_FOLDER} && dd if=/dev/urandom of={_FILE} bs=1M count=16"
+        before = [Step("file", f"mkdir -p {_FOLDER} && {make}", 120, 1)]
+        command = f"cd {_FOLDER} && {command}"
+        after = f"rm -rf {_FOLDER}"
+    elif program in _TCP_PORTS:
+        command = _with_server(program, command)
+        after = f"{program} -S localhost || true"
+    elif program == "lat_fs":
+        # Its folder, if it was interrupted: tempnam(3) takes five letters of its prefix.
+        after = "rm -rf /tmp/lat_f*"
+    measure = Step(
+        "measure",
+        command,
+        60 if hasty else 900,
+        1 if hasty else 30,
+        lambda outputs: [Reading("perf", row.value(output(outputs, lmbench.TEXT_FILE)))],
+        shared=row.command,
+    )
+    clean_up = [Step("clean-up", after, 30, 0.5, always=True)] if after else []
+    return [*before, measure, *clean_up]
+
+
+def _with_server(program: str, command: str) -> str:
+    """Start the program's server first, and see that it is there before and after.
+
+    Without a server LMBench measures how fast it cannot reach one, and calls that a result.
+    """
+    listens = f'grep -q ":{_TCP_PORTS[program]:04X} 00000000:0000 0A" /proc/net/tcp'
+    return (
+        f"{program} -s; n=0; until {listens}; do n=$((n+1)); "
+        f'[ $n -lt 50 ] || {{ echo "the server of {program} does not listen"; exit 1; }}; '
+        f"sleep 0.1; done; {command}; r=$?; "
+        f'{listens} || {{ echo "the server of {program} is gone"; exit 1; }}; exit $r'
+    )
+
+
+def _profile(repetitions: str) -> Profile:
+    return Profile(
+        tuple(
+            Case(label, {"benchmark": label, "repetitions": repetitions}, (row.metric,))
+            for label, row in _ROWS.items()
+        )
+    )
+
+
+BENCHMARK = Benchmark(
+    name="lmbench",
+    driver="system",
+    title="LMBench",
+    section=("System Benchmarks", "LMBench"),
+    metrics=(_MICROSECONDS,),  # of the first row; each has its own
+    profiles={"full": _profile("many"), "quick": _profile("few")},
+    place=Place.SHELL,
+    steps=_steps,
+    # One for all: they come in one package.
+    tools=("bw_mem",),
+)

@@ -1,0 +1,1 @@
+"""The `evmperf` command: every subcommand's arguments, loaded when called."""

@@ -1,0 +1,282 @@
+"""The command `evmperf lava`: jobs made from the catalogue, submitted, followed, and read back."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evmperf.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evmperf.boards.board import Board
+    from evmperf.lava.importing import Source
+    from evmperf.lava.server import Job, Server
+
+_ABOUT = """\
+The same benchmarks as LAVA jobs, with the same results.
+
+  evmperf lava render am64x -k emmc --kind native > job.yaml
+  evmperf lava submit am64x -k emmc --kind native --wait --import
+  evmperf lava verdict 1234
+
+The server is EVMPERF_LAVA_URL with EVMPERF_LAVA_TOKEN, else lavacli's default identity, else the
+lab that `make lava-lab` has started on this machine. docs/lava.md says more.
+"""
+
+_DAY_S = 24 * 3600.0
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add `lava` and its sub-commands; each sets `func`, a callable (args) -> exit status."""
+    raw = argparse.RawDescriptionHelpFormatter
+    top = subparsers.add_parser(
+        "lava", help="LAVA jobs and their results", description=_ABOUT, formatter_class=raw
+    )
+    commands = top.add_subparsers(metavar="COMMAND", required=True)
+
+    render = commands.add_parser("render", help="print a complete job")
+    _add_job(render)
+    render.set_defaults(func=_render)
+
+    submit = commands.add_parser("submit", help="submit a job made like `render`'s, or of a file")
+    _add_job(submit)
+    submit.add_argument("--wait", action="store_true", help="follow the job to its end")
+    submit.add_argument(
+        "--import", dest="read", action="store_true", help="and read its results (with --wait)"
+    )
+    _add_server(submit)
+    _add_results(submit)
+    submit.set_defaults(func=_submit)
+
+    wait = commands.add_parser("wait", help="follow a job to its end")
+    wait.add_argument("job", help="its number or its page")
+    _add_server(wait)
+    wait.set_defaults(func=_wait)
+
+    read = commands.add_parser(
+        "import",
+        help="read a finished job's results into the spool",
+        description="Reads the raw output in the log of a native or boot-time job with the "
+        "parsers that a desk run uses. Lab-host jobs keep their results themselves. A job that "
+        "was read before is left alone.",
+    )
+    read.add_argument("job", help="its number, its page, or its log as a file (YAML)")
+    read.add_argument("--board", help="the board file, where the job's is not in env/")
+    _add_server(read)
+    _add_results(read)
+    read.set_defaults(func=_import)
+
+    verdict = commands.add_parser(
+        "verdict",
+        help="what has come of a job",
+        description="Exit status 0: complete, and every case it should have measured passed; "
+        "1: something failed; 3: LAVA or the lab failed.",
+    )
+    verdict.add_argument("job", help="its number or its page")
+    _add_server(verdict)
+    verdict.set_defaults(func=_verdict)
+
+    lab = commands.add_parser("lab", help="a LAVA of your own on this machine (needs root)")
+    lab.add_argument("action", choices=("up", "down", "status"))
+    lab.set_defaults(func=_lab)
+
+
+def _add_job(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("board", help="a board file, as for pytest --lg-env, or a job's file")
+    parser.add_argument("-k", dest="keyword", default="", metavar="EXPRESSION", help="as pytest's")
+    parser.add_argument(
+        "--kind",
+        choices=("host", "native", "boot"),
+        default="native",
+        help="host: pytest on the lab's Labgrid host; native: LAVA boots the board and runs the "
+        "commands there; boot: cold boots only (default: %(default)s)",
+    )
+    parser.add_argument("--profile", choices=("full", "quick"), help="default: the board's")
+    parser.add_argument("--release", default="", help="SDK release, where the image does not tell")
+    parser.add_argument(
+        "--image",
+        action="append",
+        default=[],
+        metavar="[ROLE=]URL",
+        help="boot this over the network: kernel, dtb, ramdisk, nfsrootfs or modules; without "
+        "ROLE= told from the name (default: what is installed boots)",
+    )
+    parser.add_argument("--device-type", default="", help="default: the board's in lava-jobs/")
+    parser.add_argument("--tag", action="append", default=[], help="a tag the device must have")
+    parser.add_argument("--priority", choices=("low", "medium", "high"), default="medium")
+
+
+def _add_server(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--identity", default="", help="a server of lavacli's configuration, by its name there"
+    )
+    parser.add_argument(
+        "--timeout", type=float, default=_DAY_S, help="seconds to wait at most (default: a day)"
+    )
+
+
+def _add_results(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--results", type=Path, default=Path("results"), help="gets one folder a run"
+    )
+
+
+def _definition(options: argparse.Namespace) -> str:
+    """The job that the options describe, checked as far as it can be without a server."""
+    from evmperf.boards import board as boards  # noqa: PLC0415  # slow to import, as what follows
+    from evmperf.lava import images, render, selection  # noqa: PLC0415
+
+    board = boards.load(boards.find(options.board))
+    kind = selection.JobKind(options.kind)
+    profile = options.profile or str(board.option("board", "profile"))
+    chosen = selection.select(board, kind, profile, options.keyword)
+    for line in chosen.refused if options.keyword else ():
+        print(f"not in this job: {line}", file=sys.stderr)
+    request = render.Request(
+        kind,
+        options.keyword,
+        options.release,
+        images.resources(options.image, kind),
+        options.device_type,
+        tuple(options.tag),
+        options.priority,
+    )
+    return render.render(board, chosen, request)
+
+
+def _render(options: argparse.Namespace) -> int:
+    print(_definition(options), end="")
+    return 0
+
+
+def _submit(options: argparse.Namespace) -> int:
+    if options.read and not options.wait:
+        raise UsageError("--import needs --wait")
+    given = Path(options.board)
+    is_job = given.is_file() and "\njob_name:" in f"\n{given.read_text(encoding='utf-8')}"
+    definition = given.read_text(encoding="utf-8") if is_job else _definition(options)
+    server = _connect(options)
+    status = 0
+    for number in server.submit(definition):
+        print(f"job {number}: {server.job(number).url}", flush=True)
+        if options.wait:
+            job = server.wait(number, options.timeout, _tell)
+            if options.read:
+                status = max(status, _read_job(server, job, None, options.results))
+            status = max(status, _judge(server, job))
+    return status
+
+
+def _wait(options: argparse.Namespace) -> int:
+    from evmperf.lava.server import job_number  # noqa: PLC0415
+
+    number = job_number(options.job)
+    server = _connect(options)
+    return _judge(server, server.wait(number, options.timeout, _tell))
+
+
+def _verdict(options: argparse.Namespace) -> int:
+    from evmperf.lava.server import job_number  # noqa: PLC0415
+
+    number = job_number(options.job)
+    server = _connect(options)
+    return _judge(server, _finished(server, number))
+
+
+def _import(options: argparse.Namespace) -> int:
+    from evmperf.boards import board as boards  # noqa: PLC0415
+    from evmperf.lava.server import job_number  # noqa: PLC0415
+
+    board = boards.load(boards.find(options.board)) if options.board else None
+    if Path(options.job).is_file():
+        return _read_file(Path(options.job), board, options.results)
+    number = job_number(options.job)
+    server = _connect(options)
+    return _read_job(server, _finished(server, number), board, options.results)
+
+
+def _read_file(path: Path, board: Board | None, results: Path) -> int:
+    from evmperf.lava import importing, joblog  # noqa: PLC0415
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read: {error}") from None
+    header = importing.header_of(joblog.parse(text, str(path)), str(path))
+    return _read(text, header, importing.Source(str(path)), board, results)
+
+
+def _read_job(server: Server, job: Job, board: Board | None, results: Path) -> int:
+    from evmperf.lava import importing, render  # noqa: PLC0415
+
+    header = render.definition_header(job.definition)
+    if header is None:
+        raise UsageError(f"job {job.id} is none of evmperf's: its metadata names no benchmarks")
+    source = importing.Source(f"job {job.id}", job.id, server.url, job.device)
+    if header["kind"] == "host":
+        return _read("", header, source, board, results)
+    return _read(server.log(job.id), header, source, board, results)
+
+
+def _read(
+    text: str, header: Mapping[str, str], source: Source, board: Board | None, results: Path
+) -> int:
+    from evmperf.boards import board as boards  # noqa: PLC0415
+    from evmperf.lava import importing  # noqa: PLC0415
+
+    if header["kind"] == "host":
+        print(f"{source.name}: a lab-host job keeps and pushes its results itself: nothing to read")
+        return 0
+    board = board or boards.load(boards.find(header["board_file"]))
+    done = importing.read(text, header, source, board, results)
+    word = "read" if done.new else "was read already, nothing is read twice"
+    print(f"{source.name}: {word}: {done.folder}")
+    print(done.run.outcome)
+    return done.run.exit_status or 0
+
+
+def _judge(server: Server, job: Job) -> int:
+    from evmperf.lava.verdict import judge  # noqa: PLC0415
+
+    verdict = judge(server, job)
+    print("\n".join(verdict.lines))
+    return verdict.exit_status
+
+
+def _finished(server: Server, number: int) -> Job:
+    job = server.job(number)
+    if not job.finished:
+        raise UsageError(
+            f"job {number} is still {job.state}: wait for it with `evmperf lava wait {number}`"
+        )
+    return job
+
+
+def _tell(job: Job) -> None:
+    where = f" on {job.device}" if job.device else ""
+    print(f"job {job.id}: {job.state}{where}", flush=True)
+
+
+def _connect(options: argparse.Namespace) -> Server:
+    from evmperf.lava.server import connect  # noqa: PLC0415
+
+    return connect(options.identity)
+
+
+def _lab(options: argparse.Namespace) -> int:
+    from evmperf.lava.lab import control  # noqa: PLC0415
+
+    if options.action == "up":
+        lab = control.up(lambda line: print(line, file=sys.stderr, flush=True))
+        print(f"LAVA runs at {lab.url}; evmperf lava finds it; evmperf lava lab down stops it")
+        return 0
+    if options.action == "down":
+        print("LAVA stopped" if control.down() else "no LAVA was running")
+        return 0
+    found = control.running()
+    print(f"LAVA runs at {found.url}" if found else "no LAVA runs; start it with make lava-lab")
+    return 0 if found else 1

@@ -1,0 +1,165 @@
+"""The `evmperf` command."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from evmperf import __version__
+from evmperf.cli import arguments
+from evmperf.model.errors import EvmperfError, Kind
+
+if TYPE_CHECKING:
+    from evmperf.benchmarks.benchmark import Benchmark
+    from evmperf.boards.board import Board
+
+_STATUS = {Kind.USAGE: 2, Kind.LAB: 3}
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit status: 0 fine, 1 failed, 2 wrong call, 3 lab broken."""
+    options = _parser().parse_args(words)
+    try:
+        status: int = options.func(options)
+    except EvmperfError as error:
+        print(f"evmperf: {error}", file=sys.stderr)
+        return _STATUS.get(error.kind, 1)
+    except BrokenPipeError:
+        # Somebody's `| head` has read enough; the interpreter must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    from evmperf.cli import (
+        gitlab,  # noqa: PLC0415
+        guide,  # noqa: PLC0415
+        history,  # noqa: PLC0415  # after the errors it may raise
+        influx,  # noqa: PLC0415
+        lava,  # noqa: PLC0415
+        regress,  # noqa: PLC0415
+        report,  # noqa: PLC0415
+        virtual,  # noqa: PLC0415
+    )
+
+    parser = argparse.ArgumentParser(
+        prog="evmperf",
+        description="The hardware-in-the-loop performance lab for TI evaluation modules. "
+        "Boards are measured with pytest (pytest --lg-env BOARD.yaml -k emmc); "
+        "this command is for everything around that.",
+        epilog="Exit status: 0 fine, 1 something failed, 2 a wrong call, 3 the lab is broken; "
+        "`evmperf COMMAND --help` says more. Pages about all of it are in docs/.",
+    )
+    parser.add_argument("--version", action="version", version=f"evmperf {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_list(commands)
+    _add_show(commands)
+    guide.add_parsers(commands)
+    regress.add_parsers(commands)
+    influx.add_parser(commands)
+    history.add_parser(commands)
+    report.add_parser(commands)
+    virtual.add_parser(commands)
+    lava.add_parser(commands)
+    gitlab.add_parser(commands)
+    return parser
+
+
+def _add_list(commands: Any) -> None:
+    parser = commands.add_parser(
+        "list",
+        help="what can be measured, and on a board why not",
+        description="List the benchmarks of the catalogue; with a board, say which of them "
+        "its file allows, and why not.",
+    )
+    parser.add_argument("--board", help="a board file, as for pytest --lg-env")
+    parser.add_argument(
+        "--profile", choices=("full", "quick"), help="default: the board's, or full"
+    )
+    parser.add_argument("--json", action="store_true", help="a list of objects, for programs")
+    parser.set_defaults(func=_list)
+
+
+def _list(options: argparse.Namespace) -> int:
+    from evmperf.benchmarks import catalogue  # noqa: PLC0415
+    from evmperf.boards import board as boards  # noqa: PLC0415  # YAML is slow to import
+
+    board = boards.load(boards.find(options.board)) if options.board else None
+    profile = options.profile or (board.option("board", "profile") if board else "full")
+    rows = [_entry(benchmark, profile, board) for benchmark in catalogue.benchmarks().values()]
+    if options.json:
+        print(json.dumps(rows, indent=1))
+        return 0
+    width, drivers = (max((len(row[key]) for row in rows), default=0) for key in ("id", "driver"))
+    for row in rows:
+        reason = f"  cannot: {row['reason']}" if row.get("reason") else ""
+        count = f"{len(row['cases']):>3} {'case' if len(row['cases']) == 1 else 'cases'}"
+        line = f"{row['id']:<{width}}  {row['driver']:<{drivers}}  {count:<9}{reason}"
+        print(line.rstrip())
+    return 0
+
+
+def _entry(benchmark: Benchmark, profile: str, board: Board | None) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "id": benchmark.name,
+        "driver": benchmark.driver,
+        "title": benchmark.title,
+        "cases": [case.label for case in benchmark.cases(profile)],
+    }
+    if board is not None:
+        reasons = {c.label: benchmark.unsupported(board, c) for c in benchmark.cases(profile)}
+        entry["cases"] = [label for label, reason in reasons.items() if not reason] or list(reasons)
+        reason = "" if "" in reasons.values() else next(iter(reasons.values()), "")
+        entry |= {"runnable": not reason, "reason": reason}
+    return entry
+
+
+def _add_show(commands: Any) -> None:
+    parser = commands.add_parser(
+        "show",
+        help="the table of a run",
+        description="Show the results of a run, the facts they were measured under, and what "
+        "failed. The run may still be going on.",
+    )
+    arguments.add_run(parser)
+    parser.add_argument("--facts", action="store_true", help="everything known about the board")
+    parser.set_defaults(func=_show)
+
+
+def _show(options: argparse.Namespace) -> int:
+    from evmperf.published.baseline import of_board  # noqa: PLC0415
+    from evmperf.report.table import text_table  # noqa: PLC0415
+    from evmperf.runs import spool  # noqa: PLC0415
+    from evmperf.runs.history import GUIDE, run_folder  # noqa: PLC0415
+
+    folder = run_folder(options.run, options.results)
+    run = spool.read_run(folder)
+    results = spool.read_results(folder)
+    print(f"{run.id}: {run.board}, profile {run.profile}, {run.os or 'operating system unknown'}")
+    print(f"release {run.release or 'unknown'}, kernel {run.facts.get('kernel', 'unknown')}")
+    print(f"{run.outcome or 'This run has not ended, or was killed.'}\n")
+    if results:
+        baseline = of_board(run) if run.kind != GUIDE else None
+        width = None if sys.stdout.isatty() else 140 if baseline else 120
+        print(text_table(results, width, baseline), end="")
+    for result in results:
+        for failure in result.failures:
+            what = "refused" if failure.refused else "failed"
+            print(
+                f"{result.benchmark} {result.case} {failure.step}: {what} ({failure.kind}): "
+                f"{failure.message}{f' [{failure.raw}]' if failure.raw else ''}"
+            )
+    if options.facts:
+        print(json.dumps(run.facts, indent=1, sort_keys=True))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

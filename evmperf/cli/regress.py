@@ -1,0 +1,181 @@
+"""`evmperf check`, `evmperf compare` and `evmperf accept`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evmperf.cli import arguments
+from evmperf.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from evmperf.model.verdict import Judgement
+    from evmperf.regress.against import Wanted
+
+_EPILOG = "Exit status: 0 nothing worse, 1 something worse, 4 nothing comparable."
+
+
+def add_parsers(commands: Any) -> None:
+    """Add the three commands."""
+    check = commands.add_parser(
+        "check",
+        help="judge a run",
+        description="Judge a run: same, better, worse, or not comparable, metric by metric. The "
+        "verdicts go into the run in place of earlier ones, its report is written again, and "
+        "InfluxDB gets them where one is named. Published figures are left as they are.",
+        epilog=_EPILOG,
+    )
+    arguments.add_run(check)
+    check.add_argument(
+        "--against", required=True, metavar="WHAT",
+        help="release:11.00, run:ID, last:N (earlier runs of the board), or guide:FILE",
+    )  # fmt: skip
+    check.add_argument(
+        "--from", dest="source", metavar="DIR|influx",
+        help="where earlier runs are (default: the folder of --results)",
+    )  # fmt: skip
+    check.add_argument("--dry-run", action="store_true", help="only say what the verdicts are")
+    _add_output(check)
+    check.set_defaults(func=_check)
+
+    compare = commands.add_parser(
+        "compare",
+        help="two runs beside each other",
+        description="Judge run B by run A.",
+        epilog=_EPILOG,
+    )
+    compare.add_argument("a", metavar="A", help="the run to compare with")
+    compare.add_argument("b", metavar="B", help="the run to judge")
+    arguments.add_results(compare)
+    _add_output(compare)
+    compare.set_defaults(func=_compare)
+
+    accept = commands.add_parser(
+        "accept",
+        help="mark a change as meant",
+        description="Mark a change that was meant: from that run on, older figures of the metric "
+        "are no reason to call it worse. Kept in baselines/accepted.yaml, for git.",
+    )
+    accept.add_argument("metric", help="benchmark, or benchmark/case/metric; * stands for anything")
+    accept.add_argument("--since", required=True, metavar="RUN", help="first run with the change")
+    accept.add_argument("--why", required=True, help="one sentence")
+    arguments.add_results(accept)
+    accept.set_defaults(func=_accept)
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--all", action="store_true", help="list what did not change, too")
+    parser.add_argument(
+        "--level", type=float, default=None,
+        help="false discovery rate to hold, default 0.10 (see docs/judging.md)",
+    )  # fmt: skip
+    for name in ("json", "junit", "markdown", "openmetrics"):
+        parser.add_argument(
+            f"--{name}", type=Path, metavar="FILE", help="write it there, too (- for here only)"
+        )
+
+
+def _check(options: argparse.Namespace) -> int:
+    from evmperf.regress import against  # noqa: PLC0415  # scipy is slow to import
+
+    folder = against.run_folder(options.run, options.results)
+    judgement = _judge(
+        options, folder, against.wanted(options.against), options.source or str(options.results)
+    )
+    if not options.dry_run:
+        _keep(folder, judgement)
+    return judgement.exit_status
+
+
+def _keep(folder: Path, judgement: Judgement) -> None:
+    """Put verdicts where people look. A run that is still being measured is its session's."""
+    from evmperf.influx.sender import send_if_named  # noqa: PLC0415
+    from evmperf.report import page  # noqa: PLC0415
+    from evmperf.runs import spool  # noqa: PLC0415
+    from evmperf.runs import verdicts as records  # noqa: PLC0415
+    from evmperf.runs.history import GUIDE  # noqa: PLC0415
+
+    if spool.read_run(folder).kind == GUIDE:
+        return
+    if spool.is_live(folder):
+        print(
+            f"evmperf: {folder}: is still being measured; check it again at its end to keep the "
+            f"verdicts",
+            file=sys.stderr,
+        )
+        return
+    records.keep(folder, judgement)
+    page.write(folder)
+    if problem := send_if_named(folder):
+        print(f"evmperf: {problem}", file=sys.stderr)
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from evmperf.regress import against  # noqa: PLC0415
+
+    folder = against.run_folder(options.b, options.results)
+    what = against.Wanted("run", options.a)
+    return _judge(options, folder, what, str(options.results)).exit_status
+
+
+def _judge(options: argparse.Namespace, folder: Path, what: Wanted, named: str) -> Judgement:
+    """Judge a run by what the source of that name has, and say so."""
+    from evmperf.cli import sources  # noqa: PLC0415
+    from evmperf.regress import against, judge  # noqa: PLC0415
+
+    level = judge.LEVEL if options.level is None else options.level
+    if not 0 < level < 1:
+        raise UsageError(f"--level {level:g}: must be between 0 and 1")
+    with sources.opened(named) as source:
+        judgement = against.judged(folder, what, source, level)
+    _write(options, judgement)
+    return judgement
+
+
+def _write(options: argparse.Namespace, judgement: Judgement) -> None:
+    from evmperf.report import verdicts as formats  # noqa: PLC0415
+
+    makers = {
+        options.json: formats.as_json,
+        options.junit: formats.as_junit,
+        options.markdown: formats.as_markdown,
+        options.openmetrics: formats.as_openmetrics,
+    }
+    makers.pop(None, None)
+    for file, make in makers.items():
+        if file != Path("-"):
+            file.write_text(make(judgement), encoding="utf-8")
+    if here := makers.get(Path("-")):
+        sys.stdout.write(here(judgement))
+    else:
+        width = None if sys.stdout.isatty() else 160
+        sys.stdout.write(formats.text(judgement, options.all, width))
+
+
+def _accept(options: argparse.Namespace) -> int:
+    from evmperf.regress import accepted, against  # noqa: PLC0415
+    from evmperf.runs.spool import read_run  # noqa: PLC0415
+
+    run = read_run(against.run_folder(options.since, options.results))
+    pattern = accepted.pattern(options.metric)
+    mark = accepted.Accepted(pattern, run.board, run.id, run.started_ns, options.why)
+    _known(pattern)
+    accepted.add(mark)
+    print(f"{accepted.FILE}: {pattern} on {run.board} accepted since {run.id}")
+    return 0
+
+
+def _known(pattern: str) -> None:
+    """Raise UsageError for a metric of a benchmark that does not exist."""
+    import difflib  # noqa: PLC0415
+    import fnmatch  # noqa: PLC0415
+
+    from evmperf.published.declared import tables  # noqa: PLC0415
+
+    benchmark = pattern.partition("/")[0]
+    if not fnmatch.filter(tables(), benchmark):
+        near = difflib.get_close_matches(benchmark, tables(), n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise UsageError(f"there is no benchmark {benchmark!r}{hint}")

@@ -1,0 +1,26 @@
+"""What `--from` names: a folder of runs, the published figures, or InfluxDB."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from evmperf.published.releases import BASELINES
+from evmperf.runs.history import RunSource, SpoolFolder
+
+INFLUX = "influx"
+
+
+@contextlib.contextmanager
+def opened(given: str) -> Iterator[RunSource]:
+    """The runs of that name; raises UsageError where InfluxDB is meant and none is named."""
+    if given != INFLUX:
+        yield SpoolFolder(BASELINES if given == "baselines" else Path(given))
+        return
+    from evmperf.influx import config  # noqa: PLC0415  # what these import is slow
+    from evmperf.influx.client import Store  # noqa: PLC0415
+    from evmperf.influx.reader import InfluxRuns  # noqa: PLC0415
+
+    with Store(config.required()) as store:
+        yield InfluxRuns(store)

@@ -1,0 +1,306 @@
+"""The command `evmperf virtual`: boards that need no hardware.
+
+Only what `--help` needs is imported here; the rest when a command runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evmperf.virtual.board import BenchStatus, Record
+    from evmperf.virtual.client import Bench
+
+_NAME = "virtual"
+
+_ABOUT = """\
+A virtual EVM is a QEMU guest that looks like a board in a lab: a serial console on a TCP port, a
+network power switch, and a tester (a network namespace) at the other end of its Ethernet cables.
+The bench process plays that lab; it runs in the background, one for each board.
+
+  evmperf virtual build            make the software of the virtual EVM (once, some minutes)
+  evmperf virtual start            start the bench: console on port 7001, power on port 7002
+  evmperf virtual console          watch it (Ctrl-] leaves), in another terminal
+  evmperf virtual on               switch the board on
+  pytest --lg-env env/virtual.yaml -k emmc
+  evmperf virtual stop             switch off and remove everything but the board's disks
+"""
+
+_START = """\
+Starts the bench of a board, with the power off, and returns when it answers. A board that runs
+already as asked for is left alone.
+
+Several boards side by side: give each a name and its own environment file.
+  evmperf virtual start board-b --write-env board-b.yaml
+  pytest --lg-env board-b.yaml
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `virtual` and its sub-commands; each sets `func`, a callable (args) -> exit status."""
+    raw = argparse.RawDescriptionHelpFormatter
+    top = subparsers.add_parser(
+        "virtual", help="boards that need no hardware", description=_ABOUT, formatter_class=raw
+    )
+    commands = top.add_subparsers(metavar="COMMAND", required=True)
+
+    build = commands.add_parser(
+        "build",
+        help="make the software of a virtual EVM",
+        description="Makes the image of a virtual EVM, unless it is there and up to date.",
+    )
+    build.add_argument(
+        "variant", nargs="*", default=[_NAME], help="which virtual EVMs (default: virtual)"
+    )
+    build.add_argument("--force", action="store_true", help="make it even if it is there")
+    build.set_defaults(func=_build)
+
+    start = commands.add_parser(
+        "start", help="start the bench of a board", description=_START, formatter_class=raw
+    )
+    _add_name(start)
+    start.add_argument(
+        "--variant",
+        help="which virtual EVM the board is (default: virtual, or NAME if it is a variant's)",
+    )
+    usual = "0 is any free one (default: that of env/NAME.yaml, else 0)"
+    start.add_argument(
+        "--serial-port", type=int, metavar="PORT", help=f"console's TCP port, {usual}"
+    )
+    start.add_argument(
+        "--power-port", type=int, metavar="PORT", help=f"power switch's port, {usual}"
+    )
+    start.add_argument(
+        "--fresh", action="store_true", help="make new disks (otherwise they are kept)"
+    )
+    start.add_argument(
+        "--write-env",
+        type=Path,
+        metavar="FILE",
+        help="write a copy of the variant's env/*.yaml with this board's ports",
+    )
+    start.add_argument(
+        "--foreground", action="store_true", help="do not go to the background; Ctrl-C stops it"
+    )
+    start.add_argument(
+        "--qemu-option",
+        action="append",
+        metavar="OPTION",
+        help="one more word for QEMU's command line, for experiments; give it as --qemu-option=-d",
+    )
+    start.set_defaults(func=_start)
+
+    stop = commands.add_parser(
+        "stop",
+        help="stop the bench of a board",
+        description="Cuts the power, ends the bench and removes the tester. The disks stay.",
+    )
+    _add_name(stop)
+    stop.add_argument("--all", action="store_true", help="all boards")
+    stop.set_defaults(func=_stop)
+
+    for word, function in (("on", _on), ("off", _off)):
+        switch = commands.add_parser(
+            word,
+            help=f"switch the power {word}",
+            description=f"Switches the power of a board {word}; no effect if it is.",
+        )
+        _add_name(switch)
+        switch.set_defaults(func=function)
+
+    console = commands.add_parser(
+        "console",
+        help="the board's serial console in this terminal",
+        description="Joins this terminal with the board's serial console; Ctrl-] leaves. "
+        "Others may use the console at the same time: all see all, and all may type.",
+    )
+    _add_name(console)
+    console.set_defaults(func=_console)
+
+    status = commands.add_parser(
+        "status",
+        help="what all virtual boards do",
+        description="Lists the boards of which there is a folder, running or not.",
+    )
+    status.add_argument("--json", action="store_true", help="everything known, for programs")
+    status.set_defaults(func=_status)
+
+
+def _add_name(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "name", nargs="?", default=_NAME, metavar="NAME", help="the board (default: %(default)s)"
+    )
+
+
+def _bench(args: argparse.Namespace) -> Bench:
+    from evmperf.virtual.client import Bench  # noqa: PLC0415
+
+    return Bench(args.name)
+
+
+def _build(args: argparse.Namespace) -> int:
+    from evmperf.virtual import image  # noqa: PLC0415
+
+    def progress(step: str) -> None:
+        print(step, file=sys.stderr, flush=True)
+
+    for variant in args.variant:
+        built = image.build(variant, force=args.force, progress=progress)
+        print(f"image {built.variant} {built.hash} is in {built.directory}")
+    return 0
+
+
+def _start(args: argparse.Namespace) -> int:
+    bench = _bench(args)
+    variant = args.variant or _usual_variant(args.name)
+    if args.foreground:
+        return _run(bench, variant, args)
+    started = bench.start(
+        variant,
+        serial_port=args.serial_port,
+        power_port=args.power_port,
+        fresh=args.fresh,
+        qemu_options=args.qemu_option,
+    )
+    ports = bench.ports
+    if args.write_env:
+        _write_env(args.write_env, variant, ports.serial, ports.power)
+    word = "started" if started else "runs already"
+    print(f"board {bench.name} ({variant}) {word}: serial {ports.serial}, power {ports.power}")
+    if not started:
+        _warn_of_old_image(bench, variant)
+    return 0
+
+
+def _warn_of_old_image(bench: Bench, variant: str) -> None:
+    """A bench keeps the image that it was started with; whoever has built another may not think of
+    that.
+    """
+    from evmperf.model.errors import EvmperfError  # noqa: PLC0415
+    from evmperf.virtual import image  # noqa: PLC0415
+
+    try:
+        current, running = image.load(variant).hash, bench.status().image_hash
+    except EvmperfError as error:
+        print(f"note: {error}", file=sys.stderr)
+        return
+    if current != running:
+        print(
+            f"note: it runs image {running}, the current one is {current}: to change, stop it with "
+            f"`evmperf virtual stop {bench.name}` and start it again",
+            file=sys.stderr,
+        )
+
+
+def _run(bench: Bench, variant: str, args: argparse.Namespace) -> int:
+    """Serve in this process until Ctrl-C."""
+    from evmperf.virtual import envfile, server  # noqa: PLC0415
+
+    usual = envfile.usual_ports(bench.name)
+    serial = usual[0] if args.serial_port is None else args.serial_port
+    power = usual[1] if args.power_port is None else args.power_port
+
+    def ready(record: Record) -> None:
+        if args.write_env:
+            _write_env(args.write_env, variant, record.serial_port, record.power_port)
+        ports = f"serial {record.serial_port}, power {record.power_port}"
+        print(f"board {bench.name} ({variant}) started: {ports}", flush=True)
+
+    more = tuple(args.qemu_option or ())
+    options = server.Options(bench.name, variant, serial, power, args.fresh, more)
+    server.run_foreground(options, ready)
+    return 0
+
+
+def _write_env(copy: Path, variant: str, serial_port: int, power_port: int) -> None:
+    from evmperf.virtual import envfile  # noqa: PLC0415
+
+    envfile.write(envfile.source(variant), copy, serial_port=serial_port, power_port=power_port)
+
+
+def _usual_variant(name: str) -> str:
+    from evmperf.virtual import recipe  # noqa: PLC0415
+
+    return name if recipe.exists(name) else _NAME
+
+
+def _stop(args: argparse.Namespace) -> int:
+    from evmperf.virtual.client import all_benches  # noqa: PLC0415
+
+    for bench in all_benches() if args.all else [_bench(args)]:
+        stopped = bench.stop()
+        if stopped or not args.all:
+            print(f"board {bench.name} {'stopped' if stopped else 'was not running'}")
+    return 0
+
+
+def _on(args: argparse.Namespace) -> int:
+    _bench(args).on()
+    return 0
+
+
+def _off(args: argparse.Namespace) -> int:
+    _bench(args).off()
+    return 0
+
+
+def _console(args: argparse.Namespace) -> int:
+    from evmperf.virtual import terminal  # noqa: PLC0415
+
+    bench = _bench(args)
+    port = bench.ports.serial
+    power = "" if bench.status().power else f"; the power is off: evmperf virtual on {args.name}"
+    print(f"console of board {args.name}, Ctrl-] leaves{power}")
+    terminal.run(port)
+    print(f"\nleft the console of board {args.name}")
+    return 0
+
+
+def _status(args: argparse.Namespace) -> int:
+    from evmperf.model.errors import LabError  # noqa: PLC0415
+    from evmperf.virtual.client import all_benches  # noqa: PLC0415
+
+    found: list[tuple[Bench, BenchStatus | None, str]] = []
+    for bench in all_benches():
+        if not bench.running:
+            found.append((bench, None, "stopped"))
+            continue
+        try:
+            found.append((bench, bench.status(), ""))
+        except LabError as error:
+            found.append((bench, None, str(error)))
+    if args.json:
+        _print_json(found)
+    elif not found:
+        print("no virtual board yet: evmperf virtual start")
+    else:
+        for bench, status, reason in found:
+            print(_line(status) if status else f"{bench.name}: {reason}")
+    return 0
+
+
+def _print_json(found: list[tuple[Bench, BenchStatus | None, str]]) -> None:
+    import dataclasses  # noqa: PLC0415
+    import json  # noqa: PLC0415
+
+    boards = {
+        bench.name: dataclasses.asdict(status) if status else {"name": bench.name, "error": reason}
+        for bench, status, reason in found
+    }
+    print(json.dumps(boards, indent=1))
+
+
+def _line(status: BenchStatus) -> str:
+    power = "on" if status.power else "off"
+    if status.power and status.qemu_pid is None and status.last_exit:
+        power = f"on, but the board ended: {status.last_exit.reason} {status.last_exit.detail}"
+    there = status.tester
+    tester = f"`ip netns exec {there.namespace}`" if there else status.tester_reason
+    return (
+        f"{status.name}: {status.variant}, power {power.strip()} (since {status.since}, "
+        f"{status.power_cycles} cycles), serial {status.serial_port}, power switch "
+        f"{status.power_port}, tester {tester}"
+    )

@@ -1,0 +1,130 @@
+"""Boot marks: when each phase of a boot showed on the console.
+
+A mark is the arrival time of the last byte of the text that announces the phase, found after the
+fact in the stamped record. That is what the guides' figures are: the host's clock when "Starting
+kernel" and when the prompt had been received (inventory, evidence V: boot_time.rb).
+"""
+
+from __future__ import annotations
+
+import bisect
+import enum
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from evmperf.console.record import POWER_ON, Record
+
+STAMP_ERROR_S = 0.002
+"""Stated error in seconds of a stamp taken at real-time priority: 99 of 100 are nearer under load
+on all cores, which `make bench` measures.
+"""
+
+LOADED_ERROR_S = 0.15
+"""The same without that priority; see docs/lab-set-up.md."""
+
+
+class Phase(enum.StrEnum):
+    """The phases of a boot in their order."""
+
+    POWER_ON = "power_on"
+    FIRST_OUTPUT = "first_output"
+    SPL_BANNER = "spl_banner"
+    UBOOT_BANNER = "uboot_banner"
+    AUTOBOOT = "autoboot"
+    STARTING_KERNEL = "starting_kernel"
+    FIRST_KERNEL_LINE = "first_kernel_line"
+    ROOT_MOUNTED = "root_mounted"
+    INIT_STARTED = "init_started"
+    PROMPT = "prompt"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """When a phase showed: `mono_ns` on CLOCK_MONOTONIC, `wall_ns` since the epoch.
+
+    `error_s` is how far off 99 of 100 stamps are at most (seconds), `text` what announced the
+    phase.
+    """
+
+    phase: Phase
+    mono_ns: int
+    wall_ns: int
+    error_s: float
+    text: str
+
+
+_TEXTS: tuple[tuple[Phase, re.Pattern[bytes]], ...] = (
+    (Phase.SPL_BANNER, re.compile(rb"U-Boot SPL \d{4}\.\d\d[^\r\n]*")),
+    (Phase.UBOOT_BANNER, re.compile(rb"U-Boot \d{4}\.\d\d[^\r\n]*")),
+    (Phase.AUTOBOOT, re.compile(rb"stop autoboot")),
+    (Phase.STARTING_KERNEL, re.compile(rb"Starting kernel")),
+    (Phase.FIRST_KERNEL_LINE, re.compile(rb"\[ +0\.\d{6}\]")),
+    (Phase.ROOT_MOUNTED, re.compile(rb"VFS: Mounted root|EXT4-fs \([^)]*\): mounted filesystem")),
+    # The first user process: with an initial RAM disk that is its /init, before the root's mount.
+    (
+        Phase.INIT_STARTED,
+        re.compile(rb"Run /\S+ as init|systemd\[1\]: systemd \S+ running|INIT: version"),
+    ),
+)
+
+
+def find(
+    records: Sequence[Record], prompt: str, error_s: float = STAMP_ERROR_S
+) -> dict[Phase, Mark]:
+    """Marks of one boot in the record since its power-on; phases that did not show are absent.
+
+    Each text is searched behind the mark of the phase before it, so that a second banner (a reset
+    in mid-boot) does not move an earlier mark; root and init come in either order. `prompt` is the
+    regular expression of what ends the boot: the login prompt, or the shell's when init is a shell.
+    `error_s` is the stated error of the stamps, in seconds.
+    """
+    output = [record for record in records if record.kind == "<" and record.data]
+    data = b"".join(record.data for record in output)
+    ends: list[int] = []
+    position = 0
+    for record in output:
+        position += len(record.data)
+        ends.append(position)
+
+    marks: dict[Phase, Mark] = {}
+    power = _power_on(records, error_s)
+    if power:
+        marks[Phase.POWER_ON] = power
+    if output:
+        marks[Phase.FIRST_OUTPUT] = _mark(Phase.FIRST_OUTPUT, output[0], "", error_s)
+    start = 0
+    for phase, pattern in (*_TEXTS, (Phase.PROMPT, re.compile(prompt.encode()))):
+        if phase is Phase.PROMPT and Phase.STARTING_KERNEL not in marks:
+            break  # a prompt before Linux is U-Boot's
+        match = pattern.search(data, start)
+        if match:
+            at = output[bisect.bisect_left(ends, match.end())]
+            marks[phase] = _mark(phase, at, match.group().decode("utf-8", "replace"), error_s)
+            if phase not in (Phase.ROOT_MOUNTED, Phase.INIT_STARTED):
+                start = match.end()
+    return marks
+
+
+def seconds(marks: dict[Phase, Mark], begin: Phase, end: Phase) -> float | None:
+    """Seconds between two marks, None if either is missing."""
+    if begin not in marks or end not in marks:
+        return None
+    return (marks[end].mono_ns - marks[begin].mono_ns) / 1e9
+
+
+def last_phase(marks: Iterable[Phase]) -> Phase | None:
+    """The latest phase among those seen: where a boot that failed got to."""
+    order = list(Phase)
+    return max(marks, key=order.index, default=None)
+
+
+def _power_on(records: Sequence[Record], error_s: float) -> Mark | None:
+    for record in records:
+        if record.kind == "#" and record.data == POWER_ON.encode():
+            return _mark(Phase.POWER_ON, record, POWER_ON, error_s)
+    return None
+
+
+def _mark(phase: Phase, record: Record, text: str, error_s: float) -> Mark:
+    return Mark(phase, record.mono_ns, record.wall_ns, error_s, text)

@@ -1,0 +1,61 @@
+"""A case while it is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evmperf.benchmarks.benchmark import Benchmark, Profile, Step
+from evmperf.model.results import Case, Failure, Reading, Sample, Status
+
+
+@dataclass
+class Progress:
+    """A case in flight, and what has come of it so far."""
+
+    benchmark: Benchmark
+    case: Case
+    plan: Profile
+    samples: list[Sample] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    raw: list[str] = field(default_factory=list)
+    tools: dict[str, str] = field(default_factory=dict)
+    conditions: dict[str, Any] = field(default_factory=dict)
+    tool_s: float = 0.0
+
+    def check(self, readings: Sequence[Reading], raw: str = "") -> None:
+        """Raise RefusedOutput unless every reading is declared and plausible."""
+        for reading in readings:
+            self.benchmark.metric(reading.metric, self.case).check(reading.value, raw)
+
+    def add(self, readings: Sequence[Reading], repetition: int, time_ns: int) -> None:
+        """Take readings as samples of that time."""
+        for reading in readings:
+            unit = str(self.benchmark.metric(reading.metric, self.case).unit)
+            self.samples.append(Sample(reading.metric, reading.value, unit, repetition, time_ns))
+
+    def add_trial(self, step: Step, readings: Sequence[Reading]) -> None:
+        """Keep what a search tried; see `Step.trial`."""
+        values = {reading.metric: reading.value for reading in readings}
+        self.conditions.setdefault("trials", []).append({"step": step.name, **values})
+
+    def file_name(self, name: str) -> str:
+        """Where a raw file of this case goes."""
+        return f"{self.benchmark.name}/{self.case.label}/{name}"
+
+    def status(self) -> Status:
+        """How it ended, by comparing what was declared with what was produced, both ways."""
+        metrics = self.benchmark.metrics_of(self.case)
+        have = {sample.metric for sample in self.samples}
+        lost = [failure for failure in self.failures if not failure.refused]
+        if not self.samples:
+            return Status.REFUSED if self.failures and not lost else Status.FAILED
+        missing = {metric.name for metric in metrics if metric.required} - have
+        repetitions = {s.repetition for s in self.samples if s.metric == metrics[0].name}
+        whole = repetitions == set(range(self.plan.repeats))
+        return Status.PARTIAL if missing or lost or not whole else Status.MEASURED
+
+    def key(self, step: Step) -> str:
+        """What an execution is shared under, "" for one that is not."""
+        return f"{self.benchmark.driver} {step.shared}" if step.shared else ""

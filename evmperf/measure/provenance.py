@@ -1,0 +1,179 @@
+"""Facts about a board and its software that travel with every number."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from evmperf import __version__
+
+_VERSION_ARGUMENT = {
+    "mpstat": "-V",
+    "mkfs.ext2": "-V",
+    "mkfs.ext3": "-V",
+    "mkfs.ext4": "-V",
+    "mkfs.vfat": "--help",
+    "cyclictest": "--help",
+    "openssl": "version",
+    "netperf": "-V",
+    "netserver": "-V",
+    "ip": "-V",
+}
+_MUTE = {"bw_mem", "runDhrystone", "runWhetstone", "runLinpack", "runNBench.sh", "stream_c"}
+"""Programs that have no version to tell, and measure if they are asked for one."""
+
+LABEL = "facts"
+"""What the step that gathers the facts is called."""
+
+SCRIPT = r"""
+cd "$OUT"
+uname -r >kernel; uname -v >kernel_version; uname -m >machine
+cat /sys/kernel/realtime >realtime 2>/dev/null
+cat /etc/os-release >os_release 2>/dev/null
+cat /etc/evmperf-release >image_release 2>/dev/null
+cat /proc/cmdline >command_line
+tr -d '\0' </proc/device-tree/model >model 2>/dev/null
+grep MemTotal /proc/meminfo >memory
+sha256sum /sys/firmware/fdt >device_tree 2>/dev/null
+nproc >cpus
+for f in /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor \
+         /sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq; do
+  [ -r $f ] && cat $f >$(basename $f)
+done
+for z in /sys/class/thermal/thermal_zone*; do
+  [ -r $z/temp ] && echo "$(cat $z/type) $(cat $z/temp)"
+done >temperatures
+for d in /sys/block/mmcblk*; do
+  [ -r $d/device/cid ] && echo "$(basename $d) $(cat $d/device/type) $(cat $d/device/name) \
+$(cat $d/device/cid) $(cat $d/size)"
+done >cards
+for d in /sys/class/nvme/nvme*; do
+  [ -r $d/model ] && echo "$(basename $d) $(cat $d/model)"
+done >nvme
+for d in /sys/bus/spi/devices/*/spi-nor; do
+  [ -r $d/jedec_id ] && echo "$(cat $d/partname) $(cat $d/jedec_id)"
+done >spi_nor
+awk '$2=="/"{print $1, $3, $4}' /proc/mounts >root
+"""
+"""Shell text of a step (see evmperf.measure.shellstep) that leaves one file a fact."""
+
+
+def script(tools: Iterable[str]) -> str:
+    """The step that gathers all facts, the versions of `tools` among them."""
+    return f"{SCRIPT.strip()}\n{tool_script(tools)}"
+
+
+def tool_script(tools: Iterable[str]) -> str:
+    """The step that gathers the versions of those of `tools` that are there."""
+    probes = [
+        f"command -v {tool} >/dev/null && "
+        f'{{ {_version(tool)} 2>&1 || true; }} | head -n 1 >"$OUT/tool_{tool}"'
+        for tool in sorted(set(tools))
+    ]
+    return "\n".join([*probes, "true"])
+
+
+def _version(tool: str) -> str:
+    """Shell text that prints what tells this build of a program from another."""
+    if tool in _MUTE:
+        return f"echo sha256 $(sha256sum <$(command -v {tool}) | cut -c 1-16)"
+    return f"{tool} {_VERSION_ARGUMENT.get(tool, '--version')}"
+
+
+def tools(files: Mapping[str, str]) -> dict[str, str]:
+    """Versions by tool from the files that `tool_script` left."""
+    prefix = "tool_"
+    return {
+        name.removeprefix(prefix): text.strip()
+        for name, text in files.items()
+        if name.startswith(prefix)
+    }
+
+
+def parse(files: Mapping[str, str]) -> dict[str, Any]:
+    """Facts from the files that the step left; what a board does not show is absent.
+
+    Memory in KiB, frequency in kHz, temperatures in thousandths of a degree Celsius, sizes of
+    cards in 512-byte sectors, as the kernel gives them; the keys say so.
+    """
+    text = {name: content.strip() for name, content in files.items()}
+    os_release = _assignments(text.get("os_release", ""))
+    facts: dict[str, Any] = {
+        "kernel": text.get("kernel", ""),
+        "kernel_version": text.get("kernel_version", ""),
+        "machine": text.get("machine", ""),
+        "os": _os(text),
+        "root_file_system": os_release.get("PRETTY_NAME", ""),
+        "image": _assignments(text.get("image_release", "")).get("BUILD_ID", ""),
+        "model": text.get("model", ""),
+        "command_line": text.get("command_line", ""),
+        "root": text.get("root", ""),
+        "device_tree_sha256": text.get("device_tree", "").split(" ")[0],
+        "memory_kib": _number(text.get("memory", "")),
+        "cpus": _number(text.get("cpus", "")),
+        "governor": text.get("scaling_governor", ""),
+        "frequency_khz": _number(text.get("scaling_cur_freq", "")),
+        "temperatures_millicelsius": _pairs(text.get("temperatures", "")),
+        "cards": [_card(line) for line in text.get("cards", "").splitlines()],
+        "nvme": text.get("nvme", "").splitlines(),
+        "spi_nor": text.get("spi_nor", "").splitlines(),
+        "tools": tools(files),
+    }
+    return {key: value for key, value in facts.items() if value not in ("", None, [], {})}
+
+
+def release(facts: Mapping[str, Any], files: Mapping[str, str]) -> str:
+    """The SDK release as the image states it: BUILD_ID, else VERSION_ID of os-release, else ""."""
+    os_release = _assignments(files.get("os_release", ""))
+    return str(
+        facts.get("image") or os_release.get("BUILD_ID") or os_release.get("VERSION_ID") or ""
+    )
+
+
+def project() -> dict[str, str]:
+    """Version and revision of evmperf itself; a changed checkout is marked `-dirty`."""
+    facts = {"evmperf": __version__}
+    try:
+        described = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return facts
+    if described.returncode == 0:
+        facts["evmperf_revision"] = described.stdout.strip()
+    return facts
+
+
+def _os(text: Mapping[str, str]) -> str:
+    """`RT-linux` or `Linux`, as the guides call them, told from the kernel."""
+    rt = text.get("realtime") == "1" or "PREEMPT_RT" in text.get("kernel_version", "")
+    return "RT-linux" if rt else "Linux"
+
+
+def _assignments(text: str) -> dict[str, str]:
+    """os-release(5): NAME=value, optionally quoted."""
+    found = re.findall(r"""^([A-Z_]+)=["']?(.*?)["']?$""", text, re.MULTILINE)
+    return dict(found)
+
+
+def _number(text: str) -> int | None:
+    match = re.search(r"\d+", text)
+    return int(match.group()) if match else None
+
+
+def _pairs(text: str) -> dict[str, int]:
+    pairs = (line.rsplit(" ", 1) for line in text.splitlines())
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}
+
+
+def _card(line: str) -> dict[str, str]:
+    keys = ("device", "type", "name", "cid", "sectors_512")
+    return dict(zip(keys, line.split(), strict=False))

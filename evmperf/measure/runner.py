@@ -1,0 +1,380 @@
+"""Running benchmarks: case by case, onto the spool, with every way it can go wrong told apart."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from evmperf.benchmarks.benchmark import (
+    CONSOLE,
+    Benchmark,
+    MeterWindow,
+    Outputs,
+    Place,
+    Step,
+    Where,
+)
+from evmperf.benchmarks.families import boot as boot_readings
+from evmperf.console.marks import Phase, last_phase
+from evmperf.measure import metering, provenance, shellstep
+from evmperf.measure.bench import Bench, Clock, Shell, Steps
+from evmperf.measure.executions import Execution, Executions
+from evmperf.measure.progress import Progress
+from evmperf.measure.shellstep import FOLDER
+from evmperf.model.errors import (
+    BoardError,
+    BoardLost,
+    EvmperfError,
+    Kind,
+    LabError,
+    RefusedOutput,
+    ToolError,
+)
+from evmperf.model.results import Case, Failure, Reading, Result
+from evmperf.runs.spool import Spool
+
+_Perform = Callable[[Step, Progress], Outputs]
+
+
+class Runner:
+    """Measures cases of benchmarks on one board into one spool.
+
+    A tool's failure costs its case; a board's failure costs its case and a power cycle; after more
+    failed boots in a case than the board's file allows, the board is called broken and nothing
+    more is tried on it. LabError ends the run, after what was measured is safe.
+    """
+
+    def __init__(
+        self,
+        bench: Bench,
+        spool: Spool,
+        profile: str,
+        tools: Sequence[str],
+        release: str = "",
+        *,
+        steps: Steps = shellstep,
+        clock: Clock = time,
+    ) -> None:
+        self.bench = bench
+        self.spool = spool
+        self.profile = profile
+        self.broken = ""
+        """Why the board is called broken, "" while it is not."""
+        self.boot_s = 0.0
+        """Seconds that all boots took, those that are measured among them."""
+        self._steps = steps
+        self._clock = clock
+        self._tools = sorted(set(tools))
+        self._release = release
+        self._facts: dict[str, Any] | None = None
+        self._installed_on: Shell | None = None
+        self._tester: Shell | None = None
+        self._tester_folder = f"{FOLDER}-{spool.run.id}"
+        self._executions = Executions(clock)
+
+    def measure(self, benchmark: Benchmark, case: Case) -> Result:
+        """Measure one case and put it on the spool.
+
+        Returns the result whatever became of it; raises LabError (after recording the result) when
+        the lab is what failed, or when the result cannot be written; raises BoardLost, and drops
+        the case, when somebody has taken the board: what it measured may be of their doing.
+        """
+        progress = Progress(
+            benchmark,
+            case,
+            benchmark.profiles[self.profile],
+            conditions=dict(benchmark.conditions(self.bench.board)),
+        )
+        started_ns, began = self._clock.time_ns(), self._clock.monotonic()
+        lab: LabError | None = None
+        try:
+            if self.broken:
+                raise BoardError(f"not tried: {self.broken}")
+            self._measure(progress)
+        except BoardLost:
+            raise
+        except LabError as error:
+            lab = error
+            progress.failures.append(Failure.of(error))
+        except EvmperfError as error:
+            if error.kind is Kind.BOARD:
+                self.bench.abandon()
+            progress.failures.append(Failure.of(error))
+        finally:
+            self._record_boots()
+        result = Result(
+            benchmark=benchmark.name,
+            version=benchmark.version,
+            driver=benchmark.driver,
+            case=case.label,
+            params=case.params,
+            profile=self.profile,
+            status=progress.status(),
+            samples=tuple(progress.samples),
+            failures=tuple(progress.failures),
+            tools=progress.tools,
+            conditions=progress.conditions,
+            raw=tuple(progress.raw),
+            started_ns=started_ns,
+            duration_s=self._clock.monotonic() - began,
+            tool_s=progress.tool_s,
+        )
+        self.spool.append_result(result)
+        if lab:
+            raise lab
+        return result
+
+    def close(self) -> None:
+        """Leave nothing on the tester."""
+        if self._tester:
+            self._tester.run(f"rm -rf {self._tester_folder}", 10)
+
+    def _measure(self, progress: Progress) -> None:
+        benchmark = progress.benchmark
+        if benchmark.place is Place.BOOT:
+            self._measure_boots(progress)
+            return
+        if benchmark.place is Place.UBOOT:
+            perform: _Perform = functools.partial(_perform_in_uboot, self._reach(self.bench.uboot))
+        else:
+            self._check_tools(progress)
+            perform = self._perform_on_either
+        self._go_through(progress, perform)
+
+    def _go_through(self, progress: Progress, perform: _Perform) -> None:
+        prepared = True
+        steps = iter(progress.benchmark.steps(self.bench.board, progress.case, progress.plan))
+        send = getattr(steps, "send", lambda _: next(steps))
+        readings: list[Reading] | None = None
+        while True:
+            try:
+                step = send(readings)
+            except StopIteration:
+                return
+            readings = None
+            if not prepared and not step.always:
+                continue
+            try:
+                readings = self._measure_step(progress, step, perform)
+            except ToolError as error:
+                self._note_failure(progress, step, error)
+                if step.parse is None and not step.always:
+                    prepared = False
+            except EvmperfError:
+                self._leave_tester(progress, steps, perform)
+                raise
+
+    @staticmethod
+    def _leave_tester(progress: Progress, steps: Iterator[Step], perform: _Perform) -> None:
+        """Clean up the tester after a board that is gone; what was on the board went with it."""
+        for step in steps:
+            if step.always and step.where is Where.TESTER:
+                with contextlib.suppress(EvmperfError):
+                    perform(step, progress)
+
+    def _measure_step(
+        self, progress: Progress, step: Step, perform: _Perform
+    ) -> list[Reading] | None:
+        """Do a step; one whose output is refused is done once more, and the refusal is kept.
+
+        Every step can be done twice: preparing starts from nothing, cleaning up asks first.
+        Returns the readings of a step that measures.
+        """
+        try:
+            done, readings = self._try_step(progress, step, perform)
+        except RefusedOutput as error:
+            if not self._executions.may_repeat(progress.key(step)):
+                raise
+            self._note_failure(progress, step, error)
+            done, readings = self._try_step(progress, step, perform)
+        if step.parse is None:
+            return None
+        if step.meter:
+            progress.conditions["meter"] = self.bench.meter().identity()
+        if step.trial:
+            progress.add_trial(step, readings)
+        else:
+            progress.add(readings, step.repetition, done.ended_ns)
+        if not done.raw:
+            done.raw.extend(
+                self.spool.keep_raw(progress.file_name(f"{step.name}.{name}"), text)
+                for name, text in done.outputs.items()
+                if text  # not a log in which nobody wrote
+            )
+        progress.raw.extend(done.raw)
+        return readings
+
+    def _try_step(
+        self, progress: Progress, step: Step, perform: _Perform
+    ) -> tuple[Execution, list[Reading]]:
+        def execute() -> Outputs:
+            return perform(step, progress) if step.command else {}
+
+        done = self._executions.get(progress.key(step), execute)
+        readings = step.parse(done.outputs) if step.parse else []
+        if not step.trial:
+            progress.check(readings, "\n".join(done.outputs.values()))
+        return done, readings
+
+    def _note_failure(self, progress: Progress, step: Step, error: ToolError) -> None:
+        raw = ""
+        if isinstance(error, RefusedOutput) and error.raw:
+            name = progress.file_name(f"{step.name}.refused{len(progress.failures)}")
+            raw = self.spool.keep_raw(name, error.raw)
+        progress.failures.append(Failure.of(error, step.name, raw))
+
+    def _measure_boots(self, progress: Progress) -> None:
+        allowed = self.bench.board.option("boot", "max_failures", 5)
+        arguments = str(progress.case.params.get("kernel_arguments", ""))
+        for cycle in range(progress.plan.repeats):
+            boot = self.bench.cold_boot(arguments)
+            self._record_boots()
+            progress.tool_s += boot.duration_s
+            step = f"cycle {cycle + 1}"
+            try:
+                if boot.error:
+                    raise boot.error
+                readings = boot_readings.readings(boot)
+                progress.check(readings)
+            except LabError:
+                raise
+            except EvmperfError as error:
+                phase = f" (got to {last})" if (last := last_phase(boot.marks)) else ""
+                progress.failures.append(Failure(error.kind, f"{error}{phase}", step))
+            else:
+                progress.add(readings, cycle, self._clock.time_ns())
+            if len(progress.failures) > allowed:
+                self.broken = (
+                    f"the board is broken: {len(progress.failures)} of {cycle + 1} boots failed"
+                )
+                raise BoardError(self.broken)
+        if self._facts is None and progress.samples and not arguments:
+            # The board stands at its login prompt: a boot time without a kernel says little.
+            self._linux()
+
+    def _linux(self) -> Shell:
+        """A shell with the wrapper installed, and the facts known."""
+        shell = self._reach(self.bench.shell)
+        if shell is not self._installed_on:
+            self._steps.install(shell)
+            self._installed_on = shell
+        if self._facts is None:
+            self._gather_facts(shell)
+        return shell
+
+    def _check_tools(self, progress: Progress) -> None:
+        """Note the versions of what the benchmark runs; raises ToolError for what is missing."""
+        benchmark = progress.benchmark
+        self._linux()
+        known = (self._facts or {}).get("tools", {})
+        for tool in benchmark.tools_on(self.bench.board):
+            if tool not in known:
+                raise ToolError(
+                    f"{tool} is not on the board's PATH: install it in the board's image"
+                )
+            progress.tools[tool] = known[tool]
+        if not benchmark.tester_tools:
+            return
+        found = self._steps.run(
+            self._beside(), provenance.tool_script(benchmark.tester_tools), 30,
+            folder=self._tester_folder,
+        ).files  # fmt: skip
+        for tool, version in provenance.tools(found).items():
+            progress.tools[f"tester {tool}"] = version
+        for tool in benchmark.tester_tools:
+            if f"tester {tool}" not in progress.tools:
+                raise LabError(f"{tool} is not on the tester's PATH: install it there")
+
+    def _beside(self) -> Shell:
+        """The tester's shell with the wrapper installed."""
+        if self._tester is None:
+            tester = self.bench.tester()
+            self._steps.install(tester, self._tester_folder)
+            self._tester = tester
+        return self._tester
+
+    def _perform_on_either(self, step: Step, progress: Progress) -> Outputs:
+        """Run a step's command in the shell of the machine that it is for."""
+        if step.meter:
+            return self._perform_metered(step, step.meter, progress)
+        if step.where is Where.TESTER:
+            return self._perform_in_linux(self._beside(), step, progress, self._tester_folder)
+        return self._perform_in_linux(self._linux(), step, progress, FOLDER)
+
+    def _perform_metered(self, step: Step, window: MeterWindow, progress: Progress) -> Outputs:
+        meter, shell = self.bench.meter(), self._linux()
+        check = replace(step, command=window.check, timeout_s=window.check_s)
+        began, busy_s = self._clock.monotonic(), progress.tool_s
+        outputs = metering.perform(
+            meter,
+            window,
+            lambda: self._perform_in_linux(shell, replace(step, parse=None), progress, FOLDER),
+            lambda: self._perform_in_linux(shell, check, progress, FOLDER),
+        )
+        # What the board was busy with is sleeping.
+        progress.tool_s = busy_s + self._clock.monotonic() - began
+        return outputs
+
+    def _perform_in_linux(
+        self, shell: Shell, step: Step, progress: Progress, folder: str
+    ) -> Outputs:
+        output = self._steps.run(
+            shell, step.command, step.timeout_s, quiet=step.parse is None, folder=folder,
+            label=progress.key(step)
+            or f"{progress.benchmark.name}/{progress.case.label}/{step.name}",
+        )  # fmt: skip
+        progress.tool_s += output.busy_s
+        _check_exit(step, output.status, output.files.get(shellstep.LOG, ""))
+        if output.fetches > 1:
+            again = progress.conditions.get("fetched_again", 0) + output.fetches - 1
+            progress.conditions["fetched_again"] = again
+        return output.files
+
+    def _reach(self, way: Callable[[], Shell]) -> Shell:
+        try:
+            return way()
+        except BoardError as error:
+            # The strategy has power-cycled as often as it may: no use to do that for each case.
+            self.broken = f"the board is broken: {error}"
+            raise
+
+    def _gather_facts(self, shell: Shell) -> None:
+        output = self._steps.run(shell, provenance.script(self._tools), 60, label=provenance.LABEL)
+        self._facts = provenance.parse(output.files)
+        run = self.spool.run
+        run.facts.update(self._facts)
+        run.os = str(self._facts.get("os", ""))
+        board_release = self.bench.board.option("board", "release", "")
+        run.release = (
+            self._release or board_release or provenance.release(self._facts, output.files)
+        )
+        self.spool.save()
+
+    def _record_boots(self) -> None:
+        for boot in self.bench.boots():
+            self.boot_s += boot.duration_s
+            self.spool.append(boot_readings.record(boot))
+            banner = boot.marks.get(Phase.UBOOT_BANNER)
+            if banner and self.spool.run.facts.get("uboot") != banner.text:
+                self.spool.run.facts["uboot"] = banner.text
+                self.spool.save()
+
+
+def _perform_in_uboot(shell: Shell, step: Step, progress: Progress) -> Outputs:
+    began = time.monotonic()
+    reply = shell.run(step.command, step.timeout_s)
+    progress.tool_s += time.monotonic() - began
+    _check_exit(step, reply.status, reply.text)
+    return {CONSOLE: reply.text}
+
+
+def _check_exit(step: Step, status: int, text: str) -> None:
+    if status:
+        # U-Boot's `time` says how long a failure took, after what the failed command said.
+        said = [line for line in text.strip().splitlines() if not line.startswith("time: ")]
+        last = said[-1][:200] if said else "no message"
+        raise ToolError(f"{step.name} ended with status {status}: {last}")

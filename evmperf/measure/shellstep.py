@@ -1,0 +1,164 @@
+"""Running one step of a benchmark in a board's shell, and getting its output back whole.
+
+The step writes files into a folder on the board. They come back as a compressed archive in
+base64, which a serial console carries at a third of the size, and whose checksum (gzip's CRC-32)
+tells when a kernel message cut in; the archive is then fetched again, the step is not repeated.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import io
+import re
+import shlex
+import tarfile
+import zlib
+from dataclasses import dataclass
+
+from evmperf.measure.bench import Shell
+from evmperf.model.errors import RefusedOutput, ToolError
+
+FOLDER = "/tmp/evmperf"
+"""Where steps live on the board. The tester, which may serve several, has one folder a run."""
+LOG = "log"
+"""Name of the output file that holds what the step's commands printed."""
+
+_FETCHES = 3
+_FETCH_TIMEOUT_S = 300.0
+_TYPED_LIMIT = 900
+"""Longest command typed in one line: busybox ash edits lines of at most 1024 characters."""
+
+# Sourced with arguments: COMMAND runs and fetches, COMMAND quiet fetches only after a failure, none
+# fetches again. Each program started costs a slow board tens of milliseconds, so there are few.
+_WRAPPER = """\
+F=@FOLDER@; OUT=$F/out; export OUT LC_ALL=C
+if [ $# -gt 0 ]; then
+if [ -d $OUT ]; then rm -rf $OUT/*; else mkdir $OUT || exit 125; fi
+read -r a b c d g x </proc/$$/stat; echo $g >$F/group
+read t0 x </proc/uptime
+(eval "$1") </dev/null >$OUT/log 2>&1
+r=$?
+read t1 x </proc/uptime
+echo "step $r $t0 $t1" >$F/head
+fi
+read -r h <$F/head && echo "$h"
+[ "$2$r" = quiet0 ] || tar -C $OUT -cf - . | gzip -c | base64
+"""
+
+# In a shell without job control the step shares the shell's process group, which must live.
+_KILL = (
+    "read -r g <@FOLDER@/group && read -r a b c d own x </proc/$$/stat && "
+    '{ [ "$g" = "$own" ] || kill -9 -$g; }'
+)
+
+_SOURCE = ". @FOLDER@/step"
+
+_HEAD = re.compile(r"step (\d+) (\d+\.\d+) (\d+\.\d+)")
+
+
+@dataclass(frozen=True)
+class StepOutput:
+    """Exit status of a step, its output files, how often they had to be fetched, and how long the
+    board was busy with it (seconds, on the board's own clock).
+    """
+
+    status: int
+    files: dict[str, str]
+    busy_s: float
+    fetches: int
+
+
+def install(shell: Shell, folder: str = FOLDER) -> None:
+    """Put the wrapper on the machine; needed once per boot. Raises ToolError if it cannot be."""
+    text = shlex.quote(wrapper(folder))
+    reply = shell.run(f"mkdir -p {folder} && printf %s {text} >{folder}/step", 10)
+    if reply.status:
+        raise ToolError(f"{folder} cannot be written there: {reply.text.strip()[:200]}")
+
+
+def wrapper(folder: str = FOLDER) -> str:
+    """The shell text that, sourced with a step's command, runs it and prints what it left."""
+    return _in(folder, _WRAPPER)
+
+
+def run(
+    shell: Shell,
+    command: str,
+    timeout_s: float,
+    *,
+    quiet: bool = False,
+    folder: str = FOLDER,
+    label: str = "",
+) -> StepOutput:
+    """Run `command` (POSIX sh) with `$OUT` set, and fetch what it left there.
+
+    With `quiet` nothing is fetched of a command that succeeded. `label` names the step in errors.
+
+    Raises RefusedOutput when the output does not come back whole in three attempts, and what the
+    shell raises.
+    """
+    typed = shlex.quote(command)
+    if len(typed) > _TYPED_LIMIT:
+        typed = _upload(shell, command, folder)
+    source = _in(folder, _SOURCE)
+    try:
+        reply = shell.run(f"set -- {typed}{' quiet' if quiet else ''}; {source}", timeout_s)
+    except ToolError:
+        # Ctrl-C gave the prompt back, but what ignores it would run on under the next step.
+        shell.run(_in(folder, _KILL), 10)
+        raise
+    for fetches in range(1, _FETCHES + 1):
+        try:
+            status, busy_s, files = decode(reply.text, bare=quiet)
+            return StepOutput(status, files, busy_s, fetches)
+        except RefusedOutput as error:
+            if fetches == _FETCHES:
+                raise RefusedOutput(
+                    f"{label or 'a step'}: {error} ({_FETCHES} times)", reply.text
+                ) from None
+        reply = shell.run(f"set --; {source}", _FETCH_TIMEOUT_S)
+    raise AssertionError("unreachable: the last fetch returns or raises")
+
+
+def decode(text: str, *, bare: bool = False) -> tuple[int, float, dict[str, str]]:
+    """Exit status, busy seconds and files of what the wrapper printed; raises RefusedOutput.
+
+    With `bare`, a success may come without files.
+    """
+    head, _, body = text.partition("\n")
+    match = _HEAD.fullmatch(head.strip())
+    if not match:
+        raise RefusedOutput(f"the step's first line is garbled: {head[:120]!r}", text)
+    files: dict[str, str] = {}
+    try:
+        if not (bare and match.group(1) == "0" and not body.strip()):
+            archive = gzip.decompress(base64.b64decode("".join(body.split()), validate=True))
+            with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+                for member in tar.getmembers():
+                    if member.isfile():
+                        files[member.name.removeprefix("./")] = _text(tar.extractfile(member))
+    except (ValueError, gzip.BadGzipFile, EOFError, zlib.error, tarfile.TarError) as error:
+        raise RefusedOutput(f"the step's output came back damaged ({error})", text) from None
+    return int(match.group(1)), float(match.group(3)) - float(match.group(2)), files
+
+
+def _text(file: io.BufferedReader | object) -> str:
+    assert isinstance(file, io.BufferedIOBase)
+    return file.read().decode("utf-8", "replace")
+
+
+def _in(folder: str, text: str) -> str:
+    return text.replace("@FOLDER@", folder)
+
+
+def _upload(shell: Shell, command: str, folder: str) -> str:
+    """Bring a long command to the board piece by piece; returns what to type in its place."""
+    pieces = [command[i : i + 600] for i in range(0, len(command), 600)]
+    target = f"{folder}/command"
+    for index, piece in enumerate(pieces):
+        arrow = ">>" if index else ">"
+        reply = shell.run(f"printf %s {shlex.quote(piece)} {arrow}{target}", 10)
+        if reply.status:
+            raise ToolError(f"{target} cannot be written there: {reply.text.strip()[:200]}")
+    return f'"$(cat {target})"'

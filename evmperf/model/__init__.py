@@ -1,0 +1,1 @@
+"""The words of evmperf as data: cases, samples, results, figures, verdicts, units, errors."""

@@ -1,0 +1,108 @@
+"""The figures of a run: what its samples, or the cells of a published guide, say of each metric."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from evmperf.model.results import Result, Status
+from evmperf.model.stats import summarise
+
+
+class Key(NamedTuple):
+    """What is measured: one metric of one row of one table."""
+
+    benchmark: str
+    case: str
+    metric: str
+
+    def __str__(self) -> str:
+        return f"{self.benchmark} {self.case} {self.metric}"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure, in `unit`. `centre` is the median of the samples, and the mean of a published
+    figure, whose median is not known; so are its bounds where none were printed (None) and its
+    count (0).
+    """
+
+    key: Key
+    unit: str
+    mean: float
+    centre: float
+    low: float | None
+    high: float | None
+    spread: float | None
+    """Standard deviation of the samples; None for fewer than two."""
+    count: int
+    outliers: int
+    text: str
+    """As a guide printed it, where it does not follow from the numbers."""
+    result: Result
+
+    @property
+    def published(self) -> bool:
+        """Whether a guide is where it comes from."""
+        return self.count == 0
+
+    @property
+    def conditions(self) -> Mapping[str, Any]:
+        """What it was measured under beyond the run's facts."""
+        return self.result.conditions
+
+    @property
+    def flaw(self) -> str:
+        """What was wrong with its measurement, in words; "" for nothing."""
+        if self.result.status is Status.MEASURED:
+            return ""
+        flaws = ", ".join(self.result.flaws()) or "samples are missing"
+        return f"{self.result.status}: {flaws}"
+
+
+def figures(results: Iterable[Result]) -> dict[Key, Figure]:
+    """Every figure of some results; of a case measured twice, the later."""
+    found: dict[Key, Figure] = {}
+    for result in results:
+        for figure in (*_measured(result), *_published(result)):
+            found[figure.key] = figure
+    return found
+
+
+def _measured(result: Result) -> Iterable[Figure]:
+    units = {sample.metric: sample.unit for sample in result.samples}
+    for metric, unit in units.items():
+        values = result.values(metric)
+        summary = summarise(values)
+        yield Figure(
+            Key(result.benchmark, result.case, metric),
+            unit,
+            summary.mean,
+            summary.median,
+            summary.low,
+            summary.high,
+            statistics.stdev(values) if len(values) > 1 else None,
+            summary.count,
+            summary.outliers,
+            "",
+            result,
+        )
+
+
+def _published(result: Result) -> Iterable[Figure]:
+    for cell in result.published:
+        yield Figure(
+            Key(result.benchmark, result.case, cell.metric),
+            cell.unit,
+            cell.mean,
+            cell.mean,
+            cell.low,
+            cell.high,
+            None,
+            0,
+            0,
+            cell.text,
+            result,
+        )

@@ -1,0 +1,178 @@
+"""The vocabulary of evmperf: metric, case, reading, sample, result (see docs/data-model.md).
+
+Everything here is data without behaviour towards the outside world: no file, no board, no clock.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from evmperf.model.errors import EvmperfError, Kind, RefusedOutput
+from evmperf.model.units import Unit
+
+
+class Direction(enum.StrEnum):
+    """Which way a metric gets better."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One measured quantity.
+
+    `low` and `high` bound what is plausible, in `unit`; a value outside them is refused, because
+    a figure nobody believes is worth less than none. A zero is refused where `low` is above zero.
+    `required` is false for quantities that not every board can show.
+    """
+
+    name: str
+    unit: Unit
+    better: Direction
+    title: str
+    low: float = -math.inf
+    high: float = math.inf
+    required: bool = True
+
+    def check(self, value: float, raw: str = "") -> None:
+        """Raise RefusedOutput unless `value` (in this metric's unit) is plausible."""
+        if not math.isfinite(value) or not self.low <= value <= self.high:
+            raise RefusedOutput(
+                f"{self.name} of {value:g} {self.unit} is not plausible "
+                f"(expected {self.low:g} to {self.high:g})",
+                raw,
+            )
+
+
+ParamValue = str | int | float
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of a benchmark's table: `label` names it, `params` are what is measured.
+
+    `metrics` are the row's own where rows differ in unit or direction (LMBench); without them the
+    row has the benchmark's.
+    """
+
+    label: str
+    params: Mapping[str, ParamValue] = field(default_factory=dict)
+    metrics: tuple[Metric, ...] = ()
+
+    def __str__(self) -> str:
+        return self.label
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One number as a parser gives it: metric name and value in the metric's declared unit."""
+
+    metric: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One number of one metric of one case, of one repetition (counted from 0).
+
+    `time_ns` is when the measurement ended, nanoseconds since the Unix epoch; together with run,
+    case and metric it is the sample's identity.
+    """
+
+    metric: str
+    value: float
+    unit: str
+    repetition: int
+    time_ns: int
+
+
+class Status(enum.StrEnum):
+    """How a case ended."""
+
+    MEASURED = "measured"
+    """Every declared metric has all its samples."""
+    PARTIAL = "partial"
+    """Some samples are there, some are missing; the failures say why."""
+    REFUSED = "refused"
+    """The tool ran, but its output holds nothing that can be vouched for."""
+    FAILED = "failed"
+    """Nothing was measured."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One thing that went wrong while a case was measured."""
+
+    kind: Kind
+    message: str
+    step: str = ""
+    refused: bool = False
+    raw: str = ""
+    """Name of the raw file below the run's folder, if the output was kept."""
+
+    @classmethod
+    def of(cls, error: EvmperfError, step: str = "", raw: str = "") -> Failure:
+        """Make the record of an error."""
+        return cls(error.kind, str(error), step, isinstance(error, RefusedOutput), raw)
+
+
+@dataclass(frozen=True)
+class Published:
+    """One figure as a guide printed it, in `unit`: the samples behind it are not known.
+
+    `low` and `high` are None where only the mean was printed. `text` is the cell as printed where
+    it does not follow from the numbers ("~11.04", "403 KB/s"), `line` where in the guide it stood.
+    """
+
+    metric: str
+    unit: str
+    mean: float
+    low: float | None = None
+    high: float | None = None
+    text: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class Result:
+    """All samples of one case in one run, with how it went and where the raw output is.
+
+    `duration_s` is the wall time of the case, `tool_s` the time the board itself was busy with
+    the benchmark's commands, both in seconds. `tools` names the program behind the figures, with
+    its version; different programs are not compared.
+    """
+
+    benchmark: str
+    version: int
+    driver: str
+    case: str
+    params: Mapping[str, ParamValue]
+    profile: str
+    status: Status
+    samples: tuple[Sample, ...]
+    failures: tuple[Failure, ...] = ()
+    tools: Mapping[str, str] = field(default_factory=dict)
+    conditions: Mapping[str, Any] = field(default_factory=dict)
+    """What this case was measured under beyond the run's facts (device, medium, ...)."""
+    raw: tuple[str, ...] = ()
+    started_ns: int = 0
+    duration_s: float = 0.0
+    tool_s: float = 0.0
+    published: tuple[Published, ...] = ()
+    """Figures of an imported guide, which come without samples."""
+
+    def flaws(self) -> list[str]:
+        """What went wrong, counted: `2 refused`, `1 failed`."""
+        refused = sum(failure.refused for failure in self.failures)
+        counts = {"refused": refused, "failed": len(self.failures) - refused}
+        return [f"{count} {what}" for what, count in counts.items() if count]
+
+    def values(self, metric: str) -> list[float]:
+        """All values of one metric, in its declared unit, in the order of measuring."""
+        return [s.value for s in self.samples if s.metric == metric]

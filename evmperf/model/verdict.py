@@ -1,0 +1,89 @@
+"""What comparing says of one metric."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from evmperf.model.figures import Key
+from evmperf.model.results import Direction
+
+
+class Outcome(enum.StrEnum):
+    """The verdict; in the order in which people want to see them."""
+
+    WORSE = "worse"
+    BETTER = "better"
+    NOT_COMPARABLE = "not comparable"
+    NOT_JUDGED = "not judged"
+    """Shown only: a known artefact, or a quantity without a direction."""
+    SAME = "same"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One metric compared; `value`, `baseline` and `tolerance` in `unit`, None where not known.
+
+    `p` is the probability of at least such a difference if nothing had changed.
+    """
+
+    key: Key
+    outcome: Outcome
+    unit: str
+    better: Direction
+    value: float | None = None
+    baseline: float | None = None
+    tolerance: float | None = None
+    p: float | None = None
+    why: str = ""
+    since: str = ""
+    """The run from which on a series is different."""
+    history: tuple[float, ...] = ()
+
+    @property
+    def change(self) -> float | None:
+        """Relative change, 0.05 for 5 % more; None where it cannot be told."""
+        if self.value is None or not self.baseline:
+            return None
+        return self.value / self.baseline - 1
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """All verdicts of a run, the worst first."""
+
+    run: str
+    board: str
+    against: str
+    verdicts: Sequence[Verdict] = field(default_factory=tuple)
+
+    def count(self, outcome: Outcome) -> int:
+        """How many metrics ended like that."""
+        return sum(verdict.outcome is outcome for verdict in self.verdicts)
+
+    @property
+    def compared(self) -> int:
+        """How many metrics were judged."""
+        judged = (Outcome.WORSE, Outcome.BETTER, Outcome.SAME)
+        return sum(verdict.outcome in judged for verdict in self.verdicts)
+
+    @property
+    def exit_status(self) -> int:
+        """0 nothing worse, 1 something worse, 4 nothing comparable."""
+        if not self.compared:
+            return 4
+        return 1 if self.count(Outcome.WORSE) else 0
+
+    def sentence(self) -> str:
+        """One line for people."""
+        counts = ", ".join(
+            f"{number} {outcome}" for outcome in Outcome if (number := self.count(outcome))
+        )
+        return f"{self.run} against {self.against}: {counts or 'nothing to compare'}"
+
+
+def by_severity(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
+    """The worst first, the largest change first among equals."""
+    order = {outcome: number for number, outcome in enumerate(Outcome)}
+    return tuple(sorted(verdicts, key=lambda v: (order[v.outcome], -abs(v.change or 0.0), v.key)))

@@ -1,0 +1,1 @@
+"""Published guides as data: tables, dialects, releases, published figures."""

@@ -1,0 +1,162 @@
+"""Results as a table for people: one row a metric of a case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from evmperf.benchmarks import catalogue
+from evmperf.model import comparable as facets
+from evmperf.model.figures import Figure, Key
+from evmperf.model.results import Metric, Published, Result, Status
+from evmperf.model.stats import Summary, outliers_text, percent, rounded, summarise
+from evmperf.runs.spool import Run
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure: mean, min and max as text in `unit`, over `count` samples."""
+
+    benchmark: str
+    case: str
+    metric: str
+    mean: str
+    unit: str
+    low: str
+    high: str
+    count: int
+    note: str
+    required: bool
+
+
+def result_rows(result: Result) -> Iterator[Row]:
+    """The rows of one result; a metric without samples gets a row that says so."""
+    metrics = {metric.name: metric for metric in _declared(result)}
+    there = {s.metric for s in result.samples} | {cell.metric for cell in result.published}
+    for name in [*metrics, *sorted(there - set(metrics))]:
+        metric = metrics.get(name)
+        values = result.values(name)
+        required = metric is None or metric.required
+        if values:
+            yield _row(result, name, summarise(values), _unit(result, name, metric), required)
+        elif cell := next((c for c in result.published if c.metric == name), None):
+            yield _published_row(result, cell, required)
+        elif required:
+            note = str(result.status) if result.status is not Status.PARTIAL else "missing"
+            yield Row(
+                result.benchmark, result.case, name, "-", _unit(result, name, metric), "-", "-", 0,
+                note, required,
+            )  # fmt: skip
+
+
+def _declared(result: Result) -> tuple[Metric, ...]:
+    """What the catalogue says of a row; nothing where it no longer knows the benchmark."""
+    benchmark = catalogue.benchmarks().get(result.benchmark)
+    if benchmark is None:
+        return ()
+    cases = {case.label: case for case in benchmark.cases(result.profile)}
+    case = cases.get(result.case)
+    return benchmark.metrics_of(case) if case else benchmark.metrics
+
+
+def _row(result: Result, name: str, summary: Summary, unit: str, required: bool) -> Row:
+    notes = []
+    if summary.outliers:
+        notes.append(outliers_text(summary.outliers))
+    notes += result.flaws()
+    return Row(
+        result.benchmark,
+        result.case,
+        name,
+        rounded(summary.mean),
+        unit,
+        rounded(summary.low),
+        rounded(summary.high),
+        summary.count,
+        ", ".join(notes),
+        required,
+    )
+
+
+def _published_row(result: Result, cell: Published, required: bool) -> Row:
+    """A figure of an imported guide, whose count is not known."""
+    low, high = ("-" if bound is None else rounded(bound) for bound in (cell.low, cell.high))
+    mean = rounded(cell.mean)
+    return Row(
+        result.benchmark, result.case, cell.metric, mean, cell.unit, low, high, 0, "published",
+        required,
+    )  # fmt: skip
+
+
+def _unit(result: Result, name: str, metric: Metric | None) -> str:
+    if metric:
+        return str(metric.unit)
+    return next((sample.unit for sample in result.samples if sample.metric == name), "")
+
+
+_CASE_WIDTH = 36
+
+
+def shortened(case: str) -> str:
+    """A case's label for a table: some are whole command lines."""
+    return case if len(case) <= _CASE_WIDTH else f"{case[: _CASE_WIDTH - 1]}…"
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The figures of a `published` run for the board of a `run`."""
+
+    run: Run
+    published: Run
+    figures: Mapping[Key, Figure]
+
+    def cells(self, result: Result, row: Row) -> tuple[str, str]:
+        """Baseline and change of one row, "" where there is none to compare with.
+
+        The change is left out where `evmperf check` would not compare either.
+        """
+        known = self.figures.get(Key(row.benchmark, row.case, row.metric))
+        values = result.values(row.metric)
+        if known is None:
+            return "", ""
+        ours = facets.of_result(self.run, result)
+        theirs = facets.of_result(self.published, known.result)
+        alike = known.unit == row.unit and not facets.difference(ours, theirs)
+        if not (values and known.mean and alike):
+            return rounded(known.mean), ""
+        change = summarise(values).mean / known.mean - 1
+        return rounded(known.mean), percent(change)
+
+
+def text_table(
+    results: Iterable[Result], width: int | None = None, baseline: Baseline | None = None
+) -> str:
+    """All results as a table for the terminal, `width` columns wide (None: as wide as it is)."""
+    from rich.console import Console  # noqa: PLC0415  # slow to import, needed at the end only
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("benchmark", no_wrap=True)
+    # Some rows of the guides are named by a whole command line.
+    table.add_column("case", no_wrap=True, max_width=24)
+    table.add_column("metric", no_wrap=True)
+    table.add_column("mean", justify="right", no_wrap=True)
+    table.add_column("unit", no_wrap=True)
+    against = (baseline.published.release, "change") if baseline else ()
+    for heading in ("min", "max", "n", *against):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("note")
+    before = ("", "")
+    for result in results:
+        for row in result_rows(result):
+            key = (row.benchmark, row.case)
+            shown = ("", "") if key == before else (row.benchmark, shortened(row.case))
+            before = key
+            table.add_row(
+                *shown, row.metric, row.mean, row.unit, row.low, row.high, str(row.count),
+                *(baseline.cells(result, row) if baseline else ()), row.note,
+            )  # fmt: skip
+    console = Console(width=width, color_system=None)
+    with console.capture() as capture:
+        console.print(table)
+    return capture.get()

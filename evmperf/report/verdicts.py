@@ -1,0 +1,205 @@
+"""Verdicts for people and for machines."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from evmperf.model.stats import percent, rounded
+from evmperf.model.verdict import Judgement, Outcome, Verdict
+from evmperf.report.sparkline import sparkline
+from evmperf.report.table import shortened
+
+_SPARK_WIDTH = 16
+_DECIMALS = 2
+_ALARMS = (Outcome.WORSE, Outcome.BETTER)
+
+
+def shown(judgement: Judgement, everything: bool = False) -> list[Verdict]:
+    """The verdicts that people look at: those that changed, or all."""
+    return [v for v in judgement.verdicts if everything or v.outcome in _ALARMS]
+
+
+def text(judgement: Judgement, everything: bool = False, width: int | None = None) -> str:
+    """A table for the terminal, the worst first, and a sentence."""
+    from rich.console import Console  # noqa: PLC0415  # slow to import
+    from rich.table import Table  # noqa: PLC0415
+
+    console = Console(width=width, color_system=None)
+    rows = shown(judgement, everything)
+    with console.capture() as capture:
+        if rows:
+            table = Table(box=None, pad_edge=False)
+            for heading in ("verdict", "benchmark", "case", "metric"):
+                table.add_column(heading, no_wrap=True)
+            for heading in ("value", "baseline", "change", "tolerance"):
+                table.add_column(heading, justify="right", no_wrap=True)
+            table.add_column("history", no_wrap=True)
+            table.add_column("why")
+            for verdict in rows:
+                table.add_row(*_cells(verdict))
+            console.print(table)
+    return capture.get() + judgement.sentence() + "\n"
+
+
+def _cells(verdict: Verdict) -> list[str]:
+    latest = [] if verdict.value is None else [verdict.value]
+    spark = sparkline([*verdict.history, *latest][-_SPARK_WIDTH:])
+    why = verdict.why or (f"since {verdict.since}" if verdict.since else "")
+    return [
+        str(verdict.outcome),
+        verdict.key.benchmark,
+        shortened(verdict.key.case),
+        verdict.key.metric,
+        f"{_number(verdict.value)} {verdict.unit}",
+        _number(verdict.baseline),
+        _percent(verdict.change),
+        _tolerance(verdict),
+        spark,
+        why,
+    ]
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else rounded(value, _DECIMALS)
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else percent(value)
+
+
+def _tolerance(verdict: Verdict) -> str:
+    if verdict.tolerance is None or not verdict.baseline:
+        return "-"
+    return f"±{abs(verdict.tolerance / verdict.baseline) * 100:.1f} %"
+
+
+def as_json(judgement: Judgement) -> str:
+    """Everything, as one object."""
+    data = {
+        "run": judgement.run,
+        "board": judgement.board,
+        "against": judgement.against,
+        "exit_status": judgement.exit_status,
+        "counts": {outcome: judgement.count(outcome) for outcome in Outcome},
+        "verdicts": [_object(verdict) for verdict in judgement.verdicts],
+    }
+    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+
+
+def _object(verdict: Verdict) -> dict[str, Any]:
+    return {
+        **verdict.key._asdict(),
+        "verdict": verdict.outcome,
+        "unit": verdict.unit,
+        "better": verdict.better,
+        "value": verdict.value,
+        "baseline": verdict.baseline,
+        "change": verdict.change,
+        "tolerance": verdict.tolerance,
+        "p": verdict.p,
+        "since": verdict.since,
+        "why": verdict.why,
+    }
+
+
+def as_junit(judgement: Judgement) -> str:
+    """JUnit: a test a metric; worse ones fail, those without a verdict are skipped."""
+    suite = ET.Element(
+        "testsuite",
+        name=f"evmperf check {judgement.board}",
+        tests=str(len(judgement.verdicts)),
+        failures=str(judgement.count(Outcome.WORSE)),
+        errors="0",
+        skipped=str(len(judgement.verdicts) - judgement.compared),
+    )
+    for verdict in judgement.verdicts:
+        case = ET.SubElement(
+            suite, "testcase", classname=verdict.key.benchmark,
+            name=f"{verdict.key.case} {verdict.key.metric}",
+        )  # fmt: skip
+        message = _sentence(verdict)
+        if verdict.outcome is Outcome.WORSE:
+            ET.SubElement(case, "failure", message=message)
+        elif verdict.outcome in (Outcome.NOT_COMPARABLE, Outcome.NOT_JUDGED):
+            ET.SubElement(case, "skipped", message=message)
+        else:
+            ET.SubElement(case, "system-out").text = message
+    ET.indent(suite)
+    return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _sentence(verdict: Verdict) -> str:
+    return f"{verdict.outcome}: {explained(verdict)}"
+
+
+def explained(verdict: Verdict) -> str:
+    """What a verdict rests on, in a line: the figure, the baseline's, since when, and why."""
+    parts = [f"{_number(verdict.value)} {verdict.unit}"]
+    if verdict.baseline is not None:
+        parts.append(f"was {_number(verdict.baseline)} ({_percent(verdict.change)})")
+    parts += [f"since {verdict.since}" if verdict.since else "", verdict.why]
+    return ", ".join(part for part in parts if part)
+
+
+def as_markdown(judgement: Judgement) -> str:
+    """For a merge request: what changed in a table, the rest in a sentence."""
+    lines = [f"### {judgement.board}: {_headline(judgement)}", "", judgement.sentence(), ""]
+    rows = shown(judgement)
+    if rows:
+        lines += [
+            "| verdict | metric | value | baseline | change | since |",
+            "|---|---|---:|---:|---:|---|",
+            *map(_markdown_row, rows),
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def _headline(judgement: Judgement) -> str:
+    if not judgement.compared:
+        return "nothing comparable"
+    worse = judgement.count(Outcome.WORSE)
+    return f"{worse} metric{'s' * (worse != 1)} worse" if worse else "nothing worse"
+
+
+def _markdown_row(verdict: Verdict) -> str:
+    cells = (
+        f"**{verdict.outcome}**" if verdict.outcome is Outcome.WORSE else str(verdict.outcome),
+        str(verdict.key),
+        f"{_number(verdict.value)} {verdict.unit}",
+        _number(verdict.baseline),
+        _percent(verdict.change),
+        verdict.since,
+    )
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def as_openmetrics(judgement: Judgement) -> str:
+    """OpenMetrics text (GitLab's metrics reports): values, changes, and counts of verdicts."""
+    lines = ["# TYPE evmperf_value gauge"]
+    lines += _samples("evmperf_value", judgement, [v.value for v in judgement.verdicts])
+    lines.append("# TYPE evmperf_change_ratio gauge")
+    lines += _samples("evmperf_change_ratio", judgement, [v.change for v in judgement.verdicts])
+    lines.append("# TYPE evmperf_verdicts gauge")
+    for outcome in Outcome:
+        labels = _labels(board=judgement.board, verdict=outcome)
+        lines.append(f"evmperf_verdicts{labels} {judgement.count(outcome)}")
+    return "\n".join([*lines, "# EOF", ""])
+
+
+def _samples(name: str, judgement: Judgement, values: Sequence[float | None]) -> Iterable[str]:
+    for verdict, value in zip(judgement.verdicts, values, strict=True):
+        if value is not None:
+            labels = _labels(board=judgement.board, **verdict.key._asdict(), unit=verdict.unit)
+            yield f"{name}{labels} {value:g}"
+
+
+def _labels(**labels: str) -> str:
+    escaped = (
+        (name, value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n"))
+        for name, value in labels.items()
+    )
+    return "{" + ",".join(f'{name}="{value}"' for name, value in escaped) + "}"

@@ -1,0 +1,136 @@
+"""Earlier runs, from wherever they are kept."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from evmperf.model.errors import UsageError
+from evmperf.model.results import Result
+from evmperf.model.stats import Summary, summarise
+from evmperf.runs import spool
+from evmperf.runs.spool import Run
+
+GUIDE = "guide"
+"""Kind of the runs that are figures of a published guide."""
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run, with a way to read its results: there may be many, and few of them wanted."""
+
+    run: Run
+    results: Callable[[], list[Result]]
+    folder: Path | None = None
+    """Where its raw files are; None in a database."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one run measured of one metric of one case."""
+
+    run: Run
+    case: str
+    unit: str
+    summary: Summary
+
+
+class RunSource(Protocol):
+    """Where earlier runs can be read: a folder of spools, a database.
+
+    Its methods raise UsageError or LabError when the runs cannot be read.
+    """
+
+    def runs(self, board: str, limit: int | None = None) -> list[StoredRun]:
+        """The newest `limit` runs of a board (None: all), oldest first; published guides are no
+        history.
+        """
+
+    def everything(self) -> list[StoredRun]:
+        """The runs of all boards and the published guides, oldest first."""
+
+    def figures(
+        self, board: str, benchmark: str, metric: str, limit: int, case: str = ""
+    ) -> list[Measured]:
+        """One metric over the last `limit` runs, oldest first; published figures are left out.
+
+        Takes memory for what it returns, not for what it goes through.
+        """
+
+
+def figures_of(run: Run, values: Mapping[tuple[str, str], list[float]]) -> list[Measured]:
+    """The figures of a run from its values by case and unit."""
+    return [Measured(run, case, unit, summarise(v)) for (case, unit), v in values.items()]
+
+
+class SpoolFolder:
+    """The runs below one folder, as `--results` names it."""
+
+    def __init__(self, results: Path) -> None:
+        self.results = results
+
+    def __str__(self) -> str:
+        return f"{self.results}/"
+
+    def runs(self, board: str, limit: int | None = None) -> list[StoredRun]:
+        """See RunSource. Folders without a readable run are left out."""
+        found = []
+        for path in self.results.glob("*/run.json"):
+            with contextlib.suppress(UsageError):
+                found.append(in_folder(path.parent))
+        mine = [e for e in found if e.run.board == board and e.run.kind != GUIDE]
+        mine.sort(key=_age)
+        return mine if limit is None else mine[max(0, len(mine) - limit) :]
+
+    def everything(self) -> list[StoredRun]:
+        """See RunSource."""
+        return sorted(
+            (in_folder(path.parent) for path in self.results.glob("*/run.json")), key=_age
+        )
+
+    def figures(
+        self, board: str, benchmark: str, metric: str, limit: int, case: str = ""
+    ) -> list[Measured]:
+        """See RunSource."""
+        found: list[Measured] = []
+        for entry in self.runs(board, limit):
+            assert entry.folder
+            values: dict[tuple[str, str], list[float]] = {}
+            for record in spool.read_records(entry.folder):
+                if record.get("record") != "result" or record["benchmark"] != benchmark:
+                    continue
+                if case in ("", record["case"]):
+                    for sample in record["samples"]:
+                        if sample["metric"] == metric:
+                            key = (record["case"], sample["unit"])
+                            values.setdefault(key, []).append(sample["value"])
+            found += figures_of(entry.run, values)
+        return found
+
+
+def in_folder(folder: Path) -> StoredRun:
+    """The run in a folder; raises UsageError when there is none."""
+    return StoredRun(spool.read_run(folder), lambda: spool.read_results(folder), folder)
+
+
+def _age(entry: StoredRun) -> tuple[int, str]:
+    return entry.run.started_ns, entry.run.id
+
+
+def run_folder(given: str, results: Path, *others: Path) -> Path:
+    """The folder of a run: itself, its name below `results` or another folder, or the `last` one.
+
+    Raises UsageError for a run that is not there.
+    """
+    if given == "last":
+        runs = [path.parent for path in results.glob("*/run.json")]
+        if not runs:
+            raise UsageError(f"{results}: holds no runs; measure with pytest --lg-env BOARD.yaml")
+        return max(runs, key=lambda path: (path / "run.json").stat().st_mtime)
+    for folder in (Path(given), *(place / given for place in (results, *others))):
+        if (folder / "run.json").is_file():
+            return folder
+    raise UsageError(f"no run {given!r}, neither as a folder nor in {results}")

@@ -1,0 +1,407 @@
+"""The catalogue: complete, consistent, and the same as the guides' inventory."""
+
+import contextlib
+import itertools
+import json
+import os
+import subprocess
+from pathlib import Path
+from unittest import mock
+
+import pytest
+import yaml
+
+from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.benchmark import Place
+from evmperf.boards import board as boards
+from evmperf.boards.vocabulary import FEATURES, OPTIONS
+from evmperf.cli.main import main
+from evmperf.model.errors import RefusedOutput, UsageError
+from evmperf.tools import meter
+
+ROOT = Path(__file__).resolve().parents[1]
+INVENTORY = ROOT.parent / "shared" / "guide-inventory.yaml"
+BENCHMARKS = catalogue.benchmarks()
+BOARDS = {name: boards.load(boards.ENV_DIR / name) for name in boards.names()}
+
+UNIT_IN_CELL = "MB/s"
+"""The guides' summaries give each figure a unit of its own; evmperf gives all of them this one."""
+UNITS = {
+    "us_long": "us",
+    "ns_long": "ns",
+    "MB_s": "MB/s",
+    "MB_s_bs": "MB/s",
+    "num_files": "files",
+    "DMIPS_MHz": "DMIPS/MHz",
+    "dhry_s": "dhrystones/s",
+    "iter_s": "iterations/s",
+    "wl_s": "workloads/s",
+}
+"""Units of the inventory's rows that evmperf calls by another name."""
+
+BOOT_CASES = {"sd_default_rootfs": "default_rootfs", "sd_init_sh": "init_sh"}
+"""Configurations of the inventory that evmperf measures, and its cases."""
+
+ONLY_THE_LAB_KNOWS = {"lpm_power_rtc_ddr": "power.rtc_ddr_command"}
+"""Benchmarks that no board file enables as it comes, and the option that is left to the lab."""
+TESTER = mock.patch.dict(os.environ, EVMPERF_TESTER="tester")
+"""What only the lab knows."""
+
+each = pytest.mark.parametrize("benchmark", BENCHMARKS.values(), ids=BENCHMARKS)
+
+
+@TESTER
+def supported():
+    """Every benchmark, case and profile on every board that can run it."""
+    return [
+        pytest.param(benchmark, profile, board, id=f"{benchmark.name}-{profile}-{name}")
+        for benchmark in BENCHMARKS.values()
+        for profile in benchmark.profiles
+        for name, board in BOARDS.items()
+        if not benchmark.unsupported(board)
+    ]
+
+
+def test_every_module_describes_the_benchmark_of_its_name():
+    files = {path.stem for path in (ROOT / "evmperf" / "benchmarks").glob("[!_]*.py")}
+    assert files == set(BENCHMARKS)
+
+
+@each
+def test_a_benchmark_uses_words_of_the_vocabulary(benchmark):
+    assert benchmark.driver in FEATURES
+    for section, key in benchmark.options:
+        assert key in OPTIONS[section]
+
+
+@each
+def test_a_benchmark_has_both_profiles_with_the_same_rows(benchmark):
+    assert set(benchmark.profiles) == {"full", "quick"}
+    for profile in benchmark.profiles.values():
+        labels = [case.label for case in profile.cases]
+        assert labels
+        assert len(set(labels)) == len(labels)
+        assert profile.repeats >= 1
+
+
+@each
+def test_a_benchmark_has_distinct_metrics_with_a_range(benchmark):
+    names = [metric.name for metric in benchmark.metrics]
+    assert len(set(names)) == len(names)
+    for metric in benchmark.metrics:
+        assert metric.low < metric.high
+        assert benchmark.metric(metric.name) is metric
+    with pytest.raises(RefusedOutput, match="no metric 'no_such_metric'"):
+        benchmark.metric("no_such_metric")
+
+
+@each
+@TESTER
+def test_every_benchmark_can_run_on_some_board(benchmark):
+    reasons = [benchmark.unsupported(board) for board in BOARDS.values()]
+    if option := ONLY_THE_LAB_KNOWS.get(benchmark.name):
+        assert any(
+            reason.endswith(f"does not say targets.main.options.{option}") for reason in reasons
+        )
+    else:
+        assert "" in reasons
+
+
+@each
+def test_every_driver_has_a_module_of_tests(benchmark):
+    text = (ROOT / "tests" / f"test_{benchmark.driver}.py").read_text()
+    assert f'lg_feature("{benchmark.driver}")' in text
+
+
+@pytest.mark.parametrize(("benchmark", "profile", "board"), supported())
+def test_steps_are_whole_and_their_shell_text_is_right(benchmark, profile, board):
+    for case in benchmark.cases(profile):
+        wanted = {metric.name for metric in benchmark.metrics_of(case) if metric.required}
+        steps = list(benchmark.steps(board, case, benchmark.profiles[profile]))
+        if benchmark.place is Place.BOOT:
+            assert not steps
+            continue
+        names = [step.name for step in steps]
+        assert len(set(names)) == len(names)
+        assert any(step.parse for step in steps)
+        assert wanted
+        for step in steps:
+            assert 0 <= step.expect_s < step.timeout_s
+            assert "None" not in step.command, "an option is missing"
+            if benchmark.place is not Place.UBOOT:
+                for text in shell_texts(step):
+                    sh_n(text)
+                assert not (step.parse and step.always)
+
+
+def shell_texts(step):
+    return [step.command, step.meter.check] if step.meter else [step.command]
+
+
+def sh_n(command, cache={}):  # noqa: B006  # commands repeat from board to board
+    if command not in cache:
+        cache[command] = subprocess.run(
+            ["sh", "-n", "-c", command], capture_output=True, text=True, check=False
+        )
+    assert cache[command].returncode == 0, f"{cache[command].stderr} in {command}"
+
+
+@pytest.mark.parametrize(("benchmark", "profile", "board"), supported())
+def test_steps_write_the_outputs_that_their_parsers_ask_for(benchmark, profile, board):
+    for case in benchmark.cases(profile):
+        for step in benchmark.steps(board, case, benchmark.profiles[profile]):
+            if not step.parse or benchmark.place is Place.UBOOT:
+                continue
+            names = asked_for(step.parse)
+            assert names
+            for name in names - ({meter.JSON_FILE} if step.meter else set()):
+                assert f'"$OUT/{name}"' in "\n".join(shell_texts(step))
+
+
+def asked_for(parse):
+    """The names of the outputs that a parser asks for."""
+    outputs = Asked(RECORDED)
+    # The recorded texts are of another job, but by then all names were asked for.
+    with contextlib.suppress(RefusedOutput):
+        parse(outputs)
+    return outputs.names
+
+
+class Asked(dict):
+    """Outputs that note what is asked for."""
+
+    def __init__(self, outputs):
+        super().__init__(outputs)
+        self.names = set()
+
+    def __getitem__(self, name):
+        self.names.add(name)
+        return super().__getitem__(name)
+
+
+RECORDED = {
+    name: (ROOT / "selftests" / "data" / path).read_text()
+    for name, path in {
+        "fio.json": "fio/write-4k-directory.txt",
+        "mpstat.json": "mpstat/one-interval.txt",
+        "dd.txt": "dd/whole-records.txt",
+        "stat.before": "mpstat/stat-before.txt",
+        "stat.after": "mpstat/stat-after.txt",
+        "lmbench.txt": "lmbench/pipe-latency.txt",
+        "cyclictest.json": "cyclictest/histogram.txt",
+        "dhrystone.txt": "dhrystone/documented.txt",
+        "cpufreq.txt": "dhrystone/cpufreq-1400mhz.txt",
+        "whetstone.txt": "whetstone/documented.txt",
+        "linpack.txt": "linpack/documented.txt",
+        "nbench.txt": "nbench/documented.txt",
+        "stream.txt": "stream/documented.txt",
+        "coremark-pro.txt": "coremark_pro/documented.txt",
+        "mith.txt": "mith/documented.txt",
+        "openssl.txt": "openssl/aes-128-cbc.txt",
+        "times.txt": "openssl/times.txt",
+        "uptime.txt": "openssl/uptime.txt",
+        "alsa.txt": "alsa/capture-8000.said.txt",
+        "pcm.txt": "alsa/capture-8000.txt",
+        "glmark2.txt": "glmark2/llvmpipe.txt",
+        "suspend.txt": "suspend/freeze.txt",
+        "meter.json": "meter/scpi.txt",
+        "tcp_stream.txt": "netperf/stream.txt",
+        "tcp_maerts.txt": "netperf/maerts.txt",
+        "udp.txt": "netperf/udp-flood.txt",
+        "netperf.txt": "netperf/stream.txt",
+        "iperf3.json": "iperf3/bidir-8k.txt",
+        "xfrm.before": "xfrm/tunnel.txt",
+        "xfrm.after": "xfrm/tunnel.txt",
+    }.items()
+}
+
+
+def test_a_missing_feature_or_option_is_named(tmp_path):
+    benchmark = BENCHMARKS["emmc_ext4"]
+    bare = boards.Board(tmp_path / "bare.yaml", frozenset(), {})
+    assert benchmark.unsupported(bare) == "bare.yaml does not list the feature emmc"
+    half = boards.Board(tmp_path / "half.yaml", frozenset({"emmc"}), {"emmc": {}})
+    assert benchmark.unsupported(half) == "half.yaml does not say targets.main.options.emmc.scratch"
+
+
+def test_a_row_that_the_board_lacks_has_a_reason():
+    board = BOARDS["virtual-ospi.yaml"]
+    summary, uboot = BENCHMARKS["linux_flash_summary"], BENCHMARKS["uboot_ospi"]
+    nor, nand = summary.cases("full")
+    assert summary.unsupported(board) == summary.unsupported(board, nor) == ""
+    assert (
+        summary.unsupported(board, nand) == "the flash of virtual-ospi.yaml is OSPI NOR: "
+        "this row is for QSPI NAND"
+    )
+    assert [uboot.unsupported(board, case) for case in uboot.cases("full")[:2]] == [
+        "",
+        "virtual-ospi.yaml lets U-Boot overwrite 0x400000 bytes and this row needs 0x800000: "
+        "targets.main.options.ospi.uboot_size",
+    ]
+
+
+def test_a_boards_list_has_its_rows_only(capsys):
+    assert main(["list", "--board", "virtual-ospi.yaml", "--json"]) == 0
+    entries = {entry["id"]: entry for entry in json.loads(capsys.readouterr().out)}
+    assert entries["linux_flash_summary"]["cases"] == ["OSPI NOR|1 MB"]
+    assert entries["uboot_ospi"]["runnable"]
+    assert entries["emmc_ext4"]["reason"] == "virtual-ospi.yaml does not list the feature emmc"
+    assert len(entries["emmc_ext4"]["cases"]) == 5
+
+
+def test_a_missing_tester_is_named_and_no_hindrance_to_others(tmp_path, monkeypatch):
+    monkeypatch.delenv("EVMPERF_TESTER", raising=False)
+    benchmark = BENCHMARKS["eth_cpsw_tcp_bidir"]
+    options = dict(BOARDS["virtual.yaml"].options)
+    features = frozenset({"cpsw", "emmc"})
+    assert benchmark.unsupported(boards.Board(tmp_path / "x.yaml", features, options)) == ""
+    options["board"] = {"name": "real-evm"}
+    alone = boards.Board(tmp_path / "x.yaml", features, options)
+    assert benchmark.unsupported(alone) == (
+        "x.yaml does not say targets.main.options.tester.host, and $EVMPERF_TESTER is not set"
+    )
+    assert BENCHMARKS["emmc_ext4"].unsupported(alone) == ""
+    options["tester"] = {"host": "lab-pc"}
+    assert benchmark.unsupported(boards.Board(tmp_path / "x.yaml", features, options)) == ""
+    monkeypatch.setenv("EVMPERF_TESTER", "other-pc")
+    assert benchmark.unsupported(alone) == ""
+    assert alone.tester == "other-pc"
+
+
+def test_an_unknown_benchmark_gets_a_suggestion():
+    with pytest.raises(UsageError, match="no benchmark 'emmc_ext5'; did you mean emmc_ext"):
+        catalogue.benchmark("emmc_ext5")
+    with pytest.raises(UsageError, match="evmperf list"):
+        catalogue.benchmark("zzz")
+
+
+# What follows compares with the inventory, where it is there.
+
+inventoried = pytest.mark.skipif(not INVENTORY.exists(), reason="no guide-inventory.yaml")
+
+
+@pytest.fixture(scope="module")
+def inventory():
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    data = yaml.load(INVENTORY.read_text(encoding="utf-8"), Loader=loader)
+    return {test["id"]: test for test in data["tests"]}
+
+
+@inventoried
+@each
+def test_titles_and_sections_are_the_inventorys(benchmark, inventory):
+    entry = inventory[benchmark.name]
+    assert benchmark.title == entry["title"]
+    assert list(benchmark.section) == entry["section"]
+
+
+@inventoried
+@each
+def test_metrics_are_the_inventorys_columns_in_their_order(benchmark, inventory):
+    columns = inventory[benchmark.name]["value_columns"]
+    if any(column["unit"] == "per row" for column in columns):
+        assert {metric.name for metric in benchmark.metrics} == {c["metric"] for c in columns}
+        return
+    if "per" in columns[0]:
+        (column,) = columns
+        for number, metric in enumerate(benchmark.metrics):
+            assert metric.name == f"{column['metric']}_{column['per']}{number}"
+            assert metric.title == column["header"].format(**{column["per"]: number})
+            assert (str(metric.unit), str(metric.better)) == (column["unit"], column["better"])
+            assert metric.required == (number == 0)
+        return
+    declared = [(m.name, str(m.unit), str(m.better)) for m in benchmark.metrics if m.required]
+    assert declared == [
+        (
+            c["metric"],
+            UNIT_IN_CELL if c["unit"] == "unit in cell" else c["unit"],
+            # A figure that is to hit a target has no better direction.
+            "none" if c["better"].startswith("target") else c["better"],
+        )
+        for c in columns
+    ]
+
+
+@inventoried
+@each
+def test_rows_of_the_full_profile_are_the_inventorys(benchmark, inventory):
+    entry = inventory[benchmark.name]
+    labels = [case.label for case in benchmark.cases("full")]
+    if "rows" in entry and benchmark.place is Place.BOOT:
+        configs = {row["config"]: row for row in entry["rows"] if row["config"] in BOOT_CASES}
+        assert labels == [BOOT_CASES[config] for config in configs]
+        assert benchmark.profiles["full"].repeats == configs["sd_default_rootfs"]["repeats"]
+        arguments = {c.label: c.params["kernel_arguments"] for c in benchmark.cases("full")}
+        for config, row in configs.items():
+            wanted = row.get("params", {}).get("bootargs_append", "")
+            assert arguments[BOOT_CASES[config]] == wanted
+        return
+    keys = entry["key_columns"]
+    if "rows" in entry:
+        (key,) = keys
+        assert labels == [row["row"] for row in entry["rows"]]
+        for row, case in zip(entry["rows"], benchmark.cases("full"), strict=True):
+            assert case.params[key["id"]] == row.get(key["id"], row["row"])
+            for metric in benchmark.metrics_of(case):
+                assert str(metric.unit) == UNITS.get(row["unit"], row["unit"])
+                assert str(metric.better) == row["better"]
+        return
+    assert labels == ["|".join(row) for row in itertools.product(*(k["values"] for k in keys))]
+    for case in benchmark.cases("full"):
+        assert "|".join(str(case.params[key["id"]]) for key in keys) == case.label
+
+
+@inventoried
+@pytest.mark.parametrize("name", [name for name in BENCHMARKS if "_fio" in name])
+@pytest.mark.parametrize("side", ["write", "read"])
+def test_fio_is_called_as_the_inventory_says(name, side, inventory):
+    published = next(c for c in inventory[name]["produce"]["commands"] if c.startswith("fio "))
+    benchmark, board = BENCHMARKS[name], BOARDS["virtual.yaml"]
+    profile = benchmark.profiles["full"]
+    for case in profile.cases:
+        steps = {step.name: step.command for step in benchmark.steps(board, case, profile)}
+        for word in published.rstrip(" &").split():
+            if word.startswith(("--name", "--directory", "--filename")) or word.endswith("_TEST"):
+                continue
+            word = word.replace("{write|read}", side).replace("{block_size}", case.label)  # noqa: PLW2901
+            assert word in steps[side].split()
+        assert f"--name={benchmark.driver}_TEST" in steps[side]
+        assert "mpstat -P ALL -o JSON 55 1" in steps[side]
+
+
+@inventoried
+def test_lmbench_is_called_as_the_inventory_says(inventory):
+    benchmark, board = BENCHMARKS["lmbench"], BOARDS["am64x.yaml"]
+    profile = benchmark.profiles["full"]
+    rows = {row["row"]: row for row in inventory["lmbench"]["rows"]}
+    shared = {}
+    for case in profile.cases:
+        (measure,) = (s for s in benchmark.steps(board, case, profile) if s.parse)
+        row = rows[case.label]
+        assert f'{row["cmd"]} >"$OUT/lmbench.txt"' in measure.command
+        shared[case.label] = measure.shared
+        if "alias_of" in row:
+            assert measure.shared == shared.get(row["alias_of"], row["cmd"])
+    assert len(set(shared.values())) == len({row["cmd"] for row in rows.values()})
+
+
+@inventoried
+def test_cyclictest_is_called_as_the_inventory_says(inventory):
+    benchmark, board = BENCHMARKS["cyclictest_stress"], BOARDS["am64x.yaml"]
+    profile = benchmark.profiles["full"]
+    for case in profile.cases:
+        measure, _ = benchmark.steps(board, case, profile)
+        for published in inventory["cyclictest_stress"]["produce"]["commands"]:
+            assert published.rstrip(" &") in measure.command
+
+
+@inventoried
+def test_uboot_moves_as_many_sectors_as_the_inventory_says():
+    benchmark, board = BENCHMARKS["uboot_emmc_raw"], BOARDS["virtual.yaml"]
+    sectors = [
+        step.command.split()[-1]
+        for case in benchmark.cases("full")
+        for step in benchmark.steps(board, case, benchmark.profiles["full"])
+        if step.parse
+    ]
+    assert sectors == ["10000", "10000", "20000", "20000"]  # hexadecimal, 512 bytes each

@@ -1,0 +1,88 @@
+"""The host's side of a gadget: which machine does what, and finding the one right disk."""
+
+import subprocess
+
+import pytest
+
+from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.benchmark import Where
+from evmperf.benchmarks.families.gadget import find_command
+from evmperf.boards import board as boards
+
+SERIAL = "evmperf-board"
+
+
+def places(board_file):
+    benchmark = catalogue.benchmark("usbdev_hs_slave_read")
+    board = boards.load(boards.ENV_DIR / board_file)
+    profile = benchmark.profiles["quick"]
+    return [(s.name, s.where) for s in benchmark.steps(board, profile.cases[0], profile)]
+
+
+def test_the_tester_reads_and_the_board_plugs_in_and_out():
+    assert places("am62l.yaml") == [
+        ("forget", Where.TESTER),
+        ("plug", Where.BOARD),
+        ("mount", Where.TESTER),
+        ("transfer", Where.TESTER),
+        ("unmount", Where.TESTER),
+        ("unplug", Where.BOARD),
+    ]
+
+
+def test_the_virtual_evm_is_its_own_host():
+    assert {where for _, where in places("virtual.yaml")} == {Where.BOARD}
+
+
+@pytest.fixture
+def find(tmp_path):
+    """Look for the disk among those of a made-up machine: name, serial number, speed."""
+
+    def find(*disks):
+        (tmp_path / "block").mkdir()
+        for name, serial, speed in disks:
+            usb = tmp_path / "devices" / f"usb-{name}"
+            (usb / "host0" / "0:0:0:0").mkdir(parents=True)
+            if serial:
+                (usb / "serial").write_text(f"{serial}\n")
+                (usb / "speed").write_text(f"{speed}\n")
+            (tmp_path / "block" / name).mkdir()
+            (tmp_path / "block" / name / "device").symlink_to(usb / "host0" / "0:0:0:0")
+        command = find_command(SERIAL).replace("/sys/block", str(tmp_path / "block"))
+        command = command.replace("tries=30", "tries=0")
+        done = subprocess.run(
+            ["sh", "-c", f"set -e; {command}; echo found $disk"],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        assert not done.stderr
+        return done.returncode, done.stdout.strip()
+
+    return find
+
+
+def test_the_disk_is_found_among_others(find):
+    others = [("sda", "", ""), ("sdb", "another", "5000")]
+    assert find(*others, ("sdc", SERIAL, "480")) == (0, "found sdc")
+
+
+@pytest.mark.parametrize("disks", [[], [("sda", "", "")], [("sda", "another", "480")]])
+def test_a_disk_that_does_not_come_is_an_error(find, disks):
+    status, said = find(*disks)
+    assert status == 3
+    assert said.startswith(f"0 USB disks with the serial number {SERIAL}")
+
+
+def test_two_disks_of_one_name_are_an_error(find):
+    status, said = find(("sda", SERIAL, "480"), ("sdb", SERIAL, "480"))
+    assert status == 3
+    assert said.startswith("2 USB disks")
+
+
+def test_another_speed_is_an_error(find):
+    assert find(("sda", SERIAL, "5000")) == (
+        3,
+        "the disk is connected at 5000 Mbit/s instead of 480",
+    )

@@ -1,0 +1,245 @@
+"""The system benchmarks' shell text and the stand-ins, run here with real processes."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from evmperf.benchmarks import catalogue
+from evmperf.boards import board as boards
+from evmperf.measure import provenance, shellstep
+from evmperf.model.errors import RefusedOutput
+from evmperf.tools import cyclictest, standin
+from evmperf.virtual.recipe import Recipe
+from selftests.support.fakes import LocalShell
+from selftests.support.recordings import DATA
+
+PROGRAMS = boards.ENV_DIR.parent / "virtual-evm" / "virtual" / "programs"
+STANDINS = {
+    "linpack": ("kflops", ["linpack"]),
+    "whetstone": ("MWIPS", ["whetstone"]),
+    "stream": ("MB/s", [case.label for case in catalogue.benchmark("stream").cases("full")]),
+    "nbench": (
+        "iterations/s",
+        [case.label for case in catalogue.benchmark("nbench").cases("full")],
+    ),
+}
+HISTOGRAM = DATA / "cyclictest" / "histogram.txt"
+
+
+@pytest.fixture
+def on_path(tmp_path, monkeypatch):
+    """A function that puts a shell script on the PATH under a name."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+    def put(name, script):
+        file = folder / name
+        file.write_text(f"#!/bin/sh\n{script}\n")
+        file.chmod(0o755)
+
+    return put
+
+
+@pytest.fixture
+def shell(tmp_path):
+    local = LocalShell(tmp_path / "board")
+    local.hanging = True  # so that it lets commands kill what they started themselves
+    shellstep.install(local)
+    return local
+
+
+def step_of(benchmark, label, name="measure", profile="quick", board="am64x.yaml"):
+    """One step of one case."""
+    found = catalogue.benchmark(benchmark)
+    (case,) = (case for case in found.cases(profile) if case.label == label)
+    board = boards.load(boards.ENV_DIR / board)
+    steps = found.steps(board, case, found.profiles[profile])
+    return next(step for step in steps if step.name == name)
+
+
+def ended(pid, deadline_s=10):
+    """Whether a process is gone, or soon will be."""
+    until = time.monotonic() + deadline_s
+    while time.monotonic() < until:
+        try:
+            state = (open(f"/proc/{pid}/stat").read()).rsplit(")", 1)[1].split()[0]  # noqa: SIM115, PTH123
+        except OSError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.01)
+    return False
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="no gcc")
+@pytest.mark.parametrize("name", STANDINS)
+def test_a_stand_in_prints_what_its_parser_reads(name, tmp_path):
+    program, (unit, figures) = tmp_path / f"evmperf-{name}", STANDINS[name]
+    strict = ["-O2", "-std=gnu11", "-Wall", "-Wextra", "-Werror"]
+    source = PROGRAMS / f"{name}.c"
+    subprocess.run(["gcc", *strict, "-o", program, source, "-lm"], check=True)
+    run = subprocess.run([program, "0.01"], capture_output=True, text=True, check=True)
+    for figure in figures:
+        assert standin.figure(run.stdout, program.name, figure, unit) > 0
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    assert version.stdout.startswith(f"{program.name} 1 (gcc ")
+    assert subprocess.run([program, "0"], capture_output=True, check=False).returncode == 2
+
+
+def test_a_board_says_which_program_is_its_benchmark():
+    for name in (*STANDINS, "dhrystone"):
+        benchmark = catalogue.benchmark(name)
+        (published,) = benchmark.tools_on(boards.load(boards.ENV_DIR / "am64x.yaml"))
+        (own,) = benchmark.tools_on(boards.load(boards.ENV_DIR / "virtual.yaml"))
+        assert own == f"evmperf-{name}"
+        assert not published.startswith("evmperf-")
+
+
+def test_the_virtual_evm_has_the_programs_that_its_file_names():
+    compiled = Recipe.read("virtual").data["programs"]["compile"]
+    named = boards.load(boards.ENV_DIR / "virtual.yaml").options["system"].values()
+    assert set(named) == set(compiled)
+
+
+def test_a_program_without_version_is_known_by_its_checksum_and_not_started(
+    on_path, shell, tmp_path
+):
+    on_path("stream_c", f"touch {tmp_path}/started")
+    found = provenance.tools(shellstep.run(shell, provenance.tool_script(["stream_c"]), 30).files)
+    assert found["stream_c"].startswith("sha256 ")
+    assert len(found["stream_c"]) == len("sha256 ") + 16
+    assert not (tmp_path / "started").exists()
+
+
+def stressed(on_path, shell, tmp_path, *, stress="exec sleep 1000", status=0):
+    """Measure with scripts for programs; returns the step's output and stress-ng's process id."""
+    on_path("stress-ng", f"echo $$ >{tmp_path}/pid\n{stress}")
+    on_path(
+        "cyclictest",
+        f"until [ -s {tmp_path}/pid ]; do sleep 0.01; done\n"
+        f"for a; do case $a in --json=*) cat {HISTOGRAM} >${{a#--json=}};; esac; done\n"
+        f"exit {status}",
+    )
+    done = shellstep.run(shell, step_of("cyclictest_stress", "Maximum (usec)").command, 30)
+    return done, int((tmp_path / "pid").read_text())
+
+
+def test_stress_ends_with_the_measurement(on_path, shell, tmp_path):
+    done, pid = stressed(on_path, shell, tmp_path)
+    assert done.status == 0
+    assert cyclictest.latencies(done.files["cyclictest.json"], "min") == [18, 25]
+    assert ended(pid)
+    assert not (shell.folder / "stress-ng.pid").exists()
+
+
+def test_stress_ends_when_cyclictest_fails(on_path, shell, tmp_path):
+    done, pid = stressed(on_path, shell, tmp_path, status=7)
+    assert done.status == 7
+    assert ended(pid)
+
+
+def test_latencies_without_stress_are_a_failure(on_path, shell, tmp_path):
+    done, _ = stressed(on_path, shell, tmp_path, stress="exit 0")
+    assert done.status == 1
+    assert "stress-ng ended before" in done.files["log"]
+
+
+def test_stress_of_an_interrupted_measurement_is_ended(shell):
+    stress = subprocess.Popen(["sleep", "1000"])
+    (shell.folder / "stress-ng.pid").write_text(f"{stress.pid}\n")
+    clean_up = step_of("cyclictest_stress", "Maximum (usec)", "clean-up")
+    assert clean_up.always
+    for _ in range(2):  # the second time there is nothing left to end
+        assert shellstep.run(shell, clean_up.command, 30).status == 0
+    assert stress.wait(10) == -15
+
+
+def test_lmbench_without_its_server_is_a_failure(on_path, shell):
+    on_path(
+        "lat_tcp",
+        'case "$*" in *localhost) echo "TCP latency using localhost: 4.7 microseconds";; esac',
+    )
+    on_path("sleep", "")
+    done = shellstep.run(shell, step_of("lmbench", "lat_tcp").command, 30)
+    assert done.status == 1
+    assert "the server of lat_tcp does not listen" in done.files["log"]
+
+
+def test_lmbench_measures_with_its_server(on_path, shell):
+    on_path(
+        "lat_tcp",
+        'case "$*" in *localhost) echo "TCP latency using localhost: 4.7 microseconds";; esac',
+    )
+    step = step_of("lmbench", "lat_tcp")
+    with socket.create_server(("127.0.0.1", 31234)):
+        done = shellstep.run(shell, step.command, 30)
+    assert done.status == 0
+    assert [reading.value for reading in step.parse(done.files)] == [4.7]
+
+
+@pytest.mark.parametrize("silent", [0, 2, 9])
+def test_lmbench_that_printed_nothing_is_asked_again(silent, on_path, shell, tmp_path):
+    on_path(
+        "lat_sig",
+        f"echo >>{tmp_path}/calls\n"
+        f'[ $(wc -l <{tmp_path}/calls) -le {silent} ] || echo "Protection fault: 1.5 microseconds"',
+    )
+    step = step_of("lmbench", "lat_sig-prot")
+    done = shellstep.run(shell, step.command.replace("/opt/evmperf-lmbench", str(tmp_path)), 30)
+    assert done.status == 0
+    assert len(done.files.get("attempts.txt", "").splitlines()) == min(silent, 6)
+    if silent < 6:
+        assert [reading.value for reading in step.parse(done.files)] == [1.5]
+    else:
+        with pytest.raises(RefusedOutput):
+            step.parse(done.files)
+
+
+@pytest.mark.parametrize("benchmark", ["coremarkpro", "multibench"])
+def test_a_suite_that_is_not_there_is_named_with_the_remedy(benchmark, shell):
+    label = catalogue.benchmark(benchmark).cases("quick")[0].label
+    done = shellstep.run(shell, step_of(benchmark, label).command, 30)
+    assert done.status == 1
+    assert "install it, or say options.system." in done.files["log"]
+
+
+def test_multibench_finds_a_workload_whatever_its_capitals(shell, tmp_path):
+    folder = tmp_path / "multibench" / "builds" / "linux64" / "gcc64" / "bin"
+    folder.mkdir(parents=True)
+    program = folder / "4M-check.exe"
+    program.write_text(f"#!/bin/sh\ncat {DATA}/mith/documented.txt\n")
+    program.chmod(0o755)
+    step = step_of("multibench", "4m-check")
+    command = step.command.replace("/opt/multibench", str(tmp_path / "multibench"))
+    done = shellstep.run(shell, command, 30)
+    assert [reading.value for reading in step.parse(done.files)] == [19.0476]
+    missing = step_of("multibench", "md5-4m").command
+    done = shellstep.run(
+        shell, missing.replace("/opt/multibench", str(tmp_path / "multibench")), 30
+    )
+    assert done.status == 1
+    assert "no md5-4m.exe" in done.files["log"]
+
+
+def test_the_histogram_is_found_once_for_all_rows(tmp_path):
+    from evmperf.benchmarks.families import latency
+
+    shutil.copy(HISTOGRAM, tmp_path / "run.cyclictest.json")
+    (tmp_path / "cut.cyclictest.json").write_text(HISTOGRAM.read_text()[:100])
+    rows = [
+        SimpleNamespace(
+            benchmark="cyclictest_stress", samples=(1,), raw=(f"{name}.cyclictest.json",)
+        )
+        for name in ("run", "run", "cut", "gone")
+    ]
+    ((benchmark, cpus),) = latency.histograms(rows, tmp_path)
+    document = json.loads(HISTOGRAM.read_text())
+    assert benchmark == "cyclictest_stress"
+    assert sum(cpus[1].values()) == sum(document["thread"]["1"]["histogram"].values())

@@ -1,0 +1,158 @@
+"""Board files: each loads, and each mistake is named with file and word."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from evmperf.boards import board as boards
+from evmperf.model.errors import UsageError
+
+ENV = sorted(boards.ENV_DIR.glob("*.yaml"))
+GOOD = {
+    "features": ["boot", "emmc"],
+    "options": {
+        "board": {"name": "x-evm", "title": "X", "description": "one X", "profile": "full"},
+        "boot": {"medium": "sd"},
+        "emmc": {"scratch": "/dev/mmcblk0p1", "uboot_device": 0},
+    },
+}
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A function that writes a board file with some places of GOOD changed; None takes away."""
+
+    def write(changes=()):
+        main = yaml.safe_load(yaml.safe_dump(GOOD))
+        for path, value in dict(changes).items():
+            *way, last = path.split(".")
+            place = main
+            for key in way:
+                place = place.setdefault(key, {})
+            if value is None:
+                del place[last]
+            else:
+                place[last] = value
+        file = tmp_path / "x.yaml"
+        file.write_text(yaml.safe_dump({"targets": {"main": main}}))
+        return file
+
+    return write
+
+
+@pytest.mark.parametrize("file", ENV, ids=lambda file: file.name)
+def test_every_board_file_loads(file):
+    board = boards.load(file)
+    assert board.name
+    assert board.features
+    assert board.file_name == file.name
+    assert board.is_virtual == file.name.startswith("virtual")
+
+
+@pytest.mark.parametrize("file", ENV, ids=lambda file: file.name)
+def test_labgrid_reads_every_board_file_as_evmperf_does(file, monkeypatch):
+    from labgrid.config import Config
+
+    monkeypatch.setenv("LG_PLACE", "somewhere")
+    main = Config(str(file)).data["targets"]["main"]
+    assert set(main["features"]) == boards.load(file).features
+    assert main["options"]["board"]["name"] == boards.load(file).name
+
+
+def test_no_two_boards_share_a_name():
+    names = [boards.load(file).name for file in ENV]
+    assert len(set(names)) == len(names)
+
+
+def test_a_good_file_says_what_it_says(written):
+    board = boards.load(written())
+    assert (board.name, board.features) == ("x-evm", {"boot", "emmc"})
+    assert board.option("emmc", "uboot_device") == 0
+    assert board.option("emmc", "device", "none") == "none"
+    assert board.option("usb", "device") is None
+    assert not board.is_virtual
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"features": ["emcc"]}, ["targets.main.features", "'emcc'", "did you mean 'emmc'"]),
+        ({"features": ["zzzzz"]}, ["'zzzzz'", "known are alsa, boot"]),
+        ({"features": "emmc"}, ["features must be a list"]),
+        ({"features": [["emmc"]]}, ["targets.main.features"]),
+        ({"options": "x"}, ["options must be a mapping"]),
+        ({"options.bord": {}}, ["targets.main.options", "'bord'", "did you mean 'board'"]),
+        ({"options.emmc": "x"}, ["options.emmc must be a mapping"]),
+        ({"options.emmc.scrach": "/dev/x"}, ["options.emmc", "'scrach'", "did you mean 'scratch'"]),
+        ({"options.emmc.scratch": 1}, ["options.emmc.scratch", "type str", "partition", "not 1"]),
+        ({"options.emmc.uboot_device": "0"}, ["emmc.uboot_device", "type int", "not '0'"]),
+        ({"options.emmc.uboot_device": True}, ["emmc.uboot_device", "type int", "not True"]),
+        ({"options.board.profile": "fast"}, ["board.profile", "full, quick", "not 'fast'"]),
+        ({"options.boot.medium": "floppy"}, ["boot.medium", "one of", "not 'floppy'"]),
+        ({"options.board.name": None}, ["board.name is missing", "the board's name"]),
+        ({"options.board.title": None}, ["board.title is missing"]),
+        ({"options.boot.medium": None}, ["boot.medium is missing", "what the board boots from"]),
+        ({"options": None}, ["board.name is missing"]),
+    ],
+)
+def test_a_mistake_is_named_with_file_and_word(written, changes, words):
+    file = written(changes)
+    with pytest.raises(UsageError) as error:
+        boards.load(file)
+    assert str(file) in str(error.value)
+    for word in words:
+        assert word in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"targets: [", ["line 1", "is not YAML"]),
+        (b"a: b\n\tc: d\n", ["line 2", "is not YAML"]),
+        (b"\xff\xfe\xfa", ["is not YAML"]),
+        (b"a: 1\nb:\n  c: 2\n  c: 3\n", ["line 4", "'c'", "second time"]),
+        (b"a: \x00", ["is not YAML"]),
+        (b"", ["has no targets.main"]),
+        (b"targets:\n  other: {}\n", ["has no targets.main"]),
+        (b"targets:\n  main:\n", ["has no targets.main"]),
+        (b"just text", ["has no targets.main"]),
+    ],
+)
+def test_a_file_that_is_no_board_says_so(tmp_path, content, words):
+    file = tmp_path / "y.yaml"
+    file.write_bytes(content)
+    with pytest.raises(UsageError) as error:
+        boards.load(file)
+    for word in [str(file), *words]:
+        assert word in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_cannot_be_read_says_so(tmp_path):
+    with pytest.raises(UsageError, match="cannot be read: Is a directory"):
+        boards.load(tmp_path)
+
+
+def test_labgrids_tags_do_not_disturb(tmp_path):
+    file = tmp_path / "x.yaml"
+    text = yaml.safe_dump({"targets": {"main": GOOD}})
+    file.write_text(text + "paths: !template $BASE/x\n")
+    assert boards.load(file).name == "x-evm"
+
+
+def test_a_board_is_found_by_path_by_name_and_without_its_suffix(tmp_path, written, monkeypatch):
+    file = written()
+    assert boards.find(str(file)) == file
+    assert boards.find("x.yaml", tmp_path) == file
+    assert boards.find("x", tmp_path) == file
+    monkeypatch.chdir(tmp_path)
+    assert boards.find("x.yaml", Path("/nowhere")) == Path("x.yaml")
+
+
+def test_a_board_that_is_not_there_gets_a_suggestion_and_the_list(tmp_path, written):
+    written()
+    with pytest.raises(UsageError, match=r"no board file y\.yaml.*did you mean x.*There are: x"):
+        boards.find("y.yaml", tmp_path)
+    with pytest.raises(UsageError, match=r"no board file zebra, neither here nor in"):
+        boards.find("zebra", tmp_path)

@@ -1,0 +1,121 @@
+"""Boot marks: the time of the chunk that brought the last byte, however the console cuts it."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evmperf.benchmarks.families.boot import readings
+from evmperf.console.marks import Phase, find, last_phase, seconds
+from evmperf.console.record import POWER_ON, Record
+from evmperf.measure.bench import Boot
+from evmperf.model.errors import RefusedOutput
+from selftests.support.texts import BOOT, LOGIN, SPL_BOOT, chunked
+
+# What announces each phase, up to its last byte; the banners run to the end of their line.
+ANNOUNCED = {
+    Phase.SPL_BANNER: b"U-Boot SPL 2025.01-ti (Mar 01 2025 - 10:00:00 +0000)",
+    Phase.UBOOT_BANNER: b"U-Boot 2025.01-ti (Mar 01 2025 - 10:00:01 +0000)",
+    Phase.AUTOBOOT: b"stop autoboot",
+    Phase.STARTING_KERNEL: b"Starting kernel",
+    Phase.FIRST_KERNEL_LINE: b"[    0.000000]",
+    Phase.ROOT_MOUNTED: b"EXT4-fs (mmcblk1p2): mounted filesystem",
+    Phase.INIT_STARTED: b"systemd[1]: systemd 257.3 running",
+    Phase.PROMPT: b"login: ",
+}
+POWERED = Record(1_000, 1_000, "#", POWER_ON.encode())
+
+
+def record(chunks):
+    """Chunks as they arrive, one a second, after the power-on."""
+    return [POWERED] + [
+        Record((n + 1) * 10**9, (n + 1) * 10**9, "<", chunk) for n, chunk in enumerate(chunks)
+    ]
+
+
+def chunk_of(chunks, position):
+    """The number of the chunk that holds the byte at `position`."""
+    for number, chunk in enumerate(chunks):
+        if position < len(chunk):
+            return number
+        position -= len(chunk)
+    raise AssertionError("behind the end")
+
+
+@given(st.data())
+def test_each_mark_is_the_chunk_of_the_last_byte_of_its_text(data):
+    chunks = data.draw(chunked(SPL_BOOT))
+    marks = find(record(chunks), LOGIN)
+    assert list(marks) == list(Phase)
+    for phase, text in ANNOUNCED.items():
+        last = SPL_BOOT.index(text) + len(text) - 1
+        assert marks[phase].mono_ns == (chunk_of(chunks, last) + 1) * 10**9, phase
+        assert marks[phase].text.encode() == text
+    assert marks[Phase.FIRST_OUTPUT].mono_ns == 10**9
+    assert marks[Phase.POWER_ON].mono_ns == POWERED.mono_ns
+
+
+@given(st.data())
+def test_what_was_typed_announces_nothing(data):
+    typed = data.draw(st.sampled_from(list(ANNOUNCED.values())))
+    chunks = data.draw(chunked(BOOT))
+    records = record(chunks)
+    at = data.draw(st.integers(0, len(records)))
+    records.insert(at, Record(5, 5, ">", typed))
+    assert find(records, LOGIN) == find(record(chunks), LOGIN)
+
+
+@given(st.integers(0, len(BOOT)))
+def test_a_boot_that_stops_has_the_marks_until_there(length):
+    marks = find(record([BOOT[:length]]), LOGIN)
+    whole = find(record([BOOT]), LOGIN)
+    assert list(marks) == [phase for phase in whole if phase in marks]
+    assert (Phase.PROMPT in marks) == (length >= BOOT.index(b"login: ") + len("login: "))
+    assert last_phase(marks) == list(marks)[-1]
+
+
+def test_a_second_banner_after_the_kernel_does_not_move_the_first():
+    start = BOOT.index(b"Starting kernel") + len("Starting kernel")
+    chunks = [BOOT[:start], BOOT]
+    marks = find(record(chunks), LOGIN)
+    assert marks[Phase.UBOOT_BANNER].mono_ns == 10**9
+    assert marks[Phase.STARTING_KERNEL].mono_ns == 10**9
+
+
+def test_a_prompt_before_the_kernel_is_not_the_boots():
+    assert Phase.PROMPT not in find(record([b"U-Boot 2025.01\r\nlogin: "]), LOGIN)
+
+
+def test_the_prompt_of_a_shell_as_init_is_found():
+    text = BOOT[: BOOT.index(b"EXT4-fs")] + b"Run /bin/sh as init process\r\nsh-5.2# "
+    marks = find(record([text]), r"[\r\n][^\r\n\[]{0,20}# ")
+    assert marks[Phase.PROMPT].text.strip() == "sh-5.2#"
+    assert marks[Phase.INIT_STARTED].text == "Run /bin/sh as init"
+
+
+def test_a_boots_readings_are_the_spans_between_its_marks():
+    kernel, init = BOOT.index(b" ...", BOOT.index(b"Starting kernel")), BOOT.index(b"virtual-evm l")
+    marks = find(record([BOOT[:kernel], BOOT[kernel:init], BOOT[init:]]), LOGIN)
+    found = {r.metric: r.value for r in readings(Boot("booted", "", 0, 3.0, marks))}
+    assert found["boot_time"] == pytest.approx(2.0)
+    assert found["kernel"] == pytest.approx(1.0)
+    assert found["userland"] == pytest.approx(1.0)
+    assert found["uboot"] == 0.0
+
+
+@pytest.mark.parametrize("end", [b"Starting kernel", b"login: "])
+def test_a_boot_without_kernel_or_prompt_has_no_boot_time(end):
+    marks = find(record([BOOT.replace(end, b"")]), LOGIN)
+    with pytest.raises(RefusedOutput, match="no boot time"):
+        readings(Boot("booted", "", 0, 3.0, marks))
+
+
+def test_seconds_between_marks_are_none_where_one_is_missing():
+    marks = find(record([BOOT[: BOOT.index(b"Starting kernel")]]), LOGIN)
+    assert seconds(marks, Phase.UBOOT_BANNER, Phase.PROMPT) is None
+
+
+def test_the_texts_of_this_test_are_where_they_belong():
+    for text in ANNOUNCED.values():
+        assert len(re.findall(re.escape(text), SPL_BOOT)) == 1

@@ -1,0 +1,198 @@
+"""The nightly pipeline and the merge request's note, without a GitLab."""
+
+import http.server
+import json
+import threading
+
+import pytest
+import yaml
+
+from evmperf.boards.board import ENV_DIR
+from evmperf.cli import main as cli
+from evmperf.gitlab.note import TOKEN_VARIABLE, MergeRequest
+from evmperf.gitlab.pipeline import Over, Plan, chosen, render
+from evmperf.model.errors import LabError, UsageError
+
+VARIABLES = (
+    "OVER", "BOARDS", "BENCHMARKS", "PROFILE", "RELEASE", "IMAGES", "AGAINST", "RUNNER_TAG"
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch):
+    for name in VARIABLES:
+        monkeypatch.delenv(f"EVMPERF_{name}", raising=False)
+
+
+def night(**more):
+    return yaml.safe_load(
+        render(Plan(chosen(["am64x", "virtual"]), **{"over": Over.LABGRID, **more}))
+    )
+
+
+def test_a_night_has_a_job_for_every_real_board():
+    data = yaml.safe_load(render(Plan(chosen([]), Over.LABGRID)))
+    stems = {file.stem for file in ENV_DIR.glob("*.yaml") if not file.stem.startswith("virtual")}
+    assert {name.removeprefix("measure ") for name in data if name.startswith("measure")} == stems
+    assert {name.removeprefix("judge ") for name in data if name.startswith("judge")} == stems
+
+
+def test_over_labgrid_the_place_is_acquired_and_given_back():
+    job = night(benchmarks="emmc and not fio")["measure am64x"]
+    assert job["script"] == [
+        ".venv/bin/labgrid-client -p am64x acquire",
+        ".venv/bin/pytest --lg-env am64x.yaml --run-kind nightly --results=results "
+        "-k 'emmc and not fio'",
+    ]
+    assert job["after_script"] == [".venv/bin/labgrid-client -p am64x release"]
+    assert job["variables"] == {"LG_PLACE": "am64x"}
+    assert job["artifacts"]["reports"]["junit"] == "results/*/junit.xml"
+
+
+def test_the_virtual_evm_has_no_place():
+    assert len(night()["measure virtual"]["script"]) == 1
+
+
+def test_over_lava_the_job_is_submitted_and_read():
+    job = night(over=Over.LAVA_NATIVE, release="11.00", images=("kernel=http://x/Image",))
+    assert job["measure am64x"]["script"] == [
+        ".venv/bin/evmperf lava submit am64x.yaml --kind native --wait --import --results results "
+        "--release 11.00 --image kernel=http://x/Image"
+    ]
+
+
+def test_what_a_variable_holds_stays_one_word_of_the_shell():
+    (line,) = night(benchmarks="emmc; rm -rf /")["measure virtual"]["script"]
+    assert line.endswith("-k 'emmc; rm -rf /'")
+
+
+def test_everything_is_judged_and_the_guide_written_whatever_failed():
+    data = night(against="release:11.00")
+    for name in ("judge am64x", "judge virtual", "pages"):
+        assert data[name]["when"] == "always"
+    assert not any(line.endswith(" push") for line in data["pages"]["script"])
+    with_influx = night(push=True)
+    assert with_influx["pages"]["script"][-1] == ".venv/bin/evmperf push"
+    judging = next(job for name, job in with_influx.items() if name.startswith("judge "))
+    assert "--from influx" in judging["script"][0]
+    assert "--against release:11.00" in data["judge am64x"]["script"][0]
+    assert data["judge am64x"]["allow_failure"] == {"exit_codes": [4]}
+    assert data["pages"]["artifacts"]["paths"] == ["public"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--boards", "am65x"], "no board file am65x"),
+        (["--over", "ssh"], "--over ssh: it is one of labgrid, lava-host, lava-native"),
+        (["--profile", "slow"], "--profile slow: it is full or quick"),
+        (["--images", "http://x/Image"], "images are booted by lava-native jobs only"),
+    ],
+)
+def test_a_night_that_cannot_be_is_refused(arguments, said, capsys):
+    assert cli.main(["nightly", *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_pipelines_variables_are_the_commands(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("EVMPERF_BOARDS", "am64x, j7200")
+    monkeypatch.setenv("EVMPERF_OVER", "lava-host")
+    monkeypatch.setenv("EVMPERF_RELEASE", "")
+    assert cli.main(["nightly", "-o", str(tmp_path / "nightly.yml")]) == 0
+    data = yaml.safe_load((tmp_path / "nightly.yml").read_text())
+    assert "lava submit j7200.yaml --kind host" in data["measure j7200"]["script"][0]
+    parent = yaml.safe_load((ENV_DIR.parent / ".gitlab-ci.yml").read_text())
+    assert set(parent["variables"]) <= {f"EVMPERF_{name}" for name in VARIABLES}
+    assert parent["variables"]["EVMPERF_OVER"]["options"] == [str(over) for over in Over]
+
+
+class GitLab(http.server.BaseHTTPRequestHandler):
+    """As much of GitLab's API as a note needs."""
+
+    notes: list = []  # noqa: RUF012  # one server a test
+    token = "secret"
+
+    def _answer(self, status, data):
+        body = json.dumps(data).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _body(self):
+        return json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+
+    def _allowed(self):
+        if self.headers["PRIVATE-TOKEN"] == self.token:
+            return True
+        self._answer(401, {"message": "401 Unauthorized"})
+        return False
+
+    def do_GET(self):
+        if self._allowed():
+            self._answer(200, self.notes)
+
+    def do_POST(self):
+        body = self._body()
+        if self._allowed():
+            self.notes.append({"id": len(self.notes), **body})
+            self._answer(201, self.notes[-1])
+
+    def do_PUT(self):
+        body = self._body()
+        if self._allowed():
+            self.notes[int(self.path.rpartition("/")[2])].update(body)
+            self._answer(200, {})
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def gitlab(monkeypatch):
+    GitLab.notes = [{"id": 0, "body": "somebody's own note"}]
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), GitLab)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("CI_API_V4_URL", f"http://127.0.0.1:{server.server_port}/api/v4")
+    monkeypatch.setenv("CI_PROJECT_ID", "7")
+    monkeypatch.setenv("CI_MERGE_REQUEST_IID", "3")
+    monkeypatch.setenv(TOKEN_VARIABLE, GitLab.token)
+    yield GitLab
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_verdict_is_one_note_that_the_next_one_replaces(gitlab, tmp_path, capsys):
+    verdict = tmp_path / "verdict-am64x.md"
+    for text in ("worse", "same"):
+        verdict.write_text(text)
+        assert cli.main(["note", str(verdict)]) == 0
+    bodies = [note["body"] for note in gitlab.notes]
+    assert bodies == ["somebody's own note", "<!-- evmperf verdict-am64x -->\nsame"]
+    assert capsys.readouterr().out.splitlines()[-1] == "note of verdict-am64x replaced"
+
+
+def test_a_wrong_token_is_named_and_not_shown(gitlab, monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv(TOKEN_VARIABLE, "s3cret")
+    verdict = tmp_path / "verdict.md"
+    verdict.write_text("worse")
+    assert cli.main(["note", str(verdict)]) == 3
+    said = capsys.readouterr().err
+    assert "GitLab answers 401" in said
+    assert "s3cret" not in said
+
+
+def test_outside_a_merge_request_there_is_no_note(monkeypatch, tmp_path, capsys):
+    monkeypatch.delenv("CI_MERGE_REQUEST_IID", raising=False)
+    assert cli.main(["note", str(tmp_path / "any.md")]) == 0
+    assert capsys.readouterr().out == "no merge request: no note\n"
+
+
+def test_a_missing_token_or_gitlab_is_said(gitlab, monkeypatch):
+    variables = {"CI_API_V4_URL": "http://127.0.0.1:9", "CI_PROJECT_ID": "7"}
+    variables["CI_MERGE_REQUEST_IID"] = "3"
+    with pytest.raises(UsageError, match=f"{TOKEN_VARIABLE} is not set"):
+        MergeRequest.of_pipeline(variables)
+    request = MergeRequest.of_pipeline({**variables, TOKEN_VARIABLE: "x"})
+    with pytest.raises(LabError, match="GitLab cannot be reached"):
+        request.write("verdict", "same")

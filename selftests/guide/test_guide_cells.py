@@ -1,0 +1,64 @@
+"""The text of figures, there and back."""
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+from evmperf.guide import cells
+from evmperf.model.units import Unit
+from evmperf.published.dialect import Dialect, of_release
+
+CENTS = st.integers(-(10**9), 10**9).map(lambda cents: cents / 100)
+
+
+@hypothesis.given(st.lists(CENTS, min_size=3, max_size=3).map(sorted), st.integers(0, 2))
+def test_a_figure_reads_back_as_it_was_printed(values, decimals):
+    low, mean, high = values
+    text = cells.figure_text(mean, low, high, decimals)
+    cell = cells.parse(text, "m", Unit.SECOND, decimals)
+    assert cell.text == ""
+    assert cells.figure_text(cell.mean, cell.low, cell.high, decimals) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "mean", "kept"),
+    [
+        ("205 MB/s", 205.0, "205 MB/s"),
+        ("403 KB/s", 0.403, "403 KB/s"),
+        ("~11.04", 11.04, "~11.04"),
+        ("6", 6.0, "6"),
+        ("1.00 [n 20, +1.2 %, 1 outlier]", 1.0, ""),
+    ],
+)
+def test_irregular_cells_keep_their_text(text, mean, kept):
+    cell = cells.parse(text, "m", Unit.MEGABYTE_PER_SECOND)
+    assert (cell.mean, cell.text) == (pytest.approx(mean), kept)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["fast", "1.0.0", "1 2", "1.00 (min 0.50)", "1.00 (min 2.00, max 3.00)", "-", "nan", "1e3",
+     "5 GHz"],
+)  # fmt: skip
+def test_anything_else_is_refused(text):
+    with pytest.raises(cells.CellError):
+        cells.parse(text, "m", Unit.MEGABYTE_PER_SECOND)
+
+
+def test_a_unit_in_a_cell_must_be_one_of_its_metric():
+    with pytest.raises(cells.CellError, match="measured in us"):
+        cells.parse("5 MB/s", "m", Unit.MICROSECOND)
+
+
+@pytest.mark.parametrize(
+    ("release", "os", "dialect"),
+    [
+        ("11.01.16.13", "Linux", Dialect.LOWER),
+        ("12.00", "Linux", Dialect.LOWER),
+        ("11.00.00.00", "Linux", Dialect.CLASSIC),
+        ("11.01", "RT-linux", Dialect.CLASSIC),
+        ("09.02", "Linux", Dialect.CLASSIC),
+    ],
+)
+def test_the_spelling_of_units_follows_the_release(release, os, dialect):
+    assert of_release(release, os) is dialect

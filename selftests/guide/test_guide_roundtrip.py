@@ -1,0 +1,112 @@
+"""Guides read and written again: every table the same, cell for cell."""
+
+import io
+
+import docutils.core
+import pytest
+
+from evmperf.guide import importer, layout, writer
+from evmperf.model.figures import figures
+from evmperf.published.releases import published
+from evmperf.runs.history import SpoolFolder
+from selftests.speed.guides import texts
+from selftests.support import seeds
+
+EVERYTHING = {"tables": 142, "rows": 1342, "cells": 4639}
+"""Of the five seed guides."""
+
+needs_seeds = pytest.mark.skipif(not seeds.files(), reason="no shared/seeds beside the checkout")
+
+
+def shape(source):
+    """Everything about the tables of a guide that a rendering must keep."""
+    return [
+        (t.section, t.caption, t.caption_style, t.header, [row.cells for row in t.rows])
+        for t in source.tables
+    ]
+
+
+def rendered(imported):
+    known = {board: figures(results) for board, results in imported.results.items()}
+    head = writer.Head(imported.release, imported.os)
+    return writer.render(layout.like(imported, known), known, head)
+
+
+def warnings(text):
+    stream = io.StringIO()
+    settings = {"warning_stream": stream, "report_level": 2, "halt_level": 5}
+    docutils.core.publish_doctree(text, settings_overrides=settings)
+    return stream.getvalue()
+
+
+@needs_seeds
+def test_all_tables_rows_and_cells_of_the_seeds_are_known():
+    imported = [importer.load(file) for file in seeds.files()]
+    assert [guide.problems for guide in imported] == [[]] * len(imported)
+    assert sum(guide.unknown_cells for guide in imported) == 0
+    assert {
+        what: sum(getattr(guide, what) for guide in imported) for what in EVERYTHING
+    } == EVERYTHING
+
+
+@needs_seeds
+@pytest.mark.parametrize("file", seeds.files(), ids=lambda file: file.name[:3])
+def test_a_seed_rendered_again_is_identical(file):
+    imported = importer.load(file)
+    text = rendered(imported)
+    assert shape(importer.interpret(text).source) == shape(imported.source)
+    assert warnings(text) == ""
+
+
+@needs_seeds
+def test_only_irregular_cells_are_kept_as_text():
+    kept = [
+        cell.text
+        for file in seeds.files()
+        for results in importer.load(file).results.values()
+        for result in results
+        for cell in result.published
+        if cell.text
+    ]
+    assert sorted(set(kept)) == [
+        "167 KB/s", "18.6 MB/s", "205 MB/s", "25.7 MB/s", "303 MB/s", "4.9 MB/s", "403 KB/s",
+        "5.5 MB/s", "~11.04",
+    ]  # fmt: skip
+
+
+@needs_seeds
+def test_no_sentence_of_the_seeds_is_in_what_we_write():
+    theirs = {
+        " ".join(line.split()).lower()
+        for file in seeds.files()
+        for line in file.read_text().splitlines()
+        if len(line.split()) >= 8
+        and not line.lstrip().startswith(('"', ":", "|", "+", "-", "..", "netperf", "cyclictest"))
+    }
+    ours = {
+        " ".join(line.split()).lower() for text in texts().values() for line in text.splitlines()
+    }
+    assert theirs & ours == set()
+
+
+@pytest.mark.parametrize("release", list(texts()))
+def test_a_guide_from_baselines_reads_back_the_same(release):
+    text = texts()[release]
+    imported = importer.interpret(text)
+    assert imported.problems == []
+    assert shape(importer.interpret(rendered(imported)).source) == shape(imported.source)
+    assert warnings(text) == ""
+
+
+@needs_seeds
+def test_baselines_are_what_the_command_makes_of_the_seeds(tmp_path):
+    for file in seeds.files():
+        importer.store(importer.load(file), tmp_path)
+    ours = {entry.run.id: entry.folder for entry in published()}
+    made = {entry.run.id: entry.folder for entry in SpoolFolder(tmp_path).everything()}
+    assert set(made) == set(ours)
+    for run, folder in made.items():
+        for name in ("run.json", "results.jsonl"):
+            assert (ours[run] / name).read_text() == (folder / name).read_text(), (
+                "make baselines/ again: evmperf import-guide SEEDS --into baselines"
+            )

@@ -1,0 +1,141 @@
+"""Writing guides: from measured runs, through Sphinx, and what the declarations must say."""
+
+import numpy as np
+import pytest
+
+from evmperf.benchmarks import catalogue
+from evmperf.cli import main as cli
+from evmperf.guide import importer
+from evmperf.published.declared import outline, tables
+from evmperf.published.releases import published
+from selftests.support import runs
+
+
+@pytest.fixture
+def results(tmp_path):
+    found = list(runs.results(np.random.default_rng(1), count=3))
+    found[0] = runs.refused(found[0])
+    folder = tmp_path / "results"
+    runs.write(folder, found, board="virtual-evm", virtual=True)
+    return folder
+
+
+def test_every_benchmark_of_the_catalogue_is_declared_alike():
+    for name, benchmark in catalogue.benchmarks().items():
+        table = tables()[name]
+        assert table.title == benchmark.title
+        assert benchmark.section in table.sections
+        for case in benchmark.cases("full"):
+            for metric in benchmark.metrics_of(case):
+                if metric.required:
+                    assert table.header_of(metric.name), f"{name} has no column {metric.name}"
+            if table.row_units:
+                assert case.label in table.row_units, f"{name} has no row {case.label}"
+        for case, metric in _own(table):
+            known = table.metric(case, metric)
+            own = table.own_metrics.get(metric)
+            if own and known:
+                assert (str(known.unit), str(known.better)) == tuple(own), f"{name} {metric}"
+
+
+def _own(table):
+    return [("", name) for name in table.own_metrics if "{n}" not in name]
+
+
+def test_published_cases_metrics_and_units_are_the_catalogue_s():
+    for entry in published():
+        for result in entry.results():
+            benchmark = catalogue.benchmarks().get(result.benchmark)
+            if benchmark is None:
+                continue
+            cases = {case.label: case for case in benchmark.cases("full")}
+            assert result.case in cases, f"{result.benchmark} has no case {result.case}"
+            for cell in result.published:
+                metric = benchmark.metric(cell.metric, cases[result.case])
+                assert cell.unit == str(metric.unit)
+
+
+def test_every_declaration_knows_its_metrics():
+    for name, table in tables().items():
+        case = next(iter(table.row_units or table.row_order or table.rows.values()), "1")
+        for metric in table.columns:
+            assert table.metric(case, metric.replace("{n}", "0")), f"{name} {metric}"
+        assert name in outline().order, f"{name} has no place in outline.yaml"
+    assert set(outline().order) == set(tables())
+
+
+def test_artefacts_name_rows_and_metrics_that_exist():
+    for table in tables().values():
+        for artefact in table.artefacts:
+            assert set(artefact.metrics) <= set(table.columns)
+            if table.row_units:
+                assert set(artefact.rows) <= set(table.row_units)
+
+
+def test_a_virtual_run_becomes_a_guide_that_sphinx_accepts(results, tmp_path, capsys):
+    target = tmp_path / "html"
+    command = ["guide", "--release", "12.00", "--from", str(results), "--html", str(target)]
+    assert cli.main([*command, "--with", "counts,outliers,delta"]) == 0
+    page = (target / "guide.html").read_text()
+    assert "Linux 12.00 Performance Guide" in page
+    assert "virtual-evm: Read Throughput (Kbytes/sec)" in page
+    assert "n 3" in page
+    assert "partial: 1 refused" in page
+    assert "boot_time_mmcsd.png" in page
+    imported = importer.load(target / "source" / "guide.rst")
+    assert imported.problems == []
+
+
+def test_figures_are_rounded_half_up_and_bounds_shown_where_there_are_several(results, capsys):
+    assert cli.main(["guide", "--release", "12.00", "--from", str(results)]) == 0
+    text = capsys.readouterr().out
+    imported = importer.interpret(text)
+    cells = [c for r in imported.results["virtual-evm"] for c in r.published]
+    assert cells
+    assert all(c.low is not None and c.low <= c.mean <= (c.high or 0) for c in cells)
+
+
+def test_measured_runs_in_the_layout_of_a_given_guide(results, tmp_path, capsys):
+    layout = tmp_path / "like.rst"
+    assert cli.main(["guide", "--release", "11.01", "--from", "baselines", "-o", str(layout)]) == 0
+    command = ["guide", "--release", "12.00", "--from", str(results), "--like", str(layout)]
+    assert cli.main(command) == 0
+    imported = importer.interpret(capsys.readouterr().out)
+    assert set(imported.results) == {"virtual-evm"}
+    assert {r.benchmark for r in imported.results["virtual-evm"]} == set(runs.BENCHMARKS)
+
+
+def test_virtual_and_real_boards_never_share_a_guide(results, capsys):
+    runs.write(results, runs.results(np.random.default_rng(2)))
+    assert cli.main(["guide", "--release", "12.00", "--from", str(results)]) == 0
+    assert "virtual-evm" not in capsys.readouterr().out
+    both = ["--board", "virtual-evm", "--board", "am64xx-hsevm"]
+    assert cli.main(["guide", "--release", "12.00", "--from", str(results), *both]) == 2
+    assert "never share a guide" in capsys.readouterr().err
+
+
+def test_a_release_that_is_not_there_names_those_that_are(capsys):
+    assert cli.main(["guide", "--release", "3.1", "--from", "baselines"]) == 2
+    assert "11.01.16.13 Linux" in capsys.readouterr().err
+
+
+def test_the_change_to_the_release_before_is_shown(capsys):
+    assert cli.main(["guide", "--release", "11.01", "--from", "baselines", "--with=delta"]) == 0
+    assert '"17.29 (min 16.89, max 17.67) [-90.0 %]"' in capsys.readouterr().out
+
+
+def test_newest_is_each_boards_last_release(capsys):
+    arguments = ["guide", "--from", "baselines", "--board", "am62lxx_evm-fs"]
+    assert cli.main([*arguments, "--release", "newest"]) == 0
+    newest = capsys.readouterr().out
+    assert cli.main([*arguments, "--release", "11.01"]) == 0
+    assert newest == capsys.readouterr().out
+
+
+def test_pages_are_not_built_among_their_source(tmp_path, capsys):
+    guide = ["guide", "--from", "baselines", "--release", "11.00", "--os", "Linux"]
+    there = tmp_path / "public"
+    assert cli.main([*guide, "-o", str(there / "guide.rst"), "--html", str(there)]) == 2
+    assert "build in another folder" in capsys.readouterr().err
+    assert cli.main([*guide, "-o", str(there / "source/index.rst"), "--html", str(there)]) == 0
+    assert "<table" in (there / "index.html").read_text()

@@ -1,0 +1,187 @@
+"""Settings of InfluxDB, and the commands that use them."""
+
+import json
+
+import pytest
+
+from evmperf.cli import main as cli
+from evmperf.influx.config import load
+from evmperf.model.errors import UsageError
+from selftests.support import spools
+from selftests.support.influxd import TOKEN, points
+
+FULL = {
+    "EVMPERF_INFLUX_URL": "http://influx:8086/",
+    "EVMPERF_INFLUX_TOKEN": TOKEN,
+    "EVMPERF_INFLUX_ORG": "lab",
+    "EVMPERF_INFLUX_BUCKET": "evmperf",
+}
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "influx.toml"
+    path.write_text(
+        f'url = "http://influx:8086"\ntoken = "{TOKEN}"\norg = "lab"\nbucket = "from-file"\n'
+    )
+    path.chmod(0o600)
+    return path
+
+
+@pytest.fixture
+def configured(monkeypatch, bucket):
+    for name in ("url", "token", "org", "bucket"):
+        monkeypatch.setenv(f"EVMPERF_INFLUX_{name.upper()}", getattr(bucket, name))
+    return bucket
+
+
+def without(name):
+    return {key: value for key, value in FULL.items() if key != name}
+
+
+def test_nothing_set_is_no_influxdb(tmp_path):
+    assert load({"XDG_CONFIG_HOME": str(tmp_path)}) is None
+
+
+def test_variables_are_enough(tmp_path):
+    config = load({**FULL, "XDG_CONFIG_HOME": str(tmp_path)})
+    assert (config.url, config.bucket) == ("http://influx:8086", "evmperf")
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_a_missing_one_is_named(tmp_path, name):
+    with pytest.raises(UsageError, match=f"set {name} or write a line") as error:
+        load({**without(name), "XDG_CONFIG_HOME": str(tmp_path)})
+    assert TOKEN not in str(error.value)
+
+
+def test_a_file_is_enough_and_variables_come_first(file):
+    assert load({"EVMPERF_INFLUX_CONFIG": str(file)}).bucket == "from-file"
+    both = {"EVMPERF_INFLUX_CONFIG": str(file), "EVMPERF_INFLUX_BUCKET": "mine"}
+    assert load(both).bucket == "mine"
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660])
+def test_a_file_that_others_may_read_is_refused(file, mode):
+    file.chmod(mode)
+    with pytest.raises(UsageError, match=f"chmod 600 {file}"):
+        load({"EVMPERF_INFLUX_CONFIG": str(file)})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"token = {TOKEN}", "is no TOML file"),
+        (f'token = "{TOKEN}"\npassword = "x"', "knows no password"),
+        (f'token = ["{TOKEN}"]', "token must be text"),
+    ],
+)
+def test_a_wrong_file_is_named_without_the_token(file, text, message):
+    file.write_text(text)
+    with pytest.raises(UsageError, match=message) as error:
+        load({"EVMPERF_INFLUX_CONFIG": str(file)})
+    assert TOKEN not in str(error.value)
+
+
+@pytest.mark.parametrize("url", ["influx:8086", "ftp://influx", "http://", "http://me:pw@influx"])
+def test_a_wrong_address_is_named(tmp_path, url):
+    given = {**FULL, "EVMPERF_INFLUX_URL": url, "XDG_CONFIG_HOME": str(tmp_path)}
+    with pytest.raises(UsageError, match="address"):
+        load(given)
+
+
+def test_push_sends_what_waits_and_says_so(configured, tmp_path, capsys):
+    for number in range(2):
+        run = spools.a_run(number)
+        spools.write(tmp_path, run, [spools.a_result(run)])
+    push = ["push", f"--results={tmp_path}"]
+    assert cli.main(push) == 0
+    assert capsys.readouterr().out == ("made-up-0000: 6 points\nmade-up-0001: 6 points\n")
+    assert cli.main(push) == 0
+    assert capsys.readouterr().out == ""
+    assert cli.main([*push, "made-up-0000"]) == 0
+    assert points(configured, "sample") == 4
+
+
+def test_push_without_settings_says_which(capsys, tmp_path):
+    assert cli.main(["push", f"--results={tmp_path}"]) == 2
+    assert "no InfluxDB is named: set EVMPERF_INFLUX_URL" in capsys.readouterr().err
+
+
+def test_push_with_a_bad_token_is_a_lab_error(configured, monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("EVMPERF_INFLUX_TOKEN", "a-bad-token")
+    spools.recorded(tmp_path)
+    assert cli.main(["push", f"--results={tmp_path}"]) == 3
+    shown = capsys.readouterr()
+    assert "refuses the token" in shown.err
+    assert "a-bad-token" not in shown.err + shown.out
+
+
+def test_push_names_the_points_that_were_refused(configured, tmp_path, capsys):
+    run = spools.a_run()
+    spools.write(tmp_path, run, [spools.a_result(run, values=[1.0, float("nan")])])
+    assert cli.main(["push", f"--results={tmp_path}"]) == 0
+    shown = capsys.readouterr()
+    assert "influx-refused.txt: 1 points were refused" in shown.err
+
+
+def history(*arguments):
+    return cli.main(["history", "made-up", "emmc_ext4", *arguments])
+
+
+@pytest.fixture
+def three_runs(tmp_path):
+    for number, level in enumerate([1.0, 5.0, 3.0]):
+        run = spools.a_run(number, release=f"11.0{number}")
+        cases = [spools.a_result(run, n, [level, level + n]) for n in range(2)]
+        spools.write(tmp_path, run, cases)
+    return tmp_path
+
+
+def test_history_is_the_same_from_the_database_and_the_folder(configured, three_runs, capsys):
+    assert cli.main(["push", f"--results={three_runs}"]) == 0
+    capsys.readouterr()
+    assert history("write_throughput") == 0
+    stored = capsys.readouterr().out
+    assert history("write_throughput", f"--results={three_runs}") == 0
+    kept = capsys.readouterr().out
+    assert stored.split("\n", 1)[1] == kept.split("\n", 1)[1]
+    assert f"from {configured.url}" in stored
+    assert TOKEN not in stored
+    assert "case 0  ▁█▅\n" in kept
+    assert "2026-09-21 13:46  11.00            quick         1.50 MB/s" not in kept
+    assert "11.01            quick         5.50 MB/s  (min 5.00, max 6.00, n 2)" in kept
+
+
+def test_history_of_one_case(three_runs, capsys):
+    assert history("write_throughput", "--case=case 1", f"--results={three_runs}") == 0
+    shown = capsys.readouterr().out
+    assert "case 1" in shown
+    assert "case 0" not in shown
+    assert history("write_throughput", "--last=1", f"--results={three_runs}") == 0
+    assert "11.00" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["read_throughput"], "have no read_throughput of emmc_ext4; `evmperf list`"),
+        (["write_throughput", "--case=9"], "no write_throughput of emmc_ext4 9"),
+    ],
+)
+def test_history_says_what_there_is(three_runs, capsys, arguments, message):
+    assert history(*arguments, f"--results={three_runs}") == 2
+    assert message in capsys.readouterr().err
+
+
+def test_history_of_an_unknown_board(tmp_path, capsys):
+    assert history("write_throughput", f"--results={tmp_path}") == 2
+    assert "runs of 'made-up' have no write_throughput" in capsys.readouterr().err
+
+
+def test_the_state_file_holds_no_token(configured, tmp_path):
+    folder = spools.recorded(tmp_path)
+    cli.main(["push", str(folder)])
+    text = (folder / "influx.json").read_text()
+    assert json.loads(text)[configured.key]["complete"]
+    assert TOKEN not in text

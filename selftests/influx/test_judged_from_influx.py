@@ -1,0 +1,160 @@
+"""Guides and verdicts out of a real InfluxDB, and verdicts into it."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from evmperf.cli import main as cli
+from evmperf.influx.push import RunPush
+from evmperf.published import releases as gather
+from evmperf.regress import accepted
+from evmperf.runs.spool import Run, Spool
+from selftests.support import runs
+from selftests.support.influxd import points
+
+LOST = ("emmc_ext4", "102400", "write_throughput")
+
+
+@pytest.fixture
+def configured(monkeypatch, bucket, tmp_path):
+    for name in ("url", "token", "org", "bucket"):
+        monkeypatch.setenv(f"EVMPERF_INFLUX_{name.upper()}", getattr(bucket, name))
+    monkeypatch.setattr(accepted.read, "__defaults__", (tmp_path / "accepted.yaml",))
+    return bucket
+
+
+@pytest.fixture
+def nights(tmp_path):
+    """Twelve nights, in the last six of which a tenth of one metric is lost."""
+    folder = tmp_path / "results"
+    generator = runs.history(folder, nights=6)
+    for number in range(6, 12):
+        runs.write(folder, runs.results(generator, changed={LOST: 0.9}), number=number)
+    return folder
+
+
+def check(results, against, *more, run="am64xx-hsevm-0011"):
+    return cli.main(["check", run, "--against", against, "--results", str(results), *more])
+
+
+def verdicts(results, run="am64xx-hsevm-0011"):
+    """Verdicts of a run by figure, the later over the earlier, and how many records there are."""
+    lines = (results / run / "results.jsonl").read_text().splitlines()
+    found = [record for record in map(json.loads, lines) if record["record"] == "verdict"]
+    return {(r["benchmark"], r["case"], r["metric"]): r for r in found}, len(found)
+
+
+def test_published_guides_come_out_of_the_database_as_they_went_in(configured, tmp_path, capsys):
+    assert cli.main(["push", "--results", str(imported(tmp_path))]) == 0
+    command = ["guide", "--release", "11.01", "--with=counts,delta,outliers"]
+    capsys.readouterr()
+    texts = []
+    for source in ("influx", "baselines"):
+        assert cli.main([*command, "--from", source]) == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1]
+    assert "am62lxx_evm-fs" in texts[0]
+
+
+def imported(folder):
+
+    for entry in gather.published():
+        shutil.copytree(entry.folder, folder / entry.run.id)
+    return folder
+
+
+def test_measured_runs_make_the_same_guide(configured, nights, tmp_path, capsys):
+    assert cli.main(["push", "--results", str(nights)]) == 0
+    capsys.readouterr()
+    texts = []
+    for source in ("influx", str(nights)):
+        assert cli.main(["guide", "--release", "12.00", "--with=counts", "--from", source]) == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1]
+    assert "[n 3]" in texts[0]
+
+
+def test_a_guide_from_an_empty_bucket_and_without_settings_says_so(configured, monkeypatch, capsys):
+    command = ["guide", "--release", "12.00", "--from", "influx"]
+    assert cli.main(command) == 2
+    assert f"{configured.bucket}): holds no runs" in capsys.readouterr().err
+    for name in ("URL", "TOKEN", "ORG", "BUCKET"):
+        monkeypatch.delenv(f"EVMPERF_INFLUX_{name}")
+    assert cli.main(command) == 2
+    assert "no InfluxDB is named: set EVMPERF_INFLUX_URL" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("against", "status"), [("last:11", 1), ("last:4", 4), ("run:am64xx-hsevm-0002", 1)]
+)
+def test_verdicts_are_the_same_from_database_and_folder(
+    configured, nights, capsys, against, status
+):
+    assert cli.main(["push", "--results", str(nights)]) == 0
+    capsys.readouterr()
+    said = []
+    for source in ("influx", str(nights)):
+        arguments = ["--dry-run", "--from", source, "--json", "-"]
+        assert check(nights, against, *arguments) == status
+        said.append(json.loads(capsys.readouterr().out))
+    assert said[0] == said[1]
+    assert verdicts(nights) == ({}, 0)
+
+
+def test_a_check_puts_its_verdicts_into_run_report_and_database(configured, nights):
+    assert check(nights, "last:11") == 1
+    kept, count = verdicts(nights)
+    assert len(kept) == count > 50
+    assert kept[LOST]["verdict"] == "worse"
+    assert kept[LOST]["baseline"] == "last:11"
+    assert kept[LOST]["driver"] == "emmc"
+    assert kept[LOST]["change"] == pytest.approx(-0.1, abs=0.04)
+    assert "since am64xx-hsevm-0006" in kept[LOST]["reason"]
+    report = (nights / "am64xx-hsevm-0011" / "report.html").read_text()
+    assert report.index("Worse than the baseline") < report.index("<h3")
+    assert "emmc_ext4, 102400, write_throughput, against last:11: " in report
+    assert points(configured, "verdict") == count
+    assert points(configured, "verdict", metric="write_throughput", case="102400") == 1
+
+
+def test_the_same_check_again_adds_nothing_and_another_replaces(configured, nights):
+    check(nights, "last:11")
+    before = verdicts(nights)
+    check(nights, "last:11")
+    assert verdicts(nights) == before
+    assert check(nights, "last:4") == 4
+    kept, count = verdicts(nights)
+    assert count == 2 * before[1]
+    assert kept[LOST]["verdict"] == "not comparable"
+    assert "Worse than" not in (nights / "am64xx-hsevm-0011" / "report.html").read_text()
+    assert points(configured, "verdict") == before[1]
+
+
+def test_published_figures_and_runs_going_on_are_left_as_they_are(configured, nights, capsys):
+    guides = imported(nights)
+    folder = guides / "guide-11.01.16.13-Linux-am62lxx_evm-fs"
+    before = (folder / "results.jsonl").read_bytes()
+    check(guides, "release:11.00.00.00", run=folder.name)
+    assert (folder / "results.jsonl").read_bytes() == before
+    live = Spool(nights, Run("going-on", "am64xx-hsevm", "full", started_ns=10**9))
+    live.hold()
+    live.append_result(next(runs.results(np.random.default_rng(1))))
+    check(nights, "last:11", run="going-on")
+    assert "is still being measured; check it again at its end" in capsys.readouterr().err
+    assert verdicts(nights, "going-on") == ({}, 0)
+    live.release()
+
+
+def test_without_the_server_the_verdict_stays_and_waits(
+    configured, nights, monkeypatch, store, capsys
+):
+    monkeypatch.setenv("EVMPERF_INFLUX_URL", "http://127.0.0.1:9")
+    assert check(nights, "last:11") == 1
+    shown = capsys.readouterr()
+    assert "cannot be reached" in shown.err
+    assert "worse" in shown.out
+    _, count = verdicts(nights)
+    RunPush.of(store, nights / "am64xx-hsevm-0011").send()
+    assert points(configured, "verdict") == count > 50

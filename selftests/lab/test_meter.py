@@ -1,0 +1,312 @@
+"""Meters: a conversation in SCPI over TCP, sensors in a folder, and the latter over a real SSH."""
+
+import socket
+from types import SimpleNamespace
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from labgrid import Target
+
+from evmperf.boards.board import Board
+from evmperf.lab.bench import LabgridBench
+from evmperf.lab.hwmon import Hwmon
+from evmperf.lab.meter import (
+    HwmonMeter,
+    HwmonMeterDriver,
+    RailMeterProtocol,
+    ScpiMeter,
+    ScpiMeterDriver,
+)
+from evmperf.lab.scpi import Scpi
+from evmperf.model.errors import LabError, RefusedOutput
+from evmperf.tools import meter
+from selftests.support.instrument import IDENTITY, OVERLOAD, Instrument, scpi
+from selftests.support.sshd import Sshd
+
+VALUES = {"VOLT": 0.75, "CURR": 0.004}
+
+
+@pytest.fixture
+def instrument():
+    instrument = Instrument(lambda quantity, channel: scpi(VALUES[quantity] * channel))
+    yield instrument
+    instrument.close()
+
+
+@pytest.fixture
+def conversation(instrument):
+    """A function that opens a conversation with these rails."""
+    opened = []
+
+    def open_one(rails, **more):
+        opened.append(Scpi(instrument.visa, rails, **{"timeout_s": 0.5, **more}))
+        return opened[-1]
+
+    yield open_one
+    for conversation in opened:
+        conversation.close()
+
+
+def log_of(reading):
+    """The log of one sweep."""
+    return meter.parse(meter.write(0.1, 2.0, [(1.0, rail, *two) for rail, two in reading.items()]))
+
+
+# SCPI
+
+
+def test_an_instrument_says_who_it_is_and_what_it_measures(conversation, instrument):
+    back = conversation({"vdd_core": 1, "vdd_rtc": "2"})
+    assert back.identity == f"{IDENTITY} (SCPI)"
+    log = log_of(back.read(["vdd_rtc", "vdd_core"]))
+    assert (log.voltage("vdd_core"), log.power("vdd_core")) == pytest.approx((0.75, 3.0))
+    assert (log.voltage("vdd_rtc"), log.power("vdd_rtc")) == pytest.approx((1.5, 12.0))
+    assert instrument.asked[1:3] == ["MEAS:VOLT? (@2)", "MEAS:CURR? (@2)"]
+
+
+def test_a_rail_may_have_queries_of_its_own_and_a_setup_is_sent_first(conversation, instrument):
+    own = {"channel": 7, "voltage": "MEASURE:VOLT:DC? (@{channel})"}
+    back = conversation({"a": own, "b": 2}, setup="CURR:RANG 0.01,(@7)", current="MEAS:CURR? (@3)")
+    assert set(back.read(["a", "b"])) == {"a", "b"}
+    assert instrument.asked == [
+        "*IDN?", "CURR:RANG 0.01,(@7)", "MEASURE:VOLT:DC? (@7)", "MEAS:CURR? (@3)",
+        "MEAS:VOLT? (@2)", "MEAS:CURR? (@3)",
+    ]  # fmt: skip
+
+
+def test_no_answer_is_a_broken_lab_that_names_the_query(conversation, instrument):
+    back = conversation({"a": 3})
+    instrument.measure = lambda quantity, channel: None
+    with pytest.raises(LabError, match=r"does not answer 'MEAS:VOLT\? \(@3\)'.*check its channels"):
+        back.read(["a"])
+
+
+def test_a_lost_connection_is_a_broken_lab(conversation, instrument):
+    back = conversation({"a": 3})
+
+    def hang_up(quantity, channel):
+        raise ConnectionResetError
+
+    instrument.measure = hang_up
+    with pytest.raises(LabError, match=rf"the meter at {instrument.visa} .*hung up"):
+        back.read(["a"])
+    instrument.close()
+    with pytest.raises(LabError, match=instrument.visa):
+        back.read(["a"])
+
+
+def test_an_instrument_that_is_not_there_is_named():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(LabError, match=rf"::{port}::SOCKET cannot be reached.*`visa` of ScpiMeter"):
+        Scpi(f"TCPIP::127.0.0.1::{port}::SOCKET", {"a": 1}, timeout_s=0.5)
+    with pytest.raises(LabError, match="the meter at nonsense cannot be reached"):
+        Scpi("nonsense", {"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (OVERLOAD, "overloaded on a"),
+        ("9.91E37", "overloaded on a"),
+        ("-9.9e37", "overloaded on a"),
+        ("nan", "no reading"),
+        ("", "no reading"),
+        ("-113,\"Undefined header\"", "no reading"),
+        ("7.5E-01,7.6E-01", "no reading"),
+        ("\xff\x00\x07", "no reading"),
+        ("0.75 mV", "no reading"),
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_no_reading_is_refused(conversation, instrument, answer, reason):
+    back = conversation({"a": 1})
+    instrument.measure = lambda quantity, channel: answer
+    with pytest.raises(RefusedOutput, match=reason):
+        log_of(back.read(["a"]))
+
+
+def test_a_rail_without_a_channel_or_with_an_unknown_word_is_named(instrument):
+    with pytest.raises(LabError, match="rail a names no channel"):
+        Scpi(instrument.visa, {"a": {"voltage": "READ?"}})
+    with pytest.raises(LabError, match="rail a says chanel"):
+        Scpi(instrument.visa, {"a": {"chanel": 1}})
+
+
+# hwmon
+
+
+def sensor(root, number, *, name="ina226", label="", device="", **inputs):
+    folder = root / f"hwmon{number}"
+    folder.mkdir(parents=True)
+    (folder / "name").write_text(f"{name}\n")
+    if label:
+        (folder / "label").write_text(f"{label}\n")
+    if device:
+        (folder / "device").symlink_to(f"../../{device}")
+    for file, value in inputs.items():
+        (folder / f"{file}_input").write_text(f"{value}\n")
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = tmp_path / "hwmon tree"
+    sensor(root, 0, name="acpitz", temp1=50000)
+    sensor(root, 1, label="vdd_core", device="1-0040", in0=1, in1=751, curr1=7, power1=5000)
+    sensor(root, 2, device="1-0041", in1=1800, curr1=0, in2=3290, power1=12)
+    return root
+
+
+HERE = {
+    "vdd_core": "vdd_core",
+    "vdd_rtc": {"device": "1-0041", "name": "ina226", "power": True},
+    "vdd_3v3": {"device": "1-0041", "input": 2},
+}
+
+
+def test_sensors_are_found_by_label_name_and_device(root):
+    back = Hwmon("", str(root), HERE)
+    assert back.identity == "acpitz, ina226 on this machine (hwmon)"
+    assert back.read(list(HERE)) == {
+        "vdd_core": ("751 mV", "7 mA"),
+        "vdd_rtc": ("1800 mV", "12 uW"),
+        "vdd_3v3": ("3290 mV", "0 mA"),
+    }
+    log = log_of(back.read(["vdd_core", "vdd_rtc"]))
+    assert log.power("vdd_core") == pytest.approx(0.751 * 7)
+    assert log.power("vdd_rtc") == pytest.approx(0.012)
+    assert log.voltage("vdd_rtc") == pytest.approx(1.8)
+
+
+@pytest.mark.parametrize(
+    ("given_as", "reason"),
+    [
+        ("vdd_croe", "0 sensors are described by 'vdd_croe' for a instead of one; there are: .*"
+         "vdd_core ina226 1-0040"),
+        ({"name": "ina226"}, "2 sensors are described"),
+        ({"labl": "x"}, "say its label, name or device"),
+        ({"power": True}, "say its label, name or device"),
+    ],
+)  # fmt: skip
+def test_a_sensor_that_is_not_one_is_named_with_those_there_are(root, given_as, reason):
+    with pytest.raises(LabError, match=reason):
+        Hwmon("", str(root), {"a": given_as})
+
+
+def test_a_sensor_that_goes_away_is_a_broken_lab(root):
+    back = Hwmon("", str(root), HERE)
+    (root / "hwmon1" / "curr1_input").unlink()
+    with pytest.raises(LabError, match=r"sensors of this machine cannot be read: .*curr1_input"):
+        back.read(list(HERE))
+
+
+def test_a_missing_tree_is_a_broken_lab(tmp_path):
+    with pytest.raises(LabError, match="cannot be read"):
+        Hwmon("", str(tmp_path / "none"), HERE)
+
+
+@pytest.fixture
+def sshd(tmp_path):
+    server = Sshd(tmp_path)
+    yield server
+    server.stop()
+
+
+def test_sensors_of_another_machine_are_read_over_ssh(sshd, root):
+    back = Hwmon("127.0.0.1", str(root), HERE, sshd.options)
+    assert back.identity == "acpitz, ina226 on 127.0.0.1 (hwmon)"
+    assert back.read(["vdd_core"]) == {"vdd_core": ("751 mV", "7 mA")}
+    (root / "hwmon1" / "in1_input").unlink()
+    with pytest.raises(LabError, match=r"sensors on 127\.0\.0\.1 cannot be read"):
+        back.read(["vdd_core"])
+    back.close()
+
+
+def test_a_machine_that_does_not_let_us_in_is_a_broken_lab(sshd, root):
+    (sshd.folder / "authorized").write_text("")
+    with pytest.raises(LabError, match=r"which has .*, is not to be reached: .*denied"):
+        Hwmon("127.0.0.1", str(root), HERE, sshd.options)
+
+
+# Labgrid
+
+
+@pytest.fixture
+def target():
+    target = Target("main")
+    yield target
+    target.cleanup()
+
+
+def test_labgrid_gives_an_instrument_with_the_rails_as_a_coordinator_passes_them_on(
+    target, instrument
+):
+    rails = yaml.safe_dump({"vdd_core": 1, "vdd_rtc": {"channel": 2}})
+    ScpiMeter(target, "meter", rails=rails, visa=instrument.visa, timeout=0.5)
+    ScpiMeterDriver(target, "meter")
+    driver = target.get_driver(RailMeterProtocol)
+    assert driver.identity() == f"{IDENTITY} (SCPI)"
+    driver.check(["vdd_core", "vdd_rtc"])
+    with pytest.raises(LabError, match="not connected to vdd_mcu, x: add them to `rails` of Scpi"):
+        driver.check(["vdd_core", "vdd_mcu", "x"])
+    assert log_of(driver.read(["vdd_core"])).power("vdd_core") == pytest.approx(3.0)
+
+
+def test_labgrid_gives_sensors(target, root):
+    HwmonMeter(target, "meter", rails=HERE, root=str(root))
+    HwmonMeterDriver(target, "meter")
+    assert target.get_driver(RailMeterProtocol).read(["vdd_core"])["vdd_core"][0] == "751 mV"
+
+
+def test_a_meter_that_is_away_is_a_broken_lab_through_labgrid_too(target):
+    ScpiMeter(target, "meter", rails={"a": 1}, visa="TCPIP::127.0.0.1::9::SOCKET", timeout=0.5)
+    ScpiMeterDriver(target, "meter")
+    with pytest.raises(LabError, match="cannot be reached"):
+        target.get_driver(RailMeterProtocol)
+
+
+def test_the_bench_gives_the_meter_or_says_that_there_is_none(target, root, tmp_path):
+    target.get_strategy = lambda: SimpleNamespace(console=None, listeners=[])
+    bench = LabgridBench(target, Board(tmp_path / "x.yaml", frozenset(), {}))
+    with pytest.raises(LabError, match=r"x.yaml names no meter: see docs/power.md"):
+        bench.meter()
+    HwmonMeter(target, "meter", rails=HERE, root=str(root))
+    HwmonMeterDriver(target, "meter")
+    assert bench.meter().identity() == "acpitz, ina226 on this machine (hwmon)"
+
+
+@pytest.mark.parametrize("rails", ["", "vdd_core", "[1, 2]", "a: [", {}, 5])
+def test_rails_that_are_no_mapping_are_refused(target, rails):
+    with pytest.raises(ValueError, match="rails must map"):
+        ScpiMeter(target, "meter", rails=rails, visa="x")
+
+
+# What is made of the answers
+
+
+values = st.floats(1e-6, 1e3)
+
+
+@given(st.lists(st.tuples(values, values), min_size=1, max_size=20))
+def test_power_is_the_mean_of_the_products(pairs):
+    samples = [(n / 2, "a", f"{v!r} V", f"{i!r} A") for n, (v, i) in enumerate(pairs)]
+    log = meter.parse(meter.write(0.1, len(pairs) / 2, samples))
+    assert log.voltage("a") == pytest.approx(sum(v for v, _ in pairs) / len(pairs))
+    assert log.power("a") == pytest.approx(1000 * sum(v * i for v, i in pairs) / len(pairs))
+
+
+@given(st.text(max_size=40), st.sampled_from(["V", "A", "mV", "mA", "uW", "W", "", "kV"]))
+def test_an_answer_is_a_number_with_its_unit_or_refused(text, unit):
+    try:
+        log = meter.parse(meter.write(0.1, 1.0, [(0.5, "a", f"{text} {unit}", "1 A")]))
+    except RefusedOutput:
+        return
+    assert log.voltage("a") == pytest.approx(float(text) * {"V": 1, "mV": 1e-3}[unit])
+
+
+@given(st.data())
+def test_a_cut_log_is_refused(data):
+    text = meter.write(0.1, 1.0, [(0.5, "a", "1 V", "1 A"), (0.6, "a", "1 V", "1 A")])
+    with pytest.raises(RefusedOutput):
+        meter.parse(text[: data.draw(st.integers(0, len(text.rstrip()) - 1))])

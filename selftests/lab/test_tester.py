@@ -1,0 +1,130 @@
+"""The tester's shell, on this machine and over SSH to a real sshd on loopback."""
+
+import os
+import socket
+import subprocess
+
+import pytest
+
+from evmperf.lab.tester import CommandTester, SshTester
+from evmperf.measure import shellstep
+from evmperf.model.errors import LabError, ToolError
+from selftests.support.sshd import Sshd
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory):
+    server = Sshd(tmp_path_factory.mktemp("sshd"))
+    yield server
+    server.stop()
+    server.log.close()
+
+
+@pytest.fixture(params=["here", "ssh"])
+def tester(request):
+    if request.param == "here":
+        yield CommandTester(["env"], "this machine")
+        return
+    server = request.getfixturevalue("sshd")
+    tester = SshTester("127.0.0.1", server.options)
+    yield tester
+    tester.close()
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # Nobody may be there to collect what has ended.
+    state = subprocess.run(["ps", "-o", "stat=", str(pid)], capture_output=True, check=False).stdout
+    return bool(state.strip()) and not state.startswith(b"Z")
+
+
+def test_output_and_exit_status_come_back(tester):
+    reply = tester.run('echo out; echo err >&2; printf %s "it\'s"; exit 7', 20)
+    assert (reply.status, reply.text) == (7, "out\nerr\nit's")
+    assert tester.run("true", 20).text == ""
+
+
+def test_nothing_can_be_read_from_standard_input(tester):
+    assert tester.run("cat", 20).text == ""
+
+
+def test_a_command_that_hangs_is_killed_with_all_that_it_started(tester, tmp_path):
+    pids = tmp_path / "pids"
+    stubborn = f"trap : INT TERM HUP; echo $$ >>{pids}; while :; do sleep 0.1; done"
+    with pytest.raises(ToolError, match=r"did not end within 1.5 s on .*: it was killed"):
+        tester.run(f"sh -c '{stubborn}' & {stubborn}", 1.5)
+    started = [int(pid) for pid in pids.read_text().split()]
+    assert len(started) == 2
+    assert not [pid for pid in started if alive(pid)]
+    assert tester.run("echo usable", 20).text == "usable\n"
+
+
+def test_a_server_that_was_left_running_lives_on(tester, tmp_path):
+    file = tmp_path / "pid"
+    tester.run(f"setsid sleep 1000 >/dev/null 2>&1 & echo $! >{file}", 20)
+    with pytest.raises(ToolError):
+        tester.run("sleep 1000", 1)
+    pid = int(file.read_text())
+    assert alive(pid)
+    tester.run(f"kill {pid}", 20)
+
+
+def test_steps_run_there(tester, tmp_path):
+    folder = str(tmp_path / "steps")
+    shellstep.install(tester, folder)
+    done = shellstep.run(
+        tester, 'head -c 100000 /dev/zero | tr "\\0" x >"$OUT/x"', 20, folder=folder
+    )
+    assert (done.status, len(done.files["x"])) == (0, 100000)
+    with pytest.raises(ToolError, match="did not end"):
+        shellstep.run(tester, "sleep 1000", 1, folder=folder)
+    assert shellstep.run(tester, "exit 3", 20, folder=folder).status == 3
+
+
+def test_one_connection_serves_all_commands(sshd):
+    tester = SshTester("127.0.0.1", sshd.options)
+    try:
+        connections = {tester.run("echo $SSH_CONNECTION", 20).text for _ in range(3)}
+        assert len(connections) == 1
+    finally:
+        tester.close()
+    assert "127.0.0.1" in connections.pop()
+
+
+def test_a_tester_that_is_not_there_is_named(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    tester = SshTester("127.0.0.1", ["-F", "none", "-p", str(port)])
+    with pytest.raises(LabError, match=r"the tester 127.0.0.1 is not to be reached: .*refused"):
+        tester.run("true", 20)
+    tester.close()
+
+
+def test_a_tester_without_our_key_is_named(sshd):
+    options = [word for word in sshd.options if word not in ("-i", str(sshd.folder / "user"))]
+    tester = SshTester("127.0.0.1", [*options, "-o", "IdentityFile=/dev/null"])
+    with pytest.raises(LabError, match=r"is not to be reached: .*Permission denied"):
+        tester.run("true", 20)
+    tester.close()
+
+
+def test_a_tester_that_is_lost_in_the_middle_is_named(sshd):
+    tester = SshTester("127.0.0.1", sshd.options)
+    assert tester.run("true", 20).status == 0
+    with pytest.raises(LabError, match=r"connection to the tester 127.0.0.1 was lost"):
+        tester.run("kill -9 $(ps -o ppid= -p $$ | tr -d ' '); sleep 1000", 60)
+    tester.close()
+
+
+def test_a_program_that_is_missing_is_named():
+    with pytest.raises(LabError, match="no-such-program cannot be started: No such file"):
+        CommandTester(["no-such-program"], "the tester x").run("true", 10)
+
+
+def test_a_namespace_that_is_gone_is_named():
+    tester = CommandTester(["ip", "netns", "exec", "no-such-namespace"], "the tester x")
+    with pytest.raises(LabError, match=r"the tester x is not to be reached: .*no-such-namespace"):
+        tester.run("true", 10)

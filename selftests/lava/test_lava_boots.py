@@ -1,0 +1,72 @@
+"""Boot times from a recorded LAVA log: two power cycles of the virtual EVM, kernel chatter cut."""
+
+from pathlib import Path
+
+import pytest
+
+from evmperf.benchmarks.families.boot import readings
+from evmperf.boards import board as boards
+from evmperf.console.marks import Phase
+from evmperf.lava import joblog
+from evmperf.lava.console import Console
+from evmperf.lava.replay import LogBench, LogClock, find_boots
+from evmperf.model.errors import BoardError
+
+BOARD = boards.load(boards.find("virtual"))
+CONSOLE = Console.of(BOARD)
+CYCLES = ["", "init=/bin/sh"]
+LOG = (Path(__file__).parent / "data/lava/boots.log").read_text()
+
+
+def found(text=LOG, cycles=CYCLES):
+    return find_boots(joblog.parse(text, "log"), CONSOLE, cycles)
+
+
+def bench(text=LOG, failure=None):
+    return LogBench(BOARD, found(text), CYCLES, LogClock(0), failure)
+
+
+def test_the_published_figure_is_between_lavas_stamps():
+    first, second = found()
+    assert [first.action, second.action] == [0, 1]
+    # "Starting kernel ..." 07:23:05.006722, "Matched prompt ... login: " 07:23:19.824412
+    assert {r.metric: r.value for r in readings(first.boot)}["boot_time"] == pytest.approx(14.81769)
+    # 07:23:24.501681, 07:23:32.712876
+    assert {r.metric: r.value for r in readings(second.boot)}["boot_time"] == pytest.approx(
+        8.211195
+    )
+
+
+def test_the_power_is_on_when_the_last_switching_has_ended():
+    boot = found()[0].boot
+    # "Returned 0" of the second command at 07:23:02.494703; the log is in UTC.
+    assert boot.marks[Phase.POWER_ON].wall_ns == 1795245782_494703_000
+    assert boot.marks[Phase.UBOOT_BANNER].text == "U-Boot 2025.01 (Jan 01 2025 - 00:00:00 +0000)"
+    assert Phase.FIRST_OUTPUT not in boot.marks, "LAVA does not read while it switches"
+    assert boot.marks[Phase.PROMPT].error_s == 0.15
+
+
+def test_cycles_come_by_their_kernel_arguments():
+    log = bench()
+    assert log.cold_boot("init=/bin/sh").kernel_arguments == "init=/bin/sh"
+    assert log.cold_boot("").kernel_arguments == ""
+    with pytest.raises(BoardError, match="no further power cycle"):
+        log.cold_boot("")
+    assert len(log.boots()) == 2
+    assert log.boots() == []
+
+
+def test_a_cycle_that_lava_repeated_is_a_failed_one():
+    lines = LOG.splitlines(keepends=True)
+    start = next(n for n, line in enumerate(lines) if "start: 4.4.1 reset-device" in line)
+    prompt = next(n for n, line in enumerate(lines) if "Matched prompt #11" in line)
+    again = lines[:prompt] + lines[start:]
+    first, second, third = found("".join(again))
+    assert [first.action, second.action, third.action] == [0, 0, 1]
+    assert isinstance(first.boot.error, BoardError)
+    assert second.boot.error is None
+
+
+def test_a_prompt_before_the_kernel_is_no_boot():
+    text = LOG.replace("Starting kernel", "Staring kernel")
+    assert all(Phase.PROMPT not in cycle.boot.marks for cycle in found(text))

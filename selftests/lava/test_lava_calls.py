@@ -1,0 +1,205 @@
+"""The command's bad input, without a LAVA: images, servers, tokens; pytest's reports to LAVA."""
+
+import http.server
+import os
+import stat
+import subprocess
+import sys
+import threading
+
+import pytest
+import yaml
+
+from evmperf.cli import main as cli
+from evmperf.lava import names
+from evmperf.lava.images import resources
+from evmperf.lava.lab import control
+from evmperf.lava.selection import JobKind
+from evmperf.lava.server import TOKEN_VARIABLE, URL_VARIABLE, connect, job_number
+from evmperf.model.errors import UsageError
+from evmperf.model.results import Result, Sample, Status
+from selftests.support.lava_jobs import CATALOGUE
+
+
+@pytest.fixture(autouse=True)
+def nobody(monkeypatch, tmp_path):
+    """No server in the environment, in lavacli's configuration, or on this machine."""
+    monkeypatch.delenv(URL_VARIABLE, raising=False)
+    monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setattr(control, "running", lambda: None)
+
+
+@pytest.fixture
+def web():
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_HEAD(self):
+            self.send_response(200 if "there" in self.path else 404)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def called(*words):
+    return cli.main(["lava", *words])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["render", "am65x"], "no board file am65x"),
+        (["render", "virtual", "-k", "nand"], "no benchmark matches 'nand'"),
+        (["render", "virtual", "-k", "uboot_emmc_raw"], "it runs in uboot: use --kind host"),
+        (["submit", "virtual", "--import"], "--import needs --wait"),
+        (["submit", "virtual"], f"no LAVA server: set {URL_VARIABLE}"),
+        (["wait", "twelve"], "'twelve' is no job"),
+        (["verdict", "12x"], "'12x' is no job"),
+        (["import", "no-such-log.yaml"], "'no-such-log.yaml' is no job"),
+        (["wait", "12", "--identity", "lab"], "has no identity 'lab'"),
+    ],
+)
+def test_a_wrong_call_is_named(words, said, capsys):
+    assert called(*words) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_job_is_named_by_number_or_page():
+    assert job_number("12") == job_number("https://lava/scheduler/job/12") == 12
+
+
+def test_a_server_that_is_not_there_is_the_labs(monkeypatch, capsys):
+    monkeypatch.setenv(URL_VARIABLE, "http://127.0.0.1:9")
+    assert called("wait", "12") == 3
+    assert "http://127.0.0.1:9 cannot be reached (ConnectionError)" in capsys.readouterr().err
+
+
+def test_a_token_comes_from_lavacli_and_is_never_shown(tmp_path, capsys):
+    folder = tmp_path / "config"
+    folder.mkdir()
+    entry = {"uri": "http://me:s3cret@127.0.0.1:9/RPC2", "username": "me"}
+    (folder / "lavacli.yaml").write_text(yaml.safe_dump({"default": entry, "lab": entry}))
+    server = connect("lab")
+    assert server.url == "http://127.0.0.1:9"
+    assert server._session.headers["Authorization"] == "Token s3cret"
+    assert called("wait", "12") == 3
+    said = capsys.readouterr()
+    assert "s3cret" not in said.err + said.out
+    (folder / "lavacli.yaml").write_text("default: {token: s3cret\n  :")
+    assert called("wait", "12") == 2
+    assert "s3cret" not in capsys.readouterr().err
+
+
+def test_an_address_that_is_none_is_named(monkeypatch):
+    monkeypatch.setenv(URL_VARIABLE, "lava.example")
+    with pytest.raises(UsageError, match="must be http"):
+        connect()
+
+
+def test_images_are_told_from_their_names(web):
+    found = resources([f"{web}/there/Image.gz", f"{web}/there/k3.dtb", f"{web}/there/r.tar.xz"],
+                      JobKind.NATIVE)  # fmt: skip
+    assert list(found) == ["kernel", "dtb", "nfsrootfs"]
+    (role,) = set(resources([f"ramdisk={web}/there/x", f"{web}/there/Image"], JobKind.NATIVE)) - {
+        "kernel"
+    }
+    assert role == "ramdisk"
+
+
+@pytest.mark.parametrize(
+    ("images", "kind", "said"),
+    [
+        (["{web}/gone/Image"], JobKind.NATIVE, "Image: answers 404"),
+        (["http://127.0.0.1:9/Image"], JobKind.NATIVE, r"does not answer \(ConnectionError\)"),
+        (["{web}/there/thing"], JobKind.NATIVE, "its name does not tell what it is"),
+        (["ftp://x/Image"], JobKind.NATIVE, "http://, https:// and file:// only"),
+        (["{web}/there/Image"], JobKind.NATIVE, "needs a kernel, and ramdisk or nfsrootfs"),
+        (["{web}/there/Image", "{web}/there/Image.gz"], JobKind.NATIVE, "two images are the"),
+        (["{web}/there/Image", "{web}/there/initrd"], JobKind.HOST, "--image is for native jobs"),
+    ],
+)
+def test_an_image_that_cannot_be_booted_is_named(web, images, kind, said):
+    with pytest.raises(UsageError, match=said):
+        resources([image.format(web=web) for image in images], kind)
+
+
+def test_every_name_fits_lava():
+    for benchmark in CATALOGUE.values():
+        for case in benchmark.cases("quick"):
+            name = names.figure_name(names.case_name(benchmark, case), "write throughput (x)")
+            assert name.endswith(".write_throughput__x_")
+    assert names.unit_name("packets / s") == "packets_/_s"
+
+
+def test_names_of_all_cases_differ():
+    from evmperf.benchmarks import catalogue
+
+    for profile in ("full", "quick"):
+        found = [
+            names.case_name(benchmark, case)
+            for benchmark in catalogue.benchmarks().values()
+            for case in benchmark.cases(profile)
+        ]
+        assert len(set(found)) == len(found)
+
+
+REPORTED = """\
+emmc_vfat.1.write_throughput --result pass --measurement 2.500000 --units MB/s
+emmc_vfat.1 --result pass
+emmc_vfat.2 --result fail
+"""
+
+TEST = """
+import pytest
+from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.benchmarks import catalogue
+from evmperf.model.results import Case
+from pytest_evmperf import lava, plugin
+from selftests.lava.test_lava_calls import result_of
+
+BENCHMARK = catalogue.benchmark("emmc_vfat")
+
+@pytest.mark.parametrize(("benchmark", "case"), [(BENCHMARK, Case(n)) for n in "12"])
+def test_it(request, benchmark, case):
+    result = result_of(case.label)
+    if result:
+        request.node.stash[plugin.RESULT] = result
+    else:
+        pytest.fail("no result")
+"""
+
+
+def result_of(label):
+    if label != "1":
+        return None
+    samples = tuple(Sample("write_throughput", v, "MB/s", n, 1) for n, v in enumerate([2.0, 3.0]))
+    return Result("emmc_vfat", 1, "emmc", "1", {}, "quick", Status.MEASURED, samples)
+
+
+def test_in_a_lava_job_every_case_and_figure_is_reported(tmp_path):
+    program = tmp_path / "lava-test-case"
+    program.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/reported\necho "<SIGNAL $1>"\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    (tmp_path / "test_it.py").write_text(TEST)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "pytest_evmperf.lava", "-p", "no:cacheprovider",
+         "-q", "-c", "/dev/null", str(tmp_path / "test_it.py")],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            "LAVA_RESULT_DIR": str(tmp_path),
+            "PYTHONPATH": os.pathsep.join([str(cli.__file__).rpartition("/evmperf/")[0]]),
+        },
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (tmp_path / "reported").read_text() == REPORTED, done.stdout
+    # LAVA looks for the signal anywhere in a line, which must not be broken.
+    assert "<SIGNAL emmc_vfat.1>\n" in done.stdout
+    assert "<SIGNAL emmc_vfat.2>\n" in done.stdout

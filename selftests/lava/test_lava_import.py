@@ -1,0 +1,279 @@
+"""Reading jobs' logs: native jobs run by LAVA's own scripts, boot times, and what logs can hold."""
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from evmperf.benchmarks import catalogue
+from evmperf.boards import board as boards
+from evmperf.cli import main as cli
+from evmperf.lava import joblog, marked, script
+from evmperf.lava.importing import Source, read
+from evmperf.runs.spool import RECORDS, read_records, read_results, read_run
+from selftests.support import lava_jobs
+from selftests.support.lava_jobs import CATALOGUE, END
+from selftests.support.lava_packages import unpacked
+
+BOARD = boards.load(boards.find("virtual"))
+SHELL = "usr/lib/python3/dist-packages/lava_dispatcher/lava_test_shell"
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory):
+    """What the board printed, by keyword; each job is run once."""
+    kept = {}
+
+    def output(keyword):
+        if keyword not in kept:
+            folder = tmp_path_factory.mktemp("job")
+            kept[keyword] = lava_jobs.run(BOARD, unpacked() / SHELL, folder, keyword)
+        return kept[keyword]
+
+    # The real ones too: board files name them.
+    known = {**catalogue.benchmarks(), **CATALOGUE}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(catalogue, "benchmarks", lambda: known)
+        yield output
+
+
+def imported(text, results, **more):
+    return read(text, None, Source("a log", **more), BOARD, results)
+
+
+def values(result):
+    return [(s.metric, s.value, s.repetition) for s in result.samples]
+
+
+def test_every_sample_comes_through_the_desks_parsers(outputs, tmp_path):
+    done = imported(lava_jobs.log(outputs("plain"), END), tmp_path)
+    first, second = done.results
+    assert values(first) == [("value", 10, 0), ("value", 11, 1)]
+    assert values(second) == [("value", 20, 0), ("value", 21, 1)]
+    assert first.status == "measured"
+    assert done.measured
+    assert done.run.kind == "lava"
+    assert done.run.exit_status == 0
+    assert done.run.facts["kernel"]
+    begin, end = done.run.started_ns, done.run.ended_ns
+    times = [sample.time_ns for result in done.results for sample in result.samples]
+    assert begin < times[0] < times[1] < times[2] < times[3] < end
+    assert (done.folder / first.raw[0]).read_text() == "10\n"
+
+
+def test_lavas_own_script_reports_every_case(outputs):
+    text = outputs("plain or unlucky")
+    assert "<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=plain.1 RESULT=pass>" in text
+    assert "<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=plain.2 RESULT=pass>" in text
+    assert "<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=unlucky.13 RESULT=fail>" in text
+
+
+def test_a_step_that_failed_fails_its_case_alone(outputs, tmp_path):
+    done = imported(lava_jobs.log(outputs("plain or unlucky"), END), tmp_path)
+    states = {result.benchmark: str(result.status) for result in done.results}
+    assert states == {"plain": "measured", "unlucky": "failed"}
+    (failure,) = done.results[-1].failures
+    assert failure.step == "prepare"
+    assert "prepare ended with status 1" in failure.message
+    assert done.run.exit_status == 1
+
+
+def test_a_shared_step_runs_once_for_all_its_cases(outputs, tmp_path):
+    done = imported(lava_jobs.log(outputs("together"), END), tmp_path)
+    assert [values(result) for result in done.results] == [[("value", 1, 0)]] * 2
+
+
+def test_a_step_that_hangs_is_ended(outputs, tmp_path):
+    done = imported(lava_jobs.log(outputs("slow"), END), tmp_path)
+    assert "did not end within 1 s" in done.results[0].failures[0].message
+    assert done.results[0].failures[0].kind == "tool"
+
+
+def test_reading_twice_changes_nothing(outputs, tmp_path):
+    text = lava_jobs.log(outputs("plain"), END)
+    first, again = imported(text, tmp_path), imported(text, tmp_path)
+    assert (first.new, again.new) == (True, False)
+    assert again.folder == first.folder
+    assert [path.name for path in tmp_path.iterdir()] == [first.run.id]
+    assert len(list(read_records(first.folder))) == 2
+    elsewhere = imported(text, tmp_path / "elsewhere")
+    assert elsewhere.run.id == first.run.id
+    assert read_results(elsewhere.folder) == read_results(first.folder)
+
+
+def test_a_job_and_a_copy_of_its_log_are_one_run(outputs, tmp_path):
+    text = lava_jobs.log(outputs("plain"), END)
+    assert imported(text, tmp_path, number=1, server="http://lava").new
+    assert not imported(text, tmp_path).new
+    later = text.replace("2026-11-20T22:00", "2026-11-20T22:01")
+    assert imported(later, tmp_path).new
+
+
+KERNEL = "[   12.345678] mmc0: cannot verify signal voltage switch"
+
+
+def spoil(output, copies):
+    """Put a kernel message into the middle of the value's first step, in so many copies."""
+    lines = []
+    for line in output.splitlines():
+        lines.append(line)
+        for copy in copies:
+            if line.startswith(f"@evmperf begin {copy} ") and line.endswith("plain/1/try0"):
+                lines.append(KERNEL)
+    return "\n".join(lines)
+
+
+def test_a_kernel_message_in_one_copy_costs_nothing(outputs, tmp_path):
+    done = imported(lava_jobs.log(spoil(outputs("plain"), [1]), END), tmp_path)
+    assert done.measured
+    assert values(done.results[0]) == [("value", 10, 0), ("value", 11, 1)]
+    assert done.results[0].conditions["fetched_again"] == 1
+
+
+def test_a_kernel_message_in_both_copies_is_refused(outputs, tmp_path):
+    done = imported(lava_jobs.log(spoil(outputs("plain"), [1, 2]), END), tmp_path)
+    assert values(done.results[0]) == [("value", 11, 1)]
+    assert done.results[0].status == "partial"
+    assert "garbled" in done.results[0].failures[0].message
+    assert done.results[1].status == "measured"
+
+
+@pytest.mark.parametrize("copies", [(1,), (1, 2)])
+def test_a_mark_broken_by_a_kernel_message_is_no_mark(outputs, tmp_path, copies):
+    output = outputs("plain")
+    for copy in copies:
+        output = output.replace(f"@evmperf end {copy} ", f"@evmperf en{KERNEL}\nd {copy} ")
+    done = imported(lava_jobs.log(output, END), tmp_path)
+    assert done.measured is (copies == (1,))
+    if not done.measured:
+        assert not any(result.samples for result in done.results)
+
+
+def test_a_test_signal_broken_by_a_kernel_message_costs_no_sample(outputs, tmp_path):
+    output = outputs("plain").replace("<LAVA_SIGNAL_TESTCASE", f"<LAVA_SIG{KERNEL}\nNAL_TESTCASE")
+    assert imported(lava_jobs.log(output, END), tmp_path).measured
+
+
+@pytest.mark.parametrize("part", [0.3, 0.6, 0.9, 0.99])
+def test_a_log_that_is_cut_is_refused_and_leaves_nothing(outputs, tmp_path, part, capsys):
+    text = lava_jobs.log(outputs("plain"), END)
+    file = tmp_path / "job.yaml"
+    file.write_text(text[: int(len(text) * part)])
+    results = tmp_path / "results"
+    assert cli.main(["lava", "import", str(file), "--results", str(results)]) == 2
+    assert "cut" in (said := capsys.readouterr().err) or "got to its test shell" in said
+    assert not results.exists()
+
+
+def ending(kind, message):
+    return {**END, "result": "fail", "error_type": kind, "error_msg": message}
+
+
+def up_to(output, text):
+    return output[: output.index(text)]
+
+
+PANIC = "[ 99.9] Kernel panic - not syncing: sysrq triggered crash"
+
+FAILED = {
+    "cancelled": (ending("Canceled", "The job was canceled"), "", "lab", 3),
+    "lost device": (ending("Infrastructure", "Connection closed"), "", "lab", 3),
+    "server's bug": (ending("Bug", "NoneType"), "", "lab", 3),
+    "wrong device": (ending("Configuration", "no u-boot"), "", "lab", 3),
+    "dead shell": (ending("LAVATimeout", "lava-test-shell timed out"), "", "board", 1),
+    "job time-out": (ending("Job", "job timed out after 60 seconds"), "", "board", 1),
+    "no test shell": (ending("Test", script.NO_OVERLAY), "", "lab", 3),
+    "lab host's own": (ending("Test", script.LAB_BROKEN), "", "lab", 3),
+    "a case raised": (ending("Test", "something"), "", "tool", 1),
+    "panic": (ending("Job", "wait for prompt timed out"), PANIC, "board", 1),
+    "panic, then cancelled": (ending("Canceled", "The job was canceled"), PANIC, "lab", 3),
+    "no image": (ending("Job", "http-download timed out"), "", "lab", 3),
+}
+
+
+@pytest.mark.parametrize("what", FAILED)
+def test_lavas_failures_are_the_projects_kinds(outputs, tmp_path, what):
+    last, said, kind, status = FAILED[what]
+    output = up_to(outputs("plain"), "@evmperf begin 1 " + checksum_of("plain/2/prepare"))
+    done = imported(lava_jobs.log(f"{output}{said}", last), tmp_path)
+    assert done.results[0].status == "measured", "what was measured before it stays"
+    assert done.results[1].status == "failed"
+    assert done.results[1].failures[-1].kind == kind
+    assert done.run.exit_status == status
+    if said:
+        assert ("panic" in done.run.outcome) is (kind == "board")
+
+
+def checksum_of(label):
+    _, case, name = label.split("/")
+    benchmark = CATALOGUE["plain"]
+    profile = benchmark.profiles["quick"]
+    (chosen,) = (c for c in profile.cases if c.label == case)
+    commands = {step.name: step.command for step in benchmark.steps(BOARD, chosen, profile)}
+    return f"{marked.checksum(commands[name])} {label}"
+
+
+def test_a_log_of_another_catalogue_is_refused(outputs, tmp_path, monkeypatch):
+    changed = lava_jobs.made_up("plain", lava_jobs.slow_steps, ["1", "2"], repeats=2)
+    text = lava_jobs.log(outputs("plain").replace("plain/1/try0", "plain/1/hang"), END)
+    monkeypatch.setattr(catalogue, "benchmarks", lambda: {"plain": changed})
+    with pytest.raises(Exception, match="plain/1/hang is another command than this evmperf's"):
+        imported(text, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is empty"),
+        ("U-Boot 2025.01\nlogin: \n", "line 1: is no entry of a LAVA job's log"),
+        ('- {"dt": "2026-11-20T22:00:00", "lvl": "target", "msg": "hi"}\n', "no evmperf"),
+    ],
+)
+def test_what_is_no_log_is_said(tmp_path, capsys, text, said):
+    file = tmp_path / "log"
+    file.write_text(text)
+    assert cli.main(["lava", "import", str(file), "--results", str(tmp_path / "r")]) == 2
+    assert said.replace("no evmperf", "not the log of an evmperf job") in capsys.readouterr().err
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_full_disk_leaves_nothing_half_written(outputs, tmp_path, monkeypatch, capsys):
+    def full(descriptor):
+        if Path(f"/proc/self/fd/{descriptor}").readlink().name == RECORDS:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    text = lava_jobs.log(outputs("plain"), END)
+    monkeypatch.setattr(os, "fsync", full)
+    file = tmp_path / "job.yaml"
+    file.write_text(text)
+    results = tmp_path / "results"
+    assert cli.main(["lava", "import", str(file), "--results", str(results)]) == 3
+    assert "cannot be written" in capsys.readouterr().err
+    assert list(results.iterdir()) == []
+
+
+def test_the_header_survives_lavas_quoting():
+    header = {"schema": "1", "kind": "native", "board_file": "a b.yaml", "profile": "quick"}
+    header |= {"benchmarks": "emmc_ext4,emmc_vfat", "release": 'R "11" \\'}
+    line = marked.header_line(header)
+    assert json.dumps(line) == f'"{line}"'
+    assert marked.read_header([marked.Line(0, line)]) == header
+    assert marked.read_header([marked.Line(0, line[:-12])]) is None
+
+
+def test_entries_in_yaml_that_is_no_json_are_read():
+    text = r'- {"dt": "2026-11-20T22:00:00.000001", "lvl": "target", "msg": "\e[0m"}'
+    (entry,) = joblog.parse(f"{text}\n", "log")
+    assert entry.text == "\x1b[0m"
+    assert entry.time_ns == 1795212000_000001_000
+
+
+def test_the_run_says_where_it_was_measured(outputs, tmp_path):
+    text = lava_jobs.log(outputs("plain"), END)
+    done = imported(text, tmp_path, number=7, server="http://lava", device="am64x-01")
+    run = read_run(done.folder)
+    assert (run.lab, run.place) == ("http://lava", "am64x-01")
+    assert run.facts["lava_job"]["number"] == 7

@@ -1,0 +1,263 @@
+"""Rendered jobs, device types and devices against LAVA 2023.01's own schemas and templates."""
+
+import copy
+import re
+import subprocess
+
+import jinja2
+import pytest
+import yaml
+
+from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.benchmark import Place, Step, Where
+from evmperf.boards import board as boards
+from evmperf.lava import paths
+from evmperf.lava.console import _MEDIA, Console
+from evmperf.lava.marked import decode_header
+from evmperf.lava.render import METADATA, Request, default_device_type, render
+from evmperf.lava.selection import JobKind, matches, select
+from evmperf.model.errors import UsageError
+from selftests.support.lava_jobs import made_up
+from selftests.support.lava_packages import Checker, unpacked
+from strategies.k3boot import K3BootStrategy
+
+BOARDS = {name: boards.load(boards.ENV_DIR / name) for name in boards.names()}
+PLACES = {JobKind.BOOT: Place.BOOT, JobKind.NATIVE: Place.SHELL}
+
+
+def has(name, kind):
+    """Whether the catalogue has anything for such a job on that board."""
+    try:
+        return bool(select(BOARDS[name], kind, "full"))
+    except UsageError:
+        return False
+
+
+POSSIBLE = [(name, kind) for name in BOARDS for kind in JobKind if has(name, kind)]
+
+
+@pytest.fixture(scope="module")
+def lava():
+    with pytest.MonkeyPatch.context() as patch:
+        yield Checker(unpacked(), patch)
+
+
+def job(name="virtual.yaml", kind=JobKind.NATIVE, keyword="", **more):
+    """A rendered job as data."""
+    board = BOARDS[name]
+    profile = str(board.option("board", "profile"))
+    chosen = select(board, kind, profile, keyword)
+    return yaml.safe_load(render(board, chosen, Request(kind, keyword, **more)))
+
+
+def shell_text(data):
+    """All that a job's test shell will run."""
+    tests = [action["test"] for action in data["actions"] if "test" in action]
+    return [
+        step
+        for test in tests
+        for definition in test["definitions"]
+        for step in definition["repository"]["run"]["steps"]
+    ]
+
+
+def test_every_board_of_the_guides_has_all_kinds_of_jobs():
+    guides = [name for name, board in BOARDS.items() if not board.is_virtual]
+    assert len(guides) == 9
+    for name in [*guides, "virtual.yaml"]:
+        assert {kind for board, kind in POSSIBLE if board == name} == set(JobKind)
+
+
+@pytest.mark.parametrize(("name", "kind"), POSSIBLE)
+def test_every_kind_of_job_of_every_board_fits_both_schemas(lava, name, kind):
+    data = job(name, kind)
+    assert lava.strict(data) == ""
+    assert lava.submission(data) == ""
+    header = decode_header(data["metadata"][METADATA])
+    assert header["board_file"] == name
+    assert header["benchmarks"]
+    for step in shell_text(data):
+        done = subprocess.run(["sh", "-n"], input=step, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("name", "kind"), [p for p in POSSIBLE if p[1] in PLACES])
+def test_a_job_has_what_the_catalogue_has_for_its_place(name, kind):
+    board = BOARDS[name]
+    chosen = select(board, kind, "full")
+    assert {benchmark.place for benchmark in chosen.benchmarks} == {PLACES[kind]}
+    fits = {b.name for b in chosen.benchmarks} | {line.split(":")[0] for line in chosen.refused}
+    host = select(board, JobKind.HOST, "full")
+    assert {benchmark.name for benchmark in host.benchmarks} <= fits
+
+
+IMAGES = {
+    "kernel": "http://images/Image.gz",
+    "dtb": "http://images/k3.dtb",
+    "ramdisk": "http://images/root.cpio.gz",
+}
+
+
+@pytest.mark.parametrize("root", ["ramdisk", "nfsrootfs"])
+def test_a_job_of_given_images_fits_both_schemas(lava, root):
+    images = {"kernel": IMAGES["kernel"], "dtb": IMAGES["dtb"], root: "http://images/root.tar.xz"}
+    data = job("am64x.yaml", images=images)
+    assert lava.strict(data) == lava.submission(data) == ""
+    deploy, boot = data["actions"][0]["deploy"], data["actions"][1]["boot"]
+    assert deploy[root] == {"url": "http://images/root.tar.xz", "compression": "xz"}
+    assert deploy["kernel"]["compression"] == "gz"
+    assert boot["commands"] == ("nfs" if root == "nfsrootfs" else "ramdisk")
+
+
+def deploys(data):
+    return next(action["deploy"] for action in data["actions"] if "deploy" in action)
+
+
+def definition(data):
+    return next(a["test"] for a in data["actions"] if "test" in a)["definitions"][0]
+
+
+BAD = {
+    "comands": ("strict", lambda j: j["actions"][1]["boot"].update(comands="ramdisk")),
+    "kernle": ("strict", lambda j: deploys(j).update(kernle={"url": "http://x"})),
+    "u-boat": ("strict", lambda j: j["actions"][1]["boot"].update(method="u-boat")),
+    "params": ("submission", lambda j: definition(j)["repository"].update(params={"A": "b"})),
+    "no name": ("both", lambda j: j.pop("job_name")),
+    "metadata": ("submission", lambda j: j["metadata"].update(evmperf={"a": 1})),
+    "timeout": ("strict", lambda j: j["actions"][1]["boot"].update(timeout={"hours": 9999})),
+}
+
+
+@pytest.mark.parametrize("mistake", BAD)
+def test_known_mistakes_are_caught_by_the_schema_that_catches_them(lava, mistake):
+    who, spoil = BAD[mistake]
+    data = copy.deepcopy(job())
+    spoil(data)
+    found = {"strict": lava.strict(data), "submission": lava.submission(data)}
+    for schema in found if who == "both" else [who]:
+        assert found[schema], f"{schema} takes {mistake}"
+
+
+@pytest.mark.parametrize("file", sorted(paths.DEVICES.glob("*.jinja2")), ids=lambda f: f.stem)
+def test_every_device_renders_on_lavas_templates(lava, file):
+    data = yaml.safe_load(lava.templates.from_string(file.read_text()).render())
+    assert lava.device(data) == ""
+    methods = data["actions"]["boot"]["methods"]
+    if "lab-host" in file.name:
+        assert "ssh" in methods
+        return
+    uboot = methods["u-boot"]["parameters"]
+    assert uboot["bootloader_prompt"] == "=> "
+    assert data["constants"]["u-boot"]["interrupt-prompt"] == "stop autoboot"
+    assert data["commands"]["hard_reset"]
+    assert data["parameters"]["booti"]["kernel"].startswith("0x")
+
+
+def test_every_board_has_a_device_type_and_a_device():
+    for board in BOARDS.values():
+        kind = default_device_type(board, JobKind.NATIVE)
+        assert (paths.DEVICE_TYPES / f"{kind}.jinja2").is_file()
+        device = paths.DEVICES / f"{board.file.stem}-01.jinja2"
+        assert f"'{kind}.jinja2'" in device.read_text()
+
+
+def test_a_device_of_an_unknown_type_is_noticed(lava):
+    with pytest.raises(jinja2.TemplateNotFound):
+        lava.templates.from_string("{% extends 'evm-am65x.jinja2' %}").render()
+
+
+def test_the_media_and_prompts_are_the_strategys():
+    fields = {field.name: field.default for field in K3BootStrategy.__attrs_attrs__}
+    assert fields["media"].factory() == _MEDIA
+    console = Console.of(BOARDS["am64x.yaml"])
+    assert console.login_prompt == fields["login_prompt"]
+    assert console.init_shell_prompt == fields["init_shell_prompt"]
+    assert console.boot_command == fields["boot_command"]
+    assert console.arguments_variable == fields["kernel_arguments_variable"]
+    assert console.boot_commands("init=/bin/sh") == [
+        "setenv mmcdev 1", "setenv bootpart 1:2", "setenv optargs init=/bin/sh", "boot"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("keyword", "selected"),
+    [
+        ("", True),
+        ("emmc", True),
+        ("EMMC and ext4", True),
+        ("not (emmc or boot)", False),
+        ("emmc and not ext4", False),
+        ("usb", False),
+    ],
+)
+def test_k_selects_as_pytest_does(keyword, selected):
+    assert matches(keyword, "test_emmc.py emmc_ext4_fio_1g") is selected
+
+
+@pytest.mark.parametrize("keyword", ["emmc and", "(emmc", "emmc ext4", "emmc or or boot"])
+def test_a_wrong_expression_is_named(keyword):
+    with pytest.raises(UsageError, match=f"-k {re.escape(repr(keyword))} is not an expression"):
+        matches(keyword, "anything")
+
+
+def test_a_host_job_calls_pytest_for_the_benchmarks_alone():
+    (text,) = shell_text(job(kind=JobKind.HOST, keyword="emmc_ext4 and not fio"))
+    assert "-k '[emmc_ext4-'" in text
+    (text,) = shell_text(job(kind=JobKind.HOST))
+    assert " -k " not in text
+    (text,) = shell_text(job(kind=JobKind.HOST, release='11 "beta"'))
+    assert "'--release=11 \"beta\"'" in text or "--release='11 \"beta\"'" in text
+
+
+def test_what_cannot_be_in_a_job_is_said_in_one_line():
+    chosen = select(BOARDS["virtual.yaml"], JobKind.NATIVE, "quick", "emmc")
+    assert "uboot_emmc_raw: it runs in uboot: use --kind host" in chosen.refused
+    with pytest.raises(UsageError, match="nothing of boot_time can be in a native job"):
+        select(BOARDS["virtual.yaml"], JobKind.NATIVE, "quick", "boot_time")
+    with pytest.raises(UsageError, match="no benchmark matches 'emmcc'"):
+        select(BOARDS["virtual.yaml"], JobKind.NATIVE, "quick", "emmcc")
+
+
+def test_a_job_leaves_out_the_rows_that_the_board_lacks():
+    board = BOARDS["virtual-ospi.yaml"]
+    chosen = select(board, JobKind.NATIVE, "quick", "linux_flash_summary")
+    assert [case.params["flash"] for _, case in chosen.cases] == [board.option("ospi", "flash")]
+
+
+def test_a_job_asks_for_the_programs_that_the_board_file_names():
+    chosen = select(BOARDS["virtual.yaml"], JobKind.NATIVE, "quick", "dhrystone or linpack")
+    assert chosen.tools == ["evmperf-dhrystone", "evmperf-linpack"]
+
+
+def search(board, case, profile):
+    readings = yield Step("try", "true", 10, trial=True)
+    assert readings
+
+
+def beside(board, case, profile):
+    return [Step("send", "true", 10, where=Where.TESTER)]
+
+
+def mangled(board, case, profile):
+    return [Step("run", "su --shell /bin/sh -c 'echo $1'", 10)]
+
+
+def ends(board, case, profile):
+    return [Step("run", "echo\nEVMPERF_END\necho", 10)]
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        (search, "odd: it is a search, whose steps depend on results: use --kind host"),
+        (beside, "odd: it needs the tester beside the board: use --kind host"),
+        (mangled, "has --cmd or --shell beside \\$1, which LAVA changes"),
+        (ends, "has a line EVMPERF_END"),
+    ],
+)
+def test_steps_that_a_native_job_cannot_run_are_refused(monkeypatch, steps, said):
+    odd = made_up("odd", steps, ["1"])
+    monkeypatch.setattr(catalogue, "benchmarks", lambda: {"odd": odd})
+    with pytest.raises(UsageError, match=said):
+        job()
+    assert "[odd-" in shell_text(job(kind=JobKind.HOST, keyword="odd"))[0]

@@ -1,0 +1,195 @@
+"""Steps through a real shell: outputs come back whole, or not at all."""
+
+import base64
+import gzip
+import io
+import os
+import re
+import select
+import tarfile
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evmperf.measure import shellstep
+from evmperf.measure.bench import Reply
+from evmperf.model.errors import RefusedOutput, ToolError
+from selftests.support.fakes import LocalShell
+from selftests.support.recordings import KERNEL_LINE
+
+FILES = {"log": "", "fio.json": '{"jobs": []}\n' * 20, "stat.before": "cpu  1 2 3 4\n"}
+
+
+def archive(files):
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w") as tar:
+        for name, text in files.items():
+            member = tarfile.TarInfo(f"./{name}")
+            member.size = len(text.encode())
+            tar.addfile(member, io.BytesIO(text.encode()))
+    return base64.encodebytes(gzip.compress(target.getvalue(), mtime=1)).decode()
+
+
+HEAD = "step 0 10.25 12.75\n"
+BODY = archive(FILES)
+
+
+def same_or_refused(text):
+    try:
+        assert shellstep.decode(text)[2] == FILES
+    except RefusedOutput as error:
+        assert error.raw == text  # noqa: PT017  # either outcome is right
+
+
+def test_an_answer_is_status_busy_time_and_files():
+    assert shellstep.decode(HEAD + BODY) == (0, 2.5, FILES)
+    assert shellstep.decode(HEAD.replace("step 0", "step 7") + BODY)[0] == 7
+
+
+@given(st.integers(0, len(BODY) - 1), st.characters(min_codepoint=0, max_codepoint=127))
+def test_one_changed_character_never_changes_a_file(at, character):
+    same_or_refused(HEAD + BODY[:at] + character + BODY[at + 1 :])
+
+
+@given(st.integers(0, len(BODY) - 1))
+def test_a_byte_that_is_no_utf8_is_refused(at):
+    # the shell drivers decode with "replace": a garbled byte is U+FFFD
+    with pytest.raises(RefusedOutput):
+        shellstep.decode(HEAD + BODY[:at] + "\ufffd" + BODY[at + 1 :])
+
+
+@given(st.integers(1, len(BODY.rstrip()) - 1))
+def test_a_cut_body_is_refused(at):
+    with pytest.raises(RefusedOutput):
+        shellstep.decode(HEAD + BODY[:at])
+
+
+@given(st.integers(0, len(BODY) - 1), st.integers(1, 80))
+def test_lost_characters_never_change_a_file(at, count):
+    same_or_refused(HEAD + BODY[:at] + BODY[at + count :])
+
+
+@given(st.integers(0, len(BODY.rstrip()) - 1))
+def test_a_kernel_line_anywhere_in_the_body_is_refused(at):
+    with pytest.raises(RefusedOutput, match="damaged"):
+        shellstep.decode(HEAD + BODY[:at] + KERNEL_LINE + BODY[at:])
+
+
+@pytest.mark.parametrize(
+    "head", ["", KERNEL_LINE, "step 0 10.25\n", "step x 1.0 2.0\n", "step 0 1 2\n"]
+)
+def test_a_garbled_first_line_is_refused(head):
+    with pytest.raises(RefusedOutput, match="first line is garbled"):
+        shellstep.decode(head + BODY)
+
+
+@pytest.fixture
+def shell(tmp_path):
+    shell = LocalShell(tmp_path / "board")
+    shellstep.install(shell)
+    return shell
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'echo hello >"$OUT/x"; echo said; echo wrong >&2; exit 3',
+        'printf \'%s\' "it\'s \\"quoted\\" \\$HOME `date`" >"$OUT/x"; echo said; exit 3',
+        "# a long one\n" + ": padding;\n" * 200 + 'echo "o\'hello" >"$OUT/x"; echo said; exit 3',
+    ],
+)
+def test_a_step_gives_status_log_and_files(shell, command):
+    output = shellstep.run(shell, command, 10)
+    assert (output.status, output.fetches) == (3, 1)
+    assert output.files["log"].startswith("said\n")
+    assert set(output.files) == {"log", "x"}
+    assert output.busy_s >= 0
+
+
+def test_a_long_command_is_brought_in_pieces_that_a_small_shell_can_edit(shell):
+    shellstep.run(shell, ": padding;\n" * 300 + "exit 4", 10)
+    assert max(len(command) for command in shell.asked) <= 1024
+
+
+def test_outputs_of_the_step_before_are_gone(shell):
+    shellstep.run(shell, 'echo 1 >"$OUT/old"', 10)
+    assert set(shellstep.run(shell, "true", 10).files) == {"log"}
+
+
+def test_a_step_that_hangs_is_killed_with_all_it_started(shell, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with pytest.raises(ToolError, match="did not end within"):
+        shellstep.run(shell, f"trap '' INT; sleep 1000 >{pipe} & sleep 1000 >{pipe}", 0.3)
+    # the pipe's other end closes when its last holder is gone
+    assert select.select([end], [], [], 5)[0]
+    assert os.read(end, 1) == b""
+    os.close(end)
+
+
+def test_a_quiet_step_that_succeeds_brings_nothing_and_one_that_fails_its_log(shell):
+    fine = shellstep.run(shell, 'echo said; echo 1 >"$OUT/x"', 10, quiet=True)
+    assert (fine.status, fine.files) == (0, {})
+    failed = shellstep.run(shell, "echo said; exit 2", 10, quiet=True)
+    assert (failed.status, failed.files) == (2, {"log": "said\n"})
+
+
+def test_an_answer_that_lost_its_whole_body_is_fetched_again(shell):
+    output = shellstep.run(Losing(shell), 'echo 1 >"$OUT/x"', 10)
+    assert set(output.files) == {"log", "x"}
+    assert output.fetches == 2
+
+
+def test_binary_output_does_not_disturb(shell):
+    files = shellstep.run(shell, 'head -c 5000 /dev/urandom >"$OUT/noise"; echo ok', 10).files
+    assert files["log"] == "ok\n"
+
+
+class Garbling:
+    """A shell whose first answers to the wrapper are damaged."""
+
+    def __init__(self, shell, times):
+        self.shell, self.left = shell, times
+
+    def run(self, command, timeout_s):
+        reply = self.shell.run(command, timeout_s)
+        if f". {shellstep.FOLDER}/step" in command and self.left:
+            self.left -= 1
+            return Reply(reply.status, self.damage(reply.text))
+        return reply
+
+    def damage(self, text):
+        return text[:40] + KERNEL_LINE + text[40:]
+
+
+class Losing(Garbling):
+    """A shell whose first answer to the wrapper ends after its first line."""
+
+    def __init__(self, shell):
+        super().__init__(shell, 1)
+
+    def damage(self, text):
+        return text.partition("\n")[0] + "\n"
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_damaged_answer_is_fetched_again_without_repeating_the_step(shell, times, tmp_path):
+    counter = tmp_path / "counter"
+    output = shellstep.run(Garbling(shell, times), f"echo x >>{counter}; cat {counter}", 10)
+    assert output.files["log"] == "x\n"
+    assert output.fetches == times + 1
+
+
+def test_an_answer_damaged_three_times_is_refused(shell):
+    with pytest.raises(RefusedOutput, match=re.escape("(3 times)")) as refusal:
+        shellstep.run(Garbling(shell, 3), "true", 10)
+    assert KERNEL_LINE in refusal.value.raw
+
+
+def test_a_board_that_cannot_be_written_is_a_tools_error(tmp_path):
+    (tmp_path / "board").mkdir()
+    (tmp_path / "board" / "evmperf").write_text("in the way")
+    with pytest.raises(ToolError, match="cannot be written"):
+        shellstep.install(LocalShell(tmp_path / "board"))

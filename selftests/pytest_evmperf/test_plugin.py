@@ -1,0 +1,69 @@
+"""The pytest plugin: what is collected, and how long it says a case takes."""
+
+import os
+import subprocess
+import sys
+
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, Step
+from evmperf.boards.board import ENV_DIR
+from evmperf.model.errors import UsageError
+from evmperf.model.results import Case
+from pytest_evmperf.session import expected_s
+
+NO_CATALOGUE = """
+from evmperf.benchmarks import catalogue
+catalogue.benchmarks = dict
+"""
+
+
+def test_a_driver_without_benchmarks_is_skipped(tmp_path):
+    (tmp_path / "no_catalogue.py").write_text(NO_CATALOGUE)
+    options = ["-p", "no_catalogue", "--lg-env", "am64x.yaml", f"--results={tmp_path}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "tests/test_emmc.py"],
+        cwd=ENV_DIR.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "LG_PLACE": "nowhere", "PYTHONPATH": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 skipped" in done.stdout
+
+
+def expected(steps, cases=("a",), done=None):
+    plan = Profile(tuple(Case(label) for label in cases))
+    benchmark = Benchmark(
+        "x", "emmc", "X", ("X",), (), {"quick": plan}, Place.SHELL, lambda *_: steps()
+    )
+    done = set() if done is None else done
+    return [expected_s(benchmark, case, None, "quick", done) for case in plan.cases]
+
+
+def test_what_cases_share_is_expected_once():
+    steps = [Step("own", "", 9, 1), Step("all", "", 99, 10, shared="all")]
+    assert expected(lambda: steps, ["a", "b"]) == [11, 1]
+
+
+def test_what_another_benchmark_has_measured_is_expected_no_more():
+    steps = [Step("all", "", 99, 10, shared="all")]
+    done = set()
+    assert expected(lambda: steps, done=done) == [10]
+    assert expected(lambda: steps, done=done) == [0]
+
+
+def test_a_search_is_expected_to_take_all_its_trials():
+    def search():
+        yield Step("prepare", "", 9, 1)
+        if (yield Step("try", "", 9, 2, trial=True, trials=5)):
+            yield Step("never", "", 9, 100)
+        yield Step("clean up", "", 9, 1)
+
+    assert expected(search) == [12]
+
+
+def test_a_case_that_cannot_be_declared_is_the_runners_matter():
+    def steps():
+        raise UsageError("no")
+
+    assert expected(steps) == [0]

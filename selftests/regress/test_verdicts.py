@@ -1,0 +1,204 @@
+"""Judging runs: a planted loss is found, a repeat is silent, unlike things are not compared."""
+
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from evmperf.cli import main as cli
+from evmperf.model.verdict import Outcome
+from evmperf.regress import accepted
+from evmperf.regress.against import judged, wanted
+from evmperf.report.sparkline import sparkline
+from evmperf.runs.history import SpoolFolder
+from selftests.speed import verdicts as quality
+from selftests.support import runs
+
+LOST = ("emmc_ext4", "102400", "write_throughput")
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory):
+    """Twenty nights, a repeat, and ten nights with a loss of 5 % in one metric."""
+    folder = tmp_path_factory.mktemp("results")
+    generator = runs.history(folder)
+    repeat = runs.write(folder, runs.results(generator), number=20)
+    later = tmp_path_factory.mktemp("later")
+    generator = runs.history(later, seed=2)
+    for number in range(20, 30):
+        lost = runs.write(later, runs.results(generator, changed={LOST: 0.95}), number=number)
+    return {"quiet": folder, "repeat": repeat, "later": later, "lost": lost}
+
+
+@pytest.fixture
+def marks(tmp_path, monkeypatch):
+    monkeypatch.setattr(accepted, "FILE", tmp_path / "accepted.yaml")
+    monkeypatch.setattr(accepted.read, "__defaults__", (tmp_path / "accepted.yaml",))
+    monkeypatch.setattr(accepted.add, "__defaults__", (tmp_path / "accepted.yaml",))
+    return tmp_path / "accepted.yaml"
+
+
+def check(folder, against, results):
+    return judged(folder, wanted(against), SpoolFolder(results))
+
+
+def worse(judgement):
+    return [v.key for v in judgement.verdicts if v.outcome is Outcome.WORSE]
+
+
+def test_a_repeat_is_silent(nights):
+    judgement = check(nights["repeat"], "last:20", nights["quiet"])
+    assert judgement.exit_status == 0
+    assert judgement.count(Outcome.BETTER) == 0
+    assert judgement.count(Outcome.SAME) > 50
+
+
+def test_a_loss_of_five_percent_is_found_and_dated(nights):
+    judgement = check(nights["lost"], "last:40", nights["later"])
+    assert worse(judgement) == [LOST]
+    assert judgement.exit_status == 1
+    first = judgement.verdicts[0]
+    assert first.outcome is Outcome.WORSE
+    assert first.change == pytest.approx(-0.05, abs=0.03)
+    assert first.since in {f"am64xx-hsevm-{number:04}" for number in range(20, 30)}
+
+
+def test_against_one_run_a_tenth_is_found_and_a_repeat_is_silent(nights, tmp_path):
+    generator = runs.history(tmp_path, nights=1)
+    slower = ("emmc_ext4", "102400", "read_throughput")
+    lost = runs.write(tmp_path, runs.results(generator, changed={slower: 0.9}), number=1)
+    assert worse(check(lost, "run:am64xx-hsevm-0000", tmp_path)) == [slower]
+    same = runs.write(tmp_path, runs.results(generator), number=2)
+    assert worse(check(same, "run:am64xx-hsevm-0000", tmp_path)) == []
+
+
+def test_direction_comes_from_the_catalogue(tmp_path):
+    generator = runs.history(tmp_path, nights=1)
+    changed = {("boot_time_mmcsd", "default_rootfs", "boot_time"): 0.7, LOST: 1.3}
+    folder = runs.write(tmp_path, runs.results(generator, changed=changed), number=1)
+    judgement = check(folder, "run:am64xx-hsevm-0000", tmp_path)
+    better = {v.key for v in judgement.verdicts if v.outcome is Outcome.BETTER}
+    assert better == set(changed)
+
+
+@pytest.mark.parametrize(
+    ("facts", "word"),
+    [
+        ({"governor": "ondemand"}, "governor differs (ondemand, not performance)"),
+        ({"virtual": True}, "kind of board differs (virtual, not real)"),
+        ({"os": "RT-linux"}, "operating system differs"),
+        ({"board_revision": "E2"}, "board revision differs (E2, not E1)"),
+    ],
+)
+@pytest.mark.parametrize("against", ["run:am64xx-hsevm-0000", "last:9"])
+def test_unlike_runs_are_not_compared_and_it_says_why(tmp_path, facts, word, against):
+    generator = runs.history(tmp_path, nights=9, board_revision="E1")
+    other = runs.write(tmp_path, runs.results(generator), number=9, **facts)
+    judgement = check(other, against, tmp_path)
+    assert judgement.exit_status == 4
+    assert all(word in v.why for v in judgement.verdicts if v.outcome is Outcome.NOT_COMPARABLE)
+
+
+def test_another_profile_medium_or_tool_is_not_compared(tmp_path):
+    generator = runs.history(tmp_path, nights=1, cards=[{"type": "MMC", "name": "S0J56X"}])
+    cards = [{"type": "MMC", "name": "DG4016"}]
+    quick = runs.results(generator, ["emmc_ext4"], profile="quick")
+    folder = runs.write(tmp_path, quick, number=1, cards=cards)
+    (why,) = {
+        v.why for v in check(folder, "run:am64xx-hsevm-0000", tmp_path).verdicts
+        if v.key.case in {"102400"}
+    } or {""}  # fmt: skip
+    assert "media model differs (DG4016, not S0J56X)" in why
+    assert "profile differs (quick, not full)" in why
+
+
+def test_published_artefacts_are_shown_and_not_judged():
+    folder = "guide-11.01.16.13-Linux-am62lxx_evm-fs"
+    judgement = check(
+        quality.gather.BASELINES / folder, "release:11.00.00.00", quality.gather.BASELINES
+    )
+    by_key = {v.key: v for v in judgement.verdicts}
+    wrong = by_key["lmbench", "bw_mem-cp-1mb", "perf"]
+    assert wrong.outcome is Outcome.NOT_JUDGED
+    assert "mean of two different operations" in wrong.why
+    assert ("ospi_raw_read", "50", "read_throughput") in worse(judgement)
+
+
+def test_published_files_of_another_program_are_not_compared(tmp_path):
+    generator = runs.history(tmp_path, nights=0)
+    found = runs.results(generator, ["emmc_ext4"])
+    folder = runs.write(tmp_path, found, number=1, release="11.00", os="RT-linux")
+    judgement = check(folder, "release:11.00", tmp_path)
+    assert judgement.exit_status == 4
+    assert "tool differs (fio, not filesystem_tests)" in judgement.verdicts[0].why
+
+
+def test_an_accepted_change_is_not_worse(nights, marks, capsys):
+    since = "am64xx-hsevm-0020"
+    arguments = ["--results", str(nights["later"])]
+    command = ["accept", "emmc_ext4/102400/*", "--since", since, "--why", "new driver"]
+    assert cli.main([*command, *arguments]) == 0
+    judgement = check(nights["lost"], "last:40", nights["later"])
+    assert worse(judgement) == []
+    assert judgement.exit_status == 0
+    one = check(nights["lost"], "run:am64xx-hsevm-0003", nights["later"])
+    assert "accepted since am64xx-hsevm-0020: new driver" in {v.why for v in one.verdicts}
+    assert cli.main(["accept", "emcm_ext4", "--since", since, "--why", "x", *arguments]) == 2
+    assert "did you mean emmc_ext4?" in capsys.readouterr().err
+
+
+def test_every_format_says_the_same(nights, tmp_path, capsys, marks):
+    files = {name: tmp_path / name for name in ("json", "junit", "markdown", "openmetrics")}
+    options = [f"--{name}={file}" for name, file in files.items()]
+    name, results = nights["lost"].name, str(nights["later"])
+    status = cli.main(["check", name, "--against", "last:40", "--results", results, *options])
+    assert status == 1
+    assert "worse    emmc_ext4  102400" in capsys.readouterr().out
+    data = json.loads(files["json"].read_text())
+    assert data["counts"]["worse"] == 1
+    assert data["verdicts"][0]["metric"] == "write_throughput"
+    suite = ET.parse(files["junit"]).getroot()
+    assert suite.get("failures") == "1"
+    assert len(suite.findall("testcase/failure")) == 1
+    assert "| **worse** | emmc_ext4 102400 write_throughput |" in files["markdown"].read_text()
+    metrics = files["openmetrics"].read_text()
+    assert 'evmperf_verdicts{board="am64xx-hsevm",verdict="worse"} 1' in metrics
+    assert metrics.endswith("# EOF\n")
+
+
+def test_runs_that_measured_nothing_or_were_cut_short_are_no_hindrance(tmp_path):
+    generator = runs.history(tmp_path, nights=8)
+    (tmp_path / "am64xx-hsevm-0003" / "results.jsonl").unlink()
+    cut = tmp_path / "am64xx-hsevm-0005" / "results.jsonl"
+    cut.write_bytes(cut.read_bytes()[:-20])
+    last = runs.write(tmp_path, runs.results(generator), number=8)
+    judgement = check(last, "last:8", tmp_path)
+    assert judgement.count(Outcome.SAME) > 50
+    assert worse(judgement) == []
+
+
+def test_nothing_to_compare_is_status_4(nights, marks):
+    alone = runs.write(nights["quiet"], [], board="j7200-evm", number=1)
+    assert cli.main(["check", str(alone), "--against", "last:5"]) == 4
+
+
+def test_a_release_without_this_board_is_status_4_and_an_unknown_one_is_an_error(
+    nights, marks, capsys
+):
+    results = ["--results", str(nights["quiet"])]
+    run = nights["repeat"].name
+    assert cli.main(["check", run, "--against", "release:09.01", *results]) == 4
+    assert cli.main(["check", run, "--against", "release:3.1", *results]) == 2
+    assert "11.01.16.13 Linux" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "last:x", "last:0", "night:3", "release:"])
+def test_a_wrong_against_says_what_there_is(text, nights, capsys):
+    assert cli.main(["check", str(nights["repeat"]), "--against", text]) == 2
+    assert "release:11.00, run:ID, last:N, or guide:FILE" in capsys.readouterr().err
+
+
+def test_a_sparkline_goes_from_the_smallest_to_the_largest():
+    assert sparkline([1, 2, 3]) == "▁▅█"
+    assert sparkline([5]) == ""
+    assert sparkline([2, 2]) == "▁▁"

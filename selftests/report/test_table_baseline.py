@@ -1,0 +1,43 @@
+"""Baseline and change beside each figure of a run."""
+
+import dataclasses
+
+import numpy as np
+
+from evmperf.model.results import Sample
+from evmperf.published import baseline
+from evmperf.report.table import text_table
+from evmperf.runs.spool import Run
+from selftests.support import runs
+
+BOARD = Run("x", "am64xx-hsevm", "full", os="RT-linux", facts={"virtual": False})
+
+
+def row(text, case):
+    return next(line for line in text.splitlines() if case in line)
+
+
+def measured(benchmark, value, profile="full"):
+    for result in runs.results(np.random.default_rng(1), [benchmark], profile=profile, count=1):
+        samples = tuple(Sample(s.metric, value, s.unit, 0, 1) for s in result.samples)
+        yield dataclasses.replace(result, samples=samples)
+
+
+def test_a_board_with_published_figures_shows_them_with_the_change():
+    text = text_table(measured("uboot_emmc_raw", 59041.44 * 1.1), 160, baseline.of_board(BOARD))
+    assert "11.00" in text.splitlines()[0]
+    assert "59041.44  +10.0 %" in row(text, "2000000")
+
+
+def test_another_profile_or_program_is_shown_without_a_change():
+    for benchmark, profile in (("uboot_emmc_raw", "quick"), ("emmc_ext4", "full")):
+        text = text_table(measured(benchmark, 50.0, profile), 160, baseline.of_board(BOARD))
+        assert "change" in text
+        assert "+" not in text
+
+
+def test_virtual_and_unknown_boards_have_no_baseline():
+    virtual = dataclasses.replace(BOARD, facts={"virtual": True})
+    assert baseline.of_board(virtual) is None
+    assert baseline.of_board(dataclasses.replace(BOARD, board="x-evm")) is None
+    assert "change" not in text_table(measured("uboot_emmc_raw", 1.0), 160)

@@ -1,0 +1,173 @@
+"""The spool: what was appended comes back, and a damaged file says where."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evmperf.model.errors import Kind, LabError, UsageError
+from evmperf.model.results import Failure, Result, Sample, Status
+from evmperf.runs.spool import (
+    SCHEMA,
+    Run,
+    Spool,
+    is_live,
+    new_run_id,
+    read_records,
+    read_results,
+    read_run,
+)
+
+words = st.text(max_size=30)
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+params = st.dictionaries(words, st.one_of(words, st.integers(), numbers), max_size=4)
+samples = st.builds(
+    Sample, metric=words, value=numbers, unit=words,
+    repetition=st.integers(0, 20), time_ns=st.integers(0, 1 << 63),
+)  # fmt: skip
+failures = st.builds(
+    Failure, kind=st.sampled_from(Kind), message=words, step=words, refused=st.booleans(), raw=words
+)
+results = st.builds(
+    Result,
+    benchmark=words, version=st.integers(1, 9), driver=words, case=words, params=params,
+    profile=words, status=st.sampled_from(Status),
+    samples=st.lists(samples, max_size=3).map(tuple),
+    failures=st.lists(failures, max_size=3).map(tuple),
+    tools=st.dictionaries(words, words, max_size=2), conditions=params,
+    raw=st.lists(words, max_size=2).map(tuple), started_ns=st.integers(0, 1 << 63),
+    duration_s=numbers, tool_s=numbers,
+)  # fmt: skip
+
+
+@pytest.fixture
+def spool(tmp_path):
+    return Spool(tmp_path, Run("virtual-evm-1", "virtual-evm", "quick", facts={"kernel": "6.12"}))
+
+
+@pytest.fixture(scope="module")
+def three_lines(tmp_path_factory):
+    """A folder whose results.jsonl may be rewritten, and its three whole lines."""
+    spool = Spool(tmp_path_factory.mktemp("spool"), Run("r", "b", "quick"))
+    for number in range(3):
+        spool.append({"record": "boot", "goal": "shell", "number": number, "text": "äö\r\n"})
+    return spool.folder, (spool.folder / "results.jsonl").read_bytes().splitlines(keepends=True)
+
+
+@settings(max_examples=40)
+@given(st.lists(results, max_size=3))
+def test_results_come_back_as_they_were(tmp_path_factory, kept):
+    spool = Spool(tmp_path_factory.mktemp("spool"), Run("r", "b", "quick"))
+    for result in kept:
+        spool.append_result(result)
+    assert read_results(spool.folder) == kept
+
+
+def test_a_run_comes_back_as_it_was(spool):
+    spool.run.outcome = "All measured."
+    spool.run.facts["cards"] = [{"name": "x"}]
+    spool.save()
+    assert read_run(spool.folder) == spool.run
+    assert not list(spool.folder.glob("*.new"))
+
+
+def test_records_of_other_kinds_are_no_results(spool):
+    spool.append({"record": "boot"})
+    assert read_results(spool.folder) == []
+    assert [r["record"] for r in read_records(spool.folder)] == ["boot"]
+
+
+@given(st.data())
+def test_a_last_line_cut_at_any_byte_loses_only_itself(three_lines, data):
+    folder, lines = three_lines
+    cut = data.draw(st.integers(0, len(lines[2]) - 1))
+    (folder / "results.jsonl").write_bytes(b"".join(lines[:2]) + lines[2][:cut])
+    assert [r["number"] for r in read_records(folder)] == [0, 1]
+
+
+@given(st.integers(0, 1), st.data())
+def test_a_line_cut_in_the_middle_of_the_file_is_named(three_lines, number, data):
+    folder, lines = three_lines
+    damaged = list(lines)
+    damaged[number] = lines[number][: data.draw(st.integers(0, len(lines[number]) - 2))] + b"\n"
+    (folder / "results.jsonl").write_bytes(b"".join(damaged))
+    with pytest.raises(UsageError, match=rf"results.jsonl line {number + 1}: is damaged"):
+        list(read_records(folder))
+
+
+@given(st.integers(0, 1), st.sampled_from([b"\x00", b"\xff", b"\x1f"]), st.data())
+def test_a_line_with_a_dead_byte_is_named(three_lines, number, byte, data):
+    folder, lines = three_lines
+    at = data.draw(st.integers(0, len(lines[number]) - 2))
+    damaged = list(lines)
+    damaged[number] = lines[number][:at] + byte + lines[number][at + 1 :]
+    (folder / "results.jsonl").write_bytes(b"".join(damaged))
+    with pytest.raises(UsageError, match=rf"results.jsonl line {number + 1}"):
+        list(read_records(folder))
+
+
+@pytest.mark.parametrize("line", [b"\0" * 200, b"12", b"[]", b"null", b'{"record": "boot"}'])
+def test_a_line_that_is_no_record_is_named(three_lines, line):
+    folder, lines = three_lines
+    (folder / "results.jsonl").write_bytes(lines[0] + line + b"\n" + lines[2])
+    with pytest.raises(UsageError, match="line 2"):
+        list(read_records(folder))
+
+
+@pytest.mark.parametrize("schema", [SCHEMA + 1, 99])
+def test_a_later_schema_is_refused_with_what_to_do(three_lines, spool, schema):
+    folder, lines = three_lines
+    later = json.dumps({"schema": schema, "record": "result"}).encode() + b"\n"
+    (folder / "results.jsonl").write_bytes(lines[0] + later)
+    with pytest.raises(UsageError, match=f"has schema {schema}.*update evmperf"):
+        list(read_records(folder))
+    (spool.folder / "run.json").write_text(json.dumps({"schema": schema, "id": "x"}))
+    with pytest.raises(UsageError, match=f"has schema {schema}.*update evmperf"):
+        read_run(spool.folder)
+
+
+@pytest.mark.parametrize("schema", [None, 0, -1, "1"])
+def test_a_file_without_a_schema_is_not_ours(spool, schema):
+    (spool.folder / "run.json").write_text(json.dumps({"schema": schema}))
+    with pytest.raises(UsageError, match="states no schema"):
+        read_run(spool.folder)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe\xff", b"\0\0\0\0\0"])
+def test_a_damaged_run_file_is_named(spool, content):
+    (spool.folder / "run.json").write_bytes(content)
+    with pytest.raises(UsageError, match=r"run\.json"):
+        read_run(spool.folder)
+
+
+def test_a_folder_without_a_run_is_named(tmp_path):
+    with pytest.raises(UsageError, match="holds no run"):
+        read_run(tmp_path)
+    assert list(read_records(tmp_path)) == []
+
+
+def test_a_folder_that_cannot_be_made_is_a_lab_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LabError, match=r"Not a directory.*--results"):
+        Spool(tmp_path / "file", Run("r", "b", "quick"))
+
+
+def test_raw_outputs_are_kept_below_the_run(spool):
+    name = spool.keep_raw("emmc_ext4/4k/write.fio.json", "{}\r\n")
+    assert (spool.folder / name).read_bytes() == b"{}\r\n"
+
+
+def test_run_ids_sort_by_time_and_differ():
+    first, second = new_run_id("b"), new_run_id("b")
+    assert first[:-5] <= second[:-5]
+    assert first != second
+
+
+def test_a_run_is_live_while_its_process_holds_it(spool):
+    assert not is_live(spool.folder)
+    spool.hold()
+    assert is_live(spool.folder)
+    spool.release()
+    assert not is_live(spool.folder)
+    assert not is_live(spool.folder / "nothing")

@@ -1,0 +1,86 @@
+"""A virtual EVM of our own, and load on this machine; both are gone afterwards, also on Ctrl-C."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+from evmperf.boards import board as board_files
+from evmperf.lab.bench import LabgridBench
+from evmperf.virtual import client, envfile, image
+from selftests.support.environments import open_environment
+
+_BURN = "import os\np = os.getppid()\nwhile os.getppid() == p:\n    for _ in range(10**6): pass"
+
+
+@dataclass(frozen=True)
+class Board:
+    """A running virtual EVM, and evmperf's way to it."""
+
+    virtual: client.Bench
+    env_file: Path
+    folder: Path
+    """A scratch folder that goes with the board."""
+
+
+@contextlib.contextmanager
+def virtual_board() -> Iterator[Board]:
+    """A virtual EVM on free ports with the power off."""
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evmperf-bench-")))
+        state = {"EVMPERF_STATE": str(folder / "state")}
+        stack.enter_context(mock.patch.dict(os.environ, state))
+        image.build("virtual", progress=lambda line: print(line, file=sys.stderr))
+        bench = client.Bench(f"bench{os.getpid()}")
+        stack.callback(bench.stop)
+        bench.start("virtual", serial_port=0, power_port=0)
+        env_file, ports = folder / "bench.yaml", bench.ports
+        envfile.write(
+            envfile.source("virtual"), env_file, serial_port=ports.serial, power_port=ports.power
+        )
+        yield Board(bench, env_file, folder)
+
+
+@contextlib.contextmanager
+def labgrid_bench(board: Board) -> Iterator[LabgridBench]:
+    """evmperf's bench on that board; the power is off afterwards."""
+    environment = open_environment(board.env_file)
+    try:
+        bench = LabgridBench(environment.get_target(), board_files.load(board.env_file))
+        yield bench
+        bench.off()
+    finally:
+        environment.cleanup()
+
+
+def spare_from_load(board: Board) -> bool:
+    """Let the bench process run before all others: in a lab it is another machine's job.
+
+    False without the privilege to do that; the bench's own waits are then counted as ours.
+    """
+    policy = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK  # QEMU stays as it is
+    try:
+        os.sched_setscheduler(board.virtual.status().pid, policy, os.sched_param(1))
+    except PermissionError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def burners(count: int) -> Iterator[None]:
+    """So many processes that do nothing but use a core each; they end with us in any case."""
+    processes = [subprocess.Popen([sys.executable, "-c", _BURN]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+        for process in processes:
+            process.wait()

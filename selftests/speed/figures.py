@@ -1,0 +1,92 @@
+"""Rows of the table, and what they were measured under."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+_HEAD = ("what", "evmperf", "reference", "figure", "goal", "met")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table; `met` is yes, NO, or "" for a figure without a goal."""
+
+    what: str
+    evmperf: str = ""
+    reference: str = ""
+    figure: str = ""
+    goal: str = ""
+    met: str = ""
+
+
+def ratio(what: str, ours: Sequence[float], reference: Sequence[float], goal: float) -> Row:
+    """Compare the medians of two series of seconds."""
+    mine, theirs = statistics.median(ours), statistics.median(reference)
+    return Row(
+        f"{what}, n {len(ours)}",
+        seconds(mine),
+        seconds(theirs),
+        f"{mine / theirs:.2f} x",
+        f"<= {goal:g} x",
+        met(mine / theirs, goal),
+    )
+
+
+def met(value: float, limit: float) -> str:
+    return "yes" if value <= limit else "NO"
+
+
+def seconds(value: float) -> str:
+    return f"{value * 1e3:.2f} ms" if value < 0.1 else f"{value:.3f} s"
+
+
+def quantile(values: Iterable[float], share: float) -> float:
+    """The smallest value that `share` of all values do not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, -(-int(share * 1000) * len(ordered) // 1000) - 1)]
+
+
+def table(rows: Sequence[Row]) -> str:
+    lines = [_HEAD, *(astuple(row) for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(_HEAD))]
+    lines.insert(1, tuple("-" * width for width in widths))
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def load() -> str:
+    return " ".join(f"{value:.2f}" for value in os.getloadavg())
+
+
+def conditions(load_before: str, took_s: float) -> str:
+    """What the figures were measured under."""
+    return (
+        f"{time.strftime('%Y-%m-%d %H:%M:%S %Z')}, took {took_s:.0f} s, {os.cpu_count()} cpus, "
+        f"Python {platform.python_version()}, Linux {platform.release()}\n"
+        f"load average {load_before} before, {load()} after (it counts our own work)\n"
+        f"revision {_revision()}\n"
+        f"command: python -m selftests.speed {shlex.join(sys.argv[1:])}".rstrip()
+    )
+
+
+def _revision() -> str:
+    def git(*arguments: str) -> str:
+        command = ["git", "--no-optional-locks", *arguments]
+        return subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, check=False
+        ).stdout.strip()
+
+    changed = len(git("status", "--porcelain").splitlines())
+    return git("rev-parse", "--short", "HEAD") + (f" and {changed} changed files" * bool(changed))

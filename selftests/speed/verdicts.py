@@ -1,0 +1,237 @@
+"""How good and how fast verdicts are, on generated nights.
+
+Noise comes from a generator with a fixed seed (normal, 2 % coefficient of variation), and from the
+spreads that the published guides in baselines/ print. A night judges 700 metrics at once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evmperf.model.figures import Figure, Key, figures
+from evmperf.model.results import Direction, Result, Sample, Status
+from evmperf.model.verdict import Outcome, Verdict
+from evmperf.published import releases as gather
+from evmperf.published.declared import tables
+from evmperf.regress import judge
+from evmperf.regress.nights import Night, Past
+from evmperf.runs.spool import SCHEMA, Run, result_record
+from selftests.speed.figures import Row, met, seconds
+
+METRICS = 700
+HISTORY = 20
+AFTER = 10
+CV = 0.02
+STEP = 0.05
+_NIGHTS = 200
+_YEAR = 365
+UNDER: dict[str, str] = {}
+"""All nights are alike."""
+_ALARMS = (Outcome.WORSE, Outcome.BETTER)
+
+Matrix = NDArray[np.float64]
+Generate = Callable[[np.random.Generator, int], Matrix]
+
+
+def _keys() -> list[Key]:
+    """Metrics that are judged, as many as a full run has, with their tables' own names."""
+    found = dict.fromkeys(
+        key for entry in gather.published() for key in figures(entry.results()) if judged(key)
+    )
+    # The guides leave some out that a run has: more rows of a table whose rows are free.
+    more = (
+        Key("emmc_ext4", str(number), metric)
+        for number in range(METRICS)
+        for metric in ("write_throughput", "read_throughput")
+    )
+    return [*found, *more][:METRICS]
+
+
+def judged(key: Key) -> bool:
+    table = tables()[key.benchmark]
+    metric = table.metric(key.case, key.metric)
+    measured_too = any(
+        a.measured_too and a.covers(key.case, key.metric, "", "") for a in table.artefacts
+    )
+    return metric is not None and metric.better is not Direction.NONE and not measured_too
+
+
+def _normal(generator: np.random.Generator, nights: int) -> Matrix:
+    return 100 * (1 + CV * generator.standard_normal((METRICS, nights)))
+
+
+def _heavy(generator: np.random.Generator, nights: int) -> Matrix:
+    """The same spread with the tails of Student's t with 3 degrees of freedom."""
+    return 100 * (1 + CV * generator.standard_t(3, (METRICS, nights)) / np.sqrt(3))
+
+
+def published() -> list[float]:
+    """The relative spreads that guides print, as standard deviations, where they are noise."""
+    found = []
+    for entry in gather.published():
+        for key, figure in figures(entry.results()).items():
+            artefact = tables()[key.benchmark].artefact(
+                key.case, key.metric, entry.run.board, entry.run.release
+            )
+            if figure.mean and figure.low is not None and figure.high is not None and not artefact:
+                found.append((figure.high - figure.low) / 3 / abs(figure.mean))
+    return found
+
+
+def _published(limit: float) -> Generate:
+    """Nights with the published spreads up to a limit, drawn at random."""
+    spreads = np.array([s for s in published() if s <= limit])
+
+    def generate(generator: np.random.Generator, nights: int) -> Matrix:
+        chosen = generator.choice(spreads, METRICS)[:, None]
+        return np.round(100 * (1 + chosen * generator.standard_normal((METRICS, nights))), 2)
+
+    return generate
+
+
+def verdicts_of(keys: Sequence[Key], values: Matrix) -> list[Verdict]:
+    """Judge the last column by those before it, through the same code as `evmperf check`."""
+    nights = [
+        Night(
+            Run(f"night-{column:03}", "board", "full"),
+            {
+                key: Past(float(value), "", UNDER)
+                for key, value in zip(keys, values[:, column], strict=True)
+            },
+        )
+        for column in range(values.shape[1] - 1)
+    ]
+    run = Run("tonight", "board", "full")
+    subject = judge.Subject(
+        run,
+        {key: _figure(key, float(v)) for key, v in zip(keys, values[:, -1], strict=True)},
+    )
+    return judge.against_nights(subject, nights)
+
+
+def _figure(key: Key, value: float) -> Figure:
+    result = Result(key.benchmark, 0, "", key.case, {}, "", Status.MEASURED, ())
+    return Figure(key, "", value, value, value, value, None, 1, 0, "", result)
+
+
+def quality() -> list[Row]:
+    keys = _keys()
+    rows = []
+    for what, generate, goal in (
+        (f"normal noise, cv {CV:.0%}", _normal, True),
+        ("published spreads up to 2 %", _published(0.02), True),
+        (f"heavy tails (t, 3 degrees), cv {CV:.0%}", _heavy, False),
+    ):
+        rows += _of_noise(what, keys, generate, goal)
+    return rows
+
+
+def _of_noise(what: str, keys: Sequence[Key], generate: Generate, goal: bool) -> list[Row]:
+    generator = np.random.default_rng(20261121)
+    alarms = [
+        sum(v.outcome in _ALARMS for v in verdicts_of(keys, generate(generator, HISTORY + 1)))
+        for _ in range(_NIGHTS)
+    ]
+    per_metric = sum(alarms) / (len(alarms) * METRICS)
+    nights = sum(bool(count) for count in alarms) / len(alarms)
+    found = 0
+    for number in range(_NIGHTS):
+        values = generate(generator, HISTORY + AFTER)
+        row = number % METRICS
+        values[row, HISTORY:] *= 1 - STEP
+        changed = {v.key for v in verdicts_of(keys, values) if v.outcome in _ALARMS}
+        found += keys[row] in changed
+    share = found / _NIGHTS
+    return [
+        Row(
+            f"false alarms a metric, {what}",
+            f"{sum(alarms)} of {len(alarms) * METRICS}",
+            figure=f"{per_metric:.3%}",
+            goal="<= 1 %" if goal else "",
+            met=met(per_metric, 0.01) if goal else "",
+        ),
+        Row(
+            f"nights of {METRICS} metrics with a false alarm, {what}",
+            f"{sum(map(bool, alarms))} of {len(alarms)}",
+            figure=f"{nights:.0%}",
+        ),
+        Row(
+            f"one {STEP:.0%} step found after {AFTER} runs, {what}",
+            f"{found} of {_NIGHTS}",
+            figure=f"{share:.1%}",
+            goal=">= 95 %" if goal else "",
+            met=("yes" if share >= 0.95 else "NO") if goal else "",
+        ),
+    ]
+
+
+def speed() -> list[Row]:
+    """`evmperf check` of a full run against a year, as a person would call it."""
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(folder)
+        bytes_written = _write_year(results)
+        command = [
+            sys.executable, "-m", "evmperf.cli.main", "check", f"night-{_YEAR:03}",
+            "--against", f"last:{_YEAR}", "--results", folder,
+        ]  # fmt: skip
+        began = time.perf_counter()
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        # This child's own figures: RUSAGE_CHILDREN keeps the largest of all there ever were.
+        _, status, used = os.wait4(process.pid, 0)
+        took = time.perf_counter() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode not in (0, 1):
+            raise RuntimeError(f"evmperf check ended with {process.returncode}")
+        peak_mb = used.ru_maxrss * 1024 / 1e6
+        cpu = used.ru_utime + used.ru_stime
+    return [
+        Row(
+            f"check against {_YEAR} nights ({bytes_written / 1e6:.0f} MB)",
+            f"{seconds(cpu)} of CPU",
+            figure=seconds(took),
+            goal="<= 5 s",
+            met=met(took, 5.0),
+        ),
+        Row("its memory", f"{peak_mb:.0f} MB", figure=f"{peak_mb:.0f} MB", goal="<= 150 MB",
+            met=met(peak_mb, 150)),
+    ]  # fmt: skip
+
+
+def _write_year(results: Path) -> int:
+    """A year of full runs, with records as long as real ones; returns their bytes."""
+    keys = _keys()
+    generator = np.random.default_rng(1)
+    values = _normal(generator, _YEAR + 1)
+    written = 0
+    for night in range(_YEAR + 1):
+        run = Run(
+            f"night-{night:03}", "board", "full", started_ns=night + 1, release="1", os="Linux"
+        )
+        folder = results / run.id
+        folder.mkdir()
+        (folder / "run.json").write_text(json.dumps(dataclasses.asdict(run)))
+        lines = [_line(key, values[row, night]) for row, key in enumerate(keys)]
+        written += (folder / "results.jsonl").write_bytes(b"".join(lines))
+    return written
+
+
+def _line(key: Key, value: float) -> bytes:
+    unit = tables()[key.benchmark].metric(key.case, key.metric)
+    sample = Sample(key.metric, float(value), str(unit.unit) if unit else "", 0, 1)
+    result = Result(
+        key.benchmark, 1, "driver", key.case, {"block_size": "4k", "direction": "write"}, "full",
+        Status.MEASURED, (sample,), tools={"fio": "fio-3.36", "mpstat": "sysstat 12.6"},
+        raw=(f"raw/{key.benchmark}/{key.case}/write-0.json",), duration_s=60.0, tool_s=59.0,
+    )  # fmt: skip
+    return json.dumps({"schema": SCHEMA, **result_record(result)}).encode() + b"\n"

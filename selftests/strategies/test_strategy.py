@@ -1,0 +1,451 @@
+"""Strategy, console and shells against a scripted board: each fault by its name and kind."""
+
+import subprocess
+
+import pytest
+import yaml
+from labgrid.driver.power import rest
+from labgrid.driver.powerdriver import NetworkPowerDriver
+
+from evmperf.boards import board as boards
+from evmperf.console import record as console
+from evmperf.console.marks import Phase
+from evmperf.lab import bench as bench_module
+from evmperf.lab import shell as shell_module
+from evmperf.lab.bench import LabgridBench
+from evmperf.model.errors import BoardError, Interrupted, LabError, RefusedOutput, ToolError
+from selftests.support.environments import open_environment
+from selftests.support.fakeboard import FakeBoard, FakeSwitch
+
+SOURCE = boards.ENV_DIR / "virtual.yaml"
+
+
+@pytest.fixture
+def fake():
+    board = FakeBoard()
+    yield board
+    board.close()
+
+
+@pytest.fixture
+def switch(fake):
+    switch = FakeSwitch(fake)
+    yield switch
+    switch.close()
+
+
+@pytest.fixture
+def open_bench(tmp_path, fake, switch, monkeypatch):
+    """A function that gives a bench on the fake board; keywords are a driver's arguments."""
+    monkeypatch.setattr(shell_module, "_PROMPT_S", 0.3)
+    monkeypatch.setattr(bench_module, "_UBOOT_INTERRUPT_S", 0.3)
+    environments = []
+
+    def open_it(**drivers):
+        data = yaml.safe_load(SOURCE.read_text())
+        data["imports"] = [
+            str((SOURCE.parent / name).resolve()) if name.endswith(".py") else name
+            for name in data["imports"]
+        ]
+        main = data["targets"]["main"]
+        main["resources"]["NetworkSerialPort"]["port"] = fake.port
+        main["resources"]["NetworkPowerPort"]["host"] = (
+            f"http://127.0.0.1:{switch.port}/power/{{index}}"
+        )
+        quick = {
+            "K3BootStrategy": {
+                "uboot_timeout": 1, "kernel_timeout": 2, "boot_timeout": 2, "retries": 0,
+                "media": {"virtio": ["setenv mmcdev 1", "setenv bootpart 1:2"]},
+            },
+            "EvmShellDriver": {"login_timeout": 1, "await_login_timeout": 1},
+            "StampedSerialDriver": {"timeout": 2.0, "reconnect": 5.0},
+        }  # fmt: skip
+        for name, arguments in quick.items():
+            main["drivers"][name].update({**arguments, **drivers.get(name, {})})
+        path = tmp_path / "fake.yaml"
+        path.write_text(yaml.safe_dump(data, sort_keys=False))
+        environment = open_environment(path)
+        environments.append(environment)
+        return LabgridBench(environment.get_target("main"), boards.load(path))
+
+    yield open_it
+    for environment in environments:
+        environment.cleanup()
+
+
+def attempts(bench):
+    return bench._strategy.attempts
+
+
+# What works
+
+
+def test_a_shell_runs_commands(open_bench):
+    shell = open_bench().shell()
+    reply = shell.run("echo hello; echo wrong >&2; exit 3", 5)
+    assert (reply.status, reply.text) == (3, "hello\nwrong\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "printf 'no end of line'",
+        "true",
+        "printf 'root@virtual-evm:~# not the prompt\\n'",
+        "printf ' 0\\n 17\\n'",
+        "seq 20000",
+    ],
+)
+def test_what_a_command_prints_comes_back_whole(open_bench, command):
+    here = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
+    reply = open_bench().shell().run(command, 10)
+    assert (reply.status, reply.text) == (0, here.stdout)
+
+
+def test_being_there_already_costs_nothing(open_bench):
+    bench = open_bench()
+    assert bench.shell() is bench.shell()
+    assert bench.power_cycles == 1
+    assert [boot.goal for boot in bench.boots()] == ["shell"]
+    assert bench.boots() == []
+
+
+def test_an_abandoned_board_is_power_cycled(open_bench):
+    bench = open_bench()
+    first = bench.shell()
+    bench.abandon()
+    assert bench.shell() is not first
+    assert bench.power_cycles == 2
+
+
+def test_uboot_and_linux_follow_each_other(open_bench):
+    bench = open_bench()
+    assert bench.uboot().run("version", 5).text == "fine"
+    assert bench.uboot().run("fail", 5).status == 1
+    assert bench.shell().run("echo hello", 5).text == "hello\n"
+    assert bench.uboot().run("version", 5).text == "fine"
+    # out of U-Boot's prompt it boots without a power cycle of its own
+    assert [boot.goal for boot in bench.boots()] == ["uboot", "shell", "uboot"]
+
+
+def test_a_cold_boot_has_its_marks_and_choses_medium_and_arguments(open_bench, fake):
+    boot = open_bench().cold_boot("")
+    assert boot.error is None
+    assert {Phase.POWER_ON, Phase.UBOOT_BANNER, Phase.STARTING_KERNEL, Phase.PROMPT} <= set(
+        boot.marks
+    )
+    stamps = [mark.mono_ns for mark in boot.marks.values()]
+    assert stamps == sorted(stamps)
+    assert "setenv mmcdev 1; setenv bootpart 1:2; setenv optargs ''" in " ".join(fake.typed)
+
+
+def test_a_cold_boot_into_a_shell_ends_at_its_prompt(open_bench, fake):
+    bench = open_bench()
+    boot = bench.cold_boot("init=/bin/sh")
+    assert (boot.error, boot.kernel_arguments) == (None, "init=/bin/sh")
+    assert boot.marks[Phase.PROMPT].text.strip() == "~ #"
+    # that shell is not the one benchmarks run in: the board is booted again
+    assert bench.shell().run("echo hello", 5).text == "hello\n"
+    arguments = [line.partition("setenv optargs ")[2].partition(";")[0] for line in fake.typed]
+    assert [given for given in arguments if given] == ["'init=/bin/sh'", "''"]
+    assert bench.power_cycles == 2
+
+
+def test_each_cold_boot_is_a_power_cycle(open_bench):
+    bench = open_bench()
+    boots = [bench.cold_boot("") for _ in range(3)]
+    assert bench.power_cycles == 3
+    assert len({boot.marks[Phase.POWER_ON].mono_ns for boot in boots}) == 3
+    assert len(bench.boots()) == 3
+
+
+def test_a_switch_that_cycles_in_one_request_is_seen_to_switch_on(open_bench, fake, monkeypatch):
+    def cycle(_):
+        fake.switch(False)
+        fake.switch(True)
+
+    monkeypatch.setattr(NetworkPowerDriver, "cycle", cycle)
+    bench = open_bench()
+    bench.shell()
+    boot = bench.cold_boot("")
+    assert boot.error is None
+    assert Phase.POWER_ON in boot.marks
+
+
+def test_off_is_off(open_bench, fake):
+    bench = open_bench()
+    bench.shell()
+    bench.off()
+    assert not fake.is_on
+    assert "power: off" in bench.post_mortem()
+
+
+# Boots that fail
+
+
+@pytest.mark.parametrize(
+    ("going", "reason", "shown"),
+    [
+        ("panic", "kernel panic on the console: Kernel panic - not syncing", "Attempted to kill"),
+        ("oops", "kernel oops on the console: Internal error", "[#1] PREEMPT"),
+        ("reset", "silent reset on the console: U-Boot 2025.01", "U-Boot 2025.01"),
+        ("stuck", "no login prompt within 2 s", "A start job is running"),
+    ],
+)
+def test_a_boot_that_fails_is_named_with_phase_and_post_mortem(
+    open_bench, fake, going, reason, shown
+):
+    fake.boots = [going]
+    bench = open_bench()
+    boot = bench.cold_boot("")
+    assert isinstance(boot.error, BoardError)
+    assert reason in str(boot.error)
+    # The alarm is raised before the text that came with it is looked through.
+    assert boot.phase in ("kernel start", "login prompt")
+    assert boot.post_mortem.startswith("power: on\n")
+    assert shown in boot.post_mortem
+    assert Phase.STARTING_KERNEL in boot.marks
+    assert Phase.PROMPT not in boot.marks
+    assert bench.cold_boot("").error is None
+
+
+def test_a_mute_uboot_is_a_board_error_at_the_uboot_prompt(open_bench, fake):
+    fake.boots = ["mute"]
+    bench = open_bench()
+    with pytest.raises(
+        BoardError, match=r"did not get to uboot: .* seconds .*at the U-Boot prompt"
+    ):
+        bench.uboot()
+    (boot,) = bench.boots()
+    assert boot.phase == "U-Boot prompt"
+    assert set(boot.marks) == {Phase.POWER_ON, Phase.FIRST_OUTPUT, Phase.UBOOT_BANNER}
+
+
+def test_a_failed_boot_is_tried_again_and_both_are_recorded(open_bench, fake):
+    fake.boots = ["panic", "reset"]
+    bench = open_bench(K3BootStrategy={"retries": 2})
+    assert bench.shell().run("echo hello", 5).text == "hello\n"
+    boots = bench.boots()
+    assert [str(boot.error).split(" on the")[0] for boot in boots] == [
+        "kernel panic", "silent reset", "None",
+    ]  # fmt: skip
+    assert all(isinstance(boot.error, BoardError) and boot.phase for boot in boots[:2])
+    assert "panic" in boots[0].post_mortem
+    assert "panic" not in boots[1].post_mortem
+    assert boots[2].phase == boots[2].post_mortem == ""
+
+
+@pytest.mark.parametrize("retries", [0, 1, 3])
+def test_retries_are_bounded(open_bench, fake, retries):
+    fake.boots = ["panic"] * 10
+    bench = open_bench(K3BootStrategy={"retries": retries})
+    with pytest.raises(BoardError, match="kernel panic on the console"):
+        bench.shell()
+    assert len(attempts(bench)) == len(bench.boots()) == retries + 1
+    assert len(fake.boots) == 10 - retries - 1
+
+
+def test_a_cold_boot_is_never_retried(open_bench, fake):
+    fake.boots = ["panic"]
+    bench = open_bench(K3BootStrategy={"retries": 3})
+    assert isinstance(bench.cold_boot("").error, BoardError)
+    assert bench.power_cycles == 1
+    assert bench._strategy.retries == 3
+
+
+# Logins that fail
+
+
+def test_a_wrong_password_is_named_and_not_tried_again(open_bench, fake):
+    fake.password = "right"
+    bench = open_bench(EvmShellDriver={"password": "wrong"}, K3BootStrategy={"retries": 2})
+    with pytest.raises(BoardError, match="refused the login of user root: check `username` and"):
+        bench.shell()
+    (boot,) = bench.boots()
+    assert boot.phase == "shell prompt"
+    assert "Login incorrect" in boot.post_mortem
+
+
+def test_a_right_password_logs_in(open_bench, fake):
+    fake.password = "right"
+    bench = open_bench(EvmShellDriver={"password": "right"})
+    assert bench.shell().run("echo hello", 5).text == "hello\n"
+
+
+def test_a_password_that_the_board_file_lacks_is_named(open_bench, fake):
+    fake.password = "right"
+    with pytest.raises(BoardError, match="asks for a password of user root: set `password`"):
+        open_bench().shell()
+
+
+def test_a_prompt_that_does_not_fit_is_shown_with_what_came(open_bench, fake):
+    fake.prompt = "sh-5.2$ "
+    bench = open_bench(K3BootStrategy={"retries": 2})
+    with pytest.raises(
+        BoardError, match=r"no prompt like .*root@.*shows .*sh-5\.2\$.*set `prompt`"
+    ):
+        bench.shell()
+    assert bench.power_cycles == 1
+
+
+# A lab that fails
+
+
+def test_a_power_switch_that_refuses_is_a_lab_error(open_bench, switch):
+    switch.broken = "relay 0 is stuck"
+    with pytest.raises(LabError, match=r"power switch.*500.*relay 0 is stuck"):
+        open_bench().shell()
+
+
+def test_a_power_switch_that_never_answers_is_a_lab_error(open_bench, switch):
+    bench = open_bench(K3BootStrategy={"power_timeout": 1})
+    switch.answering.clear()
+    with pytest.raises(LabError, match="the power switch has not answered for 1 s"):
+        bench.uboot()
+    assert "power: unknown" in bench.boots()[0].post_mortem
+
+
+def test_a_power_switch_that_is_gone_is_a_lab_error(open_bench, switch):
+    bench = open_bench()
+    switch.close()
+    with pytest.raises(LabError, match="the power switch does not answer"):
+        bench.cold_boot("")
+    (boot,) = bench.boots()
+    assert isinstance(boot.error, LabError)
+    assert boot.phase == "power switch"
+    assert boot.post_mortem.startswith("power: unknown")
+
+
+@pytest.mark.parametrize("ask", [lambda b: b.shell(), lambda b: b.cold_boot(""), lambda b: b.off()])
+def test_a_power_driver_that_fails_its_own_way_is_a_lab_error_too(open_bench, monkeypatch, ask):
+    def power_set(*_):
+        raise RuntimeError("snmpset: Timeout: No Response from 10.0.0.3")
+
+    monkeypatch.setattr(rest, "power_set", power_set)
+    with pytest.raises(LabError, match="snmpset: Timeout"):
+        ask(open_bench())
+
+
+@pytest.mark.parametrize("ask", [lambda b: b.shell(), lambda b: b.cold_boot("")])
+def test_a_console_server_that_is_not_there_is_a_lab_error(open_bench, fake, ask):
+    fake.close()
+    with pytest.raises(LabError, match=r"console at 127.0.0.1:.* cannot be opened"):
+        ask(open_bench())
+
+
+@pytest.mark.parametrize("away_s", [0.0, 0.3])
+def test_a_console_lost_in_a_command_interrupts_it_and_the_shell_goes_on(open_bench, fake, away_s):
+    fake.away_s = away_s
+    bench = open_bench()
+    shell = bench.shell()
+    with pytest.raises(Interrupted, match="the console was away"):
+        shell.run("lose", 10)
+    assert shell.run("echo hello", 5).text == "hello\n"
+    assert bench.power_cycles == 1
+
+
+def test_a_console_lost_in_a_uboot_command_interrupts_it_and_uboot_goes_on(open_bench, fake):
+    uboot = open_bench().uboot()
+    fake.away_s = 0.0
+    with pytest.raises(Interrupted, match="the console was away"):
+        uboot.run("lose", 10)
+    assert uboot.run("version", 5).text == "fine"
+
+
+def test_a_console_that_stays_away_is_a_lab_error(open_bench, fake):
+    fake.away_s = None
+    shell = open_bench(StampedSerialDriver={"reconnect": 0.3}).shell()
+    with pytest.raises(
+        LabError, match=r"did not come back in 0\.3 s: check the console server"
+    ) as e:
+        shell.run("lose", 10)
+    assert not isinstance(e.value, Interrupted)
+
+
+def test_a_console_lost_between_commands_is_said_once(open_bench, fake):
+    bench = open_bench()
+    shell = bench.shell()
+    driver = bench._console
+    fake.lose_console(0.0)
+    with driver._news:
+        assert driver._news.wait_for(lambda: driver._error, 5)
+    with pytest.raises(Interrupted):
+        shell.run("echo hello", 5)
+    assert shell.run("echo hello", 5).text == "hello\n"
+
+
+# Commands that fail
+
+
+def test_a_command_that_hangs_is_interrupted_and_the_shell_goes_on(open_bench):
+    shell = open_bench().shell()
+    with pytest.raises(ToolError, match=r"`hang` did not end within 0.2 s: it was interrupted"):
+        shell.run("hang", 0.2)
+    assert shell.run("echo hello", 5).text == "hello\n"
+
+
+def test_a_command_that_ignores_ctrl_c_is_a_board_error_and_costs_a_power_cycle(open_bench, fake):
+    bench = open_bench()
+    fake.ignores_ctrl_c = True
+    with pytest.raises(BoardError, match="does not come back after Ctrl-C"):
+        bench.shell().run("hang", 0.2)
+    assert bench.shell().run("echo hello", 5).text == "hello\n"
+    assert bench.power_cycles == 2
+
+
+@pytest.mark.parametrize("disaster", ["panic", "reset"])
+def test_a_board_that_dies_in_a_command_is_named_at_once(open_bench, disaster):
+    bench = open_bench()
+    with pytest.raises(BoardError, match=f"{disaster} on the console"):
+        bench.shell().run(disaster, 600)
+    bench.abandon()
+    assert bench.shell().run("echo hello", 5).text == "hello\n"
+
+
+def test_a_board_that_resets_in_a_uboot_command_is_named_at_once(open_bench):
+    bench = open_bench()
+    with pytest.raises(BoardError, match="silent reset on the console"):
+        bench.uboot().run("reset", 600)
+    bench.abandon()
+    assert bench.uboot().run("version", 5).text == "fine"
+    assert bench.power_cycles == 2
+
+
+def test_a_uboot_command_that_hangs_is_interrupted_and_uboot_goes_on(open_bench):
+    uboot = open_bench().uboot()
+    with pytest.raises(ToolError, match=r"`hang` did not end within 0.2 s in U-Boot"):
+        uboot.run("hang", 0.2)
+    assert uboot.run("version", 5).text == "fine"
+
+
+def test_a_uboot_that_ignores_ctrl_c_is_a_board_error(open_bench, fake):
+    uboot = open_bench().uboot()
+    fake.ignores_ctrl_c = True
+    with pytest.raises(BoardError, match="must be reset"):
+        uboot.run("hang", 0.2)
+
+
+def test_a_garbled_answer_of_uboot_is_refused(open_bench):
+    uboot = open_bench().uboot()
+    with pytest.raises(RefusedOutput, match="answer to `garble` is garbled"):
+        uboot.run("garble", 5)
+    assert uboot.run("version", 5).text == "fine"
+
+
+# The record
+
+
+def test_everything_on_the_console_is_recorded(open_bench, tmp_path):
+    bench = open_bench()
+    bench.record_console(tmp_path / "console.log")
+    bench.shell().run("echo hello", 5)
+    records = list(console.read(tmp_path / "console.log"))
+    said = b"".join(r.data for r in records if r.kind == "<")
+    typed = b"".join(r.data for r in records if r.kind == ">")
+    assert b"U-Boot 2025.01" in said
+    assert b"Starting kernel" in said
+    assert b"hello\r\n" in said
+    assert b"boot\n" in typed
+    assert [r.data for r in records if r.kind == "#"][:2] == [b"power off", b"power on"]
+    stamps = [r.mono_ns for r in records if r.kind == "<"]
+    assert stamps == sorted(stamps)

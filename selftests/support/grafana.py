@@ -1,0 +1,56 @@
+"""Grafana's part in a query: its variables and its range, put in as text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from evmperf.influx.config import Config
+from selftests.support import spools
+from selftests.support.influxd import flux
+
+Values = Mapping[str, list[str]]
+"""What is chosen, by variable."""
+
+DAY = timedelta(days=1)
+START = datetime.fromtimestamp(spools.START_NS / 1e9, UTC)
+
+
+def interpolated(query: str, config: Config, values: Values, begin: datetime, end: datetime) -> str:
+    """The text that Grafana sends; fails for a variable that the dashboard does not have."""
+    query = re.sub(r"\$\{(\w+):json\}", lambda m: json.dumps(values[m[1]]), query)
+    query = re.sub(r"\$\{(\w+)\}", lambda m: values[m[1]][0], query)
+    own = {
+        "v.timeRangeStart": begin.isoformat().replace("+00:00", "Z"),
+        "v.timeRangeStop": end.isoformat().replace("+00:00", "Z"),
+        "v.defaultBucket": json.dumps(config.bucket),
+    }
+    for name, text in own.items():
+        query = query.replace(name, text)
+    assert "v." not in re.sub(r"\bv:", "", query).replace("(v.", "v."), query
+    return query
+
+
+def choose(
+    dashboard: Mapping[str, Any], config: Config, given: Values, begin: datetime, end: datetime
+) -> dict[str, list[str]]:
+    """What the variables' own queries give, in their order; single ones take the first."""
+    values: dict[str, list[str]] = {}
+    for variable in dashboard["templating"]["list"]:
+        rows = flux(config, interpolated(variable["query"], config, values, begin, end))
+        found = [row["_value"] for row in rows]
+        assert found, f"{dashboard['title']}: no {variable['name']}\n{variable['query']}"
+        name = variable["name"]
+        if name in given:
+            assert set(given[name]) <= set(found), f"{given[name]} is not in {found}"
+        values[name] = given.get(name, found)
+    return values
+
+
+def panels(dashboard: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """All panels with queries, those of folded rows among them."""
+    whole = [p for panel in dashboard["panels"] for p in (panel, *panel.get("panels", ()))]
+    return [panel for panel in whole if panel.get("targets")]

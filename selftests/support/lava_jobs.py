@@ -1,0 +1,115 @@
+"""Jobs of made-up benchmarks, run here by LAVA's own test shell scripts instead of on a board."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import yaml
+
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, Step
+from evmperf.lava.render import Request, render
+from evmperf.lava.selection import JobKind, select
+from evmperf.measure import shellstep
+from evmperf.model.errors import RefusedOutput
+from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.units import Unit
+
+BEGAN = datetime(2026, 11, 20, 22, 0, tzinfo=UTC)
+END = {"case": "job", "definition": "lava", "result": "pass"}
+
+
+def number(outputs, name="value"):
+    text = outputs.get("number", "").strip()
+    if not text.isdigit():
+        raise RefusedOutput("this is no number", text)
+    return [Reading(name, float(text))]
+
+
+def steps(board, case, profile):
+    size = case.params["size"]
+    return [
+        Step("prepare", f"test {size} != 13", 10),
+        *(
+            Step(f"try{n}", f'echo {size}{n} >"$OUT/number"', 10, 0, number, n)
+            for n in range(profile.repeats)
+        ),
+        Step("clean-up", "true", 10, 0, always=True),
+    ]
+
+
+def shared_steps(board, case, profile):
+    text = 'echo run >>"$OUT/../runs"; wc -l <"$OUT/../runs" >"$OUT/number"'
+    return [Step("all", text, 10, 0, number, shared="everything")]
+
+
+def slow_steps(board, case, profile):
+    return [Step("hang", "sleep 30", 1, 0.5, number)]
+
+
+def made_up(name, steps, labels, repeats=1):
+    metric = Metric("value", Unit.MEGABYTE_PER_SECOND, Direction.HIGHER, "Value", low=1, high=9999)
+    profile = Profile(tuple(Case(label, {"size": label}) for label in labels), repeats)
+    return Benchmark(name, "emmc", name, (name,), (metric,), {"quick": profile}, Place.SHELL, steps)
+
+
+CATALOGUE = {
+    benchmark.name: benchmark
+    for benchmark in (
+        made_up("plain", steps, ["1", "2"], repeats=2),
+        made_up("unlucky", steps, ["13"]),
+        made_up("together", shared_steps, ["5", "6"]),
+        made_up("slow", slow_steps, ["7"]),
+    )
+}
+
+
+def run(board, lava_shell: Path, folder: Path, keyword: str) -> str:
+    """The output of a native job of these benchmarks, as LAVA's runner starts its test shell."""
+    chosen = select(board, JobKind.NATIVE, "quick", keyword)
+    job = yaml.safe_load(render(board, chosen, Request(JobKind.NATIVE, keyword)))
+    definition = job["actions"][-1]["test"]["definitions"][0]
+    bin_folder = folder / "bin"
+    bin_folder.mkdir(parents=True)
+    for name in ("lava-test-case", "lava-common-functions", "lava-test-raise"):
+        # LAVA puts the interpreter's path in when it makes the overlay.
+        (bin_folder / name).write_text(f"#!/bin/sh\n{(lava_shell / name).read_text()}")
+        (bin_folder / name).chmod(0o755)
+    (bin_folder / "dmesg").write_text("#!/bin/sh\n")  # this machine's console is not ours
+    (bin_folder / "dmesg").chmod(0o755)
+    # What LAVA 2023.01 writes around the steps (TestRunnerAction).
+    text = "\n".join(["set -e", "set -x", *definition["repository"]["run"]["steps"]])
+    script = folder / "run.sh"
+    script.write_text(text.replace(shellstep.FOLDER, str(folder / "evmperf")))
+    done = subprocess.run(
+        ["sh", "-e", script],
+        cwd=folder,
+        env={
+            **os.environ,
+            "PATH": f"{bin_folder}:{os.environ['PATH']}",
+            "LAVA_RESULT_DIR": str(folder),
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return done.stdout
+
+
+def log(output: str, *more: dict[str, object]) -> str:
+    """A job's log whose board printed this, and then what `more` says."""
+    entries = [{"lvl": "target", "msg": line} for line in output.splitlines()]
+    entries += [{"lvl": "results", "msg": message} for message in more]
+    return "".join(
+        f"- {json.dumps({'dt': _moment(n), **entry})}\n" for n, entry in enumerate(entries)
+    )
+
+
+def _moment(number: int) -> str:
+    return (BEGAN + timedelta(milliseconds=number)).replace(tzinfo=None).isoformat()

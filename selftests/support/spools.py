@@ -1,0 +1,138 @@
+"""Runs to test sinks with: a recorded one of the virtual EVM, and made-up ones of any shape."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from evmperf.benchmarks import catalogue
+from evmperf.model.errors import Kind
+from evmperf.model.results import Failure, Metric, Result, Sample, Status
+from evmperf.runs.spool import Run, Spool, append_records
+
+RECORDED = next((Path(__file__).parent / "data/spool").iterdir())
+"""Quick run of boot time and eMMC on the virtual EVM, 27 cases, without its raw files."""
+
+START_NS = 1_790_000_000_000_000_000
+
+
+def recorded(results: Path) -> Path:
+    """A copy of the recorded run below `results`."""
+    return shutil.copytree(RECORDED, results / RECORDED.name)
+
+
+def a_run(number: int = 0, **changes: object) -> Run:
+    """A run that has ended, a day after the one before it."""
+    start = START_NS + number * 86_400_000_000_000
+    values: dict[str, object] = {
+        "id": f"made-up-{number:04}", "board": "made-up", "profile": "quick", "lab": "desk-1",
+        "release": "11.00", "os": "Linux", "started_ns": start, "ended_ns": start + 10**12,
+        "outcome": "All measured.",
+    } | changes  # fmt: skip
+    return Run(**values)  # type: ignore[arg-type]
+
+
+def a_result(run: Run, number: int = 0, values: Sequence[float] = (1.5, 2.5), **changes) -> Result:
+    """A case of that run, its samples a second apart."""
+    begin = run.started_ns + number * 1_000_000_000
+    fields = {
+        "benchmark": "emmc_ext4", "version": 1, "driver": "emmc", "case": f"case {number}",
+        "params": {"size": 4096}, "profile": run.profile, "status": Status.MEASURED,
+        "samples": tuple(
+            Sample("write_throughput", value, "MB/s", repetition, begin + repetition)
+            for repetition, value in enumerate(values)
+        ),
+        "tools": {"dd": "9.7"}, "started_ns": begin, "duration_s": 2.0, "tool_s": 1.0,
+    } | changes  # fmt: skip
+    return Result(**fields)
+
+
+def a_refusal(run: Run, number: int = 0) -> Result:
+    """A case whose output was refused."""
+    failure = Failure(Kind.TOOL, "no throughput in this", "write", refused=True)
+    return a_result(run, number, (), status=Status.REFUSED, failures=(failure, failure))
+
+
+def write(results: Path, run: Run, cases: Sequence[Result]) -> Path:
+    """Put a run on the disk, as if its session had ended."""
+    spool = Spool(results, run)
+    for case in cases:
+        spool.append_result(case)
+    return spool.folder
+
+
+def of_catalogue(results: Path, profile: str = "full", **changes: object) -> Path:
+    """A made-up run of everything there is: each case, metric and repetition, its values in the
+    middle of what is plausible; one boot cycle has failed and one output was refused.
+    """
+    run = a_run(**{"id": f"everything-{profile}", "profile": profile, "exit_status": 1} | changes)
+    spool = Spool(results, run)
+    number = 0
+    for benchmark in catalogue.benchmarks().values():
+        for case in benchmark.cases(profile):
+            result = a_result(
+                run, number, benchmark=benchmark.name, driver=benchmark.driver, case=case.label,
+                params=case.params,
+                samples=tuple(
+                    Sample(metric.name, _plausible(metric, n), str(metric.unit), n,
+                           run.started_ns + number * 10**9 + n)
+                    for metric in benchmark.metrics_of(case)
+                    for n in range(benchmark.profiles[profile].repeats)
+                ),
+            )  # fmt: skip
+            spool.append_result(result)
+            number += 1
+    spool.append_result(a_refusal(run, number))
+    spool.append(FAILED_BOOT)
+    return spool.folder
+
+
+def judge(folder: Path, verdict: str, reason: str = "", change: float | None = None) -> None:
+    """Add a verdict on eMMC's largest write to a run."""
+    record = {
+        "record": "verdict", "benchmark": "emmc_ext4", "driver": "emmc", "case": "102400",
+        "metric": "write_throughput", "verdict": verdict, "reason": reason, "baseline": "last:20",
+    }  # fmt: skip
+    append_records(folder, [record if change is None else {**record, "change": change}])
+
+
+def _plausible(metric: Metric, repetition: int) -> float:
+    low = metric.low if math.isfinite(metric.low) else 0.0
+    high = metric.high if math.isfinite(metric.high) else low + 1000
+    return round(low + (high - low) * (0.3 + 0.01 * (repetition % 7)), 3)
+
+
+FAILED_BOOT = {
+    "record": "boot", "goal": "booted", "kernel_arguments": "", "started_ns": START_NS,
+    "duration_s": 60.0,
+    "marks": [
+        {"phase": "power_on", "mono_ns": 1, "wall_ns": START_NS + 1, "error_s": 0.002, "text": ""}
+    ],
+    "failure": {"kind": "board", "message": "kernel panic", "phase": "power_on"},
+    "post_mortem": "Kernel panic - not syncing: <made up>",
+}  # fmt: skip
+
+
+def guide_of_catalogue(results: Path, board: str = "made-up", release: str = "10.01") -> Path:
+    """A made-up guide with a figure of everything, in the form that an import gives."""
+    run = a_run(
+        id=f"guide-{release}-{board}", board=board, kind="guide", profile="full", lab="",
+        release=release, started_ns=0, ended_ns=0,
+    )  # fmt: skip
+    spool = Spool(results, run)
+    for benchmark in catalogue.benchmarks().values():
+        for case in benchmark.cases("full"):
+            cells = [
+                {"metric": metric.name, "unit": str(metric.unit), "mean": _plausible(metric, 3),
+                 "low": None, "high": None, "text": "", "line": 1}
+                for metric in benchmark.metrics_of(case)
+            ]  # fmt: skip
+            result = a_result(
+                run, values=(), benchmark=benchmark.name, driver=benchmark.driver, case=case.label
+            )
+            record = {**dataclasses.asdict(result), "started_ns": 0, "published": cells}
+            spool.append({"record": "result", **record})
+    return spool.folder
