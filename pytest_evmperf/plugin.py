@@ -17,7 +17,8 @@ from evmperf.boards import board as boards
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.influx.config import load as config_of_influx
 from evmperf.influx.config import variable
-from evmperf.model.errors import EvmperfError, LabError, UsageError
+from evmperf.model.duration import seconds
+from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError
 from evmperf.model.results import Case, Status
 from pytest_evmperf.session import SESSION, Session, cause
 
@@ -49,20 +50,37 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="as --results=FOLDER: gets one folder a run (default: results)",
     )
     group.addoption("--run-kind", default="desk", help="who asks: desk, nightly, lava, ...")
+    group.addoption(
+        "--wait",
+        default="",
+        metavar="TIME",
+        help="wait so long for a board that somebody else holds: 90s, 30m, 2h (default: not)",
+    )
+    group.addoption(
+        "--give-way",
+        action="store_true",
+        help="end after the case in flight when somebody asks for the board (`evmperf ask`)",
+    )
     group.addoption("--keep-on", action="store_true", help="leave the board switched on at the end")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Find the board's file, before Labgrid's plugin looks for it."""
+    if getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput"):
+        raise pytest.UsageError(
+            "-n (pytest-xdist) would measure one board from several processes at once: leave it "
+            "out, and start one pytest for each board"
+        )
     given = config.option.lg_env or os.environ.get("LG_ENV")
     if not given:
         return
     try:
         path = boards.find(given)
-        board = boards.load(path)
+        board = catalogue.board(path)
         _check_variables(path)
         influx = config_of_influx(os.environ)
+        wait_s = seconds(config.option.wait)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
     config.option.lg_env = str(path)
@@ -75,6 +93,7 @@ def pytest_configure(config: pytest.Config) -> None:
         board, profile, config.option.results, config.option.run_kind, config.option.release
     )
     session.influx = influx
+    session.give_way, session.wait_s = config.option.give_way, wait_s
     # What the lab starts for us (a virtual EVM, a tester's shell) has no use for the token.
     os.environ.pop(variable("token"), None)
     config.stash[SESSION] = session
@@ -147,14 +166,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Note what will be measured: what is left after selection and skips."""
+    """Note what will be measured, what is left after selection and skips, and hold the board."""
     measuring = session.config.stash.get(SESSION, None)
-    if measuring:
-        measuring.planned = [
-            what
-            for item in session.items
-            if (what := what_is_measured(item)) and not any(item.iter_markers("skip"))
-        ]
+    if measuring is None:
+        return
+    measuring.planned = [
+        what
+        for item in session.items
+        if (what := what_is_measured(item)) and not any(item.iter_markers("skip"))
+    ]
+    if not measuring.planned or session.config.option.collectonly:
+        return
+    try:
+        measuring.hold(session.config.option.lg_coordinator or "", _teller(session.config))
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
+    except LabError as error:
+        measuring.lab_failure = str(error)
+        raise pytest.exit.Exception(str(error), LAB_BROKEN) from None
 
 
 def what_is_measured(item: pytest.Item) -> tuple[Benchmark, Case] | None:
@@ -210,6 +239,9 @@ def measure(request: pytest.FixtureRequest, measuring: Session) -> Measure:
         with _ending(request.session, measuring):
             result = measuring.measure(benchmark, case)
         request.node.stash[RESULT] = result
+        if measuring.give_way and measuring.claim and measuring.claim.asked:
+            measuring.gave_way = measuring.claim.asked[0]
+            request.session.shouldstop = f"the board was asked for: {measuring.gave_way}"
         if result.status is not Status.MEASURED:
             pytest.fail(f"{result.status}: {cause(result)}", pytrace=False)
 
@@ -224,6 +256,9 @@ def _ending(session: pytest.Session, measuring: Session) -> Iterator[None]:
     """End the whole session on LabError: every further figure would be a guess."""
     try:
         yield
+    except BoardLost as error:
+        session.shouldstop = f"the board was lost: {error}"
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
     except LabError as error:
         measuring.lab_failure = str(error)
         session.shouldstop = f"the lab is broken: {error}"
@@ -241,8 +276,9 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
     if measuring is None or session.config.option.collectonly:
         return (yield)
     measuring.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED and not measuring.lab_failure
-    if measuring.lab_failure:
+    if measuring.lab_failure or measuring.lost:
         session.exitstatus = LAB_BROKEN
+    measuring.let_go()
     measuring.finish(int(session.exitstatus))
     try:
         yield

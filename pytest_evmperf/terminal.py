@@ -36,6 +36,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         f"[{number:>{len(str(whole))}}/{whole}] {session.board.name}  {what[0].name} {what[1]}  "
         f"(elapsed {_clock(elapsed)}, expected {_clock(expected)})"
     )
+    if session.claim:
+        session.claim.doing(f"{what[0].name} {what[1]} ({number} of {whole})")
     outcome = yield
     result = item.stash.get(RESULT, None)
     if result:

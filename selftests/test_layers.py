@@ -1,4 +1,4 @@
-"""The layers of DESIGN.md, read from the imports."""
+"""The house of DESIGN.md: which room may import which, read from the imports."""
 
 import ast
 from pathlib import Path
@@ -7,7 +7,76 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("evmperf", "pytest_evmperf", "strategies", "tests", "selftests")
-IMPURE = {"subprocess", "socket", "os", "time", "random", "requests", "threading", "shutil"}
+
+ROOMS = {
+    # room: what it is | which rooms it may import
+    "model": ("the words as data: records, units, errors, statistics, what is comparable", ""),
+    "boards": ("board files, typed; their vocabulary; where they are looked for", "model"),
+    "tools": ("one module a tool: command line and parser", "model"),
+    "console": ("the console as a record: stamps, marks, watch, one boot", "model"),
+    "runs": ("the spool on disk; earlier runs, wherever they are kept", "model"),
+    "benchmarks": (
+        "what a benchmark is, the catalogue, families of tables, one module a table",
+        "boards tools console model",
+    ),
+    "measure": (
+        "what a benchmark may touch, the runner, a step on the board, facts",
+        "benchmarks boards tools console runs model",
+    ),
+    "keeping": (
+        "who holds which board: the keeper of a host, and Labgrid's places",
+        "boards model",
+    ),
+    "virtual": ("what virtual EVMs are made of, and the virtual lab", "model"),
+    "lab": (
+        "Labgrid's side: console, shell, power, tester, meter, media",
+        "measure benchmarks boards tools console runs virtual model",
+    ),
+    "provision": (
+        "images: reading, checking, putting on the board, identifying what booted",
+        "lab measure benchmarks boards tools console runs virtual model",
+    ),
+    "published": (
+        "tables of published guides, dialects, artefacts, releases, published figures",
+        "benchmarks boards tools console runs model",
+    ),
+    "guide": (
+        "reading guides, and writing the next",
+        "published benchmarks boards tools console runs model",
+    ),
+    "regress": (
+        "judging runs; A/B and bisection",
+        "published measure benchmarks boards tools console runs model",
+    ),
+    "report": (
+        "terminal tables, the report of a run, the site of trends",
+        "benchmarks boards tools console runs model",
+    ),
+    "influx": ("the way to the database and back", "runs benchmarks model"),
+    "grafana": ("dashboards and alerts from the catalogue", "runs benchmarks boards model"),
+    "lava": (
+        "LAVA jobs, their import, a LAVA of one's own",
+        "measure benchmarks boards tools console runs virtual model",
+    ),
+    "gitlab": ("pipelines and notes", "measure benchmarks boards runs model"),
+    "cli": ("every subcommand's arguments, loaded when called", "*"),
+}
+"""DESIGN.md's table, a row a room. Lazy and type-only imports count."""
+
+PURE = ("model", "boards", "tools", "benchmarks")
+"""Rooms that compute the same whenever and wherever they are called."""
+IMPURE = {
+    "subprocess", "socket", "time", "random", "secrets", "requests", "threading", "shutil",
+}  # fmt: skip
+NOT_YET_PURE = (
+    "evmperf/boards/board.py",  # $EVMPERF_TESTER
+    "evmperf/benchmarks/families/network.py",  # draws ports
+    "evmperf/benchmarks/tables/ipsec_sw.py",  # draws keys
+)
+ANYWHERE = {"__init__", "__main__"}
+"""Modules that may stand at the top of evmperf."""
+LABGRID = ("lab", "provision", "keeping")
+"""Rooms that know Labgrid."""
 
 
 def imports(file):
@@ -29,25 +98,95 @@ def _name(function):
     return getattr(function, "attr", getattr(function, "id", ""))
 
 
-def offenders(folder, forbidden, but=()):
-    """`file imports name` for each import below a forbidden package."""
+def modules(folder):
+    """The modules below a folder (or the one file)."""
     files = sorted((ROOT / folder).rglob("*.py")) if (ROOT / folder).is_dir() else [ROOT / folder]
     assert files, f"{folder} has no modules: this test looks in the wrong place"
+    return files
+
+
+def offenders(folder, forbidden, but=()):
+    """`file imports name` for each import below a forbidden package."""
     return [
         f"{file.relative_to(ROOT)} imports {name}"
-        for file in files
+        for file in modules(folder)
         if not any(file.is_relative_to(ROOT / exception) for exception in but)
         for name in imports(file)
         if name.split(".")[0] in forbidden or name in forbidden
     ]
 
 
+def rooms_imported(file):
+    """The rooms that a module of evmperf imports from."""
+    return {name.split(".")[1] for name in imports(file) if name.startswith("evmperf.")} - {
+        "__version__"
+    }
+
+
+def module_graph():
+    """Module to the modules of evmperf that it imports."""
+    names = {
+        ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
+        for file in modules("evmperf")
+    }
+    graph = {}
+    for module, file in names.items():
+        found = {name for name in imports(file) if name in names and name != module}
+        # `from package import module` is an import of the module alone.
+        graph[module] = {
+            name
+            for name in found
+            if names[name].name != "__init__.py" or not any(o.startswith(f"{name}.") for o in found)
+        }
+    return graph
+
+
+def test_every_module_has_a_room():
+    top = {path.name.removesuffix(".py") for path in (ROOT / "evmperf").iterdir()}
+    assert top - ANYWHERE - {"__pycache__", "py.typed"} <= set(ROOMS)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_what_the_table_allows(room):
+    allowed = set(ROOMS[room][1].split()) | {room}
+    if "*" in allowed or not (ROOT / "evmperf" / room).is_dir():
+        return
+    assert [
+        f"{file.relative_to(ROOT)} imports {', '.join(sorted(rooms_imported(file) - allowed))}"
+        for file in modules(f"evmperf/{room}")
+        if rooms_imported(file) - allowed
+    ] == []
+
+
+def test_the_table_has_no_circle():
+    order = list(ROOMS)
+    for room, (_, allowed) in ROOMS.items():
+        assert all(
+            order.index(other) < order.index(room) for other in allowed.split("*")[0].split()
+        )
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    graph = module_graph()
+    done = set()
+
+    def visit(module, path):
+        assert module not in path, " -> ".join([*path[path.index(module) :], module])
+        if module not in done:
+            for other in sorted(graph[module]):
+                visit(other, [*path, module])
+            done.add(module)
+
+    for module in sorted(graph):
+        visit(module, [])
+
+
 def test_evmperf_never_imports_pytest():
     assert offenders("evmperf", {"pytest", "_pytest", "pytest_evmperf", "pytest_html"}) == []
 
 
-def test_only_the_lab_package_knows_labgrid():
-    assert offenders("evmperf", {"labgrid"}, but=["evmperf/lab"]) == []
+def test_only_the_lab_knows_labgrid():
+    assert offenders("evmperf", {"labgrid"}, but=[f"evmperf/{room}" for room in LABGRID]) == []
     assert offenders("pytest_evmperf", {"labgrid"}) == []
 
 
@@ -65,26 +204,27 @@ def test_nothing_imports_conftest(folder):
     assert [name for name in found if "conftest" in name.split(".")] == []
 
 
-@pytest.mark.parametrize("folder", ["evmperf/tools", "evmperf/benchmarks"])
-def test_tools_and_benchmarks_are_pure(folder):
-    assert offenders(folder, IMPURE) == []
+@pytest.mark.parametrize("room", PURE)
+def test_pure_rooms_compute_only(room):
+    assert offenders(f"evmperf/{room}", IMPURE, but=NOT_YET_PURE) == []
+    reads = [
+        f"{file.relative_to(ROOT)} line {node.lineno}"
+        for file in modules(f"evmperf/{room}")
+        if str(file.relative_to(ROOT)) not in NOT_YET_PURE
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv")
+    ]
+    assert reads == []
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        "storage", "audio.py", "gadget.py", "openssl_speed.py", "lowpower.py",
-        "flash.py", "system.py", "boot.py", "stats.py", "units.py", "model.py", "benchmark.py",
-    ],
-)  # fmt: skip
-def test_what_benchmarks_are_made_of_is_pure(module):
-    assert offenders(f"evmperf/{module}", IMPURE) == []
-
-
-@pytest.mark.parametrize("module", ["runner.py", "spool.py", "lab", "tools", "benchmarks"])
-def test_what_measures_knows_nothing_of_sinks(module):
-    sinks = {"evmperf.influx", "evmperf.report", "evmperf.grafana", "evmperf.runs.history"}
-    assert offenders(f"evmperf/{module}", sinks) == []
+def test_modules_are_loaded_by_name_in_one_place_only():
+    found = [
+        str(file.relative_to(ROOT))
+        for file in modules("evmperf")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Call) and _name(node.func) in ("import_module", "__import__")
+    ]
+    assert found == ["evmperf/benchmarks/catalogue.py"]  # discovery is what a catalogue is for
 
 
 def test_nothing_in_the_package_knows_its_selftests():

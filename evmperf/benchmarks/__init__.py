@@ -1,1 +1,1 @@
-"""The catalogue: one module a benchmark, each with a `BENCHMARK` named like its file."""
+"""Benchmarks: what one is, the catalogue, what tables share, and one module a table."""

@@ -1,4 +1,4 @@
-"""All benchmarks there are: every module in `evmperf.benchmarks` that has a `BENCHMARK`.
+"""All benchmarks there are: every module in `evmperf.benchmarks.tables` that has a `BENCHMARK`.
 
 Discovery is by looking, so adding a benchmark is adding a file.
 """
@@ -8,9 +8,13 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
+from pathlib import Path
 
-import evmperf.benchmarks
+import evmperf.benchmarks.tables
 from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.boards import board as boards
+from evmperf.boards.board import Board
+from evmperf.boards.vocabulary import ABSENT, FEATURES
 from evmperf.model.errors import UsageError
 
 
@@ -19,9 +23,9 @@ def benchmarks() -> dict[str, Benchmark]:
     """Every benchmark by name, in alphabetical order."""
     found: dict[str, Benchmark] = {}
     for module_info in sorted(
-        pkgutil.iter_modules(evmperf.benchmarks.__path__), key=lambda info: info.name
+        pkgutil.iter_modules(evmperf.benchmarks.tables.__path__), key=lambda info: info.name
     ):
-        module = importlib.import_module(f"evmperf.benchmarks.{module_info.name}")
+        module = importlib.import_module(f"evmperf.benchmarks.tables.{module_info.name}")
         benchmark = getattr(module, "BENCHMARK", None)
         if benchmark is None:
             continue
@@ -43,3 +47,16 @@ def benchmark(name: str) -> Benchmark:
         near = difflib.get_close_matches(name, benchmarks(), n=3)
         hint = f"; did you mean {', '.join(near)}?" if near else "; `evmperf list` names them"
         raise UsageError(f"there is no benchmark {name!r}{hint}") from None
+
+
+def board(file: Path) -> Board:
+    """Read and check a board file, and what it calls absent against the catalogue.
+
+    Raises UsageError that names the file and the word.
+    """
+    found = boards.load(file)
+    for word in found.options.get(ABSENT, {}):
+        boards.check_word(
+            file, f"targets.main.options.{ABSENT}", str(word), [*FEATURES, *benchmarks()]
+        )
+    return found

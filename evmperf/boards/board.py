@@ -14,7 +14,7 @@ import yaml
 from evmperf.boards.vocabulary import ABSENT, FEATURES, OPTIONS, REQUIRED
 from evmperf.model.errors import UsageError
 
-ENV_DIR = Path(__file__).resolve().parent.parent / "env"
+ENV_DIR = Path(__file__).resolve().parents[2] / "env"
 """Where the board files are, unless a path says otherwise."""
 
 _WHERE = "targets.main"
@@ -117,7 +117,7 @@ def load(file: Path) -> Board:
     if not isinstance(features, list):
         raise UsageError(f"{file}: {_WHERE}.features must be a list of drivers")
     for feature in features:
-        _known(file, f"{_WHERE}.features", str(feature), FEATURES)
+        check_word(file, f"{_WHERE}.features", str(feature), FEATURES)
     options = main.get("options") or {}
     _check_options(file, options)
     return Board(file=file, features=frozenset(features), options=options)
@@ -138,14 +138,14 @@ def _check_options(file: Path, options: Any) -> None:
         raise UsageError(f"{file}: {_WHERE}.options must be a mapping")
     for section, entries in options.items():
         where = f"{_WHERE}.options"
-        _known(file, where, str(section), OPTIONS)
+        check_word(file, where, str(section), OPTIONS)
         if not isinstance(entries, dict):
             raise UsageError(f"{file}: {where}.{section} must be a mapping")
         if section == ABSENT:
             _check_absent(file, f"{where}.{section}", entries)
             continue
         for key, value in entries.items():
-            _known(file, f"{where}.{section}", str(key), OPTIONS[section])
+            check_word(file, f"{where}.{section}", str(key), OPTIONS[section])
             option = OPTIONS[section][key]
             if type(value) is not option.type:
                 raise UsageError(
@@ -165,15 +165,13 @@ def _check_options(file: Path, options: Any) -> None:
 
 
 def _check_absent(file: Path, where: str, entries: Mapping[Any, Any]) -> None:
-    from evmperf.benchmarks import catalogue  # noqa: PLC0415  # which needs Board itself
-
     for word, reason in entries.items():
-        _known(file, where, str(word), [*FEATURES, *catalogue.benchmarks()])
         if not isinstance(reason, str):
             raise UsageError(f"{file}: {where}.{word} must be the reason, as one sentence")
 
 
-def _known(file: Path, where: str, word: str, vocabulary: Iterable[str]) -> None:
+def check_word(file: Path, where: str, word: str, vocabulary: Iterable[str]) -> None:
+    """Raise UsageError, which names the file and the nearest word, unless a word is known."""
     if word in vocabulary:
         return
     known = sorted(vocabulary)

@@ -116,7 +116,7 @@ def _render(options: argparse.Namespace, source: RunSource) -> str:
     """Write the guide; returns its title."""
     from evmperf.guide import importer, layout, writer  # noqa: PLC0415
     from evmperf.published import dialect  # noqa: PLC0415
-    from evmperf.published import releases as gather
+    from evmperf.published import releases as gather  # noqa: PLC0415
 
     there = gather.stored(source)
     chosen = gather.of_release(there, options.release, options.os, options.board)

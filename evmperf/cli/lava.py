@@ -127,10 +127,11 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
 
 def _definition(options: argparse.Namespace) -> str:
     """The job that the options describe, checked as far as it can be without a server."""
+    from evmperf.benchmarks import catalogue  # noqa: PLC0415
     from evmperf.boards import board as boards  # noqa: PLC0415  # slow to import, as what follows
     from evmperf.lava import images, render, selection  # noqa: PLC0415
 
-    board = boards.load(boards.find(options.board))
+    board = catalogue.board(boards.find(options.board))
     kind = selection.JobKind(options.kind)
     profile = options.profile or str(board.option("board", "profile"))
     chosen = selection.select(board, kind, profile, options.keyword)
@@ -188,10 +189,11 @@ def _verdict(options: argparse.Namespace) -> int:
 
 
 def _import(options: argparse.Namespace) -> int:
+    from evmperf.benchmarks import catalogue  # noqa: PLC0415
     from evmperf.boards import board as boards  # noqa: PLC0415
     from evmperf.lava.server import job_number  # noqa: PLC0415
 
-    board = boards.load(boards.find(options.board)) if options.board else None
+    board = catalogue.board(boards.find(options.board)) if options.board else None
     if Path(options.job).is_file():
         return _read_file(Path(options.job), board, options.results)
     number = job_number(options.job)
@@ -225,13 +227,14 @@ def _read_job(server: Server, job: Job, board: Board | None, results: Path) -> i
 def _read(
     text: str, header: Mapping[str, str], source: Source, board: Board | None, results: Path
 ) -> int:
+    from evmperf.benchmarks import catalogue  # noqa: PLC0415
     from evmperf.boards import board as boards  # noqa: PLC0415
     from evmperf.lava import importing  # noqa: PLC0415
 
     if header["kind"] == "host":
         print(f"{source.name}: a lab-host job keeps and pushes its results itself: nothing to read")
         return 0
-    board = board or boards.load(boards.find(header["board_file"]))
+    board = board or catalogue.board(boards.find(header["board_file"]))
     done = importing.read(text, header, source, board, results)
     word = "read" if done.new else "was read already, nothing is read twice"
     print(f"{source.name}: {word}: {done.folder}")

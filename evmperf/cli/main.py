@@ -38,15 +38,15 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from evmperf.cli import (
-        gitlab,  # noqa: PLC0415
-        guide,  # noqa: PLC0415
-        history,  # noqa: PLC0415  # after the errors it may raise
-        influx,  # noqa: PLC0415
-        lava,  # noqa: PLC0415
-        regress,  # noqa: PLC0415
-        report,  # noqa: PLC0415
-        virtual,  # noqa: PLC0415
+    from evmperf.cli import (  # noqa: PLC0415  # after the errors it may raise
+        gitlab,
+        guide,
+        history,
+        influx,
+        lava,
+        regress,
+        report,
+        virtual,
     )
 
     parser = argparse.ArgumentParser(
@@ -91,7 +91,7 @@ def _list(options: argparse.Namespace) -> int:
     from evmperf.benchmarks import catalogue  # noqa: PLC0415
     from evmperf.boards import board as boards  # noqa: PLC0415  # YAML is slow to import
 
-    board = boards.load(boards.find(options.board)) if options.board else None
+    board = catalogue.board(boards.find(options.board)) if options.board else None
     profile = options.profile or (board.option("board", "profile") if board else "full")
     rows = [_entry(benchmark, profile, board) for benchmark in catalogue.benchmarks().values()]
     if options.json:

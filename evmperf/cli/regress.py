@@ -13,6 +13,7 @@ from evmperf.model.errors import UsageError
 if TYPE_CHECKING:
     from evmperf.model.verdict import Judgement
     from evmperf.regress.against import Wanted
+    from evmperf.runs.history import StoredRun
 
 _EPILOG = "Exit status: 0 nothing worse, 1 something worse, 4 nothing comparable."
 
@@ -129,9 +130,15 @@ def _judge(options: argparse.Namespace, folder: Path, what: Wanted, named: str) 
     if not 0 < level < 1:
         raise UsageError(f"--level {level:g}: must be between 0 and 1")
     with sources.opened(named) as source:
-        judgement = against.judged(folder, what, source, level)
+        judgement = against.judged(folder, what, source, level, _read_guide)
     _write(options, judgement)
     return judgement
+
+
+def _read_guide(file: Path, board: str) -> StoredRun:
+    from evmperf.guide import importer  # noqa: PLC0415  # docutils is slow to import
+
+    return importer.stored(file, board)
 
 
 def _write(options: argparse.Namespace, judgement: Judgement) -> None:

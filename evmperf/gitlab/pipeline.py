@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
@@ -54,8 +55,8 @@ class Plan:
 def chosen(names: Sequence[str]) -> tuple[Board, ...]:
     """The boards of these names, or all real ones; raises UsageError for an unknown one."""
     if names:
-        return tuple(boards.load(boards.find(name)) for name in names)
-    known = (boards.load(boards.ENV_DIR / name) for name in boards.names())
+        return tuple(catalogue.board(boards.find(name)) for name in names)
+    known = (catalogue.board(boards.ENV_DIR / name) for name in boards.names())
     return tuple(board for board in known if not board.is_virtual)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from evmperf.grafana import flux, parts
-from evmperf.influx.lines import RUN
+from evmperf.runs.measurements import RUN
 
 _LATE_H = 26
 """Hours after which a nightly run is missing: a day, and time for a longer night."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evmperf.benchmarks.families.boot import SPANS
 from evmperf.grafana import flux, parts
-from evmperf.influx.lines import BOOT_MARK, RUN, SAMPLE
+from evmperf.runs.measurements import BOOT_MARK, RUN, SAMPLE
 
 _PHASES = [(name, title) for name, _, _, title, _ in SPANS[1:]]
 

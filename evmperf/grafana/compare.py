@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evmperf.grafana import flux, parts
-from evmperf.influx.lines import SAMPLE
+from evmperf.runs.measurements import SAMPLE
 
 _SIDES = ("a", "b")
 _COLUMNS = ("benchmark", "case", "metric", "unit", *_SIDES, "B / A")

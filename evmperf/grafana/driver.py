@@ -8,8 +8,8 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.grafana import flux, parts
-from evmperf.influx.lines import SAMPLE
 from evmperf.model.results import Metric
+from evmperf.runs.measurements import SAMPLE
 
 
 def dashboards() -> Iterator[parts.Builder]:

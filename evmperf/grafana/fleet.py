@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evmperf.grafana import flux, parts
-from evmperf.influx.lines import RUN
+from evmperf.runs.measurements import RUN
 
 _COUNTS = ("verdict_worse", "verdict_better", "measured", "partial", "refused", "failed")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evmperf.grafana import flux, parts
-from evmperf.influx.lines import RESULT, RUN
+from evmperf.runs.measurements import RESULT, RUN
 
 _OF_LAB = 'contains(value: if exists r.lab then r.lab else "", set: ${lab:json})'
 

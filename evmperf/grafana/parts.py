@@ -15,8 +15,8 @@ from grafana_foundation_sdk.models import common
 from grafana_foundation_sdk.models import dashboard as model
 
 from evmperf.grafana import flux
-from evmperf.influx.lines import EVENT
 from evmperf.model.units import Unit
+from evmperf.runs.measurements import EVENT
 
 SOURCE_UID = "evmperf-influxdb"
 """Of the data source; dashboards/provisioning/datasources names the same."""

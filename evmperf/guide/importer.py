@@ -13,9 +13,10 @@ from evmperf.guide import cells, match
 from evmperf.guide.source import Row, Source, SourceTable, read
 from evmperf.model.errors import UsageError
 from evmperf.model.results import Published, Result, Status
+from evmperf.model.run import Run
 from evmperf.published.dialect import Dialect, of_release, seen_in
-from evmperf.runs.history import GUIDE
-from evmperf.runs.spool import Run, Spool, new_folder, read_run, result_record
+from evmperf.runs.history import GUIDE, StoredRun
+from evmperf.runs.spool import Spool, new_folder, read_run, result_record
 
 PROFILE = "full"
 NO_BOARD = "unknown-board"
@@ -273,3 +274,12 @@ def _unknown_record(problem: Problem) -> Mapping[str, Any]:
         "reason": problem.reason,
         "text": problem.text,
     }
+
+
+def stored(file: Path, board: str) -> StoredRun:
+    """The figures that a guide has of a board; raises UsageError when it has none."""
+    imported = load(file)
+    if board not in imported.results:
+        known = ", ".join(sorted(imported.results))
+        raise UsageError(f"{file}: has no figures of {board}, only of {known}")
+    return StoredRun(run_of(imported, board), lambda: list(imported.results[board]))

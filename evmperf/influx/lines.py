@@ -17,16 +17,13 @@ from typing import Any
 
 from evmperf.model.figures import Key
 from evmperf.model.results import Status
+from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome
-from evmperf.runs.spool import Run
+from evmperf.runs.measurements import BOOT_MARK, EVENT, RESULT, RUN, SAMPLE, VERDICT
 from evmperf.runs.verdicts import key_of
 
 SCHEMA = 1
 """Version of what is stored; a field of every run's point."""
-
-SAMPLE, RESULT, BOOT_MARK, RUN, EVENT, VERDICT = (
-    "sample", "result", "boot_mark", "run", "event", "verdict",
-)  # fmt: skip
 
 _TEXT_LIMIT = 60_000
 """Bytes of a text field; InfluxDB refuses more than 64 KiB."""

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.influx.client import Store
-from evmperf.influx.lines import RUN, Lines, Totals, event_line
+from evmperf.influx.lines import Lines, Totals, event_line
 from evmperf.model.errors import LabError
+from evmperf.model.run import Run
 from evmperf.runs import spool
 from evmperf.runs.history import GUIDE
-from evmperf.runs.spool import Run
+from evmperf.runs.measurements import RUN
 
 _BATCH_LINES = 5000
 """Points in one request: InfluxData's advice for good throughput."""

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evmperf.influx.client import Store
-from evmperf.influx.lines import RESULT, RUN, SAMPLE
 from evmperf.model.results import Result
+from evmperf.model.run import Run
 from evmperf.runs import spool
 from evmperf.runs.history import GUIDE, Measured, StoredRun, figures_of
-from evmperf.runs.spool import Run
+from evmperf.runs.measurements import RESULT, RUN, SAMPLE
 
 _ROWS = """
 from(bucket: params.bucket) |> range({span})

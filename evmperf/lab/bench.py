@@ -13,12 +13,13 @@ from labgrid.strategy import StrategyError
 from pexpect import TIMEOUT
 
 from evmperf.boards.board import Board
+from evmperf.console.boot import Boot
 from evmperf.console.marks import find
 from evmperf.lab.console import ConsoleLost
 from evmperf.lab.meter import RailMeterProtocol
 from evmperf.lab.shell import CommandTimeout
 from evmperf.lab.tester import CommandTester, SshTester
-from evmperf.measure.bench import Boot, Meter, Reply, Shell
+from evmperf.measure.bench import Meter, Reply, Shell
 from evmperf.model.errors import (
     BoardError,
     BoardLost,
@@ -95,6 +96,8 @@ class LabgridBench:
         Callable in any thread.
         """
         self._console.forbid(BoardLost(why))
+        if self._tester:
+            self._tester.forbid(BoardLost(why))
 
     def close(self) -> None:
         """Give up the connection to the tester."""

@@ -89,7 +89,7 @@ class RailMeterProtocol(abc.ABC):
 
     @abc.abstractmethod
     def read(self, rails: Sequence[str]) -> Mapping[str, tuple[str, str]]:
-        """Voltage and current (or power) of each rail now, as `evmperf.measure.bench.Meter` says."""
+        """Voltage and current (or power) of each rail now: see `evmperf.measure.bench.Meter`."""
 
 
 class _MeterDriver(Driver, RailMeterProtocol):  # type: ignore[misc]

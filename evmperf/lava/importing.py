@@ -20,7 +20,8 @@ from evmperf.measure import provenance
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.results import Result, Status
-from evmperf.runs.spool import Run, Spool, new_folder, read_results, read_run
+from evmperf.model.run import Run
+from evmperf.runs.spool import Spool, new_folder, read_results, read_run
 
 
 @dataclass(frozen=True)

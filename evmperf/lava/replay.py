@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from evmperf.boards.board import Board
+from evmperf.console.boot import Boot
 from evmperf.console.marks import LOADED_ERROR_S, Mark, Phase, find
 from evmperf.console.record import POWER_ON, Record
 from evmperf.lava import marked
 from evmperf.lava.console import Console
 from evmperf.lava.joblog import Entry
 from evmperf.measure import shellstep
-from evmperf.measure.bench import Boot, Meter, Reply, Shell
-from evmperf.measure.shellstep import StepOutput
+from evmperf.measure.bench import Meter, Reply, Shell, StepOutput
 from evmperf.model.errors import BoardError, EvmperfError, LabError, RefusedOutput, ToolError
 
 _RESET = re.compile(r"start: (\d+)\.\S* reset-device")

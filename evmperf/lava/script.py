@@ -12,6 +12,7 @@ from evmperf.lava import marked
 from evmperf.lava.names import case_name
 from evmperf.lava.selection import Selection, plain_steps
 from evmperf.measure import provenance, shellstep
+from evmperf.model import places
 from evmperf.model.errors import UsageError
 
 NO_CHECKOUT = "evmperf-is-not-in-EVMPERF_HOME"
@@ -27,7 +28,7 @@ _END = "EVMPERF_END"
 # LAVA's run.sh has `set -ex`: an echo of every command would tear the marks.
 _FUNCTIONS = f"""\
 set +ex
-F={shellstep.FOLDER}
+F={places.STEP_FOLDER}
 mkdir -p $F; rm -f $F/shared.*
 dmesg -n 1
 cat >$F/step <<'{_END}'

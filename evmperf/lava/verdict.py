@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.lava import importing, joblog, outcome, render
 from evmperf.lava.names import SUITE, case_name
@@ -59,7 +60,7 @@ def _expected(header: dict[str, str], job: Job) -> list[str]:
     """The cases that a job must report; the cycles of a boot-time job are in its log only."""
     if header["kind"] == JobKind.BOOT:
         return []
-    board = boards.load(boards.find(header["board_file"]))
+    board = catalogue.board(boards.find(header["board_file"]))
     selection = importing.selection_of(header, board, f"job {job.id}")
     return [case_name(benchmark, case) for benchmark, case in selection.cases]
 

@@ -7,14 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from evmperf.boards.board import Board
-from evmperf.console.marks import Mark, Phase
-from evmperf.model.errors import EvmperfError
+from evmperf.console.boot import Boot
 
-if TYPE_CHECKING:
-    from evmperf.measure.shellstep import StepOutput
+
+@dataclass(frozen=True)
+class StepOutput:
+    """Exit status of a step, its output files, how often they had to be fetched, and how long the
+    board was busy with it (seconds, on the board's own clock).
+    """
+
+    status: int
+    files: dict[str, str]
+    busy_s: float
+    fetches: int
 
 
 @dataclass(frozen=True)
@@ -49,24 +57,6 @@ class Meter(Protocol):
 
         Raises LabError when the meter does not answer.
         """
-
-
-@dataclass(frozen=True)
-class Boot:
-    """One boot: what was asked for, its marks, and why it failed if it did.
-
-    `goal` is the state that was asked for (uboot, booted, shell), `started_ns` is since the
-    epoch, `duration_s` is the time in seconds from before the power-off to the prompt.
-    """
-
-    goal: str
-    kernel_arguments: str
-    started_ns: int
-    duration_s: float
-    marks: Mapping[Phase, Mark]
-    error: EvmperfError | None = None
-    phase: str = ""
-    post_mortem: str = ""
 
 
 class Bench(Protocol):
@@ -110,7 +100,7 @@ class Clock(Protocol):
 
 
 class Steps(Protocol):
-    """How a step is carried out in a shell (`evmperf.measure.shellstep`), or read from what was done.
+    """How a step is carried out in a shell (`evmperf.measure.shellstep`) or read from a log.
 
     `label` names the step: benchmark, case and step, or what its cases share.
     """

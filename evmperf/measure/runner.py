@@ -24,7 +24,6 @@ from evmperf.measure import metering, provenance, shellstep
 from evmperf.measure.bench import Bench, Clock, Shell, Steps
 from evmperf.measure.executions import Execution, Executions
 from evmperf.measure.progress import Progress
-from evmperf.measure.shellstep import FOLDER
 from evmperf.model.errors import (
     BoardError,
     BoardLost,
@@ -34,6 +33,7 @@ from evmperf.model.errors import (
     RefusedOutput,
     ToolError,
 )
+from evmperf.model.places import STEP_FOLDER
 from evmperf.model.results import Case, Failure, Reading, Result
 from evmperf.runs.spool import Spool
 
@@ -73,7 +73,7 @@ class Runner:
         self._facts: dict[str, Any] | None = None
         self._installed_on: Shell | None = None
         self._tester: Shell | None = None
-        self._tester_folder = f"{FOLDER}-{spool.run.id}"
+        self._tester_folder = f"{STEP_FOLDER}-{spool.run.id}"
         self._executions = Executions(clock)
 
     def measure(self, benchmark: Benchmark, case: Case) -> Result:
@@ -81,7 +81,7 @@ class Runner:
 
         Returns the result whatever became of it; raises LabError (after recording the result) when
         the lab is what failed, or when the result cannot be written; raises BoardLost, and drops
-        the case, when somebody has taken the board: what it measured may be of their doing.
+        the case, when somebody has taken the board: what it did meanwhile may be their doing.
         """
         progress = Progress(
             benchmark,
@@ -303,7 +303,7 @@ class Runner:
             return self._perform_metered(step, step.meter, progress)
         if step.where is Where.TESTER:
             return self._perform_in_linux(self._beside(), step, progress, self._tester_folder)
-        return self._perform_in_linux(self._linux(), step, progress, FOLDER)
+        return self._perform_in_linux(self._linux(), step, progress, STEP_FOLDER)
 
     def _perform_metered(self, step: Step, window: MeterWindow, progress: Progress) -> Outputs:
         meter, shell = self.bench.meter(), self._linux()
@@ -312,8 +312,8 @@ class Runner:
         outputs = metering.perform(
             meter,
             window,
-            lambda: self._perform_in_linux(shell, replace(step, parse=None), progress, FOLDER),
-            lambda: self._perform_in_linux(shell, check, progress, FOLDER),
+            lambda: self._perform_in_linux(shell, replace(step, parse=None), progress, STEP_FOLDER),
+            lambda: self._perform_in_linux(shell, check, progress, STEP_FOLDER),
         )
         # What the board was busy with is sleeping.
         progress.tool_s = busy_s + self._clock.monotonic() - began

@@ -14,13 +14,11 @@ import re
 import shlex
 import tarfile
 import zlib
-from dataclasses import dataclass
 
-from evmperf.measure.bench import Shell
+from evmperf.measure.bench import Shell, StepOutput
 from evmperf.model.errors import RefusedOutput, ToolError
+from evmperf.model.places import STEP_FOLDER
 
-FOLDER = "/tmp/evmperf"
-"""Where steps live on the board. The tester, which may serve several, has one folder a run."""
 LOG = "log"
 """Name of the output file that holds what the step's commands printed."""
 
@@ -32,7 +30,7 @@ _TYPED_LIMIT = 900
 # Sourced with arguments: COMMAND runs and fetches, COMMAND quiet fetches only after a failure, none
 # fetches again. Each program started costs a slow board tens of milliseconds, so there are few.
 _WRAPPER = """\
-F=@FOLDER@; OUT=$F/out; export OUT LC_ALL=C
+F=@STEP_FOLDER@; OUT=$F/out; export OUT LC_ALL=C
 if [ $# -gt 0 ]; then
 if [ -d $OUT ]; then rm -rf $OUT/*; else mkdir $OUT || exit 125; fi
 read -r a b c d g x </proc/$$/stat; echo $g >$F/group
@@ -48,28 +46,16 @@ read -r h <$F/head && echo "$h"
 
 # In a shell without job control the step shares the shell's process group, which must live.
 _KILL = (
-    "read -r g <@FOLDER@/group && read -r a b c d own x </proc/$$/stat && "
+    "read -r g <@STEP_FOLDER@/group && read -r a b c d own x </proc/$$/stat && "
     '{ [ "$g" = "$own" ] || kill -9 -$g; }'
 )
 
-_SOURCE = ". @FOLDER@/step"
+_SOURCE = ". @STEP_FOLDER@/step"
 
 _HEAD = re.compile(r"step (\d+) (\d+\.\d+) (\d+\.\d+)")
 
 
-@dataclass(frozen=True)
-class StepOutput:
-    """Exit status of a step, its output files, how often they had to be fetched, and how long the
-    board was busy with it (seconds, on the board's own clock).
-    """
-
-    status: int
-    files: dict[str, str]
-    busy_s: float
-    fetches: int
-
-
-def install(shell: Shell, folder: str = FOLDER) -> None:
+def install(shell: Shell, folder: str = STEP_FOLDER) -> None:
     """Put the wrapper on the machine; needed once per boot. Raises ToolError if it cannot be."""
     text = shlex.quote(wrapper(folder))
     reply = shell.run(f"mkdir -p {folder} && printf %s {text} >{folder}/step", 10)
@@ -77,7 +63,7 @@ def install(shell: Shell, folder: str = FOLDER) -> None:
         raise ToolError(f"{folder} cannot be written there: {reply.text.strip()[:200]}")
 
 
-def wrapper(folder: str = FOLDER) -> str:
+def wrapper(folder: str = STEP_FOLDER) -> str:
     """The shell text that, sourced with a step's command, runs it and prints what it left."""
     return _in(folder, _WRAPPER)
 
@@ -88,7 +74,7 @@ def run(
     timeout_s: float,
     *,
     quiet: bool = False,
-    folder: str = FOLDER,
+    folder: str = STEP_FOLDER,
     label: str = "",
 ) -> StepOutput:
     """Run `command` (POSIX sh) with `$OUT` set, and fetch what it left there.
@@ -149,7 +135,7 @@ def _text(file: io.BufferedReader | object) -> str:
 
 
 def _in(folder: str, text: str) -> str:
-    return text.replace("@FOLDER@", folder)
+    return text.replace("@STEP_FOLDER@", folder)
 
 
 def _upload(shell: Shell, command: str, folder: str) -> str:

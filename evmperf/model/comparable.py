@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evmperf.model.results import Result
-from evmperf.runs.spool import Run
+from evmperf.model.run import Run
 
 _CARD_TYPE = {"emmc": "MMC", "mmcsd": "SD"}
 """The kernel's card type of a storage driver's medium."""

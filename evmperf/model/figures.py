@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from evmperf.model.results import Result, Status
+from evmperf.model.run import Run
 from evmperf.model.stats import summarise
 
 
@@ -106,3 +107,12 @@ def _published(result: Result) -> Iterable[Figure]:
             cell.text,
             result,
         )
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The figures of a `published` run for the board of a `run`."""
+
+    run: Run
+    published: Run
+    figures: Mapping[Key, Figure]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
+from evmperf.model.stats import percent, rounded
 
 
 class Outcome(enum.StrEnum):
@@ -87,3 +88,25 @@ def by_severity(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
     """The worst first, the largest change first among equals."""
     order = {outcome: number for number, outcome in enumerate(Outcome)}
     return tuple(sorted(verdicts, key=lambda v: (order[v.outcome], -abs(v.change or 0.0), v.key)))
+
+
+_DECIMALS = 2
+
+
+def number(value: float | None) -> str:
+    """A figure for people, "-" where there is none."""
+    return "-" if value is None else rounded(value, _DECIMALS)
+
+
+def change_text(change: float | None) -> str:
+    """A relative change for people, "-" where there is none."""
+    return "-" if change is None else percent(change)
+
+
+def explained(verdict: Verdict) -> str:
+    """What a verdict rests on, in a line: the figure, the baseline's, since when, and why."""
+    parts = [f"{number(verdict.value)} {verdict.unit}"]
+    if verdict.baseline is not None:
+        parts.append(f"was {number(verdict.baseline)} ({change_text(verdict.change)})")
+    parts += [f"since {verdict.since}" if verdict.since else "", verdict.why]
+    return ", ".join(part for part in parts if part)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from evmperf.model.figures import figures
+from evmperf.model.figures import Baseline, figures
+from evmperf.model.run import Run
 from evmperf.published import releases as gather
-from evmperf.report.table import Baseline
-from evmperf.runs.spool import Run
 
 
 def of_board(run: Run) -> Baseline | None:

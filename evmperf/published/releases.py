@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Figure, Key, figures
+from evmperf.model.run import Run
 from evmperf.runs.history import RunSource, SpoolFolder, StoredRun
-from evmperf.runs.spool import Run
 
 BASELINES = Path(__file__).resolve().parents[2] / "baselines"
 """Published figures that come with the project."""
@@ -143,7 +144,7 @@ def previous_release(there: Sequence[StoredRun], release: str, os: str) -> list[
 def modules(names: Iterable[str]) -> list[Module]:
     """Lines of the table of evaluation modules, from the board files; boards without one: none."""
     wanted = set(names)
-    known = [boards.load(boards.ENV_DIR / name) for name in boards.names()]
+    known = [catalogue.board(boards.ENV_DIR / name) for name in boards.names()]
     return [
         Module(board.name, board.options["board"]["title"], board.options["board"]["description"])
         for board in sorted(known, key=lambda board: board.name)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Figure, Key, figures
+from evmperf.model.run import Run
 from evmperf.model.verdict import Judgement
 from evmperf.published import releases as gather
 from evmperf.regress import accepted, judge, single
 from evmperf.regress.nights import nights
 from evmperf.runs import history
 from evmperf.runs.history import RunSource, SpoolFolder, StoredRun
-from evmperf.runs.spool import Run, read_results, read_run
+from evmperf.runs.spool import read_results, read_run
 
 _ENOUGH = 30
 """Earlier runs that tell a metric's spread."""
 HELP = "release:11.00, run:ID, last:N, or guide:FILE"
+
+
+GuideReader = Callable[[Path, str], StoredRun]
+"""The figures that a guide has of a board; raises UsageError when it has none."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +53,14 @@ def run_folder(given: str, results: Path) -> Path:
 
 
 def judged(
-    folder: Path, against: Wanted, source: RunSource, level: float = judge.LEVEL
+    folder: Path,
+    against: Wanted,
+    source: RunSource,
+    level: float = judge.LEVEL,
+    read_guide: GuideReader | None = None,
 ) -> Judgement:
-    """Judge the run in a folder by what a source has; raises UsageError when there is nothing of
-    that name.
+    """Judge the run in a folder by what a source has, or a guide; raises UsageError when there is
+    nothing of that name.
     """
     run = read_run(folder)
     subject = judge.Subject(run, figures(read_results(folder)), accepted.read())
@@ -59,7 +68,7 @@ def judged(
         earlier = _earlier(run, source)[-int(against.value) :]
         verdicts = judge.against_nights(subject, nights(earlier), level)
     else:
-        known = _figures(run, against, source)
+        known = _figures(run, against, source, read_guide)
         spreads = usual() | single.seen(nights(_earlier(run, source)[-_ENOUGH:]))
         verdicts = judge.against_figures(subject, judge.Baseline(known, spreads), level)
     return Judgement(run.id, run.board, str(against), verdicts)
@@ -86,11 +95,14 @@ def _earlier(run: Run, source: RunSource) -> list[StoredRun]:
 Sourced = Mapping[Key, tuple[Run, Figure]]
 
 
-def _figures(run: Run, against: Wanted, source: RunSource) -> Sourced:
+def _figures(
+    run: Run, against: Wanted, source: RunSource, read_guide: GuideReader | None
+) -> Sourced:
     if against.kind == "run":
         return _sourced([_named(against.value, source)])
     if against.kind == "guide":
-        return _of_guide(Path(against.value), run)
+        assert read_guide, "who lets people name a guide reads it"
+        return _sourced([read_guide(Path(against.value), run.board)])
     known = {entry.run.id: entry for entry in (*gather.published(), *source.everything())}
     there = [entry for entry in known.values() if entry.run.id != run.id]
     found = [e for e in there if gather.same_release(against.value, e.run.release)]
@@ -107,17 +119,6 @@ def _named(given: str, source: RunSource) -> StoredRun:
     if given not in known:
         raise UsageError(f"{source}: has no run {given!r}")
     return known[given]
-
-
-def _of_guide(file: Path, run: Run) -> Sourced:
-    from evmperf.guide import importer  # noqa: PLC0415  # docutils, for this only
-
-    imported = importer.load(file)
-    if run.board not in imported.results:
-        known = ", ".join(sorted(imported.results))
-        raise UsageError(f"{file}: has no figures of {run.board}, only of {known}")
-    other = importer.run_of(imported, run.board)
-    return {key: (other, f) for key, f in figures(imported.results[run.board]).items()}
 
 
 def _sourced(entries: Iterable[StoredRun]) -> Sourced:

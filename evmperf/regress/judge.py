@@ -14,13 +14,13 @@ from scipy import stats
 from evmperf.model import comparable as facets
 from evmperf.model.figures import Figure, Key
 from evmperf.model.results import Direction
+from evmperf.model.run import Run
 from evmperf.model.units import Unit
 from evmperf.model.verdict import Outcome, Verdict, by_severity
 from evmperf.published.declared import tables
 from evmperf.regress import accepted, shift, single
 from evmperf.regress.accepted import Accepted
 from evmperf.regress.nights import Night, Past
-from evmperf.runs.spool import Run
 
 LEVEL = 0.10
 SMALLEST = 0.01

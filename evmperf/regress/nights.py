@@ -16,8 +16,9 @@ from evmperf.model import comparable as facets
 from evmperf.model.comparable import Facets
 from evmperf.model.figures import Key, figures
 from evmperf.model.results import Result
+from evmperf.model.run import Run
 from evmperf.runs.history import StoredRun
-from evmperf.runs.spool import RECORDS, Run
+from evmperf.runs.spool import RECORDS
 
 
 class Past(NamedTuple):

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from evmperf.model.figures import Figure, Key
+from evmperf.model.run import Run
 from evmperf.model.units import Unit
 from evmperf.published.declared import tables
 from evmperf.regress.nights import Night
-from evmperf.runs.spool import Run
 
 _RANGE_SDS = 3.0
 """Width of a published min to max in standard deviations: 2.3 for 5 runs, 3.3 for 12, 3.7 for 20

@@ -13,12 +13,12 @@ from evmperf.benchmarks import catalogue
 from evmperf.model.errors import LabError
 from evmperf.model.figures import Key
 from evmperf.model.results import Failure, Result, Status
+from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome
 from evmperf.report import plots
 from evmperf.report.excerpt import excerpts
 from evmperf.report.table import Row, result_rows
 from evmperf.runs import spool
-from evmperf.runs.spool import Run
 from evmperf.runs.verdicts import VERDICT, key_of
 
 NAME = "report.html"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from evmperf.benchmarks import catalogue
-from evmperf.model import comparable as facets
-from evmperf.model.figures import Figure, Key
+from evmperf.model import comparable
+from evmperf.model.figures import Baseline, Key
 from evmperf.model.results import Metric, Published, Result, Status
 from evmperf.model.stats import Summary, outliers_text, percent, rounded, summarise
-from evmperf.runs.spool import Run
 
 
 @dataclass(frozen=True)
@@ -102,30 +101,22 @@ def shortened(case: str) -> str:
     return case if len(case) <= _CASE_WIDTH else f"{case[: _CASE_WIDTH - 1]}…"
 
 
-@dataclass(frozen=True)
-class Baseline:
-    """The figures of a `published` run for the board of a `run`."""
+def baseline_cells(baseline: Baseline, result: Result, row: Row) -> tuple[str, str]:
+    """Baseline and change of one row, "" where there is none to compare with.
 
-    run: Run
-    published: Run
-    figures: Mapping[Key, Figure]
-
-    def cells(self, result: Result, row: Row) -> tuple[str, str]:
-        """Baseline and change of one row, "" where there is none to compare with.
-
-        The change is left out where `evmperf check` would not compare either.
-        """
-        known = self.figures.get(Key(row.benchmark, row.case, row.metric))
-        values = result.values(row.metric)
-        if known is None:
-            return "", ""
-        ours = facets.of_result(self.run, result)
-        theirs = facets.of_result(self.published, known.result)
-        alike = known.unit == row.unit and not facets.difference(ours, theirs)
-        if not (values and known.mean and alike):
-            return rounded(known.mean), ""
-        change = summarise(values).mean / known.mean - 1
-        return rounded(known.mean), percent(change)
+    The change is left out where `evmperf check` would not compare either.
+    """
+    known = baseline.figures.get(Key(row.benchmark, row.case, row.metric))
+    values = result.values(row.metric)
+    if known is None:
+        return "", ""
+    ours = comparable.of_result(baseline.run, result)
+    theirs = comparable.of_result(baseline.published, known.result)
+    alike = known.unit == row.unit and not comparable.difference(ours, theirs)
+    if not (values and known.mean and alike):
+        return rounded(known.mean), ""
+    change = summarise(values).mean / known.mean - 1
+    return rounded(known.mean), percent(change)
 
 
 def text_table(
@@ -154,7 +145,7 @@ def text_table(
             before = key
             table.add_row(
                 *shown, row.metric, row.mean, row.unit, row.low, row.high, str(row.count),
-                *(baseline.cells(result, row) if baseline else ()), row.note,
+                *(baseline_cells(baseline, result, row) if baseline else ()), row.note,
             )  # fmt: skip
     console = Console(width=width, color_system=None)
     with console.capture() as capture:

@@ -7,13 +7,11 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from evmperf.model.stats import percent, rounded
-from evmperf.model.verdict import Judgement, Outcome, Verdict
+from evmperf.model.verdict import Judgement, Outcome, Verdict, change_text, explained, number
 from evmperf.report.sparkline import sparkline
 from evmperf.report.table import shortened
 
 _SPARK_WIDTH = 16
-_DECIMALS = 2
 _ALARMS = (Outcome.WORSE, Outcome.BETTER)
 
 
@@ -53,21 +51,13 @@ def _cells(verdict: Verdict) -> list[str]:
         verdict.key.benchmark,
         shortened(verdict.key.case),
         verdict.key.metric,
-        f"{_number(verdict.value)} {verdict.unit}",
-        _number(verdict.baseline),
-        _percent(verdict.change),
+        f"{number(verdict.value)} {verdict.unit}",
+        number(verdict.baseline),
+        change_text(verdict.change),
         _tolerance(verdict),
         spark,
         why,
     ]
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else rounded(value, _DECIMALS)
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else percent(value)
 
 
 def _tolerance(verdict: Verdict) -> str:
@@ -135,15 +125,6 @@ def _sentence(verdict: Verdict) -> str:
     return f"{verdict.outcome}: {explained(verdict)}"
 
 
-def explained(verdict: Verdict) -> str:
-    """What a verdict rests on, in a line: the figure, the baseline's, since when, and why."""
-    parts = [f"{_number(verdict.value)} {verdict.unit}"]
-    if verdict.baseline is not None:
-        parts.append(f"was {_number(verdict.baseline)} ({_percent(verdict.change)})")
-    parts += [f"since {verdict.since}" if verdict.since else "", verdict.why]
-    return ", ".join(part for part in parts if part)
-
-
 def as_markdown(judgement: Judgement) -> str:
     """For a merge request: what changed in a table, the rest in a sentence."""
     lines = [f"### {judgement.board}: {_headline(judgement)}", "", judgement.sentence(), ""]
@@ -169,9 +150,9 @@ def _markdown_row(verdict: Verdict) -> str:
     cells = (
         f"**{verdict.outcome}**" if verdict.outcome is Outcome.WORSE else str(verdict.outcome),
         str(verdict.key),
-        f"{_number(verdict.value)} {verdict.unit}",
-        _number(verdict.baseline),
-        _percent(verdict.change),
+        f"{number(verdict.value)} {verdict.unit}",
+        number(verdict.baseline),
+        change_text(verdict.change),
         verdict.since,
     )
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

@@ -10,9 +10,9 @@ from typing import Protocol
 
 from evmperf.model.errors import UsageError
 from evmperf.model.results import Result
+from evmperf.model.run import Run
 from evmperf.model.stats import Summary, summarise
 from evmperf.runs import spool
-from evmperf.runs.spool import Run
 
 GUIDE = "guide"
 """Kind of the runs that are figures of a published guide."""

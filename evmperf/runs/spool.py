@@ -3,7 +3,7 @@
     results/<run>/run.json       the run and its facts, replaced atomically
     results/<run>/results.jsonl  one record a line, appended and fsynced: results and boots
     results/<run>/raw/...        raw outputs
-    results/<run>/console.log    every byte of the console with its time (see evmperf.console.record)
+    results/<run>/console.log    every byte of the console and its time: evmperf.console.record
 
 Records carry the schema's number; readers upgrade older ones and never guess.
 """
@@ -19,15 +19,13 @@ import os
 import secrets
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from evmperf.model.errors import Kind, LabError, UsageError
 from evmperf.model.results import Failure, Published, Result, Sample, Status
-
-SCHEMA = 1
+from evmperf.model.run import SCHEMA, Run
 
 RECORDS = "results.jsonl"
 """The file of a run's records."""
@@ -37,29 +35,6 @@ _LEFT_OUT: Mapping[str, Any] = {
     "duration_s": 0.0, "tool_s": 0.0,
 }  # fmt: skip
 """What a result's record stands for where it leaves something out, as imported guides do."""
-
-
-@dataclass
-class Run:
-    """One execution of the suite on one board, with everything known about board and software.
-
-    Times are nanoseconds since the epoch. `outcome` is one sentence at the end, "" while running.
-    """
-
-    id: str
-    board: str
-    profile: str
-    kind: str = "desk"
-    lab: str = ""
-    place: str = ""
-    started_ns: int = 0
-    ended_ns: int = 0
-    release: str = ""
-    os: str = ""
-    exit_status: int | None = None
-    outcome: str = ""
-    facts: dict[str, Any] = field(default_factory=dict)
-    schema: int = SCHEMA
 
 
 class Spool:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.model.figures import Key
-from evmperf.model.verdict import Judgement, Verdict
-from evmperf.report.verdicts import explained
+from evmperf.model.run import SCHEMA
+from evmperf.model.verdict import Judgement, Verdict, explained
 from evmperf.runs import spool
 
 VERDICT = "verdict"
@@ -38,7 +38,7 @@ def keep(folder: Path, judgement: Judgement) -> int:
     new = []
     for verdict in judgement.verdicts:
         record = _record(verdict, drivers[verdict.key.benchmark], judgement.against)
-        if {"schema": spool.SCHEMA, **record} != known.get(verdict.key):
+        if {"schema": SCHEMA, **record} != known.get(verdict.key):
             new.append(record)
     if new:
         spool.append_records(folder, new)

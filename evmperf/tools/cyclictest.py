@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from evmperf.measure.shellstep import FOLDER
 from evmperf.model.errors import RefusedOutput
+from evmperf.model.places import STEP_FOLDER
 
 JSON_FILE = "cyclictest.json"
 STATISTICS = ("min", "avg", "max")
 
-_PID = f"{FOLDER}/stress-ng.pid"
+_PID = f"{STEP_FOLDER}/stress-ng.pid"
 
 
 def under_stress(duration: str) -> str:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from evmperf.measure.shellstep import FOLDER
 from evmperf.model.errors import RefusedOutput
+from evmperf.model.places import STEP_FOLDER
 
 TEXT_FILE = "suspend.txt"
 LEAD_S = 2
 """Seconds between starting the command and the sleep, in which the prompt must come back."""
 
-_STATE = f"{FOLDER}/sleep"
+_STATE = f"{STEP_FOLDER}/sleep"
 END_S = 60
 """Seconds that a sleep command may take to end once the board answers again."""
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evmperf.benchmarks.families.boot import readings
+from evmperf.console.boot import Boot
 from evmperf.console.marks import Phase, find, last_phase, seconds
 from evmperf.console.record import POWER_ON, Record
-from evmperf.measure.bench import Boot
 from evmperf.model.errors import RefusedOutput
 from selftests.support.texts import BOOT, LOGIN, SPL_BOOT, chunked
 

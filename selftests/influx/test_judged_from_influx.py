@@ -8,9 +8,10 @@ import pytest
 
 from evmperf.cli import main as cli
 from evmperf.influx.push import RunPush
+from evmperf.model.run import Run
 from evmperf.published import releases as gather
 from evmperf.regress import accepted
-from evmperf.runs.spool import Run, Spool
+from evmperf.runs.spool import Spool
 from selftests.support import runs
 from selftests.support.influxd import points
 

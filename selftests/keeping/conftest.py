@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from selftests.placelab import PlaceLab
+from selftests.support.placelab import PlaceLab
 
 
 @pytest.fixture(scope="module")

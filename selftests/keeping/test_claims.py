@@ -16,7 +16,7 @@ from evmperf.keeping import locks, wire
 from evmperf.keeping.claim import JOIN, Claim, Link
 from evmperf.keeping.wanted import Holder, Wanted, device_key
 from evmperf.model.errors import BoardLost, LabError, UsageError
-from selftests.placelab import REPOSITORY, PlaceLab, holders, until
+from selftests.support.placelab import REPOSITORY, PlaceLab, holders, until
 
 NOTICE_S = 1.0
 """How late a notice may come here; `make bench` measures it on a machine that does nothing else."""

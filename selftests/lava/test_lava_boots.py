@@ -15,7 +15,7 @@ from evmperf.model.errors import BoardError
 BOARD = boards.load(boards.find("virtual"))
 CONSOLE = Console.of(BOARD)
 CYCLES = ["", "init=/bin/sh"]
-LOG = (Path(__file__).parent / "data/lava/boots.log").read_text()
+LOG = (Path(__file__).parents[1] / "data/lava/boots.log").read_text()
 
 
 def found(text=LOG, cycles=CYCLES):

@@ -12,13 +12,14 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, Step, Where
 from evmperf.boards.board import Board
 from evmperf.lab.tester import CommandTester
-from evmperf.measure import shellstep
 from evmperf.measure.bench import Reply
 from evmperf.measure.runner import Runner
+from evmperf.model import places
 from evmperf.model.errors import BoardError, Interrupted, Kind, LabError, RefusedOutput, ToolError
 from evmperf.model.results import Case, Direction, Metric, Reading, Status
+from evmperf.model.run import Run
 from evmperf.model.units import Unit
-from evmperf.runs.spool import Run, Spool, read_records, read_results, read_run
+from evmperf.runs.spool import Spool, read_records, read_results, read_run
 from selftests.support.fakes import LocalBench, LocalShell, failed_boot, good_boot
 
 RATE = Metric("rate", Unit.MEGABYTE_PER_SECOND, Direction.HIGHER, "Rate", low=1.0, high=100.0)
@@ -415,7 +416,7 @@ def test_what_runs_on_the_tester_must_be_there(lab):
     assert result.tools["tester dd"] == result.tools["dd"]
     with pytest.raises(LabError, match="no-such-tool is not on the tester's PATH"):
         runner.measure(make(step, tester_tools=("no-such-tool",)), CASE)
-    folder = Path(f"{shellstep.FOLDER}-{runner.spool.run.id}")
+    folder = Path(f"{places.STEP_FOLDER}-{runner.spool.run.id}")
     assert folder.exists()
     runner.close()
     assert not folder.exists()
@@ -459,4 +460,4 @@ def test_the_fakes_folder_is_the_wrappers(lab):
     # LocalShell replaces the folder in commands by its name: it must be the one the package uses
     from selftests.support import fakes
 
-    assert fakes.ON_BOARD == shellstep.FOLDER
+    assert fakes.ON_BOARD == places.STEP_FOLDER

@@ -2,6 +2,7 @@
 
 import pytest
 
+from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import (
     Benchmark,
     MeterWindow,
@@ -11,13 +12,13 @@ from evmperf.benchmarks.benchmark import (
     Step,
     Where,
 )
-from evmperf.boards import board as boards
 from evmperf.boards.board import Board
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import BoardError, Kind, LabError, RefusedOutput, ToolError, UsageError
 from evmperf.model.results import Case, Direction, Metric, Reading, Status
+from evmperf.model.run import Run
 from evmperf.model.units import Unit
-from evmperf.runs.spool import Run, Spool
+from evmperf.runs.spool import Spool
 from evmperf.tools import meter
 from selftests.support.fakes import LocalBench, LocalShell
 
@@ -333,7 +334,7 @@ def with_absent(tmp_path, absent):
 def test_what_a_board_cannot_have_is_said_with_its_own_reason(tmp_path, word):
     from evmperf.benchmarks import catalogue
 
-    board = boards.load(with_absent(tmp_path, {word: "this board has no eMMC fitted"}))
+    board = catalogue.board(with_absent(tmp_path, {word: "this board has no eMMC fitted"}))
     assert catalogue.benchmark("emmc_ext4").unsupported(board) == "this board has no eMMC fitted"
     other = catalogue.benchmark("emmc_ext2").unsupported(board)
     assert (other == "this board has no eMMC fitted") == (word == "emmc")
@@ -349,7 +350,7 @@ def test_what_a_board_cannot_have_is_said_with_its_own_reason(tmp_path, word):
 )
 def test_a_mistake_in_what_is_absent_is_named_with_its_file(tmp_path, absent, words):
     with pytest.raises(UsageError) as error:
-        boards.load(with_absent(tmp_path, absent))
+        catalogue.board(with_absent(tmp_path, absent))
     for word in words:
         assert word in str(error.value)
 

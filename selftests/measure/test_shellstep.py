@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from evmperf.measure import shellstep
 from evmperf.measure.bench import Reply
+from evmperf.model import places
 from evmperf.model.errors import RefusedOutput, ToolError
 from selftests.support.fakes import LocalShell
 from selftests.support.recordings import KERNEL_LINE
@@ -155,7 +156,7 @@ class Garbling:
 
     def run(self, command, timeout_s):
         reply = self.shell.run(command, timeout_s)
-        if f". {shellstep.FOLDER}/step" in command and self.left:
+        if f". {places.STEP_FOLDER}/step" in command and self.left:
             self.left -= 1
             return Reply(reply.status, self.damage(reply.text))
         return reply

@@ -14,7 +14,8 @@ import pytest
 from evmperf.boards import board as boards
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure.runner import Runner
-from evmperf.runs.spool import Run, Spool, new_run_id
+from evmperf.model.run import Run
+from evmperf.runs.spool import Spool, new_run_id
 from evmperf.virtual import client, envfile, image
 from selftests.measuring.session import Pytest
 from selftests.support.environments import open_environment

@@ -13,7 +13,8 @@ from evmperf.lab.bench import LabgridBench
 from evmperf.measure import shellstep
 from evmperf.measure.runner import Runner
 from evmperf.model.results import Status
-from evmperf.runs.spool import Run, Spool, new_run_id
+from evmperf.model.run import Run
+from evmperf.runs.spool import Spool, new_run_id
 
 pytestmark = pytest.mark.virtual_evm
 

@@ -19,7 +19,8 @@ from evmperf.measure.bench import Reply, Shell
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import Kind
 from evmperf.model.results import Result, Status
-from evmperf.runs.spool import Run, Spool, new_run_id
+from evmperf.model.run import Run
+from evmperf.runs.spool import Spool, new_run_id
 from evmperf.virtual import client, image
 from selftests.support.sshd import Sshd
 

@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from evmperf.cli import main as cli
+from evmperf.guide import importer
 from evmperf.model.verdict import Outcome
 from evmperf.regress import accepted
 from evmperf.regress.against import judged, wanted
@@ -39,7 +40,7 @@ def marks(tmp_path, monkeypatch):
 
 
 def check(folder, against, results):
-    return judged(folder, wanted(against), SpoolFolder(results))
+    return judged(folder, wanted(against), SpoolFolder(results), read_guide=importer.stored)
 
 
 def worse(judgement):

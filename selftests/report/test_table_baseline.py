@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 
 from evmperf.model.results import Sample
+from evmperf.model.run import Run
 from evmperf.published import baseline
 from evmperf.report.table import text_table
-from evmperf.runs.spool import Run
 from selftests.support import runs
 
 BOARD = Run("x", "am64xx-hsevm", "full", os="RT-linux", facts={"virtual": False})

@@ -8,16 +8,8 @@ from hypothesis import strategies as st
 
 from evmperf.model.errors import Kind, LabError, UsageError
 from evmperf.model.results import Failure, Result, Sample, Status
-from evmperf.runs.spool import (
-    SCHEMA,
-    Run,
-    Spool,
-    is_live,
-    new_run_id,
-    read_records,
-    read_results,
-    read_run,
-)
+from evmperf.model.run import SCHEMA, Run
+from evmperf.runs.spool import Spool, is_live, new_run_id, read_records, read_results, read_run
 
 words = st.text(max_size=30)
 numbers = st.floats(allow_nan=False, allow_infinity=False)

@@ -17,6 +17,7 @@ from evmperf.influx.client import Store
 from evmperf.influx.config import Config
 from evmperf.influx.lines import Lines
 from evmperf.influx.push import RunPush
+from evmperf.model.run import SCHEMA
 from evmperf.runs import spool
 from evmperf.runs.spool import Spool
 from selftests.speed.figures import ROOT, Row, met, seconds
@@ -163,7 +164,7 @@ def _run(results: Path, count: int, samples: int) -> Path:
     run = spools.a_run()
     folder = Spool(results, run).folder
     result = spools.a_result(run, 0, [12.345678 + n / 7 for n in range(samples)])
-    record = {"schema": spool.SCHEMA, "record": "result", **_plain(result)}
+    record = {"schema": SCHEMA, "record": "result", **_plain(result)}
     with (folder / spool.RECORDS).open("w") as file:
         for number in range(count):
             shift = number * 1000

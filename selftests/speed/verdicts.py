@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 
 from evmperf.model.figures import Figure, Key, figures
 from evmperf.model.results import Direction, Result, Sample, Status
+from evmperf.model.run import SCHEMA, Run
 from evmperf.model.verdict import Outcome, Verdict
 from evmperf.published import releases as gather
 from evmperf.published.declared import tables
 from evmperf.regress import judge
 from evmperf.regress.nights import Night, Past
-from evmperf.runs.spool import SCHEMA, Run, result_record
+from evmperf.runs.spool import result_record
 from selftests.speed.figures import Row, met, seconds
 
 METRICS = 700

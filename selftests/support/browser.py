@@ -9,7 +9,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-_AXE = Path(__file__).parent / "npm/node_modules/axe-core/axe.min.js"
+_AXE = Path(__file__).parents[1] / "npm/node_modules/axe-core/axe.min.js"
 
 
 @contextlib.contextmanager

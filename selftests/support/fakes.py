@@ -3,9 +3,10 @@
 import subprocess
 
 from evmperf.boards.board import Board
+from evmperf.console.boot import Boot
 from evmperf.console.marks import find
 from evmperf.console.record import POWER_ON, Record
-from evmperf.measure.bench import Boot, Reply
+from evmperf.measure.bench import Reply
 from evmperf.model.errors import LabError, ToolError
 from selftests.support.texts import BOOT, LOGIN
 

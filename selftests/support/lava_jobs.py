@@ -13,7 +13,7 @@ import yaml
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, Step
 from evmperf.lava.render import Request, render
 from evmperf.lava.selection import JobKind, select
-from evmperf.measure import shellstep
+from evmperf.model import places
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
@@ -83,7 +83,7 @@ def run(board, lava_shell: Path, folder: Path, keyword: str) -> str:
     # What LAVA 2023.01 writes around the steps (TestRunnerAction).
     text = "\n".join(["set -e", "set -x", *definition["repository"]["run"]["steps"]])
     script = folder / "run.sh"
-    script.write_text(text.replace(shellstep.FOLDER, str(folder / "evmperf")))
+    script.write_text(text.replace(places.STEP_FOLDER, str(folder / "evmperf")))
     done = subprocess.run(
         ["sh", "-e", script],
         cwd=folder,

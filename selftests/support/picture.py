@@ -1,4 +1,6 @@
-"""Pictures of the dashboards, drawn from what their queries return: python -m selftests.support.picture.
+"""Pictures of the dashboards, drawn from what their queries return.
+
+    python -m selftests.support.picture
 
 Not Grafana, which cannot be had where there is only a package registry: a page with the panels of
 each dashboard in their places, each with the answer of the real InfluxDB to its real query. It

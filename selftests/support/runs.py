@@ -8,7 +8,8 @@ import numpy as np
 from evmperf.benchmarks import catalogue
 from evmperf.model.errors import Kind
 from evmperf.model.results import Failure, Result, Sample, Status
-from evmperf.runs.spool import Run, Spool, result_record
+from evmperf.model.run import Run
+from evmperf.runs.spool import Spool, result_record
 
 BENCHMARKS = ("boot_time_mmcsd", "emmc_ext4", "emmc_raw_fio_1g", "uboot_emmc_raw")
 LEVEL = 100.0

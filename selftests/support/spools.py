@@ -11,9 +11,10 @@ from pathlib import Path
 from evmperf.benchmarks import catalogue
 from evmperf.model.errors import Kind
 from evmperf.model.results import Failure, Metric, Result, Sample, Status
-from evmperf.runs.spool import Run, Spool, append_records
+from evmperf.model.run import Run
+from evmperf.runs.spool import Spool, append_records
 
-RECORDED = next((Path(__file__).parent / "data/spool").iterdir())
+RECORDED = next((Path(__file__).parents[1] / "data/spool").iterdir())
 """Quick run of boot time and eMMC on the virtual EVM, 27 cases, without its raw files."""
 
 START_NS = 1_790_000_000_000_000_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from evmperf.console.boot import Boot
 from evmperf.console.marks import Phase, seconds
-from evmperf.measure.bench import Boot
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import Direction, Metric, Reading
 from evmperf.model.units import Unit

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step, output
 from evmperf.boards.board import Board
-from evmperf.measure.shellstep import FOLDER
+from evmperf.model.places import STEP_FOLDER
 from evmperf.model.results import Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
 from evmperf.tools import glmark2
 
-_STOPPED = f"{FOLDER}/compositor-stopped"
+_STOPPED = f"{STEP_FOLDER}/compositor-stopped"
 
 _FIND_COMPOSITOR = (
     "for socket in /run/wayland-? /run/user/*/wayland-?; do "

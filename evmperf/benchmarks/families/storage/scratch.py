@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from evmperf.benchmarks.benchmark import Step
 from evmperf.boards.board import Board
-from evmperf.measure.shellstep import FOLDER
+from evmperf.model.places import STEP_FOLDER
 from evmperf.model.results import Direction, Metric
 from evmperf.model.units import Unit
 
-MOUNT_POINT = f"{FOLDER}/mnt"
+MOUNT_POINT = f"{STEP_FOLDER}/mnt"
 
 _MAKE = {
     "ext4": "mkfs.ext4 -F -q",

@@ -17,7 +17,7 @@ from evmperf.boards import board as boards
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
 
 BIN = Path(sys.executable).parent
-REPOSITORY = Path(__file__).parents[1]
+REPOSITORY = Path(__file__).parents[2]
 QUICK = {
     "K3BootStrategy": {
         "uboot_timeout": 5, "kernel_timeout": 5, "boot_timeout": 5, "retries": 0,

@@ -1,0 +1,27 @@
+"""One boot: what was asked for, what the console showed, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from evmperf.console.marks import Mark, Phase
+from evmperf.model.errors import EvmperfError
+
+
+@dataclass(frozen=True)
+class Boot:
+    """One boot: what was asked for, its marks, and why it failed if it did.
+
+    `goal` is the state that was asked for (uboot, booted, shell), `started_ns` is since the
+    epoch, `duration_s` is the time in seconds from before the power-off to the prompt.
+    """
+
+    goal: str
+    kernel_arguments: str
+    started_ns: int
+    duration_s: float
+    marks: Mapping[Phase, Mark]
+    error: EvmperfError | None = None
+    phase: str = ""
+    post_mortem: str = ""

@@ -1,0 +1,7 @@
+"""Names of the measurements that runs are stored as in a database (docs/results.md)."""
+
+from __future__ import annotations
+
+SAMPLE, RESULT, BOOT_MARK, RUN, EVENT, VERDICT = (
+    "sample", "result", "boot_mark", "run", "event", "verdict",
+)  # fmt: skip
