@@ -20,6 +20,7 @@ from evmperf.influx.config import variable
 from evmperf.model.duration import seconds
 from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError
 from evmperf.model.results import Case, Status
+from evmperf.runs import spool
 from pytest_evmperf.session import SESSION, Session, cause
 
 LAB_BROKEN = 3
@@ -61,6 +62,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="end after the case in flight when somebody asks for the board (`evmperf ask`)",
     )
+    group.addoption(
+        "--except",
+        action="append",
+        type=Path,
+        default=[],
+        dest="except_runs",
+        metavar="RUN",
+        help="leave out what the run in that folder has measured; may be given several times",
+    )
+    group.addoption("--run-id", default="", help="the run's id, for who starts sessions")
     group.addoption("--keep-on", action="store_true", help="leave the board switched on at the end")
 
 
@@ -92,6 +103,7 @@ def pytest_configure(config: pytest.Config) -> None:
     session = Session.create(
         board, profile, config.option.results, config.option.run_kind, config.option.release
     )
+    session.name(config.option.run_id)
     session.influx = influx
     session.give_way, session.wait_s = config.option.give_way, wait_s
     # What the lab starts for us (a virtual EVM, a tester's shell) has no use for the token.
@@ -153,6 +165,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             "no board: say which one with --lg-env FILE. "
             f"There are: {', '.join(boards.names())}. The virtual EVM is virtual.yaml."
         )
+    if config.option.except_runs:
+        there = {pair for folder in config.option.except_runs for pair in measured_in(folder)}
+        left_out = [item for item in measuring if _label(item) in there]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+        measuring = [item for item in measuring if item not in left_out]
     places = list(Place)
     # Sorting is stable: within one place, tests stay in the order of the files.
     items.sort(
@@ -163,6 +181,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         reason = what[0].unsupported(session.board, what[1]) if what else ""
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _label(item: pytest.Item) -> tuple[str, str]:
+    what = what_is_measured(item)
+    return (what[0].name, what[1].label) if what else ("", "")
+
+
+def measured_in(folder: Path) -> set[tuple[str, str]]:
+    """Benchmark and case of what a run has measured; raises pytest.UsageError without a run."""
+    try:
+        results = spool.read_results(folder) if spool.read_run(folder) else []
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
+    return {(r.benchmark, r.case) for r in results if r.status is Status.MEASURED}
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -283,6 +315,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
     try:
         yield
         measuring.write_report()
+        measuring.leave_no_trace()
     except (OSError, EvmperfError) as error:
         measuring.lab_failure = measuring.lab_failure or f"reports cannot be written: {error}"
     if measuring.lab_failure:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import socket
 import time
 from collections.abc import Callable
@@ -35,6 +36,9 @@ SEND_AT_MOST_S = 20.0
 
 _BOOT_S = 15.0
 """What a cold boot usually takes."""
+
+_TAKER_S = 1.0
+"""How long the end of a session waits for the name of who has taken the board."""
 
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
 
@@ -95,6 +99,12 @@ class Session:
         if revision:
             run.facts["board_revision"] = revision
         return cls(board, profile, results / run.id, run)
+
+    def name(self, run: str) -> None:
+        """Give the run an id that somebody else has chosen, "" leaves its own."""
+        if run:
+            self.run.id = run
+            self.folder = self.folder.with_name(run)
 
     def hold(self, coordinator: str, tell: Callable[[str], None]) -> None:
         """Hold the board, so that nobody else uses it meanwhile.
@@ -176,8 +186,9 @@ class Session:
             self.let_go()
 
     def let_go(self) -> None:
-        """Hold the board no more."""
+        """Hold the board no more; who has taken it, Labgrid says a moment after it is gone."""
         if self.claim:
+            self.claim.await_taker(_TAKER_S)
             self.claim.release()
 
     def finish(self, exit_status: int) -> None:
@@ -189,6 +200,8 @@ class Session:
             self.run.facts["attempts"] = self.bench.power_cycles
         if self.lost:
             self.run.facts["lost"] = self.lost
+        if self._runner and self._runner.broken:
+            self.run.facts["broken"] = self._runner.broken
         if self._runner:
             try:
                 self._runner.spool.save()
@@ -204,6 +217,13 @@ class Session:
             from evmperf.report import page  # noqa: PLC0415  # not needed to collect tests
 
             page.write(self.folder)
+
+    def leave_no_trace(self) -> None:
+        """Remove the JUnit file of a session that did not get its board: there was no run."""
+        if self.planned and self.claim is None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                self.folder.parent.rmdir()  # unless there are runs
 
     def busy_s(self) -> float:
         """Seconds that the board spent on benchmarks' commands and on booting."""

@@ -73,7 +73,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """The table of results, and one sentence on how it went."""
     session = config.stash.get(SESSION, None)
-    if session is None or config.option.collectonly or not session.planned:
+    if session is None or config.option.collectonly or session.claim is None:
         return
     terminalreporter.section(f"measured on {session.board.name}, profile {session.profile}")
     if session.results:

@@ -59,6 +59,10 @@ ROOMS = {
         "measure benchmarks boards tools console runs virtual model",
     ),
     "gitlab": ("pipelines and notes", "measure benchmarks boards runs model"),
+    "night": (
+        "many boards side by side: plan, journal, health of boards, status, the night's page",
+        "keeping runs boards model",
+    ),
     "cli": ("every subcommand's arguments, loaded when called", "*"),
 }
 """DESIGN.md's table, a row a room. Lazy and type-only imports count."""

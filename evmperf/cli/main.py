@@ -43,7 +43,9 @@ def _parser() -> argparse.ArgumentParser:
         guide,
         history,
         influx,
+        keeping,
         lava,
+        night,
         regress,
         report,
         virtual,
@@ -66,6 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     influx.add_parser(commands)
     history.add_parser(commands)
     report.add_parser(commands)
+    keeping.add_parsers(commands)
+    night.add_parsers(commands)
     virtual.add_parser(commands)
     lava.add_parser(commands)
     gitlab.add_parser(commands)

@@ -45,7 +45,8 @@ class Link:
         self._arrived = threading.Condition()
         self._sending = threading.Lock()
         self._closed = False
-        self._ended = ""
+        self.ended = ""
+        """That the keeper is gone, "" while it is there."""
         self._socket = _connect()
         self._reader = threading.Thread(target=self._read, name="keeper", daemon=True)
         self._reader.start()
@@ -55,10 +56,10 @@ class Link:
         number = next(self._numbers)
         self._send(do, n=number, **what)
         with self._arrived:
-            self._arrived.wait_for(lambda: number in self._answers or self._ended, timeout_s)
+            self._arrived.wait_for(lambda: number in self._answers or self.ended, timeout_s)
             answer = self._answers.pop(number, None)
         if answer is None:
-            raise LabError(self._ended or f"the keeper does not answer within {timeout_s:g} s")
+            raise LabError(self.ended or f"the keeper does not answer within {timeout_s:g} s")
         if "error" in answer:
             raise _error(answer)
         return answer
@@ -82,7 +83,7 @@ class Link:
             try:
                 self._socket.sendall(wire.encode({"do": do, **what}))
             except OSError as error:
-                raise LabError(self._ended or f"the keeper is gone ({error.strerror})") from None
+                raise LabError(self.ended or f"the keeper is gone ({error.strerror})") from None
 
     def _read(self) -> None:
         with contextlib.suppress(OSError, ValueError), self._socket.makefile("rb") as lines:
@@ -95,10 +96,10 @@ class Link:
                 else:
                     self._on_news(message)
         with self._arrived:
-            self._ended = "the keeper of this host has ended"
+            self.ended = "the keeper of this host has ended"
             self._arrived.notify_all()
         if not self._closed:
-            self._on_news({"lost": self._ended})
+            self._on_news({"lost": self.ended})
 
 
 class Claim:
@@ -121,6 +122,7 @@ class Claim:
         self.on_lost: Callable[[str], None] = lambda sentence: None
         self.on_asked: Callable[[str], None] = lambda message: None
         self._tell: Callable[[str], None] = lambda sentence: None
+        self._taker_known = threading.Event()
         self._link = Link(self._hear)
 
     @classmethod
@@ -162,6 +164,7 @@ class Claim:
                 if last or not claim.lost:
                     raise
                 # The keeper was about to end, as nobody had needed it: there is a new one.
+        claim.wanted = wanted.with_place(held["place"])
         claim.token, claim.borrowed = held["token"], held["borrowed"]
         claim.user, claim.host = held["user"], held["host"]
         return claim
@@ -182,6 +185,11 @@ class Claim:
         """Say what is being measured and when all is expected to end, for `evmperf who`."""
         self._link.say("doing", what=what, until=until)
 
+    def await_taker(self, seconds: float) -> None:
+        """After a loss, wait at most so long to know who has taken the board."""
+        if self.lost and not self._link.ended:
+            self._taker_known.wait(seconds)
+
     def release(self) -> None:
         """Hold it no more."""
         with contextlib.suppress(EvmperfError):
@@ -192,7 +200,9 @@ class Claim:
         if "lost" in news:
             # A second one knows who has taken it; that the keeper has ended says less.
             first, known = not self.lost, self.lost
-            self.lost = news["lost"] if first or "taken" in news["lost"] else known
+            self.lost = news["lost"] if first or news.get("taken") else known
+            if news.get("taken"):
+                self._taker_known.set()
             if first:
                 self.on_lost(self.lost)
         elif "asked" in news:

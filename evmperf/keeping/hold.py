@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from evmperf.keeping.places import Connection
 
 
+UNTIL_TAG = "evmperf_until"
+"""The tag of a place that says when its holder expects to end, in seconds since the epoch."""
+
+
 class Party(Protocol):
     """A process that holds or asks."""
 
@@ -58,11 +62,29 @@ class Hold:
             "doing": self.doing,
         }
 
-    def lose(self, why: str) -> None:
-        """It is not held any more: tell all at once."""
+    def lose(self, why: str, *, taken: bool = True) -> None:
+        """It is not held any more: tell all at once; `taken` when no more will be known."""
         self.lost = why
         for party in list(self.parties):
-            party.send(lost=why)
+            party.send(lost=why, taken=taken)
+
+
+def of_place(
+    name: str, acquired: str, changed: float, tags: Mapping[str, str], coordinator: str
+) -> dict[str, Any]:
+    """The record of a place that somebody holds, by hand or through a keeper of any host."""
+    holder = Holder.named(acquired)
+    until = tags.get(UNTIL_TAG, "") if holder.run else ""
+    return {
+        "place": name,
+        "coordinator": coordinator,
+        "host": holder.host,
+        "user": holder.user,
+        "run": holder.run,
+        "since": changed,
+        "until": float(until) if until.isdigit() else 0.0,
+        "doing": "",
+    }
 
 
 def clock(seconds: float) -> str:

@@ -16,8 +16,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from evmperf.keeping import wire
-from evmperf.keeping.hold import Hold, clock
-from evmperf.keeping.taking import UNTIL_TAG, Taking
+from evmperf.keeping.hold import UNTIL_TAG, Hold, clock
+from evmperf.keeping.taking import Taking
 from evmperf.keeping.wanted import Holder, Wanted
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 IDLE_S = 5.0
 """How long the keeper stays when nobody needs it, in seconds."""
+
+_MOVED_S = 60.0
+"""An expected end that moves by less is not worth telling the coordinator."""
 
 ASK_TAG = "evmperf_ask"
 """A message for the holder of a place, from another host."""
@@ -121,7 +124,12 @@ class Keeper:
         priority: float,
     ) -> dict[str, Any]:
         """Hold a board, waiting for it at most so long."""
-        board = Wanted(wanted["place"], wanted["coordinator"], tuple(wanted["devices"]))
+        board = Wanted(
+            wanted["place"],
+            wanted["coordinator"],
+            tuple(wanted["devices"]),
+            tuple(wanted["others"]),
+        )
         hold = Hold(board, Holder(**holder), until)
         hold.parties.add(client)
 
@@ -147,11 +155,12 @@ class Keeper:
     async def _do_doing(self, client: Client, what: str, until: float) -> dict[str, Any]:
         """Say what a client does with its board, and when that is expected to end."""
         for hold in client.holds:
-            hold.doing, later = what, until if abs(until - hold.until) > 60 else hold.until
-            if later != hold.until and hold.connection and not hold.borrowed and not hold.lost:
+            hold.doing = what
+            moved = until and abs(until - hold.until) > _MOVED_S
+            hold.until = until if moved else hold.until
+            if moved and hold.connection and not hold.borrowed and not hold.lost:
                 with contextlib.suppress(LabError):
-                    await hold.connection.tag(hold.wanted.place, {UNTIL_TAG: f"{later:.0f}"})
-            hold.until = later
+                    await hold.connection.tag(hold.wanted.place, {UNTIL_TAG: f"{until:.0f}"})
             if hold.locks:
                 hold.locks.describe(hold.record())
         return {}
@@ -213,11 +222,13 @@ class Keeper:
     def on_change(self, connection: Connection, place: str) -> None:
         """A place has changed: is it still ours?"""
         for hold in self.holds:
-            if hold.connection is not connection or hold.wanted.place != place:
+            if hold.connection is not connection:
                 continue
-            hold.changed.set()
             if not hold.owner:
-                continue  # still waited for
+                hold.changed.set()  # still waited for, this or another
+                continue
+            if hold.wanted.place != place:
+                continue
             found = next((p for p in connection.places() if p.name == place), None)
             now = (found.acquired or "") if found else ""
             if now != hold.owner:
@@ -242,7 +253,8 @@ class Keeper:
         if now:
             hold.lose(f"{place} was taken by {Holder.named(now)} at {clock(time.time())}")
         elif not hold.lost:
-            hold.lose(f"{place} was released by somebody else at {clock(time.time())}")
+            why = f"{place} was released by somebody else at {clock(time.time())}"
+            hold.lose(why, taken=False)
 
     @staticmethod
     def _tell(hold: Hold, message: str) -> None:
@@ -266,7 +278,13 @@ class Keeper:
 def _held(hold: Hold) -> dict[str, Any]:
     user = hold.holder.user if hold.borrowed else hold.holder.labgrid_user
     host = hold.holder.host
-    return {"token": hold.token, "user": user, "host": host, "borrowed": hold.borrowed}
+    return {
+        "place": hold.wanted.place,
+        "token": hold.token,
+        "user": user,
+        "host": host,
+        "borrowed": hold.borrowed,
+    }
 
 
 def main() -> int:

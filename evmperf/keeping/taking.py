@@ -7,11 +7,11 @@ import contextlib
 import getpass
 import socket
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evmperf.keeping import locks
-from evmperf.keeping.hold import Hold, refusal
+from evmperf.keeping.hold import UNTIL_TAG, Hold, of_place, refusal
 from evmperf.keeping.locks import Busy, Locks
 from evmperf.keeping.wanted import Holder, device_key
 from evmperf.model.errors import LabError, UsageError
@@ -19,8 +19,6 @@ from evmperf.model.errors import LabError, UsageError
 if TYPE_CHECKING:
     from evmperf.keeping.places import Connection
 
-UNTIL_TAG = "evmperf_until"
-"""When a run is expected to end, in seconds since the epoch."""
 LOCKS_TAG = "evmperf_locks"
 """Whose locks tell whether the holder still lives."""
 
@@ -106,20 +104,14 @@ class Taking:
         for connection in list(self._connections.values()):
             await connection.close()
 
-    # A board without a coordinator
-
-    async def _take_devices(self, hold: Hold, deadline: float, tell: Callable[[str], None]) -> None:
-        await self._lock(hold, hold.wanted.devices, deadline, tell)
-        hold.owner = "here"
-
-    async def _lock(
-        self, hold: Hold, devices: tuple[str, ...], deadline: float, tell: Callable[[str], None]
-    ) -> None:
+    @staticmethod
+    async def _take_devices(hold: Hold, deadline: float, tell: Callable[[str], None]) -> None:
+        """Take a board without a coordinator."""
         told = False
         while True:
             hold.since = time.time()
             try:
-                hold.locks = Locks(devices, hold.record())
+                hold.locks = Locks(hold.wanted.devices, hold.record())
             except Busy as busy:
                 said = refusal(hold.wanted.place, busy.holder)
                 if time.monotonic() >= deadline:
@@ -128,61 +120,76 @@ class Taking:
                     tell(said)
                     told = True
             else:
+                hold.owner = "here"
                 return
             await asyncio.sleep(_LOOK_S)
-
-    # A place
 
     async def _take_place(
         self, hold: Hold, deadline: float, priority: float, tell: Callable[[str], None]
     ) -> None:
-        from evmperf.keeping.places import Taken  # noqa: PLC0415  # Labgrid is slow to import
-
         connection = await self._connection(hold.wanted.coordinator, hold.holder)
         hold.connection = connection
-        place = connection.find(hold.wanted.place)
-        hold.wanted = hold.wanted.with_place(place.name)
-        token = ""
+        places = [connection.find(name) for name in (hold.wanted.place, *hold.wanted.others)]
+        tokens: dict[str, str] = {}
+        told = False
         try:
             while True:
                 hold.changed.clear()
-                if await self._borrow(hold, place, deadline, tell):
+                reasons = [await self._try(hold, place, tokens) for place in places]
+                if hold.owner:
                     return
-                free = not place.acquired and (not token or await connection.is_our_turn(token))
-                if free or await self._is_stale(hold, place):
-                    try:
-                        await connection.acquire(place.name)
-                    except Taken as error:
-                        reason = str(error)
-                    else:
-                        await self._mark(hold)
-                        return
-                else:
-                    reason = ""
                 if time.monotonic() >= deadline:
-                    raise UsageError(_why_not(place, reason))
-                if not token:
-                    tell(_why_not(place, reason))
-                    token = await connection.reserve(place.name, priority)
+                    raise UsageError(reasons[0])
+                if not told:
+                    tell(reasons[0])
+                    told = True
+                for place in places:
+                    if place.name not in tokens:
+                        tokens[place.name] = await connection.reserve(place.name, priority)
                 await _either(hold.changed, min(_POLL_S, deadline - time.monotonic()))
                 if not connection.alive:
                     raise LabError(f"the coordinator {connection.address} went away")
         finally:
-            if token and connection.alive:
-                await connection.give_up(token)
+            if connection.alive:
+                for token in tokens.values():
+                    await connection.give_up(token)
 
-    async def _borrow(
-        self, hold: Hold, place: Any, deadline: float, tell: Callable[[str], None]
-    ) -> bool:
-        """Use a place that the user has acquired by hand; it stays theirs afterwards."""
+    async def _try(self, hold: Hold, place: Any, tokens: Mapping[str, str]) -> str:
+        """Take a place if that is possible now; why not, "" where it has been taken."""
+        from evmperf.keeping.places import Taken  # noqa: PLC0415  # Labgrid is slow to import
+
+        if hold.owner:
+            return ""
+        connection = hold.connection
+        assert connection is not None
+        hold.wanted = hold.wanted.with_place(place.name)
+        try:
+            if self._borrow(hold, place):
+                return ""
+        except Busy as busy:
+            return refusal(place.name, busy.holder)
+        token = tokens.get(place.name, "")
+        free = not place.acquired and (not token or await connection.is_our_turn(token))
+        if not free and not await self._is_stale(hold, place):
+            return _why_not(place, "")
+        try:
+            await connection.acquire(place.name)
+        except Taken as error:
+            return _why_not(place, str(error))
+        await self._mark(hold)
+        return ""
+
+    def _borrow(self, hold: Hold, place: Any) -> bool:
+        """Use a place that the user has acquired by hand; it stays theirs afterwards.
+
+        Raises Busy when another run uses it.
+        """
         by_hand = hold.holder.by_hand
         if not place.acquired or (place.acquired != by_hand and by_hand not in place.allowed):
             return False
-        owner = place.acquired
-        await self._lock(hold, (_place_key(hold),), deadline, tell)
-        hold.borrowed, hold.owner = True, owner
-        assert hold.connection is not None
-        self._keeper.on_change(hold.connection, place.name)
+        hold.since = time.time()
+        hold.locks = Locks([_place_key(hold)], hold.record())
+        hold.borrowed, hold.owner = True, place.acquired
         return True
 
     async def _is_stale(self, hold: Hold, place: Any) -> bool:
@@ -251,15 +258,7 @@ def _why_not(place: Any, reason: str) -> str:
     if not place.acquired:
         why = reason or "reserved for somebody else"
         return f"{place.name} is not to be had ({why}): wait for it with --wait 30m"
-    holder = Holder.named(place.acquired)
-    until = place.tags.get(UNTIL_TAG, "") if holder.run else ""
-    record = {
-        "host": holder.host,
-        "user": holder.user,
-        "run": holder.run,
-        "since": place.changed,
-        "until": float(until) if until.isdigit() else 0.0,
-    }
+    record = of_place(place.name, place.acquired, place.changed, place.tags, "")
     return refusal(place.name, record)
 
 

@@ -22,6 +22,7 @@ DEFAULT_COORDINATOR = "127.0.0.1:20408"
 """Labgrid's own default."""
 
 _HERE = re.compile(r"\b(127(\.\d+){3}|localhost|\[?::1\]?)\b")
+_PLACE = re.compile(r"\$LG_PLACE\b|\$\{LG_PLACE\}")
 _WIRES = ("SerialPort", "PowerPort")
 
 
@@ -34,6 +35,8 @@ class Wanted:
     place: str
     coordinator: str = ""
     devices: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    """Places that would do as well; `place` is the one that is held then."""
 
     def as_json(self) -> dict[str, Any]:
         """For the keeper."""
@@ -80,8 +83,9 @@ class Holder:
         return f"{self.user} on {self.host}" + (f" (run {self.run})" if self.run else "")
 
 
-def wanted(board_file: Path, coordinator: str = "") -> Wanted:
-    """What to hold for this board file. `coordinator` overrides file and $LG_COORDINATOR.
+def wanted(board_file: Path, coordinator: str = "", place: str = "") -> Wanted:
+    """What to hold for this board file. `coordinator` overrides file and $LG_COORDINATOR, `place`
+    what the file takes from $LG_PLACE.
 
     Raises UsageError for a file without anything to hold.
     """
@@ -91,13 +95,23 @@ def wanted(board_file: Path, coordinator: str = "") -> Wanted:
         if kind == "RemotePlace":
             stated = (data.get("options") or {}).get("coordinator_address")
             address = coordinator or stated or os.environ.get("LG_COORDINATOR", "")
-            name = os.path.expandvars(str(arguments.get("name", "")))
-            return Wanted(name, os.path.expandvars(address) or DEFAULT_COORDINATOR)
+            name = str(arguments.get("name", ""))
+            if place:
+                name = _PLACE.sub(lambda _: place, name)
+            name = os.path.expandvars(name)
+            return Wanted(name, coordinator_address(os.path.expandvars(address)))
     # What may be shared (a web server for images) keeps nobody away.
     wires = [entry for entry in resources if entry[0].endswith(_WIRES)] or resources
     if not wires:
         raise UsageError(f"{board_file}: has no resources, so there is no board to measure")
     return Wanted(board_file.stem, devices=tuple(sorted(_key(*entry) for entry in wires)))
+
+
+def coordinator_address(stated: str) -> str:
+    """HOST:PORT of a coordinator, with Labgrid's defaults for what is not stated."""
+    if not stated:
+        return DEFAULT_COORDINATOR
+    return stated if re.search(r":\d+$", stated) else f"{stated}:20408"
 
 
 def _resources(stated: Any) -> Iterator[tuple[str, dict[str, Any]]]:

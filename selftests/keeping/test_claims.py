@@ -100,12 +100,12 @@ def test_a_place_of_somebody_else_says_whose(lab, place):
 
 
 def test_a_mistyped_place_is_said_as_that(lab):
-    with pytest.raises(UsageError, match="no place 'tow' .* did you mean two\\?"):
+    with pytest.raises(UsageError, match=r"no place 'tow' .* did you mean two\?"):
         Claim.take(Wanted("tow", lab.address), "run-1")
 
 
 def test_no_coordinator_is_the_labs_matter():
-    with pytest.raises(LabError, match="no Labgrid coordinator answers at 127.0.0.1:1 "):
+    with pytest.raises(LabError, match=r"no Labgrid coordinator answers at 127.0.0.1:1 "):
         Claim.take(Wanted("one", "127.0.0.1:1"), "run-1")
 
 
@@ -121,7 +121,7 @@ def test_what_a_user_acquired_by_hand_is_used_and_stays_theirs(lab, place):
     lab.client("one", "acquire")
     with held(place) as claim:
         assert (claim.user, claim.borrowed) == ("me", True)
-        with pytest.raises(UsageError, match="one is held by me on here .run run-1. since"):
+        with pytest.raises(UsageError, match=r"one is held by me on here .run run-1. since"):
             Claim.take(place, "run-2")
     assert lab.holder("one") == "here/me"
     with held(place) as claim:
@@ -185,9 +185,7 @@ def test_a_coordinator_that_goes_takes_all_holds_with_it(lab, place):
         lab.end("coordinator")
         assert lost.wait(NOTICE_S)
         assert "does not know any more that one is ours" in claim.lost
-        lab.end("exporter")
-        lab.start_coordinator()
-        lab.start_exporter()
+        lab.restart()
         with held(place, "run-2") as second:
             with pytest.raises(BoardLost):
                 claim.check()
@@ -221,7 +219,7 @@ def test_the_holder_is_asked_here_and_from_another_host(lab, place, monkeypatch)
 def test_a_local_board_has_one_holder(lab):
     wanted = Wanted("desk", devices=(device_key("tty at 127.0.0.1"), "relay 3"))
     with holding_process("desk", "", *wanted.devices):
-        with pytest.raises(UsageError, match="desk is held by me on here .run run-elsewhere."):
+        with pytest.raises(UsageError, match=r"desk is held by me on here .run run-elsewhere."):
             Claim.take(wanted, "run-1")
         (record,) = locks.held()
         assert record["run"] == "run-elsewhere"

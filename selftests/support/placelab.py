@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import socket
@@ -12,15 +13,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import yaml
+from labgrid.remote.generated import labgrid_coordinator_pb2 as pb
 
 from evmperf.boards import board as boards
+from evmperf.keeping.places import Connection
+from evmperf.keeping.wanted import Holder
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
 
 BIN = Path(sys.executable).parent
 REPOSITORY = Path(__file__).parents[2]
 QUICK = {
     "K3BootStrategy": {
-        "uboot_timeout": 5, "kernel_timeout": 5, "boot_timeout": 5, "retries": 0,
+        "uboot_timeout": 20, "kernel_timeout": 20, "boot_timeout": 60, "retries": 0,
         "media": {"virtio": ["setenv mmcdev 1", "setenv bootpart 1:2"]},
     },
     "EvmShellDriver": {"login_timeout": 5, "await_login_timeout": 2},
@@ -49,6 +53,8 @@ class PlaceLab:
         self.folder = folder
         self.address = f"127.0.0.1:{free_port()}"
         self.boards = {name: FakeBoard() for name in places}
+        for board in self.boards.values():
+            board.pace_s = 0.05
         self.switches = {name: FakeSwitch(board) for name, board in self.boards.items()}
         self.environment = {
             **os.environ,
@@ -97,6 +103,13 @@ class PlaceLab:
         wanted = 2 * len(self.boards)
         until(lambda: self.client("", "resources").count("lab/") == wanted)
 
+    def restart(self) -> None:
+        """Start coordinator and exporter anew, as a host's service manager does."""
+        for server in list(self.servers):
+            self.end(server)
+        self.start_coordinator()
+        self.start_exporter()
+
     def end(self, server: str) -> None:
         """Kill coordinator or exporter."""
         self.servers[server].kill()
@@ -122,6 +135,22 @@ class PlaceLab:
         acquired = next(line for line in said.splitlines() if line.strip().startswith("acquired:"))
         name = acquired.partition(":")[2].strip()
         return "" if name == "None" else name
+
+    def kick(self, place: str, user: str) -> None:
+        """Take a place away from its holder, in one go, as a colleague of that name would."""
+
+        async def take() -> None:
+            connection = Connection(self.address, Holder("here", user), ignore, ignore)
+            await connection.open()
+            request = pb.ReleasePlaceRequest(placename=place)
+            await connection._session.stub.ReleasePlace(request)
+            await connection.acquire(place)
+            await connection.close()
+
+        def ignore(*_: object) -> None:
+            pass
+
+        asyncio.run(take())
 
     def board_file(self, path: Path, features: list[str] | None = None, **options: object) -> Path:
         """A board file for any place of this lab, named by $LG_PLACE."""
