@@ -310,7 +310,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
     measuring.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED and not measuring.lab_failure
     if measuring.lab_failure or measuring.lost:
         session.exitstatus = LAB_BROKEN
-    measuring.let_go()
+    measuring.await_taker()
     measuring.finish(int(session.exitstatus))
     try:
         yield
@@ -318,5 +318,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
         measuring.leave_no_trace()
     except (OSError, EvmperfError) as error:
         measuring.lab_failure = measuring.lab_failure or f"reports cannot be written: {error}"
+    finally:
+        measuring.let_go()
     if measuring.lab_failure:
         session.exitstatus = LAB_BROKEN

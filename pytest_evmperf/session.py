@@ -186,10 +186,14 @@ class Session:
             self.let_go()
 
     def let_go(self) -> None:
-        """Hold the board no more; who has taken it, Labgrid says a moment after it is gone."""
+        """Hold the board no more; may be called again."""
+        if self.claim:
+            self.claim.release()
+
+    def await_taker(self) -> None:
+        """Who has taken a board, Labgrid says a moment after it is gone."""
         if self.claim:
             self.claim.await_taker(_TAKER_S)
-            self.claim.release()
 
     def finish(self, exit_status: int) -> None:
         """Write how the run ended; a spool that was never opened stays unwritten."""

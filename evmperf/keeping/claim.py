@@ -44,7 +44,7 @@ class Link:
         self._answers: dict[int, dict[str, Any]] = {}
         self._arrived = threading.Condition()
         self._sending = threading.Lock()
-        self._closed = False
+        self.closed = False
         self.ended = ""
         """That the keeper is gone, "" while it is there."""
         self._socket = _connect()
@@ -71,7 +71,7 @@ class Link:
 
     def close(self) -> None:
         """Hang up; the keeper lets go of what was held through this link."""
-        self._closed = True
+        self.closed = True
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         if threading.current_thread() is not self._reader:
@@ -98,7 +98,7 @@ class Link:
         with self._arrived:
             self.ended = "the keeper of this host has ended"
             self._arrived.notify_all()
-        if not self._closed:
+        if not self.closed:
             self._on_news({"lost": self.ended})
 
 
@@ -191,7 +191,9 @@ class Claim:
             self._taker_known.wait(seconds)
 
     def release(self) -> None:
-        """Hold it no more."""
+        """Hold it no more; may be called again."""
+        if self._link.closed:
+            return
         with contextlib.suppress(EvmperfError):
             self._link.ask("release")
         self._link.close()

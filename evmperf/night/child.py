@@ -17,7 +17,7 @@ from pathlib import Path
 
 from evmperf.keeping.claim import JOIN, Claim
 from evmperf.model.errors import Kind, LabError, UsageError
-from evmperf.model.results import Status
+from evmperf.model.results import Result, Status
 from evmperf.night.plan import Job, Plan, board_file
 from evmperf.runs import spool
 
@@ -36,7 +36,11 @@ class Ending(enum.StrEnum):
     FAILED = "failed"
     """Some of it failed on the product's account: trying elsewhere would hide that."""
     LAB = "lab"
-    """The lab, or the board as a thing of the lab: worth a try on another board."""
+    """The lab: worth a try on another board."""
+    BOARD = "board"
+    """The board did nothing at all, by its own fault or by that of what it should boot: another
+    board will tell.
+    """
     LOST = "lost"
     """The board was taken away, or given to who asked for it."""
     CUT = "cut"
@@ -142,11 +146,18 @@ def outcome(folder: Path, status: int, said: str, *, cut: bool) -> Outcome:
         ending = Ending.MEASURED
     elif cut:
         ending = Ending.CUT
-    elif status == 1 and not run.facts.get("broken"):
-        ending = Ending.FAILED
+    elif status == 1:
+        dead = run.facts.get("broken") or _is_dead(results)
+        ending = Ending.BOARD if dead else Ending.FAILED
     else:
         ending = Ending.LAB
     return Outcome(ending, sentence, name, measured)
+
+
+def _is_dead(results: Sequence[Result]) -> bool:
+    """Whether there is no sample, and nothing but the board to blame."""
+    kinds = {failure.kind for result in results for failure in result.failures}
+    return kinds == {Kind.BOARD} and not any(result.samples for result in results)
 
 
 def why(folder: Path) -> str:

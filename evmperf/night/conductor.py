@@ -25,6 +25,7 @@ _PRIORITY = -1.0
 """A night waits behind people."""
 _TRIES = 2
 """Sessions of a job that may fail by the lab's fault."""
+_WORTH_ANOTHER_TRY = (Ending.LAB, Ending.BOARD)
 _LOSSES = 3
 """Times that a job may lose its board to somebody."""
 _LAB_S = 5.0
@@ -43,11 +44,12 @@ class Progress:
     failures: list[str] = field(default_factory=list)
     tried: list[str] = field(default_factory=list)
     losses: int = 0
+    blamed: Ending | None = None
 
     @property
     def done(self) -> bool:
         """Whether nothing more will be done for it."""
-        return self.state in {*map(str, Ending)} - {"lost", "lab"} | {"given up"}
+        return self.state in {*map(str, Ending)} - {"lost", "lab", "board"} | {"given up"}
 
 
 class Night:
@@ -176,11 +178,15 @@ class Night:
         """Decide what an outcome means for the job."""
         progress.place, progress.sentence = place, outcome.sentence
         progress.state = str(outcome.ending)
-        if outcome.ending is Ending.LAB:
+        if outcome.ending in _WORTH_ANOTHER_TRY:
+            elsewhere = bool(progress.tried) and place not in progress.tried
+            both = elsewhere and outcome.ending is progress.blamed is Ending.BOARD
             progress.tried.append(place)
             progress.failures.append(f"{place}: {outcome.sentence}")
+            progress.blamed = outcome.ending
             if len(progress.failures) >= _TRIES:
-                progress.state = "given up"
+                # Two boards that do not boot have in common what they should boot.
+                progress.state = "failed" if both else "given up"
         elif outcome.ending is Ending.LOST:
             progress.losses += 1
             if progress.losses >= _LOSSES:
@@ -285,7 +291,7 @@ class Night:
         """Two failures of the lab or the board in a row make it suspect; a success clears it."""
         with contextlib.suppress(LabError):
             health = self._register.of(board)
-            if outcome.ending is Ending.LAB:
+            if outcome.ending in _WORTH_ANOTHER_TRY:
                 reason = why(self.results / outcome.run) or outcome.sentence
                 self._register.keep(board, health.after_failure(reason))
             elif outcome.ending in (Ending.MEASURED, Ending.FAILED) and health != Health():

@@ -68,6 +68,7 @@ def board(lab):
     board.boots.clear()
     board.typed.clear()
     yield board
+    board.pace_s = 0.05
     if "coordinator" not in lab.servers:
         lab.restart()
     if lab.holder("one"):
@@ -170,9 +171,9 @@ def test_a_session_that_dies_leaves_the_place_free(lab, measure, board):
 
 
 def test_a_session_shows_who_asks_and_gives_way(lab, measure, board):
-    board.boots[:] = ["stuck"]
+    board.pace_s = 1.0
     session = measure("--give-way")
-    until(lambda: boots_for_long(board))
+    until(lambda: board.typed[-1:] == ["boot"])
     words = [sys.executable, "-m", "evmperf.cli.main", "ask", "one", "I need it for an hour"]
     asked = subprocess.run(
         words, cwd=REPOSITORY, env=lab.environment, capture_output=True, text=True, check=False

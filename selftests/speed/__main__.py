@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Callable
 
-from selftests.speed import dialogue, guides, sessions, stamping, store, verdicts
+from selftests.speed import dialogue, guides, lab, sessions, stamping, store, verdicts
 from selftests.speed.figures import Row, conditions, load, table
 
 _MEASURES: dict[str, Callable[[], list[Row]]] = {
@@ -26,6 +26,9 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
     "push": store.push,
     "memory": store.memory,
     "report": store.report,
+    "lab-stamps": lab.stamps,
+    "lab-night": lab.night,
+    "lab-kick": lab.kicks,
 }
 
 

@@ -9,8 +9,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TypeVar
 
 import yaml
 from labgrid.remote.generated import labgrid_coordinator_pb2 as pb
@@ -20,6 +21,7 @@ from evmperf.keeping.places import Connection
 from evmperf.keeping.wanted import Holder
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
 
+T = TypeVar("T")
 BIN = Path(sys.executable).parent
 REPOSITORY = Path(__file__).parents[2]
 QUICK = {
@@ -69,11 +71,7 @@ class PlaceLab:
             yaml.safe_dump({name: self._resources(name) for name in places})
         )
         self.start_coordinator()
-        for name, tags in places.items():
-            self.client(name, "create")
-            self.client(name, "add-match", f"lab/{name}/*")
-            if tags:
-                self.client(name, "set-tags", *(f"{k}={v}" for k, v in tags.items()))
+        self._talk("me", lambda connection: self._create(connection, places))
         self.start_exporter()
 
     def _resources(self, name: str) -> dict[str, dict[str, object]]:
@@ -131,26 +129,50 @@ class PlaceLab:
 
     def holder(self, place: str) -> str:
         """Who holds a place, as the coordinator says; "" for nobody."""
-        said = self.client(place, "show")
-        acquired = next(line for line in said.splitlines() if line.strip().startswith("acquired:"))
-        name = acquired.partition(":")[2].strip()
-        return "" if name == "None" else name
 
-    def kick(self, place: str, user: str) -> None:
-        """Take a place away from its holder, in one go, as a colleague of that name would."""
+        async def look(connection: Connection) -> str:
+            return connection.find(place).acquired or ""
 
-        async def take() -> None:
+        return self._talk("me", look)
+
+    async def _create(self, connection: Connection, places: dict[str, dict[str, str]]) -> None:
+        stub = connection._session.stub
+        for name, tags in places.items():
+            await stub.AddPlace(pb.AddPlaceRequest(name=name))
+            pattern = f"lab/{name}/*"
+            await stub.AddPlaceMatch(pb.AddPlaceMatchRequest(placename=name, pattern=pattern))
+            await stub.SetPlaceTags(pb.SetPlaceTagsRequest(placename=name, tags=tags))
+
+    def _talk(self, user: str, what: Callable[[Connection], Awaitable[T]]) -> T:
+        """Do something with the coordinator as a user of that name."""
+
+        async def talk() -> T:
             connection = Connection(self.address, Holder("here", user), ignore, ignore)
             await connection.open()
-            request = pb.ReleasePlaceRequest(placename=place)
-            await connection._session.stub.ReleasePlace(request)
-            await connection.acquire(place)
-            await connection.close()
+            try:
+                return await what(connection)
+            finally:
+                await connection.close()
 
         def ignore(*_: object) -> None:
             pass
 
-        asyncio.run(take())
+        return asyncio.run(talk())
+
+    def kick(self, place: str, user: str) -> float:
+        """Take a place away from its holder, in one go, as a colleague of that name would.
+
+        Returns when it was asked for, on the monotonic clock.
+        """
+
+        async def take(connection: Connection) -> float:
+            asked = time.monotonic()
+            request = pb.ReleasePlaceRequest(placename=place)
+            await connection._session.stub.ReleasePlace(request)
+            await connection.acquire(place)
+            return asked
+
+        return self._talk(user, take)
 
     def board_file(self, path: Path, features: list[str] | None = None, **options: object) -> Path:
         """A board file for any place of this lab, named by $LG_PLACE."""
