@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -17,16 +18,16 @@ from evmperf.boards import board as boards
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.influx.config import load as config_of_influx
 from evmperf.influx.config import variable
+from evmperf.measure import boardfile
 from evmperf.model.duration import seconds
 from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError
+from evmperf.model.exits import ExitStatus
+from evmperf.model.places import project
 from evmperf.model.results import Case, Status
 from evmperf.runs import spool
 from pytest_evmperf.session import SESSION, Session, cause
 
-LAB_BROKEN = 3
-"""Exit status when the lab, not the board, kept the session from measuring."""
-
-TESTS = boards.ENV_DIR.parent / "tests"
+TESTS = project("tests")
 """What is measured when no path is given."""
 
 Measure = Callable[[Benchmark, Case], None]
@@ -40,6 +41,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("full", "quick"),
         help="full: the guides' parameters; quick: short ones for a first look "
         "(default: what the board file says)",
+    )
+    group.addoption(
+        "--image",
+        default="",
+        help="put this on the board first, and prove that it runs: a file, a URL, or a release of "
+        "the lab's list (docs/provisioning.md)",
     )
     group.addoption("--release", default="", help="SDK release, where the image does not tell")
     group.addoption(
@@ -87,30 +94,37 @@ def pytest_configure(config: pytest.Config) -> None:
     if not given:
         return
     try:
-        path = boards.find(given)
-        board = catalogue.board(path)
-        _check_variables(path)
+        board = boardfile.named(given)
+        _check_variables(board.file)
         influx = config_of_influx(os.environ)
         wait_s = seconds(config.option.wait)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
-    config.option.lg_env = str(path)
+    config.option.lg_env = str(board.file)
     if config.args_source is config.ArgsSource.INVOCATION_DIR:
         # With `--lg-env FILE` pytest takes FILE's folder for the root; outside the checkout there
         # is no testpaths, and everything below the current folder would be collected.
-        config.args = [str(TESTS)]
-    profile = config.option.profile or board.option("board", "profile")
+        config.args = [str(TESTS), *_own_tests()]
+        config.option.importmode = "importlib"  # both folders may have a test_emmc.py
+    profile = config.option.profile or board.options.board.profile
     session = Session.create(
         board, profile, config.option.results, config.option.run_kind, config.option.release
     )
     session.name(config.option.run_id)
     session.influx = influx
     session.give_way, session.wait_s = config.option.give_way, wait_s
+    session.image = config.option.image
     # What the lab starts for us (a virtual EVM, a tester's shell) has no use for the token.
     os.environ.pop(variable("token"), None)
     config.stash[SESSION] = session
     if not config.option.collectonly:
         config.option.xmlpath = config.option.xmlpath or str(session.folder / "junit.xml")
+
+
+def _own_tests() -> list[str]:
+    """The tests of a lab's own repository, where it has some."""
+    own = Path("tests")
+    return [str(own)] if own.is_dir() and own.resolve() != TESTS else []
 
 
 def _check_variables(path: Path) -> None:
@@ -202,6 +216,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     measuring = session.config.stash.get(SESSION, None)
     if measuring is None:
         return
+    if not session.items:
+        _write_nothing(session.config)
     measuring.planned = [
         what
         for item in session.items
@@ -212,10 +228,32 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     try:
         measuring.hold(session.config.option.lg_coordinator or "", _teller(session.config))
     except UsageError as error:
+        _write_nothing(session.config)
         raise pytest.UsageError(str(error)) from None
     except LabError as error:
         measuring.lab_failure = str(error)
-        raise pytest.exit.Exception(str(error), LAB_BROKEN) from None
+        _write_nothing(session.config)
+        raise pytest.exit.Exception(str(error), ExitStatus.LAB_BROKEN) from None
+
+
+def _write_nothing(config: pytest.Config) -> None:
+    """Keep pytest's JUnit report from making the folder of a run that measures nothing."""
+    if junit := config.pluginmanager.get_plugin("junitxml"):
+        junit.pytest_unconfigure(config)
+
+
+def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:
+    """Say what there is where `-k` selects nothing: most often a typo."""
+    keyword = config.option.keyword
+    if items or not keyword or SESSION not in config.stash:
+        return []
+    names = [*FEATURES, *catalogue.benchmarks()]
+    near = difflib.get_close_matches(keyword, names, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return [
+        f"-k {keyword} selects nothing.{hint} Drivers: {', '.join(FEATURES)}. "
+        f"`evmperf list` names the benchmarks."
+    ]
 
 
 def what_is_measured(item: pytest.Item) -> tuple[Benchmark, Case] | None:
@@ -295,6 +333,11 @@ def _ending(session: pytest.Session, measuring: Session) -> Iterator[None]:
         measuring.lab_failure = str(error)
         session.shouldstop = f"the lab is broken: {error}"
         raise pytest.fail.Exception(str(error), pytrace=False) from None
+    except EvmperfError as error:
+        # Measuring records what boards and tools do wrong: this is of the image for the board.
+        measuring.not_begun = str(error)
+        session.shouldstop = f"there is nothing to measure: {error}"
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)
@@ -309,16 +352,15 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
         return (yield)
     measuring.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED and not measuring.lab_failure
     if measuring.lab_failure or measuring.lost:
-        session.exitstatus = LAB_BROKEN
+        session.exitstatus = ExitStatus.LAB_BROKEN
     measuring.await_taker()
     measuring.finish(int(session.exitstatus))
     try:
         yield
         measuring.write_report()
-        measuring.leave_no_trace()
     except (OSError, EvmperfError) as error:
         measuring.lab_failure = measuring.lab_failure or f"reports cannot be written: {error}"
     finally:
         measuring.let_go()
     if measuring.lab_failure:
-        session.exitstatus = LAB_BROKEN
+        session.exitstatus = ExitStatus.LAB_BROKEN

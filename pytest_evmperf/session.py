@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import socket
 import time
 from collections.abc import Callable
@@ -19,7 +18,6 @@ from evmperf.boards.board import Board
 from evmperf.keeping.claim import Claim
 from evmperf.keeping.wanted import wanted
 from evmperf.measure import provenance
-from evmperf.measure.progress import Progress
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError
 from evmperf.model.results import Case, Result
@@ -58,10 +56,14 @@ class Session:
     results: list[Result] = field(default_factory=list)
     shared: set[str] = field(default_factory=set)
     """What cases have measured for others too; see `expected_s`."""
+    image: str = ""
+    """What is put on the board before it is measured, "" for what is there."""
     influx: Config | None = None
     sent: str = ""
     """How sending to InfluxDB went, in a sentence."""
     lab_failure: str = ""
+    not_begun: str = ""
+    """Why nothing was measured on a lab that works: an image that does not boot, or is no use."""
     interrupted: bool = False
     began: float = field(default_factory=time.monotonic)
     claim: Claim | None = None
@@ -95,7 +97,7 @@ class Session:
                 **provenance.project(),
             },
         )
-        revision = board.option("board", "revision")
+        revision = board.options.board.revision
         if revision:
             run.facts["board_revision"] = revision
         return cls(board, profile, results / run.id, run)
@@ -158,7 +160,22 @@ class Session:
         self.claim.check()
         self.bench.record_console(spool.console_log)
         tools = [tool for benchmark, _ in self.planned for tool in benchmark.tools_on(self.board)]
-        self._runner = Runner(self.bench, spool, self.profile, tools, self.run.release)
+        release = self._provision(target, progress)
+        self._runner = Runner(self.bench, spool, self.profile, tools, self.run.release or release)
+
+    def _provision(self, target: Any, progress: Callable[[str], None]) -> str:
+        """Put the image on the board, if one is asked for; returns its release."""
+        from evmperf.provision import installation  # noqa: PLC0415  # as slow as Labgrid
+
+        assert self.bench is not None
+        if not self.image:
+            installation.guard(target, self.board, self.bench)
+            return ""
+        work = installation.Installation(target, self.board, self.bench, tell=progress)
+        outcome = work.install(self.image)
+        self.run.facts["provisioned"] = outcome.facts
+        self.bench.boots()  # how long it took to boot is for a benchmark to say
+        return outcome.image.identity.release
 
     def measure(self, benchmark: Benchmark, case: Case) -> Result:
         """Measure one case; raises LabError when the lab is broken."""
@@ -222,13 +239,6 @@ class Session:
 
             page.write(self.folder)
 
-    def leave_no_trace(self) -> None:
-        """Remove the JUnit file of a session that did not get its board: there was no run."""
-        if self.planned and self.claim is None:
-            shutil.rmtree(self.folder, ignore_errors=True)
-            with contextlib.suppress(OSError):
-                self.folder.parent.rmdir()  # unless there are runs
-
     def busy_s(self) -> float:
         """Seconds that the board spent on benchmarks' commands and on booting."""
         tools = sum(result.tool_s for result in self.results if result.driver != "boot")
@@ -238,12 +248,14 @@ class Session:
         """How it went, in one sentence."""
         measured = sum(result.status == "measured" for result in self.results)
         whole = f"{measured} of {len(self.planned)} cases measured on {self.board.name}"
-        if self.lost:
-            return f"The board was lost: {self.lost} ({whole})."
-        if self.lab_failure:
-            return f"The lab is broken: {self.lab_failure} ({whole})."
-        if self.gave_way:
-            return f"Gave way: {self.gave_way} ({whole})."
+        for what, why in (
+            ("The board was lost", self.lost),
+            ("The lab is broken", self.lab_failure),
+            ("Gave way", self.gave_way),
+            ("Nothing was measured", self.not_begun),
+        ):
+            if why:
+                return f"{what}: {why} ({whole})."
         if self.interrupted:
             return f"Interrupted: {whole}."
         if measured < len(self.planned):
@@ -256,7 +268,7 @@ class Session:
         # Not needed for real boards.
         from evmperf.virtual import client, envfile, image  # noqa: PLC0415
 
-        variant = str(self.board.option("board", "virtual"))
+        variant = self.board.options.board.virtual
         try:
             serial_port, power_port = envfile.ports(self.board.file)
             with socket.socket() as probe:
@@ -288,12 +300,12 @@ def expected_s(
     `done` is what earlier cases shared with others and measured: it takes no time any more. What
     this case adds is put there.
     """
-    progress = Progress(benchmark, case, benchmark.profiles[profile])
-    seconds = progress.plan.repeats * _BOOT_S if benchmark.place is Place.BOOT else 0.0
+    repeats = benchmark.profiles[profile].repeats
+    seconds = repeats * _BOOT_S if benchmark.place is Place.BOOT else 0.0
     with contextlib.suppress(EvmperfError):
-        for step in benchmark.steps(board, case, progress.plan):
-            key = progress.key(step)
+        for step in benchmark.declared_steps(board, case, profile):
+            key = benchmark.shared_key(step)
             if not key or key not in done:
-                seconds += step.expect_s * step.trials
+                seconds += step.expect_s
             done.add(key)
     return seconds

@@ -29,6 +29,8 @@ class Status(enum.Enum):
     uboot = 2
     booted = 3
     shell = 4
+    provisioned = 5
+    """Off, and what has to be done before power-on is done."""
 
 
 @attr.s(eq=False)
@@ -135,6 +137,7 @@ class K3BootStrategy(Strategy):
         self.attempts = []
         self.listeners = []  # called with each attempt when it ends, before the next one begins
         self.guards = []  # called before each action of the power switch; may raise
+        self.before_power_on = []  # called with the power off: cards are switched, images written
         self.kernel_arguments = ""
         self._booted_with = ""
         self._phase = ""
@@ -182,6 +185,9 @@ class K3BootStrategy(Strategy):
         if goal is Status.off:
             self._switch_off()
             return
+        if goal is Status.provisioned:
+            self._provision()
+            return
         if not (goal is Status.shell and self._is_at(Status.booted)):
             if self.status is not Status.uboot:
                 self._start_uboot()
@@ -198,6 +204,13 @@ class K3BootStrategy(Strategy):
         self._release_shells()
         self.status = Status.off
 
+    def _provision(self):
+        self._switch_off()
+        self._phase = "provisioning"
+        for prepare in self.before_power_on:
+            prepare()
+        self.status = Status.provisioned
+
     def _switch(self, action):
         """Work the power switch; Labgrid's drivers would wait for ever for one that hangs."""
         self._phase = "power switch"
@@ -213,7 +226,8 @@ class K3BootStrategy(Strategy):
         self.target.activate(self.console)
         self._release_shells()
         # Not `cycle`: some drivers do it in one request, and nobody sees when the power comes.
-        self._switch("off")
+        self._provision()
+        self.status = Status.unknown
         time.sleep(getattr(self.power, "delay", _OFF_S))
         self._switch("on")
         self._phase = "U-Boot prompt"

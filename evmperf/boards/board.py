@@ -3,35 +3,47 @@
 from __future__ import annotations
 
 import difflib
-import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
-from evmperf.boards.vocabulary import ABSENT, FEATURES, OPTIONS, REQUIRED
+from evmperf.boards.options import ABSENT, Known, Options, Section, known, sections
+from evmperf.boards.vocabulary import FEATURES
 from evmperf.model.errors import UsageError
+from evmperf.model.places import project
 
-ENV_DIR = Path(__file__).resolve().parents[2] / "env"
-"""Where the board files are, unless a path says otherwise."""
+ENV_DIR = project("env")
+"""The board files that come with evmperf."""
 
 _WHERE = "targets.main"
 
 
 @dataclass(frozen=True)
 class Board:
-    """One EVM: features (its drivers) and options, by section."""
+    """One EVM: features (its drivers) and options, by section.
+
+    `said` is what the file says of the options; making a board checks it, and raises UsageError
+    that names the file and the word. `named_tester` is the tester that the lab names, whatever the
+    file says, because a file describes all boards of its kind.
+    """
 
     file: Path
     features: frozenset[str]
-    options: Mapping[str, Mapping[str, Any]]
+    said: Mapping[str, Mapping[str, Any]]
+    named_tester: str = ""
+    options: Options = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", _options(self.file, self.said))
 
     @property
     def name(self) -> str:
         """The board's name in guides, results and databases."""
-        return str(self.options["board"]["name"])
+        return self.options.board.name
 
     @property
     def file_name(self) -> str:
@@ -41,18 +53,20 @@ class Board:
     @property
     def is_virtual(self) -> bool:
         """Whether figures of this board are a virtual EVM's, kept apart from real ones."""
-        return self.option("board", "virtual") is not None
+        return bool(self.options.board.virtual)
 
     @property
     def tester(self) -> str:
-        """SSH name of the machine beside the board, "" if nobody says: $EVMPERF_TESTER, because a
-        file describes all boards of its kind, and else what the file says.
-        """
-        return os.environ.get("EVMPERF_TESTER") or str(self.option("tester", "host", ""))
+        """SSH name of the machine beside the board, "" if nobody says."""
+        return self.named_tester or self.options.tester.host
 
-    def option(self, section: str, key: str, default: Any = None) -> Any:
-        """One option, or `default` where the file does not say."""
-        return self.options.get(section, {}).get(key, default)
+    def says(self, section: str, key: str) -> bool:
+        """Whether the file gives this option itself."""
+        return key in self.said.get(section, {})
+
+    def text(self, section: str, key: str) -> str:
+        """An option by its name, as text; for tables that several drivers share."""
+        return str(getattr(getattr(self.options, section), key))
 
 
 class Loader(yaml.SafeLoader):
@@ -81,29 +95,42 @@ class Loader(yaml.SafeLoader):
 Loader.add_multi_constructor("!", lambda loader, suffix, node: node.value)
 
 
-def names(folder: Path = ENV_DIR) -> list[str]:
+def files() -> dict[str, Path]:
+    """Board files by name: those of `env/` in the current folder, then those of evmperf itself."""
+    own = Path("env")
+    folders = [ENV_DIR] if own.resolve() == ENV_DIR else [ENV_DIR, own]
+    return {path.name: path for folder in folders for path in sorted(folder.glob("*.yaml"))}
+
+
+def names() -> list[str]:
     """File names of all boards there are."""
-    return sorted(path.name for path in folder.glob("*.yaml"))
+    return sorted(files())
 
 
-def find(given: str, folder: Path = ENV_DIR) -> Path:
-    """The board file meant by `given`: a path as it is, or a name in `env/`, with or without .yaml.
+def find(given: str) -> Path:
+    """The board file meant by `given`: a path, or a name in `env/` with or without .yaml.
 
-    Raises UsageError naming the files there are.
+    Raises UsageError that says where it was looked for and which files there are.
     """
-    for candidate in (Path(given), folder / given, folder / f"{given}.yaml"):
-        if candidate.is_file():
-            return candidate
-    near = difflib.get_close_matches(Path(given).name, names(folder), n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
+    if Path(given).is_file():
+        return Path(given)
+    known = files()
+    for name in (given, f"{given}.yaml"):
+        if name in known:
+            return known[name]
+    near = difflib.get_close_matches(Path(given).name, known, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
     raise UsageError(
-        f"no board file {given}, neither here nor in {folder}{hint} "
-        f"There are: {', '.join(names(folder))}."
+        f"there is no board file {given}: looked for it here, in ./env and in {ENV_DIR}.{hint} "
+        f"There are: {', '.join(sorted(known))}."
     )
 
 
-def load(file: Path) -> Board:
-    """Read and check a board file; raises UsageError that names the file and the word."""
+def load(file: Path, tester: str = "") -> Board:
+    """Read and check a board file; raises UsageError that names the file and the word.
+
+    `tester` is the SSH name of the machine beside this board, where the lab names it.
+    """
     try:
         data = yaml.load(file.read_text(encoding="utf-8"), Loader=Loader)
     except OSError as error:
@@ -118,9 +145,7 @@ def load(file: Path) -> Board:
         raise UsageError(f"{file}: {_WHERE}.features must be a list of drivers")
     for feature in features:
         check_word(file, f"{_WHERE}.features", str(feature), FEATURES)
-    options = main.get("options") or {}
-    _check_options(file, options)
-    return Board(file=file, features=frozenset(features), options=options)
+    return Board(file, frozenset(features), main.get("options") or {}, tester)
 
 
 def _main_target(file: Path, data: Any) -> dict[str, Any]:
@@ -133,40 +158,51 @@ def _main_target(file: Path, data: Any) -> dict[str, Any]:
     return main
 
 
-def _check_options(file: Path, options: Any) -> None:
-    if not isinstance(options, dict):
-        raise UsageError(f"{file}: {_WHERE}.options must be a mapping")
-    for section, entries in options.items():
-        where = f"{_WHERE}.options"
-        check_word(file, where, str(section), OPTIONS)
+def _options(file: Path, said: Any) -> Options:
+    where = f"{_WHERE}.options"
+    if not isinstance(said, dict):
+        raise UsageError(f"{file}: {where} must be a mapping")
+    there = sections()
+    for name, entries in said.items():
+        check_word(file, where, str(name), [*there, ABSENT])
         if not isinstance(entries, dict):
-            raise UsageError(f"{file}: {where}.{section} must be a mapping")
-        if section == ABSENT:
-            _check_absent(file, f"{where}.{section}", entries)
-            continue
-        for key, value in entries.items():
-            check_word(file, f"{where}.{section}", str(key), OPTIONS[section])
-            option = OPTIONS[section][key]
-            if type(value) is not option.type:
-                raise UsageError(
-                    f"{file}: {where}.{section}.{key} must be of type {option.type.__name__} "
-                    f"({option.help}), not {value!r}"
-                )
-            if option.choices and value not in option.choices:
-                raise UsageError(
-                    f"{file}: {where}.{section}.{key} must be one of "
-                    f"{', '.join(option.choices)}, not {value!r}"
-                )
-    for section, key in REQUIRED:
-        if key not in options.get(section, {}):
-            raise UsageError(
-                f"{file}: {_WHERE}.options.{section}.{key} is missing: {OPTIONS[section][key].help}"
-            )
+            raise UsageError(f"{file}: {where}.{name} must be a mapping")
+        if name == ABSENT:
+            _check_absent(file, f"{where}.{name}", entries)
+    for name, section in there.items():
+        _check_section(file, f"{where}.{name}", section, said.get(name))
+    return msgspec.convert(said, Options)
+
+
+def _check_section(
+    file: Path, where: str, section: type[Section], said: Mapping[Any, Any] | None
+) -> None:
+    options = known(section)
+    for key, value in (said or {}).items():
+        check_word(file, where, str(key), options)
+        _check_value(file, f"{where}.{key}", options[key], value)
+    for key, option in options.items():
+        if option.required and key not in (said or {}):
+            raise UsageError(f"{file}: {where}.{key} is missing: {option.help}")
+
+
+def _check_value(file: Path, where: str, option: Known, value: Any) -> None:
+    wanted = f"one of {', '.join(option.choices)}" if option.choices else ""
+    try:
+        if value != "":
+            msgspec.convert(value, option.type)
+            return
+    except msgspec.ValidationError as error:
+        # Its sentence has the bound where the type is right: "Expected `int` >= 1".
+        if ">=" in str(error):
+            wanted = str(error).removeprefix("Expected ").replace("`", "")
+    wanted = wanted or f"of type {option.yaml_type}"
+    raise UsageError(f"{file}: {where} must be {wanted} ({option.help}), not {value!r}")
 
 
 def _check_absent(file: Path, where: str, entries: Mapping[Any, Any]) -> None:
     for word, reason in entries.items():
-        if not isinstance(reason, str):
+        if not isinstance(reason, str) or not reason:
             raise UsageError(f"{file}: {where}.{word} must be the reason, as one sentence")
 
 

@@ -127,13 +127,12 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
 
 def _definition(options: argparse.Namespace) -> str:
     """The job that the options describe, checked as far as it can be without a server."""
-    from evmperf.benchmarks import catalogue  # noqa: PLC0415
-    from evmperf.boards import board as boards  # noqa: PLC0415  # slow to import, as what follows
     from evmperf.lava import images, render, selection  # noqa: PLC0415
+    from evmperf.measure import boardfile  # noqa: PLC0415  # slow to import, as what follows
 
-    board = catalogue.board(boards.find(options.board))
+    board = boardfile.named(options.board)
     kind = selection.JobKind(options.kind)
-    profile = options.profile or str(board.option("board", "profile"))
+    profile = options.profile or board.options.board.profile
     chosen = selection.select(board, kind, profile, options.keyword)
     for line in chosen.refused if options.keyword else ():
         print(f"not in this job: {line}", file=sys.stderr)
@@ -189,11 +188,10 @@ def _verdict(options: argparse.Namespace) -> int:
 
 
 def _import(options: argparse.Namespace) -> int:
-    from evmperf.benchmarks import catalogue  # noqa: PLC0415
-    from evmperf.boards import board as boards  # noqa: PLC0415
     from evmperf.lava.server import job_number  # noqa: PLC0415
+    from evmperf.measure import boardfile  # noqa: PLC0415
 
-    board = catalogue.board(boards.find(options.board)) if options.board else None
+    board = boardfile.named(options.board) if options.board else None
     if Path(options.job).is_file():
         return _read_file(Path(options.job), board, options.results)
     number = job_number(options.job)
@@ -227,14 +225,13 @@ def _read_job(server: Server, job: Job, board: Board | None, results: Path) -> i
 def _read(
     text: str, header: Mapping[str, str], source: Source, board: Board | None, results: Path
 ) -> int:
-    from evmperf.benchmarks import catalogue  # noqa: PLC0415
-    from evmperf.boards import board as boards  # noqa: PLC0415
     from evmperf.lava import importing  # noqa: PLC0415
+    from evmperf.measure import boardfile  # noqa: PLC0415
 
     if header["kind"] == "host":
         print(f"{source.name}: a lab-host job keeps and pushes its results itself: nothing to read")
         return 0
-    board = board or catalogue.board(boards.find(header["board_file"]))
+    board = board or boardfile.named(header["board_file"])
     done = importing.read(text, header, source, board, results)
     word = "read" if done.new else "was read already, nothing is read twice"
     print(f"{source.name}: {word}: {done.folder}")

@@ -7,38 +7,66 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from evmperf import __version__
 from evmperf.cli import arguments
-from evmperf.model.errors import EvmperfError, Kind
+from evmperf.model.errors import EvmperfError
+from evmperf.model.exits import ExitStatus, of_kind
 
 if TYPE_CHECKING:
     from evmperf.benchmarks.benchmark import Benchmark
     from evmperf.boards.board import Board
 
-_STATUS = {Kind.USAGE: 2, Kind.LAB: 3}
+
+_EXTRAS = {
+    "docutils": "guide",
+    "matplotlib": "guide",
+    "sphinx": "guide",
+    "rst2pdf": "guide",
+    "grafana_foundation_sdk": "dashboards",
+}
+"""Modules that not every host needs, and the extra of pyproject.toml that brings them."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, with the exit status of a wrong call that all our commands have."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(ExitStatus.USAGE, f"{self.prog}: error: {message}\n")
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command; returns its exit status: 0 fine, 1 failed, 2 wrong call, 3 lab broken."""
+    """Run the command; returns its exit status (evmperf.model.exits)."""
     options = _parser().parse_args(words)
     try:
         status: int = options.func(options)
     except EvmperfError as error:
         print(f"evmperf: {error}", file=sys.stderr)
-        return _STATUS.get(error.kind, 1)
+        return of_kind(error.kind)
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if not extra:
+            raise
+        print(
+            f"evmperf: this needs {error.name}, which is not installed: "
+            f"pip install 'evmperf[{extra}]'",
+            file=sys.stderr,
+        )
+        return ExitStatus.USAGE
     except BrokenPipeError:
         # Somebody's `| head` has read enough; the interpreter must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        return 130
+        return ExitStatus.INTERRUPTED
     return status
 
 
 def _parser() -> argparse.ArgumentParser:
     from evmperf.cli import (  # noqa: PLC0415  # after the errors it may raise
+        explain,
         gitlab,
         guide,
         history,
@@ -46,30 +74,34 @@ def _parser() -> argparse.ArgumentParser:
         keeping,
         lava,
         night,
+        provision,
         regress,
         report,
         virtual,
     )
 
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="evmperf",
         description="The hardware-in-the-loop performance lab for TI evaluation modules. "
         "Boards are measured with pytest (pytest --lg-env BOARD.yaml -k emmc); "
         "this command is for everything around that.",
-        epilog="Exit status: 0 fine, 1 something failed, 2 a wrong call, 3 the lab is broken; "
-        "`evmperf COMMAND --help` says more. Pages about all of it are in docs/.",
+        epilog="Exit status, of pytest too: 0 done, 1 something failed or is worse, 2 interrupted, "
+        "3 the lab is broken, 4 a wrong call, 5 nothing to do. `evmperf COMMAND --help` says more; "
+        "docs/ has a page for each subject.",
     )
     parser.add_argument("--version", action="version", version=f"evmperf {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands: Any = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_list(commands)
     _add_show(commands)
     guide.add_parsers(commands)
     regress.add_parsers(commands)
+    explain.add_parser(commands)
     influx.add_parser(commands)
     history.add_parser(commands)
     report.add_parser(commands)
     keeping.add_parsers(commands)
     night.add_parsers(commands)
+    provision.add_parsers(commands)
     virtual.add_parser(commands)
     lava.add_parser(commands)
     gitlab.add_parser(commands)
@@ -93,10 +125,10 @@ def _add_list(commands: Any) -> None:
 
 def _list(options: argparse.Namespace) -> int:
     from evmperf.benchmarks import catalogue  # noqa: PLC0415
-    from evmperf.boards import board as boards  # noqa: PLC0415  # YAML is slow to import
+    from evmperf.measure import boardfile  # noqa: PLC0415  # YAML is slow to import
 
-    board = catalogue.board(boards.find(options.board)) if options.board else None
-    profile = options.profile or (board.option("board", "profile") if board else "full")
+    board = boardfile.named(options.board) if options.board else None
+    profile = options.profile or (board.options.board.profile if board else "full")
     rows = [_entry(benchmark, profile, board) for benchmark in catalogue.benchmarks().values()]
     if options.json:
         print(json.dumps(rows, indent=1))

@@ -11,6 +11,7 @@ from typing import Any
 
 from evmperf.cli import arguments
 from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
 
 _NIGHT = """\
 Measures many boards side by side, by a plan (docs/lab-at-scale.md): a session of its own for each
@@ -27,8 +28,8 @@ def add_parsers(subparsers: Any) -> None:
         help="measure many boards by a plan",
         description=_NIGHT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="Exit status: 0 all measured and nothing worse, 1 something failed or is worse, 2 a "
-        "wrong plan, 3 a board was not measured for the lab's sake.",
+        epilog="Exit status: 0 all measured and nothing worse, 1 something failed or is worse, "
+        "2 cut by Ctrl-C, 3 a board was not measured for the lab's sake, 4 a wrong plan.",
     )
     night.add_argument("plan", type=Path, metavar="PLAN.yaml")
     night.add_argument("--results", type=Path, help="default: what the plan says")
@@ -92,7 +93,7 @@ def _night(options: argparse.Namespace) -> int:
         status.close()
         journal.close()
         print(f"cut: `evmperf night {options.plan}` goes on with it")
-        return 130
+        return ExitStatus.INTERRUPTED
     ended = closing.close(night, began)
     journal.note("ended", status=ended.status, sentence=closing.sentence(ended))
     status.close()

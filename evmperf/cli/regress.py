@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evmperf.regress.against import Wanted
     from evmperf.runs.history import StoredRun
 
-_EPILOG = "Exit status: 0 nothing worse, 1 something worse, 4 nothing comparable."
+_EPILOG = "Exit status: 0 nothing worse, 1 something worse, 5 nothing comparable."
 
 
 def add_parsers(commands: Any) -> None:

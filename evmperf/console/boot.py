@@ -14,7 +14,8 @@ class Boot:
     """One boot: what was asked for, its marks, and why it failed if it did.
 
     `goal` is the state that was asked for (uboot, booted, shell), `started_ns` is since the
-    epoch, `duration_s` is the time in seconds from before the power-off to the prompt.
+    epoch, `duration_s` is the time in seconds from before the power-off to the prompt. `measured`
+    says whether the errors of its marks were measured, or are only stated.
     """
 
     goal: str
@@ -25,3 +26,4 @@ class Boot:
     error: EvmperfError | None = None
     phase: str = ""
     post_mortem: str = ""
+    measured: bool = True

@@ -11,17 +11,9 @@ import bisect
 import enum
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from evmperf.console.record import POWER_ON, Record
-
-STAMP_ERROR_S = 0.002
-"""Stated error in seconds of a stamp taken at real-time priority: 99 of 100 are nearer under load
-on all cores, which `make bench` measures.
-"""
-
-LOADED_ERROR_S = 0.15
-"""The same without that priority; see docs/lab-set-up.md."""
+from evmperf.console.record import POWER_ANSWERED, POWER_ON, Record
 
 
 class Phase(enum.StrEnum):
@@ -43,8 +35,8 @@ class Phase(enum.StrEnum):
 class Mark:
     """When a phase showed: `mono_ns` on CLOCK_MONOTONIC, `wall_ns` since the epoch.
 
-    `error_s` is how far off 99 of 100 stamps are at most (seconds), `text` what announced the
-    phase.
+    `error_s` is how far off the mark is at most (seconds): what announced the phase, `text`,
+    arrived at most so long before. The power came on at most so long after `power_on`.
     """
 
     phase: Phase
@@ -69,15 +61,12 @@ _TEXTS: tuple[tuple[Phase, re.Pattern[bytes]], ...] = (
 )
 
 
-def find(
-    records: Sequence[Record], prompt: str, error_s: float = STAMP_ERROR_S
-) -> dict[Phase, Mark]:
+def find(records: Sequence[Record], prompt: str) -> dict[Phase, Mark]:
     """Marks of one boot in the record since its power-on; phases that did not show are absent.
 
     Each text is searched behind the mark of the phase before it, so that a second banner (a reset
     in mid-boot) does not move an earlier mark; root and init come in either order. `prompt` is the
     regular expression of what ends the boot: the login prompt, or the shell's when init is a shell.
-    `error_s` is the stated error of the stamps, in seconds.
     """
     output = [record for record in records if record.kind == "<" and record.data]
     data = b"".join(record.data for record in output)
@@ -88,11 +77,11 @@ def find(
         ends.append(position)
 
     marks: dict[Phase, Mark] = {}
-    power = _power_on(records, error_s)
+    power = _power_on(records)
     if power:
         marks[Phase.POWER_ON] = power
     if output:
-        marks[Phase.FIRST_OUTPUT] = _mark(Phase.FIRST_OUTPUT, output[0], "", error_s)
+        marks[Phase.FIRST_OUTPUT] = _mark(Phase.FIRST_OUTPUT, output[0], "")
     start = 0
     for phase, pattern in (*_TEXTS, (Phase.PROMPT, re.compile(prompt.encode()))):
         if phase is Phase.PROMPT and Phase.STARTING_KERNEL not in marks:
@@ -100,7 +89,7 @@ def find(
         match = pattern.search(data, start)
         if match:
             at = output[bisect.bisect_left(ends, match.end())]
-            marks[phase] = _mark(phase, at, match.group().decode("utf-8", "replace"), error_s)
+            marks[phase] = _mark(phase, at, match.group().decode("utf-8", "replace"))
             if phase not in (Phase.ROOT_MOUNTED, Phase.INIT_STARTED):
                 start = match.end()
     return marks
@@ -119,12 +108,18 @@ def last_phase(marks: Iterable[Phase]) -> Phase | None:
     return max(marks, key=order.index, default=None)
 
 
-def _power_on(records: Sequence[Record], error_s: float) -> Mark | None:
+def _power_on(records: Sequence[Record]) -> Mark | None:
+    told: Record | None = None
     for record in records:
         if record.kind == "#" and record.data == POWER_ON.encode():
-            return _mark(Phase.POWER_ON, record, POWER_ON, error_s)
-    return None
+            told = record
+        elif told and record.kind == "#" and record.data == POWER_ANSWERED.encode():
+            return replace(
+                _mark(Phase.POWER_ON, told, POWER_ON),
+                error_s=(record.mono_ns - told.mono_ns) / 1e9,
+            )
+    return _mark(Phase.POWER_ON, told, POWER_ON) if told else None
 
 
-def _mark(phase: Phase, record: Record, text: str, error_s: float) -> Mark:
-    return Mark(phase, record.mono_ns, record.wall_ns, error_s, text)
+def _mark(phase: Phase, record: Record, text: str) -> Mark:
+    return Mark(phase, record.mono_ns, record.wall_ns, record.bound_ns / 1e9, text)

@@ -1,12 +1,14 @@
 """The console as a record: every byte with the time it arrived.
 
-File format `evmperf-console/1` (console.log): a header line, then one line per record:
+File format `evmperf-console/2` (console.log): a header line, then one line per record:
 
-    MONOTONIC WALL KIND LITERAL
+    MONOTONIC WALL KIND BOUND LITERAL
 
 MONOTONIC is CLOCK_MONOTONIC in seconds with nanoseconds, WALL the UTC time, KIND is `<` for bytes
-from the board, `>` for bytes sent to it, `#` for an event of the lab (power, connection), and
-LITERAL a Python bytes literal. A line cut short by a crash is the last one and is ignored.
+from the board, `>` for bytes sent to it, `#` for an event of the lab (power, connection), BOUND how
+much earlier than that any of it may have been at most, in seconds with nanoseconds, and LITERAL a
+Python bytes literal. A line cut short by a crash is the last one and is ignored. Format 1 had no
+BOUND; it is worked out from the record when such a file is read (`supposed_bound`).
 """
 
 from __future__ import annotations
@@ -18,16 +20,27 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
 from evmperf.model.errors import LabError
 
-HEADER = b"evmperf-console/1\n"
+HEADER = b"evmperf-console/2\n"
+_HEADER_1 = b"evmperf-console/1\n"
 POWER_ON = "power on"
 POWER_OFF = "power off"
+POWER_ANSWERED = "power switch has answered"
+
+BITS_A_BYTE = 10
+"""On a serial line: start, eight of data, stop."""
+_BAUD = 115200
+"""What consoles have where a file does not say."""
+_USUAL_NS = 2_000_000
+"""The bound of a stamp of which nothing is known that speaks against it."""
+_SHORT_NS = 25_000_000
+"""What a USB adapter may keep bytes for without anything being wrong, in ns of the line's time."""
 
 _KEEP_BYTES = 16 << 20
 """Bytes of one boot kept in memory; what is older stays in the file only."""
@@ -35,18 +48,57 @@ _KEEP_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class Record:
-    """Some bytes, or an event, and when: `mono_ns` CLOCK_MONOTONIC, `wall_ns` since the epoch."""
+    """Some bytes, or an event, and when: `mono_ns` CLOCK_MONOTONIC, `wall_ns` since the epoch.
+
+    `bound_ns`: every byte arrived at most so long before that.
+    """
 
     mono_ns: int
     wall_ns: int
     kind: str
     data: bytes
+    bound_ns: int = 0
 
     def line(self) -> bytes:
         """This record as a line of console.log."""
         wall = datetime.fromtimestamp(self.wall_ns / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        seconds, nanoseconds = divmod(self.mono_ns, 1_000_000_000)
-        return f"{seconds}.{nanoseconds:09d} {wall} {self.kind} {self.data!r}\n".encode()
+        mono, bound = _seconds(self.mono_ns), _seconds(self.bound_ns)
+        return f"{mono} {wall} {self.kind} {bound} {self.data!r}\n".encode()
+
+
+class Line:
+    """A serial line's rate as a check of stamps: it cannot carry more bytes than its baud allows.
+
+    Where more arrive, they were held up on their way: by a terminal server, a network, a USB hub.
+    """
+
+    def __init__(self, baud: int) -> None:
+        self._byte_ns = BITS_A_BYTE * 1_000_000_000 / baud
+        self._late_ns = 0.0
+        self._at_ns = 0
+
+    def late_ns(self, mono_ns: int, length: int) -> int:
+        """By how many ns what arrived until `mono_ns`, the last `length` bytes among it, is more
+        than the line could have carried since it was last idle: so long was some of it held up.
+        """
+        passed = mono_ns - self._at_ns
+        self._at_ns = mono_ns
+        self._late_ns = max(0.0, self._late_ns - passed) + length * self._byte_ns
+        return round(self._late_ns)
+
+
+def supposed_bound(length: int, since_ns: int, baud: int = _BAUD) -> int:
+    """The bound in ns of `length` bytes whose record does not say it, `since_ns` after the record
+    before.
+
+    A reader that waits for the console takes each byte as it comes, or some together that an
+    adapter held back. More than that in one piece says that it was not reading: the bytes arrived
+    at any time since the record before.
+    """
+    line_ns = length * BITS_A_BYTE * 1_000_000_000 // baud
+    if line_ns <= _SHORT_NS:
+        return max(line_ns, _USUAL_NS)
+    return max(line_ns, since_ns)
 
 
 class History:
@@ -90,11 +142,11 @@ class History:
                 f"or name another folder with --results=FOLDER"
             ) from error
 
-    def feed(self, data: bytes, mono_ns: int, *, kind: str = "<") -> None:
-        """Keep bytes that arrived (or were sent) at `mono_ns`."""
+    def feed(self, data: bytes, mono_ns: int, bound_ns: int = 0, *, kind: str = "<") -> None:
+        """Keep bytes that arrived (or were sent) at `mono_ns`, or at most `bound_ns` before."""
         # The wall clock is derived so that both stamps are of the same instant.
         wall_ns = time.time_ns() - (time.monotonic_ns() - mono_ns)
-        self._keep(Record(mono_ns, wall_ns, kind, data))
+        self._keep(Record(mono_ns, wall_ns, kind, data, bound_ns))
 
     def event(self, text: str, mono_ns: int | None = None) -> None:
         """Keep an event of the lab; a power-on starts the record in memory anew."""
@@ -145,21 +197,40 @@ class History:
 def read(path: Path) -> Iterator[Record]:
     """Read a console.log back; raises LabError for a file of another format."""
     with path.open("rb") as file:
-        if file.readline() != HEADER:
+        header = file.readline()
+        if header not in (HEADER, _HEADER_1):
             raise LabError(f"{path}: is not a console record of format {HEADER.decode().strip()}")
+        before_ns = 0
         for line in file:
             if not line.endswith(b"\n"):
                 return
-            yield _parse(line.decode())
+            record = _parse(line.decode(), bounded=header == HEADER)
+            if header == _HEADER_1 and record.kind == "<":
+                bound = supposed_bound(len(record.data), record.mono_ns - before_ns)
+                record = replace(record, bound_ns=bound)
+            if record.kind == "<":
+                before_ns = record.mono_ns
+            yield record
 
 
-def _parse(line: str) -> Record:
-    mono, wall, kind, literal = line.rstrip("\n").split(" ", 3)
-    seconds, nanoseconds = mono.split(".")
+def _parse(line: str, *, bounded: bool) -> Record:
+    mono, wall, kind, rest = line.rstrip("\n").split(" ", 3)
+    bound, literal = rest.split(" ", 1) if bounded else ("0.0", rest)
     moment = datetime.strptime(wall, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
     return Record(
-        int(seconds) * 1_000_000_000 + int(nanoseconds),
+        _nanoseconds(mono),
         round(moment.timestamp() * 1e6) * 1000,
         kind,
         ast.literal_eval(literal),
+        _nanoseconds(bound),
     )
+
+
+def _seconds(ns: int) -> str:
+    seconds, nanoseconds = divmod(ns, 1_000_000_000)
+    return f"{seconds}.{nanoseconds:09d}"
+
+
+def _nanoseconds(text: str) -> int:
+    seconds, nanoseconds = text.split(".")
+    return int(seconds) * 1_000_000_000 + int(nanoseconds)

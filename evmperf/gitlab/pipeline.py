@@ -17,7 +17,9 @@ import yaml
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.boards.board import Board
+from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
 
 _EVMPERF = ".venv/bin/evmperf"
 _RESULTS = "results"
@@ -57,8 +59,8 @@ class Plan:
 def chosen(names: Sequence[str]) -> tuple[Board, ...]:
     """The boards of these names, or all real ones; raises UsageError for an unknown one."""
     if names:
-        return tuple(catalogue.board(boards.find(name)) for name in names)
-    known = (catalogue.board(boards.ENV_DIR / name) for name in boards.names())
+        return tuple(boardfile.named(name) for name in names)
+    known = map(catalogue.board, boards.files().values())
     return tuple(board for board in known if not board.is_virtual)
 
 
@@ -145,7 +147,7 @@ def _judge(plan: Plan, stem: str) -> dict[str, Any]:
         "script": [shlex.join(check)],
         "after_script": [f"{_EVMPERF} note {verdict}.md"],
         # 4: nothing to compare with, as on a board's first night.
-        "allow_failure": {"exit_codes": [4]},
+        "allow_failure": {"exit_codes": [int(ExitStatus.NOTHING)]},
         "artifacts": {
             "when": "always",
             "expire_in": _WEEK,

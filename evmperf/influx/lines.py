@@ -235,7 +235,8 @@ class Lines:
         # The repetition's number as nanoseconds keeps samples apart that were given one time
         # (those of a guide); `reader` takes it off again.
         return [
-            f"{heads[s['metric'], s['unit']]}{s['value']!r}{tail}{(n := s['repetition'])}i "
+            f"{heads[s['metric'], s['unit']]}{s['value']!r}{_error(s)}"
+            f"{tail}{(n := s['repetition'])}i "
             f"{s['time_ns'] + n}"
             for s in samples
         ]
@@ -294,6 +295,12 @@ class Lines:
             **self._common, benchmark=record["benchmark"], case=record["case"],
             driver=record["driver"], metric=metric,
         )  # fmt: skip
+
+
+def _error(sample: Mapping[str, Any]) -> str:
+    """The field of a sample's stated error, "" where it has none."""
+    error = sample.get("error")
+    return "" if error is None else f",error={float(error)!r}"
 
 
 def event_line(run: Run, event: str, before: str, after: str) -> str:

@@ -166,6 +166,7 @@ def _add_figure(record: dict[str, Any], row: Mapping[str, Any]) -> None:
             "unit": row.get("unit") or "",
             "repetition": row["repetition"],
             "time_ns": row["time_ns"] - row["repetition"],
+            "error": row.get("error"),
         }
     )
 

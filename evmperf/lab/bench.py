@@ -31,6 +31,7 @@ from evmperf.model.errors import (
 )
 
 _UBOOT_INTERRUPT_S = 5
+_ALL_LINES = 1 << 30
 
 
 class LabgridBench:
@@ -143,6 +144,19 @@ class LabgridBench:
         """Switch the board off; raises LabError."""
         self._transition("off")
 
+    def provisioned(self) -> None:
+        """Switch the board off and do what has to be done before power-on; raises LabError."""
+        self._transition("provisioned")
+
+    def before_power_on(self, prepare: Callable[[], None]) -> None:
+        """Have `prepare` called before each power-on, with the power off."""
+        self._strategy.before_power_on.append(prepare)
+
+    def console_lines(self) -> list[str]:
+        """What the board has printed since its last power-on, line by line."""
+        lines: list[str] = self._console.tail(_ALL_LINES)
+        return lines
+
     def boots(self) -> list[Boot]:
         """Boots attempted since the last call."""
         boots, self._boots = self._boots, []
@@ -162,7 +176,7 @@ class LabgridBench:
             raise classify(error, attempts[-1].phase if attempts else "") from error
 
     def _keep_boot(self, attempt: Any) -> None:
-        if attempt.goal == "off":
+        if attempt.goal in ("off", "provisioned"):
             return
         arguments = self._strategy.kernel_arguments
         records = self._console.history.records()
@@ -172,9 +186,7 @@ class LabgridBench:
                 kernel_arguments=arguments,
                 started_ns=time.time_ns() - round(attempt.seconds * 1e9),
                 duration_s=attempt.seconds,
-                marks=find(
-                    records, self._strategy.prompt_after(arguments), self._console.stamp_error_s
-                ),
+                marks=find(records, self._strategy.prompt_after(arguments)),
                 error=classify(attempt.error, attempt.phase) if attempt.error else None,
                 phase=attempt.phase,
                 post_mortem=attempt.post_mortem,

@@ -16,8 +16,7 @@ from labgrid.step import StepEvent, steps
 from labgrid.util.proxy import proxymanager
 from pexpect import TIMEOUT
 
-from evmperf.console.marks import LOADED_ERROR_S, STAMP_ERROR_S
-from evmperf.console.record import POWER_OFF, POWER_ON, History
+from evmperf.console.record import POWER_ANSWERED, POWER_OFF, POWER_ON, History
 from evmperf.console.watch import Alarm, Watch
 from evmperf.lab.stamper import StampedPort
 from evmperf.model.errors import BoardError, LabError
@@ -172,12 +171,6 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         self.history.feed(data, time.monotonic_ns(), kind=">")
         return len(data)
 
-    @property
-    def stamp_error_s(self) -> float:
-        """How far off 99 of 100 stamps are at most, in seconds."""
-        port = self._transport
-        return STAMP_ERROR_S if port and port.real_time else LOADED_ERROR_S
-
     def _connect(self) -> StampedPort:
         if isinstance(self.port, SerialPort):
             return StampedPort("serial", self.port.port, 0, self.port.speed, self.timeout)
@@ -188,15 +181,15 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         while not self._closing.is_set():
             assert self._transport
             try:
-                stamp, data = self._transport.read()
+                stamp, bound, data = self._transport.read()
             except OSError as error:
                 if self._closing.is_set() or not self._recover(str(error)):
                     return
                 continue
-            self._take(data, stamp)
+            self._take(data, stamp, bound)
 
-    def _take(self, data: bytes, mono_ns: int) -> None:
-        self.history.feed(data, mono_ns)
+    def _take(self, data: bytes, mono_ns: int, bound_ns: int) -> None:
+        self.history.feed(data, mono_ns, bound_ns)
         with self._news:
             alarm = self._watch.feed(data)
             if alarm:
@@ -258,6 +251,6 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
                 self._watch.restart()
             self.history.event(POWER_ON)
         elif step.title == "on":
-            self.history.event("power switch has answered")
+            self.history.event(POWER_ANSWERED)
         elif state == "start":
             self.history.event(POWER_OFF)

@@ -1,31 +1,51 @@
 """A process that does nothing but read a console and stamp what arrives.
 
 A thread of the measuring process would stamp late: under load it waits for a core and for Python's
-interpreter lock, and what arrives meanwhile gets one stamp (measured, `make bench`: up to 0.1 s).
-This process asks for real-time priority, which needs root, CAP_SYS_NICE or an rtprio limit.
+interpreter lock, and what arrives meanwhile gets one stamp. This process asks for real-time
+priority, which needs root, CAP_SYS_NICE or an rtprio limit, and waits for nobody but the console:
+stamped bytes go to a queue without limit, from which a thread writes them to the measuring process
+whenever that reads.
+
+No stamp is trusted: each comes with the time since this process last knew that nothing was waiting
+to be read. All bytes of a frame arrived within it, however long the process was kept from running.
 
 Protocol: bytes on standard input go to the board. On standard output come frames, each of a header
-(stamp in ns of CLOCK_MONOTONIC, length in bytes; little-endian 64 and 32 bits) and that many bytes
-from the board. The first frame is empty; its "stamp" is 1 with real-time priority and 0 without.
-A console that cannot be opened, or is lost, is a sentence on standard error and exit status 1.
+(stamp in ns of CLOCK_MONOTONIC, bound in ns, length in bytes; little-endian, 64, 64 and 32 bits)
+and that many bytes from the board. The first frame is empty; its "stamp" is 1 with real-time
+priority and 0 without. A console that cannot be opened, or is lost, is a sentence on standard error
+and exit status 1.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import gc
 import os
+import queue
+import select
 import struct
 import subprocess
 import sys
 import threading
 import time
 
+from evmperf.console.record import Line
 from evmperf.lab.transport import Transport, connect
 from evmperf.model.errors import LabError
 
-_HEADER = struct.Struct("<QI")
+_HEADER = struct.Struct("<QQI")
 _PRIORITY = 1
 """Of SCHED_FIFO, the lowest: it is enough to come before everything that is not real-time."""
+_LOCK_MEMORY = 7
+"""mlockall(2): MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT."""
+
+_LOOK_MS = 2
+"""How often an idle console is looked at: it bounds the error of what comes after a silence."""
+_PAUSE_S = 0.0005
+"""Pause after each read, so that a record holds some bytes and 32 boards leave a machine usable."""
+_COLLECT_S = 0.002
+"""Pause after passing frames on: what comes meanwhile goes together."""
 
 _START_S = 10.0
 """Seconds that starting the process may take beside the time to connect."""
@@ -50,10 +70,11 @@ class StampedPort:
         self._input = self._process.stdin.fileno()
         self._output = self._process.stdout.fileno()
         self._buffer = bytearray()
+        self._line = Line(baud)
         guard = threading.Timer(timeout_s + _START_S, self._process.kill)
         guard.start()
         try:
-            real_time, _ = self.read()
+            real_time, _, _ = self.read()
         except ConnectionError as error:
             self.close()
             raise LabError(str(error)) from None
@@ -62,19 +83,21 @@ class StampedPort:
         self.real_time = bool(real_time)
         """Whether the process got the priority that keeps its stamps true under load."""
 
-    def read(self) -> tuple[int, bytes]:
-        """The next bytes that arrived, and when, in ns of CLOCK_MONOTONIC.
+    def read(self) -> tuple[int, int, bytes]:
+        """The next bytes that arrived; when, in ns of CLOCK_MONOTONIC; and how many ns earlier
+        they may have arrived at most: since the process last found nothing, or, when they are more
+        than the line can have carried since then, for as long as the line needs for them.
 
         Raises ConnectionError with the reason when the console is lost, or was closed.
         """
         while True:
             if len(self._buffer) >= _HEADER.size:
-                stamp, length = _HEADER.unpack_from(self._buffer)
+                stamp, bound, length = _HEADER.unpack_from(self._buffer)
                 end = _HEADER.size + length
                 if len(self._buffer) >= end:
                     data = bytes(self._buffer[_HEADER.size : end])
                     del self._buffer[:end]
-                    return stamp, data
+                    return stamp, max(bound, self._line.late_ns(stamp, length)), data
             more = os.read(self._output, 1 << 20)
             if not more:
                 raise ConnectionError(self._last_words())
@@ -98,28 +121,79 @@ class StampedPort:
 
 def main(protocol: str, place: str, port: str, baud: str, timeout_s: str) -> int:
     """Be the process; see the module's docstring."""
-    real_time = 0
-    with contextlib.suppress(OSError, AttributeError):  # not allowed, or not on this system
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
-        real_time = 1
+    began = time.monotonic_ns()
+    real_time = _be_undisturbed()
+    frames: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    frames.put(_frame(real_time, 0, b""))
     try:
         transport = connect(protocol, place, int(port), int(baud), float(timeout_s))
+        if transport.said:
+            now = time.monotonic_ns()
+            frames.put(_frame(now, now - began, transport.said))
+        # Both get the priority, too: one that held the interpreter's lock and did not run would
+        # keep the reader waiting.
+        writer = threading.Thread(target=_pass_output, args=(frames,), daemon=True)
+        writer.start()
         threading.Thread(target=_pass_input, args=(transport,), daemon=True).start()
-        _send(real_time, b"")
-        while True:
-            data = transport.read()
-            stamp = time.monotonic_ns()
-            if data:
-                _send(stamp, data)
+        try:
+            _stamp(transport, frames)
+        finally:
+            frames.put(b"")
+            writer.join()  # what came before the loss is still read
     except (LabError, OSError) as error:
         print(error, file=sys.stderr)
+    return 1
+
+
+def _stamp(transport: Transport, frames: queue.SimpleQueue[bytes]) -> None:
+    """Read and stamp until the console is lost, which is an OSError."""
+    waiting = select.poll()
+    waiting.register(transport, select.POLLIN)
+    known = time.monotonic_ns()  # what had arrived by then has been read
+    while True:
+        begin = time.monotonic_ns()
+        if not waiting.poll(_LOOK_MS):
+            known = begin + _LOOK_MS * 1_000_000
+            continue
+        begin = time.monotonic_ns()
+        data = transport.read()
+        stamp = time.monotonic_ns()
+        if data:
+            frames.put(_frame(stamp, stamp - known, data))
+        if not transport.more:
+            known = begin
+            time.sleep(_PAUSE_S)
+
+
+def _be_undisturbed() -> int:
+    """Take real-time priority, and lock what is in memory there; 1 if the priority was given."""
+    gc.disable()  # nothing here makes cycles
+    with contextlib.suppress(OSError, AttributeError):  # refused, or not on this system
+        ctypes.CDLL(None).mlockall(_LOCK_MEMORY)
+    with contextlib.suppress(OSError, AttributeError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
         return 1
+    return 0
 
 
-def _send(stamp: int, data: bytes) -> None:
-    frame = _HEADER.pack(stamp, len(data)) + data
-    while frame:
-        frame = frame[os.write(sys.stdout.fileno(), frame) :]
+def _frame(stamp: int, bound: int, data: bytes) -> bytes:
+    return _HEADER.pack(stamp, bound, len(data)) + data
+
+
+def _pass_output(frames: queue.SimpleQueue[bytes]) -> None:
+    """Write frames as fast as they are taken; an empty one is the end."""
+    # A pipe that nobody reads any more shows as the end of input, too.
+    with contextlib.suppress(OSError):
+        ended = False
+        while not ended:
+            waiting = [frames.get()]
+            while not frames.empty():
+                waiting.append(frames.get())
+            ended = not waiting[-1]
+            data = b"".join(waiting)
+            while data:
+                data = data[os.write(sys.stdout.fileno(), data) :]
+            time.sleep(_COLLECT_S)
 
 
 def _pass_input(transport: Transport) -> None:

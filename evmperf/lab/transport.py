@@ -1,25 +1,37 @@
-"""The wire under a console: a raw TCP stream, or anything that pyserial can open."""
+"""The wire under a console: a raw TCP stream, RFC 2217 over TCP, or a local serial port.
+
+Each has a file descriptor to wait on, so that the process that stamps knows when it last looked
+and found nothing: this is what bounds the error of its stamps.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
-from typing import Protocol
+from typing import Any, Protocol
 
+from evmperf.lab.rfc2217 import ComPort
 from evmperf.model.errors import LabError
 
-_POLL_S = 0.2
-"""How long a blocking read of pyserial may keep a closing console waiting, in seconds."""
+_SOCKET_BYTES = 65536
+_TTY_BYTES = 4095
+"""What one read of a terminal device gives at most (the kernel's N_TTY buffer)."""
 
 
 class Transport(Protocol):
-    """Bytes to and from the board. `read` blocks and returns b"" when nothing came for a while.
+    """Bytes to and from the board; a lost connection is an OSError."""
 
-    A lost connection is an OSError (of which ConnectionError and SerialException are kinds).
-    """
+    more: bool
+    """Whether the last `read` may have left something behind."""
+    said: bytes
+    """What came from the board while the connection was being set up."""
+
+    def fileno(self) -> int:
+        """What to wait on for something to read."""
 
     def read(self) -> bytes:
-        """Whatever arrived, at least one byte unless nothing came."""
+        """What has arrived; call it when there is something. b"" when none of it is the board's."""
 
     def write(self, data: bytes) -> None:
         """Send all of `data`."""
@@ -27,6 +39,9 @@ class Transport(Protocol):
 
 class RawTcp:
     """A raw TCP stream, as ser2net and terminal servers give it."""
+
+    more = False
+    said = b""
 
     def __init__(self, host: str, port: int, timeout_s: float) -> None:
         self._socket = socket.create_connection((host, port), timeout=timeout_s)
@@ -38,11 +53,16 @@ class RawTcp:
             with contextlib.suppress(AttributeError):  # not every system has all three
                 self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
 
+    def fileno(self) -> int:
+        """The socket."""
+        return self._socket.fileno()
+
     def read(self) -> bytes:
         """Whatever arrived."""
-        data = self._socket.recv(65536)
+        data = self._socket.recv(_SOCKET_BYTES)
         if not data:
             raise ConnectionResetError("closed by the console server")
+        self.more = len(data) == _SOCKET_BYTES
         return data
 
     def write(self, data: bytes) -> None:
@@ -50,22 +70,55 @@ class RawTcp:
         self._socket.sendall(data)
 
 
-class Pyserial:
-    """A local serial port, or RFC 2217 over the network, through pyserial."""
+class Rfc2217(RawTcp):
+    """A serial port behind Telnet with the COM port option, as labgrid-exporter's ser2net is."""
 
-    def __init__(self, url: str, baud: int) -> None:
-        import serial  # noqa: PLC0415  # slow to import, and most virtual boards do not need it
+    def __init__(self, host: str, port: int, baud: int, timeout_s: float) -> None:
+        super().__init__(host, port, timeout_s)
+        self._telnet = ComPort(baud)
+        super().write(self._telnet.greeting())
+        self.said = self._telnet.await_speed(self._socket, timeout_s)
 
-        self._serial = serial.serial_for_url(url, do_not_open=True)
+    def read(self) -> bytes:
+        """Whatever arrived, without what is Telnet's."""
+        data, answer = self._telnet.take(super().read())
+        if answer:
+            super().write(answer)
+        return data
+
+    def write(self, data: bytes) -> None:
+        """Send all of `data`."""
+        super().write(self._telnet.escaped(data))
+
+
+class LocalSerial:
+    """A serial device of this machine."""
+
+    more = False
+    said = b""
+
+    def __init__(self, device: str, baud: int) -> None:
+        import serial  # noqa: PLC0415  # slow to import, and networked consoles do not need it
+
+        self._serial: Any = serial.serial_for_url(device, do_not_open=True)
         self._serial.baudrate = baud
-        self._serial.timeout = _POLL_S
+        self._serial.timeout = 0
         self._serial.open()
+
+    def fileno(self) -> int:
+        """The device."""
+        return int(self._serial.fileno())
 
     def read(self) -> bytes:
         """Whatever arrived."""
-        first: bytes = self._serial.read(1)
-        waiting = self._serial.in_waiting if first else 0
-        return first + self._serial.read(waiting) if waiting else first
+        try:
+            data = os.read(self.fileno(), _TTY_BYTES + 1)
+        except BlockingIOError:
+            return b""
+        if not data:
+            raise ConnectionResetError("the serial device is gone")
+        self.more = len(data) >= _TTY_BYTES
+        return data
 
     def write(self, data: bytes) -> None:
         """Send all of `data`."""
@@ -83,10 +136,9 @@ def connect(protocol: str, place: str, port: int, baud: int, timeout_s: float) -
         if protocol == "raw":
             return RawTcp(place, port, timeout_s)
         if protocol == "rfc2217":
-            url = f"rfc2217://{where}?ign_set_control&timeout={timeout_s:g}"
-            return Pyserial(url, baud)
+            return Rfc2217(place, port, baud, timeout_s)
         if protocol == "serial":
-            return Pyserial(place, baud)
+            return LocalSerial(place, baud)
     except OSError as error:
         reason = error.strerror or str(error)
         raise LabError(

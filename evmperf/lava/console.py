@@ -40,7 +40,7 @@ class Console:
         drivers: dict[str, Any] = data["targets"]["main"].get("drivers") or {}
         shell = drivers.get("EvmShellDriver") or {}
         strategy = drivers.get("K3BootStrategy") or {}
-        medium = strategy.get("medium") or str(board.option("boot", "medium"))
+        medium = strategy.get("medium") or board.options.boot.medium
         return cls(
             login_prompt=strategy.get("login_prompt", _LOGIN),
             prompt=shell.get("prompt", _PROMPT),

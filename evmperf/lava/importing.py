@@ -14,11 +14,11 @@ from evmperf.lava import joblog, marked, outcome, replay
 from evmperf.lava.console import Console
 from evmperf.lava.names import case_name
 from evmperf.lava.render import HEADER_SCHEMA, cycles
-from evmperf.lava.script import step_label
-from evmperf.lava.selection import JobKind, Selection, plain_steps
+from evmperf.lava.selection import JobKind, Selection, steps_of
 from evmperf.measure import provenance
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import LabError, UsageError
+from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result, Status
 from evmperf.model.run import Run
 from evmperf.runs.spool import Spool, new_folder, read_results, read_run
@@ -158,11 +158,14 @@ def _replay(
     measured = sum(result.status is Status.MEASURED for result in results)
     whole = f"{measured} of {len(selection.cases)} cases measured on {board.name}"
     if lab:
-        run.exit_status, run.outcome = 3, f"The lab is broken: {lab} ({whole})."
+        run.exit_status, run.outcome = ExitStatus.LAB_BROKEN, f"The lab is broken: {lab} ({whole})."
     elif measured < len(selection.cases):
-        run.exit_status, run.outcome = 1, f"Only {whole}{f': {failure}' if failure else ''}."
+        run.exit_status, run.outcome = (
+            ExitStatus.FAILED,
+            f"Only {whole}{f': {failure}' if failure else ''}.",
+        )
     else:
-        run.exit_status, run.outcome = 0, f"All measured: {whole}."
+        run.exit_status, run.outcome = ExitStatus.OK, f"All measured: {whole}."
     spool.save()
     return results
 
@@ -178,8 +181,8 @@ def _check_versions(
     if header.get("kind") != JobKind.NATIVE:
         return
     for benchmark, case in selection.cases:
-        for step in plain_steps(benchmark, board, case, selection.profile):
-            block = blocks.get(step_label(benchmark.driver, benchmark.name, case.label, step))
+        for step in steps_of(benchmark, board, case, selection.profile):
+            block = blocks.get(benchmark.label(case, step))
             if block and block.checksum != marked.checksum(step.command):
                 raise UsageError(
                     f"{name}: {block.label} is another command than this evmperf's: import it with "

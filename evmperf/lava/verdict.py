@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evmperf.benchmarks import catalogue
-from evmperf.boards import board as boards
 from evmperf.lava import importing, joblog, outcome, render
 from evmperf.lava.names import SUITE, case_name
 from evmperf.lava.selection import JobKind
 from evmperf.lava.server import Job, Server
-from evmperf.model.errors import EvmperfError, Kind, LabError, UsageError
+from evmperf.measure import boardfile
+from evmperf.model.errors import EvmperfError, LabError, UsageError
+from evmperf.model.exits import ExitStatus, of_kind
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Exit status (0: all is well, 1: something failed, 3: LAVA or the lab failed), and why."""
+    """Exit status (LAB_BROKEN if LAVA itself failed), and why."""
 
-    exit_status: int
+    exit_status: ExitStatus
     lines: list[str]
 
 
@@ -37,10 +37,12 @@ def judge(server: Server, job: Job) -> Verdict:
     ]
     well = len(expected) - len(wrong)
     if job.health == "Complete" and header["kind"] == JobKind.BOOT:
-        return Verdict(0, [f"job {job.id} is complete: its boot times are in its log: import it"])
+        return Verdict(
+            ExitStatus.OK, [f"job {job.id} is complete: its boot times are in its log: import it"]
+        )
     if job.health == "Complete":
         last = f"job {job.id} is complete: {well} of {len(expected)} cases passed"
-        return Verdict(1 if wrong else 0, [*wrong, last])
+        return Verdict(ExitStatus.FAILED if wrong else ExitStatus.OK, [*wrong, last])
     failure = _failure(server, job)
     why = f"{failure} ({failure.kind})" if failure else "LAVA does not say why"
     last = f"job {job.id} is {job.health}: {why}; {well} of {len(expected)} cases passed"
@@ -60,12 +62,10 @@ def _expected(header: dict[str, str], job: Job) -> list[str]:
     """The cases that a job must report; the cycles of a boot-time job are in its log only."""
     if header["kind"] == JobKind.BOOT:
         return []
-    board = catalogue.board(boards.find(header["board_file"]))
+    board = boardfile.named(header["board_file"])
     selection = importing.selection_of(header, board, f"job {job.id}")
     return [case_name(benchmark, case) for benchmark, case in selection.cases]
 
 
-def _status(failure: EvmperfError | None) -> int:
-    if failure is None:
-        return 3
-    return {Kind.LAB: 3, Kind.USAGE: 2}.get(failure.kind, 1)
+def _status(failure: EvmperfError | None) -> ExitStatus:
+    return of_kind(failure.kind) if failure else ExitStatus.LAB_BROKEN

@@ -2,42 +2,40 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
+import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evmperf.benchmarks.benchmark import (
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.families import boot as boot_readings
+from evmperf.benchmarks.step import (
     CONSOLE,
-    Benchmark,
-    MeterWindow,
+    CleanUp,
+    Command,
+    MeasurePower,
     Outputs,
-    Place,
-    Step,
+    Plan,
+    Prepare,
     Where,
 )
-from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.console.marks import Phase, last_phase
-from evmperf.measure import metering, provenance, shellstep
+from evmperf.measure import documents, metering, provenance, shellstep
 from evmperf.measure.bench import Bench, Clock, Shell, Steps
-from evmperf.measure.executions import Execution, Executions
+from evmperf.measure.executions import Executions
+from evmperf.measure.procedure import Perform, Procedure
 from evmperf.measure.progress import Progress
-from evmperf.model.errors import (
-    BoardError,
-    BoardLost,
-    EvmperfError,
-    Kind,
-    LabError,
-    RefusedOutput,
-    ToolError,
-)
+from evmperf.model.errors import BoardError, BoardLost, EvmperfError, Kind, LabError, ToolError
 from evmperf.model.places import STEP_FOLDER
-from evmperf.model.results import Case, Failure, Reading, Result
+from evmperf.model.results import Case, Failure, Result
 from evmperf.runs.spool import Spool
 
-_Perform = Callable[[Step, Progress], Outputs]
+_PORTS = range(20000, 30000)
+"""Where a benchmark's server listens: below the ports that Linux hands out by itself."""
+_CLOCK_RETRIES = 2
+"""Further boots of a cycle whose marks were stamped too late."""
 
 
 class Runner:
@@ -72,6 +70,8 @@ class Runner:
         self._release = release
         self._facts: dict[str, Any] | None = None
         self._installed_on: Shell | None = None
+        self._idle: Shell | None = None
+        """The board's shell when the last case left it well."""
         self._tester: Shell | None = None
         self._tester_folder = f"{STEP_FOLDER}-{spool.run.id}"
         self._executions = Executions(clock)
@@ -86,11 +86,12 @@ class Runner:
         progress = Progress(
             benchmark,
             case,
-            benchmark.profiles[self.profile],
+            _plan(benchmark.profiles[self.profile]),
             conditions=dict(benchmark.conditions(self.bench.board)),
         )
         started_ns, began = self._clock.time_ns(), self._clock.monotonic()
         lab: LabError | None = None
+        self._idle = None
         try:
             if self.broken:
                 raise BoardError(f"not tried: {self.broken}")
@@ -126,10 +127,14 @@ class Runner:
         self.spool.append_result(result)
         if lab:
             raise lab
+        if result.samples and benchmark.place is not Place.UBOOT:
+            self._idle = self._installed_on
         return result
 
     def close(self) -> None:
-        """Leave nothing on the tester."""
+        """Gather what is long, and leave nothing on the tester."""
+        if self._idle:
+            self._gather_documents(self._idle)
         if self._tester:
             self._tester.run(f"rm -rf {self._tester_folder}", 10)
 
@@ -139,98 +144,35 @@ class Runner:
             self._measure_boots(progress)
             return
         if benchmark.place is Place.UBOOT:
-            perform: _Perform = functools.partial(_perform_in_uboot, self._reach(self.bench.uboot))
+            perform: Perform = functools.partial(
+                self._perform_in_uboot, self._reach(self.bench.uboot)
+            )
         else:
             self._check_tools(progress)
             perform = self._perform_on_either
-        self._go_through(progress, perform)
-
-    def _go_through(self, progress: Progress, perform: _Perform) -> None:
-        prepared = True
-        steps = iter(progress.benchmark.steps(self.bench.board, progress.case, progress.plan))
-        send = getattr(steps, "send", lambda _: next(steps))
-        readings: list[Reading] | None = None
-        while True:
-            try:
-                step = send(readings)
-            except StopIteration:
-                return
-            readings = None
-            if not prepared and not step.always:
-                continue
-            try:
-                readings = self._measure_step(progress, step, perform)
-            except ToolError as error:
-                self._note_failure(progress, step, error)
-                if step.parse is None and not step.always:
-                    prepared = False
-            except EvmperfError:
-                self._leave_tester(progress, steps, perform)
-                raise
-
-    @staticmethod
-    def _leave_tester(progress: Progress, steps: Iterator[Step], perform: _Perform) -> None:
-        """Clean up the tester after a board that is gone; what was on the board went with it."""
-        for step in steps:
-            if step.always and step.where is Where.TESTER:
-                with contextlib.suppress(EvmperfError):
-                    perform(step, progress)
-
-    def _measure_step(
-        self, progress: Progress, step: Step, perform: _Perform
-    ) -> list[Reading] | None:
-        """Do a step; one whose output is refused is done once more, and the refusal is kept.
-
-        Every step can be done twice: preparing starts from nothing, cleaning up asks first.
-        Returns the readings of a step that measures.
-        """
-        try:
-            done, readings = self._try_step(progress, step, perform)
-        except RefusedOutput as error:
-            if not self._executions.may_repeat(progress.key(step)):
-                raise
-            self._note_failure(progress, step, error)
-            done, readings = self._try_step(progress, step, perform)
-        if step.parse is None:
-            return None
-        if step.meter:
-            progress.conditions["meter"] = self.bench.meter().identity()
-        if step.trial:
-            progress.add_trial(step, readings)
-        else:
-            progress.add(readings, step.repetition, done.ended_ns)
-        if not done.raw:
-            done.raw.extend(
-                self.spool.keep_raw(progress.file_name(f"{step.name}.{name}"), text)
-                for name, text in done.outputs.items()
-                if text  # not a log in which nobody wrote
-            )
-        progress.raw.extend(done.raw)
-        return readings
-
-    def _try_step(
-        self, progress: Progress, step: Step, perform: _Perform
-    ) -> tuple[Execution, list[Reading]]:
-        def execute() -> Outputs:
-            return perform(step, progress) if step.command else {}
-
-        done = self._executions.get(progress.key(step), execute)
-        readings = step.parse(done.outputs) if step.parse else []
-        if not step.trial:
-            progress.check(readings, "\n".join(done.outputs.values()))
-        return done, readings
-
-    def _note_failure(self, progress: Progress, step: Step, error: ToolError) -> None:
-        raw = ""
-        if isinstance(error, RefusedOutput) and error.raw:
-            name = progress.file_name(f"{step.name}.refused{len(progress.failures)}")
-            raw = self.spool.keep_raw(name, error.raw)
-        progress.failures.append(Failure.of(error, step.name, raw))
+        Procedure(progress, self.bench, self.spool, perform, self._executions, self._clock).follow()
 
     def _measure_boots(self, progress: Progress) -> None:
-        allowed = self.bench.board.option("boot", "max_failures", 5)
+        allowed = self.bench.board.options.boot.max_failures
+        self._installed_on = None
         arguments = str(progress.case.params.get("kernel_arguments", ""))
+        failed = 0
         for cycle in range(progress.plan.repeats):
+            failed += not self._measure_cycle(progress, cycle, arguments)
+            if failed > allowed:
+                self.broken = f"the board is broken: {failed} of {cycle + 1} boots failed"
+                raise BoardError(self.broken)
+        if self._facts is None and progress.samples and not arguments:
+            # The board stands at its login prompt: a boot time without a kernel says little.
+            self._linux()
+
+    def _measure_cycle(self, progress: Progress, cycle: int, arguments: str) -> bool:
+        """One cold boot, repeated while the lab's clock is what failed; False for a board's fault.
+
+        Every boot that did not count is kept as a failure of its cycle.
+        """
+        late = 0
+        while True:
             boot = self.bench.cold_boot(arguments)
             self._record_boots()
             progress.tool_s += boot.duration_s
@@ -242,19 +184,18 @@ class Runner:
                 progress.check(readings)
             except LabError:
                 raise
+            except boot_readings.LateStamp as error:
+                progress.failures.append(Failure.of(error, step))
+                late += 1
+                if late > _CLOCK_RETRIES:
+                    return True
             except EvmperfError as error:
                 phase = f" (got to {last})" if (last := last_phase(boot.marks)) else ""
                 progress.failures.append(Failure(error.kind, f"{error}{phase}", step))
+                return False
             else:
                 progress.add(readings, cycle, self._clock.time_ns())
-            if len(progress.failures) > allowed:
-                self.broken = (
-                    f"the board is broken: {len(progress.failures)} of {cycle + 1} boots failed"
-                )
-                raise BoardError(self.broken)
-        if self._facts is None and progress.samples and not arguments:
-            # The board stands at its login prompt: a boot time without a kernel says little.
-            self._linux()
+                return True
 
     def _linux(self) -> Shell:
         """A shell with the wrapper installed, and the facts known."""
@@ -297,35 +238,36 @@ class Runner:
             self._tester = tester
         return self._tester
 
-    def _perform_on_either(self, step: Step, progress: Progress) -> Outputs:
+    def _perform_on_either(self, step: Command, progress: Progress) -> Outputs:
         """Run a step's command in the shell of the machine that it is for."""
-        if step.meter:
-            return self._perform_metered(step, step.meter, progress)
+        if isinstance(step, MeasurePower):
+            return self._perform_metered(step, progress)
         if step.where is Where.TESTER:
             return self._perform_in_linux(self._beside(), step, progress, self._tester_folder)
         return self._perform_in_linux(self._linux(), step, progress, STEP_FOLDER)
 
-    def _perform_metered(self, step: Step, window: MeterWindow, progress: Progress) -> Outputs:
-        meter, shell = self.bench.meter(), self._linux()
+    def _perform_metered(self, step: MeasurePower, progress: Progress) -> Outputs:
+        meter, shell, window = self.bench.meter(), self._linux(), step.window
+        start = Prepare(step.name, step.command, step.timeout_s)
         check = replace(step, command=window.check, timeout_s=window.check_s)
         began, busy_s = self._clock.monotonic(), progress.tool_s
         outputs = metering.perform(
             meter,
             window,
-            lambda: self._perform_in_linux(shell, replace(step, parse=None), progress, STEP_FOLDER),
+            lambda: self._perform_in_linux(shell, start, progress, STEP_FOLDER),
             lambda: self._perform_in_linux(shell, check, progress, STEP_FOLDER),
+            self._clock,
         )
         # What the board was busy with is sleeping.
         progress.tool_s = busy_s + self._clock.monotonic() - began
         return outputs
 
     def _perform_in_linux(
-        self, shell: Shell, step: Step, progress: Progress, folder: str
+        self, shell: Shell, step: Command, progress: Progress, folder: str
     ) -> Outputs:
         output = self._steps.run(
-            shell, step.command, step.timeout_s, quiet=step.parse is None, folder=folder,
-            label=progress.key(step)
-            or f"{progress.benchmark.name}/{progress.case.label}/{step.name}",
+            shell, step.command, step.timeout_s, quiet=isinstance(step, Prepare | CleanUp),
+            folder=folder, label=progress.benchmark.label(progress.case, step),
         )  # fmt: skip
         progress.tool_s += output.busy_s
         _check_exit(step, output.status, output.files.get(shellstep.LOG, ""))
@@ -333,6 +275,13 @@ class Runner:
             again = progress.conditions.get("fetched_again", 0) + output.fetches - 1
             progress.conditions["fetched_again"] = again
         return output.files
+
+    def _perform_in_uboot(self, shell: Shell, step: Command, progress: Progress) -> Outputs:
+        began = self._clock.monotonic()
+        reply = shell.run(step.command, step.timeout_s)
+        progress.tool_s += self._clock.monotonic() - began
+        _check_exit(step, reply.status, reply.text)
+        return {CONSOLE: reply.text}
 
     def _reach(self, way: Callable[[], Shell]) -> Shell:
         try:
@@ -348,11 +297,22 @@ class Runner:
         run = self.spool.run
         run.facts.update(self._facts)
         run.os = str(self._facts.get("os", ""))
-        board_release = self.bench.board.option("board", "release", "")
+        board_release = self.bench.board.options.board.release
         run.release = (
             self._release or board_release or provenance.release(self._facts, output.files)
         )
         self.spool.save()
+
+    def _gather_documents(self, shell: Shell) -> None:
+        """Keep what explains a change later. No figure depends on it, so nothing fails by it."""
+
+        def perform(command: str) -> Outputs:
+            return self._steps.run(shell, command, 120, label=documents.FOLDER).files
+
+        try:
+            documents.gather(self.spool.folder, perform)
+        except (EvmperfError, OSError) as error:
+            self.spool.run.facts["documents_missing"] = str(error)
 
     def _record_boots(self) -> None:
         for boot in self.bench.boots():
@@ -364,15 +324,11 @@ class Runner:
                 self.spool.save()
 
 
-def _perform_in_uboot(shell: Shell, step: Step, progress: Progress) -> Outputs:
-    began = time.monotonic()
-    reply = shell.run(step.command, step.timeout_s)
-    progress.tool_s += time.monotonic() - began
-    _check_exit(step, reply.status, reply.text)
-    return {CONSOLE: reply.text}
+def _plan(profile: Profile) -> Plan:
+    return Plan(profile.repeats, secrets.choice(_PORTS), secrets.token_bytes(64))
 
 
-def _check_exit(step: Step, status: int, text: str) -> None:
+def _check_exit(step: Command, status: int, text: str) -> None:
     if status:
         # U-Boot's `time` says how long a failure took, after what the failed command said.
         said = [line for line in text.strip().splitlines() if not line.startswith("time: ")]

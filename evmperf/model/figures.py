@@ -55,6 +55,11 @@ class Figure:
         return self.result.conditions
 
     @property
+    def error(self) -> float | None:
+        """How far off a sample is at most, in `unit`; None where that was not measured."""
+        return self.result.error(self.key.metric)
+
+    @property
     def flaw(self) -> str:
         """What was wrong with its measurement, in words; "" for nothing."""
         if self.result.status is Status.MEASURED:

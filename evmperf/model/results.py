@@ -71,10 +71,14 @@ class Case:
 
 @dataclass(frozen=True)
 class Reading:
-    """One number as a parser gives it: metric name and value in the metric's declared unit."""
+    """One number as a parser gives it: metric name and value in the metric's declared unit.
+
+    `error` is how far off it is at most, in that unit, where that was measured with it.
+    """
 
     metric: str
     value: float
+    error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,8 @@ class Sample:
     """One number of one metric of one case, of one repetition (counted from 0).
 
     `time_ns` is when the measurement ended, nanoseconds since the Unix epoch; together with run,
-    case and metric it is the sample's identity.
+    case and metric it is the sample's identity. `error` is how far off `value` is at most, in
+    `unit`; None where nobody measured that.
     """
 
     metric: str
@@ -90,6 +95,7 @@ class Sample:
     unit: str
     repetition: int
     time_ns: int
+    error: float | None = None
 
 
 class Status(enum.StrEnum):
@@ -172,6 +178,11 @@ class Result:
         refused = sum(failure.refused for failure in self.failures)
         counts = {"refused": refused, "failed": len(self.failures) - refused}
         return [f"{count} {what}" for what, count in counts.items() if count]
+
+    def error(self, metric: str) -> float | None:
+        """How far off a sample of one metric is at most, None where that was not measured."""
+        errors = [s.error for s in self.samples if s.metric == metric and s.error is not None]
+        return max(errors, default=None)
 
     def values(self, metric: str) -> list[float]:
         """All values of one metric, in its declared unit, in the order of measuring."""

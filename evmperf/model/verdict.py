@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.stats import percent, rounded
@@ -20,6 +22,10 @@ class Outcome(enum.StrEnum):
     NOT_JUDGED = "not judged"
     """Shown only: a known artefact, or a quantity without a direction."""
     SAME = "same"
+
+
+NO_COUNTERPART = "the baseline has none"
+"""Why a figure without a counterpart is not comparable."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,30 @@ class Judgement:
     board: str
     against: str
     verdicts: Sequence[Verdict] = field(default_factory=tuple)
+    gone: Mapping[str, int] = field(default_factory=dict)
+    """Figures of the baseline that the run does not have, by benchmark."""
+    unread: Mapping[str, int] = field(default_factory=dict)
+    """Tables of a published guide that were not read, by its run."""
+
+    @property
+    def new(self) -> dict[str, int]:
+        """Figures of the run that the baseline does not have, by benchmark."""
+        return dict(Counter(v.key.benchmark for v in self.verdicts if v.why == NO_COUNTERPART))
+
+    def gaps(self) -> list[str]:
+        """What could not be compared because one side does not have it, a line a direction."""
+        lines = [
+            _listed(f"{sum(counts.values())} figures {what}", counts)
+            for counts, what in (
+                (self.gone, "of the baseline are gone"),
+                (self.new, "are new, the baseline has none"),
+            )
+            if counts
+        ]
+        return lines + [
+            f"{count} tables of {run} were not read, and are on neither side"
+            for run, count in self.unread.items()
+        ]
 
     def count(self, outcome: Outcome) -> int:
         """How many metrics ended like that."""
@@ -70,11 +100,11 @@ class Judgement:
         return sum(verdict.outcome in judged for verdict in self.verdicts)
 
     @property
-    def exit_status(self) -> int:
-        """0 nothing worse, 1 something worse, 4 nothing comparable."""
+    def exit_status(self) -> ExitStatus:
+        """OK, FAILED for something worse, NOTHING comparable."""
         if not self.compared:
-            return 4
-        return 1 if self.count(Outcome.WORSE) else 0
+            return ExitStatus.NOTHING
+        return ExitStatus.FAILED if self.count(Outcome.WORSE) else ExitStatus.OK
 
     def sentence(self) -> str:
         """One line for people."""
@@ -88,6 +118,11 @@ def by_severity(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
     """The worst first, the largest change first among equals."""
     order = {outcome: number for number, outcome in enumerate(Outcome)}
     return tuple(sorted(verdicts, key=lambda v: (order[v.outcome], -abs(v.change or 0.0), v.key)))
+
+
+def _listed(what: str, counts: Mapping[str, int]) -> str:
+    named = ", ".join(f"{name} {count}" for name, count in counts.items())
+    return f"{what}: {named}"
 
 
 _DECIMALS = 2

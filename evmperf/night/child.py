@@ -17,6 +17,7 @@ from pathlib import Path
 
 from evmperf.keeping.claim import JOIN, Claim
 from evmperf.model.errors import Kind, LabError, UsageError
+from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result, Status
 from evmperf.night.plan import Job, Plan, board_file
 from evmperf.runs import spool
@@ -104,6 +105,8 @@ class Child:
                     preexec_fn=_end_with_parent,  # noqa: PLW1509  # only calls that are safe there
                 )
             status = self._wait(process, deadline)
+        if status == ExitStatus.NOTHING and but:
+            return Outcome(Ending.MEASURED, "all of it had been measured before", run)
         return outcome(self._results / run, status, self._last_line(), cut=self._cut)
 
     def cut(self) -> None:
@@ -136,17 +139,18 @@ def outcome(folder: Path, status: int, said: str, *, cut: bool) -> Outcome:
         results = spool.read_results(folder)
     except UsageError:
         # It never got to its board.
-        ending = {3: Ending.LAB, 4: Ending.WRONG, 5: Ending.WRONG}.get(status, Ending.LAB)
+        wrong = status in (ExitStatus.USAGE, ExitStatus.NOTHING)
+        ending = Ending.WRONG if wrong else Ending.LAB
         return Outcome(Ending.CUT if cut else ending, said, name)
     measured = sum(result.status is Status.MEASURED for result in results)
     sentence = run.outcome or f"the session ended without a word (status {status})"
     if run.facts.get("lost") or sentence.startswith("Gave way"):
         ending = Ending.LOST
-    elif status == 0:
+    elif status == ExitStatus.OK:
         ending = Ending.MEASURED
     elif cut:
         ending = Ending.CUT
-    elif status == 1:
+    elif status == ExitStatus.FAILED:
         dead = run.facts.get("broken") or _is_dead(results)
         ending = Ending.BOARD if dead else Ending.FAILED
     else:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
 from evmperf.night.conductor import Night, Progress
 from evmperf.night.page import render
 from evmperf.night.status import measured
@@ -23,8 +24,8 @@ from evmperf.runs import spool
 from evmperf.runs.verdicts import VERDICT, key_of
 
 _COMMAND_S = 1800.0
-_WORSE, _NOTHING_COMPARABLE = 1, 4
-"""Exit statuses of `evmperf check`."""
+_CHECKED = (ExitStatus.OK, ExitStatus.FAILED, ExitStatus.NOTHING)
+"""How `evmperf check` ends when it could judge: fine, worse, nothing comparable."""
 
 
 @dataclass
@@ -45,16 +46,16 @@ class Closing:
     commands: list[tuple[str, str]] = field(default_factory=list)
 
     @property
-    def status(self) -> int:
-        """The night's exit status: 0 fine, 1 something failed or is worse, 2 a wrong plan, 3 a
-        board was not measured for the lab's sake.
-        """
+    def status(self) -> ExitStatus:
+        """The night's exit status; LAB_BROKEN when a board was not measured for the lab's sake."""
         states = {board.progress.state for board in self.boards}
         if "wrong" in states:
-            return 2
+            return ExitStatus.USAGE
         if states - {"measured", "failed"}:
-            return 3
-        return int("failed" in states or bool(self.commands) or any(b.worse for b in self.boards))
+            return ExitStatus.LAB_BROKEN
+        if "failed" in states or self.commands or any(b.worse for b in self.boards):
+            return ExitStatus.FAILED
+        return ExitStatus.OK
 
 
 def close(night: Night, began: float) -> Closing:
@@ -67,7 +68,7 @@ def close(night: Night, began: float) -> Closing:
                 continue
             words = ["check", run, "--results", str(night.results), "--against", plan.against]
             words += ["--markdown", str(folder / f"verdict-{run}.md")]
-            _call(closing, words, fine=(0, _WORSE, _NOTHING_COMPARABLE))
+            _call(closing, words, fine=_CHECKED)
         _describe(board, night.results)
     if plan.guide and any(board.runs for board in closing.boards):
         release = plan.release or "newest"

@@ -62,6 +62,8 @@ def _row(result: Result, name: str, summary: Summary, unit: str, required: bool)
     notes = []
     if summary.outliers:
         notes.append(outliers_text(summary.outliers))
+    if (error := result.error(name)) is not None:
+        notes.append(f"each ± {error:.2g} {unit}")
     notes += result.flaws()
     return Row(
         result.benchmark,

@@ -152,7 +152,11 @@ def _full(folder: Path, error: OSError) -> LabError:
 
 def result_record(result: Result) -> dict[str, Any]:
     """The record of a result."""
-    return {"record": "result", **dataclasses.asdict(result)}
+    record = dataclasses.asdict(result)
+    for sample in record["samples"]:
+        if sample["error"] is None:
+            del sample["error"]
+    return {"record": "result", **record}
 
 
 @contextlib.contextmanager

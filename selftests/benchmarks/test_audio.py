@@ -4,21 +4,18 @@ import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families.audio import RATES
-from evmperf.boards import board as boards
 from evmperf.model.errors import RefusedOutput, UsageError
 from evmperf.tools.alsa import FRAME_BITS
+from selftests.support.boardfiles import fake_board
 
 PLAYBACK = catalogue.benchmark("audio_playback")
 
 
 def command(tmp_path, device):
-    board = boards.Board(
-        tmp_path / "board.yaml",
-        frozenset({"alsa"}),
-        {"alsa": {"playback": device, "period_frames": 64}},
-    )
-    profile = PLAYBACK.profiles["quick"]
-    (step,) = PLAYBACK.steps(board, profile.cases[0], profile)
+    alsa = {"playback": device, "period_frames": 64}
+    board = fake_board(tmp_path / "board.yaml", "alsa", alsa=alsa)
+    (case, *_) = PLAYBACK.cases("quick")
+    (step,) = PLAYBACK.declared_steps(board, case, "quick")
     return step.command
 
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import lowpower
 from evmperf.benchmarks.families.lowpower import RAILS, TOTAL
-from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput, UsageError
 from evmperf.model.results import Reading
 from evmperf.tools import meter, suspend
+from selftests.support.boardfiles import fake_board
 
 DEEP = catalogue.benchmark("lpm_power_deep_sleep")
 RTC = catalogue.benchmark("lpm_power_rtc_ddr")
@@ -20,18 +20,15 @@ COMMAND = "rtcwake -s {seconds} -m mem"
 
 def board(tmp_path, **power):
     options = {
-        "power": {
-            "rails": list(RAILS), "deep_sleep_command": COMMAND, "rtc_ddr_command": COMMAND,
-            "sleep_s": SLEEP_S, **power,
-        }
+        "rails": list(RAILS), "deep_sleep_command": COMMAND, "rtc_ddr_command": COMMAND,
+        "sleep_s": SLEEP_S, **power,
     }  # fmt: skip
-    return Board(tmp_path / "x.yaml", frozenset({"power"}), options)
+    return fake_board(tmp_path / "x.yaml", "power", power=options)
 
 
 def step_of(benchmark, board, row):
-    profile = benchmark.profiles["quick"]
-    case = next(case for case in profile.cases if case.label == row)
-    (step,) = benchmark.steps(board, case, profile)
+    case = next(case for case in benchmark.cases("quick") if case.label == row)
+    (step,) = benchmark.declared_steps(board, case, "quick")
     return step
 
 
@@ -160,7 +157,7 @@ def test_a_window_well_inside_the_sleep_passes(first, window):
 
 def test_a_step_leaves_time_to_fall_asleep_and_to_wake(tmp_path):
     step = step_of(DEEP, board(tmp_path), "vdd_core")
-    window = step.meter
+    window = step.window
     assert "rtcwake -s 20 -m mem" in step.command
     assert window.rails == RAILS
     assert window.settle_s > suspend.LEAD_S

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.step import CleanUp
 from evmperf.boards import board as boards
 from evmperf.measure import provenance, shellstep
 from evmperf.model.errors import RefusedOutput
@@ -60,7 +61,7 @@ def step_of(benchmark, label, name="measure", profile="quick", board="am64x.yaml
     found = catalogue.benchmark(benchmark)
     (case,) = (case for case in found.cases(profile) if case.label == label)
     board = boards.load(boards.ENV_DIR / board)
-    steps = found.steps(board, case, found.profiles[profile])
+    steps = found.declared_steps(board, case, profile)
     return next(step for step in steps if step.name == name)
 
 
@@ -104,7 +105,7 @@ def test_a_board_says_which_program_is_its_benchmark():
 
 def test_the_virtual_evm_has_the_programs_that_its_file_names():
     compiled = Recipe.read("virtual").data["programs"]["compile"]
-    named = boards.load(boards.ENV_DIR / "virtual.yaml").options["system"].values()
+    named = boards.load(boards.ENV_DIR / "virtual.yaml").said["system"].values()
     assert set(named) == set(compiled)
 
 
@@ -155,7 +156,7 @@ def test_stress_of_an_interrupted_measurement_is_ended(shell):
     stress = subprocess.Popen(["sleep", "1000"])
     (shell.folder / "stress-ng.pid").write_text(f"{stress.pid}\n")
     clean_up = step_of("cyclictest_stress", "Maximum (usec)", "clean-up")
-    assert clean_up.always
+    assert isinstance(clean_up, CleanUp)
     for _ in range(2):  # the second time there is nothing left to end
         assert shellstep.run(shell, clean_up.command, 30).status == 0
     assert stress.wait(10) == -15

@@ -68,9 +68,12 @@ def test_no_two_boards_share_a_name():
 def test_a_good_file_says_what_it_says(written):
     board = boards.load(written())
     assert (board.name, board.features) == ("x-evm", {"boot", "emmc"})
-    assert board.option("emmc", "uboot_device") == 0
-    assert board.option("emmc", "device", "none") == "none"
-    assert board.option("usb", "device") is None
+    assert board.options.emmc.scratch == board.text("emmc", "scratch") == "/dev/mmcblk0p1"
+    assert board.options.emmc.uboot_device == board.options.mmcsd.uboot_device == 0
+    assert board.says("emmc", "uboot_device")
+    assert not board.says("mmcsd", "uboot_device")
+    assert board.options.emmc.device == ""
+    assert board.options.boot.max_failures == 5
     assert not board.is_virtual
 
 
@@ -94,6 +97,13 @@ def test_a_good_file_says_what_it_says(written):
         ({"options.board.title": None}, ["board.title is missing"]),
         ({"options.boot.medium": None}, ["boot.medium is missing", "what the board boots from"]),
         ({"options": None}, ["board.name is missing"]),
+        ({"options.emmc.scratch": ""}, ["emmc.scratch", "type str", "not ''"]),
+        ({"options.emmc.device": [None]}, ["emmc.device", "type str", "not [None]"]),
+        ({"options.emmc.uboot_device": -1}, ["emmc.uboot_device", "int >= 0", "not -1"]),
+        ({"options.ospi": {"flash": ""}}, ["one of OSPI NOR, QSPI NAND (kind", "not ''"]),
+        ({"options.power": {"rails": "a"}}, ["power.rails", "type list", "not 'a'"]),
+        ({"options.power": {"rails": [1]}}, ["power.rails", "not [1]"]),
+        ({"options.absent": {"usb": 1}}, ["options.absent.usb must be the reason"]),
     ],
 )
 def test_a_mistake_is_named_with_file_and_word(written, changes, words):
@@ -144,15 +154,27 @@ def test_labgrids_tags_do_not_disturb(tmp_path):
 def test_a_board_is_found_by_path_by_name_and_without_its_suffix(tmp_path, written, monkeypatch):
     file = written()
     assert boards.find(str(file)) == file
-    assert boards.find("x.yaml", tmp_path) == file
-    assert boards.find("x", tmp_path) == file
     monkeypatch.chdir(tmp_path)
-    assert boards.find("x.yaml", Path("/nowhere")) == Path("x.yaml")
+    assert boards.find("x.yaml") == Path("x.yaml")
+    (tmp_path / "env").mkdir()
+    file.rename(tmp_path / "env" / "x.yaml")
+    assert boards.find("x.yaml") == boards.find("x") == Path("env/x.yaml")
+    assert boards.find("am64x") == boards.ENV_DIR / "am64x.yaml"
 
 
-def test_a_board_that_is_not_there_gets_a_suggestion_and_the_list(tmp_path, written):
-    written()
-    with pytest.raises(UsageError, match=r"no board file y\.yaml.*did you mean x.*There are: x"):
-        boards.find("y.yaml", tmp_path)
-    with pytest.raises(UsageError, match=r"no board file zebra, neither here nor in"):
-        boards.find("zebra", tmp_path)
+def test_a_labs_own_file_comes_before_evmperfs_of_that_name(tmp_path, written, monkeypatch):
+    (tmp_path / "env").mkdir()
+    written().rename(tmp_path / "env" / "am64x.yaml")
+    monkeypatch.chdir(tmp_path)
+    assert boards.find("am64x") == Path("env/am64x.yaml")
+
+
+def test_a_board_that_is_not_there_gets_a_suggestion_and_the_list():
+    with pytest.raises(
+        UsageError, match=r"no board file am46x\.yaml.*Did you mean am64x.*There are: am"
+    ):
+        boards.find("am46x.yaml")
+    with pytest.raises(
+        UsageError, match=r"zebra: looked for it here, in \./env and in .*env\. There"
+    ):
+        boards.find("zebra")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evmperf.console import record as console
-from evmperf.console.record import HEADER, POWER_ON, History, Record
+from evmperf.console.record import HEADER, POWER_ON, History, Line, Record
 from evmperf.model.errors import LabError
 
 records = st.builds(
@@ -17,6 +17,7 @@ records = st.builds(
     wall_ns=st.integers(0, 4_000_000_000_000_000_000),
     kind=st.sampled_from("<>#"),
     data=st.binary(max_size=300),
+    bound_ns=st.integers(0, 1 << 62),
 )
 
 
@@ -29,8 +30,8 @@ def read(tmp_path_factory, content):
 @given(st.lists(records, max_size=5))
 def test_records_come_back_as_they_were(tmp_path_factory, kept):
     back = read(tmp_path_factory, HEADER + b"".join(r.line() for r in kept))
-    assert [(r.mono_ns, r.kind, r.data) for r in back] == [
-        (r.mono_ns, r.kind, r.data) for r in kept
+    assert [(r.mono_ns, r.kind, r.data, r.bound_ns) for r in back] == [
+        (r.mono_ns, r.kind, r.data, r.bound_ns) for r in kept
     ]
     # the wall clock is written in microseconds
     assert all(abs(a.wall_ns - b.wall_ns) <= 1000 for a, b in zip(back, kept, strict=True))
@@ -45,15 +46,56 @@ def test_a_last_line_cut_anywhere_loses_only_itself(tmp_path_factory, first, las
 
 
 def test_the_wall_clock_is_utc():
-    record = Record(1_000_000_005, 1_700_000_000_123_456_000, "<", b"x")
+    record = Record(1_000_000_005, 1_700_000_000_123_456_000, "<", b"x", 1_500_000)
     moment = datetime.fromtimestamp(1_700_000_000, UTC)
-    assert record.line() == f"1.000000005 {moment:%Y-%m-%dT%H:%M:%S}.123456Z < b'x'\n".encode()
+    wall = f"{moment:%Y-%m-%dT%H:%M:%S}.123456Z"
+    assert record.line() == f"1.000000005 {wall} < 0.001500000 b'x'\n".encode()
 
 
-@pytest.mark.parametrize("content", [b"", b"evmperf-console/2\n", b"U-Boot 2025.01\n"])
+@pytest.mark.parametrize("content", [b"", b"evmperf-console/3\n", b"U-Boot 2025.01\n"])
 def test_a_file_of_another_format_is_refused(tmp_path_factory, content):
     with pytest.raises(LabError, match="not a console record"):
         read(tmp_path_factory, content)
+
+
+def old_line(mono_ns, data, kind="<"):
+    wall = "2026-01-01T00:00:00.000000Z"
+    return f"{mono_ns // 10**9}.{mono_ns % 10**9:09d} {wall} {kind} {data!r}\n".encode()
+
+
+def test_bounds_of_an_old_record_are_worked_out(tmp_path_factory):
+    old = b"evmperf-console/1\n" + b"".join(
+        [
+            old_line(1 * 10**9, b"U"),
+            old_line(6 * 10**9, b"x" * 62),  # an adapter's packet after a silence
+            old_line(9 * 10**9, b"x" * 5920),  # nobody read for up to three seconds
+            old_line(9 * 10**9 + 5, b"ls", ">"),
+            old_line(9 * 10**9 + 10**6, b"x" * 2304),  # within 1 ms: held up for 0.2 s before
+        ]
+    )
+    bounds = [r.bound_ns / 1e9 for r in read(tmp_path_factory, old)]
+    assert bounds == [0.002, pytest.approx(62 / 11520), 3.0, 0.0, pytest.approx(2304 / 11520)]
+
+
+def test_a_line_cannot_carry_more_than_its_baud_allows():
+    line = Line(115200)
+    second = 10**9
+    assert line.late_ns(second, 1) == pytest.approx(86_806, abs=1)
+    # 5760 bytes take half a second: in one piece, or in five pieces within a millisecond
+    assert line.late_ns(2 * second, 5760) == pytest.approx(second / 2)
+    fresh = Line(115200)
+    for n in range(4):
+        fresh.late_ns(second + n, 1152)
+    assert fresh.late_ns(second + 4, 1152) == pytest.approx(second / 2, abs=10)
+    assert fresh.late_ns(2 * second, 1) == pytest.approx(86_806, abs=1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**9), st.integers(1, 100)), min_size=1))
+def test_what_comes_at_the_lines_rate_is_never_called_late(pieces):
+    line, now, longest = Line(115200), 0, max(length for _, length in pieces)
+    for pause, length in pieces:
+        now += pause + round(length * 10**10 / 115200) + 1
+        assert line.late_ns(now, length) <= longest * 10**10 / 115200 + 1
 
 
 def test_a_power_on_starts_the_memory_anew_but_not_the_file(tmp_path):

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evmperf.benchmarks.families.boot import readings
+from evmperf.benchmarks.families.boot import LateStamp, readings
 from evmperf.console.boot import Boot
 from evmperf.console.marks import Phase, find, last_phase, seconds
-from evmperf.console.record import POWER_ON, Record
+from evmperf.console.record import POWER_ANSWERED, POWER_ON, Record
 from evmperf.model.errors import RefusedOutput
 from selftests.support.texts import BOOT, LOGIN, SPL_BOOT, chunked
 
@@ -27,10 +27,11 @@ ANNOUNCED = {
 POWERED = Record(1_000, 1_000, "#", POWER_ON.encode())
 
 
-def record(chunks):
+def record(chunks, bounds_ns=()):
     """Chunks as they arrive, one a second, after the power-on."""
     return [POWERED] + [
-        Record((n + 1) * 10**9, (n + 1) * 10**9, "<", chunk) for n, chunk in enumerate(chunks)
+        Record((n + 1) * 10**9, (n + 1) * 10**9, "<", chunk, dict(enumerate(bounds_ns)).get(n, 0))
+        for n, chunk in enumerate(chunks)
     ]
 
 
@@ -102,6 +103,42 @@ def test_a_boots_readings_are_the_spans_between_its_marks():
     assert found["kernel"] == pytest.approx(1.0)
     assert found["userland"] == pytest.approx(1.0)
     assert found["uboot"] == 0.0
+
+
+def at_kernel_and_init():
+    kernel, init = BOOT.index(b" ...", BOOT.index(b"Starting kernel")), BOOT.index(b"virtual-evm l")
+    return [BOOT[:kernel], BOOT[kernel:init], BOOT[init:]]
+
+
+def test_a_span_is_off_by_what_its_marks_are_off_at_most():
+    marks = find(record(at_kernel_and_init(), [3 * 10**6, 40 * 10**6, 10**6]), LOGIN)
+    errors = {r.metric: r.error for r in readings(Boot("booted", "", 0, 3.0, marks))}
+    assert errors["boot_time"] == pytest.approx(0.003)
+    assert errors["kernel"] == pytest.approx(0.04)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "phase"), [([51 * 10**6], "starting_kernel"), ([0, 0, 7 * 10**9], "prompt")]
+)
+def test_a_boot_time_of_a_late_stamp_is_refused(bounds, phase):
+    marks = find(record(at_kernel_and_init(), bounds), LOGIN)
+    with pytest.raises(LateStamp, match=f"{phase} may be {bounds[-1] // 10**6} ms off, and 50"):
+        readings(Boot("booted", "", 0, 3.0, marks))
+    stated = readings(Boot("booted", "", 0, 3.0, marks, measured=False))
+    assert stated[0].error == bounds[-1] / 1e9
+
+
+def test_a_late_stamp_elsewhere_costs_the_spans_that_need_it():
+    marks = find(record(at_kernel_and_init(), [0, 60 * 10**6, 0]), LOGIN)
+    found = {r.metric for r in readings(Boot("booted", "", 0, 3.0, marks))}
+    assert "boot_time" in found
+    assert not {"kernel", "userland"} & found
+
+
+def test_the_power_came_on_before_the_switch_had_answered():
+    answered = Record(4_000_000, 4_000_000, "#", POWER_ANSWERED.encode())
+    marks = find([POWERED, answered], LOGIN)
+    assert marks[Phase.POWER_ON].error_s == pytest.approx(0.003999)
 
 
 @pytest.mark.parametrize("end", [b"Starting kernel", b"login: "])

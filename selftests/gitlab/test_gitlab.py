@@ -12,6 +12,7 @@ from evmperf.cli import main as cli
 from evmperf.gitlab.note import TOKEN_VARIABLE, MergeRequest
 from evmperf.gitlab.pipeline import Over, Plan, chosen, render
 from evmperf.model.errors import LabError, UsageError
+from evmperf.model.exits import ExitStatus
 
 VARIABLES = (
     "OVER", "BOARDS", "BENCHMARKS", "PROFILE", "RELEASE", "IMAGES", "AGAINST", "RUNNER_TAG"
@@ -75,7 +76,7 @@ def test_everything_is_judged_and_the_guide_written_whatever_failed():
     judging = next(job for name, job in with_influx.items() if name.startswith("judge "))
     assert "--from influx" in judging["script"][0]
     assert "--against release:11.00" in data["judge am64x"]["script"][0]
-    assert data["judge am64x"]["allow_failure"] == {"exit_codes": [4]}
+    assert data["judge am64x"]["allow_failure"] == {"exit_codes": [5]}
     assert data["pages"]["artifacts"]["paths"] == ["public"]
 
 
@@ -89,7 +90,7 @@ def test_everything_is_judged_and_the_guide_written_whatever_failed():
     ],
 )
 def test_a_night_that_cannot_be_is_refused(arguments, said, capsys):
-    assert cli.main(["nightly", *arguments]) == 2
+    assert cli.main(["nightly", *arguments]) == ExitStatus.USAGE
     assert said in capsys.readouterr().err
 
 

@@ -7,6 +7,7 @@ import pytest
 from evmperf.cli import main as cli
 from evmperf.influx.config import load
 from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
 from selftests.support import spools
 from selftests.support.influxd import TOKEN, points
 
@@ -104,7 +105,7 @@ def test_push_sends_what_waits_and_says_so(configured, tmp_path, capsys):
 
 
 def test_push_without_settings_says_which(capsys, tmp_path):
-    assert cli.main(["push", f"--results={tmp_path}"]) == 2
+    assert cli.main(["push", f"--results={tmp_path}"]) == ExitStatus.USAGE
     assert "no InfluxDB is named: set EVMPERF_INFLUX_URL" in capsys.readouterr().err
 
 
@@ -170,12 +171,12 @@ def test_history_of_one_case(three_runs, capsys):
     ],
 )
 def test_history_says_what_there_is(three_runs, capsys, arguments, message):
-    assert history(*arguments, f"--results={three_runs}") == 2
+    assert history(*arguments, f"--results={three_runs}") == ExitStatus.USAGE
     assert message in capsys.readouterr().err
 
 
 def test_history_of_an_unknown_board(tmp_path, capsys):
-    assert history("write_throughput", f"--results={tmp_path}") == 2
+    assert history("write_throughput", f"--results={tmp_path}") == ExitStatus.USAGE
     assert "runs of 'made-up' have no write_throughput" in capsys.readouterr().err
 
 

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from labgrid import Target
 
-from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.hwmon import Hwmon
 from evmperf.lab.meter import (
@@ -22,6 +21,7 @@ from evmperf.lab.meter import (
 from evmperf.lab.scpi import Scpi
 from evmperf.model.errors import LabError, RefusedOutput
 from evmperf.tools import meter
+from selftests.support.boardfiles import fake_board
 from selftests.support.instrument import IDENTITY, OVERLOAD, Instrument, scpi
 from selftests.support.sshd import Sshd
 
@@ -268,7 +268,7 @@ def test_a_meter_that_is_away_is_a_broken_lab_through_labgrid_too(target):
 
 def test_the_bench_gives_the_meter_or_says_that_there_is_none(target, root, tmp_path):
     target.get_strategy = lambda: SimpleNamespace(console=None, listeners=[])
-    bench = LabgridBench(target, Board(tmp_path / "x.yaml", frozenset(), {}))
+    bench = LabgridBench(target, fake_board(tmp_path / "x.yaml"))
     with pytest.raises(LabError, match=r"x.yaml names no meter: see docs/power.md"):
         bench.meter()
     HwmonMeter(target, "meter", rails=HERE, root=str(root))

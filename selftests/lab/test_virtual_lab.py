@@ -5,7 +5,6 @@ virtual EVM as the place's board.
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -17,17 +16,13 @@ import yaml
 
 from evmperf.runs import spool
 from evmperf.virtual import client, image
+from selftests.support.ports import free_port
 
 pytestmark = pytest.mark.virtual_evm
 
 REPOSITORY = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 PLACE = "virtual-am64x"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 class Lab:
@@ -57,7 +52,8 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     exported = {
         "virtual-lab": {
             "NetworkSerialPort": {
-                "host": "127.0.0.1", "port": bench.ports.serial, "protocol": "raw", "speed": 115200,
+                "host": "127.0.0.1", "port": bench.ports.serial, "protocol": "raw",
+                "speed": 10_000_000,  # QEMU's UART knows no baud rate
             },
             "NetworkPowerPort": {
                 "model": "rest",

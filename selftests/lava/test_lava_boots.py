@@ -31,6 +31,7 @@ def test_the_published_figure_is_between_lavas_stamps():
     assert [first.action, second.action] == [0, 1]
     # "Starting kernel ..." 07:23:05.006722, "Matched prompt ... login: " 07:23:19.824412
     assert {r.metric: r.value for r in readings(first.boot)}["boot_time"] == pytest.approx(14.81769)
+    assert {r.error for r in readings(first.boot)} == {0.15}, "stated, so it is not refused"
     # 07:23:24.501681, 07:23:32.712876
     assert {r.metric: r.value for r in readings(second.boot)}["boot_time"] == pytest.approx(
         8.211195

@@ -12,6 +12,7 @@ from evmperf.boards import board as boards
 from evmperf.cli import main as cli
 from evmperf.lava import joblog, marked, script
 from evmperf.lava.importing import Source, read
+from evmperf.model.exits import ExitStatus
 from evmperf.runs.spool import RECORDS, read_records, read_results, read_run
 from selftests.support import lava_jobs
 from selftests.support.lava_jobs import CATALOGUE, END
@@ -162,7 +163,7 @@ def test_a_log_that_is_cut_is_refused_and_leaves_nothing(outputs, tmp_path, part
     file = tmp_path / "job.yaml"
     file.write_text(text[: int(len(text) * part)])
     results = tmp_path / "results"
-    assert cli.main(["lava", "import", str(file), "--results", str(results)]) == 2
+    assert cli.main(["lava", "import", str(file), "--results", str(results)]) == ExitStatus.USAGE
     assert "cut" in (said := capsys.readouterr().err) or "got to its test shell" in said
     assert not results.exists()
 
@@ -209,9 +210,8 @@ def test_lavas_failures_are_the_projects_kinds(outputs, tmp_path, what):
 def checksum_of(label):
     _, case, name = label.split("/")
     benchmark = CATALOGUE["plain"]
-    profile = benchmark.profiles["quick"]
-    (chosen,) = (c for c in profile.cases if c.label == case)
-    commands = {step.name: step.command for step in benchmark.steps(BOARD, chosen, profile)}
+    (chosen,) = (c for c in benchmark.cases("quick") if c.label == case)
+    commands = {s.name: s.command for s in benchmark.declared_steps(BOARD, chosen, "quick")}
     return f"{marked.checksum(commands[name])} {label}"
 
 
@@ -235,7 +235,10 @@ def test_a_log_of_another_catalogue_is_refused(outputs, tmp_path, monkeypatch):
 def test_what_is_no_log_is_said(tmp_path, capsys, text, said):
     file = tmp_path / "log"
     file.write_text(text)
-    assert cli.main(["lava", "import", str(file), "--results", str(tmp_path / "r")]) == 2
+    assert (
+        cli.main(["lava", "import", str(file), "--results", str(tmp_path / "r")])
+        == ExitStatus.USAGE
+    )
     assert said.replace("no evmperf", "not the log of an evmperf job") in capsys.readouterr().err
     assert not (tmp_path / "r").exists()
 

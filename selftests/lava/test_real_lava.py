@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import MappingProxyType
 
 import pytest
 import yaml
@@ -17,6 +16,7 @@ from evmperf.cli import main as cli
 from evmperf.lava import paths, render, script, selection, verdict
 from evmperf.lava.selection import JobKind
 from evmperf.lava.server import TOKEN_VARIABLE, URL_VARIABLE, Server
+from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result
 from evmperf.runs.spool import read_results, read_run
 
@@ -93,7 +93,7 @@ def test_what_the_server_refuses_is_said(lab, server, monkeypatch, tmp_path, cap
     monkeypatch.setenv(TOKEN_VARIABLE, lab.token)
 
     def said(*words: str) -> str:
-        assert cli.main(["lava", *words]) == 2
+        assert cli.main(["lava", *words]) == ExitStatus.USAGE
         return capsys.readouterr().err
 
     assert "refuses this: Problem with submitted job data" in said("submit", str(file))
@@ -139,8 +139,8 @@ def test_the_host_job_carries_its_figures(lab, server) -> None:
 
 @long
 def test_a_failing_case_is_a_verdict_though_the_job_is_complete(lab, server, tmp_path) -> None:
-    options = {**BOARD.options, "emmc": {**BOARD.options["emmc"], "scratch": "/dev/mmcblk0p7"}}
-    board = dataclasses.replace(BOARD, options=MappingProxyType(options))
+    options = {**BOARD.said, "emmc": {**BOARD.said["emmc"], "scratch": "/dev/mmcblk0p7"}}
+    board = dataclasses.replace(BOARD, said=options)
     (number,) = server.submit(definition(board=board))
     job = finished(server, number)
     assert job.health == "Complete"

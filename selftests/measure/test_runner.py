@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, Step, Where
-from evmperf.boards.board import Board
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.step import CleanUp, Measure, Prepare, Search, Trial, Where
 from evmperf.lab.tester import CommandTester
 from evmperf.measure.bench import Reply
 from evmperf.measure.runner import Runner
@@ -20,6 +20,7 @@ from evmperf.model.results import Case, Direction, Metric, Reading, Status
 from evmperf.model.run import Run
 from evmperf.model.units import Unit
 from evmperf.runs.spool import Spool, read_records, read_results, read_run
+from selftests.support.boardfiles import fake_board
 from selftests.support.fakes import LocalBench, LocalShell, failed_boot, good_boot
 
 RATE = Metric("rate", Unit.MEGABYTE_PER_SECOND, Direction.HIGHER, "Rate", low=1.0, high=100.0)
@@ -35,7 +36,7 @@ def parse(outputs):
 
 
 def measuring(command, name="write", repetition=0):
-    return Step(name, command, 10, parse=parse, repetition=repetition)
+    return Measure(name, command, 10, parse=parse, repetition=repetition)
 
 
 def make(*steps, **changes):
@@ -53,8 +54,8 @@ FINE = make(measuring('echo 12.5 >"$OUT/x"'))
 
 @pytest.fixture
 def board(tmp_path):
-    options = {"board": {"name": "fake-evm"}, "boot": {"medium": "sd", "max_failures": 2}}
-    return Board(tmp_path / "fake.yaml", frozenset({"boot", "emmc"}), options)
+    boot = {"medium": "sd", "max_failures": 2}
+    return fake_board(tmp_path / "fake.yaml", "boot", "emmc", boot=boot)
 
 
 @pytest.fixture
@@ -130,7 +131,7 @@ def test_refused_twice_is_refused_without_a_number(lab, value, reason):
 
 
 def test_a_reading_that_nobody_declared_is_refused(lab):
-    step = Step("write", "true", 10, parse=lambda outputs: [Reading("surprise", 1.0)])
+    step = Measure("write", "true", 10, parse=lambda outputs: [Reading("surprise", 1.0)])
     result = lab().measure(make(step), CASE)
     assert result.status is Status.REFUSED
     assert "no metric 'surprise'" in result.failures[-1].message
@@ -170,9 +171,9 @@ def test_a_missing_tool_fails_the_case_and_is_named(lab):
 
 def test_clean_up_is_done_after_a_failed_preparation_and_nothing_else(lab, tmp_path):
     steps = [
-        Step("prepare", "echo no such device; exit 3", 10),
+        Prepare("prepare", "echo no such device; exit 3", 10),
         measuring(f"touch {tmp_path}/measured"),
-        Step("clean-up", f"touch {tmp_path}/cleaned", 10, always=True),
+        CleanUp("clean-up", f"touch {tmp_path}/cleaned", 10),
     ]
     result = lab().measure(make(*steps), CASE)
     assert result.status is Status.FAILED
@@ -182,7 +183,7 @@ def test_clean_up_is_done_after_a_failed_preparation_and_nothing_else(lab, tmp_p
 
 
 def test_clean_up_that_fails_is_recorded_and_the_figures_stay(lab):
-    steps = [*FINE.steps(None, CASE, None), Step("clean-up", "exit 1", 10, always=True)]
+    steps = [*FINE.steps(None, CASE, None), CleanUp("clean-up", "exit 1", 10)]
     result = lab().measure(make(*steps), CASE)
     assert result.values("rate") == [12.5]
     assert messages(result) == ["tool: clean-up ended with status 1: no message"]
@@ -272,7 +273,7 @@ class Uboot:
 
 
 def uboot_benchmark():
-    step = Step("read", "time mmc read", 10, parse=lambda o: parse({"x": o["console"]}))
+    step = Measure("read", "time mmc read", 10, parse=lambda o: parse({"x": o["console"]}))
     return make(step, place=Place.UBOOT, tools=())
 
 
@@ -326,6 +327,42 @@ def test_one_hung_boot_is_recorded_and_keeps_the_others(lab):
     assert record["failure"]["phase"] == "login prompt"
     assert record["post_mortem"] == "power: on"
     assert not runner.broken
+
+
+def late_boot():
+    return good_boot(bound_ns=70_000_000)
+
+
+def test_a_cycle_whose_marks_came_late_is_repeated_and_recorded(lab):
+    runner = lab(boots=[good_boot(2), late_boot(), good_boot(3), *[good_boot(4)] * 3])
+    result = runner.measure(BOOTS, CASE)
+    assert result.status is Status.MEASURED
+    assert result.values("boot_time") == [2, 3, 4, 4, 4]
+    assert [s.error for s in result.samples if s.metric == "boot_time"] == [0.001] * 5
+    (failure,) = result.failures
+    assert (failure.step, failure.kind, failure.refused) == ("cycle 2", Kind.LAB, True)
+    assert "may be 70 ms off, and 50 ms are allowed" in failure.message
+    boots = [r for r in read_records(runner.spool.folder) if r["record"] == "boot"]
+    assert len(boots) == 6
+    assert {mark["error_s"] for mark in boots[1]["marks"] if mark["phase"] != "power_on"} == {0.07}
+
+
+def test_a_lab_that_stamps_late_does_not_make_a_broken_board(lab):
+    runner = lab(boots=[late_boot() for _ in range(15)])
+    result = runner.measure(BOOTS, CASE)
+    assert result.status is Status.REFUSED
+    assert len(result.failures) == 15
+    assert not runner.broken
+
+
+def test_a_sample_says_how_far_off_it_is_where_that_was_measured(lab):
+    runner = lab(boots=[good_boot() for _ in range(5)])
+    runner.measure(BOOTS, CASE)
+    runner.measure(FINE, CASE)
+    boots, rates = (r for r in read_records(runner.spool.folder) if r["record"] == "result")
+    assert {s["error"] for s in boots["samples"] if s["metric"] == "boot_time"} == {0.001}
+    assert all("error" not in s for s in rates["samples"])
+    assert [r.error("boot_time") for r in read_results(runner.spool.folder)] == [0.001, None]
 
 
 def test_a_boot_that_shows_no_kernel_is_a_failed_cycle(lab):
@@ -387,19 +424,25 @@ def measure_many(runner, benchmark):
 
 
 @pytest.mark.parametrize("error", [BoardError("dead"), LabError("no console")])
-def test_a_board_that_is_gone_leaves_a_clean_tester_behind(lab, tmp_path, error):
+@pytest.mark.parametrize("way", ["measure", "search"])
+def test_a_board_that_is_gone_leaves_a_clean_tester_behind(lab, tmp_path, error, way):
     marker = tmp_path / "server"
 
-    def steps(*_):  # a search: it is told of the failure, and ends with cleaning up
-        yield Step("start", f"touch {marker}", 10, where=Where.TESTER)
-        assert (yield measuring("echo gone")) is None
-        yield Step("restore", "echo never >&2", 10, always=True)
-        yield Step("stop", f"rm {marker}", 10, always=True, where=Where.TESTER)
+    def trials():
+        yield Trial("try", "echo gone", 10, parse=parse)
+        raise AssertionError("a board that is gone ends the search")
 
+    measure = {"measure": measuring("echo gone"), "search": Search("search", trials, 30, 3)}[way]
+    steps = [
+        Prepare("start", f"touch {marker}", 10, where=Where.TESTER),
+        measure,
+        CleanUp("restore", "echo never >&2", 10),
+        CleanUp("stop", f"rm {marker}", 10, where=Where.TESTER),
+    ]
     beside = CommandTester(["env"], "this machine")
     runner = lab(shell=LocalShell(tmp_path / "board", [error], when="echo gone"), tester=beside)
     with contextlib.suppress(LabError):
-        runner.measure(make(steps=steps), CASE)
+        runner.measure(make(*steps), CASE)
     (result,) = on_spool(runner)
     assert str(error) in messages(result)[0]
     assert not marker.exists()
@@ -410,7 +453,7 @@ def test_a_board_that_is_gone_leaves_a_clean_tester_behind(lab, tmp_path, error)
 def test_what_runs_on_the_tester_must_be_there(lab):
     beside = CommandTester(["env"], "this machine")
     runner = lab(tester=beside)
-    step = Step("write", 'echo 12 >"$OUT/x"', 10, parse=parse, where=Where.TESTER)
+    step = Measure("write", 'echo 12 >"$OUT/x"', 10, parse=parse, where=Where.TESTER)
     result = runner.measure(make(step, tester_tools=("dd",)), CASE)
     assert result.values("rate") == [12.0]
     assert result.tools["tester dd"] == result.tools["dd"]
@@ -461,3 +504,20 @@ def test_the_fakes_folder_is_the_wrappers(lab):
     from selftests.support import fakes
 
     assert fakes.ON_BOARD == places.STEP_FOLDER
+
+
+def test_long_facts_are_kept_at_the_end(lab):
+    runner = lab()
+    runner.measure(FINE, CASE)
+    assert not (runner.spool.folder / "facts").exists()
+    runner.close()
+    assert "/" in (runner.spool.folder / "facts/mounts").read_text()
+
+
+def test_a_board_that_is_gone_is_not_asked_for_long_facts(lab):
+    runner = lab([BoardError("gone")])
+    assert runner.measure(FINE, CASE).status is Status.FAILED
+    asked = len(runner.bench.shell().asked)
+    runner.close()
+    assert len(runner.bench.shell().asked) == asked
+    assert not (runner.spool.folder / "facts").exists()

@@ -14,6 +14,7 @@ from selftests.speed.figures import Row, conditions, load, table
 
 _MEASURES: dict[str, Callable[[], list[Row]]] = {
     "stamps": stamping.delays,
+    "wires": stamping.wires,
     "roundtrip": dialogue.round_trip,
     "fetch": dialogue.fetch,
     "overhead": sessions.overhead,

@@ -23,6 +23,7 @@ from evmperf.model.figures import Figure, Key, figures
 from evmperf.model.results import Direction, Result, Sample, Status
 from evmperf.model.run import SCHEMA, Run
 from evmperf.model.verdict import Outcome, Verdict
+from evmperf.published import artefacts
 from evmperf.published import releases as gather
 from evmperf.published.declared import tables
 from evmperf.regress import judge
@@ -62,10 +63,8 @@ def _keys() -> list[Key]:
 def judged(key: Key) -> bool:
     table = tables()[key.benchmark]
     metric = table.metric(key.case, key.metric)
-    measured_too = any(
-        a.measured_too and a.covers(key.case, key.metric, "", "") for a in table.artefacts
-    )
-    return metric is not None and metric.better is not Direction.NONE and not measured_too
+    second_name = key.case in table.aliases
+    return metric is not None and metric.better is not Direction.NONE and not second_name
 
 
 def _normal(generator: np.random.Generator, nights: int) -> Matrix:
@@ -81,11 +80,11 @@ def published() -> list[float]:
     """The relative spreads that guides print, as standard deviations, where they are noise."""
     found = []
     for entry in gather.published():
-        for key, figure in figures(entry.results()).items():
-            artefact = tables()[key.benchmark].artefact(
-                key.case, key.metric, entry.run.board, entry.run.release
-            )
-            if figure.mean and figure.low is not None and figure.high is not None and not artefact:
+        known = figures(entry.results())
+        doubts = artefacts.doubts(known)
+        for key, figure in known.items():
+            noise = key not in doubts
+            if figure.mean and figure.low is not None and figure.high is not None and noise:
                 found.append((figure.high - figure.low) / 3 / abs(figure.mean))
     return found
 

@@ -99,14 +99,14 @@ class LocalBench:
         return done
 
 
-def good_boot(seconds=2.0):
-    """A boot whose prompt came so long after "Starting kernel"."""
+def good_boot(seconds=2.0, bound_ns=1_000_000):
+    """A boot whose prompt came so long after "Starting kernel"; its bytes have that bound."""
     at = BOOT.index(b" ...", BOOT.index(b"Starting kernel"))
     begin, end = 10**9, 10**9 + round(seconds * 1e9)
     records = [
         Record(0, 0, "#", POWER_ON.encode()),
-        Record(begin, begin, "<", BOOT[:at]),
-        Record(end, end, "<", BOOT[at:]),
+        Record(begin, begin, "<", BOOT[:at], bound_ns),
+        Record(end, end, "<", BOOT[at:], bound_ns),
     ]
     return Boot("booted", "", 1, seconds + 1, find(records, LOGIN))
 

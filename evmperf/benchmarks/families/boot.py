@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from evmperf.console.boot import Boot
-from evmperf.console.marks import Phase, seconds
-from evmperf.model.errors import RefusedOutput
+from evmperf.console.marks import Mark, Phase, seconds
+from evmperf.model.errors import Kind, RefusedOutput
 from evmperf.model.results import Direction, Metric, Reading
 from evmperf.model.units import Unit
 
@@ -26,20 +26,47 @@ METRICS = tuple(
 )
 
 
-def readings(boot: Boot) -> list[Reading]:
-    """The spans of one successful boot in seconds; raises RefusedOutput without "Starting kernel".
+ALLOWED_S = 0.05
+"""How far off a mark may be, in seconds: a boot time with one that is farther off is refused."""
 
-    The published figure is `boot_time`, from "Starting kernel" to the prompt.
+
+class LateStamp(RefusedOutput):
+    """A mark of a boot is too far off to count: the lab's host did not read the console in time."""
+
+    kind = Kind.LAB
+
+
+def readings(boot: Boot) -> list[Reading]:
+    """The spans of one successful boot in seconds; raises RefusedOutput without "Starting kernel",
+    LateStamp when the published figure's marks are too far off.
+
+    The published figure is `boot_time`, from "Starting kernel" to the prompt. Other spans are left
+    out where their marks are too far off.
     """
+    marks = dict(boot.marks)
+    late = {mark.phase for mark in marks.values() if _is_late(mark)} if boot.measured else set()
     found = [
-        Reading(name, value)
-        for name, begin, end, _, _ in SPANS
-        if (value := seconds(dict(boot.marks), begin, end)) is not None
+        Reading(name, value, max(marks[begin].error_s, marks[end].error_s))
+        for name, begin, end, _, required in SPANS
+        if (value := seconds(marks, begin, end)) is not None
+        and (required or not late & {begin, end})
     ]
     if not found or found[0].metric != "boot_time" or found[0].value <= 0:
         seen = ", ".join(boot.marks) or "nothing"
         raise RefusedOutput(f"this boot has no boot time: its marks are {seen}")
+    for phase in (Phase.STARTING_KERNEL, Phase.PROMPT):
+        if phase in late:
+            raise LateStamp(
+                f"the time of {phase} may be {marks[phase].error_s * 1000:.0f} ms off, and "
+                f"{ALLOWED_S * 1000:.0f} ms are allowed: nobody read the console for so long; give "
+                f"the lab's user real-time priority (docs/lab-set-up.md) or the host less to do"
+            )
     return found
+
+
+def _is_late(mark: Mark) -> bool:
+    # The power switch's own time is its matter; no published figure has it.
+    return mark.phase is not Phase.POWER_ON and mark.error_s > ALLOWED_S
 
 
 def record(boot: Boot) -> dict[str, Any]:

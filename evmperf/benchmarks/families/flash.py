@@ -9,9 +9,10 @@ import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from evmperf.benchmarks.benchmark import CONSOLE, Outputs, Profile, Step, output
+from evmperf.benchmarks.benchmark import Profile
 from evmperf.benchmarks.families.storage.file_system_table import SOURCE
 from evmperf.benchmarks.families.storage.scratch import MOUNT_POINT, FileSystem
+from evmperf.benchmarks.step import CONSOLE, CleanUp, Measure, Outputs, Prepare, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric, Reading
 from evmperf.model.units import MEGABYTE, Unit
@@ -95,17 +96,19 @@ def raw_steps(board: Board, size: int) -> Sequence[Step]:
 
     Erasing is not timed; what was written is compared before its figure counts.
     """
-    scratch = board.option("ospi", "scratch")
+    scratch = board.options.ospi.scratch
     write = (
         f"{guard(scratch, size)}; flash_erase -q $m 0 $((({size} + e - 1) / e)) && "
         f'dd if={SOURCE} of=$m bs=1M 2>"$OUT/{dd.TEXT_FILE}" && head -c {size} $m | cmp - {SOURCE}'
     )
     read = f"{find(scratch, size, 'scratch')}; {read_command(size)}"
     return [
-        Step("prepare", f"head -c {size} /dev/urandom >{SOURCE}", 120, size / 20e6),
-        Step("write", write, _slow(size), size / 0.3e6, partial(_dd_readings, "write", size)),
-        Step("read", read, _slow(size), size / 5e6, partial(_dd_readings, "read", size)),
-        Step("clean-up", f"rm -f {SOURCE}", 30, 0.1, always=True),
+        Prepare("prepare", f"head -c {size} /dev/urandom >{SOURCE}", 120, size / 20e6),
+        Measure(
+            "write", write, _slow(size), size / 0.3e6, parse=partial(_dd_readings, "write", size)
+        ),
+        Measure("read", read, _slow(size), size / 5e6, parse=partial(_dd_readings, "read", size)),
+        CleanUp("clean-up", f"rm -f {SOURCE}", 30, 0.1),
     ]
 
 
@@ -115,27 +118,27 @@ def _slow(size: int) -> float:
 
 def uboot_steps(board: Board, size: int, unit: int) -> Sequence[Step]:
     """Write U-Boot's scratch region and read it; see `uboot_sf`. Rates in `unit` bytes/s."""
-    bus, offset = board.option("ospi", "uboot_bus"), board.option("ospi", "uboot_offset")
+    bus, offset = board.options.ospi.uboot_bus, board.options.ospi.uboot_offset
 
     def parse(operation: str, outputs: Outputs) -> list[Reading]:
         value = uboot_sf.rate(output(outputs, CONSOLE), operation, offset, size, unit)
         return [Reading(f"{operation}_throughput", value)]
 
     return [
-        Step("prepare", f"sf probe {bus} && {uboot_sf.fill(size)}", 60, 0.5),
-        Step(
+        Prepare("prepare", f"sf probe {bus} && {uboot_sf.fill(size)}", 60, 0.5),
+        Measure(
             "write",
             uboot_sf.timed_write(offset, size),
             _slow(size),
             size / 0.3e6,
-            partial(parse, "write"),
+            parse=partial(parse, "write"),
         ),
-        Step(
+        Measure(
             "read",
             uboot_sf.timed_read(offset, size),
             _slow(size),
             size / 2e6,
-            partial(parse, "read"),
+            parse=partial(parse, "read"),
         ),
     ]
 
@@ -145,15 +148,15 @@ UBOOT_OPTIONS = tuple(("ospi", f"uboot_{key}") for key in ("bus", "offset", "siz
 
 def uboot_conditions(board: Board) -> Mapping[str, str]:
     """Where U-Boot writes."""
-    bus, offset = board.option("ospi", "uboot_bus"), board.option("ospi", "uboot_offset")
-    return {"uboot_bus": str(bus), "uboot_offset": f"{offset:#x}"}
+    bus, offset = board.options.ospi.uboot_bus, board.options.ospi.uboot_offset
+    return {"uboot_bus": bus, "uboot_offset": f"{offset:#x}"}
 
 
 def too_large(board: Board, size: int) -> str:
     """Why a row of `size` bytes is not measured (see `Benchmark.lacks`): U-Boot's scratch region
     of the board is smaller.
     """
-    have = board.option("ospi", "uboot_size")
+    have = board.options.ospi.uboot_size
     if size <= have:
         return ""
     return (
@@ -164,7 +167,7 @@ def too_large(board: Board, size: int) -> str:
 
 def other_flash(board: Board, case: Case) -> str:
     """A `Benchmark.lacks` for the summaries' rows of flash that the board does not have."""
-    have = board.option("ospi", "flash")
+    have = board.options.ospi.flash
     if have == case.params["flash"]:
         return ""
     return f"the flash of {board.file_name} is {have}: this row is for {case.params['flash']}"

@@ -9,15 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from evmperf.benchmarks.benchmark import (
-    Benchmark,
-    MeterWindow,
-    Outputs,
-    Place,
-    Profile,
-    Step,
-    output,
-)
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.step import MeasurePower, MeterWindow, Outputs, Plan, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput, UsageError
 from evmperf.model.results import Case, Direction, Metric, Reading
@@ -37,7 +30,6 @@ RAILS = (
 
 TOTAL = "Total"
 
-_SLEEP_S = 60
 _MARGIN_S = 5
 """Seconds between the last reading and the alarm."""
 _ENTRY_S = 1.0
@@ -61,14 +53,14 @@ def low_power_benchmark(*, name: str, title: str, command: str, off: Collection[
         total = Case(TOTAL, {"rail": TOTAL, "window_s": window_s}, (_POWER,))
         return Profile((*rows, total))
 
-    def steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
-        return [_sleep(board, case, str(board.option("power", command)), name, off)]
+    def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
+        return [_sleep(board, case, board.text("power", command), name, off)]
 
     def conditions(board: Board) -> Mapping[str, Any]:
         return {
-            "sleep_command": board.option("power", command),
-            "sleep_s": _sleep_s(board),
-            "rails": list(board.option("power", "rails", [])),
+            "sleep_command": board.text("power", command),
+            "sleep_s": board.options.power.sleep_s,
+            "rails": list(board.options.power.rails),
         }
 
     return Benchmark(
@@ -99,12 +91,8 @@ _POWER = _power(1e-6)
 _METRICS = (_voltage(0.1), _POWER)
 
 
-def _sleep_s(board: Board) -> int:
-    return int(board.option("power", "sleep_s", _SLEEP_S))
-
-
-def _sleep(board: Board, case: Case, command: str, mode: str, off: Collection[str]) -> Step:
-    rails = tuple(str(rail) for rail in board.option("power", "rails"))
+def _sleep(board: Board, case: Case, command: str, mode: str, off: Collection[str]) -> MeasurePower:
+    rails = board.options.power.rails
     if unknown := set(rails) - set(RAILS):
         raise UsageError(
             f"{board.file_name}: targets.main.options.power.rails: unknown rails "
@@ -114,7 +102,7 @@ def _sleep(board: Board, case: Case, command: str, mode: str, off: Collection[st
         raise UsageError(
             f"{board.file_name}: targets.main.options.power.rails does not list {case.label}"
         )
-    sleep_s, window_s = _sleep_s(board), int(case.params["window_s"])
+    sleep_s, window_s = board.options.power.sleep_s, int(case.params["window_s"])
     settle_s = sleep_s - window_s - _MARGIN_S
     if settle_s < suspend.LEAD_S + 2 * _ENTRY_S:
         raise UsageError(
@@ -123,14 +111,14 @@ def _sleep(board: Board, case: Case, command: str, mode: str, off: Collection[st
             f"say at least {window_s + _MARGIN_S + suspend.LEAD_S + 2 * _ENTRY_S:g}"
         )
     quiet_s = suspend.LEAD_S + sleep_s + _WAKE_S
-    return Step(
+    return MeasurePower(
         "sleep",
         suspend.start(command.replace("{seconds}", str(sleep_s))),
         timeout_s=quiet_s + _ANSWER_S,
         expect_s=quiet_s + 1,
         parse=_parser(case.label, rails, sleep_s, off),
         shared=f"{mode} {window_s}",
-        meter=MeterWindow(rails, settle_s, window_s, quiet_s, suspend.check(), _ANSWER_S),
+        window=MeterWindow(rails, settle_s, window_s, quiet_s, suspend.check(), _ANSWER_S),
     )
 
 

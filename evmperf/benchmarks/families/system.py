@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step, output
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.step import Measure, Outputs, Plan, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
@@ -13,28 +14,12 @@ from evmperf.tools import coremark_pro, standin
 SECTION = "system"
 """Section of the board file."""
 
-_PUBLISHED = {
-    "dhrystone": "runDhrystone",
-    "whetstone": "runWhetstone",
-    "linpack": "runLinpack",
-    "nbench": "runNBench.sh",
-    "stream": "stream_c",
-    "coremark_pro": "/opt/coremark-pro",
-    "multibench": "/opt/multibench",
-}
-"""Programs that the guides name, by benchmark, and where EEMBC's suites are looked for."""
-
 _COREMARK_PRO_S = 3600.0
 
 
 def perf(unit: Unit, better: Direction, low: float, high: float) -> Metric:
     """The column `perf` of a row in that unit; where rows differ, each has its own."""
     return Metric("perf", unit, better, "perf", low=low, high=high)
-
-
-def installed(board: Board, key: str) -> str:
-    """The program or folder that is this benchmark on that board: the guides', or another."""
-    return str(board.option(SECTION, key, _PUBLISHED[key]))
 
 
 def program_call(program: str, case: Case, file: str) -> str:
@@ -80,8 +65,8 @@ def program_benchmark(
     """A table of what one run of one program prints; `read` gets its text and a row's label."""
     file = f"{name}.txt"
 
-    def steps(board: Board, case: Case, _: Profile) -> list[Step]:
-        program = installed(board, name)
+    def steps(board: Board, case: Case, _: Plan) -> list[Step]:
+        program = board.text(SECTION, name)
 
         def parse(outputs: Outputs) -> list[Reading]:
             text = output(outputs, file)
@@ -93,7 +78,7 @@ def program_benchmark(
 
         call = program_call(program, case, file)
         expect_s = usual_s(program, case, len(labels))
-        return [Step("measure", call, 1800, expect_s, parse, shared=name)]
+        return [Measure("measure", call, 1800, expect_s, parse=parse, shared=name)]
 
     return Benchmark(
         name=name,
@@ -104,7 +89,7 @@ def program_benchmark(
         profiles=profiles(dict.fromkeys(labels, ()), seconds),
         place=Place.SHELL,
         steps=steps,
-        board_tools=lambda board: (installed(board, name),),
+        board_tools=lambda board: (board.text(SECTION, name),),
     )
 
 
@@ -115,17 +100,17 @@ def coremark_pro_benchmark(*, name: str, column: str) -> Benchmark:
     """
     file = "coremark-pro.txt"
 
-    def steps(board: Board, case: Case, _: Profile) -> list[Step]:
-        folder = installed(board, "coremark_pro")
+    def steps(board: Board, case: Case, _: Plan) -> list[Step]:
+        folder = board.options.system.coremark_pro
         make = f'make -s TARGET=linux64 XCMD=-c2 certify-all >"$OUT/{file}" 2>&1'
         printed = {"coremark-pro": "CoreMark-PRO"}.get(case.label, case.label)
         return [
-            Step(
+            Measure(
                 "measure",
                 f"{enter(folder, 'CoreMark-PRO', 'coremark_pro')} && {make}",
                 _COREMARK_PRO_S,
                 900,
-                lambda outputs: [
+                parse=lambda outputs: [
                     Reading("perf", coremark_pro.rate(output(outputs, file), printed, column))
                 ],
                 shared="coremark-pro",

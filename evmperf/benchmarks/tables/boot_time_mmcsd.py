@@ -23,5 +23,5 @@ BENCHMARK = Benchmark(
     place=Place.BOOT,
     steps=lambda board, case, profile: (),
     options=(("boot", "medium"),),
-    conditions=lambda board: {"medium": board.option("boot", "medium")},
+    conditions=lambda board: {"medium": board.options.boot.medium},
 )

@@ -6,8 +6,9 @@ a clock of 400 MHz for AM62L, and with it three times the true figure.
 
 from __future__ import annotations
 
-from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step, output
-from evmperf.benchmarks.families.system import installed, perf, profiles, program_call, usual_s
+from evmperf.benchmarks.benchmark import Benchmark, Place
+from evmperf.benchmarks.families.system import perf, profiles, program_call, usual_s
+from evmperf.benchmarks.step import Measure, Outputs, Plan, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Reading
 from evmperf.model.units import Unit
@@ -22,8 +23,8 @@ _ROWS = {
 }
 
 
-def _steps(board: Board, case: Case, _: Profile) -> list[Step]:
-    program = installed(board, "dhrystone")
+def _steps(board: Board, case: Case, _: Plan) -> list[Step]:
+    program = board.options.system.dhrystone
 
     def parse(outputs: Outputs) -> list[Reading]:
         text = output(outputs, _FILE)
@@ -41,7 +42,7 @@ def _steps(board: Board, case: Case, _: Profile) -> list[Step]:
 
     call = dhrystone.watched(program_call(program, case, _FILE))
     expect_s = usual_s(program, case, len(_ROWS))
-    return [Step("measure", call, 1800, expect_s, parse, shared="dhrystone")]
+    return [Measure("measure", call, 1800, expect_s, parse=parse, shared="dhrystone")]
 
 
 BENCHMARK = Benchmark(
@@ -53,5 +54,5 @@ BENCHMARK = Benchmark(
     profiles=profiles({label: (metric,) for label, metric in _ROWS.items()}, 0.5),
     place=Place.SHELL,
     steps=_steps,
-    board_tools=lambda board: (installed(board, "dhrystone"),),
+    board_tools=lambda board: (board.options.system.dhrystone,),
 )

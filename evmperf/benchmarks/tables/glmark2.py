@@ -5,7 +5,8 @@ The compositor holds the display, so it is stopped for the first and started aga
 
 from collections.abc import Sequence
 
-from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step, output
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Prepare, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.results import Case, Direction, Metric, Reading
@@ -26,28 +27,27 @@ def _readings(outputs: Outputs) -> list[Reading]:
     return [Reading("score", glmark2.score(output(outputs, glmark2.TEXT_FILE)))]
 
 
-def _steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
+def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
     scenes, expect_s = str(case.params["scenes"]), float(case.params["expect_s"])
     backend = case.label.removeprefix("Glmark2-").lower()
     command = glmark2.command(backend, scenes)
     if backend == "wayland":
-        return [Step("measure", _FIND_COMPOSITOR + command, 1800, expect_s, _readings)]
-    service = board.option("graphics", "compositor")
+        return [Measure("measure", _FIND_COMPOSITOR + command, 1800, expect_s, parse=_readings)]
+    service = board.options.graphics.compositor
     return [
-        Step(
+        Prepare(
             "prepare",
             f"if systemctl is-active -q {service}; then "
             f": >{_STOPPED} && systemctl stop {service}; fi",
             60,
             2,
         ),
-        Step("measure", command, 1800, expect_s, _readings),
-        Step(
+        Measure("measure", command, 1800, expect_s, parse=_readings),
+        CleanUp(
             "clean-up",
             f"if [ -e {_STOPPED} ]; then systemctl start {service} && rm {_STOPPED}; fi",
             60,
             2,
-            always=True,
         ),
     ]
 

@@ -15,6 +15,6 @@ BENCHMARK = Benchmark(
     steps=lambda board, case, profile: flash.raw_steps(board, flash.summary_bytes(case)),
     tools=("dd", "flash_erase"),
     options=(("ospi", "scratch"), ("ospi", "flash")),
-    conditions=lambda board: {"scratch": board.option("ospi", "scratch")},
+    conditions=lambda board: {"scratch": board.options.ospi.scratch},
     lacks=flash.other_flash,
 )

@@ -1,0 +1,388 @@
+"""The options of a board file, declared once: types, checks, messages, documentation and schema.
+
+A class is a section, a field an option; its description is what messages, the table in
+docs/add-a-board.md and an editor say of it. A field without a default must be said. Defaults that
+mean "the file does not say" are "", 0 and (); `Board.says` tells a 0 that was said from one that
+was not.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import msgspec
+from msgspec import Meta
+
+Text = Annotated[str, Meta(min_length=1)]
+Count = Annotated[int, Meta(ge=1)]
+Number = Annotated[int, Meta(ge=0)]
+
+
+class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A section of the options."""
+
+
+class General(Section, frozen=True):
+    """The board itself."""
+
+    name: Annotated[Text, Meta(description="the board's name in the guides, e.g. am64xx-hsevm")]
+    title: Annotated[
+        Text, Meta(description="the board's name in the guide's table of evaluation modules")
+    ]
+    description: Annotated[
+        Text, Meta(description="its line in that table: revision, clock, memory")
+    ]
+    profile: Annotated[
+        Literal["full", "quick"],
+        Meta(description="what is measured when nobody asks; full has the published parameters"),
+    ]
+    revision: Annotated[
+        Text, Meta(description="board revision, where the description does not say")
+    ] = ""
+    release: Annotated[Text, Meta(description="SDK release, where the image does not tell")] = ""
+    virtual: Annotated[
+        Text, Meta(description="image variant of a virtual EVM; real boards have none")
+    ] = ""
+
+
+class Boot(Section, frozen=True):
+    """How the board boots."""
+
+    medium: Annotated[
+        Literal["sd", "emmc", "nvme", "virtio"], Meta(description="what the board boots from")
+    ]
+    max_failures: Annotated[
+        Number, Meta(description="failed boot cycles before the board is called broken")
+    ] = 5
+
+
+class System(Section, frozen=True):
+    """Programs of the system benchmarks, where they are not the guides'."""
+
+    dhrystone: Annotated[
+        Literal["runDhrystone", "evmperf-dhrystone"],
+        Meta(description="the program that is Dhrystone"),
+    ] = "runDhrystone"
+    whetstone: Annotated[
+        Literal["runWhetstone", "evmperf-whetstone"],
+        Meta(description="the program that is Whetstone"),
+    ] = "runWhetstone"
+    linpack: Annotated[
+        Literal["runLinpack", "evmperf-linpack"],
+        Meta(description="the program that is Linpack"),
+    ] = "runLinpack"
+    nbench: Annotated[
+        Literal["runNBench.sh", "evmperf-nbench"],
+        Meta(description="the program that is NBench"),
+    ] = "runNBench.sh"
+    stream: Annotated[
+        Literal["stream_c", "evmperf-stream"], Meta(description="the program that is STREAM")
+    ] = "stream_c"
+    coremark_pro: Annotated[Text, Meta(description="folder of CoreMark-PRO")] = "/opt/coremark-pro"
+    multibench: Annotated[Text, Meta(description="folder of MultiBench")] = "/opt/multibench"
+
+
+class Storage(Section, frozen=True):
+    """A disk or card."""
+
+    device: Annotated[Text, Meta(description="the whole device under Linux, e.g. /dev/mmcblk0")] = (
+        ""
+    )
+    scratch: Annotated[
+        Text, Meta(description="the partition that benchmarks may overwrite, e.g. /dev/mmcblk0p1")
+    ] = ""
+    uboot_device: Annotated[
+        Number, Meta(description="the number of the device for U-Boot's mmc (on UFS: scsi) command")
+    ] = 0
+    uboot_partition: Annotated[
+        Text, Meta(description="label or number of the scratch partition for U-Boot's part command")
+    ] = ""
+
+
+class Card(Storage, frozen=True):
+    """An SD card."""
+
+    uboot_fat_partition: Annotated[
+        Text,
+        Meta(
+            description="number of the FAT partition on which U-Boot may write a file of up to 16 "
+            "MiB, and remove it; the boot partition will do"
+        ),
+    ] = ""
+
+
+class Flash(Section, frozen=True):
+    """OSPI or QSPI flash."""
+
+    flash: Annotated[
+        Literal["", "OSPI NOR", "QSPI NAND"],
+        Meta(description="kind of flash, as the guides' summaries name it"),
+    ] = ""
+    device: Annotated[
+        Text, Meta(description="the MTD partition that is read, named as in /proc/mtd")
+    ] = ""
+    scratch: Annotated[
+        Text,
+        Meta(
+            description="the MTD partition that benchmarks may overwrite, named as in /proc/mtd; "
+            "it must not be mounted or attached to UBI"
+        ),
+    ] = ""
+    uboot_bus: Annotated[
+        Text, Meta(description="bus and chip select for U-Boot's sf probe, e.g. 0:0")
+    ] = ""
+    uboot_offset: Annotated[
+        Number, Meta(description="first byte of what benchmarks may overwrite in U-Boot")
+    ] = 0
+    uboot_size: Annotated[
+        Number, Meta(description="how many bytes that is (whole erase blocks)")
+    ] = 0
+
+
+class Usb(Section, frozen=True):
+    """USB, as host and as device."""
+
+    scratch: Annotated[
+        Text, Meta(description="the partition of a USB disk that benchmarks may overwrite")
+    ] = ""
+    gadget_host: Annotated[
+        Literal["", "board", "tester"],
+        Meta(
+            description="the machine that sees the board's gadget as its USB disk, which it finds "
+            "by its serial number, evmperf- and the board's name"
+        ),
+    ] = ""
+    gadget_controller: Annotated[
+        Text,
+        Meta(
+            description="the USB device controller of that port, where /sys/class/udc has several"
+        ),
+    ] = ""
+    gadget_module: Annotated[
+        Text, Meta(description="the controller's kernel module, where nothing else loads it")
+    ] = ""
+
+
+class Audio(Section, frozen=True):
+    """Audio; a rate that the codec replaces by another is refused."""
+
+    playback: Annotated[
+        Text, Meta(description="the ALSA device that plays, without conversion: hw:CARD,DEVICE")
+    ] = ""
+    capture: Annotated[
+        Text, Meta(description="the ALSA device that records, without conversion: hw:CARD,DEVICE")
+    ] = ""
+    period_frames: Annotated[
+        Number, Meta(description="frames of a period: 256 on AM6x, 64 on J7 in the guides")
+    ] = 0
+
+
+class Graphics(Section, frozen=True):
+    """GPU and display."""
+
+    compositor: Annotated[
+        Text,
+        Meta(
+            description="the systemd service of the compositor (weston), which holds the display; "
+            "glmark2's DRM run stops it and starts it again"
+        ),
+    ] = ""
+
+
+class Power(Section, frozen=True):
+    """Low-power modes and the meter (see power.md)."""
+
+    rails: Annotated[
+        tuple[str, ...],
+        Meta(description="the rails that the meter reads, named as in the guide's table"),
+    ] = ()
+    deep_sleep_command: Annotated[
+        Text,
+        Meta(
+            description="puts the board into deep sleep for {seconds}, e.g. "
+            "rtcwake -s {seconds} -m mem"
+        ),
+    ] = ""
+    rtc_ddr_command: Annotated[
+        Text,
+        Meta(
+            description="leaves only RTC and DDR on for {seconds}; returns when the board is awake "
+            "again"
+        ),
+    ] = ""
+    sleep_s: Annotated[
+        Count, Meta(description="seconds of one sleep, long enough for the rails to settle")
+    ] = 60
+
+
+class Cable(Section, frozen=True):
+    """A cable to the tester."""
+
+    interface: Annotated[Text, Meta(description="the network interface under Linux, e.g. eth0")] = (
+        ""
+    )
+    board_address: Annotated[
+        Text,
+        Meta(
+            description="its address with the prefix length, e.g. 192.168.100.2/24; set if it is "
+            "missing"
+        ),
+    ] = ""
+    tester_address: Annotated[
+        Text, Meta(description="the tester's address at the cable's other end")
+    ] = ""
+    link_mbit: Annotated[
+        Number, Meta(description="the speed that the link must have, in Mbit/s (0: not checked)")
+    ] = 0
+
+
+class Ethernet(Cable, frozen=True):
+    """A port of the board, with its cable."""
+
+    rx_usecs: Annotated[
+        Count, Meta(description="microseconds to collect packets for, with interrupt pacing")
+    ] = 500
+
+
+class Pcie(Section, frozen=True):
+    """What is in the PCIe slot: an NVMe disk, or a network card with a cable to the tester."""
+
+    scratch: Annotated[
+        Text, Meta(description="the SSD's partition that benchmarks may overwrite")
+    ] = ""
+    eth_interface: Annotated[
+        Text, Meta(description="the card's network interface under Linux, e.g. enp1s0")
+    ] = ""
+    eth_board_address: Annotated[
+        Text, Meta(description="its address with the prefix length; set if it is missing")
+    ] = ""
+    eth_tester_address: Annotated[
+        Text, Meta(description="the tester's address at the cable's other end")
+    ] = ""
+    eth_link_mbit: Annotated[
+        Number, Meta(description="the speed that the link must have, in Mbit/s (0: not checked)")
+    ] = 0
+
+    @property
+    def cable(self) -> Cable:
+        """The network card's."""
+        return Cable(
+            interface=self.eth_interface,
+            board_address=self.eth_board_address,
+            tester_address=self.eth_tester_address,
+            link_mbit=self.eth_link_mbit,
+        )
+
+
+class Tester(Section, frozen=True):
+    """The machine beside the board (see lab-set-up.md)."""
+
+    host: Annotated[
+        Text, Meta(description="its SSH name; $EVMPERF_TESTER, where set, goes before")
+    ] = ""
+
+
+class Image(Section, frozen=True):
+    """Images that `--image` puts on the board (see provisioning.md)."""
+
+    machine: Annotated[
+        Text,
+        Meta(description="the machine whose images are this board's, as their /etc/hostname says"),
+    ] = ""
+    silicon: Annotated[
+        Literal["", "gp", "hs-fs", "hs-se"],
+        Meta(description="the kind of its chip, which an image's tiboot3.bin must fit"),
+    ] = ""
+    scratch_mib: Annotated[
+        Number,
+        Meta(
+            description="MiB of the scratch partition that is made behind an image on its medium "
+            "(0: none)"
+        ),
+    ] = 0
+    command: Annotated[
+        Text,
+        Meta(
+            description="the lab's own command that puts {image} on the board, with the power off "
+            "before and after (snagboot, a flasher)"
+        ),
+    ] = ""
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """All options of a board, by section."""
+
+    board: General
+    boot: Boot
+    system: System = System()
+    emmc: Storage = Storage()
+    mmcsd: Card = Card()
+    ufs: Storage = Storage()
+    ospi: Flash = Flash()
+    pcie: Pcie = Pcie()
+    usb: Usb = Usb()
+    alsa: Audio = Audio()
+    graphics: Graphics = Graphics()
+    power: Power = Power()
+    cpsw: Ethernet = Ethernet()
+    icssg: Ethernet = Ethernet()
+    ipsec: Cable = Cable()
+    tester: Tester = Tester()
+    image: Image = Image()
+    absent: Annotated[
+        dict[str, Text],
+        Meta(
+            description="features and benchmarks that the board cannot have, each with the reason"
+        ),
+    ] = msgspec.field(default_factory=dict)
+
+    def cable(self, section: str) -> Cable:
+        """The cable to the tester that a section describes; raises TypeError for other sections."""
+        found = getattr(self, section)
+        if isinstance(found, Pcie):
+            return found.cable
+        if isinstance(found, Cable):
+            return found
+        raise TypeError(f"{section} has no cable")
+
+
+class Known(msgspec.Struct, frozen=True):
+    """One option as declared: what YAML calls its type, and what it means."""
+
+    type: Any
+    """As declared, with its bounds."""
+    yaml_type: str
+    help: str
+    choices: tuple[str, ...]
+    required: bool
+    default: str
+    """As people would write it, "" for none."""
+
+
+ABSENT = "absent"
+"""Section of features and benchmarks that the board cannot have, each with the reason."""
+
+
+def sections() -> dict[str, type[Section]]:
+    """The sections there are, but ABSENT."""
+    return {f.name: f.type for f in msgspec.structs.fields(Options) if f.name != ABSENT}
+
+
+def known(section: type[Section]) -> dict[str, Known]:
+    """The options of a section."""
+    return {field.name: _known(field) for field in msgspec.structs.fields(section)}
+
+
+def _known(field: msgspec.structs.FieldInfo) -> Known:
+    plain, *metas = get_args(field.type)
+    choices = get_args(plain) if get_origin(plain) is Literal else ()
+    kind = "str" if choices else (get_origin(plain) or plain).__name__
+    default = field.default if field.default not in (msgspec.NODEFAULT, "", 0, ()) else ""
+    return Known(
+        type=field.type,
+        yaml_type="list" if kind == "tuple" else kind,
+        help=" ".join(meta.description for meta in metas if meta.description),
+        choices=tuple(choice for choice in choices if choice),
+        required=field.required,
+        default=str(default),
+    )

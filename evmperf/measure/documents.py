@@ -1,0 +1,75 @@
+"""Longer facts about a board, for `evmperf explain`: what the kernel said, its configuration, ...
+
+They are gathered at the end of a run, when the kernel has said all, and kept as files below the
+run's `facts/`. A serial console carries 11 kB/s, so what is large (device tree, kernel
+configuration) is named by its hash first, and only fetched when this lab does not have it yet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+FOLDER = "facts"
+"""Below a run's folder."""
+KNOWN = ".documents"
+"""Beside the runs: large documents by their hash."""
+
+_SMALL = {
+    "dmesg": "dmesg 2>/dev/null",
+    "modules": "cut -d ' ' -f 1 /proc/modules | sort",
+    "mounts": "cat /proc/mounts",
+    "mitigations": (
+        "cd /sys/devices/system/cpu/vulnerabilities && "
+        'for f in *; do echo "$f: $(cat $f)"; done; cd "$OUT"'
+    ),
+    "cpufreq": (
+        "for p in /sys/devices/system/cpu/cpufreq/policy*; do [ -d $p ] && "
+        'for f in scaling_governor scaling_min_freq scaling_max_freq; do [ -r "$p/$f" ] && '
+        'echo "${p##*/} $f: $(cat $p/$f)"; done; done'
+    ),
+    "uboot_environment": "command -v fw_printenv >/dev/null && fw_printenv 2>/dev/null",
+}
+"""Shell text by document; each costs a few kilobytes at most, compressed."""
+
+# Device trees are binary, and a step's outputs are text: hexadecimal digits, which compress well.
+_LARGE = {
+    "device_tree": "od -An -v -tx1 /sys/firmware/fdt | tr -d ' \\n'",
+    "kernel_config": (
+        "{ zcat /proc/config.gz || cat /boot/config-$(cat /proc/sys/kernel/osrelease); } "
+        "2>/dev/null"
+    ),
+}
+
+_EMPTY = hashlib.sha256(b"").hexdigest()
+
+
+def gather(folder: Path, perform: Callable[[str], Mapping[str, str]]) -> None:
+    """Fetch the documents of a run and keep them in its folder. `perform` runs a step on the board
+    and returns its files.
+
+    Raises what `perform` raises, and OSError.
+    """
+    small = [f'{{ {command}; }} >"$OUT/{name}"' for name, command in _SMALL.items()]
+    hashes = [f'{{ {command}; }} | sha256sum >"$OUT/{name}"' for name, command in _LARGE.items()]
+    files = perform("\n".join([*small, *hashes, "true"]))
+    place, known = folder / FOLDER, folder.parent / KNOWN
+    place.mkdir(exist_ok=True)
+    for name in _SMALL:
+        if text := files.get(name, "").strip():
+            (place / name).write_text(text + "\n", encoding="utf-8")
+    digests = {name: files.get(name, "").split(" ")[0].strip() for name in _LARGE}
+    wanted = {name: digest for name, digest in digests.items() if digest not in ("", _EMPTY)}
+    missing = {name: digest for name, digest in wanted.items() if not (known / digest).exists()}
+    if missing:
+        commands = (f'{{ {_LARGE[name]}; }} >"$OUT/{name}"' for name in missing)
+        found = perform("\n".join([*commands, "true"]))
+        known.mkdir(exist_ok=True)
+        for name, digest in missing.items():
+            text = found.get(name, "")
+            if hashlib.sha256(text.encode()).hexdigest() == digest:
+                (known / digest).write_text(text, encoding="utf-8")
+    for name, digest in wanted.items():
+        if (known / digest).exists():
+            (place / name).write_bytes((known / digest).read_bytes())

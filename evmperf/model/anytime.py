@@ -1,0 +1,158 @@
+"""Evidence and intervals that hold however often, and whenever, one looks at them.
+
+A test made for one look at a fixed number of values raises more false alarms with each further
+look. What is here may be looked at after each value, and measuring may stop on what is seen.
+
+`evidence` is an e-value: a number that is at least 1/alpha with a probability of at most alpha
+*at any time*, if nothing changed (Ville's inequality; A. Ramdas, P. Grünwald, V. Vovk, G. Shafer,
+Game-theoretic statistics and safe anytime-valid inference, Statistical Science 38, 2023). It is the
+mean of two, so that it is strong where the noise is well-behaved and never fooled by its tails:
+
+* Student's, with a normal prior on change over noise and the right-Haar prior on the noise itself
+  (M. Gönen and others, The Bayesian two-sample t test, American Statistician 59, 2005; that it may
+  be looked at any time: H. Wang, A. Ramdas, Anytime-valid t-tests, 2023). Exact for normal noise;
+  with heavier tails it grows more slowly.
+* the sign test's, betting by Jeffreys' prior (R. Krichevsky, V. Trofimov, IEEE Trans. Inform.
+  Theory 27, 1981). Exact for anything whose sign is a fair coin, as is that of the difference of
+  two measurements in random order, whatever the noise.
+
+How often it is wrong, and how soon it is right: `python -m selftests.regress.simulate_ab`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+ALPHA = 0.05
+"""Share of false alarms, and of intervals that miss, where nobody says otherwise."""
+FEWEST = 4
+"""Values below which nothing is decided: with three, quantised noise repeats itself by chance."""
+
+_PRIOR_VARIANCE = 5.0
+"""Of the change in units of the noise: a change worth finding is some two times the noise."""
+_PRECISION = 1e-9
+_SHARE = 1e-4
+"""How exactly the ends of an interval are found, as a share of its length."""
+_DOUBLINGS = 30
+_LARGEST_EXPONENT = 700.0
+
+
+def evidence(values: Sequence[float], centre: float = 0.0, floor: float = 0.0) -> float:
+    """The evidence against `centre` being the middle of what the values scatter around.
+
+    `floor` is the least standard deviation believed, in the values' unit: equal values do not mean
+    that there is no noise.
+    """
+    return (student(values, centre, floor) + signs(values, centre)) / 2
+
+
+def student(values: Sequence[float], centre: float = 0.0, floor: float = 0.0) -> float:
+    """The evidence for normal noise; 1 (none) for fewer than two values."""
+    count = len(values)
+    if count < 2:
+        return 1.0
+    mean = math.fsum(values) / count
+    squares = math.fsum((value - mean) ** 2 for value in values)
+    squares = max(squares, (count - 1) * floor**2)
+    off = count * (mean - centre) ** 2
+    if not squares:
+        return 1.0 if not off else math.exp(_LARGEST_EXPONENT)
+    wider = 1 + count * _PRIOR_VARIANCE
+    ratio = off / squares
+    logarithm = count / 2 * (math.log1p(ratio) - math.log1p(ratio / wider)) - math.log(wider) / 2
+    return math.exp(min(logarithm, _LARGEST_EXPONENT))
+
+
+def signs(values: Sequence[float], centre: float = 0.0) -> float:
+    """The evidence from signs alone; values that equal `centre` say nothing."""
+    above = sum(value > centre for value in values)
+    below = sum(value < centre for value in values)
+    count = above + below
+    logarithm = (
+        count * math.log(2)
+        + math.lgamma(above + 0.5)
+        + math.lgamma(below + 0.5)
+        - math.lgamma(count + 1)
+        - math.log(math.pi)
+    )
+    return math.exp(min(logarithm, _LARGEST_EXPONENT))
+
+
+def interval(
+    values: Sequence[float], alpha: float = ALPHA, floor: float = 0.0
+) -> tuple[float, float]:
+    """All middles that the evidence does not speak against: it holds the true one at all times
+    with a probability of 1 - alpha. Without an end where the values are too few to give one.
+    """
+    limit = 1 / alpha
+    middle = centre(values)
+    reach = max((abs(value - middle) for value in values), default=0.0)
+    reach = max(reach, floor, abs(middle) * _PRECISION, _PRECISION)
+    low = _edge(lambda distance: evidence(values, middle - distance, floor) < limit, reach)
+    high = _edge(lambda distance: evidence(values, middle + distance, floor) < limit, reach)
+    return middle - low, middle + high
+
+
+def mean_interval(
+    values: Sequence[float], alpha: float = ALPHA, floor: float = 0.0
+) -> tuple[float, float]:
+    """The same for the mean of values with near-normal noise, from Student's evidence alone: the
+    repetitions of one case, whose mean is what a guide prints.
+    """
+    count = len(values)
+    mean = math.fsum(values) / count
+    wider = 1 + count * _PRIOR_VARIANCE
+    # Where `student` reaches 1/alpha, solved for the distance from the mean.
+    odds = (math.sqrt(wider) / alpha) ** (2 / count)
+    if count < 2 or odds >= wider:
+        return -math.inf, math.inf
+    squares = math.fsum((value - mean) ** 2 for value in values)
+    squares = max(squares, (count - 1) * floor**2)
+    reach = math.sqrt((odds - 1) / (1 - odds / wider) * squares / count)
+    return mean - reach, mean + reach
+
+
+def _edge(inside: Callable[[float], bool], reach: float) -> float:
+    """How far from the middle the interval goes; infinity where it does not end."""
+    far = reach
+    for _ in range(_DOUBLINGS):
+        if not inside(far):
+            break
+        far *= 2
+    else:
+        return math.inf
+    near = 0.0
+    while far - near > _SHARE * far and far > reach * _SHARE:
+        between = (near + far) / 2
+        if inside(between):
+            near = between
+        else:
+            far = between
+    return far
+
+
+def centre(values: Sequence[float]) -> float:
+    """The Hodges-Lehmann estimate: the median of all pairs' means, which one odd value does not
+    move, and which is nearly as sharp as the mean for normal noise (Annals of Mathematical
+    Statistics 34, 1963). Raises ValueError for no values.
+    """
+    if not values:
+        raise ValueError("no values to take the centre of")
+    means = sorted((one + two) / 2 for index, one in enumerate(values) for two in values[index:])
+    half = len(means) // 2
+    return means[half] if len(means) % 2 else (means[half - 1] + means[half]) / 2
+
+
+def discoveries(evidences: Sequence[float], alpha: float = ALPHA) -> list[bool]:
+    """Which of many metrics changed, so that of those named a share of at most `alpha` did not, and
+    where nothing changed at all anything is named with a probability of at most `alpha`; however
+    the metrics depend on each other (R. Wang, A. Ramdas, False discovery rate control with
+    e-values, Journal of the Royal Statistical Society B 84, 2022).
+    """
+    order = sorted(evidences, reverse=True)
+    enough = math.inf
+    for rank, value in enumerate(order, 1):
+        if value >= len(order) / (rank * alpha):
+            enough = value
+    return [value >= enough for value in evidences]

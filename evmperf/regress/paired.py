@@ -1,0 +1,171 @@
+"""What blocks of A and B say of each metric: better, worse, same, or not yet known.
+
+A block holds one run of each side, in random order, so that warm-up, temperature and time of day
+fall on both alike; only the difference within a block counts. Statistics: `evmperf.model.anytime`.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from evmperf.model import anytime
+from evmperf.model.figures import Key
+from evmperf.model.results import Direction
+from evmperf.model.units import Unit
+
+WITHIN = 0.02
+"""Change up to which two sides are the same, where nobody says otherwise."""
+_FLOOR = 1e-3
+"""Least relative spread of a difference that is believed."""
+_FLOOR_POINTS = 0.05
+_WITHIN_POINTS = 1.0
+"""For loads: percentage points of the CPU that nobody minds."""
+_LARGEST = 700.0
+"""Logarithm up to which a ratio is a finite number."""
+
+
+class Decision(enum.StrEnum):
+    """What is known of one metric; in the order in which people want to see them."""
+
+    WORSE = "worse"
+    BETTER = "better"
+    UNKNOWN = "not yet known"
+    SAME = "same"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What a metric is: its unit, and which way it gets better."""
+
+    unit: str
+    better: Direction
+
+
+Values = Mapping[Key, float]
+"""What one run says: the median of each metric's samples, in its unit."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One run of each side, measured next to each other."""
+
+    a: Values
+    b: Values
+
+
+@dataclass(frozen=True)
+class Change:
+    """One metric from A to B. `a` and `b` hold a value for each block that has both, in the
+    metric's unit; `change`, `low` and `high` are relative (0.05 is 5 % more), for loads in points.
+
+    `low` and `high` bound the change with 95 % confidence at whatever time one looks; they are
+    infinite while nothing can be said. `within` is what counts as the same.
+    """
+
+    key: Key
+    quantity: Quantity
+    a: tuple[float, ...]
+    b: tuple[float, ...]
+    change: float
+    low: float
+    high: float
+    evidence: float
+    within: float
+    decision: Decision = Decision.UNKNOWN
+
+    @property
+    def in_points(self) -> bool:
+        """Whether the change is in percentage points instead of relative."""
+        return self.quantity.unit == Unit.PERCENT
+
+    @property
+    def detectable(self) -> float:
+        """The smallest change that these blocks could have shown; infinite for too few."""
+        return (self.high - self.low) / 2
+
+
+def compare(
+    blocks: Sequence[Block],
+    quantities: Mapping[Key, Quantity],
+    *,
+    within: float = WITHIN,
+    alpha: float = anytime.ALPHA,
+) -> list[Change]:
+    """Every metric that both sides of some block have, the worst first. At any number of blocks
+    the share of false alarms is `alpha` (see `anytime.discoveries`).
+    """
+    changes = [
+        change
+        for key, quantity in quantities.items()
+        if (change := _change(key, quantity, blocks, within, alpha))
+    ]
+    decided = decide(changes, alpha)
+    order = {decision: number for number, decision in enumerate(Decision)}
+    return sorted(decided, key=lambda change: (order[change.decision], -abs(change.change)))
+
+
+def decide(changes: Sequence[Change], alpha: float = anytime.ALPHA) -> list[Change]:
+    """The same changes with their decisions, all metrics being looked at together."""
+    named = anytime.discoveries([change.evidence for change in changes], alpha)
+    return [
+        replace(change, decision=_decision(change, sure))
+        for change, sure in zip(changes, named, strict=True)
+    ]
+
+
+def _decision(change: Change, sure: bool) -> Decision:
+    if len(change.a) < anytime.FEWEST:
+        return Decision.UNKNOWN
+    if -change.within <= change.low and change.high <= change.within:
+        return Decision.SAME
+    if not sure or change.quantity.better is Direction.NONE:
+        return Decision.UNKNOWN
+    good = (change.change > 0) is (change.quantity.better is Direction.HIGHER)
+    return Decision.BETTER if good else Decision.WORSE
+
+
+def _change(
+    key: Key, quantity: Quantity, blocks: Iterable[Block], within: float, alpha: float
+) -> Change | None:
+    pairs = [(block.a[key], block.b[key]) for block in blocks if key in block.a and key in block.b]
+    if not pairs:
+        return None
+    a, b = (tuple(side) for side in zip(*pairs, strict=True))
+    scale, floor, allowed = _scale(quantity, pairs, within)
+    differences = [scale.difference(before, after) for before, after in pairs]
+    low, high = map(scale.change, anytime.interval(differences, alpha, floor))
+    middle = scale.change(anytime.centre(differences))
+    enough = len(pairs) >= anytime.FEWEST
+    strength = anytime.evidence(differences, 0.0, floor) if enough else 1.0
+    return Change(key, quantity, a, b, middle, low, high, strength, allowed)
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """How two values are compared, and what a middle of such comparisons is as a change."""
+
+    difference: Callable[[float, float], float]
+    change: Callable[[float], float]
+
+
+def _scale(
+    quantity: Quantity, pairs: Sequence[tuple[float, float]], within: float
+) -> tuple[_Scale, float, float]:
+    """The scale of a metric, the least noise believed on it, and what counts as the same."""
+    middle = statistics.median(abs(before) for before, _ in pairs)
+    if quantity.unit == Unit.PERCENT:
+        points = _Scale(lambda before, after: after - before, float)
+        return points, _FLOOR_POINTS, max(_WITHIN_POINTS, within * middle)
+    if all(before > 0 and after > 0 for before, after in pairs):
+        # A ratio is as far from 1 either way.
+        return _Scale(lambda before, after: math.log(after / before), _relative), _FLOOR, within
+    unit = middle or 1.0
+    return _Scale(lambda before, after: (after - before) / unit, float), _FLOOR, within
+
+
+def _relative(logarithm: float) -> float:
+    return math.expm1(logarithm) if logarithm < _LARGEST else math.inf

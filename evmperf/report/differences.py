@@ -1,0 +1,42 @@
+"""What differs between two sides, as text."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from evmperf.runs.differences import Difference
+
+_MOST = 12
+"""Lines of one area, unless all are wanted: a new kernel changes thousands of options."""
+_WIDTH = 120
+
+
+def text(differences: Sequence[Difference], *, everything: bool = False) -> str:
+    """One line a difference, by area."""
+    if not differences:
+        return "Nothing that is known of the two differs.\n"
+    return "".join(f"{line}\n" for line in lines(differences, everything=everything))
+
+
+def lines(differences: Sequence[Difference], *, everything: bool = False) -> Iterator[str]:
+    """The same line by line."""
+    for area, group in itertools.groupby(differences, key=lambda entry: entry.area):
+        entries = list(group)
+        shown = entries if everything else entries[:_MOST]
+        yield f"{area}:"
+        for entry in shown:
+            yield f"  {_cut(_line(entry), everything)}"
+        if len(shown) < len(entries):
+            yield f"  ... and {len(entries) - len(shown)} more (--all)"
+
+
+def _line(entry: Difference) -> str:
+    if entry.a and entry.b:
+        return f"{entry.what}: {entry.a} in A, {entry.b} in B"
+    side, value = ("A", entry.a) if entry.a else ("B", entry.b)
+    return f"only in {side}: {entry.what}{'' if value == 'yes' else f' = {value}'}"
+
+
+def _cut(line: str, everything: bool) -> str:
+    return line if everything or len(line) <= _WIDTH else f"{line[:_WIDTH]}..."

@@ -1,0 +1,204 @@
+"""What differs between two runs, or two sides of several runs each, in everything known of them.
+
+Facts are those of `run.json` and the documents in the run's `facts/` (evmperf.measure.documents).
+With several runs a side, only what holds for all of a side counts: what changes from boot to boot
+explains nothing. Sorted by what is likely to matter for a figure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evmperf.model.run import Run
+from evmperf.runs import spool
+
+FACTS = "facts"
+"""Folder of the documents below a run's."""
+
+NOT_THERE = ""
+_HOT_MILLIDEGREES = 5000
+"""Temperatures nearer to each other than this explain nothing."""
+
+AREAS = (
+    "variation", "image", "kernel", "command line", "CPU frequency", "mitigations", "U-Boot",
+    "U-Boot environment", "device tree", "kernel configuration", "modules", "media", "board",
+    "mounts", "temperature", "tools", "lab", "evmperf", "kernel messages", "other",
+)  # fmt: skip
+"""By what is likely to matter: what was asked for first, what only tells first of the rest last."""
+
+_FACTS: Mapping[str, str] = {
+    "variation": "variation",
+    "image": "image", "root_file_system": "image", "root": "image",
+    "kernel": "kernel", "kernel_version": "kernel",
+    "governor": "CPU frequency", "frequency_khz": "CPU frequency",
+    "uboot": "U-Boot",
+    "cards": "media", "nvme": "media", "spi_nor": "media",
+    "model": "board", "board_revision": "board", "memory_kib": "board", "cpus": "board",
+    "machine": "board", "board_file": "board",
+    "tools": "tools",
+    "evmperf": "evmperf", "evmperf_revision": "evmperf",
+}  # fmt: skip
+_SEPARATELY = {
+    "command_line", "device_tree_sha256", "temperatures_millicelsius", "attempts", "os",
+    "documents_missing", "ab",
+}  # fmt: skip
+"""Facts that are compared in their own way, or say nothing of the software."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing that differs: `a` and `b` as text, "" where a side does not have it."""
+
+    area: str
+    what: str
+    a: str
+    b: str
+
+
+Flat = dict[tuple[str, str], str]
+"""Everything known of one run: area and name to text."""
+
+
+def between(a: Sequence[Path], b: Sequence[Path]) -> list[Difference]:
+    """What differs between the runs in some folders and those in others; each side has one at
+    least. Raises UsageError for a folder without a run.
+    """
+    sides = [[known(folder) for folder in side] for side in (a, b)]
+    return compare(*sides)
+
+
+def compare(a: Sequence[Flat], b: Sequence[Flat]) -> list[Difference]:
+    """The same from what is known of each run."""
+    names = dict.fromkeys(name for flat in (*a, *b) for name in flat)
+    found = []
+    for area, what in names:
+        ours, theirs = ({flat.get((area, what), NOT_THERE) for flat in side} for side in (a, b))
+        if ours & theirs:
+            continue
+        # Whole areas are unknown of runs of an older evmperf: that is no difference.
+        if not _known_to_all(area, (*a, *b)):
+            continue
+        found.append(Difference(area, what, _text(ours), _text(theirs)))
+    order = {area: number for number, area in enumerate(AREAS)}
+    return sorted(found, key=lambda entry: (order[entry.area], entry.what))
+
+
+def _known_to_all(area: str, flats: Iterable[Flat]) -> bool:
+    return all(any(name == area for name, _ in flat) for flat in flats)
+
+
+def _text(values: set[str]) -> str:
+    return " or ".join(sorted(values - {NOT_THERE}))
+
+
+def known(folder: Path) -> Flat:
+    """Everything known of the run in a folder; raises UsageError when there is none."""
+    run = spool.read_run(folder)
+    flat = {(area, what): text for area, what, text in _facts(run) if text}
+    for name, (area, read) in _DOCUMENTS.items():
+        file = folder / FACTS / name
+        if file.is_file():
+            text = file.read_text(encoding="utf-8", errors="replace")
+            flat |= {(area, what): value or "yes" for what, value in read(text)}
+    return flat
+
+
+def _facts(run: Run) -> Iterator[tuple[str, str, str]]:
+    yield "image", "release", run.release
+    yield "board", "name", run.board
+    yield "kernel", "kind", run.os
+    yield "lab", "name", run.lab
+    yield "lab", "place", run.place
+    yield "other", "profile", run.profile
+    for name, value in run.facts.items():
+        if name not in _SEPARATELY:
+            area = _FACTS.get(name, "other")
+            for what, text in _flat(name.replace("_", " "), value):
+                yield area, what.removeprefix("tools "), text
+    for word in _words(str(run.facts.get("command_line", ""))):
+        name, _, value = word.partition("=")
+        yield "command line", name, value or "yes"
+    for zone, value in run.facts.get("temperatures_millicelsius", {}).items():
+        step = round(value / _HOT_MILLIDEGREES) * _HOT_MILLIDEGREES // 1000
+        yield "temperature", zone, f"about {step} degrees Celsius"
+
+
+def _words(command_line: str) -> list[str]:
+    """Words of a kernel command line; quotes hold one together."""
+    return re.findall(r'(?:[^\s"]|"[^"]*")+', command_line)
+
+
+def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _flat(f"{prefix} {key}", item)
+    elif isinstance(value, list | tuple):
+        for number, item in enumerate(value, 1):
+            yield from _flat(f"{prefix} {number}" if len(value) > 1 else prefix, item)
+    else:
+        yield prefix, str(value)
+
+
+def _lines(text: str) -> Iterator[tuple[str, str]]:
+    for line in filter(None, map(str.strip, text.splitlines())):
+        yield line, ""
+
+
+def _assignments(text: str, separator: str = "=") -> Iterator[tuple[str, str]]:
+    for line in text.splitlines():
+        name, found, value = line.strip().partition(separator)
+        if found and not name.startswith("#"):
+            yield name.strip(), value.strip()
+
+
+_NOT_SET = re.compile(r"# (CONFIG_\w+) is not set")
+
+
+def _kernel_config(text: str) -> Iterator[tuple[str, str]]:
+    """Options by name; an option that is not set is the same as one that is not there."""
+    return (pair for pair in _assignments(_NOT_SET.sub("", text)) if pair[0].startswith("CONFIG_"))
+
+
+_STAMP = re.compile(r"^\[\s*\d+\.\d+\](\[[^\]]*\])?\s*")
+_CHANGING = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{8,}\b|\d+", re.IGNORECASE)
+
+
+def _messages(text: str) -> Iterator[tuple[str, str]]:
+    """What the kernel said, without times; numbers stand for any, as many change with each boot."""
+    for line in text.splitlines():
+        message = _CHANGING.sub("#", _STAMP.sub("", line)).strip()
+        if message:
+            yield message, ""
+
+
+def _device_tree(text: str) -> Iterator[tuple[str, str]]:
+    """Properties by node, from the blob in hexadecimal digits."""
+    import fdt  # noqa: PLC0415  # for this only
+
+    try:
+        tree = fdt.parse_dtb(bytes.fromhex(text))
+    except Exception as error:  # noqa: BLE001  # the library raises whatever it stumbles over
+        yield "blob", f"cannot be read ({error})"
+        return
+    for path, _, properties in tree.walk():
+        for entry in properties:
+            # U-Boot puts what changes with each boot below /chosen; the rest is elsewhere too.
+            if path != "/chosen":
+                value = entry.to_dts().strip().rstrip(";").partition(" = ")[2]
+                yield f"{path} {entry.name}", value
+
+
+_DOCUMENTS: Mapping[str, tuple[str, Callable[[str], Iterable[tuple[str, str]]]]] = {
+    "dmesg": ("kernel messages", _messages),
+    "modules": ("modules", _lines),
+    "mounts": ("mounts", _lines),
+    "mitigations": ("mitigations", lambda text: _assignments(text, ":")),
+    "cpufreq": ("CPU frequency", lambda text: _assignments(text, ":")),
+    "uboot_environment": ("U-Boot environment", _assignments),
+    "device_tree": ("device tree", _device_tree),
+    "kernel_config": ("kernel configuration", _kernel_config),
+}

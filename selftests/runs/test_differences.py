@@ -1,0 +1,138 @@
+import json
+
+import fdt
+import pytest
+
+from evmperf.cli.main import main
+from evmperf.model.exits import ExitStatus
+from evmperf.model.run import Run
+from evmperf.runs import differences
+from evmperf.runs.spool import Spool
+
+TREE = """/dts-v1/;
+/ {{
+    chosen {{
+        bootargs = "{arguments}";
+    }};
+    soc {{
+        mmc@4f80000 {{
+            status = "okay";
+            bus-width = <{width}>;
+        }};
+        {more}
+    }};
+}};
+"""
+CONFIG = "CONFIG_HZ=250\nCONFIG_MMC=y\n# CONFIG_PREEMPT is not set\n"
+DMESG = (
+    "[    0.000000] Booting Linux on physical CPU 0x0000000000 [0x411fd040]\n"
+    "[    1.204113] mmc0: new HS200 MMC card at address 0001\n"
+)
+
+
+@pytest.fixture
+def make(tmp_path):
+    """A function that makes a run with facts and documents; returns its folder."""
+
+    def make_run(name, documents=None, **facts):
+        spool = Spool(tmp_path, Run(name, "evm", "quick", facts=facts))
+        (spool.folder / differences.FACTS).mkdir()
+        for document, text in (documents or {}).items():
+            (spool.folder / differences.FACTS / document).write_text(text)
+        return spool.folder
+
+    return make_run
+
+
+def told(found):
+    return [(entry.area, entry.what, entry.a, entry.b) for entry in found]
+
+
+def tree(arguments="quiet", width=8, more=""):
+    text = TREE.format(arguments=arguments, width=width, more=more)
+    return fdt.parse_dts(text).to_dtb(version=17).hex()
+
+
+def test_the_same_twice_differs_in_nothing(make):
+    documents = {"dmesg": DMESG, "device_tree": tree(), "kernel_config": CONFIG}
+    facts = {"kernel": "6.12.1", "command_line": "console=ttyS0 quiet", "tools": {"fio": "3.36"}}
+    sides = [make(name, documents, **facts) for name in "ab"]
+    assert differences.between([sides[0]], [sides[1]]) == []
+
+
+def test_what_matters_comes_first(make):
+    a = make(
+        "a", {"modules": "sdhci\n"}, kernel="6.6.1", tools={"fio": "3.35"},
+        command_line="console=ttyS0 mitigations=off quiet",
+    )  # fmt: skip
+    b = make(
+        "b", {"modules": "sdhci\nusb_storage\n"}, kernel="6.12.1", tools={"fio": "3.36"},
+        command_line='console=ttyS0 quiet dyndbg="file drivers/mmc/* +p"',
+    )  # fmt: skip
+    assert told(differences.between([a], [b])) == [
+        ("kernel", "kernel", "6.6.1", "6.12.1"),
+        ("command line", "dyndbg", "", '"file drivers/mmc/* +p"'),
+        ("command line", "mitigations", "off", ""),
+        ("modules", "usb_storage", "", "yes"),
+        ("tools", "fio", "3.35", "3.36"),
+    ]
+
+
+def test_kernel_messages_are_compared_without_times_and_numbers(make):
+    a = make("a", {"dmesg": DMESG})
+    later = DMESG.replace("1.204113", "9.888").replace("0x411fd040", "0x411fd034")
+    b = make("b", {"dmesg": later + "[    2.1] mmc0: Tuning failed, falling back to legacy\n"})
+    assert told(differences.between([a], [b])) == [
+        ("kernel messages", "mmc#: Tuning failed, falling back to legacy", "", "yes")
+    ]
+
+
+def test_device_trees_are_compared_by_node_and_not_by_what_each_boot_changes(make):
+    a = make("a", {"device_tree": tree()})
+    b = make("b", {"device_tree": tree("quiet rw", 4, "ospi@fc40000 {\n};")})
+    assert told(differences.between([a], [b])) == [
+        ("device tree", "/soc/mmc@4f80000 bus-width", "<0x8>", "<0x4>"),
+    ]
+    c = make("c", {"device_tree": tree(more='ospi {\nstatus = "disabled";\n};')})
+    assert told(differences.between([a], [c])) == [
+        ("device tree", "/soc/ospi status", "", '"disabled"'),
+    ]
+
+
+def test_an_option_that_is_not_set_is_as_one_that_is_not_there(make):
+    a = make("a", {"kernel_config": CONFIG})
+    b = make("b", {"kernel_config": "CONFIG_HZ=1000\nCONFIG_MMC=y\n"})
+    assert told(differences.between([a], [b])) == [
+        ("kernel configuration", "CONFIG_HZ", "250", "1000")
+    ]
+
+
+def test_what_changes_from_boot_to_boot_explains_nothing(make):
+    a = [make("a1", frequency_khz=1000), make("a2", frequency_khz=1400)]
+    b = [make("b1", frequency_khz=1400), make("b2", frequency_khz=1000)]
+    assert differences.between(a, b) == []
+    assert [entry.what for entry in differences.between(a[:1], b[:1])] == ["frequency khz"]
+
+
+def test_documents_that_one_side_lacks_are_unknown_not_different(make):
+    a, b = make("a"), make("b", {"kernel_config": CONFIG})
+    assert differences.between([a], [b]) == []
+
+
+def test_a_damaged_device_tree_is_said(make):
+    a, b = make("a", {"device_tree": tree()}), make("b", {"device_tree": "d00dfeed"})
+    found = differences.between([a], [b])
+    assert any(entry.what == "blob" and "cannot be read" in entry.b for entry in found)
+
+
+def test_explain_on_the_command_line(make, tmp_path, capsys):
+    make("a", {"kernel_config": "".join(f"CONFIG_X{n}=y\n" for n in range(40))})
+    make("b", {"kernel_config": CONFIG})
+    assert main(["explain", "a", "b", "--results", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("kernel configuration:\n  only in B: CONFIG_HZ = 250\n")
+    assert "more (--all)" in text
+    assert main(["explain", "a", "b", "--results", str(tmp_path), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 42
+    assert main(["explain", "a", "--results", str(tmp_path)]) == ExitStatus.USAGE
+    assert "two sides" in capsys.readouterr().err

@@ -1,0 +1,184 @@
+"""Boards that say at what time they say what: the measure of every console's stamps."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from evmperf.lab.stamper import StampedPort
+from selftests.support.ports import free_port
+
+MS = 1_000_000
+WIRES = ("raw", "pty", "ser2net", "rfc2217")
+"""How a talking board is reached: raw TCP, a pseudo terminal, and ser2net's two ways on one."""
+BAUD = 115200
+_OPEN_S = 3.0
+_PRIORITY = 2  # above the stamping process: what is measured is that one
+
+_BOARD = """
+import os, pty, socket, sys, time, tty
+wire = sys.argv[1]
+if wire == "raw":
+    server = socket.create_server(("127.0.0.1", 0))
+    print(server.getsockname()[1], flush=True)
+    line = server.accept()[0]
+    line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    out = line.fileno()
+else:
+    out, terminal = pty.openpty()
+    tty.setraw(terminal)
+    print(os.ttyname(terminal), flush=True)
+try: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(int(sys.argv[5])))
+except OSError: pass
+pieces, size, pause_ns = map(int, sys.argv[2:5])
+sys.stdin.readline()
+begin, said = time.monotonic_ns(), []
+for number in range(pieces):
+    wait = begin + number * pause_ns - time.monotonic_ns()
+    if wait > 0: time.sleep(wait / 1e9)
+    before = time.monotonic_ns()
+    assert os.write(out, b"x" * size) == size
+    said.append((before, time.monotonic_ns()))
+print(said, flush=True)
+sys.stdin.readline()
+"""
+
+Frame = tuple[int, int, bytes]
+
+
+class TalkingBoard:
+    """Says so many pieces of `size` bytes, one each `pause_ns`, once it is told to go."""
+
+    def __init__(self, wire: str, pieces: int, size: int, pause_ns: int, baud: int = BAUD) -> None:
+        self._baud = baud
+        self.length, self._size = pieces * size, size
+        self._stack = contextlib.ExitStack()
+        arguments = [str(n) for n in (pieces, size, pause_ns, _PRIORITY)]
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _BOARD, wire, *arguments],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
+        )  # fmt: skip
+        self._stack.callback(self._process.wait)
+        self._stack.callback(self._process.kill)
+        try:
+            assert self._process.stdout
+            place = self._process.stdout.readline().decode().strip()
+            self.port = self._open(wire, place)
+        except BaseException:
+            self.close()
+            raise
+        self._stack.callback(self.port.close)
+
+    def _open(self, wire: str, place: str) -> StampedPort:
+        if wire == "raw":
+            return StampedPort("raw", "127.0.0.1", int(place), self._baud, _OPEN_S)
+        if wire == "pty":
+            return StampedPort("serial", place, 0, self._baud, _OPEN_S)
+        number = self._stack.enter_context(ser2net(place, telnet=wire == "rfc2217"))
+        protocol = "rfc2217" if wire == "rfc2217" else "raw"
+        return StampedPort(protocol, "127.0.0.1", number, self._baud, _OPEN_S)
+
+    def go(self) -> None:
+        """Let it talk."""
+        assert self._process.stdin
+        self._process.stdin.write(b"\n")
+
+    def frames(self, deadline_s: float = 60.0) -> list[Frame]:
+        """All frames of what it says."""
+        frames: list[Frame] = []
+        guard = threading.Timer(deadline_s, self.port.close)
+        guard.start()
+        left = self.length
+        while left:
+            frames.append(self.port.read())
+            left -= len(frames[-1][2])
+        guard.cancel()
+        return frames
+
+    def said(self) -> list[tuple[int, int]]:
+        """When each byte was said, before and after, once all is said."""
+        assert self._process.stdout
+        times = ast.literal_eval(self._process.stdout.readline().decode())
+        return [pair for pair in times for _ in range(self._size)]
+
+    def close(self) -> None:
+        """End it and all around it."""
+        self._stack.close()
+
+
+def ser2net_program() -> str | None:
+    """Where Debian's ser2net is, None where it is not installed."""
+    return shutil.which("ser2net", path=f"{os.environ['PATH']}:/usr/sbin")
+
+
+@contextlib.contextmanager
+def ser2net(device: str, *, telnet: bool) -> Iterator[int]:
+    """ser2net on a terminal, with RFC 2217 or raw; gives its port. It runs before other programs,
+    where that is allowed: in a lab it has a machine of its own.
+    """
+    program = ser2net_program()
+    assert program, "ser2net is not installed"
+    number = free_port()
+    accepter = "telnet(rfc2217),tcp" if telnet else "tcp"
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder, "ser2net.yaml")
+        config.write_text(
+            f"connection: &board\n"
+            f"  accepter: {accepter},127.0.0.1,{number}\n"
+            f"  connector: serialdev,{device},{BAUD}n81,local\n"
+            f"  options:\n"
+            f"    kickolduser: true\n"
+            f"    chardelay: false\n"
+        )
+        process = subprocess.Popen(
+            [program, "-n", "-c", str(config)],
+            stderr=subprocess.DEVNULL,  # it laments mDNS
+        )
+        try:
+            with contextlib.suppress(PermissionError):
+                os.sched_setscheduler(process.pid, os.SCHED_FIFO, os.sched_param(_PRIORITY))
+            deadline = time.monotonic() + 10
+            while True:
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", number)):
+                    break
+                if time.monotonic() > deadline:
+                    raise RuntimeError("ser2net does not listen")
+                time.sleep(0.05)
+            yield number
+        finally:
+            process.kill()
+            process.wait()
+
+
+def delays_ms(frames: Sequence[Frame], said: Sequence[tuple[int, int]]) -> list[float]:
+    """By how many ms each byte was stamped later than it was said."""
+    at, delays = 0, []
+    for stamp, _, data in frames:
+        delays += [(stamp - after) / MS for _, after in said[at : at + len(data)]]
+        at += len(data)
+    return delays
+
+
+def bounds_ms(frames: Sequence[Frame]) -> list[float]:
+    """The bound of each byte in ms."""
+    return [bound / MS for _, bound, data in frames for _ in data]
+
+
+def outside(frames: Sequence[Frame], said: Sequence[tuple[int, int]]) -> int:
+    """How many bytes were not said within the bound of their frame."""
+    at, wrong = 0, 0
+    for stamp, bound, data in frames:
+        times = said[at : at + len(data)]
+        wrong += sum(not (before <= stamp and stamp - bound <= after) for before, after in times)
+        at += len(data)
+    return wrong
