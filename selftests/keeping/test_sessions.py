@@ -12,6 +12,8 @@ import pytest
 from evmperf.runs import spool
 from selftests.support.placelab import REPOSITORY, until
 
+pytestmark = pytest.mark.many_sessions
+
 STOPS_S = 20.0
 """How long a session may take from a loss to its end, on a machine that does much else."""
 
