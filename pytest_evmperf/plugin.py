@@ -15,6 +15,7 @@ import pytest
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.boards import board as boards
+from evmperf.boards import variation as variations
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.influx.config import load as config_of_influx
 from evmperf.influx.config import variable
@@ -24,7 +25,6 @@ from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.places import project
 from evmperf.model.results import Case, Status
-from evmperf.runs import spool
 from pytest_evmperf.session import SESSION, Session, cause
 
 TESTS = project("tests")
@@ -69,17 +69,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="end after the case in flight when somebody asks for the board (`evmperf ask`)",
     )
-    group.addoption(
-        "--except",
-        action="append",
-        type=Path,
-        default=[],
-        dest="except_runs",
-        metavar="RUN",
-        help="leave out what the run in that folder has measured; may be given several times",
-    )
     group.addoption("--run-id", default="", help="the run's id, for who starts sessions")
     group.addoption("--keep-on", action="store_true", help="leave the board switched on at the end")
+    group.addoption(
+        "--vary",
+        action="append",
+        default=[],
+        metavar="WORD",
+        help="measure the board with this changed: args:TEXT (kernel arguments), "
+        "uboot:NAME=VALUE, run:COMMAND (after each boot), image:FILE, or a YAML file of such words",
+    )
+    group.addoption(
+        "--leave-out",
+        action="append",
+        default=[],
+        metavar="BENCHMARK/CASE",
+        help="do not measure this case",
+    )
+    group.addoption(
+        "--fact",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="one more fact to keep with the run",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -98,6 +111,8 @@ def pytest_configure(config: pytest.Config) -> None:
         _check_variables(board.file)
         influx = config_of_influx(os.environ)
         wait_s = seconds(config.option.wait)
+        variation = variations.parse(config.option.vary)
+        _provision(config, variation)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
     config.option.lg_env = str(board.file)
@@ -113,12 +128,22 @@ def pytest_configure(config: pytest.Config) -> None:
     session.name(config.option.run_id)
     session.influx = influx
     session.give_way, session.wait_s = config.option.give_way, wait_s
+    session.vary(variation)
+    session.run.facts |= dict(word.split("=", 1) for word in config.option.fact if "=" in word)
     session.image = config.option.image
     # What the lab starts for us (a virtual EVM, a tester's shell) has no use for the token.
     os.environ.pop(variable("token"), None)
     config.stash[SESSION] = session
     if not config.option.collectonly:
         config.option.xmlpath = config.option.xmlpath or str(session.folder / "junit.xml")
+
+
+def _provision(config: pytest.Config, variation: variations.Variation) -> None:
+    """Hand what must be put on the board to the options of provisioning."""
+    for kind, given in variation.provisioned.items():
+        if not hasattr(config.option, kind):
+            raise UsageError(f"{kind}:{given}: this evmperf cannot put a {kind} on a board")
+        setattr(config.option, kind, given)
 
 
 def _own_tests() -> list[str]:
@@ -179,12 +204,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             "no board: say which one with --lg-env FILE. "
             f"There are: {', '.join(boards.names())}. The virtual EVM is virtual.yaml."
         )
-    if config.option.except_runs:
-        there = {pair for folder in config.option.except_runs for pair in measured_in(folder)}
-        left_out = [item for item in measuring if _label(item) in there]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
-        measuring = [item for item in measuring if item not in left_out]
+    left_out = set(config.option.leave_out)
+    gone = [i for i in items if (w := what_is_measured(i)) and f"{w[0].name}/{w[1]}" in left_out]
+    if gone:
+        config.hook.pytest_deselected(items=gone)
+        items[:] = [item for item in items if item not in gone]
     places = list(Place)
     # Sorting is stable: within one place, tests stay in the order of the files.
     items.sort(
@@ -195,20 +219,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         reason = what[0].unsupported(session.board, what[1]) if what else ""
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
-
-
-def _label(item: pytest.Item) -> tuple[str, str]:
-    what = what_is_measured(item)
-    return (what[0].name, what[1].label) if what else ("", "")
-
-
-def measured_in(folder: Path) -> set[tuple[str, str]]:
-    """Benchmark and case of what a run has measured; raises pytest.UsageError without a run."""
-    try:
-        results = spool.read_results(folder) if spool.read_run(folder) else []
-    except UsageError as error:
-        raise pytest.UsageError(str(error)) from None
-    return {(r.benchmark, r.case) for r in results if r.status is Status.MEASURED}
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -66,6 +66,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     from evmperf.cli import (  # noqa: PLC0415  # after the errors it may raise
+        ab,
         explain,
         gitlab,
         guide,
@@ -95,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_show(commands)
     guide.add_parsers(commands)
     regress.add_parsers(commands)
+    ab.add_parser(commands)
     explain.add_parser(commands)
     influx.add_parser(commands)
     history.add_parser(commands)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evmperf.keeping.claim import JOIN, Claim
-from evmperf.model.errors import Kind, LabError, UsageError
+from evmperf.model.errors import EvmperfError, Kind, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result, Status
 from evmperf.night.plan import Job, Plan, board_file
@@ -81,12 +81,12 @@ class Child:
     ) -> Outcome:
         """Measure into the run of that id until `deadline` (seconds since the epoch).
 
-        `but` are runs whose measured cases are left out.
+        `but` are cases that are left out, as BENCHMARK/CASE.
         """
         words = [sys.executable, "-m", "pytest", "--lg-env", str(board_file(self._job).absolute())]
         words += [f"--results={self._results}", "--run-id", run, "-p", "no:cacheprovider"]
         words += ["-k", selection] if selection else []
-        words += [f"--except={self._results / other}" for other in but]
+        words += [word for case in but for word in ("--leave-out", case)]
         words += options
         environment = {**os.environ, JOIN: claim.token, "LG_PLACE": claim.wanted.place}
         if claim.wanted.coordinator:
@@ -158,6 +158,17 @@ def outcome(folder: Path, status: int, said: str, *, cut: bool) -> Outcome:
     return Outcome(ending, sentence, name, measured)
 
 
+def measured_in(folder: Path) -> list[str]:
+    """The cases that a run has measured, as BENCHMARK/CASE; none where there is no run."""
+    with contextlib.suppress(EvmperfError):
+        return [
+            f"{result.benchmark}/{result.case}"
+            for result in spool.read_results(folder)
+            if result.status is Status.MEASURED
+        ]
+    return []
+
+
 def _is_dead(results: Sequence[Result]) -> bool:
     """Whether there is no sample, and nothing but the board to blame."""
     kinds = {failure.kind for result in results for failure in result.failures}
@@ -166,7 +177,7 @@ def _is_dead(results: Sequence[Result]) -> bool:
 
 def why(folder: Path) -> str:
     """The sentence of a run's first failure that is not a tool's, with the phase of a boot."""
-    with contextlib.suppress(UsageError, LabError):
+    with contextlib.suppress(EvmperfError):
         for result in spool.read_results(folder):
             for failure in result.failures:
                 if failure.kind in (Kind.BOARD, Kind.LAB):

@@ -17,9 +17,9 @@ from typing import Any
 
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.night.child import measured_in
 from evmperf.night.conductor import Night, Progress
 from evmperf.night.page import render
-from evmperf.night.status import measured
 from evmperf.runs import spool
 from evmperf.runs.verdicts import VERDICT, key_of
 
@@ -64,7 +64,7 @@ def close(night: Night, began: float) -> Closing:
     closing = Closing([Board(progress) for progress in night.progress])
     for board in closing.boards:
         for run in board.progress.runs:
-            if not measured(night.results / run):
+            if not measured_in(night.results / run):
                 continue
             words = ["check", run, "--results", str(night.results), "--against", plan.against]
             words += ["--markdown", str(folder / f"verdict-{run}.md")]

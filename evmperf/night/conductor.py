@@ -15,7 +15,7 @@ from evmperf.keeping.listing import places
 from evmperf.keeping.wanted import Wanted
 from evmperf.model.duration import seconds
 from evmperf.model.errors import EvmperfError, LabError, UsageError
-from evmperf.night.child import Child, Ending, Outcome, why
+from evmperf.night.child import Child, Ending, Outcome, measured_in, why
 from evmperf.night.health import Health, Register, State
 from evmperf.night.journal import Journal
 from evmperf.night.plan import Job, Plan, board_file
@@ -169,8 +169,8 @@ class Night:
             if self.ending.is_set():
                 child.cut()
             deadline = min(limit, self.until)
-            but = [name for name in but if (self.results / name / "run.json").exists()]
-            return child.run(claim, run, selection, but=but, options=options, deadline=deadline)
+            there = [case for name in but for case in measured_in(self.results / name)]
+            return child.run(claim, run, selection, but=there, options=options, deadline=deadline)
         finally:
             self._children.discard(child)
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from evmperf.keeping import listing, locks
 from evmperf.keeping.hold import of_place
 from evmperf.model.errors import EvmperfError
+from evmperf.night.child import measured_in
 from evmperf.night.health import Health
 from evmperf.night.page import render
-from evmperf.runs import spool
 
 if TYPE_CHECKING:
     from evmperf.night.conductor import Night, Progress
@@ -93,7 +93,9 @@ class Status:
             "doing": now.get("doing", ""),
             "since": now.get("since", 0.0),
             "until": now.get("until", 0.0),
-            "measured": sum(measured(self._night.results / run) for run in list(progress.runs)),
+            "measured": sum(
+                len(measured_in(self._night.results / run)) for run in list(progress.runs)
+            ),
         }
 
     @staticmethod
@@ -101,13 +103,6 @@ class Status:
         with contextlib.suppress(EvmperfError):
             return listing.places(coordinator)
         return []
-
-
-def measured(folder: Path) -> int:
-    """How many cases a run has measured until now."""
-    with contextlib.suppress(EvmperfError):
-        return sum(result.status == "measured" for result in spool.read_results(folder))
-    return 0
 
 
 def _place(
