@@ -17,11 +17,11 @@ from typing import Any
 
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.model.records import VerdictRecord
 from evmperf.night.child import measured_in
 from evmperf.night.conductor import Night, Progress
 from evmperf.night.page import render
 from evmperf.runs import spool
-from evmperf.runs.verdicts import VERDICT, key_of
 
 _COMMAND_S = 1800.0
 _CHECKED = (ExitStatus.OK, ExitStatus.FAILED, ExitStatus.NOTHING)
@@ -95,7 +95,7 @@ def sentence(closing: Closing) -> str:
 
 def _describe(board: Board, results: Path) -> None:
     """Read what the runs of a job hold."""
-    found: dict[Any, dict[str, Any]] = {}
+    found: dict[Any, VerdictRecord] = {}
     for run in board.progress.runs:
         folder = results / run
         try:
@@ -114,13 +114,13 @@ def _describe(board: Board, results: Path) -> None:
             }
         )
         for entry in spool.read_records(folder):
-            if entry["record"] == VERDICT:
-                found[run, key_of(entry)] = entry
-    board.verdicts = dict(Counter(entry["verdict"] for entry in found.values()))
+            if isinstance(entry, VerdictRecord):
+                found[run, entry.key] = entry
+    board.verdicts = dict(Counter(entry.verdict for entry in found.values()))
     board.worse = [
-        f"{entry['benchmark']} {entry['case']} {entry['metric']}: {entry['reason']}"
+        f"{entry.benchmark} {entry.case} {entry.metric}: {entry.reason}"
         for entry in found.values()
-        if entry["verdict"] == "worse"
+        if entry.verdict == "worse"
     ]
 
 
