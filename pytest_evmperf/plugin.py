@@ -300,7 +300,7 @@ def _teller(config: pytest.Config) -> Callable[[str], None]:
 
 
 def _target(request: pytest.FixtureRequest) -> Any:
-    """Labgrid's target; raises LabError when the coordinator or the place is not to be had."""
+    """Labgrid's target; raises LabError when the coordinator or the place is not available."""
     try:
         return request.getfixturevalue("target")
     except (Exception, pytest.exit.Exception) as error:  # noqa: BLE001  # no common base

@@ -46,7 +46,7 @@ SESSION: pytest.StashKey[Session] = pytest.StashKey()
 class Session:
     """What one call of pytest measures. `lab_failure` is why the lab is broken, "" while it is not.
 
-    `planned` holds the cases that will be measured, in order; `results` what has come of them.
+    `planned` holds the cases that will be measured, in order; `results` their outcomes.
     """
 
     board: Board

@@ -57,7 +57,7 @@ class Board:
 
     @property
     def tester(self) -> str:
-        """SSH name of the machine beside the board, "" if nobody says."""
+        """SSH name of the machine beside the board, "" if none is configured."""
         return self.named_tester or self.options.tester.host
 
     def says(self, section: str, key: str) -> bool:
@@ -85,7 +85,7 @@ class Loader(yaml.SafeLoader):
                     raise yaml.constructor.ConstructorError(
                         None,
                         None,
-                        f"the key {key!r} stands here a second time: keep one",
+                        f"duplicate key {key!r}",
                         key_node.start_mark,
                     )
                 seen.add(key)

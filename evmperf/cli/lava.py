@@ -72,7 +72,7 @@ def add_parser(subparsers: Any) -> None:
 
     verdict = commands.add_parser(
         "verdict",
-        help="what has come of a job",
+        help="the outcome of a job",
         description="Exit status 0: complete, and every case it should have measured passed; "
         "1: something failed; 3: LAVA or the lab failed.",
     )

@@ -78,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
         provision,
         regress,
         report,
+        runs,
         virtual,
     )
 
@@ -99,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     ab.add_parser(commands)
     explain.add_parser(commands)
     influx.add_parser(commands)
+    runs.add_parser(commands)
     history.add_parser(commands)
     report.add_parser(commands)
     keeping.add_parsers(commands)
@@ -113,9 +115,9 @@ def _parser() -> argparse.ArgumentParser:
 def _add_list(commands: Any) -> None:
     parser = commands.add_parser(
         "list",
-        help="what can be measured, and on a board why not",
+        help="all benchmarks, and the reason why a board skips one",
         description="List the benchmarks of the catalogue; with a board, say which of them "
-        "its file allows, and why not.",
+        "it can run, and the skip reason of the others.",
     )
     parser.add_argument("--board", help="a board file, as for pytest --lg-env")
     parser.add_argument(

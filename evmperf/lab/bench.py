@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -162,6 +163,19 @@ class LabgridBench:
     def before_power_on(self, prepare: Callable[[], None]) -> None:
         """Have `prepare` called before each power-on, with the power off."""
         self._strategy.before_power_on.append(prepare)
+
+    @contextlib.contextmanager
+    def started_from(self, medium: str) -> Iterator[LinuxShell]:
+        """A shell of the system that another medium of the strategy starts; afterwards the next use
+        power-cycles the board, and starts it from its own. Raises BoardError or LabError.
+        """
+        own, self._strategy.medium = self._strategy.medium, medium
+        self._strategy.forget()
+        try:
+            yield self.shell()
+        finally:
+            self._strategy.medium = own
+            self._strategy.forget()
 
     def console_lines(self) -> list[str]:
         """What the board has printed since its last power-on, line by line."""
