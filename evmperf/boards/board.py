@@ -35,6 +35,9 @@ class Board:
     features: frozenset[str]
     said: Mapping[str, Mapping[str, Any]]
     named_tester: str = ""
+    drivers: Mapping[str, Any] = field(default_factory=dict)
+    resources: Mapping[str, Any] = field(default_factory=dict)
+    """What the file says of Labgrid's drivers and resources, by class."""
     options: Options = field(init=False)
 
     def __post_init__(self) -> None:
@@ -145,7 +148,21 @@ def load(file: Path, tester: str = "") -> Board:
         raise UsageError(f"{file}: {_WHERE}.features must be a list of drivers")
     for feature in features:
         check_word(file, f"{_WHERE}.features", str(feature), FEATURES)
-    return Board(file, frozenset(features), main.get("options") or {}, tester)
+    return Board(
+        file,
+        frozenset(features),
+        main.get("options") or {},
+        tester,
+        _mapping(file, main, "drivers"),
+        _mapping(file, main, "resources"),
+    )
+
+
+def _mapping(file: Path, main: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = main.get(name) or {}
+    if not isinstance(found, dict):
+        raise UsageError(f"{file}: {_WHERE}.{name} must be a mapping of Labgrid's classes")
+    return found
 
 
 def _main_target(file: Path, data: Any) -> dict[str, Any]:
