@@ -24,7 +24,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass
 class Outcome:
-    """What became of an installation: the image, whether it had to be written, what runs now."""
+    """Outcome of an installation: the image, whether it had to be written, what runs now."""
 
     image: Image
     facts: dict[str, Any] = field(default_factory=dict)
