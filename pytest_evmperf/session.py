@@ -15,6 +15,7 @@ import pytest
 
 from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.boards.board import Board
+from evmperf.boards.variation import Variation
 from evmperf.measure import provenance
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import EvmperfError, LabError, UsageError
@@ -60,6 +61,7 @@ class Session:
     not_begun: str = ""
     """Why nothing was measured on a lab that works: an image that does not boot, or is no use."""
     interrupted: bool = False
+    variation: Variation = field(default_factory=Variation)
     began: float = field(default_factory=time.monotonic)
     bench: LabgridBench | None = None
     _runner: Runner | None = None
@@ -89,6 +91,12 @@ class Session:
             run.facts["board_revision"] = revision
         return cls(board, profile, results / run.id, run)
 
+    def vary(self, variation: Variation) -> None:
+        """Measure a variation of the board; its words are a fact of the run."""
+        self.variation = variation
+        if variation:
+            self.run.facts["variation"] = list(variation.words)
+
     def open(self, target: Any, progress: Callable[[str], None]) -> None:
         """Start what has to run, open the spool, and get the bench ready; raises LabError.
 
@@ -105,11 +113,18 @@ class Session:
             spool.on_change = self._sender.wake
         if self.board.is_virtual:
             self._ensure_virtual(progress)
-        self.bench = LabgridBench(target, self.board)
+        self.bench = LabgridBench(target, self.board, self.variation)
         self.bench.record_console(spool.console_log)
         tools = [tool for benchmark, _ in self.planned for tool in benchmark.tools_on(self.board)]
         release = self._provision(target, progress)
-        self._runner = Runner(self.bench, spool, self.profile, tools, self.run.release or release)
+        self._runner = Runner(
+            self.bench,
+            spool,
+            self.profile,
+            tools,
+            self.run.release or release,
+            variation=self.variation,
+        )
 
     def _provision(self, target: Any, progress: Callable[[str], None]) -> str:
         """Put the image on the board, if one is asked for; returns its release."""

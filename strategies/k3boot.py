@@ -138,6 +138,7 @@ class K3BootStrategy(Strategy):
         self.listeners = []  # called with each attempt when it ends, before the next one begins
         self.before_power_on = []  # called with the power off: cards are switched, images written
         self.kernel_arguments = ""
+        self.uboot_variables = {}  # set before each boot, never saved
         self._booted_with = ""
         self._phase = ""
 
@@ -241,6 +242,7 @@ class K3BootStrategy(Strategy):
         commands = list(self.media.get(self._medium(), []))
         # Always set, so that the arguments of the boot before do not stay where U-Boot keeps them.
         commands.append(f"setenv {self.kernel_arguments_variable} '{self.kernel_arguments}'")
+        commands += [f"setenv {name} '{value}'" for name, value in self.uboot_variables.items()]
         self.uboot.run_check("; ".join(commands))
         self.status = Status.unknown
         self._phase = "kernel start"

@@ -71,6 +71,9 @@ class System(Section, frozen=True):
         Literal["runLinpack", "evmperf-linpack"],
         Meta(description="the program that is Linpack"),
     ] = "runLinpack"
+    linpack_precision: Annotated[
+        Literal["single", "double"], Meta(description="what runLinpack is built for")
+    ] = "single"
     nbench: Annotated[
         Literal["runNBench.sh", "evmperf-nbench"],
         Meta(description="the program that is NBench"),

@@ -13,6 +13,7 @@ from labgrid.strategy import StrategyError
 from pexpect import TIMEOUT
 
 from evmperf.boards.board import Board
+from evmperf.boards.variation import Variation
 from evmperf.console.boot import Boot
 from evmperf.console.marks import find
 from evmperf.lab.console import ConsoleLost
@@ -36,7 +37,7 @@ _ALL_LINES = 1 << 30
 class LabgridBench:
     """evmperf's Bench over a Labgrid target whose strategy is K3BootStrategy."""
 
-    def __init__(self, target: Any, board: Board) -> None:
+    def __init__(self, target: Any, board: Board, variation: Variation | None = None) -> None:
         self.board = board
         self._target = target
         self._tester: CommandTester | None = None
@@ -45,6 +46,10 @@ class LabgridBench:
         self._boots: list[Boot] = []
         self._shell: LinuxShell | None = None
         self._strategy.listeners.append(self._keep_boot)
+        variation = variation or Variation()
+        self._arguments = variation.kernel_arguments
+        self._strategy.kernel_arguments = self._arguments
+        self._strategy.uboot_variables = dict(variation.uboot)
 
     @property
     def power_cycles(self) -> int:
@@ -111,14 +116,14 @@ class LabgridBench:
         """One power cycle and boot, without retries; raises LabError only."""
         strategy = self._strategy
         retries, strategy.retries = strategy.retries, 0
-        strategy.kernel_arguments = kernel_arguments
+        strategy.kernel_arguments = f"{self._arguments} {kernel_arguments}".strip()
         strategy.forget()
         try:
             self._transition("booted")
         except BoardError:
             pass  # it is in the record of the attempt, which is what we return
         finally:
-            strategy.retries, strategy.kernel_arguments = retries, ""
+            strategy.retries, strategy.kernel_arguments = retries, self._arguments
         return self._boots[-1]
 
     def abandon(self) -> None:

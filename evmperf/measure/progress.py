@@ -8,7 +8,7 @@ from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.step import Plan, Trial
-from evmperf.model.results import Case, Failure, Reading, Sample, Status
+from evmperf.model.results import MARKS, VARIANT, Case, Failure, Reading, Sample, Status
 
 
 @dataclass
@@ -37,6 +37,14 @@ class Progress:
             self.samples.append(
                 Sample(reading.metric, reading.value, unit, repetition, time_ns, reading.error)
             )
+            self._note(VARIANT, reading.variant)
+            self._note(MARKS, reading.mark)
+
+    def _note(self, condition: str, words: str) -> None:
+        """Add words to a condition, once."""
+        there = [word for word in str(self.conditions.get(condition, "")).split("; ") if word]
+        if words and words not in there:
+            self.conditions[condition] = "; ".join([*there, words])
 
     def add_trial(self, trial: Trial, readings: Sequence[Reading]) -> None:
         """Keep what a search tried, as a condition of its result."""

@@ -21,8 +21,9 @@ from evmperf.benchmarks.step import (
     Prepare,
     Where,
 )
+from evmperf.boards.variation import Variation
 from evmperf.console.marks import Phase, last_phase
-from evmperf.measure import documents, metering, provenance, shellstep
+from evmperf.measure import documents, metering, provenance, shellstep, varied
 from evmperf.measure.bench import Bench, Clock, Shell, Steps
 from evmperf.measure.executions import Executions
 from evmperf.measure.procedure import Perform, Procedure
@@ -56,6 +57,7 @@ class Runner:
         *,
         steps: Steps = shellstep,
         clock: Clock = time,
+        variation: Variation | None = None,
     ) -> None:
         self.bench = bench
         self.spool = spool
@@ -68,6 +70,7 @@ class Runner:
         self._clock = clock
         self._tools = sorted(set(tools))
         self._release = release
+        self._variation = variation or Variation()
         self._facts: dict[str, Any] | None = None
         self._installed_on: Shell | None = None
         self._idle: Shell | None = None
@@ -199,6 +202,7 @@ class Runner:
         shell = self._reach(self.bench.shell)
         if shell is not self._installed_on:
             self._steps.install(shell)
+            varied.apply(self._variation, shell, self._steps)
             self._installed_on = shell
         if self._facts is None:
             self._gather_facts(shell)
@@ -290,7 +294,9 @@ class Runner:
 
     def _gather_facts(self, shell: Shell) -> None:
         output = self._steps.run(shell, provenance.script(self._tools), 60, label=provenance.LABEL)
-        self._facts = provenance.parse(output.files)
+        facts = provenance.parse(output.files)
+        varied.check(self._variation, str(facts.get("command_line", "")))
+        self._facts = facts
         run = self.spool.run
         run.facts.update(self._facts)
         run.os = str(self._facts.get("os", ""))

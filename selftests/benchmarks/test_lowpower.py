@@ -37,7 +37,7 @@ def sleep_text(*, lead=2.0, asleep=21, good=1, bad=0, status=0, said="rtcwake: f
     return (
         f"start 100.00 rtc 998 success 5 fail 2\n"
         f"before {100 + lead:.2f} rtc 1000 success 5 fail 2\n"
-        f"after 130.00 rtc {1000 + asleep} success {5 + good} fail {2 + bad}\n"
+        f"after {100 + lead + asleep:.2f} rtc {1000 + asleep} success {5 + good} fail {2 + bad}\n"
         f"status {status}\nsaid {said}\nfailed dev 1-0040\nfailed step suspend\nend\n"
     )
 

@@ -12,6 +12,7 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Place
 from evmperf.benchmarks.step import Prepare, Search, Where
 from evmperf.boards import board as boards
+from evmperf.lab.strategy import K3BootStrategy
 from evmperf.lava import paths
 from evmperf.lava.console import _MEDIA, Console
 from evmperf.lava.marked import decode_header
@@ -20,7 +21,6 @@ from evmperf.lava.selection import JobKind, matches, select
 from evmperf.model.errors import UsageError
 from selftests.support.lava_jobs import made_up
 from selftests.support.lava_packages import Checker, unpacked
-from strategies.k3boot import K3BootStrategy
 
 BOARDS = {name: boards.load(boards.ENV_DIR / name) for name in boards.names()}
 PLACES = {JobKind.BOOT: Place.BOOT, JobKind.NATIVE: Place.SHELL}

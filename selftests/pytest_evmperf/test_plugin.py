@@ -8,6 +8,7 @@ from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.step import CleanUp, Measure, Prepare, Search
 from evmperf.boards.board import ENV_DIR
 from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Case
 from pytest_evmperf.session import expected_s
 
@@ -30,6 +31,21 @@ def test_a_driver_without_benchmarks_is_skipped(tmp_path):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 skipped" in done.stdout
+
+
+def test_a_typo_in_k_names_what_there_is_and_leaves_nothing(tmp_path):
+    results = tmp_path / "results"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--lg-env", "virtual.yaml", "-k", "emcc",
+         f"--results={results}"],
+        cwd=ENV_DIR.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == ExitStatus.NOTHING, done.stdout + done.stderr
+    assert "-k emcc selects nothing. Did you mean emmc?" in done.stdout
+    assert not results.exists()
 
 
 def expected(steps, cases=("a",), done=None):

@@ -29,9 +29,9 @@ def _steps(_: Board, case: Case, __: Plan) -> list[Step]:
             seconds + 2,
             parse=lambda outputs: [
                 Reading(f"latency_cpu{cpu}", latency)
-                for cpu, latency in enumerate(
-                    cyclictest.latencies(output(outputs, cyclictest.JSON_FILE), statistic)
-                )
+                for cpu, latency in cyclictest.by_cpu(
+                    output(outputs, cyclictest.JSON_FILE), statistic
+                ).items()
             ],
             shared=f"cyclictest {duration}",
         ),

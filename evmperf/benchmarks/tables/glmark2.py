@@ -3,7 +3,7 @@
 The compositor holds the display, so it is stopped for the first and started again after it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Prepare, Step, output
@@ -23,16 +23,32 @@ _FIND_COMPOSITOR = (
 )
 
 
-def _readings(outputs: Outputs) -> list[Reading]:
-    return [Reading("score", glmark2.score(output(outputs, glmark2.TEXT_FILE)))]
+def _readings(board: Board, scenes: str) -> Callable[[Outputs], list[Reading]]:
+    def parse(outputs: Outputs) -> list[Reading]:
+        text = output(outputs, glmark2.TEXT_FILE)
+        score = glmark2.score(text, scenes, software=board.is_virtual)
+        variants = [f"without {scene}" for scene in glmark2.unsupported(text, scenes)]
+        if glmark2.is_software(text, scenes):
+            variants.append("drawn by the CPU")
+        return [Reading("score", score, variant="; ".join(variants))]
+
+    return parse
 
 
 def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
     scenes, expect_s = str(case.params["scenes"]), float(case.params["expect_s"])
     backend = case.label.removeprefix("Glmark2-").lower()
-    command = glmark2.command(backend, scenes)
+    command, parse = glmark2.command(backend, scenes), _readings(board, scenes)
     if backend == "wayland":
-        return [Measure("measure", _FIND_COMPOSITOR + command, 1800, expect_s, parse=_readings)]
+        return [
+            Measure(
+                "measure",
+                _FIND_COMPOSITOR + command,
+                1800,
+                expect_s,
+                parse=_readings(board, scenes),
+            )
+        ]
     service = board.options.graphics.compositor
     return [
         Prepare(
@@ -42,7 +58,7 @@ def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
             60,
             2,
         ),
-        Measure("measure", command, 1800, expect_s, parse=_readings),
+        Measure("measure", command, 1800, expect_s, parse=parse),
         CleanUp(
             "clean-up",
             f"if [ -e {_STOPPED} ]; then systemctl start {service} && rm {_STOPPED}; fi",
