@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 
 from evmperf.model.errors import RefusedOutput
 
@@ -37,12 +38,13 @@ NF != 3 { unknown++; next }
       + index(hex, substr(data, i + 1, 1)) - 1
   if (length(data) != digits) unknown++
   if (number <= before) disordered++
+  else lost += number - before - 1
   before = number
   if (!received++) first = $1 " " number
   last = $1 " " number
 }
 END {
-  print "received", received + 0; print "dropped", dropped + 0
+  print "received", received + 0; print "lost", lost + 0; print "dropped", dropped + 0
   print "disordered", disordered + 0; print "unknown", unknown + 0
   print "first", first; print "last", last
 }
@@ -52,6 +54,7 @@ _TEXT = re.compile(
     r"sent (?P<sent>\d+)\n"
     r"uptime (?P<began>\d+\.\d\d) (?P<ended>\d+\.\d\d)\n"
     r"received (?P<received>\d+)\n"
+    r"lost (?P<lost>\d+)\n"
     r"dropped (?P<dropped>\d+)\n"
     r"disordered (?P<disordered>\d+)\n"
     r"unknown (?P<unknown>\d+)\n"
@@ -93,8 +96,13 @@ def command(
         f"( {around.replace('{send}', send)} ) || {{ kill $p; exit 1; }}; "
         f"wait $p || exit; read after <{sent}; read ended x </proc/uptime; "
         f'{{ echo "sent $((after - before))"; echo "uptime $began $ended"; '
-        f"awk -v digits={2 * size} '{_COUNT}' {LOG}; }} >\"$OUT/{TEXT_FILE}\""
+        f'{count(LOG, size)}; }} >"$OUT/{TEXT_FILE}"'
     )
+
+
+def count(log: str, size: int) -> str:
+    """Shell text that prints what is in candump's log of frames of `size` bytes."""
+    return f"awk -v digits={2 * size} '{_COUNT}' {log}"
 
 
 def transfer(text: str, frames: int) -> Transfer:
@@ -105,20 +113,21 @@ def transfer(text: str, frames: int) -> Transfer:
     match = _TEXT.fullmatch(text)
     if not match:
         raise RefusedOutput("this is not the count of candump's log", text)
-    number = {name: int(match[name]) for name in ("sent", "received", "first", "last")}
+    number = {name: int(match[name]) for name in ("sent", "received", "lost", "first", "last")}
     for name in ("dropped", "disordered", "unknown"):
         if match[name] != "0":
             raise RefusedOutput(f"candump's log has {match[name]} frames {name}", text)
     if number["sent"] != frames:
         raise RefusedOutput(f"the interface sent {number['sent']} frames, not {frames}", text)
-    received, span = number["received"], number["last"] - number["first"] + 1
-    if not 2 <= received <= span or number["last"] >= frames:
+    received, ended = number["received"], number["last"] + 1
+    if received < 2 or received + number["lost"] != ended or ended > frames:
         raise RefusedOutput(
-            f"candump received {received} frames numbered {number['first']} to {number['last']} "
-            f"of {frames}",
+            f"candump received {received} frames and missed {number['lost']} up to the {ended}th of "
+            f"{frames}",
             text,
         )
-    took_s = float(match["last_s"]) - float(match["first_s"])
+    # A float has not enough digits for the microseconds of today.
+    took_s = float(Decimal(match["last_s"]) - Decimal(match["first_s"]))
     if not 0 < took_s <= float(match["ended"]) - float(match["began"]) + _CLOCK_S:
         raise RefusedOutput(f"{took_s:.6f} s between two frames: was the clock set?", text)
     return Transfer((received - 1) / took_s, 100.0 * (frames - received) / frames)

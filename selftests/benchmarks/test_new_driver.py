@@ -20,6 +20,7 @@ FILES = (
     "evmperf/benchmarks/tables/can_loopback.py",
     "evmperf/tools/can.py",
     "selftests/data/can",
+    "selftests/tools/test_can.py",
     "tests/test_can.py",
 )
 MENTIONED = re.compile(r"can_loopback|tools[. ]can\b|import can\b|cangen|driver-can")
