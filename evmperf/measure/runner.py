@@ -124,7 +124,7 @@ class Runner:
             duration_s=self._clock.monotonic() - began,
             tool_s=progress.tool_s,
         )
-        self.spool.append_result(result)
+        self.spool.append(result)
         if lab:
             raise lab
         if result.samples and benchmark.place is not Place.UBOOT:

@@ -120,7 +120,7 @@ def test_push_with_a_bad_token_is_a_lab_error(configured, monkeypatch, tmp_path,
 
 def test_push_names_the_points_that_were_refused(configured, tmp_path, capsys):
     run = spools.a_run()
-    spools.write(tmp_path, run, [spools.a_result(run, values=[1.0, float("nan")])])
+    spools.write(tmp_path, run, [spools.with_a_bad_point(run)])
     assert cli.main(["push", f"--results={tmp_path}"]) == 0
     shown = capsys.readouterr()
     assert "influx-refused.txt: 1 points were refused" in shown.err
