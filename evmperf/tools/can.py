@@ -122,8 +122,8 @@ def transfer(text: str, frames: int) -> Transfer:
     received, ended = number["received"], number["last"] + 1
     if received < 2 or received + number["lost"] != ended or ended > frames:
         raise RefusedOutput(
-            f"candump received {received} frames and missed {number['lost']} up to the {ended}th of "
-            f"{frames}",
+            f"candump received {received} frames and missed {number['lost']} up to the {ended}th "
+            f"of {frames}",
             text,
         )
     # A float has not enough digits for the microseconds of today.
