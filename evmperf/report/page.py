@@ -71,9 +71,14 @@ class _Page:
 
     @property
     def good(self) -> bool:
-        """Whether all there is was measured and the run came to its end."""
+        """Whether all there is was measured, the run came to its end, and nothing is worse."""
         whole = set(self.statuses) <= {Status.MEASURED}
-        return whole and self.run.exit_status == 0 and bool(self.run.ended_ns)
+        return whole and self.run.exit_status == 0 and bool(self.run.ended_ns) and not self.worse
+
+    @property
+    def worse(self) -> int:
+        """How many figures are worse than what they were compared with."""
+        return sum(record["verdict"] == Outcome.WORSE for record in self.verdicts.values())
 
 
 def write(folder: Path) -> Path:

@@ -38,7 +38,7 @@ def cells(imported, board="am64xx-hsevm"):
 
 
 def only_problem(imported):
-    (problem,) = imported.problems
+    (problem,) = imported.unknown
     return problem
 
 
