@@ -23,6 +23,7 @@ from evmperf.model.errors import (
     BoardError,
     EvmperfError,
     Interrupted,
+    Kind,
     LabError,
     RefusedOutput,
     ToolError,
@@ -163,6 +164,12 @@ class LabgridBench:
         )
 
 
+class WrongBoot(BoardError):
+    """What booted is not what was asked for: a boot that does not count, for the lab to mend."""
+
+    kind = Kind.LAB
+
+
 class LinuxShell:
     """evmperf's Shell over EvmShellDriver."""
 
@@ -221,6 +228,8 @@ def classify(error: BaseException, phase: str = "") -> EvmperfError:
     while cause is not None:
         if isinstance(cause, EvmperfError):
             return cause
+        if getattr(cause, "kind", None) == Kind.LAB:
+            return WrongBoot(sentence)
         if isinstance(cause, requests.RequestException):
             return _switch_error(cause)
         cause = cause.__cause__

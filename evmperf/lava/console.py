@@ -12,7 +12,7 @@ from evmperf.boards.board import Loader as BoardLoader
 
 _LOGIN = "login: "
 _PROMPT = r"root@[^:\r\n]+:[^\r\n]*[#] "
-_INIT_SHELL = r"[\r\n][^\r\n\[]{0,20}# "
+_INIT_SHELL = r"[\r\n](?:\x1b\[\?2004h)?[^\r\n\[]{0,20}# "
 _MEDIA = {
     "sd": ["setenv mmcdev 1", "setenv bootpart 1:2"],
     "emmc": ["setenv mmcdev 0", "setenv bootpart 0:2"],

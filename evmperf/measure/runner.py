@@ -256,6 +256,8 @@ class Runner:
                     raise boot.error
                 readings = boot_readings.readings(boot)
                 progress.check(readings)
+                if start := boot_readings.condition(boot):
+                    progress.conditions["counted_from"] = start
             except LabError:
                 raise
             except boot_readings.LateStamp as error:

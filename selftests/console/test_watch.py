@@ -81,7 +81,7 @@ def test_a_second_bootloader_after_its_prompt_is_a_reset():
 
 
 ENTRY, EXIT = b"[  9.1] PM: suspend entry (deep)\r\n", b"[  9.9] PM: suspend exit\r\n"
-SPL = b"U-Boot SPL 2025.01 (Jan 01 2025 - 00:00:00 +0000)\r\n"
+SPL = b"U-Boot SPL 2025.01 (Jan 01 2025 - 00:00:00 +0000)\r\nSYSFW ABI: 4.0 (firmware)\r\n"
 
 
 @given(st.data())

@@ -55,6 +55,7 @@ def open_bench(tmp_path, fake, switch, monkeypatch):
         quick = {
             "K3BootStrategy": {
                 "uboot_timeout": 1, "kernel_timeout": 2, "boot_timeout": 2, "retries": 0,
+                "roots": {},
                 "media": {"virtio": ["setenv mmcdev 1", "setenv bootpart 1:2"]},
             },
             "EvmShellDriver": {"login_timeout": 1, "await_login_timeout": 1},
