@@ -268,8 +268,8 @@ class K3BootStrategy(Strategy):
         # Not `cycle`: some drivers do it in one request, and nobody sees when the power comes.
         self._switch("off")
         time.sleep(getattr(self.power, "delay", _OFF_S))
-        self._switch("on")
         self._tell("await_uboot", self.silence_timeout)
+        self._switch("on")
         self._phase = "U-Boot prompt"
         self.uboot.login_timeout = self.uboot_timeout
         try:

@@ -147,8 +147,8 @@ _SIGNS: dict[str, _Sign] = {
 """What is an alarm by itself, in the stages where it is one."""
 
 _TROUBLES = (
-    "no card present",
     "read error",
+    "no card present",
     "block number .* exceeds max",
     "No partition table|Couldn't find partition|Bad device specification",
     "Bad Linux ARM64 Image magic!|Wrong Image (?:Format|Type)",
@@ -189,12 +189,14 @@ class Watch:
     """
 
     def __init__(self) -> None:
+        self._awaited = False
         self.restart()
 
     def restart(self) -> None:
         """Begin anew: the power was just switched on."""
         self._tail = b"\n"  # what comes first begins a line
-        self._stage = Stage.FREE
+        self._stage = Stage.LOADING if self._awaited else Stage.FREE
+        self._awaited = False
         self._asleep = False
         self._alarmed = False
         self._spls = self._uboots = 0
@@ -204,9 +206,8 @@ class Watch:
         self._offset = 0
 
     def await_uboot(self) -> None:
-        """From now on what keeps a boot from U-Boot's prompt is an alarm."""
-        if self._stage is Stage.FREE:
-            self._stage = Stage.LOADING
+        """From the next power-on on, what keeps a boot from U-Boot's prompt is an alarm."""
+        self._awaited = True
 
     def settle(self) -> None:
         """From now on a boot loader's banner is a reset: its prompt has been reached."""

@@ -97,13 +97,12 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         self._transport = None
 
     def await_uboot(self, silence_s: float) -> None:
-        """Take for a failure what keeps a boot from U-Boot's prompt, until `settle`: what the
-        board says, and that it says nothing for so many seconds.
+        """From the next power-on until `settle`, take for a failure what keeps a boot from
+        U-Boot's prompt: what the board says, and that it says nothing for so many seconds.
         """
         with self._news:
             self._watch.await_uboot()
             self._silence_s = silence_s
-            self._heard = time.monotonic()
 
     @property
     def silent_s(self) -> float:
@@ -280,6 +279,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             self.drop_input()
             with self._news:
                 self._alarm = None
+                self._heard = time.monotonic()
                 self._watch.restart()
             self.history.event(POWER_ON)
         elif step.title == "on":
