@@ -1,8 +1,4 @@
-"""Pytest finds evmperf's plugin through this file; nothing else belongs here."""
+"""Hooks and fixtures of your own go here.
 
-pytest_plugins = [
-    "pytest_evmperf.plugin",
-    "pytest_evmperf.terminal",
-    "pytest_evmperf.report",
-    "pytest_evmperf.lava",
-]
+evmperf's come as plugins by entry points (pyproject.toml), which `make setup` installs.
+"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -14,16 +15,18 @@ import pytest
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.boards import board as boards
+from evmperf.boards import variation as variations
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.influx.config import load as config_of_influx
 from evmperf.influx.config import variable
 from evmperf.measure import boardfile
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.model.places import project
 from evmperf.model.results import Case, Status
 from pytest_evmperf.session import SESSION, Session, cause
 
-TESTS = boards.ENV_DIR.parent / "tests"
+TESTS = project("tests")
 """What is measured when no path is given."""
 
 Measure = Callable[[Benchmark, Case], None]
@@ -38,6 +41,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="full: the guides' parameters; quick: short ones for a first look "
         "(default: what the board file says)",
     )
+    group.addoption(
+        "--image",
+        default="",
+        help="put this on the board first, and prove that it runs: a file, a URL, or a release of "
+        "the lab's list (docs/provisioning.md)",
+    )
     group.addoption("--release", default="", help="SDK release, where the image does not tell")
     group.addoption(
         "--results",
@@ -49,6 +58,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--run-kind", default="desk", help="who asks: desk, nightly, lava, ...")
     group.addoption("--keep-on", action="store_true", help="leave the board switched on at the end")
+    group.addoption(
+        "--vary",
+        action="append",
+        default=[],
+        metavar="WORD",
+        help="measure the board with this changed: args:TEXT (kernel arguments), "
+        "uboot:NAME=VALUE, run:COMMAND (after each boot), image:FILE, or a YAML file of such words",
+    )
+    group.addoption(
+        "--leave-out",
+        action="append",
+        default=[],
+        metavar="BENCHMARK/CASE",
+        help="do not measure this case",
+    )
+    group.addoption(
+        "--fact",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="one more fact to keep with the run",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -61,23 +92,43 @@ def pytest_configure(config: pytest.Config) -> None:
         board = boardfile.named(given)
         _check_variables(board.file)
         influx = config_of_influx(os.environ)
+        variation = variations.parse(config.option.vary)
+        _provision(config, variation)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
     config.option.lg_env = str(board.file)
     if config.args_source is config.ArgsSource.INVOCATION_DIR:
         # With `--lg-env FILE` pytest takes FILE's folder for the root; outside the checkout there
         # is no testpaths, and everything below the current folder would be collected.
-        config.args = [str(TESTS)]
+        config.args = [str(TESTS), *_own_tests()]
+        config.option.importmode = "importlib"  # both folders may have a test_emmc.py
     profile = config.option.profile or board.options.board.profile
     session = Session.create(
         board, profile, config.option.results, config.option.run_kind, config.option.release
     )
     session.influx = influx
+    session.vary(variation)
+    session.run.facts |= dict(word.split("=", 1) for word in config.option.fact if "=" in word)
+    session.image = config.option.image
     # What the lab starts for us (a virtual EVM, a tester's shell) has no use for the token.
     os.environ.pop(variable("token"), None)
     config.stash[SESSION] = session
     if not config.option.collectonly:
         config.option.xmlpath = config.option.xmlpath or str(session.folder / "junit.xml")
+
+
+def _provision(config: pytest.Config, variation: variations.Variation) -> None:
+    """Hand what must be put on the board to the options of provisioning."""
+    for kind, given in variation.provisioned.items():
+        if not hasattr(config.option, kind):
+            raise UsageError(f"{kind}:{given}: this evmperf cannot put a {kind} on a board")
+        setattr(config.option, kind, given)
+
+
+def _own_tests() -> list[str]:
+    """The tests of a lab's own repository, where it has some."""
+    own = Path("tests")
+    return [str(own)] if own.is_dir() and own.resolve() != TESTS else []
 
 
 def _check_variables(path: Path) -> None:
@@ -132,6 +183,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             "no board: say which one with --lg-env FILE. "
             f"There are: {', '.join(boards.names())}. The virtual EVM is virtual.yaml."
         )
+    left_out = set(config.option.leave_out)
+    gone = [i for i in items if (w := what_is_measured(i)) and f"{w[0].name}/{w[1]}" in left_out]
+    if gone:
+        config.hook.pytest_deselected(items=gone)
+        items[:] = [item for item in items if item not in gone]
     places = list(Place)
     # Sorting is stable: within one place, tests stay in the order of the files.
     items.sort(
@@ -148,11 +204,33 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Note what will be measured: what is left after selection and skips."""
     measuring = session.config.stash.get(SESSION, None)
     if measuring:
+        if not session.items:
+            _write_nothing(session.config)
         measuring.planned = [
             what
             for item in session.items
             if (what := what_is_measured(item)) and not any(item.iter_markers("skip"))
         ]
+
+
+def _write_nothing(config: pytest.Config) -> None:
+    """Keep pytest's JUnit report from making the folder of a run that measures nothing."""
+    if junit := config.pluginmanager.get_plugin("junitxml"):
+        junit.pytest_unconfigure(config)
+
+
+def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:
+    """Say what there is where `-k` selects nothing: most often a typo."""
+    keyword = config.option.keyword
+    if items or not keyword or SESSION not in config.stash:
+        return []
+    names = [*FEATURES, *catalogue.benchmarks()]
+    near = difflib.get_close_matches(keyword, names, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return [
+        f"-k {keyword} selects nothing.{hint} Drivers: {', '.join(FEATURES)}. "
+        f"`evmperf list` names the benchmarks."
+    ]
 
 
 def what_is_measured(item: pytest.Item) -> tuple[Benchmark, Case] | None:
@@ -225,6 +303,11 @@ def _ending(session: pytest.Session, measuring: Session) -> Iterator[None]:
     except LabError as error:
         measuring.lab_failure = str(error)
         session.shouldstop = f"the lab is broken: {error}"
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
+    except EvmperfError as error:
+        # Measuring records what boards and tools do wrong: this is of the image for the board.
+        measuring.not_begun = str(error)
+        session.shouldstop = f"there is nothing to measure: {error}"
         raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 

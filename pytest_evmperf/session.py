@@ -15,8 +15,8 @@ import pytest
 
 from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.boards.board import Board
+from evmperf.boards.variation import Variation
 from evmperf.measure import provenance
-from evmperf.measure.progress import Progress
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.results import Case, Result
@@ -52,11 +52,16 @@ class Session:
     results: list[Result] = field(default_factory=list)
     shared: set[str] = field(default_factory=set)
     """What cases have measured for others too; see `expected_s`."""
+    image: str = ""
+    """What is put on the board before it is measured, "" for what is there."""
     influx: Config | None = None
     sent: str = ""
     """How sending to InfluxDB went, in a sentence."""
     lab_failure: str = ""
+    not_begun: str = ""
+    """Why nothing was measured on a lab that works: an image that does not boot, or is no use."""
     interrupted: bool = False
+    variation: Variation = field(default_factory=Variation)
     began: float = field(default_factory=time.monotonic)
     bench: LabgridBench | None = None
     _runner: Runner | None = None
@@ -86,6 +91,12 @@ class Session:
             run.facts["board_revision"] = revision
         return cls(board, profile, results / run.id, run)
 
+    def vary(self, variation: Variation) -> None:
+        """Measure a variation of the board; its words are a fact of the run."""
+        self.variation = variation
+        if variation:
+            self.run.facts["variation"] = list(variation.words)
+
     def open(self, target: Any, progress: Callable[[str], None]) -> None:
         """Start what has to run, open the spool, and get the bench ready; raises LabError.
 
@@ -102,10 +113,32 @@ class Session:
             spool.on_change = self._sender.wake
         if self.board.is_virtual:
             self._ensure_virtual(progress)
-        self.bench = LabgridBench(target, self.board)
+        self.bench = LabgridBench(target, self.board, self.variation)
         self.bench.record_console(spool.console_log)
         tools = [tool for benchmark, _ in self.planned for tool in benchmark.tools_on(self.board)]
-        self._runner = Runner(self.bench, spool, self.profile, tools, self.run.release)
+        release = self._provision(target, progress)
+        self._runner = Runner(
+            self.bench,
+            spool,
+            self.profile,
+            tools,
+            self.run.release or release,
+            variation=self.variation,
+        )
+
+    def _provision(self, target: Any, progress: Callable[[str], None]) -> str:
+        """Put the image on the board, if one is asked for; returns its release."""
+        from evmperf.provision import installation  # noqa: PLC0415  # as slow as Labgrid
+
+        assert self.bench is not None
+        if not self.image:
+            installation.guard(target, self.board, self.bench)
+            return ""
+        work = installation.Installation(target, self.board, self.bench, tell=progress)
+        outcome = work.install(self.image)
+        self.run.facts["provisioned"] = outcome.facts
+        self.bench.boots()  # how long it took to boot is for a benchmark to say
+        return outcome.image.identity.release
 
     def measure(self, benchmark: Benchmark, case: Case) -> Result:
         """Measure one case; raises LabError when the lab is broken."""
@@ -163,6 +196,8 @@ class Session:
         whole = f"{measured} of {len(self.planned)} cases measured on {self.board.name}"
         if self.lab_failure:
             return f"The lab is broken: {self.lab_failure} ({whole})."
+        if self.not_begun:
+            return f"Nothing was measured: {self.not_begun} ({whole})."
         if self.interrupted:
             return f"Interrupted: {whole}."
         if measured < len(self.planned):
@@ -207,12 +242,12 @@ def expected_s(
     `done` is what earlier cases shared with others and measured: it takes no time any more. What
     this case adds is put there.
     """
-    progress = Progress(benchmark, case, benchmark.profiles[profile])
-    seconds = progress.plan.repeats * _BOOT_S if benchmark.place is Place.BOOT else 0.0
+    repeats = benchmark.profiles[profile].repeats
+    seconds = repeats * _BOOT_S if benchmark.place is Place.BOOT else 0.0
     with contextlib.suppress(EvmperfError):
-        for step in benchmark.steps(board, case, progress.plan):
-            key = progress.key(step)
+        for step in benchmark.declared_steps(board, case, profile):
+            key = benchmark.shared_key(step)
             if not key or key not in done:
-                seconds += step.expect_s * step.trials
+                seconds += step.expect_s
             done.add(key)
     return seconds

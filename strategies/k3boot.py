@@ -35,6 +35,8 @@ class Status(enum.Enum):
     uboot = 2
     booted = 3
     shell = 4
+    provisioned = 5
+    """Off, and what has to be done before power-on is done."""
 
 
 @attr.s(eq=False)
@@ -167,7 +169,9 @@ class K3BootStrategy(Strategy):
         super().__attrs_post_init__()
         self.attempts = []
         self.listeners = []  # called with each attempt when it ends, before the next one begins
+        self.before_power_on = []  # called with the power off: cards are switched, images written
         self.kernel_arguments = ""
+        self.uboot_variables = {}  # set before each boot, never saved
         self._booted_with = ""
         self._phase = ""
         # Where the board file leaves it open: a prompt begins its line (`crc32` prints "==> "), and
@@ -237,6 +241,9 @@ class K3BootStrategy(Strategy):
         if goal is Status.off:
             self._switch_off()
             return
+        if goal is Status.provisioned:
+            self._provision()
+            return
         if not (goal is Status.shell and self._is_at(Status.booted)):
             if self.status is not Status.uboot:
                 self._start_uboot()
@@ -253,6 +260,13 @@ class K3BootStrategy(Strategy):
         self._release_shells()
         self.status = Status.off
 
+    def _provision(self):
+        self._switch_off()
+        self._phase = "provisioning"
+        for prepare in self.before_power_on:
+            prepare()
+        self.status = Status.provisioned
+
     def _switch(self, action):
         """Work the power switch; Labgrid's drivers would wait for ever for one that hangs."""
         self._phase = "power switch"
@@ -266,7 +280,8 @@ class K3BootStrategy(Strategy):
         self.target.activate(self.console)
         self._release_shells()
         # Not `cycle`: some drivers do it in one request, and nobody sees when the power comes.
-        self._switch("off")
+        self._provision()
+        self.status = Status.unknown
         time.sleep(getattr(self.power, "delay", _OFF_S))
         self._tell("await_uboot", self.silence_timeout)
         self._switch("on")
@@ -290,7 +305,9 @@ class K3BootStrategy(Strategy):
         setting, *scripts = uboot.arguments_commands(
             environment, self.kernel_arguments_variable, self.kernel_arguments
         )
-        self.uboot.run_check("; ".join([*self.media.get(self._medium(), []), setting]))
+        commands = [*self.media.get(self._medium(), []), setting]
+        commands += [f"setenv {name} '{value}'" for name, value in self.uboot_variables.items()]
+        self.uboot.run_check("; ".join(commands))
         for script in scripts:
             self.uboot.run_check(script)
         self.status = Status.unknown

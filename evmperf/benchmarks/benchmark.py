@@ -1,32 +1,18 @@
 """What a benchmark is: a pure description that turns a case into steps and outputs into readings.
 
-A step is shell text (for the board's Linux or for its U-Boot) and a parser for what it leaves
-behind. Because both are pure, the same benchmark runs over Labgrid's serial console, over SSH, and
-inside a LAVA job whose log is read afterwards.
+The kinds of steps are in `evmperf.benchmarks.step`.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from evmperf.benchmarks.step import Command, Measure, Plan, Search, Step
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput
-from evmperf.model.results import Case, Metric, Reading
-
-CONSOLE = "console"
-"""Name of the only output of a U-Boot step."""
-
-Outputs = Mapping[str, str]
-"""Output files of one step: name to text. A U-Boot step has one, CONSOLE."""
-
-
-def output(outputs: Outputs, name: str) -> str:
-    """One output file; raises RefusedOutput for one that the step did not leave."""
-    if name not in outputs:
-        raise RefusedOutput(f"the step left no {name}", "\n".join(outputs.values()))
-    return outputs[name]
+from evmperf.model.results import Case, Metric
 
 
 class Place(enum.StrEnum):
@@ -37,69 +23,6 @@ class Place(enum.StrEnum):
     SHELL = "shell"
     SLEEP = "sleep"
     """The shell too, but last: a board that does not wake again costs a power cycle."""
-
-
-class Where(enum.StrEnum):
-    """Which machine a step's command runs on."""
-
-    BOARD = "board"
-    TESTER = "tester"
-
-
-@dataclass(frozen=True)
-class MeterWindow:
-    """Reading the board's rails after a step's command, while nothing is typed at the board.
-
-    `settle_s` after the command has returned the meter reads all `rails` over and over for
-    `window_s`; `quiet_s` after it has returned, `check` is run on the board, hung when it takes
-    more than `check_s`. The step's outputs are those of `check`, and the readings as
-    `evmperf.tools.meter` has them. All in seconds.
-    """
-
-    rails: tuple[str, ...]
-    settle_s: float
-    window_s: float
-    quiet_s: float
-    check: str
-    check_s: float = 90.0
-
-
-@dataclass(frozen=True)
-class Step:
-    """One command of a benchmark.
-
-    In the shell, `command` is POSIX sh; what it writes into the folder `$OUT` are its outputs,
-    and an exit status other than 0 is a failure. `timeout_s` is when it counts as hung, `expect_s`
-    what it usually takes (seconds). A step with `parse` measures and is repeated once when its
-    output is refused; a step without prepares, and the case ends when it fails. Steps with
-    `always` clean up whatever happened.
-
-    Cases whose steps have the same `shared` key use one execution: a tool that prints six rows runs
-    once. The readings of a `trial` are no samples: they go back to the generator that yielded the
-    step, which decides what comes next, and stay in the result's conditions; `trials` is how many
-    like it a search takes at most. A step without a command only computes: its parser gets no
-    outputs. With `meter`, the rails are read after the
-    command, which has started what goes on without a console.
-    """
-
-    name: str
-    command: str
-    timeout_s: float
-    expect_s: float = 0.0
-    parse: Callable[[Outputs], list[Reading]] | None = None
-    repetition: int = 0
-    always: bool = False
-    where: Where = Where.BOARD
-    shared: str = ""
-    trial: bool = False
-    trials: int = 1
-    meter: MeterWindow | None = None
-
-
-Steps = Iterable[Step] | Generator[Step, list[Reading] | None, None]
-"""The steps of a case, in order. A generator is sent the readings of the step it yielded, None
-for a step that failed or measures nothing.
-"""
 
 
 @dataclass(frozen=True)
@@ -129,7 +52,8 @@ class Benchmark:
     """Of the rows that have none of their own; where all have, one of each name."""
     profiles: Mapping[str, Profile]
     place: Place
-    steps: Callable[[Board, Case, Profile], Steps]
+    steps: Callable[[Board, Case, Plan], Sequence[Step]]
+    """What is done for a row, in this order: the same for the same board, row and plan."""
     tools: tuple[str, ...] = ()
     """Programs that the board must have on its PATH."""
     board_tools: Callable[[Board], tuple[str, ...]] = field(default=lambda board: ())
@@ -167,9 +91,26 @@ class Benchmark:
             )
         return self.lacks(board, case) if case else ""
 
+    def declared_steps(self, board: Board, case: Case, profile: str) -> Sequence[Step]:
+        """The steps of a row as far as they are known without a runner, which draws ports and keys
+        for each measurement: for counting, showing and comparing them.
+        """
+        return self.steps(board, case, Plan(self.profiles[profile].repeats))
+
     def tools_on(self, board: Board) -> tuple[str, ...]:
         """Programs that `board` must have on its PATH."""
         return (*self.tools, *self.board_tools(board))
+
+    def shared_key(self, step: Command | Search) -> str:
+        """What the execution of a step is shared under, "" for one of its case alone."""
+        shared = step.shared if isinstance(step, Measure) else ""
+        return f"{self.driver} {shared}" if shared else ""
+
+    def label(self, case: Case, step: Command | Search) -> str:
+        """How a step is named in messages and marked in a LAVA job's log; steps that share an
+        execution share the label.
+        """
+        return self.shared_key(step) or f"{self.name}/{case.label}/{step.name}"
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """What is measured in one row."""

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.machinery
 import pkgutil
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import evmperf.benchmarks.tables
 from evmperf.benchmarks.benchmark import Benchmark
@@ -18,24 +21,45 @@ from evmperf.boards.options import ABSENT
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.model.errors import UsageError
 
+OWN = Path("benchmarks")
+"""Where a lab keeps benchmarks of its own, seen from the folder that it measures in."""
+
 
 @functools.cache
 def benchmarks() -> dict[str, Benchmark]:
-    """Every benchmark by name, in alphabetical order."""
+    """Every benchmark by name, in alphabetical order: evmperf's, and those of `benchmarks/` in the
+    current folder.
+
+    Raises UsageError for a file that is not named like its benchmark, or that replaces another.
+    """
     found: dict[str, Benchmark] = {}
-    for module_info in sorted(
-        pkgutil.iter_modules(evmperf.benchmarks.tables.__path__), key=lambda info: info.name
-    ):
-        module = importlib.import_module(f"evmperf.benchmarks.tables.{module_info.name}")
+    for module in _modules():
         benchmark = getattr(module, "BENCHMARK", None)
         if benchmark is None:
             continue
-        if benchmark.name != module_info.name:
+        if benchmark.name != module.__name__.rpartition(".")[2]:
             raise UsageError(
                 f"{module.__file__} describes {benchmark.name!r}: name the file like its benchmark"
             )
+        if benchmark.name in found:
+            raise UsageError(
+                f"{module.__file__}: evmperf has a benchmark {benchmark.name} already: "
+                f"give this one another name"
+            )
         found[benchmark.name] = benchmark
-    return found
+    return dict(sorted(found.items()))
+
+
+def _modules() -> Iterator[ModuleType]:
+    for info in pkgutil.iter_modules(evmperf.benchmarks.tables.__path__):
+        yield importlib.import_module(f"evmperf.benchmarks.tables.{info.name}")
+    for file in sorted(OWN.glob("[!_]*.py")):
+        name = f"{OWN.name}.{file.stem}"
+        loader = importlib.machinery.SourceFileLoader(name, str(file.resolve()))
+        module = ModuleType(name)
+        module.__file__ = str(file)
+        loader.exec_module(module)
+        yield module
 
 
 def benchmark(name: str) -> Benchmark:

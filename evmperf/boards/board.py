@@ -14,9 +14,10 @@ import yaml
 from evmperf.boards.options import ABSENT, Known, Options, Section, known, sections
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.model.errors import UsageError
+from evmperf.model.places import project
 
-ENV_DIR = Path(__file__).resolve().parents[2] / "env"
-"""Where the board files are, unless a path says otherwise."""
+ENV_DIR = project("env")
+"""The board files that come with evmperf."""
 
 _WHERE = "targets.main"
 
@@ -94,24 +95,34 @@ class Loader(yaml.SafeLoader):
 Loader.add_multi_constructor("!", lambda loader, suffix, node: node.value)
 
 
-def names(folder: Path = ENV_DIR) -> list[str]:
+def files() -> dict[str, Path]:
+    """Board files by name: those of `env/` in the current folder, then those of evmperf itself."""
+    own = Path("env")
+    folders = [ENV_DIR] if own.resolve() == ENV_DIR else [ENV_DIR, own]
+    return {path.name: path for folder in folders for path in sorted(folder.glob("*.yaml"))}
+
+
+def names() -> list[str]:
     """File names of all boards there are."""
-    return sorted(path.name for path in folder.glob("*.yaml"))
+    return sorted(files())
 
 
-def find(given: str, folder: Path = ENV_DIR) -> Path:
-    """The board file meant by `given`: a path as it is, or a name in `env/`, with or without .yaml.
+def find(given: str) -> Path:
+    """The board file meant by `given`: a path, or a name in `env/` with or without .yaml.
 
-    Raises UsageError naming the files there are.
+    Raises UsageError that says where it was looked for and which files there are.
     """
-    for candidate in (Path(given), folder / given, folder / f"{given}.yaml"):
-        if candidate.is_file():
-            return candidate
-    near = difflib.get_close_matches(Path(given).name, names(folder), n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
+    if Path(given).is_file():
+        return Path(given)
+    known = files()
+    for name in (given, f"{given}.yaml"):
+        if name in known:
+            return known[name]
+    near = difflib.get_close_matches(Path(given).name, known, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
     raise UsageError(
-        f"no board file {given}, neither here nor in {folder}{hint} "
-        f"There are: {', '.join(names(folder))}."
+        f"there is no board file {given}: looked for it here, in ./env and in {ENV_DIR}.{hint} "
+        f"There are: {', '.join(sorted(known))}."
     )
 
 

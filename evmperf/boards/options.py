@@ -71,6 +71,9 @@ class System(Section, frozen=True):
         Literal["runLinpack", "evmperf-linpack"],
         Meta(description="the program that is Linpack"),
     ] = "runLinpack"
+    linpack_precision: Annotated[
+        Literal["single", "double"], Meta(description="what runLinpack is built for")
+    ] = "single"
     nbench: Annotated[
         Literal["runNBench.sh", "evmperf-nbench"],
         Meta(description="the program that is NBench"),
@@ -282,6 +285,33 @@ class Tester(Section, frozen=True):
     ] = ""
 
 
+class Image(Section, frozen=True):
+    """Images that `--image` puts on the board (see provisioning.md)."""
+
+    machine: Annotated[
+        Text,
+        Meta(description="the machine whose images are this board's, as their /etc/hostname says"),
+    ] = ""
+    silicon: Annotated[
+        Literal["", "gp", "hs-fs", "hs-se"],
+        Meta(description="the kind of its chip, which an image's tiboot3.bin must fit"),
+    ] = ""
+    scratch_mib: Annotated[
+        Number,
+        Meta(
+            description="MiB of the scratch partition that is made behind an image on its medium "
+            "(0: none)"
+        ),
+    ] = 0
+    command: Annotated[
+        Text,
+        Meta(
+            description="the lab's own command that puts {image} on the board, with the power off "
+            "before and after (snagboot, a flasher)"
+        ),
+    ] = ""
+
+
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """All options of a board, by section."""
 
@@ -301,6 +331,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     icssg: Ethernet = Ethernet()
     ipsec: Cable = Cable()
     tester: Tester = Tester()
+    image: Image = Image()
     absent: Annotated[
         dict[str, Text],
         Meta(

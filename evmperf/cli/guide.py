@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
 
 if TYPE_CHECKING:
-    from evmperf.guide.layout import Figures
+    from evmperf.guide.importer import Imported
+    from evmperf.guide.layout import Figures, Layout
     from evmperf.guide.writer import Extras
     from evmperf.runs.history import RunSource, StoredRun
 
@@ -28,13 +30,16 @@ def _add_import(commands: Any) -> None:
         "import-guide",
         help="published guides as runs",
         description="Read performance guides in reStructuredText; every csv-table becomes results "
-        "of the catalogue's benchmarks, one run a board. What is not known is reported by line and "
-        "kept as it is.",
+        "of the catalogue's benchmarks, one run a board. What is not known is not read: it is "
+        "reported by line with what it is nearest to, and kept as it is.",
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
     parser.add_argument("--into", type=Path, help="write the runs below this folder")
     parser.add_argument("--release", default="", help="where the title does not say")
     parser.add_argument("--strict", action="store_true", help="status 1 when anything is unknown")
+    parser.add_argument(
+        "--teach", action="store_true", help="draft a table file for each table that is not known"
+    )
     parser.set_defaults(func=_import)
 
 
@@ -44,16 +49,36 @@ def _import(options: argparse.Namespace) -> int:
     unknown = False
     for file in options.files:
         imported = importer.load(file, options.release)
-        for problem in imported.problems:
-            what = "table " if problem.table else ""
-            print(f"{file} line {problem.line}: {what}not known: {problem.reason}", file=sys.stderr)
-        unknown |= bool(imported.problems)
+        _report(file, imported)
+        unknown |= bool(imported.unknown)
         boards = ", ".join(imported.results) or "no board"
         print(f"{file}: {imported.os} {imported.release}, {boards}: {imported.summary()}")
+        if options.teach:
+            _teach(imported)
         if options.into:
             for folder in importer.store(imported, options.into):
                 print(f"  {folder}")
-    return 1 if unknown and options.strict else 0
+    return ExitStatus.FAILED if unknown and options.strict else ExitStatus.OK
+
+
+def _report(file: Path, imported: Imported) -> None:
+    """Say what was not read, and what was and is doubtful, by line."""
+    from evmperf.guide import teach  # noqa: PLC0415
+
+    unread = {table.line: table for table, _ in imported.unread}
+    for problem in imported.problems:
+        what = "remark" if problem.kept else "table not known" if problem.table else "not read"
+        print(f"{file} line {problem.line}: {what}: {problem.reason}", file=sys.stderr)
+        if problem.table:
+            print(f"  {teach.advice(unread[problem.line])}", file=sys.stderr)
+
+
+def _teach(imported: Imported) -> None:
+    from evmperf.guide import teach  # noqa: PLC0415
+
+    for table, _ in imported.unread:
+        if drafted := teach.write(table):
+            print(f"  line {table.line}: drafted {drafted}: check it and read the guide again")
 
 
 def _add_guide(commands: Any) -> None:
@@ -61,6 +86,7 @@ def _add_guide(commands: Any) -> None:
         "guide",
         help="render the performance guide of a release",
         description="Render results as a performance guide in reStructuredText.",
+        epilog="Exit status: 1 when the guide to be like has tables that are not known.",
     )
     parser.add_argument("--release", required=True, help="SDK release, e.g. 11.00, or `newest`")
     parser.add_argument("--os", default="", help="Linux or RT-linux, where a release has both")
@@ -70,6 +96,10 @@ def _add_guide(commands: Any) -> None:
         help="where the runs are (default: results)",
     )  # fmt: skip
     parser.add_argument("--like", type=Path, metavar="FILE", help="in that guide's layout")
+    parser.add_argument(
+        "--keep-unread", action="store_true",
+        help="copy tables of --like that are not known, marked as another release's",
+    )  # fmt: skip
     parser.add_argument(
         "--with", dest="extras", type=_extras, default=(), metavar="WHAT,...",
         help=f"beside the figures: {', '.join(_EXTRAS)}",
@@ -105,15 +135,31 @@ def _guide(options: argparse.Namespace) -> int:
     if options.plots and not options.output:
         raise UsageError("--plots needs a place for its files: name the guide's file with -o")
     with sources.opened(options.source) as source:
-        title = _render(options, source)
+        title, plan = _render(options, source)
     for target, pdf in ((options.html, False), (options.pdf, True)):
         if target:
             print(html.build(options.output, target, title, pdf))
-    return 0
+    return _left_out(options, plan)
 
 
-def _render(options: argparse.Namespace, source: RunSource) -> str:
-    """Write the guide; returns its title."""
+def _left_out(options: argparse.Namespace, plan: Layout) -> int:
+    """Say what of the guide to be like is not in the new one; returns the exit status."""
+    if plan.unmeasured:
+        names = ", ".join(dict.fromkeys(plan.unmeasured))
+        print(f"evmperf: {options.like}: no figures for: {names}", file=sys.stderr)
+    if not plan.unread:
+        return ExitStatus.OK
+    what = "copied and marked" if options.keep_unread else "left out"
+    print(
+        f"evmperf: {options.like}: {len(plan.unread)} tables are not known and {what}: "
+        f"{'; '.join(plan.unread)}",
+        file=sys.stderr,
+    )
+    return ExitStatus.FAILED
+
+
+def _render(options: argparse.Namespace, source: RunSource) -> tuple[str, Layout]:
+    """Write the guide; returns its title and what is in it."""
     from evmperf.guide import importer, layout, writer  # noqa: PLC0415
     from evmperf.published import dialect  # noqa: PLC0415
     from evmperf.published import releases as gather  # noqa: PLC0415
@@ -123,7 +169,7 @@ def _render(options: argparse.Namespace, source: RunSource) -> str:
     figures = gather.by_board(chosen)
     release, os = chosen[-1].run.release, chosen[-1].run.os or "Linux"
     if options.like:
-        plan = layout.like(importer.load(options.like, release), figures)
+        plan = layout.like(importer.load(options.like, release), figures, options.keep_unread)
     else:
         plan = layout.own(figures, dialect.of_release(release, os))
     extras = _what_extras(options, chosen, there, figures)
@@ -133,7 +179,7 @@ def _render(options: argparse.Namespace, source: RunSource) -> str:
         options.output.write_text(text, encoding="utf-8")
     else:
         sys.stdout.write(text)
-    return head.title
+    return head.title, plan
 
 
 def _what_extras(

@@ -19,6 +19,16 @@ if TYPE_CHECKING:
     from evmperf.boards.board import Board
 
 
+_EXTRAS = {
+    "docutils": "guide",
+    "matplotlib": "guide",
+    "sphinx": "guide",
+    "rst2pdf": "guide",
+    "grafana_foundation_sdk": "dashboards",
+}
+"""Modules that not every host needs, and the extra of pyproject.toml that brings them."""
+
+
 class _Parser(argparse.ArgumentParser):
     """argparse, with the exit status of a wrong call that all our commands have."""
 
@@ -35,6 +45,16 @@ def main(words: Sequence[str] | None = None) -> int:
     except EvmperfError as error:
         print(f"evmperf: {error}", file=sys.stderr)
         return of_kind(error.kind)
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if not extra:
+            raise
+        print(
+            f"evmperf: this needs {error.name}, which is not installed: "
+            f"pip install 'evmperf[{extra}]'",
+            file=sys.stderr,
+        )
+        return ExitStatus.USAGE
     except BrokenPipeError:
         # Somebody's `| head` has read enough; the interpreter must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -46,12 +66,14 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     from evmperf.cli import (  # noqa: PLC0415  # after the errors it may raise
+        ab,
         explain,
         gitlab,
         guide,
         history,
         influx,
         lava,
+        provision,
         regress,
         report,
         virtual,
@@ -72,10 +94,12 @@ def _parser() -> argparse.ArgumentParser:
     _add_show(commands)
     guide.add_parsers(commands)
     regress.add_parsers(commands)
+    ab.add_parser(commands)
     explain.add_parser(commands)
     influx.add_parser(commands)
     history.add_parser(commands)
     report.add_parser(commands)
+    provision.add_parsers(commands)
     virtual.add_parser(commands)
     lava.add_parser(commands)
     gitlab.add_parser(commands)

@@ -58,6 +58,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     build.add_argument("--force", action="store_true", help="make it even if it is there")
     build.set_defaults(func=_build)
 
+    release = commands.add_parser(
+        "release",
+        help="make a release of a virtual EVM: an image for its card",
+        description="Makes the image of a release of a virtual EVM that boots from its card. "
+        "Releases with different numbers can be told apart on the running board.",
+    )
+    release.add_argument("file", type=Path, help="what to write, e.g. virtual-sd-2026.01.wic.zst")
+    release.add_argument("--number", type=int, default=1, help="from 1 to 9 (default: 1)")
+    release.add_argument("--variant", default="virtual-sd", help="default: virtual-sd")
+    release.set_defaults(func=_release)
+
     start = commands.add_parser(
         "start", help="start the bench of a board", description=_START, formatter_class=raw
     )
@@ -150,6 +161,17 @@ def _build(args: argparse.Namespace) -> int:
     for variant in args.variant:
         built = image.build(variant, force=args.force, progress=progress)
         print(f"image {built.variant} {built.hash} is in {built.directory}")
+    return 0
+
+
+def _release(args: argparse.Namespace) -> int:
+    from evmperf.virtual import release  # noqa: PLC0415
+
+    def progress(step: str) -> None:
+        print(step, file=sys.stderr, flush=True)
+
+    release.build(args.variant, args.number, args.file, progress)
+    print(f"{release.name(args.variant, args.number)} is in {args.file}")
     return 0
 
 

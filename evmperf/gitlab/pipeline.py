@@ -58,7 +58,7 @@ def chosen(names: Sequence[str]) -> tuple[Board, ...]:
     """The boards of these names, or all real ones; raises UsageError for an unknown one."""
     if names:
         return tuple(boardfile.named(name) for name in names)
-    known = (catalogue.board(boards.ENV_DIR / name) for name in boards.names())
+    known = map(catalogue.board, boards.files().values())
     return tuple(board for board in known if not board.is_virtual)
 
 

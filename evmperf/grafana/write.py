@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from evmperf.grafana import alerts, boot, compare, driver, fleet, lab
+from evmperf.model.places import project
 
-FOLDER = Path(__file__).resolve().parents[2] / "dashboards"
+FOLDER = project("dashboards")
 
 
 def files() -> dict[str, str]:

@@ -8,7 +8,7 @@ from evmperf.model.results import Published
 from evmperf.model.stats import rounded
 from evmperf.model.units import Unit
 
-_NUMBER = r"-?\d+(?:\.\d+)?"
+_NUMBER = r"-?[0-9]+(?:\.[0-9]+)?"
 _CELL = re.compile(
     rf"(?P<about>~?)(?P<mean>{_NUMBER})"
     rf"(?: \(min (?P<low>{_NUMBER}), max (?P<high>{_NUMBER})\))?"
@@ -53,6 +53,12 @@ def parse(text: str, metric: str, unit: Unit, decimals: int = 2, line: int = 0) 
         raise CellError(f"{text!r}: the mean is not between its bounds")
     plain = figure_text(mean, low, high, decimals) == text
     return Published(metric, str(unit), mean, low, high, "" if plain else text, line)
+
+
+def decimals(text: str) -> int:
+    """How many decimals the first number of a cell has."""
+    match = _CELL.match(text.strip())
+    return len(match["mean"].partition(".")[2]) if match else 0
 
 
 def _factor(printed: str, unit: Unit) -> float:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evmperf.guide import cells, match
+from evmperf.guide import boards, match, rows
+from evmperf.guide.rows import Problem
 from evmperf.guide.source import Row, Source, SourceTable, read
 from evmperf.model.errors import UsageError
+from evmperf.model.figures import figures
 from evmperf.model.results import Published, Result, Status
 from evmperf.model.run import Run
+from evmperf.published import artefacts
 from evmperf.published.dialect import Dialect, of_release, seen_in
 from evmperf.runs.history import GUIDE, StoredRun
 from evmperf.runs.spool import Spool, new_folder, read_run, result_record
@@ -23,13 +26,11 @@ NO_BOARD = "unknown-board"
 
 
 @dataclass(frozen=True)
-class Problem:
-    """Something in a guide that is not known, with its line, kept as it is in `text`."""
+class TableRead:
+    """A table that is known, and those of its rows that were read."""
 
-    line: int
-    reason: str
-    text: str = ""
-    table: bool = False
+    match: match.Match
+    rows: tuple[rows.Read, ...]
 
 
 @dataclass
@@ -43,8 +44,9 @@ class Imported:
     dialect: Dialect
     results: dict[str, list[Result]] = field(default_factory=dict)
     """Results by board."""
-    matches: list[match.Match | None] = field(default_factory=list)
+    matches: list[TableRead | None] = field(default_factory=list)
     """What each table of the source is."""
+    unread: list[tuple[SourceTable, match.Unknown]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     tables: int = 0
     rows: int = 0
@@ -52,11 +54,21 @@ class Imported:
     unknown_cells: int = 0
     sha256: str = ""
 
+    @property
+    def unknown(self) -> list[Problem]:
+        """What was not read."""
+        return [problem for problem in self.problems if not problem.kept]
+
+    @property
+    def remarks(self) -> list[Problem]:
+        """What was read and is doubtful."""
+        return [problem for problem in self.problems if problem.kept]
+
     def summary(self) -> str:
         """One line for people."""
         return (
             f"{self.tables} tables, {self.cells} cells, {self.cells - self.unknown_cells} known, "
-            f"{self.unknown_cells} unknown"
+            f"{self.unknown_cells} unknown, {len(self.remarks)} remarks"
         )
 
 
@@ -73,46 +85,60 @@ def load(file: Path, release: str = "") -> Imported:
 
 
 def interpret(text: str, name: str = "guide", release: str = "") -> Imported:
-    """The figures of a guide's text; `release` where its title does not say."""
-    source = read(text, name)
-    release = release or source.release
+    """The figures of a guide's text; `release` where its title does not say.
+
+    Raises UsageError for a text that states no release or has no table.
+    """
+    source = read(text.removeprefix(_BYTE_ORDER_MARK), name)
+    release = source.release or release
     if not release:
         raise UsageError(
             f"{name} line 1: the title states no release: say which one with --release"
         )
+    if not source.tables:
+        raise UsageError(f"{name} line 1: holds no csv-table, so it is no performance guide")
     os = source.os or "Linux"
     imported = Imported(Path(name).name, source, release, os, of_release(release, os))
     imported.sha256 = hashlib.sha256(text.encode()).hexdigest()
     imported.problems += [
-        Problem(c.line, f"reStructuredText: {c.message}") for c in source.complaints
+        Problem(c.line, c.message if c.text else f"reStructuredText: {c.message}", c.text)
+        for c in source.complaints
     ]
-    lone = _lone_board(source)
-    spellings: list[str] = []
-    taken: dict[tuple[str, str, str, str], Published] = {}
+    known = boards.of_guide(source)
+    imported.problems += known.problems
+    unit_texts: list[str] = []
+    taken: dict[_Place, list[_Cell]] = {}
     for table in source.tables:
-        _take(imported, table, lone, spellings, taken)
-    imported.dialect = seen_in(spellings) or imported.dialect
+        _take(imported, table, known, unit_texts, taken)
+    _keep(imported, taken)
+    imported.dialect = seen_in(unit_texts) or imported.dialect
+    _doubts(imported)
     imported.problems.sort(key=lambda problem: problem.line)
     return imported
 
 
-def _lone_board(source: Source) -> str:
-    """The board of tables that name none: the guide's only one."""
-    boards = {
-        board
-        for table in source.tables
-        for board, _ in map(match.split_header, table.header)
-        if board
-    }
-    return next(iter(boards)) if len(boards) == 1 else ""
+_BYTE_ORDER_MARK = "\ufeff"
+_Place = tuple[str, str, str, str]
+"""Board, benchmark, case and metric."""
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """One figure, where it stood, and what the columns of words beside it say."""
+
+    figure: Published
+    match: match.Match
+    row: Row
+    conditions: Mapping[str, str]
+    profile: str
 
 
 def _take(
     imported: Imported,
     source: SourceTable,
-    lone: str,
-    spellings: list[str],
-    taken: dict[tuple[str, str, str, str], Published],
+    known: boards.Boards,
+    unit_texts: list[str],
+    taken: dict[_Place, list[_Cell]],
 ) -> None:
     """Take one table's figures."""
     imported.tables += 1
@@ -121,84 +147,97 @@ def _take(
     imported.cells += count
     try:
         found = match.identify(source)
-        if not found.table.board_in_header and not lone:
+        if not found.boards and not known.lone:
             raise match.Unknown("it names no board, and the guide has not exactly one")
     except match.Unknown as unknown:
+        imported.unread.append((source, unknown))
         imported.matches.append(None)
         imported.unknown_cells += count
         imported.problems.append(Problem(source.line, str(unknown), source.text, table=True))
         return
-    imported.matches.append(found)
-    boards = found.boards or (lone,)
-    for row in source.rows:
-        by_board: dict[str, list[Published]] = {board: [] for board in boards}
-        case = match.row_key(row.cells, found.table)
-        for board, cell in _row(imported, found, row, case, spellings):
-            key = (board or lone, found.table.benchmark, case, cell.metric)
-            before = taken.setdefault(key, cell)
-            if before is cell:
-                by_board[board or lone].append(cell)
-            elif (before.mean, before.low, before.high) != (cell.mean, cell.low, cell.high):
-                _unknown(imported, row, f"{case} {cell.metric} differs from line {before.line}", 1)
-        for board, figures in by_board.items():
-            if figures:
-                imported.results.setdefault(board, []).append(_result(found, case, figures))
+    done = rows.read(source, found, imported.release, known.misspelt)
+    imported.matches.append(TableRead(found, tuple(done.rows)))
+    imported.problems += done.problems
+    imported.problems += boards.of_table(source, found, known)
+    imported.unknown_cells += done.unknown_cells
+    unit_texts += done.unit_texts
+    for row in done.rows:
+        for board, figure in row.figures:
+            words = {name: text for whose, name, text in row.words if whose == board}
+            profile = "quick" if source.is_quick(board or known.lone) else PROFILE
+            place = (board or known.lone, found.table.benchmark, row.case, figure.metric)
+            taken.setdefault(place, []).append(_Cell(figure, found, row.row, words, profile))
 
 
-def _row(
-    imported: Imported, found: match.Match, row: Row, case: str, spellings: list[str]
-) -> Iterator[tuple[str, Published]]:
-    """The figures of a row, by board; unknown ones are noted."""
-    table = found.table
-    keys = len(table.keys)
-    if not match.knows_row(table, case):
-        _unknown(imported, row, f"{table.benchmark} has no row {row.cells[0]!r}", len(row.cells))
-        return
-    unit_text = match.split_label("|".join(row.cells[:keys]), table)[1]
-    if not match.unit_fits(table, case, unit_text):
-        _unknown(
-            imported, row, f"unit {unit_text!r} of {case} is not one known for it", len(row.cells)
-        )
-        return
-    if unit_text is not None:
-        spellings.append(unit_text)
-    values = row.cells[keys:]
-    if len(values) > len(found.columns):
-        extra = len(values) - len(found.columns)
-        _unknown(imported, row, f"{extra} cells more than the header", extra)
-    for column, text in zip(found.columns, values, strict=False):
-        if not text.strip():
+def _keep(imported: Imported, taken: Mapping[_Place, Sequence[_Cell]]) -> None:
+    """Make results of the figures; of one that stands twice with different values, neither."""
+    kept: dict[tuple[str, str, str], list[_Cell]] = {}
+    again: dict[tuple[str, int], list[int]] = {}
+    for (board, benchmark, case, metric), found in taken.items():
+        first = found[0]
+        differing = [cell for cell in found if _value(cell.figure) != _value(first.figure)]
+        for cell in differing:
+            both = f"lines {first.row.line} and {cell.row.line}"
+            reason = f"{case} {metric} of {board} differs between {both}: neither is read"
+            imported.problems.append(Problem(cell.row.line, reason, first.figure.text))
+        if differing:
+            imported.unknown_cells += len(found)
             continue
-        metric = table.metric(case, column.metric)
-        if metric is None:
-            _unknown(imported, row, f"{table.benchmark} has no metric {column.metric}", 1)
-            continue
-        try:
-            cell = cells.parse(text, metric.name, metric.unit, table.decimals, row.line)
-        except cells.CellError as error:
-            _unknown(imported, row, f"{case} {column.metric}: {error}", 1)
-            continue
-        yield column.board, cell
+        for cell in found[1:]:
+            again.setdefault((benchmark, cell.row.line), []).append(first.row.line)
+        kept.setdefault((board, benchmark, case), []).append(first)
+    for (benchmark, line), earlier in again.items():
+        reason = f"{benchmark}: repeats the figures of line {min(earlier)}; they count once"
+        imported.problems.append(Problem(line, reason, kept=True))
+    for (board, _, case), of_case in kept.items():
+        imported.results.setdefault(board, []).append(_result(case, of_case))
 
 
-def _unknown(imported: Imported, row: Row, reason: str, count: int) -> None:
-    imported.unknown_cells += count
-    imported.problems.append(Problem(row.line, reason, ",".join(f'"{c}"' for c in row.cells)))
+def _value(figure: Published) -> tuple[float | None, ...]:
+    return (figure.mean, figure.low, figure.high)
 
 
-def _result(found: match.Match, case: str, figures: list[Published]) -> Result:
-    table = found.table
+def _doubts(imported: Imported) -> None:
+    """Remark on figures that others of the guide show to be wrong, by table and reason."""
+    for board, results in imported.results.items():
+        lines: dict[tuple[str, str], list[int]] = {}
+        found = figures(results)
+        for key, why in artefacts.doubts(found).items():
+            (cell,) = (c for c in found[key].result.published if c.metric == key.metric)
+            lines.setdefault((key.benchmark, why), []).append(cell.line)
+        for (benchmark, why), at in lines.items():
+            many = f"{len(at)} figures" if len(at) > 1 else "1 figure"
+            where = f"{many} of {board} (line{'s' * (len(set(at)) > 1)} {_lines(at)})"
+            reason = f"{benchmark}: {where}: {why}; kept and not judged"
+            imported.problems.append(Problem(min(at), reason, kept=True))
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    """Line numbers as ranges: 4-7, 9."""
+    parts: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if parts and number == parts[-1][-1] + 1:
+            parts[-1].append(number)
+        else:
+            parts.append([number])
+    return ", ".join(f"{p[0]}-{p[-1]}" if len(p) > 1 else str(p[0]) for p in parts)
+
+
+def _result(case: str, found: Sequence[_Cell]) -> Result:
+    table = found[0].match.table
+    conditions = {name: text for cell in found for name, text in cell.conditions.items()}
     return Result(
         benchmark=table.benchmark,
         version=0,  # measured by nobody's version of the module
         driver=table.driver,
         case=case,
         params={},
-        profile=PROFILE,
+        profile=found[0].profile,
         status=Status.MEASURED,
         samples=(),
         tools={table.tool: ""} if table.tool else {},
-        published=tuple(figures),
+        conditions=conditions,
+        published=tuple(cell.figure for cell in found),
     )
 
 
@@ -214,7 +253,7 @@ def store(imported: Imported, into: Path) -> list[Path]:
     """
     folders = []
     for number, board in enumerate(imported.results or {NO_BOARD: []}):
-        problems = [] if number else imported.problems
+        problems = [] if number else imported.unknown
         results = imported.results.get(board, [])
         folders.append(_store(into, run_of(imported, board), results, problems))
     return folders
@@ -236,7 +275,8 @@ def run_of(imported: Imported, board: str) -> Run:
 
 
 def _facts(imported: Imported) -> dict[str, Any]:
-    return {"guide": imported.file, "guide_sha256": imported.sha256, "dialect": imported.dialect}
+    facts = {"guide": imported.file, "guide_sha256": imported.sha256, "dialect": imported.dialect}
+    return {**facts, "unread_tables": len(imported.unread)} if imported.unread else facts
 
 
 def _store(into: Path, run: Run, results: list[Result], problems: list[Problem]) -> Path:
@@ -280,6 +320,6 @@ def stored(file: Path, board: str) -> StoredRun:
     """The figures that a guide has of a board; raises UsageError when it has none."""
     imported = load(file)
     if board not in imported.results:
-        known = ", ".join(sorted(imported.results))
+        known = ", ".join(sorted(imported.results)) or "no board"
         raise UsageError(f"{file}: has no figures of {board}, only of {known}")
     return StoredRun(run_of(imported, board), lambda: list(imported.results[board]))

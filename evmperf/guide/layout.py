@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from evmperf.guide.importer import Imported
-from evmperf.guide.match import Column, row_key, split_label
+from evmperf.guide.match import Column
 from evmperf.model.figures import Figure, Key
 from evmperf.published.declared import BOARD, Table, tables
 from evmperf.published.dialect import Dialect
@@ -17,12 +18,21 @@ Path = tuple[str, ...]
 
 
 @dataclass(frozen=True)
+class Line:
+    """One row: its case, its printed key cells, and how many cells it has at least."""
+
+    case: str
+    label: tuple[str, ...]
+    width: int = 0
+
+
+@dataclass(frozen=True)
 class Slot:
-    """One table: its columns, its rows as (case, printed label), and how its caption is set."""
+    """One table: its columns, its rows, and how its caption is set."""
 
     table: Table
     columns: tuple[Column, ...]
-    rows: tuple[tuple[str, tuple[str, ...]], ...]
+    rows: tuple[Line, ...]
     caption: str
     caption_style: str = "argument"
     rubric: str = ""
@@ -35,9 +45,10 @@ class Slot:
 
 @dataclass(frozen=True)
 class Unread:
-    """A table that is not known, kept as it was."""
+    """A table that is not known, to be copied as it was, marked as such."""
 
     text: str
+    origin: str
 
 
 @dataclass
@@ -46,6 +57,10 @@ class Layout:
 
     dialect: Dialect
     sections: dict[Path, list[Slot | Unread]] = field(default_factory=dict)
+    unread: list[str] = field(default_factory=list)
+    """Tables of the guide to be like that are not known, in words."""
+    unmeasured: list[str] = field(default_factory=list)
+    """Known ones that there are no figures for."""
 
     def add(self, path: Path, entry: Slot | Unread) -> None:
         """Put a table at the end of its section; a new section goes behind its relatives."""
@@ -77,82 +92,117 @@ def own(figures: Figures, dialect: Dialect) -> Layout:
     layout = Layout(dialect)
     for table in tables().values():
         boards = sorted(board for board in figures if _cases(table, figures[board]))
-        section = table.module.section if table.module else table.sections[0]
-        if BOARD not in section:
-            _add_own(layout, table, section, boards, figures)
+        if BOARD not in table.section:
+            _add_own(layout, table, table.section, boards, figures)
             continue
         for board in boards:
-            path = tuple(board.upper() if part == BOARD else part for part in section)
+            path = tuple(board.upper() if part == BOARD else part for part in table.section)
             _add_own(layout, table, path, [board], figures)
     return layout
 
 
-def like(imported: Imported, figures: Figures) -> Layout:
-    """The layout of a given guide, filled with these figures; what it has no place for follows."""
+def like(imported: Imported, figures: Figures, keep_unread: bool = False) -> Layout:
+    """The layout of a given guide, filled with these figures; what it has no place for follows.
+
+    A table of it that is not known is left out, as its figures would be another release's, unless
+    `keep_unread`; either way it is among the layout's `unread`.
+    """
     layout = Layout(imported.dialect)
     for source, found in zip(imported.source.tables, imported.matches, strict=True):
         if found is None:
-            layout.add(source.section, Unread(source.text))
+            what = source.caption or " / ".join(source.section) or "no caption"
+            layout.unread.append(f"line {source.line} ({what})")
+            if keep_unread:
+                origin = f"{imported.os} {imported.release}"
+                layout.add(source.section, Unread(source.text, origin))
             continue
         rows = tuple(
-            (row_key(row.cells, found.table), row.cells[: len(found.table.keys)])
-            for row in source.rows
+            Line(r.case, r.row.cells[: len(found.match.table.keys)], len(r.row.cells))
+            for r in found.rows
         )
         slot = Slot(
-            found.table,
-            found.columns,
-            tuple((case, _label(found.table, case, cells, layout.dialect)) for case, cells in rows),
+            found.match.table,
+            found.match.columns,
+            rows,
             source.caption,
             source.caption_style,
             source.rubric,
         )
         if filled := _filled(slot, figures):
             layout.add(source.section, filled)
+        else:
+            layout.unmeasured.append(found.match.table.benchmark)
     _add_missing(layout, figures)
     return layout
 
 
-def _label(table: Table, case: str, cells: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
-    """The key cells to write: in the dialect, or as they stood where a case has several names."""
-    if table.rows:
-        return (split_label(cells[0], table)[0],)
-    return tuple(table.label_of(case, dialect).split("|"))
-
-
 def _filled(slot: Slot, figures: Figures) -> Slot | None:
     """A slot without the columns and rows that there are no figures for; None if all are gone."""
-    if slot.table.board_in_header:
+    if any(slot.boards):
         boards = [board for board in slot.boards if board in figures]
     else:
         boards = [""] if len(figures) == 1 else []
     columns = tuple(column for column in slot.columns if column.board in boards)
+    whole = len(columns) == len(slot.columns)
     rows = tuple(
-        (case, label)
-        for case, label in slot.rows
-        if any(figure_of(slot.table, column, case, figures) for column in columns)
+        line if whole else replace(line, width=0)
+        for line in slot.rows
+        if any(figures_of(slot.table, column, line.case, figures) for column in columns)
     )
     return replace(slot, columns=columns, rows=rows) if rows else None
 
 
-def figure_of(table: Table, column: Column, case: str, figures: Figures) -> Figure | None:
-    """The figure of one cell."""
-    board = column.board or next(iter(figures), "")
-    return figures.get(board, {}).get(Key(table.benchmark, case, column.metric))
+def figures_of(table: Table, column: Column, case: str, figures: Figures) -> list[Figure]:
+    """The figures of one cell: one, several of a column with one for each core, or none."""
+    known = figures.get(column.board or next(iter(figures), ""), {})
+    if column.words:
+        there = (f for key, f in known.items() if key[:2] == (table.benchmark, case))
+        return [f for f in there if column.metric in f.conditions][:1]
+    if not column.listed:
+        found = known.get(Key(table.benchmark, case, column.metric))
+        return [found] if found else []
+    several: list[Figure] = []
+    for number in itertools.count():
+        metric = column.metric.replace("{n}", str(number))
+        found = known.get(Key(table.benchmark, case, metric))
+        if found is None:
+            return several
+        several.append(found)
+    raise AssertionError("count() does not end")
 
 
 def _add_missing(layout: Layout, figures: Figures) -> None:
-    """Tables for the figures that have no place yet."""
-    placed = {
-        (board or next(iter(figures), ""), slot.table.benchmark)
-        for _, slot in layout.slots()
-        for board in slot.boards
-    }
+    """Rows and tables for the figures that have no place yet."""
+    lone = next(iter(figures), "")
+    placed: dict[tuple[str, str], set[str]] = {}
+    for _, slot in layout.slots():
+        for board in slot.boards:
+            cases = placed.setdefault((board or lone, slot.table.benchmark), set())
+            cases.update(line.case for line in slot.rows)
+    for path, entries in layout.sections.items():
+        for number, entry in enumerate(entries):
+            if isinstance(entry, Slot):
+                layout.sections[path][number] = _longer(entry, placed, figures, layout.dialect)
     rest = {
         board: {key: f for key, f in known.items() if (board, key.benchmark) not in placed}
         for board, known in figures.items()
     }
     for path, slot in own({b: f for b, f in rest.items() if f}, layout.dialect).slots():
         layout.add(path, slot)
+
+
+def _longer(
+    slot: Slot, placed: dict[tuple[str, str], set[str]], figures: Figures, dialect: Dialect
+) -> Slot:
+    """A slot with the rows that its boards have besides, and no slot had."""
+    more: dict[str, Line] = {}
+    for board in slot.boards:
+        whose = board or next(iter(figures), "")
+        known = placed[whose, slot.table.benchmark]
+        for case in _ordered(slot.table, _cases(slot.table, figures.get(whose, {})) - known):
+            more[case] = Line(case, tuple(slot.table.label_of(case, dialect).split("|")))
+            known.add(case)
+    return replace(slot, rows=(*slot.rows, *more.values()))
 
 
 def _add_own(
@@ -166,11 +216,11 @@ def _add_own(
         here = {board: figures[board] for board in group}
         cases = _ordered(table, set().union(*(_cases(table, f) for f in here.values())))
         columns = tuple(
-            Column(board if table.board_in_header else "", table.header_of(metric), metric)
+            Column(board if table.board_in_header else "", title, name, words=words)
             for board in group
-            for metric in _metrics(table, here)
+            for title, name, words in _titles(table, here)
         )
-        rows = tuple((c, tuple(table.label_of(c, layout.dialect).split("|"))) for c in cases)
+        rows = tuple(Line(c, tuple(table.label_of(c, layout.dialect).split("|"))) for c in cases)
         caption = table.captions[0] if table.captions else ""
         style = "argument" if caption else "none"
         slot = Slot(table, columns, rows, caption, style, table.rubric)
@@ -211,17 +261,12 @@ def _metrics(table: Table, figures: Figures) -> list[str]:
     return sorted(there, key=lambda name: (order.get(table.header_of(name), len(order)), name))
 
 
+def _titles(table: Table, figures: Figures) -> list[tuple[str, str, bool]]:
+    """Header, name and kind of a board's columns."""
+    titles = [(table.header_of(metric), metric, False) for metric in _metrics(table, figures)]
+    return titles + [(texts[0], name, True) for name, texts in table.text_columns.items()]
+
+
 def _ordered(table: Table, cases: Iterable[str]) -> list[str]:
     """Cases in the order of their table."""
-    if table.order == "declared":
-        return sorted(cases, key=lambda case: _place(table.row_order, case))
-    if isinstance(table.order, tuple):
-        return sorted(cases, key=lambda case: _place(table.order, case))
-    if table.order in ("number", "hex"):
-        base = 16 if table.order == "hex" else 10
-        return sorted(cases, key=lambda case: int(case, base))
-    return sorted(cases, key=lambda case: case.split("|"))
-
-
-def _place(order: Sequence[str], case: str) -> tuple[int, str]:
-    return (order.index(case) if case in order else len(order), case)
+    return sorted(cases, key=table.place)

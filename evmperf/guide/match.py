@@ -1,35 +1,47 @@
-"""Which benchmark a table is: told by its section, caption, headers and row keys together.
+"""Which benchmark a table is, by what its place, caption, header and rows mean together.
 
-No single one of them suffices: `perf` heads nine tables, one section holds two tables told apart
-by their captions, and other tables have no caption at all.
+No single one of them decides: guides rename and nest their sections from release to release,
+`perf` heads nine tables, and some tables have no caption. Where all that is there agrees, the table
+is known; where two of them contradict each other it is not, and both are named.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from evmperf.guide.source import SourceTable
-from evmperf.published.declared import BOARD, Table, tables
+from evmperf.published import meaning
+from evmperf.published.declared import Table, numbered, tables
 from evmperf.published.dialect import UNIT_TEXTS
 
-_BOARD_HEADER = re.compile(r"(?P<board>[A-Za-z0-9][\w.-]*): (?P<title>\S.*)")
+_BOARD_HEADER = re.compile(r"(?P<board>[A-Za-z0-9][\w.-]*):\s*(?P<title>\S.*)")
 _UNIT_SUFFIX = re.compile(r"(?P<label>.*) \((?P<unit>[^()]*)\)")
-_BOARD_SECTION = re.compile(r"[A-Z0-9][A-Z0-9_-]+")
 
 
 class Unknown(Exception):
-    """A table that is none of the declared ones; its text says why."""
+    """A table that is none of the declared ones; its text says why. `near` are the tables that it
+    is most like, the nearest first.
+    """
+
+    def __init__(self, why: str, near: Sequence[Table] = ()) -> None:
+        super().__init__(why)
+        self.near = tuple(near)
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column of figures: whose, and what. `board` is "" where the header names none."""
+    """One column: whose, and what. `board` is "" where the header names none; `words` is for
+    columns of text, `listed` for those with one number for each `{n}` of their metric in a cell.
+    """
 
     board: str
     title: str
     metric: str
+    printed: str = ""
+    words: bool = False
+    listed: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,22 +57,48 @@ class Match:
         return tuple(dict.fromkeys(column.board for column in self.columns if column.board))
 
 
+@dataclass
+class _Evidence:
+    """What a table's headings and caption say, by quantity: the value, and the words for it."""
+
+    said: dict[str, tuple[str, str]] = field(default_factory=dict)
+    named: dict[str, str] = field(default_factory=dict)
+    """Benchmarks that a text names exactly, with the text."""
+    contradiction: str = ""
+
+    def against(self, table: Table) -> list[str]:
+        """The texts that say something else than the table is about."""
+        wrong = (text for q, (value, text) in self.said.items() if table.about.get(q) != value)
+        return list(dict.fromkeys(wrong))
+
+    def for_(self, table: Table) -> list[str]:
+        """The texts that say what the table is about."""
+        right = (text for q, (value, text) in self.said.items() if table.about.get(q) == value)
+        return list(dict.fromkeys(right))
+
+    def missing(self, table: Table) -> list[str]:
+        """The quantities of a table of which nothing is said."""
+        return [quantity for quantity in table.about if quantity not in self.said]
+
+
 def identify(source: SourceTable) -> Match:
     """The benchmark that a table shows; raises Unknown."""
     if source.error:
         raise Unknown(source.error)
+    evidence = _evidence(source)
+    if evidence.contradiction:
+        raise Unknown(evidence.contradiction, nearest(source))
     fitting = [
         Match(table, columns)
         for table in tables().values()
-        if (columns := _columns(table, source.header)) is not None
+        if (columns := columns_of(table, source.header)) is not None
     ]
     if not fitting:
-        raise Unknown(f"no known table has the header {_shown(source.header)}")
-    placed = [match for match in fitting if _in_section(match.table, source.section)]
-    if not placed:
-        where = " / ".join(source.section) or "before the first section"
-        raise Unknown(f"no known table of section {where!r} has the header {_shown(source.header)}")
-    return _only(_narrow(placed, source), source)
+        raise Unknown(_no_header(source, evidence), nearest(source))
+    agreed = [match for match in fitting if not evidence.against(match.table)]
+    if not agreed:
+        raise Unknown(_disagreement(fitting, evidence, source), nearest(source))
+    return _by_rows(_named(agreed, evidence, source), evidence, source)
 
 
 def split_header(header: str) -> tuple[str, str]:
@@ -71,97 +109,207 @@ def split_header(header: str) -> tuple[str, str]:
 
 def split_label(label: str, table: Table) -> tuple[str, str | None]:
     """Row label and unit text of a key cell; None for tables without units in their labels."""
-    if not table.row_units:
+    if not table.units_in_labels:
         return label, None
     match = _UNIT_SUFFIX.fullmatch(label)
     return (match["label"], match["unit"]) if match else (label, None)
 
 
 def row_key(cells: Sequence[str], table: Table) -> str:
-    """The case's label that a row's key cells make: two of them are joined with `|`."""
+    """The case that a row's key cells make: two of them are joined with `|`."""
     keys = [cell.strip() for cell in cells[: len(table.keys)]]
     return table.case_of(split_label("|".join(keys), table)[0])
 
 
-def knows_row(table: Table, case: str) -> bool:
-    """Whether a table has such a row; tables that list none have any."""
-    if table.row_units:
-        return case in table.row_units
-    if table.rows:
-        return case in table.rows.values()
-    return not table.row_order or case in table.row_order
-
-
 def unit_fits(table: Table, case: str, unit_text: str | None) -> bool:
     """Whether a row's unit is spelt in one of the known ways."""
-    if not table.row_units:
+    if not table.units_in_labels:
         return True
-    texts = UNIT_TEXTS[table.row_units[case]]
+    texts = UNIT_TEXTS[table.unit_code(case)]
     return unit_text in (texts.classic, texts.lower)
 
 
-def _columns(table: Table, header: Sequence[str]) -> tuple[Column, ...] | None:
+def columns_of(table: Table, header: Sequence[str]) -> tuple[Column, ...] | None:
+    """The columns of a header, if it is one of the table's."""
     count = len(table.keys)
-    if tuple(text.strip() for text in header[:count]) != table.keys or len(header) <= count:
+    if len(header) <= count or not all(
+        meaning.plain(given) == meaning.plain(known)
+        for given, known in zip(header, table.keys, strict=False)
+    ):
         return None
-    columns = []
-    for text in header[count:]:
-        board, title = split_header(text)
-        metric = table.metric_of_header(title)
-        if metric is None or bool(board) != table.board_in_header:
-            return None
-        columns.append(Column(board, title, metric))
-    seen = {(column.board, column.metric) for column in columns}
-    return tuple(columns) if len(seen) == len(columns) else None
+    columns = [column_of(table, text) for text in header[count:]]
+    whole = [column for column in columns if column is not None]
+    with_board = {bool(column.board) for column in whole}
+    seen = {(column.board, column.metric) for column in whole}
+    if len(whole) != len(header) - count or len(seen) != len(whole) or len(with_board) > 1:
+        return None
+    if all(column.words for column in whole):
+        return None
+    return tuple(whole)
 
 
-def _in_section(table: Table, section: tuple[str, ...]) -> bool:
-    return any(
-        len(known) == len(section)
-        and all(
-            _plain(a) == _plain(b) or (a == BOARD and _BOARD_SECTION.fullmatch(b))
-            for a, b in zip(known, section, strict=True)
+def column_of(table: Table, text: str) -> Column | None:
+    """What one header is in a table; None if nothing."""
+    board, title = split_header(text)
+    for metric, known in table.lists.items():
+        if _alike(known, title) is not None:
+            return Column(board, title, metric, text, listed=True)
+    for columns, words in ((table.columns, False), (table.text_columns, True)):
+        for name, texts in columns.items():
+            for known in texts:
+                if (number := _alike(known, title)) is not None:
+                    return Column(board, title, name.replace("{n}", number), text, words)
+    return None
+
+
+def _alike(known: str, title: str) -> str | None:
+    """Whether a header is a known one but for case and blanks; the number of its `{n}`."""
+    squeezed = (" ".join(text.lower().split()).replace(" (", "(") for text in (known, title))
+    return numbered(*squeezed)
+
+
+def nearest(source: SourceTable, count: int = 2) -> list[Table]:
+    """The declared tables that are most like a table."""
+    evidence = _evidence(source)
+    titles = {split_header(text)[1] for text in source.header}
+
+    def likeness(table: Table) -> float:
+        known = [text for text in source.header if column_of(table, text)]
+        keys = {meaning.plain(key) for key in table.keys} & {meaning.plain(t) for t in titles}
+        agree = len(evidence.for_(table)) - len(evidence.against(table))
+        return 2 * len(known) / max(len(source.header), 1) + len(keys) / len(table.keys) + agree
+
+    scored = sorted(tables().values(), key=likeness, reverse=True)
+    return [table for table in scored[:count] if likeness(table) > 0]
+
+
+def difference(source: SourceTable, table: Table) -> str:
+    """What keeps a table from being the declared one."""
+    parts = []
+    keys = source.header[: len(table.keys)]
+    if [meaning.plain(key) for key in keys] != [meaning.plain(key) for key in table.keys]:
+        parts.append(f"its first column is {source.header[0]!r}, not {table.keys[0]!r}")
+    else:
+        new = [text for text in source.header[len(table.keys) :] if not column_of(table, text)]
+        titles = dict.fromkeys(split_header(text)[1] for text in new)
+        if titles:
+            parts.append(f"it has the column {', '.join(map(repr, titles))}")
+    if wrong := _evidence(source).against(table):
+        parts.append(f"{' and '.join(map(repr, wrong))} says something else")
+    rows = [row for row in source.rows if row.cells]
+    if not parts and rows and not any(table.knows(row_key(row.cells, table)) for row in rows):
+        parts.append(f"none of its rows ({_rows(source)}) is known")
+    return "; ".join(parts) or "nothing but what is said above"
+
+
+def _evidence(source: SourceTable) -> _Evidence:
+    along, contradiction = meaning.along(source.section)
+    found = _Evidence(dict(along), contradiction=contradiction)
+    # A rubric stands above all tables that follow it, of other kinds too: it counts for tables
+    # that say nothing themselves.
+    caption = source.name
+    titles = [caption] if caption else [source.rubric]
+    for text in titles:
+        for quantity, value in meaning.said(text).items():
+            before = found.said.setdefault(quantity, (value, text))
+            if before[0] != value:
+                found.contradiction = found.contradiction or (
+                    f"the caption {text!r} contradicts the heading {before[1]!r}"
+                )
+    for name in _names(caption):
+        found.named.setdefault(name, caption)
+    for text in source.section[-1:]:
+        # A section may hold further tables than the one it is called after.
+        for name in _names(text):
+            if not caption and columns_of(tables()[name], source.header):
+                found.named.setdefault(name, text)
+    return found
+
+
+def _names(text: str) -> Iterable[str]:
+    """Benchmarks whose title or caption a text is, where it says all that they are about."""
+    words, says = meaning.plain(text), dict(meaning.said(text))
+    for name, table in tables().items():
+        titles = (table.title, *table.captions)
+        if words and says == dict(table.about) and words in map(meaning.plain, titles):
+            yield name
+
+
+def _named(agreed: list[Match], evidence: _Evidence, source: SourceTable) -> list[Match]:
+    """Those that a text names exactly, if one does."""
+    named = [match for match in agreed if match.table.benchmark in evidence.named]
+    if evidence.named and not named:
+        name, text = next(iter(evidence.named.items()))
+        others = ", ".join(match.table.benchmark for match in agreed[:3])
+        raise Unknown(f"{text!r} is {name}, its header is that of {others}", nearest(source))
+    return named or agreed
+
+
+def _by_rows(agreed: list[Match], evidence: _Evidence, source: SourceTable) -> Match:
+    """The one whose rows these are."""
+    known = {match.table.benchmark: _known_rows(match.table, source) for match in agreed}
+    rows = sum(bool(row.cells) for row in source.rows)
+    if rows and not any(known.values()):
+        raise Unknown(_other_rows(agreed, evidence, source), nearest(source))
+    most = max(known.values())
+    best = [match for match in agreed if known[match.table.benchmark] == most]
+    said_little = source.name and not meaning.said(source.name) and not evidence.named
+    if len(best) > 1 and not said_little:
+        # Without a word of a second variant, a table is the plain one.
+        fewest = min(len(evidence.missing(match.table)) for match in best)
+        best = [match for match in best if len(evidence.missing(match.table)) == fewest]
+    if len(best) > 1:
+        names = ", ".join(match.table.benchmark for match in best)
+        caption = f"the caption {source.caption!r}" if source.caption else "no caption"
+        raise Unknown(f"with {caption} it could be any of {names}", [m.table for m in best])
+    (found,) = best
+    if "device" in evidence.missing(found.table) and found.table.benchmark not in evidence.named:
+        where = " / ".join(source.section) or "before the first heading"
+        raise Unknown(
+            f"nothing says which device it is of: it stands {where!r}, and its header would be "
+            f"that of {found.table.benchmark}",
+            [found.table],
         )
-        for known in table.sections
-    )
-
-
-def _narrow(placed: list[Match], source: SourceTable) -> list[Match]:
-    """Those whose caption fits, else those whose rows fit."""
-    caption = _plain(source.caption)
-    named = [
-        match
-        for match in placed
-        if caption and caption in {_plain(text) for text in match.table.captions}
-    ]
-    if named:
-        return named
-    if len(placed) > 1 and not caption:
-        # A table without caption is the section's first of its kind.
-        keys = {match: _known_rows(match.table, source) for match in placed}
-        most = max(keys.values())
-        return [match for match in placed if keys[match] == most]
-    return placed
+    return found
 
 
 def _known_rows(table: Table, source: SourceTable) -> int:
-    return sum(knows_row(table, row_key(row.cells, table)) for row in source.rows)
+    return sum(table.knows(row_key(row.cells, table)) for row in source.rows if row.cells)
 
 
-def _only(found: list[Match], source: SourceTable) -> Match:
-    if len(found) > 1:
-        names = ", ".join(match.table.benchmark for match in found)
-        caption = f"the caption {source.caption!r}" if source.caption else "no caption"
-        raise Unknown(f"with {caption} it could be any of {names}")
-    if source.rows and not _known_rows(found[0].table, source):
-        raise Unknown(f"none of its rows is one of {found[0].table.benchmark}")
-    return found[0]
+def _other_rows(agreed: Sequence[Match], evidence: _Evidence, source: SourceTable) -> str:
+    """Why no row is known: they are another table's, or nobody's."""
+    mine = {match.table.benchmark for match in agreed}
+    alike = [table for table in tables().values() if columns_of(table, source.header)]
+    others = [t.benchmark for t in alike if t.benchmark not in mine and _known_rows(t, source)]
+    name = agreed[0].table.benchmark
+    if others:
+        texts = evidence.for_(agreed[0].table) or ["its header"]
+        said = " and ".join(map(repr, texts))
+        return f"{said} says {name}, its rows ({_rows(source)}) are those of {others[0]}"
+    return f"none of its rows ({_rows(source)}) is one of {name}"
 
 
-def _plain(text: str) -> str:
-    """A title without what differs between releases: case, underscores, runs of blanks."""
-    return " ".join(text.replace("_", " ").lower().split())
+def _no_header(source: SourceTable, evidence: _Evidence) -> str:
+    named = next(iter(evidence.named), "")
+    what = f"{evidence.named[named]!r} is {named}, which has no" if named else "no known table has"
+    return f"{what} header {_shown(source.header)}"
+
+
+def _disagreement(fitting: Sequence[Match], evidence: _Evidence, source: SourceTable) -> str:
+    """Which text keeps a table whose header is known from being one."""
+    said: Mapping[str, list[str]] = {
+        match.table.benchmark: evidence.against(match.table) for match in fitting
+    }
+    name = min(said, key=lambda known: len(said[known]))
+    texts = " and ".join(map(repr, said[name]))
+    return f"its header {_shown(source.header)} is that of {name}, but {texts} says otherwise"
+
+
+def _rows(source: SourceTable) -> str:
+    labels = [row.cells[0] for row in source.rows if row.cells]
+    return ", ".join(map(repr, labels[:3])) + (", ..." if len(labels) > 3 else "")
 
 
 def _shown(header: Sequence[str]) -> str:
-    return ", ".join(repr(split_header(text)[1]) for text in header[:6])
+    return ", ".join(repr(title) for title in dict.fromkeys(split_header(t)[1] for t in header[:6]))

@@ -19,6 +19,8 @@ from docutils.parsers.rst import Directive, Parser, directives
 
 from evmperf.model.errors import UsageError
 
+QUICK_MARK = "(quick profile"
+"""In the caption of a table that was not measured with the published parameters."""
 _ERROR = 3
 """docutils' level of messages that matter."""
 _CAPTION = re.compile(r"Table:\s+(?P<text>.*?)\s*\|?\s*", re.DOTALL)
@@ -37,6 +39,8 @@ class Row:
 
     cells: tuple[str, ...]
     line: int
+    error: str = ""
+    """Why it could not be taken apart; "" if it could."""
 
 
 @dataclass
@@ -55,6 +59,17 @@ class SourceTable:
     error: str = ""
     """Why the rows could not be read; "" if they could."""
 
+    @property
+    def name(self) -> str:
+        """The caption without what evmperf's own guides add to it."""
+        return self.caption.partition(QUICK_MARK)[0].strip()
+
+    def is_quick(self, board: str) -> bool:
+        """Whether the caption says that a board's figures are of the quick profile."""
+        _, found, rest = self.caption.partition(QUICK_MARK)
+        names = rest.partition(")")[0].removeprefix(":").split(",")
+        return bool(found) and (names == [""] or board in map(str.strip, names))
+
 
 @dataclass(frozen=True)
 class Complaint:
@@ -62,6 +77,7 @@ class Complaint:
 
     line: int
     message: str
+    text: str = ""
 
 
 @dataclass
@@ -74,6 +90,12 @@ class Source:
     tables: list[SourceTable] = field(default_factory=list)
     complaints: list[Complaint] = field(default_factory=list)
 
+
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_STRAY = re.compile(
+    r'\s*("[^"]*"(\s*,\s*"[^"]*")+|[^,"|:]+(\s*,\s*-?[0-9]+(\.[0-9]+)?( \([^()]*\))?)+)\s*,?\s*'
+)
+"""A line that looks like a row of figures, with quotes or without."""
 
 _OPTIONS = (
     "header", "header-rows", "stub-columns", "widths", "width", "align", "class", "name",
@@ -135,7 +157,18 @@ def read(text: str, name: str = "guide") -> Source:
         complaints=complaints,
     )
     _collect(body, (), source)
+    source.complaints += _stray(text, source.tables)
     return source
+
+
+def _stray(text: str, tables: Sequence[SourceTable]) -> Iterator[Complaint]:
+    """Rows outside of every table: behind a dedent, or below a directive that is not known."""
+    inside = {
+        table.line + number for table in tables for number in range(table.text.count("\n") + 1)
+    }
+    for number, line in enumerate(text.splitlines(), 1):
+        if number not in inside and _STRAY.fullmatch(line):
+            yield Complaint(number, "a row outside of every csv-table is not read", line)
 
 
 def _parse(text: str, name: str) -> tuple[nodes.document, list[Complaint]]:
@@ -184,28 +217,27 @@ def _fill(
     if foreign:
         table.error = f"option :{foreign[0]}: is not read"
         return
-    try:
-        header = [cells for cells, _ in _csv(options.get("header", "").splitlines())]
-        table.rows = [Row(cells, first_line + number) for cells, number in _csv(content)]
-    except csv.Error as error:
-        table.error = f"not comma-separated values: {error}"
-        return
-    if header:
-        table.header = header[0]
+    table.rows = [
+        _row(line, first_line + number) for number, line in enumerate(content) if line.strip()
+    ]
+    # A header may go on over several lines; docutils has joined them.
+    header = _row(" ".join(options.get("header", "").split("\n")), table.line)
+    if header.cells or header.error:
+        table.header, table.error = header.cells, header.error
     elif options.get("header-rows") == "1" and table.rows:
-        table.header = table.rows.pop(0).cells
+        first = table.rows.pop(0)
+        table.header, table.error = first.cells, first.error
     else:
-        table.error = "no header"
+        table.error = "it has no header"
 
 
-def _csv(lines: Sequence[str]) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Rows with the offset of their first line, in the dialect of docutils' csv-table."""
-    reader = csv.reader(lines, strict=True, skipinitialspace=True)
-    before = 0
-    for cells in reader:
-        if cells:
-            yield tuple(cells), before
-        before = reader.line_num
+def _row(line: str, number: int) -> Row:
+    """One line of a csv-table. Guides have a row a line, so a missing quote costs one row."""
+    try:
+        cells = next(csv.reader([line], strict=True, skipinitialspace=True), [])
+    except csv.Error as error:
+        return Row((), number, f"not comma-separated values: {error}")
+    return Row(tuple(cells), number)
 
 
 def _title(document: nodes.document) -> tuple[str, nodes.Element]:
@@ -213,7 +245,8 @@ def _title(document: nodes.document) -> tuple[str, nodes.Element]:
     sections = [node for node in document.children if isinstance(node, nodes.section)]
     if len(sections) == 1 and sections[0].children:
         return sections[0].children[0].astext(), sections[0]
-    return "", document
+    titles = (node.children[0].astext() for node in sections if node.children)
+    return next((title for title in titles if _TITLE.fullmatch(title.strip())), ""), document
 
 
 def _collect(parent: nodes.Element, path: tuple[str, ...], source: Source) -> None:
@@ -233,12 +266,20 @@ def _collect(parent: nodes.Element, path: tuple[str, ...], source: Source) -> No
                 here.append(match["text"])
         elif isinstance(node, nodes.table):
             here.append("")
+            if any(_NUMBER.fullmatch(e.astext().strip()) for e in node.findall(nodes.entry)):
+                message = "a table of figures that is no csv-table is not read"
+                source.complaints.append(Complaint(_line_of(node), message))
         elif isinstance(node, nodes.section):
             title = node.children[0].astext().strip() if node.children else ""
             _collect(node, (*path, title), source)
         elif isinstance(node, nodes.Element) and not isinstance(node, nodes.TextElement):
             _collect(node, path, source)
     _assign(here)
+
+
+def _line_of(node: nodes.Element) -> int:
+    """The line of a node, or of the first inside it that knows its own."""
+    return next((inner.line for inner in node.findall() if inner.line), 1)
 
 
 def _assign(here: Sequence[SourceTable | str]) -> None:

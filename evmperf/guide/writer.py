@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from evmperf.guide import origin
 from evmperf.guide.cells import figure_text
-from evmperf.guide.layout import Figures, Layout, Path, Slot, Unread, figure_of
+from evmperf.guide.layout import Figures, Layout, Line, Path, Slot, Unread, figures_of
+from evmperf.guide.match import Column
+from evmperf.guide.source import QUICK_MARK
 from evmperf.model.figures import Figure
 from evmperf.model.stats import outliers_text, percent
 from evmperf.published.declared import outline
+from evmperf.published.dialect import Dialect
 from evmperf.published.releases import Module
 
 _UNDERLINES = '-^"~'
-_INTRODUCTION = """\
-Figures of the device drivers and of the system as a whole, measured by evmperf on the
-evaluation modules below. A figure stands for the mean of its samples, with the smallest and the
-largest behind it in parentheses where there are several.
-
+_MEANS = """\
+A figure stands for the mean of its samples, with the smallest and the largest behind it in
+parentheses where there are several.
+"""
+_AGAIN = """\
 Each table is one benchmark. ``evmperf list`` has their names, and this measures one again::
 
     pytest --lg-env BOARD.yaml -k NAME
@@ -53,17 +58,18 @@ def render(layout: Layout, figures: Figures, head: Head, extras: Extras | None =
     """The whole guide."""
     extras = extras or Extras()
     bar = "=" * (len(head.title) + 2)
-    parts = [f"{bar}\n {head.title}\n{bar}\n", _INTRODUCTION]
+    parts = [f"{bar}\n {head.title}\n{bar}\n", *_introduction(figures)]
     if head.modules:
         parts.append(_modules(head.modules))
     seen: Path = ()
     for path, entries in layout.sections.items():
-        parts += _headings(seen, path)
+        parts += _headings(seen, path, layout, figures)
         seen = path
         rubric = ""
         for entry in entries:
             if isinstance(entry, Unread):
-                parts.append(f"{entry.text.rstrip()}\n")
+                said = f"Copied, not measured: evmperf does not know this table of {entry.origin}."
+                parts += [f".. note:: {said}\n", f"{entry.text.rstrip()}\n"]
                 continue
             if entry.rubric and entry.rubric != rubric:
                 parts.append(f".. rubric:: {entry.rubric}\n")
@@ -72,7 +78,21 @@ def render(layout: Layout, figures: Figures, head: Head, extras: Extras | None =
     return "\n".join(parts)
 
 
-def _headings(before: Path, path: Path) -> Iterator[str]:
+def _introduction(figures: Figures) -> Iterator[str]:
+    """Where the figures are from, by board."""
+    kinds: dict[str, list[str]] = {}
+    for board, known in figures.items():
+        for kind in sorted({origin.kind_of(figure) for figure in known.values()}):
+            kinds.setdefault(kind, []).append(board)
+    yield "Figures of the device drivers and of the system as a whole.\n"
+    for kind, boards in sorted(kinds.items()):
+        yield f"{origin.SENTENCES[kind]}: {', '.join(boards)}.\n"
+    yield _MEANS
+    if set(kinds) - {origin.PUBLISHED}:
+        yield _AGAIN
+
+
+def _headings(before: Path, path: Path, layout: Layout, figures: Figures) -> Iterator[str]:
     """The headings between one section and the next, with the words that belong there."""
     shared = 0
     while shared < min(len(before), len(path)) and before[shared] == path[shared]:
@@ -80,45 +100,76 @@ def _headings(before: Path, path: Path) -> Iterator[str]:
     for depth in range(shared, len(path)):
         mark = _UNDERLINES[min(depth, len(_UNDERLINES) - 1)]
         yield f"{path[depth]}\n{mark * len(path[depth])}\n"
-        if prose := outline().prose.get(path[: depth + 1]):
+        here = path[: depth + 1]
+        if prose := outline().prose.get(here):
             yield prose
+        if commands := outline().commands.get(here):
+            # They have the parameters of the full profile.
+            below = (slot for known, slot in layout.slots() if known[: len(here)] == here)
+            if not any(origin.quick(slot, figures) for slot in below):
+                yield commands
 
 
 def _table(slot: Slot, figures: Figures, extras: Extras) -> Iterator[str]:
     if slot.table.prose:
         yield slot.table.prose
-    titles = (_header(slot, column.board, column.title) for column in slot.columns)
-    header = [*slot.table.keys, *titles]
-    argument = f" {slot.caption}" if slot.caption_style == "argument" else ""
+    header = [*slot.table.keys, *(_header(slot, column) for column in slot.columns)]
+    caption, style = slot.caption, slot.caption_style
+    if quick := origin.quick(slot, figures):
+        caption = f"{caption.partition(QUICK_MARK)[0].strip() or slot.table.title} {quick}"
+        style = "argument" if style == "none" else style
+    argument = f" {caption}" if style == "argument" else ""
     lines = [f".. csv-table::{argument}", f"    :header: {_csv(header)}", ""]
-    if slot.caption_style == "before":
-        yield f"Table:  **{slot.caption}**\n"
-    for case, label in slot.rows:
-        lines.append(f"    {_csv([*label, *_cells(slot, case, figures, extras)])}")
+    if style == "before":
+        yield f"Table:  **{caption}**\n"
+    for line in slot.rows:
+        lines.append(
+            f"    {_csv([*_label(slot, line, figures), *_cells(slot, line, figures, extras)])}"
+        )
     yield "\n".join(lines) + "\n"
-    if slot.caption_style == "after":
-        yield f"Table:  **{slot.caption}**\n"
+    if style == "after":
+        yield f"Table:  **{caption}**\n"
+    if quick:
+        yield "\n".join(origin.parameters(slot, figures)) + "\n"
     if notes := _notes(slot, figures):
         yield "\n".join(notes) + "\n"
     for plot in (extras.plots or {}).get(slot.table.benchmark, ()):
         yield f".. image:: {plot}\n   :alt: {slot.table.title}\n"
 
 
-def _header(slot: Slot, board: str, title: str) -> str:
-    return f"{board}: {title}" if board and slot.table.board_in_header else title
+def _header(slot: Slot, column: Column) -> str:
+    if column.printed:
+        return column.printed
+    named = column.board and slot.table.board_in_header
+    return f"{column.board}: {column.title}" if named else column.title
 
 
-def _cells(slot: Slot, case: str, figures: Figures, extras: Extras) -> list[str]:
-    """The cells of a row; those missing at its end are left out, as the guides do."""
+def _label(slot: Slot, line: Line, figures: Figures) -> tuple[str, ...]:
+    """A row's key cells; a label that says how many times was measured says how many it was."""
+    if not slot.table.counts(line.case):
+        return line.label
+    cells = (figures_of(slot.table, column, line.case, figures) for column in slot.columns)
+    counts = [figure.count for found in cells for figure in found if figure.count]
+    if not counts:
+        return line.label
+    return (slot.table.label_of(line.case, Dialect.CLASSIC, max(counts)),)
+
+
+def _cells(slot: Slot, line: Line, figures: Figures, extras: Extras) -> list[str]:
+    """The cells of a row."""
     texts = []
     for column in slot.columns:
-        figure = figure_of(slot.table, column, case, figures)
-        if figure is None:
+        found = figures_of(slot.table, column, line.case, figures)
+        if not found:
             texts.append(slot.table.empty.get(column.metric, ""))
+        elif column.words:
+            texts.append(str(found[0].conditions[column.metric]))
         else:
-            before = figure_of(slot.table, column, case, extras.previous or {})
-            texts.append(cell_text(slot, figure) + _extra(figure, before, extras))
-    while texts and not texts[-1]:
+            before = figures_of(slot.table, column, line.case, extras.previous or {})
+            pairs = itertools.zip_longest(found, before[: len(found)])
+            cells = [cell_text(slot, new) + _extra(new, old, extras) for new, old in pairs]
+            texts.append(",".join(cells))
+    while texts and not texts[-1] and line.width and len(texts) + len(line.label) > line.width:
         texts.pop()
     return texts
 
@@ -149,16 +200,14 @@ def _notes(slot: Slot, figures: Figures) -> list[str]:
     far off each sample is where that was measured with it.
     """
     notes: dict[str, None] = {}
-    for case, label in slot.rows:
+    for line in slot.rows:
         for column in slot.columns:
-            figure = figure_of(slot.table, column, case, figures)
-            if figure is None:
-                continue
-            row = " ".join(filter(None, (column.board, *label)))
-            if figure.flaw:
-                notes[f"- {row}: {figure.flaw}"] = None
-            if figure.error is not None:
-                notes[f"- {row}: each within {figure.error:.2g} {figure.unit}"] = None
+            for figure in figures_of(slot.table, column, line.case, figures):
+                row = " ".join(filter(None, (column.board, *line.label)))
+                if figure.flaw:
+                    notes[f"- {row}: {figure.flaw}"] = None
+                if figure.error is not None:
+                    notes[f"- {row}: each within {figure.error:.2g} {figure.unit}"] = None
     return list(notes)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,6 +13,7 @@ from labgrid.strategy import StrategyError
 from pexpect import TIMEOUT
 
 from evmperf.boards.board import Board
+from evmperf.boards.variation import Variation
 from evmperf.console.boot import Boot
 from evmperf.console.marks import find
 from evmperf.lab.console import ConsoleLost
@@ -30,12 +32,13 @@ from evmperf.model.errors import (
 )
 
 _UBOOT_INTERRUPT_S = 5
+_ALL_LINES = 1 << 30
 
 
 class LabgridBench:
     """evmperf's Bench over a Labgrid target whose strategy is K3BootStrategy."""
 
-    def __init__(self, target: Any, board: Board) -> None:
+    def __init__(self, target: Any, board: Board, variation: Variation | None = None) -> None:
         self.board = board
         self._target = target
         self._tester: CommandTester | None = None
@@ -44,6 +47,10 @@ class LabgridBench:
         self._boots: list[Boot] = []
         self._shell: LinuxShell | None = None
         self._strategy.listeners.append(self._keep_boot)
+        variation = variation or Variation()
+        self._arguments = variation.kernel_arguments
+        self._strategy.kernel_arguments = self._arguments
+        self._strategy.uboot_variables = dict(variation.uboot)
 
     @property
     def power_cycles(self) -> int:
@@ -110,14 +117,14 @@ class LabgridBench:
         """One power cycle and boot, without retries; raises LabError only."""
         strategy = self._strategy
         retries, strategy.retries = strategy.retries, 0
-        strategy.kernel_arguments = kernel_arguments
+        strategy.kernel_arguments = f"{self._arguments} {kernel_arguments}".strip()
         strategy.forget()
         try:
             self._transition("booted")
         except BoardError:
             pass  # it is in the record of the attempt, which is what we return
         finally:
-            strategy.retries, strategy.kernel_arguments = retries, ""
+            strategy.retries, strategy.kernel_arguments = retries, self._arguments
         return self._boots[-1]
 
     def abandon(self) -> None:
@@ -127,6 +134,19 @@ class LabgridBench:
     def off(self) -> None:
         """Switch the board off; raises LabError."""
         self._transition("off")
+
+    def provisioned(self) -> None:
+        """Switch the board off and do what has to be done before power-on; raises LabError."""
+        self._transition("provisioned")
+
+    def before_power_on(self, prepare: Callable[[], None]) -> None:
+        """Have `prepare` called before each power-on, with the power off."""
+        self._strategy.before_power_on.append(prepare)
+
+    def console_lines(self) -> list[str]:
+        """What the board has printed since its last power-on, line by line."""
+        lines: list[str] = self._console.tail(_ALL_LINES)
+        return lines
 
     def boots(self) -> list[Boot]:
         """Boots attempted since the last call."""
@@ -146,7 +166,7 @@ class LabgridBench:
             raise classify(error, attempts[-1].phase if attempts else "") from error
 
     def _keep_boot(self, attempt: Any) -> None:
-        if attempt.goal == "off":
+        if attempt.goal in ("off", "provisioned"):
             return
         arguments = self._strategy.kernel_arguments
         records = self._console.history.records()

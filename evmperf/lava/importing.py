@@ -14,8 +14,7 @@ from evmperf.lava import joblog, marked, outcome, replay
 from evmperf.lava.console import Console
 from evmperf.lava.names import case_name
 from evmperf.lava.render import HEADER_SCHEMA, cycles
-from evmperf.lava.script import step_label
-from evmperf.lava.selection import JobKind, Selection, plain_steps
+from evmperf.lava.selection import JobKind, Selection, steps_of
 from evmperf.measure import provenance
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import LabError, UsageError
@@ -182,8 +181,8 @@ def _check_versions(
     if header.get("kind") != JobKind.NATIVE:
         return
     for benchmark, case in selection.cases:
-        for step in plain_steps(benchmark, board, case, selection.profile):
-            block = blocks.get(step_label(benchmark.driver, benchmark.name, case.label, step))
+        for step in steps_of(benchmark, board, case, selection.profile):
+            block = blocks.get(benchmark.label(case, step))
             if block and block.checksum != marked.checksum(step.command):
                 raise UsageError(
                     f"{name}: {block.label} is another command than this evmperf's: import it with "

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from evmperf.model.places import project
 from evmperf.virtual import paths
 
-JOBS = Path(__file__).resolve().parents[2] / "lava-jobs"
+JOBS = project("lava-jobs")
 TEMPLATES = JOBS / "templates"
 DEVICE_TYPES = JOBS / "device-types"
 DEVICES = JOBS / "devices"

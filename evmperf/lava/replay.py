@@ -41,6 +41,10 @@ class LogClock:
         """The same in seconds."""
         return self.now_ns / 1e9
 
+    def sleep(self, seconds: float) -> None:
+        """Go on in the log's time."""
+        self.now_ns += round(seconds * 1e9)
+
 
 class LoggedSteps:
     """evmperf's Steps read from the blocks of a log; `failure` is why the job did not complete."""

@@ -6,11 +6,11 @@ import re
 import shlex
 from collections.abc import Mapping
 
-from evmperf.benchmarks.benchmark import Step
+from evmperf.benchmarks.step import CleanUp, Measure, Prepare
 from evmperf.boards.board import Board
 from evmperf.lava import marked
 from evmperf.lava.names import case_name
-from evmperf.lava.selection import Selection, plain_steps
+from evmperf.lava.selection import NativeStep, Selection, steps_of
 from evmperf.measure import provenance, shellstep
 from evmperf.model import places
 from evmperf.model.errors import UsageError
@@ -72,9 +72,8 @@ def native_steps(board: Board, selection: Selection, header: Mapping[str, str]) 
                 [
                     "evm_begin",
                     *(
-                        _call(step, step_label(benchmark.driver, benchmark.name, case.label, step))
-                        for step in plain_steps(benchmark, board, case, selection.profile)
-                        if step.command
+                        _call(step, benchmark.label(case, step))
+                        for step in steps_of(benchmark, board, case, selection.profile)
                     ),
                     f"evm_end {shlex.quote(case_name(benchmark, case))}",
                 ]
@@ -129,20 +128,14 @@ def facts(tools: list[str]) -> str:
     return _heredoc(f"evm_step {provenance.LABEL}", provenance.script(tools), _FACTS_S)
 
 
-def step_label(driver: str, benchmark: str, case: str, step: Step) -> str:
-    """How a step is marked in the log; cases that share an execution share the label."""
-    if step.shared:
-        return f"{driver} {step.shared}"
-    return f"{benchmark}/{case}/{step.name}"
-
-
-def _call(step: Step, label: str) -> str:
-    if step.always:
-        word = "evm_always"
-    elif step.shared:
-        word = "evm_shared"
-    else:
-        word = "evm_measure" if step.parse else "evm_prepare"
+def _call(step: NativeStep, label: str) -> str:
+    match step:
+        case Prepare():
+            word = "evm_prepare"
+        case CleanUp():
+            word = "evm_always"
+        case Measure():
+            word = "evm_shared" if step.shared else "evm_measure"
     return _heredoc(f"{word} {shlex.quote(label)}", step.command, step.timeout_s)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import enum
-import inspect
 import re
 from dataclasses import dataclass
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.benchmark import Benchmark, Place, Step, Where
+from evmperf.benchmarks.benchmark import Benchmark, Place
+from evmperf.benchmarks.step import CleanUp, Measure, Prepare, Search, Where
 from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
 from evmperf.model.results import Case
@@ -24,6 +24,10 @@ class JobKind(enum.StrEnum):
     """LAVA boots the board; its shell runs the benchmarks' steps."""
     BOOT = "boot"
     """LAVA power-cycles the board; the marks are in the log's time stamps."""
+
+
+NativeStep = Prepare | Measure | CleanUp
+"""What a native job's test shell can carry out."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +84,13 @@ def _rows(benchmark: Benchmark, board: Board, profile: str) -> list[Case]:
     return [case for case in benchmark.cases(profile) if not benchmark.unsupported(board, case)]
 
 
-def plain_steps(benchmark: Benchmark, board: Board, case: Case, profile: str) -> list[Step]:
-    """The steps of a case whose order does not depend on their results."""
-    return list(benchmark.steps(board, case, benchmark.profiles[profile]))
+def steps_of(benchmark: Benchmark, board: Board, case: Case, profile: str) -> list[NativeStep]:
+    """The steps of a case that a native job can run; a benchmark with others is not in it."""
+    return [
+        step
+        for step in benchmark.declared_steps(board, case, profile)
+        if not isinstance(step, Search) and step.where is Where.BOARD
+    ]
 
 
 def _unfit(benchmark: Benchmark, board: Board, kind: JobKind, profile: str) -> str:
@@ -96,11 +104,11 @@ def _unfit(benchmark: Benchmark, board: Board, kind: JobKind, profile: str) -> s
         return ""
     if (fitting := _kind_for(benchmark.place)) is not kind:
         return f"it runs in {benchmark.place}: use --kind {fitting}"
-    steps = benchmark.steps(board, cases[0], benchmark.profiles[profile])
-    if inspect.isgenerator(steps):
-        return "it is a search, whose steps depend on results: use --kind host"
-    if any(step.where is Where.TESTER for step in steps):
-        return "it needs the tester beside the board: use --kind host"
+    for step in benchmark.declared_steps(board, cases[0], profile):
+        if isinstance(step, Search):
+            return "it is a search, whose steps depend on results: use --kind host"
+        if step.where is Where.TESTER:
+            return "it needs the tester beside the board: use --kind host"
     return ""
 
 

@@ -98,11 +98,14 @@ class Clock(Protocol):
     def monotonic(self) -> float:
         """Seconds since some moment."""
 
+    def sleep(self, seconds: float) -> None:
+        """Let so many seconds pass."""
+
 
 class Steps(Protocol):
     """How a step is carried out in a shell (`evmperf.measure.shellstep`) or read from a log.
 
-    `label` names the step: benchmark, case and step, or what its cases share.
+    `label` names the step: `Benchmark.label`.
     """
 
     def install(self, shell: Shell, folder: str = ...) -> None:

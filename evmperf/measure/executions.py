@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from evmperf.benchmarks.benchmark import Outputs
+from evmperf.benchmarks.step import Outputs
 from evmperf.measure.bench import Clock
 from evmperf.model.errors import BoardError, ToolError
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
-from evmperf.benchmarks.benchmark import MeterWindow, Outputs
-from evmperf.measure.bench import Meter
+from evmperf.benchmarks.step import MeterWindow, Outputs
+from evmperf.measure.bench import Clock, Meter
 from evmperf.model.errors import BoardError
 from evmperf.tools import meter as log
 
@@ -15,28 +14,32 @@ _EVERY_S = 0.5
 
 
 def perform(
-    meter: Meter, window: MeterWindow, start: Callable[[], object], check: Callable[[], Outputs]
+    meter: Meter,
+    window: MeterWindow,
+    start: Callable[[], object],
+    check: Callable[[], Outputs],
+    clock: Clock,
 ) -> Outputs:
-    """Do what `Step.meter` says; `start` and `check` run the two commands on the board.
+    """Do what `MeasurePower` says; `start` and `check` run the two commands on the board.
 
     The meter is asked before anything is started. Raises BoardError when the board does not answer
     afterwards, and what the meter and the commands raise.
     """
     meter.check(window.rails)
-    began = time.monotonic()
+    began = clock.monotonic()
     start()
-    returned = time.monotonic()
+    returned = clock.monotonic()
     samples: list[log.Sweep] = []
-    _wait_until(returned + window.settle_s)
+    _wait_until(clock, returned + window.settle_s)
     while True:
-        now = time.monotonic()
+        now = clock.monotonic()
         for rail, answers in meter.read(window.rails).items():
             samples.append((now - returned, rail, *answers))
-        ended = time.monotonic() - returned
+        ended = clock.monotonic() - returned
         if ended >= window.settle_s + window.window_s:
             break
-        _wait_until(now + _EVERY_S)
-    _wait_until(returned + window.quiet_s)
+        _wait_until(clock, now + _EVERY_S)
+    _wait_until(clock, returned + window.quiet_s)
     return {
         **_after_quiet(check, window),
         log.JSON_FILE: log.write(returned - began, ended, samples),
@@ -52,5 +55,5 @@ def _after_quiet(check: Callable[[], Outputs], window: MeterWindow) -> Outputs:
         ) from error
 
 
-def _wait_until(monotonic_s: float) -> None:
-    time.sleep(max(0.0, monotonic_s - time.monotonic()))
+def _wait_until(clock: Clock, monotonic_s: float) -> None:
+    clock.sleep(max(0.0, monotonic_s - clock.monotonic()))

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evmperf.benchmarks.benchmark import Benchmark, Profile, Step
-from evmperf.model.results import Case, Failure, Reading, Sample, Status
+from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.benchmarks.step import Plan, Trial
+from evmperf.model.results import MARKS, VARIANT, Case, Failure, Reading, Sample, Status
 
 
 @dataclass
@@ -16,7 +17,7 @@ class Progress:
 
     benchmark: Benchmark
     case: Case
-    plan: Profile
+    plan: Plan
     samples: list[Sample] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     raw: list[str] = field(default_factory=list)
@@ -36,11 +37,19 @@ class Progress:
             self.samples.append(
                 Sample(reading.metric, reading.value, unit, repetition, time_ns, reading.error)
             )
+            self._note(VARIANT, reading.variant)
+            self._note(MARKS, reading.mark)
 
-    def add_trial(self, step: Step, readings: Sequence[Reading]) -> None:
-        """Keep what a search tried; see `Step.trial`."""
+    def _note(self, condition: str, words: str) -> None:
+        """Add words to a condition, once."""
+        there = [word for word in str(self.conditions.get(condition, "")).split("; ") if word]
+        if words and words not in there:
+            self.conditions[condition] = "; ".join([*there, words])
+
+    def add_trial(self, trial: Trial, readings: Sequence[Reading]) -> None:
+        """Keep what a search tried, as a condition of its result."""
         values = {reading.metric: reading.value for reading in readings}
-        self.conditions.setdefault("trials", []).append({"step": step.name, **values})
+        self.conditions.setdefault("trials", []).append({"step": trial.name, **values})
 
     def file_name(self, name: str) -> str:
         """Where a raw file of this case goes."""
@@ -57,7 +66,3 @@ class Progress:
         repetitions = {s.repetition for s in self.samples if s.metric == metrics[0].name}
         whole = repetitions == set(range(self.plan.repeats))
         return Status.PARTIAL if missing or lost or not whole else Status.MEASURED
-
-    def key(self, step: Step) -> str:
-        """What an execution is shared under, "" for one that is not."""
-        return f"{self.benchmark.driver} {step.shared}" if step.shared else ""

@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
+import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evmperf.benchmarks.benchmark import (
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.families import boot as boot_readings
+from evmperf.benchmarks.step import (
     CONSOLE,
-    Benchmark,
-    MeterWindow,
+    CleanUp,
+    Command,
+    MeasurePower,
     Outputs,
-    Place,
-    Step,
+    Plan,
+    Prepare,
     Where,
 )
-from evmperf.benchmarks.families import boot as boot_readings
+from evmperf.boards.variation import Variation
 from evmperf.console.marks import Phase, last_phase
-from evmperf.measure import documents, metering, provenance, shellstep
+from evmperf.measure import documents, metering, provenance, shellstep, varied
 from evmperf.measure.bench import Bench, Clock, Shell, Steps
-from evmperf.measure.executions import Execution, Executions
+from evmperf.measure.executions import Executions
+from evmperf.measure.procedure import Perform, Procedure
 from evmperf.measure.progress import Progress
-from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError, RefusedOutput, ToolError
+from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError, ToolError
 from evmperf.model.places import STEP_FOLDER
-from evmperf.model.results import Case, Failure, Reading, Result
+from evmperf.model.results import Case, Failure, Result
 from evmperf.runs.spool import Spool
 
+_PORTS = range(20000, 30000)
+"""Where a benchmark's server listens: below the ports that Linux hands out by itself."""
 _CLOCK_RETRIES = 2
 """Further boots of a cycle whose marks were stamped too late."""
-
-_Perform = Callable[[Step, Progress], Outputs]
 
 
 class Runner:
@@ -53,6 +57,7 @@ class Runner:
         *,
         steps: Steps = shellstep,
         clock: Clock = time,
+        variation: Variation | None = None,
     ) -> None:
         self.bench = bench
         self.spool = spool
@@ -65,6 +70,7 @@ class Runner:
         self._clock = clock
         self._tools = sorted(set(tools))
         self._release = release
+        self._variation = variation or Variation()
         self._facts: dict[str, Any] | None = None
         self._installed_on: Shell | None = None
         self._idle: Shell | None = None
@@ -82,7 +88,7 @@ class Runner:
         progress = Progress(
             benchmark,
             case,
-            benchmark.profiles[self.profile],
+            _plan(benchmark.profiles[self.profile]),
             conditions=dict(benchmark.conditions(self.bench.board)),
         )
         started_ns, began = self._clock.time_ns(), self._clock.monotonic()
@@ -138,93 +144,13 @@ class Runner:
             self._measure_boots(progress)
             return
         if benchmark.place is Place.UBOOT:
-            perform: _Perform = functools.partial(_perform_in_uboot, self._reach(self.bench.uboot))
+            perform: Perform = functools.partial(
+                self._perform_in_uboot, self._reach(self.bench.uboot)
+            )
         else:
             self._check_tools(progress)
             perform = self._perform_on_either
-        self._go_through(progress, perform)
-
-    def _go_through(self, progress: Progress, perform: _Perform) -> None:
-        prepared = True
-        steps = iter(progress.benchmark.steps(self.bench.board, progress.case, progress.plan))
-        send = getattr(steps, "send", lambda _: next(steps))
-        readings: list[Reading] | None = None
-        while True:
-            try:
-                step = send(readings)
-            except StopIteration:
-                return
-            readings = None
-            if not prepared and not step.always:
-                continue
-            try:
-                readings = self._measure_step(progress, step, perform)
-            except ToolError as error:
-                self._note_failure(progress, step, error)
-                if step.parse is None and not step.always:
-                    prepared = False
-            except EvmperfError:
-                self._leave_tester(progress, steps, perform)
-                raise
-
-    @staticmethod
-    def _leave_tester(progress: Progress, steps: Iterator[Step], perform: _Perform) -> None:
-        """Clean up the tester after a board that is gone; what was on the board went with it."""
-        for step in steps:
-            if step.always and step.where is Where.TESTER:
-                with contextlib.suppress(EvmperfError):
-                    perform(step, progress)
-
-    def _measure_step(
-        self, progress: Progress, step: Step, perform: _Perform
-    ) -> list[Reading] | None:
-        """Do a step; one whose output is refused is done once more, and the refusal is kept.
-
-        Every step can be done twice: preparing starts from nothing, cleaning up asks first.
-        Returns the readings of a step that measures.
-        """
-        try:
-            done, readings = self._try_step(progress, step, perform)
-        except RefusedOutput as error:
-            if not self._executions.may_repeat(progress.key(step)):
-                raise
-            self._note_failure(progress, step, error)
-            done, readings = self._try_step(progress, step, perform)
-        if step.parse is None:
-            return None
-        if step.meter:
-            progress.conditions["meter"] = self.bench.meter().identity()
-        if step.trial:
-            progress.add_trial(step, readings)
-        else:
-            progress.add(readings, step.repetition, done.ended_ns)
-        if not done.raw:
-            done.raw.extend(
-                self.spool.keep_raw(progress.file_name(f"{step.name}.{name}"), text)
-                for name, text in done.outputs.items()
-                if text  # not a log in which nobody wrote
-            )
-        progress.raw.extend(done.raw)
-        return readings
-
-    def _try_step(
-        self, progress: Progress, step: Step, perform: _Perform
-    ) -> tuple[Execution, list[Reading]]:
-        def execute() -> Outputs:
-            return perform(step, progress) if step.command else {}
-
-        done = self._executions.get(progress.key(step), execute)
-        readings = step.parse(done.outputs) if step.parse else []
-        if not step.trial:
-            progress.check(readings, "\n".join(done.outputs.values()))
-        return done, readings
-
-    def _note_failure(self, progress: Progress, step: Step, error: ToolError) -> None:
-        raw = ""
-        if isinstance(error, RefusedOutput) and error.raw:
-            name = progress.file_name(f"{step.name}.refused{len(progress.failures)}")
-            raw = self.spool.keep_raw(name, error.raw)
-        progress.failures.append(Failure.of(error, step.name, raw))
+        Procedure(progress, self.bench, self.spool, perform, self._executions, self._clock).follow()
 
     def _measure_boots(self, progress: Progress) -> None:
         allowed = self.bench.board.options.boot.max_failures
@@ -278,6 +204,7 @@ class Runner:
         shell = self._reach(self.bench.shell)
         if shell is not self._installed_on:
             self._steps.install(shell)
+            varied.apply(self._variation, shell, self._steps)
             self._installed_on = shell
         if self._facts is None:
             self._gather_facts(shell)
@@ -314,35 +241,36 @@ class Runner:
             self._tester = tester
         return self._tester
 
-    def _perform_on_either(self, step: Step, progress: Progress) -> Outputs:
+    def _perform_on_either(self, step: Command, progress: Progress) -> Outputs:
         """Run a step's command in the shell of the machine that it is for."""
-        if step.meter:
-            return self._perform_metered(step, step.meter, progress)
+        if isinstance(step, MeasurePower):
+            return self._perform_metered(step, progress)
         if step.where is Where.TESTER:
             return self._perform_in_linux(self._beside(), step, progress, self._tester_folder)
         return self._perform_in_linux(self._linux(), step, progress, STEP_FOLDER)
 
-    def _perform_metered(self, step: Step, window: MeterWindow, progress: Progress) -> Outputs:
-        meter, shell = self.bench.meter(), self._linux()
+    def _perform_metered(self, step: MeasurePower, progress: Progress) -> Outputs:
+        meter, shell, window = self.bench.meter(), self._linux(), step.window
+        start = Prepare(step.name, step.command, step.timeout_s)
         check = replace(step, command=window.check, timeout_s=window.check_s)
         began, busy_s = self._clock.monotonic(), progress.tool_s
         outputs = metering.perform(
             meter,
             window,
-            lambda: self._perform_in_linux(shell, replace(step, parse=None), progress, STEP_FOLDER),
+            lambda: self._perform_in_linux(shell, start, progress, STEP_FOLDER),
             lambda: self._perform_in_linux(shell, check, progress, STEP_FOLDER),
+            self._clock,
         )
         # What the board was busy with is sleeping.
         progress.tool_s = busy_s + self._clock.monotonic() - began
         return outputs
 
     def _perform_in_linux(
-        self, shell: Shell, step: Step, progress: Progress, folder: str
+        self, shell: Shell, step: Command, progress: Progress, folder: str
     ) -> Outputs:
         output = self._steps.run(
-            shell, step.command, step.timeout_s, quiet=step.parse is None, folder=folder,
-            label=progress.key(step)
-            or f"{progress.benchmark.name}/{progress.case.label}/{step.name}",
+            shell, step.command, step.timeout_s, quiet=isinstance(step, Prepare | CleanUp),
+            folder=folder, label=progress.benchmark.label(progress.case, step),
         )  # fmt: skip
         progress.tool_s += output.busy_s
         _check_exit(step, output.status, output.files.get(shellstep.LOG, ""))
@@ -350,6 +278,13 @@ class Runner:
             again = progress.conditions.get("fetched_again", 0) + output.fetches - 1
             progress.conditions["fetched_again"] = again
         return output.files
+
+    def _perform_in_uboot(self, shell: Shell, step: Command, progress: Progress) -> Outputs:
+        began = self._clock.monotonic()
+        reply = shell.run(step.command, step.timeout_s)
+        progress.tool_s += self._clock.monotonic() - began
+        _check_exit(step, reply.status, reply.text)
+        return {CONSOLE: reply.text}
 
     def _reach(self, way: Callable[[], Shell]) -> Shell:
         try:
@@ -361,7 +296,9 @@ class Runner:
 
     def _gather_facts(self, shell: Shell) -> None:
         output = self._steps.run(shell, provenance.script(self._tools), 60, label=provenance.LABEL)
-        self._facts = provenance.parse(output.files)
+        facts = provenance.parse(output.files)
+        varied.check(self._variation, str(facts.get("command_line", "")))
+        self._facts = facts
         run = self.spool.run
         run.facts.update(self._facts)
         run.os = str(self._facts.get("os", ""))
@@ -392,15 +329,11 @@ class Runner:
                 self.spool.save()
 
 
-def _perform_in_uboot(shell: Shell, step: Step, progress: Progress) -> Outputs:
-    began = time.monotonic()
-    reply = shell.run(step.command, step.timeout_s)
-    progress.tool_s += time.monotonic() - began
-    _check_exit(step, reply.status, reply.text)
-    return {CONSOLE: reply.text}
+def _plan(profile: Profile) -> Plan:
+    return Plan(profile.repeats, secrets.choice(_PORTS), secrets.token_bytes(64))
 
 
-def _check_exit(step: Step, status: int, text: str) -> None:
+def _check_exit(step: Command, status: int, text: str) -> None:
     if status:
         # U-Boot's `time` says how long a failure took, after what the failed command said.
         said = [line for line in text.strip().splitlines() if not line.startswith("time: ")]

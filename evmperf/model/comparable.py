@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evmperf.model.results import Result
+from evmperf.model.results import VARIANT, Result
 from evmperf.model.run import Run
 
 _CARD_TYPE = {"emmc": "MMC", "mmcsd": "SD"}
@@ -46,6 +46,7 @@ def of_case(run: Run, case: Case) -> dict[str, str]:
         "profile": case.profile,
         "benchmark version": str(case.version or ""),
         "tool": "+".join(sorted(case.tools)),
+        "variant": str(case.conditions.get(VARIANT, "")),
         "medium": str(case.conditions.get("medium", "")),
         "counted from": _counted_from(case),
         "media model": _media_model(run.facts, case.driver),

@@ -69,16 +69,26 @@ class Case:
         return self.label
 
 
+VARIANT = "variant"
+"""The condition of a result that says how it was measured where there is more than one way."""
+MARKS = "marks"
+"""The condition of a result that has what a reader should know of its figures."""
+
+
 @dataclass(frozen=True)
 class Reading:
     """One number as a parser gives it: metric name and value in the metric's declared unit.
 
-    `error` is how far off it is at most, in that unit, where that was measured with it.
+    `error` is how far off it is at most, in that unit, where that was measured with it. `variant`
+    is what makes it another quantity than the declared one, `mark` what a reader should know of
+    it; both in words, for the result's conditions.
     """
 
     metric: str
     value: float
     error: float | None = None
+    variant: str = ""
+    mark: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evmperf.model.exits import ExitStatus
@@ -21,6 +22,10 @@ class Outcome(enum.StrEnum):
     NOT_JUDGED = "not judged"
     """Shown only: a known artefact, or a quantity without a direction."""
     SAME = "same"
+
+
+NO_COUNTERPART = "the baseline has none"
+"""Why a figure without a counterpart is not comparable."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,30 @@ class Judgement:
     board: str
     against: str
     verdicts: Sequence[Verdict] = field(default_factory=tuple)
+    gone: Mapping[str, int] = field(default_factory=dict)
+    """Figures of the baseline that the run does not have, by benchmark."""
+    unread: Mapping[str, int] = field(default_factory=dict)
+    """Tables of a published guide that were not read, by its run."""
+
+    @property
+    def new(self) -> dict[str, int]:
+        """Figures of the run that the baseline does not have, by benchmark."""
+        return dict(Counter(v.key.benchmark for v in self.verdicts if v.why == NO_COUNTERPART))
+
+    def gaps(self) -> list[str]:
+        """What could not be compared because one side does not have it, a line a direction."""
+        lines = [
+            _listed(f"{sum(counts.values())} figures {what}", counts)
+            for counts, what in (
+                (self.gone, "of the baseline are gone"),
+                (self.new, "are new, the baseline has none"),
+            )
+            if counts
+        ]
+        return lines + [
+            f"{count} tables of {run} were not read, and are on neither side"
+            for run, count in self.unread.items()
+        ]
 
     def count(self, outcome: Outcome) -> int:
         """How many metrics ended like that."""
@@ -89,6 +118,11 @@ def by_severity(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
     """The worst first, the largest change first among equals."""
     order = {outcome: number for number, outcome in enumerate(Outcome)}
     return tuple(sorted(verdicts, key=lambda v: (order[v.outcome], -abs(v.change or 0.0), v.key)))
+
+
+def _listed(what: str, counts: Mapping[str, int]) -> str:
+    named = ", ".join(f"{name} {count}" for name, count in counts.items())
+    return f"{what}: {named}"
 
 
 _DECIMALS = 2

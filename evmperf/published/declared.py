@@ -1,8 +1,8 @@
-"""What the tables of the guide look like: `tables/<benchmark>.yaml`, and their order.
+"""How the guides print each table: `tables/<benchmark>.yaml`, and their order (outline.yaml).
 
-Metrics, units and directions are the catalogue's; a declaration states them only for benchmarks
-that the catalogue has no module for (tables of old guides, which can be read but not measured).
-docs/performance-guide.md describes the keys.
+What is measured (title, section, rows, metrics, units, directions) is the benchmark's, and stands
+in its module; how guides print it is here. A table that evmperf reads and does not measure states
+both. docs/performance-guide.md describes the keys.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,38 +21,14 @@ from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.model.errors import UsageError
 from evmperf.model.results import Direction, Metric
 from evmperf.model.units import Unit
-from evmperf.published.dialect import UNIT_TEXTS, Dialect
+from evmperf.published import meaning
+from evmperf.published.dialect import COLUMN_UNITS, UNIT_TEXTS, Dialect, usual_text
 
 FOLDER = Path(__file__).parent / "tables"
 BOARD = "{BOARD}"
 """Stands for a board's own subsection in a section's path."""
 
-
-@dataclass(frozen=True)
-class Artefact:
-    """Figures known to be wrong: shown, and not judged. An empty tuple means all of that kind.
-
-    They are wrong in published guides only, unless `measured_too`.
-    """
-
-    why: str
-    rows: tuple[str, ...] = ()
-    metrics: tuple[str, ...] = ()
-    boards: tuple[str, ...] = ()
-    releases: tuple[str, ...] = ()
-    measured_too: bool = False
-
-    def covers(self, row: str, metric: str, board: str, release: str) -> bool:
-        """Whether a figure is one of these."""
-        return all(
-            not wanted or given in wanted
-            for wanted, given in (
-                (self.rows, row),
-                (self.metrics, metric),
-                (self.boards, board),
-                (self.releases, release),
-            )
-        )
+_ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+")
 
 
 @dataclass(frozen=True)
@@ -63,30 +39,48 @@ class Table:
 
     benchmark: str
     title: str
-    sections: tuple[tuple[str, ...], ...]
+    section: tuple[str, ...]
+    about: meaning.Meaning
     keys: tuple[str, ...]
     columns: Mapping[str, tuple[str, ...]]
     captions: tuple[str, ...] = ()
+    """The first is written; () for a table that has none."""
+    text_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Header texts of columns of words, by name: conditions, not figures."""
+    lists: Mapping[str, str] = field(default_factory=dict)
+    """Header of a column whose cells have one number for each `{n}` ("6,6"), by metric."""
     rubric: str = ""
     board_in_header: bool = True
     decimals: int = 2
+    free_decimals: bool = False
+    """Whether figures were typed by hand, with any number of decimals."""
     order: str | tuple[str, ...] = "text"
-    rows: Mapping[str, str] = field(default_factory=dict)
+    cases: tuple[str, ...] = ()
+    """The rows of the benchmark."""
+    more_rows: str = ""
+    """Rows that guides have besides, as a regular expression."""
+    labels: Mapping[str, str] = field(default_factory=dict)
     """Case by printed row label, where they differ; the first label of a case is written."""
-    row_order: tuple[str, ...] = ()
-    row_units: Mapping[str, str] = field(default_factory=dict)
-    """Spelling of the unit in the row label (a key of UNIT_TEXTS), by case."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Rows that are a second name of another."""
+    units_in_labels: bool = False
+    spelt: Mapping[str, str] = field(default_factory=dict)
+    """Code of UNIT_TEXTS by case, of rows that spell their unit in another than the usual way."""
     empty: Mapping[str, str] = field(default_factory=dict)
     """Text of a missing figure, by metric."""
+    quotients: Mapping[str, float] = field(default_factory=dict)
+    """Of rows whose program divides this number by whole seconds or ticks, so that it can only
+    print its quotients, by case."""
     unit_in_cell: bool = False
     """Whether each cell carries its unit."""
+    short_rows: tuple[tuple[str, str], ...] = ()
+    """Release and case of published rows that lack cells at their end."""
     tool: str = ""
     """The program behind published figures, where evmperf measures with another one."""
-    artefacts: tuple[Artefact, ...] = ()
     prose: str = ""
     own_driver: str = ""
-    own_metrics: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    own_row_better: Mapping[str, str] = field(default_factory=dict)
+    own_metrics: tuple[Metric, ...] = ()
+    """Of a table that no module measures."""
 
     @property
     def module(self) -> Benchmark | None:
@@ -98,41 +92,61 @@ class Table:
         """The hardware block."""
         return self.module.driver if self.module else self.own_driver
 
+    @property
+    def file(self) -> Path:
+        """The table's file."""
+        return FOLDER / f"{self.benchmark}.yaml"
+
     def metric(self, case: str, name: str) -> Metric | None:
         """The metric of one row: the catalogue's, or the declaration's own; None if unknown."""
         if self.module and (found := _of_module(self.module, case, name)):
             return found
-        if self.row_units:
-            code = self.row_units.get(case)
-            if code is None or name not in self.columns:
-                return None
-            better = Direction(self.own_row_better.get(case, "none"))
-            return Metric(name, UNIT_TEXTS[code].unit, better, self.columns[name][0])
-        for pattern, (unit, better_text) in self.own_metrics.items():
-            if numbered(pattern, name) is not None:
-                return Metric(name, Unit(unit), Direction(better_text), name)
+        for known in self.own_metrics:
+            if numbered(known.name, name) is not None:
+                return replace(known, name=name)
         return None
 
     def case_of(self, label: str) -> str:
         """The case that a printed row label stands for (without its unit)."""
-        return self.rows.get(label, label)
+        for text, case in self.labels.items():
+            if numbered(text, label) is not None:
+                return case
+        if label not in self.cases and _ADDRESS.search(label):
+            # The guides' commands have the address of TI's tester.
+            alike = (case for case in self.cases if _anonymous(case) == _anonymous(label))
+            return next(alike, label)
+        return label
 
-    def label_of(self, case: str, dialect: Dialect) -> str:
-        """The printed label of a case, with its unit where this table prints units there."""
-        for label, known in self.rows.items():
+    def knows(self, case: str) -> bool:
+        """Whether guides have such a row."""
+        if case in self.cases or case in self.labels.values():
+            return True
+        return bool(self.more_rows and re.fullmatch(self.more_rows, case))
+
+    def unit_code(self, case: str) -> str:
+        """The code of UNIT_TEXTS for the unit in a row's label; "" where there is none."""
+        metric = self.metric(case, next(iter(self.columns))) if self.units_in_labels else None
+        return (self.spelt.get(case) or usual_text(metric.unit)) if metric else ""
+
+    def label_of(self, case: str, dialect: Dialect, count: int = 0) -> str:
+        """The printed label of a case, with its unit where this table prints units there; `count`
+        is how many times it was measured, for labels that say so.
+        """
+        for label, known in self.labels.items():
             if known == case:
-                return label
-        code = self.row_units.get(case)
-        return case if code is None else f"{case} ({UNIT_TEXTS[code].text(dialect)})"
+                return label.replace("{n}", str(count or self._repeats))
+        code = self.unit_code(case)
+        return f"{case} ({UNIT_TEXTS[code].text(dialect)})" if code else case
 
-    def metric_of_header(self, header: str) -> str | None:
-        """The metric of a column header (without its board)."""
-        for name, texts in self.columns.items():
-            for text in texts:
-                number = numbered(text, header)
-                if number is not None:
-                    return name.replace("{n}", number)
-        return None
+    def counts(self, case: str) -> bool:
+        """Whether the label of a row says how many times it was measured."""
+        label = next((label for label, known in self.labels.items() if known == case), "")
+        return "{n}" in label
+
+    @property
+    def _repeats(self) -> int:
+        """How many times the full profile measures a row."""
+        return self.module.profiles["full"].repeats if self.module else 1
 
     def header_of(self, metric: str) -> str:
         """The column header to write for a metric; raises KeyError for one without a column."""
@@ -142,18 +156,25 @@ class Table:
                 return texts[0].replace("{n}", number)
         raise KeyError(metric)
 
-    def artefact(self, row: str, metric: str, board: str, release: str) -> Artefact | None:
-        """Why a figure is known to be wrong, if it is."""
-        found = (a for a in self.artefacts if a.covers(row, metric, board, release))
-        return next(found, None)
+    def place(self, case: str) -> tuple[int, tuple[str, ...]]:
+        """What the rows of this table are sorted by."""
+        if isinstance(self.order, tuple):
+            return (self.order.index(case) if case in self.order else len(self.order), (case,))
+        if self.order in ("number", "hex"):
+            return (int(case, 16 if self.order == "hex" else 10), ())
+        return (0, tuple(case.split("|")))
 
 
 def numbered(pattern: str, text: str) -> str | None:
     """The number that `{n}` in a pattern stands for, "" for a pattern without; None: no match."""
     if "{n}" not in pattern:
         return "" if pattern == text else None
-    match = re.fullmatch(re.escape(pattern).replace(r"\{n\}", r"(\d+)"), text)
+    match = re.fullmatch(re.escape(pattern).replace(r"\{n\}", r"([0-9]+)"), text)
     return match[1] if match else None
+
+
+def _anonymous(text: str) -> str:
+    return _ADDRESS.sub("*", text)
 
 
 def _of_module(module: Benchmark, case: str, name: str) -> Metric | None:
@@ -167,25 +188,32 @@ def _of_module(module: Benchmark, case: str, name: str) -> Metric | None:
 @functools.cache
 def tables() -> Mapping[str, Table]:
     """Every declared table by benchmark, in the guide's order."""
-    found = {path.stem: _load(path) for path in sorted(FOLDER.glob("*.yaml"))}
+    found = {path.stem: load(path) for path in sorted(FOLDER.glob("*.yaml"))}
     order = {name: number for number, name in enumerate(outline().order)}
     return dict(sorted(found.items(), key=lambda item: order.get(item[0], len(order))))
 
 
 @dataclass(frozen=True)
 class Outline:
-    """The order of the tables, and what the guide says at the head of a section."""
+    """The order of the tables, and what the guide says at the head of a section: in words, and
+    as commands with the parameters of the full profile.
+    """
 
     order: Sequence[str]
     prose: Mapping[tuple[str, ...], str]
+    commands: Mapping[tuple[str, ...], str]
 
 
 @functools.cache
 def outline() -> Outline:
     """Read outline.yaml."""
     data = _read(FOLDER.parent / "outline.yaml")
-    prose = {tuple(entry["section"]): str(entry["prose"]) for entry in data["sections"]}
-    return Outline(tuple(data["order"]), prose)
+    sections = {tuple(entry["section"]): entry for entry in data["sections"]}
+    return Outline(
+        tuple(data["order"]),
+        {path: str(entry.get("prose", "")) for path, entry in sections.items()},
+        {path: str(entry.get("commands", "")) for path, entry in sections.items()},
+    )
 
 
 def _read(path: Path) -> Any:
@@ -198,34 +226,103 @@ def _read(path: Path) -> Any:
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def _load(path: Path) -> Table:
-    data = dict(_read(path))
+def load(path: Path) -> Table:
+    """Read one table's file; raises UsageError with the file for one that describes none."""
+    data = _read(path)
+    if not isinstance(data, dict):
+        raise UsageError(f"{path}: does not describe a table")
+    if like := data.pop("like", None):
+        # Columns, keys and metrics of another table, on another device.
+        other = FOLDER / f"{like}.yaml"
+        if not other.is_file():
+            raise UsageError(f"{path}: there is no table {like!r} to be like")
+        base = {k: v for k, v in _read(other).items() if k not in ("captions", "section")}
+        data = base | data
     try:
-        return Table(
-            benchmark=path.stem,
-            title=data.pop("title"),
-            sections=tuple(tuple(section) for section in data.pop("sections")),
-            keys=tuple(data.pop("keys")),
-            columns={name: tuple(texts) for name, texts in data.pop("columns").items()},
-            captions=tuple(data.pop("captions", ())),
-            order=_order(data.pop("order", "text")),
-            row_order=tuple(str(row) for row in data.pop("row_order", ())),
-            artefacts=tuple(_artefact(entry) for entry in data.pop("artefacts", ())),
-            own_driver=data.pop("driver", ""),
-            own_metrics={k: (u, b) for k, (u, b) in data.pop("metrics", {}).items()},
-            own_row_better={
-                row: better for better, rows in data.pop("row_better", {}).items() for row in rows
-            },
-            **data,
-        )
-    except (KeyError, TypeError) as error:
-        raise UsageError(f"{path}: does not describe a table: {error}") from error
+        return _table(path, data, catalogue.benchmarks().get(like or path.stem))
+    except UsageError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UsageError(f"{path}: does not describe a table: {error!r}") from error
 
 
-def _order(order: str | list[str]) -> str | tuple[str, ...]:
-    return order if isinstance(order, str) else tuple(order)
+def _table(path: Path, data: dict[str, Any], module: Benchmark | None) -> Table:
+    name = path.stem
+    measured = name in catalogue.benchmarks()
+    if measured and module and (twice := {"title", "section", "driver", "metrics"} & set(data)):
+        raise UsageError(f"{path}: {min(twice)} is said by the benchmark {name} already")
+    own = () if measured else _own_metrics(path, data.pop("metrics", None), module)
+    title = module.title if measured and module else data.pop("title")
+    section = module.section if measured and module else tuple(data.pop("section"))
+    if wrong := list(meaning.unknown_words(data["about"])):
+        raise UsageError(f"{path}: about: meaning.yaml has no {wrong[0]}")
+    order = data.pop("order", "text")
+    known = module.metrics if module else own
+    return Table(
+        benchmark=name,
+        title=title,
+        section=tuple(section),
+        keys=tuple(data.pop("keys")),
+        columns=_columns(path, data.pop("columns"), known),
+        captions=tuple(data.pop("captions", (title,))),
+        text_columns={k: tuple(v) for k, v in data.pop("text_columns", {}).items()},
+        order=order if isinstance(order, str) else tuple(str(row) for row in order),
+        cases=_cases(module),
+        more_rows=str(data.pop("more_rows", "")),
+        spelt={row: code for code, rows in data.pop("spelt", {}).items() for row in rows},
+        short_rows=tuple(
+            (str(entry["release"]), str(entry["row"])) for entry in data.pop("short_rows", ())
+        ),
+        own_driver=data.pop("driver", ""),
+        own_metrics=own,
+        **data,
+    )
 
 
-def _artefact(data: Mapping[str, Any]) -> Artefact:
-    lists = {k: tuple(str(x) for x in v) for k, v in data.items() if isinstance(v, list)}
-    return Artefact(data["why"], measured_too=bool(data.get("measured_too")), **lists)
+def _cases(module: Benchmark | None) -> tuple[str, ...]:
+    return tuple(case.label for case in module.cases("full")) if module else ()
+
+
+def _own_metrics(
+    path: Path, given: Mapping[str, Sequence[str]] | None, like: Benchmark | None
+) -> tuple[Metric, ...]:
+    if given is None and like:
+        return like.metrics
+    return tuple(
+        Metric(name, _unit(path, unit), _direction(path, better), name)
+        for name, (unit, better) in (given or {}).items()
+    )
+
+
+def _unit(path: Path, word: str) -> Unit:
+    try:
+        return Unit(word)
+    except ValueError:
+        known = ", ".join(unit.value for unit in Unit)
+        raise UsageError(f"{path}: {word!r} is not a unit; there are: {known}") from None
+
+
+def _direction(path: Path, word: str) -> Direction:
+    try:
+        return Direction(word)
+    except ValueError:
+        raise UsageError(f"{path}: {word!r} is none of higher, lower, none") from None
+
+
+def _columns(
+    path: Path, given: Sequence[str] | Mapping[str, Sequence[str]], metrics: Sequence[Metric]
+) -> dict[str, tuple[str, ...]]:
+    """Header texts by metric. `*`, or only the metric's name, is its title and its unit."""
+    if not isinstance(given, Mapping):
+        given = dict.fromkeys(given, ("*",))
+    titles = {
+        metric.name: f"{metric.title} {COLUMN_UNITS[metric.unit]}"
+        for metric in metrics
+        if metric.unit in COLUMN_UNITS
+    }
+    found = {}
+    for name, texts in given.items():
+        if "*" in texts and name not in titles:
+            raise UsageError(f"{path}: columns: {name} has no header, and none follows from it")
+        found[name] = tuple(titles[name] if text == "*" else text for text in texts)
+    return found

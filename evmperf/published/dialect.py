@@ -6,6 +6,7 @@ Source of the spellings: the five guides of releases 9 to 11.01 (guide inventory
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -52,7 +53,24 @@ UNIT_TEXTS = {
 }
 """By the code that `row_units` of a table's declaration uses."""
 
+COLUMN_UNITS = {
+    Unit.MEGABYTE_PER_SECOND: "(Mbytes/sec)",
+    Unit.MEBIBYTE_PER_SECOND: "(Mbytes/sec)",
+    Unit.KIBIBYTE_PER_SECOND: "(Kbytes/sec)",
+    Unit.KILOBYTE_PER_SECOND: "(KBytes/Sec)",
+    Unit.MEGABIT_PER_SECOND: "(Mbits/sec)",
+    Unit.BIT_PER_SECOND: "(bits/sec)",
+    Unit.PERCENT: "(%)",
+}
+"""How guides spell the unit of most columns, behind the title."""
+
 _FIRST_LOWER = (11, 1)
+
+
+@functools.cache
+def usual_text(unit: Unit) -> str:
+    """The code of a unit's usual spelling in row labels; "" for units that are in none."""
+    return next((code for code, text in UNIT_TEXTS.items() if text.unit is unit), "")
 
 
 def of_release(release: str, os: str) -> Dialect:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Figure, Key, figures
+from evmperf.model.places import project
 from evmperf.model.run import Run
 from evmperf.runs.history import RunSource, SpoolFolder, StoredRun
 
-BASELINES = Path(__file__).resolve().parents[2] / "baselines"
+BASELINES = project("baselines")
 """Published figures that come with the project."""
 
 
@@ -144,7 +144,7 @@ def previous_release(there: Sequence[StoredRun], release: str, os: str) -> list[
 def modules(names: Iterable[str]) -> list[Module]:
     """Lines of the table of evaluation modules, from the board files; boards without one: none."""
     wanted = set(names)
-    known = [catalogue.board(boards.ENV_DIR / name) for name in boards.names()]
+    known = map(catalogue.board, boards.files().values())
     return [
         Module(board.name, board.options.board.title, board.options.board.description)
         for board in sorted(known, key=lambda board: board.name)

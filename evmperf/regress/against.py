@@ -67,20 +67,29 @@ def judged(
     if against.kind == "last":
         earlier = _earlier(run, source)[-int(against.value) :]
         verdicts = judge.against_nights(subject, nights(earlier), level)
-    else:
-        known = _figures(run, against, source, read_guide)
-        spreads = usual() | single.seen(nights(_earlier(run, source)[-_ENOUGH:]))
-        verdicts = judge.against_figures(subject, judge.Baseline(known, spreads), level)
-    return Judgement(run.id, run.board, str(against), verdicts)
+        theirs = figures(earlier[-1].results()) if earlier else {}
+        sides = [run, *(entry.run for entry in earlier[-1:])]
+        return Judgement(
+            run.id, run.board, str(against), verdicts, judge.gone(subject, theirs), _unread(sides)
+        )
+    known = _figures(run, against, source, read_guide)
+    sides = [run, *{other.id: other for other, _ in known.values()}.values()]
+    spreads = usual() | single.seen(nights(_earlier(run, source)[-_ENOUGH:]))
+    verdicts = judge.against_figures(subject, judge.Baseline(known, spreads), level)
+    return Judgement(
+        run.id, run.board, str(against), verdicts, judge.gone(subject, known), _unread(sides)
+    )
+
+
+def _unread(runs: Iterable[Run]) -> dict[str, int]:
+    """How many tables of published guides were not read, by run."""
+    counts = {run.id: int(run.facts.get("unread_tables", 0)) for run in runs}
+    return {run: count for run, count in counts.items() if count}
 
 
 def usual() -> dict[tuple[str, ...], float]:
     """The usual spread of each metric, from the published figures."""
-    return single.usual(
-        (entry.run, figure)
-        for entry in gather.published()
-        for figure in figures(entry.results()).values()
-    )
+    return single.usual(figures(entry.results()) for entry in gather.published())
 
 
 def _earlier(run: Run, source: RunSource) -> list[StoredRun]:

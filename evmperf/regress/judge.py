@@ -6,6 +6,7 @@ most that probability, given noise like a normal distribution's.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -16,9 +17,10 @@ from evmperf.model.figures import Figure, Key
 from evmperf.model.results import Direction
 from evmperf.model.run import Run
 from evmperf.model.units import Unit
-from evmperf.model.verdict import Outcome, Verdict, by_severity
+from evmperf.model.verdict import NO_COUNTERPART, Outcome, Verdict, by_severity
+from evmperf.published import artefacts
 from evmperf.published.declared import tables
-from evmperf.regress import accepted, shift, single
+from evmperf.regress import accepted, printed, shift, single
 from evmperf.regress.accepted import Accepted
 from evmperf.regress.nights import Night, Past
 
@@ -55,18 +57,22 @@ def against_figures(subject: Subject, baseline: Baseline, level: float = LEVEL) 
     """Judge a run by single figures: a release, another run, a guide."""
     verdicts: list[Verdict] = []
     open_ones: list[tuple[Verdict, float]] = []
+    theirs = {key: figure for key, (_, figure) in baseline.figures.items()}
+    shown = _shown_only(subject.figures, theirs)
     for key, figure in subject.figures.items():
         if key not in baseline.figures:
-            verdicts.append(subject.verdict(key, Outcome.NOT_COMPARABLE, "the baseline has none"))
+            verdicts.append(subject.verdict(key, Outcome.NOT_COMPARABLE, NO_COUNTERPART))
             continue
         run, other = baseline.figures[key]
         verdict = replace(subject.verdict(key, Outcome.SAME), baseline=other.centre)
-        if why := _not_alike(subject, figure, run, other):
+        if why := _not_alike(subject, figure, run, other) or _payload(key, subject.figures, theirs):
             verdicts.append(replace(verdict, outcome=Outcome.NOT_COMPARABLE, why=why))
-        elif why := _not_judged(key, [(subject.run, figure), (run, other)]):
+        elif why := _not_judged(key, shown):
             verdicts.append(replace(verdict, outcome=Outcome.NOT_JUDGED, why=why))
         elif mark := _meant(subject, key, run):
             verdicts.append(replace(verdict, why=f"accepted since {mark.since}: {mark.why}"))
+        elif figure.published or other.published:
+            verdicts.append(_by_print(verdict, figure, other, baseline.spreads))
         else:
             beside = single.compare(figure, other, baseline.spreads)
             open_ones.append((replace(verdict, p=beside.p), beside.spread))
@@ -77,6 +83,23 @@ def against_figures(subject: Subject, baseline: Baseline, level: float = LEVEL) 
     return list(by_severity(verdicts))
 
 
+def gone(subject: Subject, theirs: Iterable[Key]) -> dict[str, int]:
+    """How many figures of a baseline the run does not have, by benchmark."""
+    return dict(Counter(key.benchmark for key in theirs if key not in subject.figures))
+
+
+def _by_print(verdict: Verdict, figure: Figure, other: Figure, spreads: single.Spreads) -> Verdict:
+    """A verdict on what a guide prints."""
+    beside = printed.beside(figure, other, single.usual_of(figure, spreads))
+    verdict = replace(verdict, tolerance=beside.tolerance)
+    if beside.seen is printed.Seen.CHANGED:
+        return _changed(verdict, verdict.value)
+    if beside.seen is printed.Seen.UNCLEAR:
+        unclear = replace(verdict, outcome=Outcome.NOT_JUDGED, why=f"unclear: {beside.why}")
+        return unclear if _changed(verdict, verdict.value).outcome is not Outcome.SAME else verdict
+    return verdict
+
+
 def against_nights(
     subject: Subject, history: Iterable[Night], level: float = LEVEL
 ) -> list[Verdict]:
@@ -84,9 +107,9 @@ def against_nights(
     verdicts: list[Verdict] = []
     keys: list[Key] = []
     pasts: list[_Past] = []
+    shown = _shown_only(subject.figures)
     for key, past in _pasts(subject, history).items():
-        figure = subject.figures[key]
-        if why := _not_judged(key, [(subject.run, figure)]):
+        if why := _not_judged(key, shown):
             verdicts.append(subject.verdict(key, Outcome.NOT_JUDGED, why))
         elif len(past.values) < shift.FEWEST:
             why = past.why or f"only {len(past.values)} earlier runs"
@@ -174,18 +197,37 @@ def _not_alike(subject: Subject, figure: Figure, run: Run, other: Figure) -> str
     return why
 
 
-def _not_judged(key: Key, sides: Iterable[tuple[Run, Figure]]) -> str:
+def _shown_only(*sides: Mapping[Key, Figure]) -> dict[Key, str]:
+    """Why figures of either side are shown only: what others beside them show them to be."""
+    found: dict[Key, str] = {}
+    for side in sides:
+        for key, why in artefacts.doubts(side).items():
+            found.setdefault(key, f"known artefact: {why}")
+    if len(sides) > 1:
+        for name in artefacts.copied(*sides):
+            why = "known artefact: the whole table is copied from the other release"
+            found.update((key, why) for key in sides[0] if key.benchmark == name)
+    return found
+
+
+def _not_judged(key: Key, shown: Mapping[Key, str]) -> str:
     """Why a metric is shown only."""
+    if key in shown:
+        return shown[key]
     table = tables().get(key.benchmark)
-    for run, figure in sides:
-        for known in table.artefacts if table else ():
-            if (known.measured_too or figure.published) and known.covers(
-                key.case, key.metric, run.board, run.release
-            ):
-                return f"known artefact: {known.why}"
+    if table and (other := table.aliases.get(key.case)):
+        return f"second name of {other}"
     if _better(key) is Direction.NONE:
         return "it has no better or worse"
     return ""
+
+
+def _payload(key: Key, ours: Mapping[Key, Figure], theirs: Mapping[Key, Figure]) -> str:
+    """Why UDP figures of different payloads are not compared."""
+    mine, other = artefacts.payload(ours, key), artefacts.payload(theirs, key)
+    return (
+        f"payload differs ({mine} bytes, not {other})" if mine and other and mine != other else ""
+    )
 
 
 def _meant(subject: Subject, key: Key, run: Run) -> Accepted | None:
@@ -218,6 +260,13 @@ def _decided(verdict: Verdict, limit: float, value: float | None = None) -> Verd
     """Call a metric changed or not; `value` is what is compared, if not the run's own."""
     value = verdict.value if value is None else value
     if verdict.p is None or verdict.p > limit or value is None or verdict.baseline is None:
+        return verdict
+    return _changed(verdict, value)
+
+
+def _changed(verdict: Verdict, value: float | None) -> Verdict:
+    """Better or worse, where a change is large enough for anybody to care."""
+    if value is None or verdict.baseline is None:
         return verdict
     moved = value - verdict.baseline
     least = SMALLEST * abs(verdict.baseline)

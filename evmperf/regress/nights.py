@@ -15,10 +15,13 @@ import msgspec
 from evmperf.model import comparable as facets
 from evmperf.model.comparable import Facets
 from evmperf.model.figures import Key, figures
-from evmperf.model.results import Result
+from evmperf.model.results import VARIANT, Result
 from evmperf.model.run import Run
 from evmperf.runs.history import StoredRun
 from evmperf.runs.spool import RECORDS
+
+_TOLD = ("medium", VARIANT)
+"""The conditions that decide what is compared."""
 
 
 class Past(NamedTuple):
@@ -79,11 +82,11 @@ def _of_lines(run: Run, lines: Iterable[_Line]) -> dict[Key, Past]:
     for line in lines:
         if line.record != "result" or not line.samples:
             continue
-        medium = bytes(line.conditions.get("medium", b'""'))
-        alike = (line.driver, line.profile, line.version, tuple(line.tools), medium)
+        told = tuple(bytes(line.conditions.get(name, b'""')) for name in _TOLD)
+        alike = (line.driver, line.profile, line.version, tuple(line.tools), told)
         under = shared.get(alike)
         if under is None:
-            conditions = {"medium": msgspec.json.decode(medium)}
+            conditions = dict(zip(_TOLD, map(msgspec.json.decode, told), strict=True))
             case = facets.Case(line.driver, line.profile, line.version, line.tools, conditions)
             under = shared[alike] = facets.of_run(run) | facets.of_case(run, case)
         by_metric: dict[str, list[_Sample]] = {}

@@ -6,13 +6,13 @@ fall on both alike; only the difference within a block counts. Statistics: `evmp
 
 from __future__ import annotations
 
-import enum
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evmperf.model import anytime
+from evmperf.model.change import Change, Decision, Quantity
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.units import Unit
@@ -28,23 +28,6 @@ _LARGEST = 700.0
 """Logarithm up to which a ratio is a finite number."""
 
 
-class Decision(enum.StrEnum):
-    """What is known of one metric; in the order in which people want to see them."""
-
-    WORSE = "worse"
-    BETTER = "better"
-    UNKNOWN = "not yet known"
-    SAME = "same"
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """What a metric is: its unit, and which way it gets better."""
-
-    unit: str
-    better: Direction
-
-
 Values = Mapping[Key, float]
 """What one run says: the median of each metric's samples, in its unit."""
 
@@ -55,37 +38,6 @@ class Block:
 
     a: Values
     b: Values
-
-
-@dataclass(frozen=True)
-class Change:
-    """One metric from A to B. `a` and `b` hold a value for each block that has both, in the
-    metric's unit; `change`, `low` and `high` are relative (0.05 is 5 % more), for loads in points.
-
-    `low` and `high` bound the change with 95 % confidence at whatever time one looks; they are
-    infinite while nothing can be said. `within` is what counts as the same.
-    """
-
-    key: Key
-    quantity: Quantity
-    a: tuple[float, ...]
-    b: tuple[float, ...]
-    change: float
-    low: float
-    high: float
-    evidence: float
-    within: float
-    decision: Decision = Decision.UNKNOWN
-
-    @property
-    def in_points(self) -> bool:
-        """Whether the change is in percentage points instead of relative."""
-        return self.quantity.unit == Unit.PERCENT
-
-    @property
-    def detectable(self) -> float:
-        """The smallest change that these blocks could have shown; infinite for too few."""
-        return (self.high - self.low) / 2
 
 
 def compare(

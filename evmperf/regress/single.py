@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from evmperf.model.figures import Figure, Key
-from evmperf.model.run import Run
 from evmperf.model.units import Unit
-from evmperf.published.declared import tables
+from evmperf.published import artefacts
 from evmperf.regress.nights import Night
 
 _RANGE_SDS = 3.0
@@ -48,18 +47,15 @@ class Beside:
 
 
 def compare(figure: Figure, baseline: Figure, spreads: Spreads) -> Beside:
-    """Compare two figures of one metric. Inside the published bounds nothing has changed."""
+    """Compare two measured figures of one metric; evmperf.regress.printed has published ones."""
     centre = baseline.centre
     known = [
         _FLOOR * abs(centre),
-        _usual(figure, spreads) * abs(centre),
+        usual_of(figure, spreads) * abs(centre),
         _spread(baseline),
         _spread(figure),
     ]
     spread = math.sqrt(2) * max(known)
-    low, high = baseline.low, baseline.high
-    if baseline.published and low is not None and high is not None and low <= figure.centre <= high:
-        return Beside(1.0, spread)
     if not spread:
         return Beside(1.0 if figure.centre == centre else 0.0, spread)
     return Beside(float(2 * stats.norm.sf(abs(figure.centre - centre) / spread)), spread)
@@ -76,17 +72,16 @@ def _deviations(p: float) -> float:
     return float(stats.norm.isf(p / 2))
 
 
-def usual(known: Iterable[tuple[Run, Figure]]) -> dict[tuple[str, ...], float]:
-    """The usual relative spread of each metric: the median over published bounds, artefacts left
-    out.
+def usual(runs: Iterable[Mapping[Key, Figure]]) -> dict[tuple[str, ...], float]:
+    """The usual relative spread of each metric over the figures of some runs: the median over
+    published bounds, artefacts left out.
     """
     found: dict[tuple[str, ...], list[float]] = {}
-    for run, figure in known:
-        key = figure.key
-        table = tables().get(key.benchmark)
-        if not figure.mean or figure.low is None or table is None:
-            continue
-        if table.artefact(key.case, key.metric, run.board, run.release) is None:
+    for known in runs:
+        doubts = artefacts.doubts(known)
+        for key, figure in known.items():
+            if not figure.mean or figure.low is None or key in doubts:
+                continue
             relative = _spread(figure) / abs(figure.mean)
             for name in (key, (key.benchmark, key.metric)):
                 found.setdefault(name, []).append(max(relative, _least(figure)))
@@ -113,7 +108,8 @@ def _run_to_run(values: NDArray[np.float64]) -> float:
     return float(deviation / abs(np.median(values)))
 
 
-def _usual(figure: Figure, spreads: Spreads) -> float:
+def usual_of(figure: Figure, spreads: Spreads) -> float:
+    """The usual relative spread of a metric from run to run."""
     key = figure.key
     return spreads.get(key, spreads.get((key.benchmark, key.metric), _least(figure)))
 

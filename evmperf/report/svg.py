@@ -125,6 +125,27 @@ def histogram(title: str, series: Sequence[Series], axis: str) -> str:
     return _frame(title, height, body)
 
 
+def pairs(title: str, a: Sequence[float], b: Sequence[float], axis: str) -> str:
+    """Two rows of values, A above B, with a line between those that belong together."""
+    every = [*a, *b]
+    low, high = min(every), max(every)
+    margin = (high - low) * 0.05 or abs(high) * 0.05 or 1.0
+    scale = _Scale(low - margin, high + margin, _LEFT, _LEFT + _PLOT)
+    rows, bottom = (_TOP + 14, _TOP + 54), _TOP + 70
+    body = _vertical_grid(scale, _TOP, bottom, axis)
+    for one, other in zip(a, b, strict=True):
+        body.append(
+            f'<line class="pair" x1="{scale(one):.1f}" y1="{rows[0]}" '
+            f'x2="{scale(other):.1f}" y2="{rows[1]}"/>'
+        )
+    for index, (name, values, y) in enumerate((("A", a, rows[0]), ("B", b, rows[1]))):
+        body.append(f'<text class="e" x="{_LEFT - 12}" y="{y + 5}">{name}</text>')
+        for block, value in enumerate(values, 1):
+            tip = f"{name}, block {block}: {value:g} {axis}"
+            body.append(_marker(index, scale(value), y, tip))
+    return _frame(title, bottom + 42, body)
+
+
 @dataclass(frozen=True)
 class _Scale:
     """From data to the place on the page."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from evmperf.benchmarks import catalogue
 from evmperf.model import comparable
 from evmperf.model.figures import Baseline, Key
-from evmperf.model.results import Metric, Published, Result, Status
+from evmperf.model.results import MARKS, Metric, Published, Result, Status
 from evmperf.model.stats import Summary, outliers_text, percent, rounded, summarise
 
 
@@ -62,6 +62,8 @@ def _row(result: Result, name: str, summary: Summary, unit: str, required: bool)
     notes = []
     if summary.outliers:
         notes.append(outliers_text(summary.outliers))
+    if mark := result.conditions.get(MARKS):
+        notes.append(str(mark))
     if (error := result.error(name)) is not None:
         notes.append(f"each ± {error:.2g} {unit}")
     notes += result.flaws()

@@ -39,7 +39,7 @@ def text(judgement: Judgement, everything: bool = False, width: int | None = Non
             for verdict in rows:
                 table.add_row(*_cells(verdict))
             console.print(table)
-    return capture.get() + judgement.sentence() + "\n"
+    return capture.get() + "\n".join([*judgement.gaps(), judgement.sentence()]) + "\n"
 
 
 def _cells(verdict: Verdict) -> list[str]:
@@ -73,6 +73,9 @@ def as_json(judgement: Judgement) -> str:
         "board": judgement.board,
         "against": judgement.against,
         "exit_status": judgement.exit_status,
+        "gone": dict(judgement.gone),
+        "new": judgement.new,
+        "unread_tables": dict(judgement.unread),
         "counts": {outcome: judgement.count(outcome) for outcome in Outcome},
         "verdicts": [_object(verdict) for verdict in judgement.verdicts],
     }
@@ -136,6 +139,7 @@ def as_markdown(judgement: Judgement) -> str:
             *map(_markdown_row, rows),
             "",
         ]
+    lines += [f"* {line}" for line in judgement.gaps()]
     return "\n".join(lines)
 
 

@@ -79,9 +79,8 @@ def compare(a: Sequence[Flat], b: Sequence[Flat]) -> list[Difference]:
         ours, theirs = ({flat.get((area, what), NOT_THERE) for flat in side} for side in (a, b))
         if ours & theirs:
             continue
-        # Whole areas are unknown of runs of an older evmperf: that is no difference.
-        if not _known_to_all(area, (*a, *b)):
-            continue
+        if area in _DOCUMENTED and not _known_to_all(area, (*a, *b)):
+            continue  # no such document: that is not known, and no difference
         found.append(Difference(area, what, _text(ours), _text(theirs)))
     order = {area: number for number, area in enumerate(AREAS)}
     return sorted(found, key=lambda entry: (order[entry.area], entry.what))
@@ -202,3 +201,5 @@ _DOCUMENTS: Mapping[str, tuple[str, Callable[[str], Iterable[tuple[str, str]]]]]
     "device_tree": ("device tree", _device_tree),
     "kernel_config": ("kernel configuration", _kernel_config),
 }
+_DOCUMENTED = {area for area, _ in _DOCUMENTS.values()} - {"CPU frequency"}
+"""Areas of which nothing is known without the document."""

@@ -25,6 +25,8 @@ _SAID = re.compile(
     r"|Hardware PCM card \d+ .*|Its setup is:|  \w[\w ]*: .*"
 )
 _RATE_WARNING = re.compile(r"Warning: rate is not accurate \(requested = (\d+)Hz, got = (\d+)Hz\)")
+_CLOCK_ERROR = 0.25
+"""How far a stream may be from its rate, as a part of it: emulated devices are far off."""
 _LOST = re.compile(r"(?:under|over)run!!!")
 _RATE = re.compile(r"(\d+) \(\d+/\d+\)")
 _TIME = re.compile(r"\d+\.\d{9}")
@@ -73,10 +75,17 @@ def throughput(said: str, stream: str, rate: int, period: int) -> float:
     after = _status(parts[2], ("RUNNING", "DRAINING"), raw)
     if before["trigger_time"] != after["trigger_time"]:
         raise RefusedOutput("the stream was restarted: data was lost", raw)
+    for status in (before, after):
+        _check_pointers(status, _fields(parts[0], raw), raw)
     frames = int(after["hw_ptr"]) - int(before["hw_ptr"])
     seconds = float(after["tstamp"]) - float(before["tstamp"])
     if frames <= 0 or seconds <= 0:
         raise RefusedOutput(f"the stream moved {frames} frames in {seconds:g} s", raw)
+    if abs(frames / seconds / rate - 1) > _CLOCK_ERROR:
+        raise RefusedOutput(
+            f"{frames} frames in {seconds:g} s are not {rate} Hz: a clock or a counter is wrong",
+            raw,
+        )
     return frames * FRAME_BITS / seconds
 
 
@@ -119,6 +128,24 @@ def _status(text: str, states: tuple[str, ...], raw: str) -> dict[str, str]:
     if "appl_ptr" not in fields:
         raise RefusedOutput("the stream's status has lost its last line", raw)
     return fields
+
+
+def _check_pointers(status: dict[str, str], params: dict[str, str], raw: str) -> None:
+    """What the kernel counts as available must follow from its two pointers.
+
+    It is what the application may write, or may read. The pointers are read a moment later.
+    """
+    try:
+        lost = int(status.get("xrun_counter", "0"))
+        ahead = int(status["hw_ptr"]) - int(status["appl_ptr"])
+        avail, size = int(status["avail"]), int(params["buffer_size"])
+        period = int(params["period_size"])
+    except (KeyError, ValueError):
+        raise RefusedOutput("the stream's status is not whole", raw) from None
+    if lost:
+        raise RefusedOutput(f"data was lost: {lost} XRUNs", raw)
+    if not any(abs(ahead + room - avail) <= period for room in (size, 0)):
+        raise RefusedOutput("the stream's pointers contradict what it says is available", raw)
 
 
 def _fields(text: str, raw: str) -> dict[str, str]:

@@ -1,32 +1,123 @@
-"""CoreMark-PRO: the two tables with which `make certify-all` ends, as its README shows them."""
+"""CoreMark-PRO: the two tables with which `make certify-all` ends, and the log that they are of.
+
+The tables have two decimals, which is two digits of a slow board's `core`. The log, of which
+EEMBC's cert_median.pl marks a row for one context (`median single`) and one for as many as asked
+for (`median best`), has iterations and seconds. The score is the geometric mean of the workloads'
+rates over those of a reference (cert_mark.pl).
+"""
 
 from __future__ import annotations
 
+import math
 import re
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.tools._rounding import agree, over, span
 
-_NUMBER = r"\d+(?:\.\d+)?"
-_ROW = re.compile(rf"^(\S+) +({_NUMBER}) +({_NUMBER}) +{_NUMBER}$", re.MULTILINE)
-_NAMES = (
-    "cjpeg-rose7-preset", "core", "linear_alg-mid-100x100-sp", "loops-all-mid-10k-sp", "nnet_test",
-    "parser-125k", "radix2-big-64k", "sha-test", "zip-test", "CoreMark-PRO",
-)  # fmt: skip
+TEXT_FILE = "coremark-pro.txt"
+LOG_FILE = "certificate.log"
+
+_COLUMNS = {"MultiCore": "best", "SingleCore": "single"}
+_ROW = re.compile(r"^(?=.{47} .{10} .{10} .{10}$)(\S+) +(\d+\.\d\d) +(\d+\.\d\d) +(\d+\.\d\d)$")
+_SCORE = "CoreMark-PRO"
+_REFERENCE = {
+    "cjpeg-rose7-preset": 40.3438,
+    "core": 0.2855,
+    "linear_alg-mid-100x100-sp": 38.5624,
+    "loops-all-mid-10k-sp": 0.87959,
+    "nnet_test": 1.45853,
+    "parser-125k": 4.81116,
+    "radix2-big-64k": 99.6587,
+    "sha-test": 48.5201,
+    "zip-test": 21.3618,
+}
+"""Rates of the reference that a score of 1000 is of, in workloads a second."""
+_NAMES = (*_REFERENCE, _SCORE)
+_ERROR = re.compile(r"\bERROR\b|\bWARNING: Score\b|^make.*: \*\*\*", re.MULTILINE)
+_MEDIAN = re.compile(
+    r"^\d+ +MLT (\S+) +\d+ +\d+ +(\d+) +(\d+\.\d+) +(\d+) +(\d+\.\d+) .*\bmedian (single|best)$"
+)
+_LOGGED = re.compile(r"^\d+ +MLT (\S+) +\d+ +\d+ +(\d+) ")
 
 
 def rate(text: str, name: str, column: str) -> float:
-    """Workloads a second of one workload, or the score (`CoreMark-PRO`).
+    """Workloads a second of one workload, or the score (`CoreMark-PRO`), as the tables have it.
 
     `column` is `SingleCore` (one context) or `MultiCore` (as many as the run was told to use).
-    Raises RefusedOutput unless both tables are whole.
+    Raises RefusedOutput unless both tables are whole, without an error, and their columns agree.
     """
-    found = _ROW.findall(text)
+    return float(_printed(text, name, column))
+
+
+def logged(log: str, text: str, name: str, column: str) -> float:
+    """The same with the digits of the log; the score is computed from them.
+
+    Raises RefusedOutput as well for a log of a run that failed, or of another run than the tables.
+    """
+    printed = _printed(text, name, column)
+    rates = _medians(log, _COLUMNS[column])
+    if name == _SCORE:
+        value = _score(rates)
+        # Its table is of rates with the log's two decimals.
+        low, high = (_score({key: span(f"{rate:.2f}")[side] for key, rate in rates.items()})
+                     for side in (0, 1))  # fmt: skip
+        same = agree((low, high), span(printed))
+    else:
+        value = rates[name]
+        same = agree((value * (1 - 1e-6), value * (1 + 1e-6)), span(printed))
+    if not same:
+        raise RefusedOutput(f"CoreMark-PRO's log is not that of its table: {name}", log + text)
+    return value
+
+
+def _printed(text: str, name: str, column: str) -> str:
+    if error := _ERROR.search(text):
+        line = text[text.rfind("\n", 0, error.start()) + 1 :].partition("\n")[0]
+        raise RefusedOutput(f"CoreMark-PRO reports an error: {line[:120]}", text)
+    found = [match.groups() for line in text.splitlines() if (match := _ROW.match(line))]
     if tuple(row[0] for row in found) != _NAMES or not text.endswith("\n"):
         raise RefusedOutput("CoreMark-PRO's tables do not have their ten rows", text)
-    if text.count("MultiCore SingleCore") != 2:
+    if text.count("MultiCore SingleCore") != len(_COLUMNS):
         raise RefusedOutput("CoreMark-PRO's tables have other columns", text)
-    multi, single = {row[0]: row[1:] for row in found}[name]
-    value = float({"MultiCore": multi, "SingleCore": single}[column])
-    if value <= 0:
-        raise RefusedOutput("CoreMark-PRO measured nothing: zero", text)
-    return value
+    for row, multi, single, scaling in found:
+        if not min(float(multi), float(single)) > 0:
+            raise RefusedOutput("CoreMark-PRO measured nothing: zero", text)
+        if not agree(over(span(multi), span(single)), span(scaling)):
+            raise RefusedOutput(f"CoreMark-PRO's {row} does not scale by {scaling}", text)
+    columns = {
+        "MultiCore": {row: multi for row, multi, _, _ in found},
+        "SingleCore": {row: single for row, _, single, _ in found},
+    }
+    for values in columns.values():
+        low, high = (
+            _score({key: span(values[key])[side] for key in _REFERENCE}) for side in (0, 1)
+        )
+        if not agree((low, high), span(values[_SCORE])):
+            raise RefusedOutput("CoreMark-PRO's score is not that of its workloads", text)
+    return columns[column][name]
+
+
+def _score(rates: dict[str, float]) -> float:
+    logarithms = [math.log(max(rates[name], 1e-9) / _REFERENCE[name]) for name in _REFERENCE]
+    return 1000 * math.exp(sum(logarithms) / len(logarithms))
+
+
+def _medians(log: str, which: str) -> dict[str, float]:
+    """Workloads a second by workload: iterations over seconds, which the log's own rate follows."""
+    rates: dict[str, float] = {}
+    for line in log.splitlines():
+        row = _LOGGED.match(line)
+        if row and int(row.group(2)):
+            raise RefusedOutput(f"CoreMark-PRO's {row.group(1)} failed", log)
+        median = _MEDIAN.match(line)
+        if not median or median.group(6) != which:
+            continue
+        name, _, seconds, iterations, printed, _ = median.groups()
+        if name in rates:
+            raise RefusedOutput(f"CoreMark-PRO's log has {name} more than once", log)
+        if not agree(over(int(iterations), span(seconds)), span(printed)):
+            raise RefusedOutput(f"CoreMark-PRO's {name} has not the rate {printed}", log)
+        rates[name] = int(iterations) / float(seconds)
+    if set(rates) != set(_REFERENCE):
+        raise RefusedOutput("CoreMark-PRO's log does not have its nine workloads", log)
+    return rates

@@ -11,6 +11,9 @@ from evmperf.model.places import STEP_FOLDER
 JSON_FILE = "cyclictest.json"
 STATISTICS = ("min", "avg", "max")
 
+_ROUNDING = 0.006
+"""The average has two decimals, in microseconds."""
+
 _PID = f"{STEP_FOLDER}/stress-ng.pid"
 
 
@@ -33,11 +36,21 @@ END_STRESS = f"if [ -e {_PID} ]; then kill $(cat {_PID}); rm -f {_PID}; fi; true
 
 
 def latencies(text: str, statistic: str) -> list[float]:
-    """The `min`, `avg` or `max` latency of every CPU in microseconds, in the CPUs' order.
+    """The `min`, `avg` or `max` latency of every CPU in microseconds, in the order of `cpus`.
 
     Raises RefusedOutput for anything but a finished run of one thread for each CPU.
     """
     return [float(thread[statistic]) for thread in _threads(text)]
+
+
+def by_cpu(text: str, statistic: str) -> dict[int, float]:
+    """The same by the number of the CPU."""
+    return dict(zip(cpus(text), latencies(text, statistic), strict=True))
+
+
+def cpus(text: str) -> list[int]:
+    """The CPUs that were measured, in rising order; raises RefusedOutput."""
+    return [thread["cpu"] for thread in _threads(text)]
 
 
 def histograms(text: str) -> list[dict[int, int]]:
@@ -56,27 +69,41 @@ def _threads(text: str) -> list[dict[str, Any]]:
         document = json.loads(text)
         threads = [document["thread"][str(n)] for n in range(document["num_threads"])]
         whole = document["return_code"] == 0 and len(document["thread"]) == len(threads) > 0
-        right = [_is_right(thread, number) for number, thread in enumerate(threads)]
+        right = [_is_right(thread) for thread in threads]
+        numbers = [thread["cpu"] for thread in threads]
+        in_us = document.get("resolution_in_ns", 0) == 0
     except (ValueError, KeyError, TypeError, AttributeError):
         raise RefusedOutput("cyclictest's output is not the JSON it should be", text) from None
     if not whole:
         raise RefusedOutput("cyclictest did not end as it should", text)
+    if not in_us:
+        raise RefusedOutput("cyclictest counted nanoseconds: run it without -N", text)
+    if not all(type(cpu) is int and cpu >= 0 for cpu in numbers) or numbers != sorted(set(numbers)):
+        raise RefusedOutput("cyclictest did not have one thread on each CPU", text)
     if not all(right):
         raise RefusedOutput("cyclictest's latencies of a CPU do not go together", text)
     return threads
 
 
-def _is_right(thread: dict[str, Any], cpu: int) -> bool:
-    steps = thread["histogram"]
+def _is_right(thread: dict[str, Any]) -> bool:
+    steps = {int(latency): count for latency, count in thread["histogram"].items()}
     counts = list(steps.values())
     numbers = [thread[key] for key in (*STATISTICS, "cycles")]
     if not all(type(number) in (int, float) for number in numbers):
         return False
     if not all(type(count) is int and count > 0 for count in counts):
         return False
+    low, average, high, cycles = numbers
+    beyond = cycles - sum(counts)
+    if not (counts and 0 <= low <= average <= high and beyond >= 0):
+        return False
+    widest = max(steps)
+    # What took longer than the histogram is wide is at most the maximum, which one of it is.
+    rest = average * cycles - sum(latency * count for latency, count in steps.items())
+    error = _ROUNDING * cycles
+    longest = high + (beyond - 1) * (widest + 1) if beyond else 0
     return bool(
-        thread["cpu"] == cpu
-        and 0 <= thread["min"] <= thread["avg"] <= thread["max"]
-        and 0 < sum(counts) <= thread["cycles"]
-        and all(thread["min"] <= int(latency) <= thread["max"] for latency in steps)
+        min(steps) == low
+        and (widest <= high if beyond else widest == high)
+        and longest - error <= rest <= beyond * high + error
     )

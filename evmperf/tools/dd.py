@@ -6,10 +6,14 @@ import re
 
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.units import MEGABYTE
+from evmperf.tools._rounding import agree, over, span, times
 
 TEXT_FILE = "dd.txt"
 
-_LAST = re.compile(r"(\d+) bytes \([^\n]*\) copied, (\d+(?:\.\d+)?(?:e-\d+)?) s, [^\n]+/s")
+_LAST = re.compile(
+    r"(\d+) bytes \([^\n]*\) copied, (\d+(?:\.\d+)?(?:e-\d+)?) s, (\d+(?:\.\d)?) ([kMGTP]?)B/s"
+)
+_PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _RECORDS = re.compile(r"(\d+)\+(\d+) records (in|out)")
 
 
@@ -17,8 +21,9 @@ def throughput(text: str, expected_bytes: int, unit: int = MEGABYTE) -> float:
     """Throughput of a dd that copied exactly `expected_bytes`, in MB/s (10^6 bytes) or, with
     another `unit`, in so many bytes per second.
 
-    dd prints seconds with 6 significant digits. Raises RefusedOutput for a short copy, a zero
-    time, an error message, or any line that dd does not print.
+    dd prints seconds with 6 significant digits, and a rate with 2 or 3. Raises RefusedOutput for
+    a short copy, a zero time, an error message, a rate that does not follow from bytes and
+    seconds, or any line that dd does not print.
     """
     found: re.Match[str] | None = None
     for line in text.splitlines():
@@ -35,4 +40,8 @@ def throughput(text: str, expected_bytes: int, unit: int = MEGABYTE) -> float:
         raise RefusedOutput(f"dd copied {copied} of {expected_bytes} bytes", text)
     if seconds <= 0:
         raise RefusedOutput("dd took no time at all", text)
+    # dd rounds up or down as the digits behind tell it to: one unit of the last place.
+    rate = times(span(found.group(3), units=1.0), _PREFIXES[found.group(4)])
+    if not agree(over(copied, span(found.group(2))), rate):
+        raise RefusedOutput(f"dd's rate is not that of {copied} bytes in {seconds:g} s", text)
     return copied / seconds / unit

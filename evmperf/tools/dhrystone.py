@@ -1,6 +1,7 @@
 """Dhrystone 2.1 (`runDhrystone`): its rate, and the clock it ran at.
 
-Its last line is `Dhrystones per Second:  VALUE`, as Weicker's dhry_1.c prints it.
+Weicker's dhry_1.c ends with the microseconds of one run and the runs a second, which must be each
+other's inverse, and shows before them variables with the values that they should have.
 """
 
 from __future__ import annotations
@@ -8,14 +9,22 @@ from __future__ import annotations
 import re
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.tools._rounding import agree, over, span
 
 CLOCK_FILE = "cpufreq.txt"
 VAX_DHRYSTONES = 1757
 """Dhrystones a second of a VAX 11/780, which is 1 DMIPS."""
 
 _TOLERANCE = 0.05
-_RATE = re.compile(r"Dhrystones per Second: +(\d+(?:\.\d+)?) *$", re.MULTILINE)
-_CLOCK = re.compile(r"(\d+(?:\.\d+)?) *MHz")
+_RATE = re.compile(r"^Dhrystones per Second: +(\d+\.\d) *$", re.MULTILINE)
+_MICROSECONDS = re.compile(
+    r"^Microseconds for one run through Dhrystone: +(\d+\.\d) *$", re.MULTILINE
+)
+_RUNS = re.compile(r"^Execution starts, (\d+) runs through Dhrystone$", re.MULTILINE)
+_VARIABLE = re.compile(r"^ *(\S+): +(\S.*)\n +should be: +(\S.*)$", re.MULTILINE)
+_CLOCK = re.compile(r"^[A-Za-z][^\d\n]* (\d+(?:\.\d+)?) ?MHz *$", re.MULTILINE)
+_KILOHERTZ = range(10_000, 10_000_001)
+"""Clocks that a CPU may have."""
 
 _CUR_FREQ = "/sys/devices/system/cpu/cpufreq/policy*/scaling_cur_freq"
 
@@ -33,13 +42,29 @@ def watched(command: str) -> str:
 
 
 def per_second(text: str) -> float:
-    """Dhrystones a second; raises RefusedOutput unless there is exactly one whole such line."""
-    found = _RATE.findall(text)
-    if len(found) != 1 or not text.endswith("\n"):
+    """Dhrystones a second.
+
+    Raises RefusedOutput unless there is exactly one whole such line, which the microseconds of one
+    run agree with, and unless all variables have the values that they should have.
+    """
+    found, times = _RATE.findall(text), _MICROSECONDS.findall(text)
+    if len(found) != 1 or len(times) != 1 or not text.endswith("\n"):
         raise RefusedOutput("Dhrystone printed no rate, or more than one, or was cut", text)
     rate = float(found[0])
     if rate <= 0:
         raise RefusedOutput("Dhrystone measured nothing: zero", text)
+    if not agree(over(1e6, span(found[0])), span(times[0])):
+        raise RefusedOutput(
+            f"Dhrystone's {found[0]} runs a second do not take {times[0]} microseconds each", text
+        )
+    runs = _RUNS.search(text)
+    for name, value, wanted in _VARIABLE.findall(text):
+        if wanted == "Number_Of_Runs + 10":
+            wanted = str(int(runs.group(1)) + 10) if runs else ""  # noqa: PLW2901
+        if not wanted.startswith("(implementation-dependent)") and value.strip() != wanted:
+            raise RefusedOutput(
+                f"Dhrystone computed {name} wrong: {value} instead of {wanted}", text
+            )
     return rate
 
 
@@ -49,10 +74,12 @@ def clock_mhz(cpufreq: str, text: str) -> float:
     Raises RefusedOutput when the two contradict each other (AM62L's guides publish a 400 MHz clock
     for a part of 1.4 GHz), and when neither says anything.
     """
-    try:
-        highest = max((int(line) for line in cpufreq.split()), default=0) / 1000
-    except ValueError:
-        raise RefusedOutput("cpufreq's clocks are not numbers", cpufreq) from None
+    lines = cpufreq.splitlines()
+    if not all(line.isdigit() and int(line) in _KILOHERTZ for line in lines) or (
+        lines and not cpufreq.endswith("\n")
+    ):
+        raise RefusedOutput("cpufreq's clocks are not numbers, or not those of a CPU", cpufreq)
+    highest = max(map(int, lines), default=0) / 1000
     printed = {float(value) for value in _CLOCK.findall(text)}
     if len(printed) > 1 or not (highest or printed):
         raise RefusedOutput("neither cpufreq nor the program says what the clock is", text)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from evmperf.model.errors import RefusedOutput
-from evmperf.model.units import MEGABYTE
+from evmperf.model.units import KIBIBYTE, MEGABYTE
 
 JSON_FILE = "fio.json"
+
+_NORMAL = re.compile(r"\s*(?:[^\n]*: \(groupid=\d+, jobs=\d+\): err= *0: |\Z)")
+"""What may come after the JSON: nothing, or the text for people (`--output-format=json,normal`)."""
+_BINARY = 1e-9
+"""Rounding of older versions, which divide in floating point; as a part of the rate."""
 
 
 def command(*, target: str, rw: str, block_size: str, size: str, runtime_s: int, name: str) -> str:
@@ -40,7 +46,9 @@ def fill_command(*, target: str, size: str, name: str) -> str:
 def throughput(text: str, direction: str) -> float:
     """Mean throughput of one job in MB/s (10^6 bytes); `direction` is `read` or `write`.
 
-    Raises RefusedOutput for anything but a finished job without errors that moved data.
+    fio prints the rate in bytes and in KiB a second, and bytes and milliseconds besides. Raises
+    RefusedOutput for anything but a finished job without errors that moved data, and unless all of
+    them agree.
     """
     job = _job(text)
     if job.get("error") != 0:
@@ -49,14 +57,20 @@ def throughput(text: str, direction: str) -> float:
     try:
         side, idle = job[direction], job[other]
         moved, rate, moved_other = side["io_bytes"], side["bw_bytes"], idle["io_bytes"]
+        again = side["io_kbytes"], side["bw"], side["runtime"]
     except (KeyError, TypeError):
         raise RefusedOutput(f"fio's output has no {direction} side", text) from None
-    if not all(type(number) is int for number in (moved, rate, moved_other)):
+    if not all(type(number) is int for number in (moved, rate, moved_other, *again)):
         raise RefusedOutput("fio's byte counts are not whole numbers", text)
     if moved_other:
         raise RefusedOutput(f"fio was asked to {direction} but did {other}", text)
     if moved <= 0 or rate <= 0:
         raise RefusedOutput(f"fio's {direction} job moved no data", text)
+    moved_kib, rate_kib, runtime_ms = again
+    if moved // KIBIBYTE != moved_kib or rate // KIBIBYTE != rate_kib:
+        raise RefusedOutput("fio's bytes and KiB contradict each other", text)
+    if abs(rate * runtime_ms - 1000 * moved) > runtime_ms * (1 + rate * _BINARY):
+        raise RefusedOutput(f"fio's rate is not that of {moved} bytes in {runtime_ms} ms", text)
     return float(rate) / MEGABYTE
 
 
@@ -68,14 +82,16 @@ def _job(text: str) -> dict[str, Any]:
 
 
 def _document(text: str) -> dict[str, Any]:
-    # fio may print notes before the object; after it nothing may come.
+    # fio may print notes before the object.
     start = text.find("{")
     if start < 0:
         raise RefusedOutput("fio's output holds no JSON", text)
     try:
-        document = json.loads(text[start:])
+        document, end = json.JSONDecoder().raw_decode(text, start)
     except ValueError as error:
         raise RefusedOutput(f"fio's output is not whole JSON: {error}", text) from None
+    if not _NORMAL.match(text, end):
+        raise RefusedOutput("fio's output goes on after its JSON", text)
     if not isinstance(document, dict):
         raise RefusedOutput("fio's output is not a JSON object", text)
     return document

@@ -3,21 +3,67 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.tools._rounding import agree, over, span
 
 TEXT_FILE = "glmark2.txt"
 
 _SCORE = re.compile(r" +glmark2 Score: (\d+) *")
 _RENDERER = re.compile(r" +GL_RENDERER: +(\S.*?) *")
-_SCENE = re.compile(r"\[[a-z0-9-]+\] .*: FPS: (\d+) FrameTime: \d+\.\d+ ms")
+_SCENE = re.compile(
+    r"\[([a-z0-9-]+)\] (.*): (?:FPS: (\d+) FrameTime: (\d+\.\d{3}) ms|(Unsupported))"
+)
+_RULE = re.compile(r"=+")
 _OTHER = re.compile(
     r"=+| +glmark2 \d{4}\.\d\d.*| +OpenGL Information| +(?:GL_VENDOR|GL_VERSION): .*"
     r"| +Surface (?:Config|Size): .*"
     # Then no frame comes faster than the display shows it, as in the guides' DRM scores.
     r"|\*\* Failed to set swap interval\. Results may be bounded above by refresh rate\."
+    # Why a scene is unsupported.
+    r"|Error: Scene\w+ requires .*"
 )
-_SOFTWARE = ("llvmpipe", "softpipe", "swrast", "SwiftShader")
+_NOISE = re.compile(r"(?:MESA(?:-LOADER)?|libEGL|libGL): (?:info|debug)\b.*\n|PVR:\(\w+\): .*\n")
+"""What drivers say on standard error; it may stand in the middle of a line of glmark2's."""
+_SOFTWARE = (
+    "llvmpipe",
+    "pipe (llvm",
+    "softpipe",
+    "swrast",
+    "swiftshader",
+    "lavapipe",
+    "software rasterizer",
+)
+_SCENES = (
+    *["build"] * 2, *["texture"] * 3, *["shading"] * 4, *["bump"] * 3, *["effect2d"] * 2, "pulsar",
+    *["desktop"] * 2, *["buffer"] * 3, "ideas", "jellyfish", "terrain", "shadow", "refract",
+    *["conditionals"] * 3, *["function"] * 2, *["loop"] * 3,
+)  # fmt: skip
+"""What glmark2 draws when it is not told what (since 2014.03)."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The score, which is the mean of the frames per second of the scenes that the renderer
+    supports; a score without the `unsupported` ones is another quantity.
+    """
+
+    score: float
+    renderer: str
+    unsupported: list[str]
+
+    @property
+    def software(self) -> bool:
+        """Whether the renderer draws on the CPU."""
+        return any(word in self.renderer.lower() for word in _SOFTWARE)
+
+
+@dataclass(frozen=True)
+class _Scene:
+    name: str
+    frames: int | None
+    """Frames a second; None for a scene that the GPU does not support."""
 
 
 def command(backend: str, scenes: str) -> str:
@@ -28,25 +74,30 @@ def command(backend: str, scenes: str) -> str:
     return f'{words} >"$OUT/{TEXT_FILE}"'
 
 
-def score(text: str) -> float:
-    """The score, which is the mean of the scenes' frames per second.
+def drawing(text: str, scenes: str = "") -> Drawing:
+    """What glmark2 says of the `scenes`, its own `-b` options (all scenes without).
 
-    Raises RefusedOutput for a renderer that draws on the CPU, when glmark2 did not come to its
-    end, for a score that is not that of the scenes, or for a line that glmark2 does not print for
-    a scene that ran.
+    Raises RefusedOutput when it did not come to its end or left out a scene, for a score that is
+    not that of the scenes, and for a line that glmark2 does not print.
     """
-    lines = text.splitlines()
+    lines = _NOISE.sub("", text).splitlines()
     for line in lines:
         if not any(known.fullmatch(line) for known in (_SCORE, _RENDERER, _SCENE, _OTHER)):
             raise RefusedOutput(f"glmark2 printed something unexpected: {line[:120]!r}", text)
-    _check_gpu(_matches(_RENDERER, lines), text)
+    renderers = _matches(_RENDERER, lines)
+    if len(renderers) != 1:
+        raise RefusedOutput("glmark2 does not say what draws", text)
     # A rule opens and closes the whole.
-    if lines[-1] != lines[0] or text[-1] != "\n":
+    if len(lines) < 2 or lines[-1] != lines[0] or not _RULE.fullmatch(lines[0]) or text[-1] != "\n":
         raise RefusedOutput("glmark2's output is not whole", text)
     scores = _matches(_SCORE, lines)
     if len(scores) != 1:
         raise RefusedOutput(f"glmark2 printed {len(scores)} scores instead of one", text)
-    frames = [int(fps) for fps in _matches(_SCENE, lines)]
+    drawn = _drawn(lines, text)
+    wanted = [word.partition(":")[0] for word in scenes.split() if word != "-b"] or list(_SCENES)
+    if [scene.name for scene in drawn] != wanted:
+        raise RefusedOutput(f"glmark2 drew {len(drawn)} scenes, not the {len(wanted)} wanted", text)
+    frames = [scene.frames for scene in drawn if scene.frames is not None]
     value = int(scores[0])
     if not frames or value <= 0:
         raise RefusedOutput(f"{len(frames)} scenes scored {value}", text)
@@ -54,17 +105,47 @@ def score(text: str) -> float:
     mean = sum(frames) / len(frames)
     if abs(value - mean) > 2:
         raise RefusedOutput(f"a score of {value} is not the mean of the scenes, {mean:.1f}", text)
-    return float(value)
+    return Drawing(
+        float(value), renderers[0], [scene.name for scene in drawn if scene.frames is None]
+    )
+
+
+def score(text: str, scenes: str = "", software: bool = False) -> float:
+    """The score of a drawing; raises RefusedOutput as well for one on the CPU unless `software`."""
+    drawn = drawing(text, scenes)
+    if drawn.software and not software:
+        raise RefusedOutput(
+            f"{drawn.renderer} draws on the CPU: see that the GPU's driver is loaded", text
+        )
+    return drawn.score
+
+
+def unsupported(text: str, scenes: str = "") -> list[str]:
+    """The scenes that the renderer does not support; raises RefusedOutput as `drawing` does."""
+    return drawing(text, scenes).unsupported
+
+
+def is_software(text: str, scenes: str = "") -> bool:
+    """Whether the renderer draws on the CPU; raises RefusedOutput as `drawing` does."""
+    return drawing(text, scenes).software
+
+
+def _drawn(lines: list[str], text: str) -> list[_Scene]:
+    scenes = []
+    for match in filter(None, map(_SCENE.fullmatch, lines)):
+        name, _, printed, took, missing = match.groups()
+        # A frame that takes longer than a second counts as one a second.
+        if (
+            not missing
+            and not agree(
+                over(1000.0, span(took)), (float(printed) - 1, max(float(printed) + 1, 1.0))
+            )
+            and (printed, float(took) > 1000) != ("1", True)
+        ):
+            raise RefusedOutput(f"glmark2's {name} of {printed} FPS does not take {took} ms", text)
+        scenes.append(_Scene(name, None if missing else int(printed)))
+    return scenes
 
 
 def _matches(pattern: re.Pattern[str], lines: list[str]) -> list[str]:
     return [match.group(1) for line in lines if (match := pattern.fullmatch(line))]
-
-
-def _check_gpu(names: list[str], text: str) -> None:
-    if len(names) != 1:
-        raise RefusedOutput("glmark2 does not say what draws", text)
-    if names[0].startswith(_SOFTWARE):
-        raise RefusedOutput(
-            f"{names[0]} draws on the CPU: see that the GPU's driver is loaded", text
-        )

@@ -12,6 +12,10 @@ from evmperf.model.errors import RefusedOutput
 _MEGA = 1e6
 _SHORTEST = 0.9
 """Part of the time asked for that a test must at least have run."""
+_ROUNDING = 1e-3
+"""How far a rate may be from its bytes and seconds, as a part of it: iperf3 prints the time of one
+side with the rate of the other.
+"""
 _TAIL_S = 0.25
 """A receiving client stops up to so many seconds before the sender does."""
 
@@ -41,10 +45,7 @@ def bidirectional(text: str, seconds: int) -> float:
     Raises RefusedOutput unless both moved data for the whole time.
     """
     end = _end(text, seconds, "TCP")
-    rates = [
-        _number(end, text, side, "bits_per_second")
-        for side in ("sum_received", "sum_received_bidir_reverse")
-    ]
+    rates = [_rate(end, text, side) for side in ("sum_received", "sum_received_bidir_reverse")]
     if min(rates) <= 0:
         raise RefusedOutput("iperf3 moved no data in one direction", text)
     return sum(rates) / _MEGA
@@ -61,6 +62,8 @@ def datagrams(text: str, seconds: int, size: int) -> Datagrams:
     arrived = _count(end, text, "sum_received", "bytes")
     if sent <= 0 or seen > sent or lost > seen:
         raise RefusedOutput(f"iperf3 counts {sent} sent, {seen} seen, {lost} lost", text)
+    if _count(end, text, "sum_sent", "bytes") != sent * size:
+        raise RefusedOutput(f"iperf3's {sent} datagrams are not the bytes that it sent", text)
     # Datagrams out of order were counted as lost when their place was passed.
     if not 0 <= arrived - (seen - lost) * size <= lost * size:
         raise RefusedOutput(f"iperf3's {arrived} bytes are not {seen - lost} datagrams", text)
@@ -68,8 +71,8 @@ def datagrams(text: str, seconds: int, size: int) -> Datagrams:
     if tail > sent * _TAIL_S / seconds:
         lost += tail
     return Datagrams(
-        offered=_number(end, text, "sum_sent", "bits_per_second") / _MEGA,
-        received=_number(end, text, "sum_received", "bits_per_second") / _MEGA,
+        offered=_rate(end, text, "sum_sent") / _MEGA,
+        received=_rate(end, text, "sum_received") / _MEGA,
         sent=sent,
         lost=lost,
     )
@@ -102,6 +105,17 @@ def _number(end: Any, text: str, side: str, key: str) -> float:
     if type(value) not in (int, float) or not 0 <= value < math.inf:
         raise RefusedOutput(f"iperf3's {side}.{key} is no number: {str(value)[:40]!r}", text)
     return float(value)
+
+
+def _rate(end: Any, text: str, side: str) -> float:
+    """Bits a second of one side, which must be those of its bytes and seconds."""
+    rate = _number(end, text, side, "bits_per_second")
+    moved, seconds = _number(end, text, side, "bytes"), _number(end, text, side, "seconds")
+    if abs(rate * seconds - 8 * moved) > 8 * moved * _ROUNDING:
+        raise RefusedOutput(
+            f"iperf3's {side} of {rate:.4g} bit/s is not {moved:g} bytes in {seconds:g} s", text
+        )
+    return rate
 
 
 def _count(end: Any, text: str, side: str, key: str) -> int:

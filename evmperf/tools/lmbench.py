@@ -16,9 +16,17 @@ _HASTY = "export ENOUGH=100000 TIMING_O=0 LOOP_O=0"
 """Measure for 0.1 s an operation and do without the calibration, which takes half a minute on a
 slow board: good enough to see that it works."""
 
-_NUMBER = r"(\d+(?:\.\d+)?)"
-_LABELLED = re.compile(rf"([A-Za-z][^:]*): {_NUMBER} (microseconds|nanoseconds|MB/sec)")
-_PAIR = re.compile(rf"{_NUMBER} {_NUMBER}")
+_LABELLED = re.compile(
+    r"([A-Za-z][^:]*): (?=\d+\.\d{4} mic|\d+\.\d\d [nM])"
+    r"(\d+\.\d+) (microseconds|nanoseconds|MB/sec)"
+)
+_OF_SIZE = re.compile(
+    r"(0\.\d{6}|[1-9]\d*\.\d\d) (\d+\.\d\d|0\.\d{6})"  # MB and MB/s
+    r"|(\d+\.\d{6}) (\d\.\d{3}|[1-9]\d+)"  # MB and microseconds
+)
+_TWO_NUMBERS = re.compile(r"[\d.]+ +[\d.]+")
+_SWITCH = re.compile(r"(\d+) (\d+\.\d\d)")
+_LOADS = re.compile(r"(\d+\.\d{5}) (\d+\.\d{3})")
 _FILES = re.compile(r"(\d+)k\t(\d+)\t(\d+)\t(\d+)")
 _FILE_SIZES = ("0", "1", "4", "10")
 
@@ -67,23 +75,24 @@ def labelled(text: str, label: str, unit: str, lines: int = 1) -> float:
 
 
 def value_of_size(text: str, size: float) -> float:
-    """The value of the one line `SIZE VALUE`: MB/s of bw_mem, bw_file_rd and bw_mmap_rd, and
-    microseconds of lat_mmap; the size is in megabytes.
+    """The value of the last line, `SIZE VALUE`: MB/s of bw_mem, bw_file_rd and bw_mmap_rd, and
+    microseconds of lat_mmap; the size is in megabytes. What stands before it must be no such line.
     """
-    lines = _whole_lines(text)
-    match = _PAIR.fullmatch(lines[0]) if len(lines) == 1 else None
-    if not match:
+    *before, last = _whole_lines(text) or [""]
+    match = _OF_SIZE.fullmatch(last)
+    if not match or any(map(_TWO_NUMBERS.fullmatch, before)):
         raise RefusedOutput("LMBench printed something else than one size and its value", text)
-    if float(match[1]) != size:
-        raise RefusedOutput(f"LMBench measured {match[1]} MB, not {size:g} MB", text)
-    return _above_zero(match[2], text)
+    printed, value = (match[1], match[2]) if match[1] else (match[3], match[4])
+    if float(printed) != size:
+        raise RefusedOutput(f"LMBench measured {printed} MB, not {size:g} MB", text)
+    return _above_zero(value, text)
 
 
 def context_switch(text: str, kilobytes: int, processes: int) -> float:
     """Microseconds of one context switch between processes with so much data (lat_ctx)."""
     lines = [line for line in _whole_lines(text) if line]
-    head = re.fullmatch(rf'"size={kilobytes}k ovr={_NUMBER}', lines[0]) if lines else None
-    match = _PAIR.fullmatch(lines[1]) if len(lines) == 2 else None
+    head = re.fullmatch(rf'"size={kilobytes}k ovr=\d+\.\d\d', lines[0]) if lines else None
+    match = _SWITCH.fullmatch(lines[1]) if len(lines) == 2 else None
     if not head or not match or match[1] != str(processes):
         what = f"{processes} processes of {kilobytes} KiB"
         raise RefusedOutput(f"LMBench printed something else than {what}", text)
@@ -96,7 +105,7 @@ def memory_latency(text: str, megabytes: str, last: str) -> float:
     Sizes are text as LMBench prints them, `last` is the table's last one: what was cut is refused.
     """
     lines = [line for line in _whole_lines(text) if line]
-    rows = [_PAIR.fullmatch(line) for line in lines[1:]]
+    rows = [_LOADS.fullmatch(line) for line in lines[1:]]
     if not lines or not re.fullmatch(r'"stride=\d+', lines[0]) or not all(rows):
         raise RefusedOutput("LMBench printed something else than a table of latencies", text)
     values = {row[1]: row[2] for row in rows if row}

@@ -75,7 +75,11 @@ def parse(text: str) -> Log:
         raise RefusedOutput("the meter's log holds no reading", text)
     volts: dict[str, list[float]] = {}
     milliwatts: dict[str, list[float]] = {}
+    units: dict[str, tuple[str, str]] = {}
     for _, rail, voltage, other in samples:
+        unit = voltage.rpartition(" ")[2], other.rpartition(" ")[2]
+        if units.setdefault(rail, unit) != unit:
+            raise RefusedOutput(f"the meter changed its units for {rail} on the way", text)
         volt = _number(rail, voltage, _VOLTS, text)
         if other.rpartition(" ")[2] in _WATTS:
             watt = _number(rail, other, _WATTS, text)

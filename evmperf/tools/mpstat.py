@@ -6,12 +6,26 @@ Load is 100 - %iowait - %idle over all CPUs, as the guides' tables have it (inve
 from __future__ import annotations
 
 import json
+import re
+from decimal import Decimal
+from typing import Any
 
 from evmperf.model.errors import RefusedOutput
 
 JSON_FILE = "mpstat.json"
 STAT_BEFORE = "stat.before"
 STAT_AFTER = "stat.after"
+
+_ALL = ("all", "-1")
+"""How mpstat calls all CPUs together; `-1` is sysstat 12.0's."""
+_COLUMNS = (
+    "usr", "nice", "sys", "iowait", "irq", "soft", "steal", "guest", "gnice", "idle",
+)  # fmt: skip
+_HALF_CENT = 0.005
+"""What rounding to two decimals makes of a column, in percent."""
+_CPU_LINE = re.compile(r"cpu(\d*) +((?:\d+ ){9}\d+)")
+_TICKS_APART = 2
+"""Ticks of each CPU between the kernel's counting of all CPUs and that of one after the other."""
 
 
 def command(window_s: int) -> str:
@@ -20,8 +34,10 @@ def command(window_s: int) -> str:
 
 
 def snapshot(name: str) -> str:
-    """Shell text that keeps the kernel's counters of now as `$OUT/NAME`."""
-    return f'head -n 1 /proc/stat > "$OUT/{name}"'
+    """Shell text that keeps the kernel's counters of now as `$OUT/NAME`: those of all CPUs, and
+    those of each, which must add up.
+    """
+    return f'grep ^cpu /proc/stat > "$OUT/{name}"'
 
 
 def around(command: str) -> str:
@@ -32,34 +48,51 @@ def around(command: str) -> str:
 def load(text: str) -> float:
     """CPU load in percent over all CPUs from mpstat's JSON with exactly one interval.
 
-    Raises RefusedOutput for anything else.
+    Raises RefusedOutput for anything else, and unless the columns make 100 %.
     """
     try:
-        hosts = json.loads(text)["sysstat"]["hosts"]
-        rows = [row for s in hosts[0]["statistics"] for row in s["cpu-load"] if row["cpu"] == "all"]
-        idle, iowait = [row["idle"] for row in rows], [row["iowait"] for row in rows]
+        hosts = json.loads(text, parse_float=Decimal)["sysstat"]["hosts"]
+        rows = [row for s in hosts[0]["statistics"] for row in s["cpu-load"] if row["cpu"] in _ALL]
+        columns = [[row[name] for name in _COLUMNS] for row in rows]
     except (ValueError, KeyError, IndexError, TypeError):
         raise RefusedOutput("mpstat's output is not the JSON it should be", text) from None
     if len(rows) != 1 or len(hosts) != 1:
         raise RefusedOutput(f"mpstat's output has {len(rows)} intervals instead of one", text)
-    return _percent(idle[0], iowait[0], 100.0, text)
+    if not all(_is_percentage(value) for value in columns[0]):
+        raise RefusedOutput("mpstat's columns are not percentages with two decimals", text)
+    whole = float(sum(columns[0]))
+    if abs(whole - 100) > _HALF_CENT * len(_COLUMNS) + 1e-9:
+        raise RefusedOutput(f"mpstat's columns make {whole:.2f} %, not 100 %", text)
+    return _percent(float(rows[0]["idle"]), float(rows[0]["iowait"]), 100.0, text)
+
+
+def _is_percentage(value: Any) -> bool:
+    return isinstance(value, Decimal) and value.as_tuple().exponent == -2 and 0 <= value <= 100
 
 
 def stat_load(before: str, after: str) -> float:
-    """CPU load in percent between two `cpu` lines of /proc/stat (proc(5), in clock ticks).
+    """CPU load in percent between two looks at the `cpu` lines of /proc/stat (proc(5), in clock
+    ticks).
 
-    guest and guest_nice are part of user and nice already and are not counted twice.
+    guest and guest_nice are part of user and nice already and are not counted twice. Raises
+    RefusedOutput unless the lines are whole and those of the CPUs add up to the first.
     """
+    raw = before + after
     first, second = _ticks(before), _ticks(after)
-    spent = [b - a for a, b in zip(first, second, strict=True)]
+    if list(first) != list(second):
+        raise RefusedOutput("/proc/stat has other CPUs than before", raw)
+    spent_by = {cpu: [b - a for a, b in zip(first[cpu], second[cpu], strict=True)] for cpu in first}
+    spent = spent_by.pop("")
+    apart = 2 * _TICKS_APART * len(spent_by)
+    for ticks, parts in zip(spent, zip(*spent_by.values(), strict=True), strict=True):
+        if abs(ticks - sum(parts)) > apart:
+            raise RefusedOutput("/proc/stat's lines of the CPUs do not make that of all", raw)
     if any(ticks < 0 for ticks in (*spent[:3], *spent[5:])) or sum(spent) <= 0:
-        raise RefusedOutput("/proc/stat's counters did not go forward", before + after)
-    return _percent(spent[3], spent[4], float(sum(spent)), before + after)
+        raise RefusedOutput("/proc/stat's counters did not go forward", raw)
+    return _percent(spent[3], spent[4], float(sum(spent)), raw)
 
 
-def _percent(idle: object, iowait: object, whole: float, raw: str) -> float:
-    if not isinstance(idle, int | float) or not isinstance(iowait, int | float):
-        raise RefusedOutput("idle and iowait are not numbers", raw)
+def _percent(idle: float, iowait: float, whole: float, raw: str) -> float:
     value = 100.0 * (whole - idle - iowait) / whole
     # mpstat rounds each column to 2 decimals, so the sum may miss 100 by a little.
     if not -0.05 <= value <= 100.05:
@@ -67,8 +100,14 @@ def _percent(idle: object, iowait: object, whole: float, raw: str) -> float:
     return min(max(value, 0.0), 100.0)
 
 
-def _ticks(line: str) -> list[int]:
-    fields = line.split()
-    if len(fields) < 9 or fields[0] != "cpu" or not all(f.isdigit() for f in fields[1:]):
-        raise RefusedOutput("this is not the cpu line of /proc/stat", line)
-    return [int(field) for field in fields[1:9]]
+def _ticks(text: str) -> dict[str, list[int]]:
+    """Ticks by CPU; "" is all of them."""
+    lines = [_CPU_LINE.fullmatch(line) for line in text.splitlines()]
+    ticks = {m.group(1): [int(f) for f in m.group(2).split()[:8]] for m in lines if m}
+    numbers = [int(cpu) for cpu in ticks if cpu]
+    if (
+        not all(lines) or len(ticks) != len(lines) or not text.endswith("\n")
+        or not numbers or next(iter(ticks)) or numbers != sorted(numbers)
+    ):  # fmt: skip
+        raise RefusedOutput("these are not the cpu lines of /proc/stat", text)
+    return ticks

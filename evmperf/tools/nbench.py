@@ -1,28 +1,78 @@
-"""NBench (`runNBench.sh`, Mayer's Unix port of BYTEmark 2): its table of rates."""
+"""NBench (`runNBench.sh`, Mayer's Unix port of BYTEmark 2): its table of rates.
+
+Beside each rate stand two indices: the rate over that of a Pentium 90 and over that of an AMD
+K6/233 (nbench0.h). The columns have fixed widths, so a row that lost a character shows it.
+"""
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.tools._rounding import agree, over, span
 
-_NUMBER = r"\d+(?:\.\d+)?(?:e[+-]\d+)?"
-_ROW = re.compile(rf"^([A-Z][A-Z ]*?) *: +({_NUMBER}) +: +{_NUMBER} +: +{_NUMBER}$", re.MULTILINE)
-_KERNELS = (
-    "NUMERIC SORT", "STRING SORT", "BITFIELD", "FP EMULATION", "FOURIER",
-    "ASSIGNMENT", "IDEA", "HUFFMAN", "NEURAL NET", "LU DECOMPOSITION",
-)  # fmt: skip
+_PENTIUM_AND_K6 = {
+    "NUMERIC SORT": (38.993, 118.73),
+    "STRING SORT": (2.238, 14.459),
+    "BITFIELD": (5829704.0, 27910000.0),
+    "FP EMULATION": (2.084, 9.0314),
+    "FOURIER": (879.278, 1565.5),
+    "ASSIGNMENT": (0.2628, 1.0132),
+    "IDEA": (65.382, 220.21),
+    "HUFFMAN": (36.062, 112.93),
+    "NEURAL NET": (0.6225, 1.4799),
+    "LU DECOMPOSITION": (19.3031, 26.732),
+}
+_RATE = r" (?=.{15}  :)( *\d+(?:\.\d+)?(?:e\+\d\d)?)"
+_INDEX = r"  (?=.{9}(?:  :|$))( *\d+\.\d\d)"
+_ROW = re.compile(
+    # The name is followed by the row, or by a warning that goes to lines of its own.
+    rf"^(?P<name>[A-Z][A-Z ]{{19}}):(?P<warned>\n\*\* WARNING: [^\n]* is NOT 95 %[^\n]*\n"
+    rf"\*\* WARNING: [^\n]*\n {{20}}:)?{_RATE}  :{_INDEX}  :{_INDEX}$",
+    re.MULTILINE,
+)
 
 
 def iterations_per_second(text: str, kernel: str) -> float:
     """The rate of one kernel, which the table calls by capital letters.
 
-    Raises RefusedOutput unless all ten rows are there, each once and in their order.
+    Raises RefusedOutput unless all ten rows are there, each once and in their order, with indices
+    that follow from their rates.
     """
-    found = _ROW.findall(text)
-    if tuple(name for name, _ in found) != _KERNELS or not text.endswith("\n"):
+    return float(_rows(text)[kernel].rate)
+
+
+def is_certain(text: str, kernel: str) -> bool:
+    """Whether NBench's repetitions of a kernel agreed: not when it warns that the result is "NOT 95
+    % statistically certain". Raises RefusedOutput as `iterations_per_second` does.
+    """
+    return not _rows(text)[kernel].warned
+
+
+class _Row(NamedTuple):
+    warned: bool
+    rate: str
+    old_index: str
+    new_index: str
+
+
+def _rows(text: str) -> dict[str, _Row]:
+    matches = list(_ROW.finditer(text))
+    rows = {
+        match["name"].strip(): _Row(
+            bool(match["warned"]), *(number.strip() for number in match.groups()[2:])
+        )
+        for match in matches
+    }
+    if tuple(rows) != tuple(_PENTIUM_AND_K6) or len(rows) != len(matches) or text[-1:] != "\n":
         raise RefusedOutput("NBench's table does not have its ten rows", text)
-    rate = float(dict(found)[kernel])
-    if rate <= 0:
-        raise RefusedOutput("NBench measured nothing: zero", text)
-    return rate
+    for name, row in rows.items():
+        if float(row.rate) <= 0:
+            raise RefusedOutput("NBench measured nothing: zero", text)
+        for index, unit in zip(row[2:], _PENTIUM_AND_K6[name], strict=True):
+            if not agree(over(span(row.rate), (unit, unit)), span(index)):
+                raise RefusedOutput(
+                    f"NBench's {name} of {row.rate} has not the index {index}", text
+                )
+    return rows

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.tools._rounding import agree, over, span
 
 KEYS = (
     "DIRECTION",
@@ -33,12 +34,18 @@ _COUNTED = {
     "UDP_STREAM": "REMOTE_BYTES_RECVD",
 }
 """The bytes that a test's throughput is made of."""
-_ROUNDING = 0.02
-"""How far throughput and bytes may be apart: times have two decimals, and ends differ a little."""
+_ROUNDING = 0.002
+"""How far throughput and bytes may be apart beyond their two decimals: ends differ a little."""
+_LOST_BYTES = 0.5
+"""Part of what one side of a stream moved that the other must at least have moved."""
 _UNITS = "10^6bits/s"
+_NOT_ASKED = -1.0
+_MOST_PERCENT = 100.5
+_COUNTS = ("_SENT", "_RECVD", "_SIZE")
 _SHORTEST = 0.9
 """Part of the time asked for that a test must at least have run."""
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_WHOLE = re.compile(r"\d+")
+_DECIMALS = re.compile(r"\d+\.\d\d|-1\.00")
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,7 @@ def outcome(text: str, test: str, seconds: int) -> Outcome:
         key: value for key, value in values.items() if key not in ("DIRECTION", "THROUGHPUT_UNITS")
     }
     for key, value in numbers.items():
-        if not _NUMBER.fullmatch(value):
+        if not (_WHOLE if key.endswith(_COUNTS) else _DECIMALS).fullmatch(value):
             raise RefusedOutput(f"netperf's {key} is no number: {value[:40]!r}", text)
     found = Outcome(
         throughput=float(numbers["THROUGHPUT"]),
@@ -107,9 +114,25 @@ def outcome(text: str, test: str, seconds: int) -> Outcome:
     )
     if found.throughput <= 0:
         raise RefusedOutput("netperf moved no data", text)
-    rate = float(numbers[_COUNTED[test]]) * 8 / 1e6 / max(found.elapsed_s, 0.01)
-    if abs(rate - found.throughput) > _ROUNDING * found.throughput:
-        raise RefusedOutput(f"netperf's bytes make {rate:.4g} {_UNITS}, not its throughput", text)
+    _check_bytes(found, int(numbers[_COUNTED[test]]), numbers, text)
+    if test == "TCP_STREAM" and not _LOST_BYTES < found.received / max(found.sent, 1) < 2:
+        raise RefusedOutput(f"netperf sent {found.sent} bytes and received {found.received}", text)
     if found.elapsed_s < _SHORTEST * seconds:
         raise RefusedOutput(f"netperf ran {found.elapsed_s:g} s instead of {seconds} s", text)
     return found
+
+
+def _check_bytes(found: Outcome, counted: int, numbers: dict[str, str], text: str) -> None:
+    """Throughput, bytes and time must agree, and what was sent be whole messages."""
+    megabits = counted * 8 / 1e6
+    near = megabits * (1 - _ROUNDING), megabits * (1 + _ROUNDING)
+    if not agree(over(near, span(numbers["ELAPSED_TIME"])), span(numbers["THROUGHPUT"])):
+        rate = megabits / max(found.elapsed_s, 0.01)
+        raise RefusedOutput(f"netperf's bytes make {rate:.4g} {_UNITS}, not its throughput", text)
+    if found.send_size and found.sent % found.send_size:
+        raise RefusedOutput(f"netperf sent {found.sent} bytes, not messages of its size", text)
+    low, high = sorted((found.local_cpu_load, found.remote_cpu_load))
+    if low != _NOT_ASKED or high == _NOT_ASKED:
+        raise RefusedOutput("netperf was asked for the CPU load of one of the two machines", text)
+    if high > _MOST_PERCENT:
+        raise RefusedOutput(f"a CPU load of {high:g} % cannot be", text)

@@ -66,6 +66,12 @@ done
 }} >"$OUT/{TEXT_FILE}" """.rstrip()
 
 
+_LATE_S = 30
+"""Seconds that waking up may take."""
+_APART_S = 3.0
+"""Seconds that two clocks may be apart, one of which counts whole ones and is read later."""
+
+
 @dataclass(frozen=True)
 class Sleep:
     """One sleep: seconds from the start command to the sleep command, and how long that took at
@@ -92,7 +98,7 @@ def parse(text: str, wanted_s: int) -> Sleep:
         raise RefusedOutput("the record of the sleep is not whole", text)
     up0, _, good0, _ = match.groups()[0:4]
     up1, rtc1, good1, bad1 = match.groups()[4:8]
-    _, rtc2, good2, bad2 = match.groups()[8:12]
+    up2, rtc2, good2, bad2 = match.groups()[8:12]
     status, said, device, step = match.groups()[12:16]
     lines = [line.removeprefix("said ").strip() for line in said.splitlines()]
     why = "; ".join([line for line in lines if line][-2:])
@@ -113,6 +119,14 @@ def parse(text: str, wanted_s: int) -> Sleep:
     asleep = int(rtc2) - int(rtc1)
     if asleep < wanted_s:
         raise RefusedOutput(f"the board slept for {asleep} s instead of {wanted_s} s", text)
+    # The kernel counts the sleep in, or stands still in it; else one of the clocks was set.
+    by_kernel = float(up2) - float(up1)
+    if asleep > wanted_s + _LATE_S or min(abs(by_kernel - asleep), by_kernel) > _APART_S:
+        raise RefusedOutput(
+            f"the board slept for {asleep} s on its RTC and {by_kernel:g} s on its kernel's clock: "
+            f"one of them jumped",
+            text,
+        )
     return Sleep(float(up1) - float(up0), asleep - 1.0)
 
 

@@ -6,6 +6,7 @@ import re
 
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.units import KIBIBYTE
+from evmperf.tools._rounding import agree, over, span, times
 
 SECTOR_BYTES = 512
 SCSI_BLOCK_BYTES = 4096
@@ -15,7 +16,11 @@ _TIME = re.compile(r"time: (?:(\d+) minutes, )?(\d+)\.(\d{3}) seconds")
 _BLOCKS = r"block # (\d+), count (\d+) \.\.\. (\d+) blocks (?:read|written): (\S+)"
 _MMC = re.compile(r"MMC (read|write): dev # (\d+), " + _BLOCKS)
 _SCSI = re.compile(r"scsi (read|write): device (\d+) " + _BLOCKS)
-_FILE = re.compile(r"^(\d+) bytes (read|written) in \d+ ms", re.MULTILINE)
+_FILE = re.compile(
+    r"^(\d+) bytes (read|written) in (\d+) ms(?: \((\d+(?:\.\d)?) (Bytes|[KMG]iB)/s\))?$",
+    re.MULTILINE,
+)
+_UNITS = {"Bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 def seconds(text: str) -> float:
@@ -24,6 +29,8 @@ def seconds(text: str) -> float:
     if len(found) != 1:
         raise RefusedOutput(f"U-Boot printed {len(found)} time lines instead of one", text)
     minutes, whole, milli = found[0]
+    if int(whole) >= 60:
+        raise RefusedOutput(f"U-Boot does not print times as {whole}.{milli} seconds", text)
     return int(minutes or 0) * 60 + int(whole) + int(milli) / 1000
 
 
@@ -48,17 +55,25 @@ def scsi_rate(text: str, operation: str, blocks: int) -> float:
 def file_rate(text: str, operation: str, size: int) -> float:
     """Throughput in KiB/s of one timed `fatload` (read) or `fatwrite` (write) of `size` bytes.
 
-    It is `time`'s figure; U-Boot's own line covers less of the command. Raises RefusedOutput when
-    U-Boot moved other than `size` bytes, the other way, or took no time.
+    It is `time`'s figure; U-Boot's own line covers less of the command, and must not be longer.
+    Raises RefusedOutput when U-Boot moved other than `size` bytes, the other way, or took no time.
     """
     found = _FILE.findall(text)
     if len(found) != 1:
         raise RefusedOutput(f"U-Boot printed {len(found)} lines of bytes instead of one", text)
-    moved, done = found[0]
+    moved, done, took_ms, printed, unit = found[0]
     if done != {"read": "read", "write": "written"}[operation]:
         raise RefusedOutput(f"U-Boot was asked to {operation} a file, but says {done}", text)
     if int(moved) != size:
         raise RefusedOutput(f"U-Boot moved {moved} of {size} bytes", text)
+    milliseconds = int(took_ms)
+    if printed and not agree(
+        over(1000 * size, (milliseconds - 0.5, milliseconds + 1.0)),
+        times(span(printed, units=1.0), float(_UNITS[unit])),
+    ):
+        raise RefusedOutput(f"U-Boot's rate is not that of {size} bytes in {took_ms} ms", text)
+    if 1000 * seconds(text) < milliseconds - 1:
+        raise RefusedOutput(f"U-Boot's time is shorter than the {took_ms} ms of the file", text)
     return _rate(size, text)
 
 

@@ -24,6 +24,8 @@ from evmperf.virtual import paths
 SCHEMA = 1
 HOST = "127.0.0.1"
 DEFAULT_NAME = "virtual"
+CARD = ("dut", "host", "off")
+"""Where a card switch can have the card: in the board, at the host, or nowhere."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 
@@ -94,6 +96,12 @@ class BenchStatus:
     console_bytes: int
     console_clients: int
     stamps: str
+    card: str = ""
+    """Where the card is, one of CARD; "" for a board without a card switch."""
+    card_file: str = ""
+    """The file that is the card, "" for a board without a card switch."""
+    silent: str = ""
+    """Why the boot ROM found nothing to start at the last power-on, "" if it did."""
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:

@@ -66,11 +66,15 @@ class Bench:
         power_port: int | None = None,
         fresh: bool = False,
         qemu_options: Sequence[str] | None = None,
+        boot_loader: Path | None = None,
+        card_stuck: str = "",
     ) -> bool:
         """Start the bench, with the power off; False if one of this variant runs already.
 
         A port of 0 is any free one, None the one in `env/NAME.yaml`, any free one without such a
-        file. `qemu_options` go to QEMU after those of the image, for experiments. Returns
+        file. `qemu_options` go to QEMU after those of the image, for experiments. `boot_loader` is
+        started in place of the card's, and `card_stuck` is where the card stays whatever its
+        switch is told: for a board that starts from a card. Returns
         when the bench answers. Raises UsageError if one runs that is not as
         asked for, LabError if it cannot be started.
         """
@@ -93,6 +97,8 @@ class Bench:
             arguments = ["--name", self.name, "--variant", variant]
             arguments += ["--serial-port", str(serial), "--power-port", str(power)]
             arguments += ["--fresh"] if fresh else []
+            arguments += ["--boot-loader", str(boot_loader)] if boot_loader else []
+            arguments += ["--card-stuck", card_stuck] if card_stuck else []
             self._spawn([*arguments, *(f"--qemu-option={option}" for option in qemu_options or ())])
             return True
 

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from evmperf.model.errors import UsageError
+from evmperf.model.places import project
 from evmperf.virtual.board import HOST
 
 
@@ -45,7 +46,7 @@ _Dumper.add_representer(_Tagged, _write_tagged)
 
 def source(variant: str) -> Path:
     """The environment that comes with a variant: `env/<variant>.yaml` of the project."""
-    return Path(__file__).resolve().parents[2] / "env" / f"{variant}.yaml"
+    return project("env") / f"{variant}.yaml"
 
 
 def usual_ports(name: str) -> tuple[int, int]:

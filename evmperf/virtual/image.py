@@ -24,7 +24,7 @@ from evmperf.virtual import (
     uboot,
 )
 from evmperf.virtual.recipe import Recipe
-from evmperf.virtual.steps import Progress, Steps, check_host, tool
+from evmperf.virtual.steps import Progress, Steps, check_host, make_ext4, tool
 
 SCHEMA = 1
 KEPT = 2
@@ -71,6 +71,8 @@ class Image:
     tester_path: str
     """Folder of the tester's own programs, "" for an image without."""
     directory: Path
+    boot_rom: dict[str, Any] | None = None
+    """Where a board that starts from a card has its boot loader; see `rom`."""
 
 
 def load(variant: str) -> Image:
@@ -93,6 +95,7 @@ def load(variant: str) -> Image:
             disks={name: Disk(**disk) for name, disk in data["disks"].items()},
             facts=data["facts"],
             tester_path=data["tester_path"],
+            boot_rom=data.get("boot_rom"),
             directory=folder,
         )
     except (ValueError, KeyError, TypeError) as error:
@@ -229,19 +232,7 @@ def _assemble(recipe: Recipe, steps: Steps, parts: dict[str, Path], folder: Path
     facts["qemu"] = qemu["version"]
     with steps.step("Root file system"):
         root = folder / "root"
-        # Hard links: what is written is written anew, see rootfs.write().
-        root.mkdir()
-        for part in ("userland", "kernel"):
-            command: list[str | Path] = ["cp", "-a", "--link", f"{parts[part]}/root/.", root]
-            steps.run(command, f"Copying the {part}", "image")
-        rootfs.finish(recipe, root, build_id)
-        if "programs" in parts:
-            programs.install(parts["programs"], root)
-        rootfs.index_modules(root, facts["kernel"], steps)
-        boot = root / "boot"
-        boot.mkdir(exist_ok=True)
-        os.link(parts["kernel"] / "kernel", boot / "Image")
-        (boot / "initrd").write_bytes(rootfs.initrd(recipe, root, facts["kernel"]))
+        rootfs.assemble(recipe, steps, parts, root, release=facts["kernel"], build_id=build_id)
     disks = {}
     with steps.step("Disks"):
         for name, spec in recipe.data["disks"].items():
@@ -258,6 +249,7 @@ def _assemble(recipe: Recipe, steps: Steps, parts: dict[str, Path], folder: Path
         "disks": disks,
         "facts": facts,
         "tester_path": str(parts["tester"] / "bin") if "tester" in parts else "",
+        "boot_rom": recipe.data.get("boot_rom"),
         "parts": sorted(path.name for path in parts.values()),
     }
     (folder / "image.json").write_text(json.dumps(data, indent=1))
@@ -279,37 +271,28 @@ def _disk(steps: Steps, folder: Path, name: str, spec: dict[str, Any]) -> dict[s
     lines = [f"start={_PARTITION_START_MIB * sectors}, size={size * sectors}, type=83"]
     if fat:
         lines.append(f"start={end * sectors}, size={fat * sectors}, type=c")
-    script = folder / f"{name}.sfdisk"
-    script.write_text("\n".join(["label: dos", f"label-id: 0x{spec['label_id']}", *lines, ""]))
-    _partition(steps, file, script)
+    partition(steps, file, ["label: dos", f"label-id: 0x{spec['label_id']}", *lines])
     if fat:
         command: list[str | Path] = [tool("mkfs.vfat"), "--invariant", "-F", "32", "-s", "1"]
         command += [f"--offset={end * sectors}", file, str(fat * 1024)]
         steps.run(command, f"Making the FAT of the disk {name}", "image")
     if "filesystem" in spec:
-        command = [
-            "mke2fs",
-            "-F",
-            "-t",
-            spec["filesystem"],
-            "-d",
+        make_ext4(
+            steps,
+            file,
             folder / "root",
-            "-L",
-            name,
-        ]
-        command += ["-U", spec["uuid"], "-m", "0", "-O", "^metadata_csum,^64bit,^orphan_file"]
-        options = f"offset={_PARTITION_START_MIB * _MIB},hash_seed={spec['uuid']},root_owner=0:0"
-        command += ["-E", options, file, f"{size}M"]
-        if os.geteuid() != 0:
-            command = ["unshare", "--map-root-user", *command]
-        # A fixed time makes the same files the same disk.
-        env = {"E2FSPROGS_FAKE_TIME": "1735689600", "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"}
-        steps.run(command, f"Making the file system of the disk {name}", "image", env=env)
+            start_mib=_PARTITION_START_MIB,
+            mib=size,
+            label=name,
+            uuid=spec["uuid"],
+        )
     return {"base": file.name, "format": "raw", "mib": None if "filesystem" in spec else mib}
 
 
-def _partition(steps: Steps, file: Path, script: Path) -> None:
-    """Give a disk file the partition table that `script` tells sfdisk."""
+def partition(steps: Steps, file: Path, lines: list[str]) -> None:
+    """Give a disk file the partition table that these lines tell sfdisk."""
+    script = file.with_suffix(".sfdisk")
+    script.write_text("\n".join([*lines, ""]))
     # sfdisk reads standard input only; sh is there to redirect it.
     command: list[str | Path] = [
         "sh",

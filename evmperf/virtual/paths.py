@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from evmperf.model.places import project
+
 
 def cache_dir() -> Path:
     """Return the folder for what can be built again: $EVMPERF_CACHE or the user's cache."""
@@ -32,4 +34,4 @@ def recipes_dir() -> Path:
     """Return the folder with one sub-folder a variant: $EVMPERF_RECIPES or the checkout's."""
     if own := os.environ.get("EVMPERF_RECIPES"):
         return Path(own).absolute()
-    return Path(__file__).resolve().parents[2] / "virtual-evm"
+    return project("virtual-evm")

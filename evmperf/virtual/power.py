@@ -1,7 +1,8 @@
 """The network power switch of a virtual board: HTTP on 127.0.0.1.
 
 `PUT /power/0` with body `0` or `1` and `GET /power/0` are what Labgrid's NetworkPowerPort with
-`model: rest` speaks. `GET /status` answers with JSON, `POST /stop` ends the bench. An error is one
+`model: rest` speaks. `PUT /card/0` and `GET /card/0` with `dut`, `host` or `off` are a card switch.
+`GET /status` answers with JSON, `POST /stop` ends the bench. An error is one
 sentence, as the body and as HTTP's reason phrase, because that is all Labgrid shows of it.
 """
 
@@ -16,7 +17,7 @@ from http import HTTPStatus
 from typing import Any, Protocol
 
 from evmperf.model.errors import EvmperfError
-from evmperf.virtual.board import HOST
+from evmperf.virtual.board import CARD, HOST
 from evmperf.virtual.console import listen, port_of
 
 _LINE_LIMIT = 8192
@@ -37,6 +38,13 @@ class Switch(Protocol):
 
     async def set_power(self, on: bool) -> None:
         """Switch; raises EvmperfError if the board does not start."""
+
+    @property
+    def card(self) -> str:
+        """Where the card is: `dut` (in the board), `host` or `off`."""
+
+    async def set_card(self, where: str) -> None:
+        """Move the card; raises EvmperfError while the board is on."""
 
     def status(self) -> dict[str, Any]:
         """What `GET /status` answers."""
@@ -143,15 +151,24 @@ class PowerServer:
                     raise _HTTPError(HTTPStatus.BAD_REQUEST, "the body must be 0 or 1")
                 await self._switch.set_power(value == b"1")
                 return value, text
+            case "GET", "/card/0":
+                return self._switch.card.encode(), text
+            case "PUT", "/card/0":
+                where = request.body.strip().decode("ascii", "replace")
+                if where not in CARD:
+                    reason = f"the body is one of {', '.join(CARD)}"
+                    raise _HTTPError(HTTPStatus.BAD_REQUEST, reason)
+                await self._switch.set_card(where)
+                return self._switch.card.encode(), text
             case "GET", "/status":
                 return json.dumps(self._switch.status()).encode() + b"\n", "application/json"
             case "POST", "/stop":
                 self._switch.request_stop()
                 return b"stopping\n", text
-            case _, "/power/0" | "/status" | "/stop":
+            case _, "/power/0" | "/card/0" | "/status" | "/stop":
                 reason = f"{request.method} is not for {request.path}"
                 raise _HTTPError(HTTPStatus.METHOD_NOT_ALLOWED, reason)
-        reason = "there is only /power/0 (one board, one outlet), /status and /stop"
+        reason = "there is only /power/0 (one board, one outlet), /card/0, /status and /stop"
         raise _HTTPError(HTTPStatus.NOT_FOUND, reason)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.model.errors import LabError
-from evmperf.virtual import cpio
+from evmperf.virtual import cpio, programs
 from evmperf.virtual.debian import Archive, Package
 from evmperf.virtual.recipe import Recipe
 from evmperf.virtual.steps import Steps, tool
@@ -127,6 +127,25 @@ def finish(recipe: Recipe, root: Path, build_id: str) -> None:
         place = root / name
         write(place, path.read_text())
         place.chmod(0o755 if path.stat().st_mode & 0o100 else 0o644)
+
+
+def assemble(
+    recipe: Recipe, steps: Steps, parts: dict[str, Path], root: Path, *, release: str, build_id: str
+) -> None:
+    """Put a root file system together in `root`, with the kernel and its initrd in /boot."""
+    # Hard links: what is written is written anew, see write().
+    root.mkdir()
+    for part in ("userland", "kernel"):
+        command: list[str | Path] = ["cp", "-a", "--link", f"{parts[part]}/root/.", root]
+        steps.run(command, f"Copying the {part}", "image")
+    finish(recipe, root, build_id)
+    if "programs" in parts:
+        programs.install(parts["programs"], root)
+    index_modules(root, release, steps)
+    boot = root / "boot"
+    boot.mkdir(exist_ok=True)
+    os.link(parts["kernel"] / "kernel", boot / "Image")
+    (boot / "initrd").write_bytes(initrd(recipe, root, release))
 
 
 def write(path: Path, text: str) -> None:

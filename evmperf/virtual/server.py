@@ -24,7 +24,7 @@ from typing import Any
 
 from evmperf.model.errors import EvmperfError, LabError
 from evmperf.virtual import board as boards
-from evmperf.virtual import disks, tester
+from evmperf.virtual import disks, rom, tester
 from evmperf.virtual.board import BenchStatus, Record
 from evmperf.virtual.console import Console
 from evmperf.virtual.image import Image, load
@@ -49,6 +49,10 @@ class Options:
     power_port: int = 0
     fresh: bool = False
     qemu_options: tuple[str, ...] = ()
+    boot_loader: str = ""
+    """A file that is started in place of the card's boot loader."""
+    card_stuck: str = ""
+    """Where the card stays, whatever the switch is told: a fault to try."""
 
 
 class Bench:
@@ -62,6 +66,9 @@ class Bench:
         self._turn = asyncio.Lock()
         self._power = False
         self._cycles = 0
+        self._card = options.card_stuck or "dut"
+        self._silent = ""
+        self._files: dict[str, Path]
         self._since = boards.now()
         self._image: Image
         self._console: Console
@@ -93,6 +100,7 @@ class Bench:
         self._stack.push_async_callback(power.close)
         power_port = await power.listen(options.power_port)
         files = disks.prepare(self._image, folder, fresh=options.fresh)
+        self._files = files
         beside, reason = self._open_tester()
         self._machine = Machine(
             self._image,
@@ -161,6 +169,7 @@ class Bench:
                 return
             _log.info("power %s", "on" if on else "off")
             if on:
+                self._start_rom()
                 await self._machine.start()
                 self._cycles += 1
             else:
@@ -168,10 +177,39 @@ class Bench:
             self._power = on
             self._since = boards.now()
 
+    def _start_rom(self) -> None:
+        if self._image.boot_rom:
+            inserted = self._card == "dut"
+            loader = self._options.boot_loader
+            self._silent = rom.start(
+                self._image.boot_rom, self._files, inserted=inserted, loader=loader
+            )
+            if self._silent:
+                _log.warning("the boot ROM starts nothing: %s", self._silent)
+
+    @property
+    def card(self) -> str:
+        """Where the card is; raises LabError for a board without a card switch."""
+        self._check_card_switch()
+        return self._card
+
+    async def set_card(self, where: str) -> None:
+        """Move the card; raises LabError while the board is on, or has no card switch."""
+        async with self._turn:
+            self._check_card_switch()
+            if self._power and where != self._card:
+                raise LabError("the card is not moved while the board is on: switch it off first")
+            self._card = self._options.card_stuck or where
+            _log.info("card: %s", self._card)
+
+    def _check_card_switch(self) -> None:
+        if not self._image.boot_rom:
+            raise LabError(f"the virtual EVM {self._image.variant} has no card switch")
+
     def status(self) -> dict[str, Any]:
         """What `GET /status` answers; brings all stamps to their file first."""
         self._console.flush()
-        record = self.record
+        record, card = self.record, self._image.boot_rom
         status = BenchStatus(
             name=record.name,
             variant=record.variant,
@@ -192,6 +230,9 @@ class Bench:
             console_bytes=self._console.stamps.offset,
             console_clients=len(self._console.clients),
             stamps=str(self._folder / "console.stamps"),
+            card=self._card if card else "",
+            card_file=str(self._files[card["disk"]]) if card else "",
+            silent=self._silent,
         )
         return dataclasses.asdict(status)
 
@@ -239,6 +280,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--power-port", type=int, default=0)
     parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--qemu-option", action="append", default=[])
+    parser.add_argument("--boot-loader", default="")
+    parser.add_argument("--card-stuck", default="")
     parser.add_argument("--ready-fd", type=int, required=True)
     args = parser.parse_args(arguments)
     # The starter waits for its child only until here: no zombie stays with a starter that lives on.
@@ -251,6 +294,8 @@ def main(arguments: list[str] | None = None) -> int:
         power_port=args.power_port,
         fresh=args.fresh,
         qemu_options=tuple(args.qemu_option),
+        boot_loader=args.boot_loader,
+        card_stuck=args.card_stuck,
     )
 
     def tell(**message: object) -> None:

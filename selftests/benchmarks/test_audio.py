@@ -14,8 +14,8 @@ PLAYBACK = catalogue.benchmark("audio_playback")
 def command(tmp_path, device):
     alsa = {"playback": device, "period_frames": 64}
     board = fake_board(tmp_path / "board.yaml", "alsa", alsa=alsa)
-    profile = PLAYBACK.profiles["quick"]
-    (step,) = PLAYBACK.steps(board, profile.cases[0], profile)
+    (case, *_) = PLAYBACK.cases("quick")
+    (step,) = PLAYBACK.declared_steps(board, case, "quick")
     return step.command
 
 

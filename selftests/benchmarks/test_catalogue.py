@@ -1,9 +1,13 @@
 """The catalogue: complete, consistent, and the same as the guides' inventory."""
 
 import contextlib
+import functools
+import hashlib
 import itertools
 import json
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,7 @@ import yaml
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Place
+from evmperf.benchmarks.step import Measure, MeasurePower, Plan, Search, Trial, next_trial
 from evmperf.boards import board as boards
 from evmperf.boards.options import known, sections
 from evmperf.boards.vocabulary import FEATURES
@@ -113,25 +118,96 @@ def test_every_driver_has_a_module_of_tests(benchmark):
 def test_steps_are_whole_and_their_shell_text_is_right(benchmark, profile, board):
     for case in benchmark.cases(profile):
         wanted = {metric.name for metric in benchmark.metrics_of(case) if metric.required}
-        steps = list(benchmark.steps(board, case, benchmark.profiles[profile]))
+        steps = benchmark.declared_steps(board, case, profile)
         if benchmark.place is Place.BOOT:
             assert not steps
             continue
         names = [step.name for step in steps]
         assert len(set(names)) == len(names)
-        assert any(step.parse for step in steps)
+        assert any(isinstance(step, Measure | Search) for step in steps)
         assert wanted
         for step in steps:
             assert 0 <= step.expect_s < step.timeout_s
-            assert "None" not in step.command, "an option is missing"
-            if benchmark.place is not Place.UBOOT:
-                for text in shell_texts(step):
+        for command in commands(steps):
+            assert 0 <= command.expect_s < command.timeout_s
+            for text in shell_texts(command):
+                assert "None" not in text, "an option is missing"
+                if benchmark.place is not Place.UBOOT:
                     sh_n(text)
-                assert not (step.parse and step.always)
+
+
+def commands(steps):
+    """What has a command: a step, or for a search its first trial."""
+    return [next_trial(s.begin())[0] if isinstance(s, Search) else s for s in steps]
 
 
 def shell_texts(step):
-    return [step.command, step.meter.check] if step.meter else [step.command]
+    measures_power = isinstance(step, MeasurePower)
+    return [step.command, step.window.check] if measures_power else [step.command]
+
+
+@pytest.mark.parametrize(("benchmark", "profile", "board"), supported())
+def test_steps_are_the_same_for_the_same_board_row_and_plan(benchmark, profile, board):
+    plan = Plan(benchmark.profiles[profile].repeats, 23456, bytes(range(64)))
+    for case in benchmark.cases(profile):
+        first, second = (list(benchmark.steps(board, case, plan)) for _ in range(2))
+        assert first == second
+        assert commands(first) == commands(second)
+        assert parsers(first) == parsers(second)
+
+
+def parsers(steps):
+    return [bound(s.parse) for s in commands(steps) if isinstance(s, Measure | Trial)]
+
+
+def bound(value):
+    """What a parser was made of: functions of two calls are never equal themselves."""
+    if isinstance(value, functools.partial):
+        return bound(value.func), value.args
+    if not hasattr(value, "__code__"):
+        return value
+    cells = [bound(cell.cell_contents) for cell in value.__closure__ or ()]
+    return value.__code__, value.__defaults__, cells
+
+
+def digest():
+    """One number of all commands of all boards."""
+    texts = [
+        text
+        for (benchmark, profile, board) in (found.values for found in supported())
+        for case in benchmark.cases(profile)
+        for step in commands(benchmark.declared_steps(board, case, profile))
+        for text in (step.name, *shell_texts(step))
+    ]
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+
+
+def test_steps_are_the_same_in_another_process():
+    # Checksums of steps are compared between the host that made a LAVA job and the one that reads
+    # its log: no step may depend on the order of a set.
+    code = f"from {__name__} import digest; print(digest())"
+    other = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parent,
+        env={**os.environ, "PYTHONHASHSEED": "4711", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert other.stdout.strip() == digest()
+
+
+def test_each_measurement_has_its_own_ports_and_keys():
+    board = BOARDS["am64x.yaml"]
+    plans = [Plan(1, 20001, bytes(64)), Plan(1, 20002, bytes(range(64)))]
+    for name in ("eth_cpsw_tcp_bidir", "eth_cpsw_udp_egress_0loss", "ipsec_sw"):
+        benchmark = BENCHMARKS[name]
+        (case, *_) = benchmark.cases("quick")
+        one, other = (commands(benchmark.steps(board, case, plan)) for plan in plans)
+        assert [a.name for a, b in zip(one, other, strict=True) if a == b], "nothing to share"
+        assert {a.name for a, b in zip(one, other, strict=True) if a != b} >= {
+            next(s.name for s in one if isinstance(s, Measure | Trial))
+        }
 
 
 def sh_n(command, cache={}):  # noqa: B006  # commands repeat from board to board
@@ -145,12 +221,12 @@ def sh_n(command, cache={}):  # noqa: B006  # commands repeat from board to boar
 @pytest.mark.parametrize(("benchmark", "profile", "board"), supported())
 def test_steps_write_the_outputs_that_their_parsers_ask_for(benchmark, profile, board):
     for case in benchmark.cases(profile):
-        for step in benchmark.steps(board, case, benchmark.profiles[profile]):
-            if not step.parse or benchmark.place is Place.UBOOT:
+        for step in commands(benchmark.declared_steps(board, case, profile)):
+            if not isinstance(step, Measure | Trial) or benchmark.place is Place.UBOOT:
                 continue
             names = asked_for(step.parse)
             assert names
-            for name in names - ({meter.JSON_FILE} if step.meter else set()):
+            for name in names - ({meter.JSON_FILE} if isinstance(step, MeasurePower) else set()):
                 assert f'"$OUT/{name}"' in "\n".join(shell_texts(step))
 
 
@@ -185,14 +261,14 @@ RECORDED = {
         "stat.after": "mpstat/stat-after.txt",
         "lmbench.txt": "lmbench/pipe-latency.txt",
         "cyclictest.json": "cyclictest/histogram.txt",
-        "dhrystone.txt": "dhrystone/documented.txt",
+        "dhrystone.txt": "dhrystone/long.txt",
         "cpufreq.txt": "dhrystone/cpufreq-1400mhz.txt",
-        "whetstone.txt": "whetstone/documented.txt",
-        "linpack.txt": "linpack/documented.txt",
-        "nbench.txt": "nbench/documented.txt",
-        "stream.txt": "stream/documented.txt",
-        "coremark-pro.txt": "coremark_pro/documented.txt",
-        "mith.txt": "mith/documented.txt",
+        "whetstone.txt": "whetstone/two-seconds.txt",
+        "linpack.txt": "linpack/single.txt",
+        "nbench.txt": "nbench/whole.txt",
+        "stream.txt": "stream/ten-million.txt",
+        "coremark-pro.txt": "coremark_pro/two-contexts.txt",
+        "mith.txt": "mith/check.txt",
         "openssl.txt": "openssl/aes-128-cbc.txt",
         "times.txt": "openssl/times.txt",
         "uptime.txt": "openssl/uptime.txt",
@@ -354,9 +430,8 @@ def test_rows_of_the_full_profile_are_the_inventorys(benchmark, inventory):
 def test_fio_is_called_as_the_inventory_says(name, side, inventory):
     published = next(c for c in inventory[name]["produce"]["commands"] if c.startswith("fio "))
     benchmark, board = BENCHMARKS[name], BOARDS["virtual.yaml"]
-    profile = benchmark.profiles["full"]
-    for case in profile.cases:
-        steps = {step.name: step.command for step in benchmark.steps(board, case, profile)}
+    for case in benchmark.cases("full"):
+        steps = {s.name: s.command for s in benchmark.declared_steps(board, case, "full")}
         for word in published.rstrip(" &").split():
             if word.startswith(("--name", "--directory", "--filename")) or word.endswith("_TEST"):
                 continue
@@ -369,11 +444,11 @@ def test_fio_is_called_as_the_inventory_says(name, side, inventory):
 @inventoried
 def test_lmbench_is_called_as_the_inventory_says(inventory):
     benchmark, board = BENCHMARKS["lmbench"], BOARDS["am64x.yaml"]
-    profile = benchmark.profiles["full"]
     rows = {row["row"]: row for row in inventory["lmbench"]["rows"]}
     shared = {}
-    for case in profile.cases:
-        (measure,) = (s for s in benchmark.steps(board, case, profile) if s.parse)
+    for case in benchmark.cases("full"):
+        steps = benchmark.declared_steps(board, case, "full")
+        (measure,) = (step for step in steps if isinstance(step, Measure))
         row = rows[case.label]
         assert f'{row["cmd"]} >"$OUT/lmbench.txt"' in measure.command
         shared[case.label] = measure.shared
@@ -385,9 +460,8 @@ def test_lmbench_is_called_as_the_inventory_says(inventory):
 @inventoried
 def test_cyclictest_is_called_as_the_inventory_says(inventory):
     benchmark, board = BENCHMARKS["cyclictest_stress"], BOARDS["am64x.yaml"]
-    profile = benchmark.profiles["full"]
-    for case in profile.cases:
-        measure, _ = benchmark.steps(board, case, profile)
+    for case in benchmark.cases("full"):
+        measure, _ = benchmark.declared_steps(board, case, "full")
         for published in inventory["cyclictest_stress"]["produce"]["commands"]:
             assert published.rstrip(" &") in measure.command
 
@@ -398,7 +472,7 @@ def test_uboot_moves_as_many_sectors_as_the_inventory_says():
     sectors = [
         step.command.split()[-1]
         for case in benchmark.cases("full")
-        for step in benchmark.steps(board, case, benchmark.profiles["full"])
-        if step.parse
+        for step in benchmark.declared_steps(board, case, "full")
+        if isinstance(step, Measure)
     ]
     assert sectors == ["10000", "10000", "20000", "20000"]  # hexadecimal, 512 bytes each

@@ -5,8 +5,8 @@ import subprocess
 import pytest
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.benchmark import Where
 from evmperf.benchmarks.families.gadget import find_command
+from evmperf.benchmarks.step import Where
 from evmperf.boards import board as boards
 
 SERIAL = "evmperf-board"
@@ -15,8 +15,8 @@ SERIAL = "evmperf-board"
 def places(board_file):
     benchmark = catalogue.benchmark("usbdev_hs_slave_read")
     board = boards.load(boards.ENV_DIR / board_file)
-    profile = benchmark.profiles["quick"]
-    return [(s.name, s.where) for s in benchmark.steps(board, profile.cases[0], profile)]
+    (case, *_) = benchmark.cases("quick")
+    return [(s.name, s.where) for s in benchmark.declared_steps(board, case, "quick")]
 
 
 def test_the_tester_reads_and_the_board_plugs_in_and_out():

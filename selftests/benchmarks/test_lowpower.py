@@ -27,9 +27,8 @@ def board(tmp_path, **power):
 
 
 def step_of(benchmark, board, row):
-    profile = benchmark.profiles["quick"]
-    case = next(case for case in profile.cases if case.label == row)
-    (step,) = benchmark.steps(board, case, profile)
+    case = next(case for case in benchmark.cases("quick") if case.label == row)
+    (step,) = benchmark.declared_steps(board, case, "quick")
     return step
 
 
@@ -38,7 +37,7 @@ def sleep_text(*, lead=2.0, asleep=21, good=1, bad=0, status=0, said="rtcwake: f
     return (
         f"start 100.00 rtc 998 success 5 fail 2\n"
         f"before {100 + lead:.2f} rtc 1000 success 5 fail 2\n"
-        f"after 130.00 rtc {1000 + asleep} success {5 + good} fail {2 + bad}\n"
+        f"after {100 + lead + asleep:.2f} rtc {1000 + asleep} success {5 + good} fail {2 + bad}\n"
         f"status {status}\nsaid {said}\nfailed dev 1-0040\nfailed step suspend\nend\n"
     )
 
@@ -158,7 +157,7 @@ def test_a_window_well_inside_the_sleep_passes(first, window):
 
 def test_a_step_leaves_time_to_fall_asleep_and_to_wake(tmp_path):
     step = step_of(DEEP, board(tmp_path), "vdd_core")
-    window = step.meter
+    window = step.window
     assert "rtcwake -s 20 -m mem" in step.command
     assert window.rails == RAILS
     assert window.settle_s > suspend.LEAD_S

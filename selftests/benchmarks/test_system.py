@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.step import CleanUp
 from evmperf.boards import board as boards
 from evmperf.measure import provenance, shellstep
 from evmperf.model.errors import RefusedOutput
@@ -60,7 +61,7 @@ def step_of(benchmark, label, name="measure", profile="quick", board="am64x.yaml
     found = catalogue.benchmark(benchmark)
     (case,) = (case for case in found.cases(profile) if case.label == label)
     board = boards.load(boards.ENV_DIR / board)
-    steps = found.steps(board, case, found.profiles[profile])
+    steps = found.declared_steps(board, case, profile)
     return next(step for step in steps if step.name == name)
 
 
@@ -96,8 +97,8 @@ def test_a_stand_in_prints_what_its_parser_reads(name, tmp_path):
 def test_a_board_says_which_program_is_its_benchmark():
     for name in (*STANDINS, "dhrystone"):
         benchmark = catalogue.benchmark(name)
-        (published,) = benchmark.tools_on(boards.load(boards.ENV_DIR / "am64x.yaml"))
-        (own,) = benchmark.tools_on(boards.load(boards.ENV_DIR / "virtual.yaml"))
+        *_, published = benchmark.tools_on(boards.load(boards.ENV_DIR / "am64x.yaml"))
+        *_, own = benchmark.tools_on(boards.load(boards.ENV_DIR / "virtual.yaml"))
         assert own == f"evmperf-{name}"
         assert not published.startswith("evmperf-")
 
@@ -155,7 +156,7 @@ def test_stress_of_an_interrupted_measurement_is_ended(shell):
     stress = subprocess.Popen(["sleep", "1000"])
     (shell.folder / "stress-ng.pid").write_text(f"{stress.pid}\n")
     clean_up = step_of("cyclictest_stress", "Maximum (usec)", "clean-up")
-    assert clean_up.always
+    assert isinstance(clean_up, CleanUp)
     for _ in range(2):  # the second time there is nothing left to end
         assert shellstep.run(shell, clean_up.command, 30).status == 0
     assert stress.wait(10) == -15
@@ -164,7 +165,7 @@ def test_stress_of_an_interrupted_measurement_is_ended(shell):
 def test_lmbench_without_its_server_is_a_failure(on_path, shell):
     on_path(
         "lat_tcp",
-        'case "$*" in *localhost) echo "TCP latency using localhost: 4.7 microseconds";; esac',
+        'case "$*" in *localhost) echo "TCP latency using localhost: 4.7000 microseconds";; esac',
     )
     on_path("sleep", "")
     done = shellstep.run(shell, step_of("lmbench", "lat_tcp").command, 30)
@@ -175,7 +176,7 @@ def test_lmbench_without_its_server_is_a_failure(on_path, shell):
 def test_lmbench_measures_with_its_server(on_path, shell):
     on_path(
         "lat_tcp",
-        'case "$*" in *localhost) echo "TCP latency using localhost: 4.7 microseconds";; esac',
+        'case "$*" in *localhost) echo "TCP latency using localhost: 4.7000 microseconds";; esac',
     )
     step = step_of("lmbench", "lat_tcp")
     with socket.create_server(("127.0.0.1", 31234)):
@@ -189,7 +190,8 @@ def test_lmbench_that_printed_nothing_is_asked_again(silent, on_path, shell, tmp
     on_path(
         "lat_sig",
         f"echo >>{tmp_path}/calls\n"
-        f'[ $(wc -l <{tmp_path}/calls) -le {silent} ] || echo "Protection fault: 1.5 microseconds"',
+        f"[ $(wc -l <{tmp_path}/calls) -le {silent} ] || "
+        'echo "Protection fault: 1.5000 microseconds"',
     )
     step = step_of("lmbench", "lat_sig-prot")
     done = shellstep.run(shell, step.command.replace("/opt/evmperf-lmbench", str(tmp_path)), 30)
@@ -214,7 +216,7 @@ def test_multibench_finds_a_workload_whatever_its_capitals(shell, tmp_path):
     folder = tmp_path / "multibench" / "builds" / "linux64" / "gcc64" / "bin"
     folder.mkdir(parents=True)
     program = folder / "4M-check.exe"
-    program.write_text(f"#!/bin/sh\ncat {DATA}/mith/documented.txt\n")
+    program.write_text(f"#!/bin/sh\ncat {DATA}/mith/check.txt\n")
     program.chmod(0o755)
     step = step_of("multibench", "4m-check")
     command = step.command.replace("/opt/multibench", str(tmp_path / "multibench"))

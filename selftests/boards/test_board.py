@@ -154,15 +154,27 @@ def test_labgrids_tags_do_not_disturb(tmp_path):
 def test_a_board_is_found_by_path_by_name_and_without_its_suffix(tmp_path, written, monkeypatch):
     file = written()
     assert boards.find(str(file)) == file
-    assert boards.find("x.yaml", tmp_path) == file
-    assert boards.find("x", tmp_path) == file
     monkeypatch.chdir(tmp_path)
-    assert boards.find("x.yaml", Path("/nowhere")) == Path("x.yaml")
+    assert boards.find("x.yaml") == Path("x.yaml")
+    (tmp_path / "env").mkdir()
+    file.rename(tmp_path / "env" / "x.yaml")
+    assert boards.find("x.yaml") == boards.find("x") == Path("env/x.yaml")
+    assert boards.find("am64x") == boards.ENV_DIR / "am64x.yaml"
 
 
-def test_a_board_that_is_not_there_gets_a_suggestion_and_the_list(tmp_path, written):
-    written()
-    with pytest.raises(UsageError, match=r"no board file y\.yaml.*did you mean x.*There are: x"):
-        boards.find("y.yaml", tmp_path)
-    with pytest.raises(UsageError, match=r"no board file zebra, neither here nor in"):
-        boards.find("zebra", tmp_path)
+def test_a_labs_own_file_comes_before_evmperfs_of_that_name(tmp_path, written, monkeypatch):
+    (tmp_path / "env").mkdir()
+    written().rename(tmp_path / "env" / "am64x.yaml")
+    monkeypatch.chdir(tmp_path)
+    assert boards.find("am64x") == Path("env/am64x.yaml")
+
+
+def test_a_board_that_is_not_there_gets_a_suggestion_and_the_list():
+    with pytest.raises(
+        UsageError, match=r"no board file am46x\.yaml.*Did you mean am64x.*There are: am"
+    ):
+        boards.find("am46x.yaml")
+    with pytest.raises(
+        UsageError, match=r"zebra: looked for it here, in \./env and in .*env\. There"
+    ):
+        boards.find("zebra")

@@ -12,6 +12,9 @@ from evmperf.runs.history import SpoolFolder
 from selftests.speed.guides import texts
 from selftests.support import seeds
 
+REAL = seeds.real("guides", "*.rst")
+"""Published guides of further families and releases."""
+
 EVERYTHING = {"tables": 142, "rows": 1342, "cells": 4639}
 """Of the five seed guides."""
 
@@ -42,7 +45,7 @@ def warnings(text):
 @needs_seeds
 def test_all_tables_rows_and_cells_of_the_seeds_are_known():
     imported = [importer.load(file) for file in seeds.files()]
-    assert [guide.problems for guide in imported] == [[]] * len(imported)
+    assert [guide.unknown for guide in imported] == [[]] * len(imported)
     assert sum(guide.unknown_cells for guide in imported) == 0
     assert {
         what: sum(getattr(guide, what) for guide in imported) for what in EVERYTHING
@@ -56,6 +59,39 @@ def test_a_seed_rendered_again_is_identical(file):
     text = rendered(imported)
     assert shape(importer.interpret(text).source) == shape(imported.source)
     assert warnings(text) == ""
+
+
+def blanked(imported, text):
+    """A guide's text with all its figures taken out."""
+    lines = text.splitlines()
+    for table in imported.matches:
+        for row in table.rows:
+            cells = list(row.row.cells)
+            keys = len(table.match.table.keys)
+            cells[keys:] = [""] * (len(cells) - keys)
+            line = lines[row.row.line - 1]
+            indent = line[: len(line) - len(line.lstrip())]
+            lines[row.row.line - 1] = indent + ",".join(f'"{cell}"' for cell in cells)
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("file", REAL, ids=lambda file: file.stem)
+def test_a_guide_that_was_not_met_before_comes_back_whole(file):
+    imported = importer.load(file)
+    assert imported.unknown == []
+    assert shape(importer.interpret(rendered(imported)).source) == shape(imported.source)
+
+
+@pytest.mark.parametrize("file", [*seeds.files(), *REAL], ids=lambda file: file.stem[:12])
+def test_figures_fill_a_layout_that_has_none(file):
+    imported = importer.load(file)
+    empty = importer.interpret(blanked(imported, file.read_text()))
+    assert not any(empty.results.values())
+    known = {board: figures(results) for board, results in imported.results.items()}
+    plan = layout.like(empty, known)
+    assert plan.unread == []
+    text = writer.render(plan, known, writer.Head(imported.release, imported.os))
+    assert shape(importer.interpret(text).source) == shape(imported.source)
 
 
 @needs_seeds
@@ -93,7 +129,7 @@ def test_no_sentence_of_the_seeds_is_in_what_we_write():
 def test_a_guide_from_baselines_reads_back_the_same(release):
     text = texts()[release]
     imported = importer.interpret(text)
-    assert imported.problems == []
+    assert imported.unknown == []
     assert shape(importer.interpret(rendered(imported)).source) == shape(imported.source)
     assert warnings(text) == ""
 

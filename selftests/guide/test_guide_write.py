@@ -1,13 +1,16 @@
 """Writing guides: from measured runs, through Sphinx, and what the declarations must say."""
 
+import re
+
 import numpy as np
 import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.cli import main as cli
 from evmperf.guide import importer
+from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
-from evmperf.published.declared import outline, tables
+from evmperf.published.declared import load, outline, tables
 from evmperf.published.releases import published
 from selftests.support import runs
 
@@ -21,26 +24,17 @@ def results(tmp_path):
     return folder
 
 
-def test_every_benchmark_of_the_catalogue_is_declared_alike():
+def test_every_benchmark_of_the_catalogue_has_a_column_for_what_it_requires():
     for name, benchmark in catalogue.benchmarks().items():
         table = tables()[name]
-        assert table.title == benchmark.title
-        assert benchmark.section in table.sections
+        assert (table.title, table.section) == (benchmark.title, benchmark.section)
         for case in benchmark.cases("full"):
+            assert table.knows(case.label)
             for metric in benchmark.metrics_of(case):
                 if metric.required:
                     assert table.header_of(metric.name), f"{name} has no column {metric.name}"
-            if table.row_units:
-                assert case.label in table.row_units, f"{name} has no row {case.label}"
-        for case, metric in _own(table):
-            known = table.metric(case, metric)
-            own = table.own_metrics.get(metric)
-            if own and known:
-                assert (str(known.unit), str(known.better)) == tuple(own), f"{name} {metric}"
-
-
-def _own(table):
-    return [("", name) for name in table.own_metrics if "{n}" not in name]
+            if table.units_in_labels:
+                assert table.unit_code(case.label), f"{name}: no spelling of {case.label}'s unit"
 
 
 def test_published_cases_metrics_and_units_are_the_catalogue_s():
@@ -58,19 +52,52 @@ def test_published_cases_metrics_and_units_are_the_catalogue_s():
 
 def test_every_declaration_knows_its_metrics():
     for name, table in tables().items():
-        case = next(iter(table.row_units or table.row_order or table.rows.values()), "1")
+        case = next(iter(table.cases), "1")
         for metric in table.columns:
             assert table.metric(case, metric.replace("{n}", "0")), f"{name} {metric}"
         assert name in outline().order, f"{name} has no place in outline.yaml"
     assert set(outline().order) == set(tables())
 
 
-def test_artefacts_name_rows_and_metrics_that_exist():
-    for table in tables().values():
-        for artefact in table.artefacts:
-            assert set(artefact.metrics) <= set(table.columns)
-            if table.row_units:
-                assert set(artefact.rows) <= set(table.row_units)
+def test_no_two_tables_are_told_apart_by_nothing():
+    seen = {}
+    for name, table in tables().items():
+        marks = (table.keys, tuple(sorted(table.columns)), tuple(sorted(table.about.items())))
+        rows = (table.cases, table.more_rows)
+        assert seen.setdefault((*marks, rows), name) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("title: Twice\nabout: {device: emmc}\nkeys: [K]\ncolumns: {x: [X]}\n", "section"),
+        ("about: {device: floppy}\ntitle: T\nsection: [S]\nkeys: [K]\ncolumns: {}\n", "floppy"),
+        ("like: nothing\ntitle: T\n", "no table 'nothing'"),
+        (
+            "title: T\nsection: [S]\nabout: {}\nkeys: [K]\ncolumns: {x: [X]}\n"
+            "metrics: {x: [parsecs, higher]}\n",
+            "'parsecs' is not a unit",
+        ),
+        (
+            "title: T\nsection: [S]\nabout: {}\nkeys: [K]\ncolumns: {x: [X]}\n"
+            "metrics: {x: [MB/s, faster]}\n",
+            "'faster' is none of",
+        ),
+    ],
+)
+def test_a_table_file_with_a_mistake_is_named_with_it(text, said, tmp_path):
+    file = tmp_path / "new_table.yaml"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=re.escape(said)) as caught:
+        load(file)
+    assert str(file) in str(caught.value)
+
+
+def test_what_the_benchmark_says_is_not_said_again(tmp_path):
+    file = tmp_path / "emmc_ext4.yaml"
+    file.write_text("title: EMMC EXT4\nabout: {}\nkeys: [K]\ncolumns: [write_throughput]\n")
+    with pytest.raises(UsageError, match="title is said by the benchmark emmc_ext4"):
+        load(file)
 
 
 def test_a_virtual_run_becomes_a_guide_that_sphinx_accepts(results, tmp_path, capsys):
@@ -84,7 +111,7 @@ def test_a_virtual_run_becomes_a_guide_that_sphinx_accepts(results, tmp_path, ca
     assert "partial: 1 refused" in page
     assert "boot_time_mmcsd.png" in page
     imported = importer.load(target / "source" / "guide.rst")
-    assert imported.problems == []
+    assert imported.unknown == []
 
 
 def test_figures_are_rounded_half_up_and_bounds_shown_where_there_are_several(results, capsys):

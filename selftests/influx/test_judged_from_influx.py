@@ -89,7 +89,7 @@ def test_a_guide_from_an_empty_bucket_and_without_settings_says_so(configured, m
 
 
 @pytest.mark.parametrize(
-    ("against", "status"), [("last:11", 1), ("last:4", 4), ("run:am64xx-hsevm-0002", 1)]
+    ("against", "status"), [("last:11", 1), ("last:4", 5), ("run:am64xx-hsevm-0002", 1)]
 )
 def test_verdicts_are_the_same_from_database_and_folder(
     configured, nights, capsys, against, status
@@ -126,7 +126,7 @@ def test_the_same_check_again_adds_nothing_and_another_replaces(configured, nigh
     before = verdicts(nights)
     check(nights, "last:11")
     assert verdicts(nights) == before
-    assert check(nights, "last:4") == 4
+    assert check(nights, "last:4") == ExitStatus.NOTHING
     kept, count = verdicts(nights)
     assert count == 2 * before[1]
     assert kept[LOST]["verdict"] == "not comparable"

@@ -16,7 +16,7 @@ import yaml
 
 from evmperf.runs import spool
 from evmperf.virtual import client, image
-from selftests.support.environments import free_port
+from selftests.support.ports import free_port
 
 pytestmark = pytest.mark.virtual_evm
 

@@ -210,9 +210,8 @@ def test_lavas_failures_are_the_projects_kinds(outputs, tmp_path, what):
 def checksum_of(label):
     _, case, name = label.split("/")
     benchmark = CATALOGUE["plain"]
-    profile = benchmark.profiles["quick"]
-    (chosen,) = (c for c in profile.cases if c.label == case)
-    commands = {step.name: step.command for step in benchmark.steps(BOARD, chosen, profile)}
+    (chosen,) = (c for c in benchmark.cases("quick") if c.label == case)
+    commands = {s.name: s.command for s in benchmark.declared_steps(BOARD, chosen, "quick")}
     return f"{marked.checksum(commands[name])} {label}"
 
 

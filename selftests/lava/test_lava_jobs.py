@@ -9,8 +9,10 @@ import pytest
 import yaml
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.benchmark import Place, Step, Where
+from evmperf.benchmarks.benchmark import Place
+from evmperf.benchmarks.step import Prepare, Search, Where
 from evmperf.boards import board as boards
+from evmperf.lab.strategy import K3BootStrategy
 from evmperf.lava import paths
 from evmperf.lava.console import _MEDIA, Console
 from evmperf.lava.marked import decode_header
@@ -19,7 +21,6 @@ from evmperf.lava.selection import JobKind, matches, select
 from evmperf.model.errors import UsageError
 from selftests.support.lava_jobs import made_up
 from selftests.support.lava_packages import Checker, unpacked
-from strategies.k3boot import K3BootStrategy
 
 BOARDS = {name: boards.load(boards.ENV_DIR / name) for name in boards.names()}
 PLACES = {JobKind.BOOT: Place.BOOT, JobKind.NATIVE: Place.SHELL}
@@ -229,21 +230,25 @@ def test_a_job_asks_for_the_programs_that_the_board_file_names():
     assert chosen.tools == ["evmperf-dhrystone", "evmperf-linpack"]
 
 
-def search(board, case, profile):
-    readings = yield Step("try", "true", 10, trial=True)
-    assert readings
+def search(board, case, plan):
+    return [Search("look", lambda: iter(()), 10, 1)]
 
 
-def beside(board, case, profile):
-    return [Step("send", "true", 10, where=Where.TESTER)]
+def lazy(board, case, plan):
+    """Steps from a generator, which is no search by that."""
+    yield Prepare("run", "true", 10)
 
 
-def mangled(board, case, profile):
-    return [Step("run", "su --shell /bin/sh -c 'echo $1'", 10)]
+def beside(board, case, plan):
+    return [Prepare("send", "true", 10, where=Where.TESTER)]
 
 
-def ends(board, case, profile):
-    return [Step("run", "echo\nEVMPERF_END\necho", 10)]
+def mangled(board, case, plan):
+    return [Prepare("run", "su --shell /bin/sh -c 'echo $1'", 10)]
+
+
+def ends(board, case, plan):
+    return [Prepare("run", "echo\nEVMPERF_END\necho", 10)]
 
 
 @pytest.mark.parametrize(
@@ -261,3 +266,9 @@ def test_steps_that_a_native_job_cannot_run_are_refused(monkeypatch, steps, said
     with pytest.raises(UsageError, match=said):
         job()
     assert "[odd-" in shell_text(job(kind=JobKind.HOST, keyword="odd"))[0]
+
+
+def test_a_benchmark_is_no_search_for_being_a_generator(monkeypatch):
+    lazily = made_up("odd", lazy, ["1"])
+    monkeypatch.setattr(catalogue, "benchmarks", lambda: {"odd": lazily})
+    assert any("evm_prepare odd/1/run" in step for step in shell_text(job()))

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, Step, Where
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.step import CleanUp, Measure, Prepare, Search, Trial, Where
 from evmperf.lab.tester import CommandTester
 from evmperf.measure.bench import Reply
 from evmperf.measure.runner import Runner
@@ -35,7 +36,7 @@ def parse(outputs):
 
 
 def measuring(command, name="write", repetition=0):
-    return Step(name, command, 10, parse=parse, repetition=repetition)
+    return Measure(name, command, 10, parse=parse, repetition=repetition)
 
 
 def make(*steps, **changes):
@@ -130,7 +131,7 @@ def test_refused_twice_is_refused_without_a_number(lab, value, reason):
 
 
 def test_a_reading_that_nobody_declared_is_refused(lab):
-    step = Step("write", "true", 10, parse=lambda outputs: [Reading("surprise", 1.0)])
+    step = Measure("write", "true", 10, parse=lambda outputs: [Reading("surprise", 1.0)])
     result = lab().measure(make(step), CASE)
     assert result.status is Status.REFUSED
     assert "no metric 'surprise'" in result.failures[-1].message
@@ -170,9 +171,9 @@ def test_a_missing_tool_fails_the_case_and_is_named(lab):
 
 def test_clean_up_is_done_after_a_failed_preparation_and_nothing_else(lab, tmp_path):
     steps = [
-        Step("prepare", "echo no such device; exit 3", 10),
+        Prepare("prepare", "echo no such device; exit 3", 10),
         measuring(f"touch {tmp_path}/measured"),
-        Step("clean-up", f"touch {tmp_path}/cleaned", 10, always=True),
+        CleanUp("clean-up", f"touch {tmp_path}/cleaned", 10),
     ]
     result = lab().measure(make(*steps), CASE)
     assert result.status is Status.FAILED
@@ -182,7 +183,7 @@ def test_clean_up_is_done_after_a_failed_preparation_and_nothing_else(lab, tmp_p
 
 
 def test_clean_up_that_fails_is_recorded_and_the_figures_stay(lab):
-    steps = [*FINE.steps(None, CASE, None), Step("clean-up", "exit 1", 10, always=True)]
+    steps = [*FINE.steps(None, CASE, None), CleanUp("clean-up", "exit 1", 10)]
     result = lab().measure(make(*steps), CASE)
     assert result.values("rate") == [12.5]
     assert messages(result) == ["tool: clean-up ended with status 1: no message"]
@@ -272,7 +273,7 @@ class Uboot:
 
 
 def uboot_benchmark():
-    step = Step("read", "time mmc read", 10, parse=lambda o: parse({"x": o["console"]}))
+    step = Measure("read", "time mmc read", 10, parse=lambda o: parse({"x": o["console"]}))
     return make(step, place=Place.UBOOT, tools=())
 
 
@@ -423,19 +424,25 @@ def measure_many(runner, benchmark):
 
 
 @pytest.mark.parametrize("error", [BoardError("dead"), LabError("no console")])
-def test_a_board_that_is_gone_leaves_a_clean_tester_behind(lab, tmp_path, error):
+@pytest.mark.parametrize("way", ["measure", "search"])
+def test_a_board_that_is_gone_leaves_a_clean_tester_behind(lab, tmp_path, error, way):
     marker = tmp_path / "server"
 
-    def steps(*_):  # a search: it is told of the failure, and ends with cleaning up
-        yield Step("start", f"touch {marker}", 10, where=Where.TESTER)
-        assert (yield measuring("echo gone")) is None
-        yield Step("restore", "echo never >&2", 10, always=True)
-        yield Step("stop", f"rm {marker}", 10, always=True, where=Where.TESTER)
+    def trials():
+        yield Trial("try", "echo gone", 10, parse=parse)
+        raise AssertionError("a board that is gone ends the search")
 
+    measure = {"measure": measuring("echo gone"), "search": Search("search", trials, 30, 3)}[way]
+    steps = [
+        Prepare("start", f"touch {marker}", 10, where=Where.TESTER),
+        measure,
+        CleanUp("restore", "echo never >&2", 10),
+        CleanUp("stop", f"rm {marker}", 10, where=Where.TESTER),
+    ]
     beside = CommandTester(["env"], "this machine")
     runner = lab(shell=LocalShell(tmp_path / "board", [error], when="echo gone"), tester=beside)
     with contextlib.suppress(LabError):
-        runner.measure(make(steps=steps), CASE)
+        runner.measure(make(*steps), CASE)
     (result,) = on_spool(runner)
     assert str(error) in messages(result)[0]
     assert not marker.exists()
@@ -446,7 +453,7 @@ def test_a_board_that_is_gone_leaves_a_clean_tester_behind(lab, tmp_path, error)
 def test_what_runs_on_the_tester_must_be_there(lab):
     beside = CommandTester(["env"], "this machine")
     runner = lab(tester=beside)
-    step = Step("write", 'echo 12 >"$OUT/x"', 10, parse=parse, where=Where.TESTER)
+    step = Measure("write", 'echo 12 >"$OUT/x"', 10, parse=parse, where=Where.TESTER)
     result = runner.measure(make(step, tester_tools=("dd",)), CASE)
     assert result.values("rate") == [12.0]
     assert result.tools["tester dd"] == result.tools["dd"]

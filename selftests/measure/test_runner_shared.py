@@ -3,13 +3,16 @@
 import pytest
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.benchmark import (
-    Benchmark,
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.step import (
+    CleanUp,
+    Measure,
+    MeasurePower,
     MeterWindow,
     Outputs,
-    Place,
-    Profile,
-    Step,
+    Prepare,
+    Search,
+    Trial,
     Where,
 )
 from evmperf.measure.runner import Runner
@@ -74,7 +77,7 @@ def table(tmp_path, command='printf 5 >"$OUT/a"; printf 6 >"$OUT/b"; printf 7 >"
 
     def steps(case):
         parse = lambda outputs: number(outputs, case.label)  # noqa: E731  # binds the case
-        return [Step("table", counted, 10, parse=parse, shared="table")]
+        return [Measure("table", counted, 10, parse=parse, shared="table")]
 
     return make(steps)
 
@@ -110,7 +113,8 @@ def test_keys_keep_repetitions_and_drivers_apart(lab, tmp_path):
 
     def steps(case):
         return [
-            Step(f"t{n}", command, 10, parse=number, repetition=n, shared=f"t{n}") for n in (0, 1)
+            Measure(f"t{n}", command, 10, parse=number, repetition=n, shared=f"t{n}")
+            for n in (0, 1)
         ]
 
     profiles = {"quick": Profile((A, B, C), 2)}
@@ -176,69 +180,92 @@ def test_a_shared_tool_that_killed_the_board_costs_one_power_cycle(lab, tmp_path
 
 
 def trial(value):
-    return Step(f"try {value}", f'echo {value} >"$OUT/x"', 10, parse=number, trial=True)
+    return Trial(f"try {value}", f'echo {value} >"$OUT/x"', 10, parse=number)
+
+
+def searching(trials, *after):
+    """A benchmark that is one search, and what follows it."""
+    return make(lambda case: [Search("search", trials, 30, 3), *after])
 
 
 def test_a_search_is_sent_what_it_tried_and_its_trials_are_no_samples(lab):
     sent = []
 
-    def steps(case):
+    def trials():
         for value in (40, 20):
             sent.append((yield trial(value)))
-        sent.append((yield Step("measure", 'echo 30 >"$OUT/x"', 10, parse=number)))
+        return [Reading("rate", 30.0)]
 
-    result = lab().measure(make(steps), A)
-    assert sent == [[Reading("rate", 40.0)], [Reading("rate", 20.0)], [Reading("rate", 30.0)]]
+    result = lab().measure(searching(trials), A)
+    assert sent == [[Reading("rate", 40.0)], [Reading("rate", 20.0)]]
     assert result.status is Status.MEASURED
     assert result.values("rate") == [30.0]
     assert result.conditions["trials"] == [
         {"step": "try 40", "rate": 40.0}, {"step": "try 20", "rate": 20.0},
     ]  # fmt: skip
-    assert len(result.raw) == 3
+    assert len(result.raw) == 2
 
 
-def test_a_trial_may_leave_the_plausible_range_that_samples_must_keep(lab):
-    result = lab().measure(make(lambda case: iter([trial(500)])), A)
+def test_a_trial_may_leave_the_plausible_range_but_what_is_found_may_not(lab):
+    def trials():
+        (reading,) = yield trial(500)
+        return [reading]
+
+    result = lab().measure(searching(trials), A)
     assert result.conditions["trials"] == [{"step": "try 500", "rate": 500.0}]
+    assert (result.status, result.samples) == (Status.REFUSED, ())
+    assert [failure.step for failure in result.failures] == ["search"]
+    assert "not plausible" in result.failures[0].message
+
+
+def test_a_search_that_finds_nothing_is_refused_with_its_reason(lab):
+    def trials():
+        yield trial(4)
+        raise RefusedOutput("even the lowest rate lost frames")
+
+    result = lab().measure(searching(trials), A)
+    assert result.status is Status.REFUSED
+    assert messages(result) == ["tool: even the lowest rate lost frames"]
+
+
+@pytest.mark.parametrize(
+    ("command", "failures"),
+    [("exit 1", ["failing"]), ('echo garbage >"$OUT/x"', ["failing", "failing"])],
+)
+def test_a_trial_that_fails_ends_the_search_and_what_follows_is_done(
+    lab, tmp_path, command, failures
+):
+    asked = []
+
+    def trials():
+        yield trial(4)
+        asked.append((yield Trial("failing", command, 10, parse=number)))
+        return [Reading("rate", 4.0)]
+
+    result = lab().measure(
+        searching(trials, CleanUp("clean-up", f"touch {tmp_path}/cleaned", 10)), A
+    )
+    assert asked == []
     assert result.samples == ()
+    assert [failure.step for failure in result.failures] == failures
+    assert [found["step"] for found in result.conditions["trials"]] == ["try 4"]
+    assert (tmp_path / "cleaned").exists()
 
 
-def test_a_search_is_sent_none_for_what_failed_or_measures_nothing(lab):
-    sent = []
+def test_a_failed_preparation_leaves_of_a_search_its_cleaning_up_only(lab, tmp_path):
+    def trials():
+        raise AssertionError("nobody shall begin")
 
     def steps(case):
-        for step in (
-            Step("prepare", "true", 10),
-            Step("failing", "exit 1", 10, parse=number, trial=True),
-            Step("refused", 'echo garbage >"$OUT/x"', 10, parse=number, trial=True),
-            trial(4),
-        ):
-            sent.append((yield step))
-
-    result = lab().measure(make(steps), A)
-    assert sent == [None, None, None, [Reading("rate", 4.0)]]
-    assert [failure.step for failure in result.failures] == ["failing", "refused", "refused"]
-
-
-def test_after_a_failed_preparation_a_search_goes_on_to_its_cleaning_up_only(lab, tmp_path):
-    def steps(case):
-        yield Step("prepare", "exit 1", 10)
-        assert (yield trial(4)) is None
-        yield Step("clean-up", f"touch {tmp_path}/cleaned", 10, always=True)
+        return [
+            Prepare("prepare", "exit 1", 10),
+            Search("search", trials, 30, 3),
+            CleanUp("clean-up", f"touch {tmp_path}/cleaned", 10),
+        ]
 
     result = lab().measure(make(steps), A)
     assert (tmp_path / "cleaned").exists()
     assert "trials" not in result.conditions
-
-
-def test_a_step_without_a_command_computes_from_what_the_search_knows(lab):
-    def steps(case):
-        (reading,) = yield trial(4)
-        yield Step("result", "", 10, parse=lambda _: [Reading("rate", reading.value * 2)])
-
-    runner = lab()
-    assert runner.measure(make(steps), A).values("rate") == [8.0]
-    assert sum(". /tmp/evmperf/step" in c for c in runner.bench.shell().asked) == 2  # facts, trial
 
 
 def test_a_parser_that_runs_out_is_an_error_and_no_quiet_end(lab):
@@ -246,7 +273,7 @@ def test_a_parser_that_runs_out_is_an_error_and_no_quiet_end(lab):
         return [next(iter(()))]
 
     with pytest.raises(StopIteration):
-        lab().measure(make(lambda case: [Step("x", "true", 10, parse=careless)]), A)
+        lab().measure(make(lambda case: [Measure("x", "true", 10, parse=careless)]), A)
 
 
 # The tester
@@ -255,8 +282,10 @@ def test_a_parser_that_runs_out_is_an_error_and_no_quiet_end(lab):
 def test_a_step_of_the_tester_runs_there_in_a_folder_of_the_run(lab, tmp_path):
     tester = LocalShell(tmp_path / "beside")
     runner = lab(tester=tester)
-    where = Step("where", 'pwd >/dev/null; echo 9 >"$OUT/x"', 10, parse=number, where=Where.TESTER)
-    on_board = Step("board", "true", 10)
+    where = Measure(
+        "where", 'pwd >/dev/null; echo 9 >"$OUT/x"', 10, parse=number, where=Where.TESTER
+    )
+    on_board = Prepare("board", "true", 10)
     result = runner.measure(make(lambda case: [on_board, where], tester_tools=("dd",)), A)
     assert result.values("rate") == [9.0], result.failures
     assert "dd" in result.tools["tester dd"]
@@ -270,7 +299,7 @@ def test_a_step_of_the_tester_runs_there_in_a_folder_of_the_run(lab, tmp_path):
 def test_a_tester_that_nothing_was_asked_of_is_left_alone(lab, tmp_path):
     tester = LocalShell(tmp_path / "beside")
     runner = lab(tester=tester)
-    runner.measure(make(lambda case: [Step("x", 'echo 9 >"$OUT/x"', 10, parse=number)]), A)
+    runner.measure(make(lambda case: [Measure("x", 'echo 9 >"$OUT/x"', 10, parse=number)]), A)
     runner.close()
     assert tester.asked == []
 
@@ -294,7 +323,7 @@ def test_a_row_has_its_own_unit_and_range_and_lacks_what_others_have(lab):
 
     def steps(case):
         metric = "delay" if case.metrics else "rate"
-        return [Step("x", 'echo 5 >"$OUT/x"', 10, parse=lambda o: number(o, "x", metric))]
+        return [Measure("x", 'echo 5 >"$OUT/x"', 10, parse=lambda o: number(o, "x", metric))]
 
     benchmark = make(steps, profiles={"quick": Profile((own, B))})
     runner = lab()
@@ -309,7 +338,7 @@ def test_a_row_has_its_own_unit_and_range_and_lacks_what_others_have(lab):
 )
 def test_a_row_with_its_own_metrics_takes_no_others(lab, metric, value, reason):
     own = Case("a", {}, (DELAY,))
-    step = Step("x", f'echo {value} >"$OUT/x"', 10, parse=lambda o: number(o, "x", metric))
+    step = Measure("x", f'echo {value} >"$OUT/x"', 10, parse=lambda o: number(o, "x", metric))
     result = lab().measure(make(lambda case: [step]), own)
     assert result.status is Status.REFUSED
     assert reason in result.failures[0].message
@@ -384,9 +413,9 @@ def power(outputs):
 
 METERED = make(
     lambda case: [
-        Step(
+        MeasurePower(
             "sleep", "true", 10, parse=power, shared="sleep",
-            meter=MeterWindow(("core",), 0.05, 0.1, 0.2, 'echo 10 >"$OUT/after"'),
+            window=MeterWindow(("core",), 0.05, 0.1, 0.2, 'echo 10 >"$OUT/after"'),
         )
     ]
 )  # fmt: skip

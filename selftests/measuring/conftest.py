@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from labgrid import Environment
 
 from evmperf.boards import board as boards
 from evmperf.lab.bench import LabgridBench
@@ -18,7 +19,6 @@ from evmperf.model.run import Run
 from evmperf.runs.spool import Spool, new_run_id
 from evmperf.virtual import client, envfile, image
 from selftests.measuring.session import Pytest
-from selftests.support.environments import open_environment
 
 TOOLS = ["fio", "mpstat", "dd", "no-such-tool"]
 
@@ -135,7 +135,7 @@ def bench(
         serial_port=line.port,
         power_port=virtual_bench.ports.power,
     )
-    environment = open_environment(path)
+    environment = Environment(str(path))
     bench = LabgridBench(environment.get_target(), boards.load(path))
     yield bench
     bench.off()

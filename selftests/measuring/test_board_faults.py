@@ -7,8 +7,9 @@ import time
 
 import pytest
 
-from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.families.storage import guard
+from evmperf.benchmarks.step import Measure, Outputs, Prepare, Step
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import Kind
 from evmperf.model.results import Case, Direction, Metric, Reading, Result, Status
@@ -24,7 +25,7 @@ def number(outputs: Outputs) -> list[Reading]:
     return [Reading("number", float(outputs["number"]))]
 
 
-FINE = Step("measure", 'echo 42 >"$OUT/number"', 20, parse=number)
+FINE = Measure("measure", 'echo 42 >"$OUT/number"', 20, parse=number)
 
 
 def benchmark(*steps: Step, tools: tuple[str, ...] = ()) -> Benchmark:
@@ -63,7 +64,7 @@ def test_a_dead_board_is_named_within_seconds_and_power_cycled(
 ) -> None:
     assert_usable(runner)
     began = time.monotonic()
-    result = measure(runner, FINE, Step("die", f"sync; {provoke}; sleep 600", 700))
+    result = measure(runner, FINE, Prepare("die", f"sync; {provoke}; sleep 600", 700))
     assert time.monotonic() - began < 60, "the time-out of the step was waited for"
     assert result.status is Status.PARTIAL
     assert result.values("number") == [42.0], "what was measured before is kept"
@@ -76,14 +77,14 @@ def test_a_kernel_oops_is_named(runner: Runner) -> None:
     assert_usable(runner)
     # What the kernel prints for an oops, through the kernel's own log.
     oops = "Internal error: Oops: 0000000096000044 [#1] SMP"
-    result = measure(runner, Step("die", f'echo "<0>{oops}" >/dev/kmsg; sleep 600', 700))
+    result = measure(runner, Prepare("die", f'echo "<0>{oops}" >/dev/kmsg; sleep 600', 700))
     assert result.failures[-1].kind is Kind.BOARD
     assert "kernel oops" in result.failures[-1].message
     assert_usable(runner)
 
 
 def test_a_command_that_hangs_is_interrupted(runner: Runner) -> None:
-    result = measure(runner, Step("hang", "sleep 1000", 2), FINE)
+    result = measure(runner, Prepare("hang", "sleep 1000", 2), FINE)
     assert result.status is Status.FAILED
     assert result.failures[0].kind is Kind.TOOL
     assert "did not end within 2 s" in result.failures[0].message
@@ -92,17 +93,17 @@ def test_a_command_that_hangs_is_interrupted(runner: Runner) -> None:
 
 def test_a_command_that_ignores_ctrl_c_does_not_run_on_under_the_next_step(runner: Runner) -> None:
     stubborn = "trap '' INT QUIT TERM; while :; do sleep 0.123; done"
-    result = measure(runner, Step("hang", stubborn, 2))
+    result = measure(runner, Prepare("hang", stubborn, 2))
     assert [failure.kind for failure in result.failures] == [Kind.TOOL]
     still = 'grep -l 0.12[3] /proc/[0-9]*/cmdline 2>/dev/null | grep -c . >"$OUT/number"; true'
-    after = measure(runner, Step("measure", still, 20, parse=number))
+    after = measure(runner, Measure("measure", still, 20, parse=number))
     assert after.values("number") == [0.0]
 
 
 def test_a_terminal_that_cannot_be_interrupted_costs_a_reset(runner: Runner) -> None:
     assert_usable(runner)
     cycles = runner.bench.power_cycles
-    result = measure(runner, Step("hang", "stty -isig </dev/tty; sleep 1000", 2))
+    result = measure(runner, Prepare("hang", "stty -isig </dev/tty; sleep 1000", 2))
     assert [failure.kind for failure in result.failures] == [Kind.BOARD]
     assert "must be reset" in result.failures[0].message
     assert_usable(runner)
@@ -113,7 +114,7 @@ def test_a_console_away_for_five_seconds_costs_one_repetition(runner: Runner, li
     assert_usable(runner)
     cut = threading.Timer(1, line.cut, args=(5,))
     cut.start()
-    slow = Step("measure", 'sleep 3; echo 42 >"$OUT/number"', 30, parse=number)
+    slow = Measure("measure", 'sleep 3; echo 42 >"$OUT/number"', 30, parse=number)
     result = measure(runner, slow)
     cut.join()
     assert result.status is Status.MEASURED, result.failures
@@ -136,7 +137,7 @@ def test_a_kernel_message_in_the_output_is_noticed_and_fetched_again(runner: Run
         seen.update(outputs)
         return number(outputs)
 
-    result = measure(runner, Step("measure", command, 60, parse=parse))
+    result = measure(runner, Measure("measure", command, 60, parse=parse))
     assert result.status is Status.MEASURED, result.failures
     assert seen["numbers"].split() == [str(i + 1) for i in range(lines)]
     assert result.conditions["fetched_again"] >= 1
@@ -161,7 +162,7 @@ def test_damaged_output_of_a_tool_is_refused_twice(runner: Runner, spoil: str) -
     def parse(outputs: Outputs) -> list[Reading]:
         return [Reading("number", fio.throughput(outputs[fio.JSON_FILE], "write"))]
 
-    result = measure(runner, Step("measure", command, 60, parse=parse))
+    result = measure(runner, Measure("measure", command, 60, parse=parse))
     assert result.status is Status.REFUSED
     assert [failure.refused for failure in result.failures] == [True, True]
     for failure in result.failures:
@@ -171,7 +172,7 @@ def test_damaged_output_of_a_tool_is_refused_twice(runner: Runner, spoil: str) -
 def test_the_mounted_root_is_never_scratch(runner: Runner) -> None:
     result = measure(
         runner,
-        Step("prepare", "root=$(awk '$2==\"/\"{print $1}' /proc/mounts); " + guard("$root"), 20),
+        Prepare("prepare", "root=$(awk '$2==\"/\"{print $1}' /proc/mounts); " + guard("$root"), 20),
         FINE,
     )
     assert result.status is Status.FAILED

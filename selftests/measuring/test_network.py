@@ -5,20 +5,21 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.benchmark import Step
 from evmperf.benchmarks.families import network
+from evmperf.benchmarks.step import Plan, Prepare, Step
+from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.tester import SshTester
 from evmperf.measure.bench import Reply, Shell
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import Kind
-from evmperf.model.results import Result, Status
+from evmperf.model.results import Case, Result, Status
 from evmperf.model.run import Run
 from evmperf.runs.spool import Spool, new_run_id
 from evmperf.virtual import client, image
@@ -112,21 +113,21 @@ def test_a_board_that_dies_leaves_nothing_on_the_tester(runner: Runner) -> None:
 
     def steps(*given: object) -> list[Step]:
         first, server, *rest = BENCHMARKS["eth_cpsw_tcp_bidir"].steps(*given)  # type: ignore[arg-type]
-        return [first, server, Step("die", "echo c >/proc/sysrq-trigger; sleep 60", 90), *rest]
+        return [first, server, Prepare("die", "echo c >/proc/sysrq-trigger; sleep 60", 90), *rest]
 
     result = measure(runner, "eth_cpsw_tcp_bidir", steps=steps)
     assert [failure.kind for failure in result.failures] == [Kind.BOARD]
     assert runner.bench.tester().run(TESTER_STATE, 30).text == before
 
 
-def test_a_server_of_somebody_else_is_not_touched(
-    runner: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(network, "_PORTS", [20123])
+def test_a_server_of_somebody_else_is_not_touched(runner: Runner) -> None:
+    def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
+        return BENCHMARKS["pcie_eth"].steps(board, case, dataclasses.replace(plan, port=20123))
+
     tester = runner.bench.tester()
     tester.run("setsid iperf3 -s -p 20123 >/dev/null 2>&1 & echo $! >/tmp/evmperf-theirs", 10)
     try:
-        result = measure(runner, "pcie_eth")
+        result = measure(runner, "pcie_eth", steps=steps)
         assert result.status is Status.FAILED
         assert "port 20123 of the tester is taken" in result.failures[0].message
         assert tester.run("kill -0 $(cat /tmp/evmperf-theirs)", 10).status == 0
@@ -240,7 +241,7 @@ def test_traffic_that_is_not_esp_is_refused(far: Runner) -> None:
     def steps(*given: object) -> list[Step]:
         steps = list(BENCHMARKS["ipsec_sw"].steps(*given))  # type: ignore[arg-type]
         at = next(i for i, step in enumerate(steps) if step.name == "measure")
-        clear = Step("clear", f"{flush}; ip netns exec {FAR} {flush}", 10)
+        clear = Prepare("clear", f"{flush}; ip netns exec {FAR} {flush}", 10)
         return [*steps[:at], clear, *steps[at:]]
 
     result = measure(far, "ipsec_sw", 1, steps=steps)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from labgrid import Environment
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import flash
@@ -18,7 +19,6 @@ from evmperf.runs import spool
 from evmperf.tools import uboot_sf
 from evmperf.virtual import client, envfile, image
 from selftests.measuring.session import Pytest
-from selftests.support.environments import open_environment
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -50,7 +50,7 @@ def ospi_env(ospi_bench: client.Bench, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(scope="module")
 def lab(ospi_env: Path) -> Iterator[LabgridBench]:
-    environment = open_environment(ospi_env)
+    environment = Environment(str(ospi_env))
     bench = LabgridBench(environment.get_target(), boards.load(ospi_env))
     yield bench
     bench.off()

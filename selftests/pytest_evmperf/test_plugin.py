@@ -4,9 +4,11 @@ import os
 import subprocess
 import sys
 
-from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, Step
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.step import CleanUp, Measure, Prepare, Search
 from evmperf.boards.board import ENV_DIR
 from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Case
 from pytest_evmperf.session import expected_s
 
@@ -31,6 +33,21 @@ def test_a_driver_without_benchmarks_is_skipped(tmp_path):
     assert "1 skipped" in done.stdout
 
 
+def test_a_typo_in_k_names_what_there_is_and_leaves_nothing(tmp_path):
+    results = tmp_path / "results"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--lg-env", "virtual.yaml", "-k", "emcc",
+         f"--results={results}"],
+        cwd=ENV_DIR.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == ExitStatus.NOTHING, done.stdout + done.stderr
+    assert "-k emcc selects nothing. Did you mean emmc?" in done.stdout
+    assert not results.exists()
+
+
 def expected(steps, cases=("a",), done=None):
     plan = Profile(tuple(Case(label) for label in cases))
     benchmark = Benchmark(
@@ -41,25 +58,24 @@ def expected(steps, cases=("a",), done=None):
 
 
 def test_what_cases_share_is_expected_once():
-    steps = [Step("own", "", 9, 1), Step("all", "", 99, 10, shared="all")]
+    steps = [Prepare("own", "", 9, 1), Measure("all", "", 99, 10, parse=None, shared="all")]
     assert expected(lambda: steps, ["a", "b"]) == [11, 1]
 
 
 def test_what_another_benchmark_has_measured_is_expected_no_more():
-    steps = [Step("all", "", 99, 10, shared="all")]
+    steps = [Measure("all", "", 99, 10, parse=None, shared="all")]
     done = set()
     assert expected(lambda: steps, done=done) == [10]
     assert expected(lambda: steps, done=done) == [0]
 
 
 def test_a_search_is_expected_to_take_all_its_trials():
-    def search():
-        yield Step("prepare", "", 9, 1)
-        if (yield Step("try", "", 9, 2, trial=True, trials=5)):
-            yield Step("never", "", 9, 100)
-        yield Step("clean up", "", 9, 1)
-
-    assert expected(search) == [12]
+    steps = [
+        Prepare("prepare", "", 9, 1),
+        Search("search", list, 45, 10),
+        CleanUp("clean up", "", 9, 1),
+    ]
+    assert expected(lambda: steps) == [12]
 
 
 def test_a_case_that_cannot_be_declared_is_the_runners_matter():

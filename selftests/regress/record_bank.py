@@ -17,6 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from labgrid import Environment
+
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.boards.board import load
@@ -26,7 +28,6 @@ from evmperf.model.errors import EvmperfError
 from evmperf.model.results import Case, Result
 from evmperf.runs import spool
 from evmperf.virtual import client, envfile, image
-from selftests.support.environments import open_environment
 
 BENCHMARK = "emmc_raw_fio_1g"
 CASE = Case("1m", {"block_size": "1m", "size": "16m", "runtime_s": 2, "settle_s": 0})
@@ -51,7 +52,7 @@ def _record(file: Path, scratch: Path, ports: client.Ports, ends: float) -> int:
     envfile.write(
         envfile.source("virtual"), board_file, serial_port=ports.serial, power_port=ports.power
     )
-    environment = open_environment(board_file)
+    environment = Environment(str(board_file))
     bench = LabgridBench(environment.get_target(), load(board_file))
     run = spool.Run(spool.new_run_id("bank"), "bank", "quick")
     runner = Runner(bench, spool.Spool(scratch, run), "quick", ("fio", "mpstat"))

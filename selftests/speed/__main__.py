@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import json
 import signal
+import subprocess
 import sys
 import time
-import traceback
 from collections.abc import Callable
+from dataclasses import astuple
 
 from selftests.speed import dialogue, guides, sessions, stamping, store, verdicts
-from selftests.speed.figures import Row, conditions, load, table
+from selftests.speed.figures import ROOT, Row, conditions, load, table
 
 _MEASURES: dict[str, Callable[[], list[Row]]] = {
     "stamps": stamping.delays,
@@ -23,6 +25,7 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
     "guides": guides.speed,
     "verdicts": verdicts.quality,
     "year": verdicts.speed,
+    "spool": store.append,
     "lines": store.lines,
     "push": store.push,
     "memory": store.memory,
@@ -30,37 +33,59 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
 }
 
 
+_ON_REQUEST = ("verdicts",)
+"""How good verdicts are is no speed, and takes minutes: `python -m selftests.speed verdicts`."""
+
+
 def _main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m selftests.speed",
-        description="How fast evmperf itself is, against references taken in the same run.",
+        description="How fast evmperf itself is, against references measured in the same run. "
+        "Each measure has a process of its own.",
     )
+    usual = [name for name in _MEASURES if name not in _ON_REQUEST]
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"of {', '.join(_MEASURES)}; default: all"
-    )
-    names = parser.parse_args().names or list(_MEASURES)
-    if unknown := sorted(set(names) - set(_MEASURES)):
+        "names", nargs="*", metavar="NAME",
+        help=f"of {', '.join(_MEASURES)}; default: all but {', '.join(_ON_REQUEST)}",
+    )  # fmt: skip
+    parser.add_argument("--alone", choices=_MEASURES, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if unknown := sorted(set(options.names) - set(_MEASURES)):
         parser.error(f"no such measure: {', '.join(unknown)}")
     # An end from outside cleans up as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if options.alone:
+        print(json.dumps([astuple(row) for row in _MEASURES[options.alone]()]))
+        return 0
     before, began = load(), time.monotonic()
     rows: list[Row] = []
     status = 0
     try:
-        for name in names:
+        for name in options.names or usual:
             print(f"measuring {name}, load average {load()}", file=sys.stderr, flush=True)
-            try:
-                rows += _MEASURES[name]()
-            except Exception as error:  # noqa: BLE001  # the other figures still count
-                traceback.print_exc()
-                rows.append(Row(name, figure=f"not measured: {error}".split("\n")[0], met="NO"))
-                status = 1
+            found = _alone(name)
+            if not found:
+                found, status = [Row(name, figure="not measured: see above", met="NO")], 1
+            rows += found
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        status = 130
+        status = 2
     print(table(rows))
     print(conditions(before, time.monotonic() - began))
     return status
+
+
+def _alone(name: str) -> list[Row]:
+    """The rows of a measure, [] if it failed: what one leaves in memory is no other's business."""
+    command = [sys.executable, "-m", "selftests.speed", "--alone", name]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            text, _ = process.communicate()
+        except KeyboardInterrupt:
+            process.terminate()
+            process.communicate()
+            raise
+    return [Row(*cells) for cells in json.loads(text)] if process.returncode == 0 else []
 
 
 if __name__ == "__main__":

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
+from labgrid import Environment
+
 from evmperf.boards import board as board_files
 from evmperf.lab.bench import LabgridBench
 from evmperf.virtual import client, envfile, image
-from selftests.support.environments import open_environment
 
 _BURN = "import os\np = os.getppid()\nwhile os.getppid() == p:\n    for _ in range(10**6): pass"
 
@@ -51,7 +52,7 @@ def virtual_board() -> Iterator[Board]:
 @contextlib.contextmanager
 def labgrid_bench(board: Board) -> Iterator[LabgridBench]:
     """evmperf's bench on that board; the power is off afterwards."""
-    environment = open_environment(board.env_file)
+    environment = Environment(str(board.env_file))
     try:
         bench = LabgridBench(environment.get_target(), board_files.load(board.env_file))
         yield bench

@@ -17,6 +17,12 @@ ROOT = Path(__file__).resolve().parents[2]
 _HEAD = ("what", "evmperf", "reference", "figure", "goal", "met")
 
 
+JSON = (
+    "import json, sys\nfor name in sys.argv[1:]:\n for line in open(name, 'rb'): json.loads(line)"
+)
+"""Reading files of records with nothing but json: the least that a reader does."""
+
+
 @dataclass(frozen=True)
 class Row:
     """One line of the table; `met` is yes, NO, or "" for a figure without a goal."""
@@ -40,6 +46,35 @@ def ratio(what: str, ours: Sequence[float], reference: Sequence[float], goal: fl
         f"<= {goal:g} x",
         met(mine / theirs, goal),
     )
+
+
+@dataclass(frozen=True)
+class Used:
+    """What a process needed: seconds of time and of all cores, mebibytes at its largest."""
+
+    wall_s: float
+    cpu_s: float
+    peak_mib: float
+
+
+def used(command: Sequence[str], good: Sequence[int] = (0,), **environment: str) -> Used:
+    """Run a process and account for it alone; raises RuntimeError for an exit status not `good`."""
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.DEVNULL
+    )
+    # RUSAGE_CHILDREN would keep the largest of all children there ever were.
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in good:
+        raise RuntimeError(f"{shlex.join(command)} ended with {process.returncode}")
+    wall_s = time.perf_counter() - began
+    return Used(wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def python(text: str, *arguments: str) -> list[str]:
+    """The command of a reference: a Python that does nothing but this."""
+    return [sys.executable, "-c", text, *arguments]
 
 
 def met(value: float, limit: float) -> str:

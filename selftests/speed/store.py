@@ -6,7 +6,6 @@ import http.client
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,46 +19,65 @@ from evmperf.influx.push import RunPush
 from evmperf.model.run import SCHEMA
 from evmperf.runs import spool
 from evmperf.runs.spool import Spool
-from selftests.speed.figures import ROOT, Row, met, seconds
+from selftests.speed.figures import JSON, Row, met, python, ratio, seconds, used
 from selftests.support import spools
 from selftests.support.influxd import Influxd, points, running
 
 _FORMATTED = 200_000
+_APPENDED = 200
 _RESULTS = 1_000_000
 _PUSHES = 3
 _BATCH = 5000
 
 
+def append() -> list[Row]:
+    """Results put on the spool one by one, against writing and syncing the same bytes."""
+    ours, reference = [], []
+    with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as folder:
+        run = spools.a_run()
+        spooled = Spool(Path(folder), run)
+        results = [spools.a_result(run, number) for number in range(_APPENDED)]
+        for result in results:
+            began = time.perf_counter()
+            spooled.append_result(result)
+            ours.append(time.perf_counter() - began)
+        file = spooled.folder / spool.RECORDS
+        with (Path(folder) / "bare").open("ab", buffering=0) as bare:
+            for line in file.read_bytes().splitlines(keepends=True):
+                began = time.perf_counter()
+                bare.write(line)
+                os.fsync(bare.fileno())
+                reference.append(time.perf_counter() - began)
+    return [ratio("a result onto the spool vs write and fsync", ours, reference, 2)]
+
+
 def lines() -> list[Row]:
-    """Line protocol: samples a second on one core, by processor time."""
-    with tempfile.TemporaryDirectory(prefix="evmperf-bench-") as folder:
+    """Reading a run and formatting its points, against json reading the same file."""
+    ours, reference = [], []
+    with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as folder:
         run = _run(Path(folder), _FORMATTED // 20, samples=20)
         maker = Lines(spool.read_run(run))
-        records = list(spool.read_records(run))
-        formatted, whole = [], []
         for _ in range(5):
-            began = time.process_time()
-            for record in records:
-                list(maker.of(record))
-            formatted.append(_FORMATTED / (time.process_time() - began))
             began = time.process_time()
             for record in spool.read_records(run):
                 list(maker.of(record))
-            whole.append(_FORMATTED / (time.process_time() - began))
-    rate = statistics.median(formatted)
+            ours.append(time.process_time() - began)
+            began = time.process_time()
+            with (run / spool.RECORDS).open("rb") as file:
+                for line in file:
+                    json.loads(line)
+            reference.append(time.process_time() - began)
+    rate = _FORMATTED / statistics.median(ours)
     return [
-        Row(
-            f"line protocol formatted, n {len(formatted)}", f"{rate / 1e3:.0f} k samples/s",
-            goal=">= 500 k", met=met(-rate, -500e3),
-        ),
-        Row("  with reading the spool", f"{statistics.median(whole) / 1e3:.0f} k samples/s"),
+        ratio(f"line protocol of {_FORMATTED} samples vs json ({rate / 1e3:.0f} k/s)", ours,
+              reference, 3)
     ]  # fmt: skip
 
 
 def push() -> list[Row]:
     """Sending a run, against a bare HTTP client that posts the same lines, ready made."""
     ours, bare = [], []
-    with tempfile.TemporaryDirectory(prefix="evmperf-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as folder:
         base = Path(folder)
         run = _run(base, 10_000, samples=20)
         maker = Lines(spool.read_run(run))
@@ -74,14 +92,7 @@ def push() -> list[Row]:
                     RunPush.of(store, run, again=True).send()
                     ours.append(time.perf_counter() - began)
                 assert points(config, "sample") == 200_000
-    mine, theirs = statistics.median(ours), statistics.median(bare)
-    share = theirs / mine
-    return [
-        Row(
-            f"push of {len(text)} points, n {_PUSHES}", seconds(mine), seconds(theirs),
-            f"{share:.2f} of its rate", ">= 0.8", met(-share, -0.8),
-        )
-    ]  # fmt: skip
+    return [ratio(f"push of {len(text)} points vs a raw client", ours, bare, 1.25)]
 
 
 def _post(server: Influxd, config: Config, batches: Sequence[bytes]) -> float:
@@ -100,7 +111,7 @@ def _post(server: Influxd, config: Config, batches: Sequence[bytes]) -> float:
 
 def memory() -> list[Row]:
     """Push, report and history of a run with 10^6 results: their largest resident memory."""
-    with tempfile.TemporaryDirectory(prefix="evmperf-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as folder:
         base = Path(folder)
         run = _run(base / "results", _RESULTS, samples=1)
         with running(base / "influxd") as server:
@@ -121,42 +132,24 @@ def memory() -> list[Row]:
 
 
 def _resident(what: str, arguments: list[str], named: dict[str, str]) -> Row:
-    began = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "evmperf.cli.main", *arguments],
-        cwd=ROOT,
-        env={**os.environ, **named},
-        stdout=subprocess.DEVNULL,
-    )
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise RuntimeError(f"{what} ended with {process.returncode}")
-    took, megabytes = time.perf_counter() - began, used.ru_maxrss / 1024
+    need = used([sys.executable, "-m", "evmperf", *arguments], **named)
     return Row(
-        f"10^6 results: {what}", f"{megabytes:.0f} MiB", figure=seconds(took),
-        goal="< 150 MiB", met=met(megabytes, 150),
+        f"10^6 results: {what}", f"{need.peak_mib:.0f} MiB", figure=seconds(need.wall_s),
+        goal="< 150 MiB", met=met(need.peak_mib, 150),
     )  # fmt: skip
 
 
 def report() -> list[Row]:
-    """The report of a run of the whole catalogue, as a process of its own."""
-    took = []
-    with tempfile.TemporaryDirectory(prefix="evmperf-bench-") as folder:
+    """The report of a run of the whole catalogue, against Jinja and json reading the run."""
+    ours, reference = [], []
+    with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as folder:
         run = spools.of_catalogue(Path(folder))
         for _ in range(5):
-            began = time.perf_counter()
-            command = [sys.executable, "-m", "evmperf.cli.main", "report", str(run)]
-            subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-            took.append(time.perf_counter() - began)
+            ours.append(used([sys.executable, "-m", "evmperf", "report", str(run)]).cpu_s)
+            bare = python(f"import jinja2\n{JSON}", str(run / spool.RECORDS))
+            reference.append(used(bare).cpu_s)
         size = (run / "report.html").stat().st_size / 1e6
-    median = statistics.median(took)
-    return [
-        Row(
-            f"report of a full run, n {len(took)}", seconds(median), figure=f"{size:.2f} MB",
-            goal="< 2 s", met=met(median, 2.0),
-        )
-    ]  # fmt: skip
+    return [ratio(f"report of a full run ({size:.2f} MB) vs Jinja and json", ours, reference, 6)]
 
 
 def _run(results: Path, count: int, samples: int) -> Path:

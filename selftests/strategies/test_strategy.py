@@ -4,6 +4,7 @@ import subprocess
 
 import pytest
 import yaml
+from labgrid import Environment
 from labgrid.driver.power import rest
 from labgrid.driver.powerdriver import NetworkPowerDriver
 
@@ -14,7 +15,6 @@ from evmperf.lab import bench as bench_module
 from evmperf.lab import shell as shell_module
 from evmperf.lab.bench import LabgridBench
 from evmperf.model.errors import BoardError, Interrupted, LabError, RefusedOutput, ToolError
-from selftests.support.environments import open_environment
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
 
 SOURCE = boards.ENV_DIR / "virtual.yaml"
@@ -65,7 +65,7 @@ def open_bench(tmp_path, fake, switch, monkeypatch):
             main["drivers"][name].update({**arguments, **drivers.get(name, {})})
         path = tmp_path / "fake.yaml"
         path.write_text(yaml.safe_dump(data, sort_keys=False))
-        environment = open_environment(path)
+        environment = Environment(str(path))
         environments.append(environment)
         return LabgridBench(environment.get_target("main"), boards.load(path))
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import yaml
 
-from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, Step
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.step import CleanUp, Measure, Prepare
 from evmperf.lava.render import Request, render
 from evmperf.lava.selection import JobKind, select
 from evmperf.model import places
@@ -29,25 +30,25 @@ def number(outputs, name="value"):
     return [Reading(name, float(text))]
 
 
-def steps(board, case, profile):
+def steps(board, case, plan):
     size = case.params["size"]
     return [
-        Step("prepare", f"test {size} != 13", 10),
+        Prepare("prepare", f"test {size} != 13", 10),
         *(
-            Step(f"try{n}", f'echo {size}{n} >"$OUT/number"', 10, 0, number, n)
-            for n in range(profile.repeats)
+            Measure(f"try{n}", f'echo {size}{n} >"$OUT/number"', 10, 0, parse=number, repetition=n)
+            for n in range(plan.repeats)
         ),
-        Step("clean-up", "true", 10, 0, always=True),
+        CleanUp("clean-up", "true", 10, 0),
     ]
 
 
-def shared_steps(board, case, profile):
+def shared_steps(board, case, plan):
     text = 'echo run >>"$OUT/../runs"; wc -l <"$OUT/../runs" >"$OUT/number"'
-    return [Step("all", text, 10, 0, number, shared="everything")]
+    return [Measure("all", text, 10, 0, parse=number, shared="everything")]
 
 
-def slow_steps(board, case, profile):
-    return [Step("hang", "sleep 30", 1, 0.5, number)]
+def slow_steps(board, case, plan):
+    return [Measure("hang", "sleep 30", 1, 0.5, parse=number)]
 
 
 def made_up(name, steps, labels, repeats=1):

@@ -14,6 +14,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 DATA = Path(__file__).parents[1] / "data"
 KERNEL_LINE = "[  123.456789] mmc0: error -110\n"
 
@@ -39,6 +41,14 @@ class Recording:
         if dataclasses.is_dataclass(value):
             return dataclasses.asdict(value)
         return list(value) if isinstance(value, tuple) else value
+
+
+def approximately(expected):
+    """What a parsed value is compared with: the last bits of a floating-point number may differ."""
+    numbers = expected if isinstance(expected, list) else [expected]
+    if all(isinstance(number, float) for number in numbers):
+        return pytest.approx(expected, rel=1e-9)
+    return expected
 
 
 def all_recordings():

@@ -18,3 +18,10 @@ def files():
     """All seed guides; none where they are not."""
     place = folder()
     return sorted(place.glob("*.txt")) if place else []
+
+
+def real(folder, pattern):
+    """Files of shared/real/FOLDER, which are not part of the project; none where they are not."""
+    found = (parent / "shared" / "real" / folder for parent in ROOT.parents)
+    place = next((path for path in found if path.is_dir()), None)
+    return sorted(place.glob(pattern)) if place else []

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from evmperf.lab.stamper import StampedPort
-from selftests.support.environments import free_port
+from selftests.support.ports import free_port
 
 MS = 1_000_000
 WIRES = ("raw", "pty", "ser2net", "rfc2217")

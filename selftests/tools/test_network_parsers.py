@@ -84,9 +84,13 @@ def test_lost_datagrams_are_gaps_and_what_is_missing_at_the_end(arrived, gaps, t
     document = json.loads(UDP[0].texts[0])
     document["start"]["test_start"] |= {"blksize": size, "duration": 1}
     end = document["end"]
-    end["sum_sent"] |= {"packets": arrived + gaps + tail}
+    sent = arrived + gaps + tail
+    end["sum_sent"] |= {
+        "packets": sent, "bytes": sent * size, "seconds": 1.0, "bits_per_second": 8.0 * sent * size,
+    }  # fmt: skip
     end["sum_received"] |= {
         "packets": arrived + gaps, "lost_packets": gaps, "bytes": arrived * size, "seconds": 1.0,
+        "bits_per_second": 8.0 * arrived * size,
     }  # fmt: skip
     moved = iperf3.datagrams(json.dumps(document), 1, size)
     # A quarter of the second may be missing at the end: the receiver stops first.

@@ -3,7 +3,7 @@
 import pytest
 
 from evmperf.model.errors import RefusedOutput
-from selftests.support.recordings import DATA, all_recordings
+from selftests.support.recordings import DATA, all_recordings, approximately
 
 RECORDINGS = all_recordings()
 
@@ -11,10 +11,7 @@ RECORDINGS = all_recordings()
 @pytest.mark.parametrize("recording", RECORDINGS, ids=lambda r: r.name)
 def test_a_recording_gives_its_number_or_is_refused_with_the_reason(recording):
     if recording.expected is not None:
-        expected = recording.expected
-        if isinstance(expected, float):
-            expected = pytest.approx(expected, rel=1e-9)
-        assert recording.parse() == expected
+        assert recording.parse() == approximately(recording.expected)
         return
     with pytest.raises(RefusedOutput, match=recording.refused) as refusal:
         recording.parse()

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step, output
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.step import Measure, Outputs, Plan, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
 from evmperf.model.results import Case, Direction, Metric, Reading
@@ -33,7 +34,7 @@ def audio_benchmark(*, name: str, title: str, capture: bool) -> Benchmark:
     """A table of sampling rates in one direction."""
     option = "capture" if capture else "playback"
 
-    def steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
+    def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
         rate, window_s = int(case.params["sampling_rate"]), int(case.params["window_s"])
         period = board.options.alsa.period_frames
         device = board.text("alsa", option)
@@ -47,12 +48,12 @@ def audio_benchmark(*, name: str, title: str, capture: bool) -> Benchmark:
             window_s=window_s,
         )
         return [
-            Step(
+            Measure(
                 option,
                 stream,
                 2 * window_s + 60,
                 _SETTLE_S + window_s + 3,
-                lambda outputs: _readings(outputs, rate, period),
+                parse=lambda outputs: _readings(outputs, rate, period),
             )
         ]
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evmperf.benchmarks.benchmark import (
-    Benchmark,
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.families import rfc2544
+from evmperf.benchmarks.families.network import Link, Server, changing, options, prepare, put_back
+from evmperf.benchmarks.step import (
+    Measure,
     Outputs,
-    Place,
-    Profile,
+    Plan,
+    Prepare,
+    Search,
     Step,
-    Steps,
+    Trial,
+    Trials,
     Where,
     output,
 )
-from evmperf.benchmarks.families import rfc2544
-from evmperf.benchmarks.families.network import Link, Server, changing, options, prepare, put_back
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import Case, Direction, Metric, Reading
@@ -91,8 +94,8 @@ def tcp_benchmark(
         for test in ("TCP_STREAM", "TCP_MAERTS")
     )
 
-    def steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
-        link, server = Link.of(board, driver), Server.on(Where.TESTER, "netserver")
+    def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
+        link, server = Link.of(board, driver), Server("netserver", Where.TESTER, plan.port)
         seconds = int(case.params["seconds"])
         both = [
             netperf.command(test, link.tester, server.port, seconds, cpu="-c", name=name)
@@ -102,12 +105,12 @@ def tcp_benchmark(
             prepare(link),
             *([_pace(link, _rx_usecs(board, driver))] if pacing else []),
             server.start(),
-            Step(
+            Measure(
                 "measure",
                 f"{both[0]} & {both[1]}; r=$?; wait $! && exit $r",
                 seconds * 2 + 60,
                 seconds + 1,
-                lambda outputs: _tcp_readings(outputs, seconds),
+                parse=lambda outputs: _tcp_readings(outputs, seconds),
             ),
             server.stop(),
             put_back(),
@@ -140,7 +143,7 @@ def _rx_usecs(board: Board, driver: str) -> int:
     return int(board.text(driver, "rx_usecs"))
 
 
-def _pace(link: Link, rx_usecs: int) -> Step:
+def _pace(link: Link, rx_usecs: int) -> Prepare:
     i = link.interface
     cannot = f"the driver of {i} cannot pace interrupts"
     return changing(
@@ -181,8 +184,17 @@ def udp_search_benchmark(
     tester's server is the one who sends.
     """
 
-    def steps(board: Board, case: Case, _: Profile) -> Steps:
-        return _Search(Link.of(board, driver), case, "-R" if ingress else "").steps()
+    def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
+        link, server = Link.of(board, driver), Server("iperf3", Where.TESTER, plan.port)
+        search = _Rates(link, server, case, "-R" if ingress else "")
+        most = rfc2544.most_trials(search.resolution)
+        return [
+            prepare(link),
+            server.start(),
+            Search("search", search.trials, most * search.timeout_s, most * search.expect_s),
+            server.stop(),
+            put_back(),
+        ]
 
     def conditions(board: Board) -> dict[str, str]:
         return {**Link.of(board, driver).conditions, "method": rfc2544.METHOD}
@@ -224,10 +236,11 @@ def _udp_profile(frames: Sequence[int], seconds: int, **params: int) -> Profile:
 
 
 @dataclass(frozen=True)
-class _Search:
-    """One search; `direction` is iperf3's option, seconds and bytes are those of each trial."""
+class _Rates:
+    """A search for a rate; `direction` is iperf3's option, seconds and bytes are of each trial."""
 
     link: Link
+    server: Server
     case: Case
     direction: str
 
@@ -236,38 +249,52 @@ class _Search:
         return int(self.case.params["datagram_size"])
 
     @property
+    def seconds(self) -> int:
+        return int(self.case.params["seconds"])
+
+    @property
     def resolution(self) -> float:
         return float(self.case.params["resolution_percent"]) / 100
 
-    def steps(self) -> Generator[Step, list[Reading] | None, None]:
-        server = Server.on(Where.TESTER, "iperf3")
-        yield prepare(self.link)
-        yield server.start()
+    @property
+    def timeout_s(self) -> float:
+        return self.seconds * 2 + 60
+
+    @property
+    def expect_s(self) -> float:
+        return self.seconds + 1
+
+    def trials(self) -> Trials:
+        """What the best trial measured; refused if none passed."""
         maximum = (self.link.mbit or _LINK_MBIT) * self.size / (self.size + _OVERHEAD + _GAP)
         search = rfc2544.search(maximum, self.resolution)
         rate, best = next(search), dict[str, float]()
         for number in itertools.count(1):
-            readings = yield self.trial(server, number, rate)
-            if readings is None:
-                break  # a trial failed for good: its failure is the case's
+            readings = yield self.trial(number, rate)
             values = {reading.metric: reading.value for reading in readings}
             if values["lost"] == 0:
                 best = values  # the search never goes below what has passed
             try:
                 rate = search.send(rfc2544.Trial(values["offered"], values["lost"] == 0))
             except StopIteration:
-                yield _result(best, self.size, rate)
                 break
-        yield server.stop()
-        yield put_back()
+        if not best:
+            raise RefusedOutput(
+                f"datagrams were lost even at {rate:.3g} Mbit/s, the lowest rate tried"
+            )
+        return [
+            Reading("datagram_size", self.size),
+            Reading("throughput", best["throughput"]),
+            Reading("kpps", kpps(best["throughput"], self.size)),
+            Reading("cpu_load", best["cpu_load"]),
+        ]
 
-    def trial(self, server: Server, number: int, rate: float) -> Step:
-        seconds = int(self.case.params["seconds"])
+    def trial(self, number: int, rate: float) -> Trial:
         options = f"-u -b {round(rate * 1e6)} -l {self.size} {self.direction}"
-        test = iperf3.command(self.link.tester, server.port, seconds, options, _IPERF)
+        test = iperf3.command(self.link.tester, self.server.port, self.seconds, options, _IPERF)
 
         def parse(outputs: Outputs) -> list[Reading]:
-            moved = iperf3.datagrams(output(outputs, _IPERF), seconds, self.size)
+            moved = iperf3.datagrams(output(outputs, _IPERF), self.seconds, self.size)
             before, after = output(outputs, mpstat.STAT_BEFORE), output(outputs, mpstat.STAT_AFTER)
             return [
                 Reading("asked", rate),
@@ -278,33 +305,9 @@ class _Search:
                 Reading("cpu_load", mpstat.stat_load(before, after)),
             ]
 
-        return Step(
-            f"trial{number}",
-            mpstat.around(test),
-            seconds * 2 + 60,
-            seconds + 1,
-            parse,
-            trial=True,
-            trials=rfc2544.most_trials(self.resolution),
+        return Trial(
+            f"trial{number}", mpstat.around(test), self.timeout_s, self.expect_s, parse=parse
         )
-
-
-def _result(best: dict[str, float], size: int, last: float) -> Step:
-    """What the best trial measured, as the case's samples; refused if none passed."""
-
-    def parse(_: Outputs) -> list[Reading]:
-        if not best:
-            raise RefusedOutput(
-                f"datagrams were lost even at {last:.3g} Mbit/s, the lowest rate tried"
-            )
-        return [
-            Reading("datagram_size", size),
-            Reading("throughput", best["throughput"]),
-            Reading("kpps", kpps(best["throughput"], size)),
-            Reading("cpu_load", best["cpu_load"]),
-        ]
-
-    return Step("result", "", 1, parse=parse)
 
 
 def udp_flood_benchmark(
@@ -315,20 +318,20 @@ def udp_flood_benchmark(
     The CPU load is the board's, which is the remote one for the netperf that runs on the tester.
     """
 
-    def steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
-        link, server = Link.of(board, driver), Server.on(Where.BOARD, "netserver")
+    def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
+        link, server = Link.of(board, driver), Server("netserver", Where.BOARD, plan.port)
         size, seconds = int(case.params["datagram_size"]), int(case.params["seconds"])
         return [
             prepare(link),
             server.start(),
-            Step(
+            Measure(
                 "measure",
                 netperf.command(
                     "UDP_STREAM", link.board, server.port, seconds, cpu="-C", size=size, name=_UDP
                 ),
                 seconds * 2 + 60,
                 seconds + 1,
-                lambda outputs: _flood_readings(outputs, size, seconds),
+                parse=lambda outputs: _flood_readings(outputs, size, seconds),
                 where=Where.TESTER,
             ),
             server.stop(),

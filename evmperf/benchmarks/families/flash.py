@@ -9,9 +9,10 @@ import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from evmperf.benchmarks.benchmark import CONSOLE, Outputs, Profile, Step, output
+from evmperf.benchmarks.benchmark import Profile
 from evmperf.benchmarks.families.storage.file_system_table import SOURCE
 from evmperf.benchmarks.families.storage.scratch import MOUNT_POINT, FileSystem
+from evmperf.benchmarks.step import CONSOLE, CleanUp, Measure, Outputs, Prepare, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric, Reading
 from evmperf.model.units import MEGABYTE, Unit
@@ -102,10 +103,12 @@ def raw_steps(board: Board, size: int) -> Sequence[Step]:
     )
     read = f"{find(scratch, size, 'scratch')}; {read_command(size)}"
     return [
-        Step("prepare", f"head -c {size} /dev/urandom >{SOURCE}", 120, size / 20e6),
-        Step("write", write, _slow(size), size / 0.3e6, partial(_dd_readings, "write", size)),
-        Step("read", read, _slow(size), size / 5e6, partial(_dd_readings, "read", size)),
-        Step("clean-up", f"rm -f {SOURCE}", 30, 0.1, always=True),
+        Prepare("prepare", f"head -c {size} /dev/urandom >{SOURCE}", 120, size / 20e6),
+        Measure(
+            "write", write, _slow(size), size / 0.3e6, parse=partial(_dd_readings, "write", size)
+        ),
+        Measure("read", read, _slow(size), size / 5e6, parse=partial(_dd_readings, "read", size)),
+        CleanUp("clean-up", f"rm -f {SOURCE}", 30, 0.1),
     ]
 
 
@@ -122,20 +125,20 @@ def uboot_steps(board: Board, size: int, unit: int) -> Sequence[Step]:
         return [Reading(f"{operation}_throughput", value)]
 
     return [
-        Step("prepare", f"sf probe {bus} && {uboot_sf.fill(size)}", 60, 0.5),
-        Step(
+        Prepare("prepare", f"sf probe {bus} && {uboot_sf.fill(size)}", 60, 0.5),
+        Measure(
             "write",
             uboot_sf.timed_write(offset, size),
             _slow(size),
             size / 0.3e6,
-            partial(parse, "write"),
+            parse=partial(parse, "write"),
         ),
-        Step(
+        Measure(
             "read",
             uboot_sf.timed_read(offset, size),
             _slow(size),
             size / 2e6,
-            partial(parse, "read"),
+            parse=partial(parse, "read"),
         ),
     ]
 

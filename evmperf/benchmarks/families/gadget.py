@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step, Where, output
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Prepare, Step, Where, output
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
@@ -35,7 +36,7 @@ def gadget_benchmark(
     file and a number of MiB: what prepares, and what is measured with dd.
     """
 
-    def steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
+    def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
         blocks = int(case.params["blocks"])
         host = Where(board.options.usb.gadget_host)
         serial = f"evmperf-{board.name}"
@@ -50,9 +51,9 @@ def gadget_benchmark(
         remove = _remove_command(board)
         return [
             # A killed run may have left its disk plugged in, and mounted.
-            Step("forget", forget, 60, 0.5, where=host),
-            Step("plug", f"{remove}; {_plug_command(board, serial, blocks + 10)}", 60, 1),
-            Step(
+            Prepare("forget", forget, 60, 0.5, where=host),
+            Prepare("plug", f"{remove}; {_plug_command(board, serial, blocks + 10)}", 60, 1),
+            Prepare(
                 "mount",
                 f"set -e; {find_command(serial)}; mkdir -p {folder}; "
                 f"mount -t vfat /dev/$disk {folder}; {before(file, blocks)}",
@@ -60,16 +61,16 @@ def gadget_benchmark(
                 2,
                 where=host,
             ),
-            Step(
+            Measure(
                 "transfer",
                 f'{transfer(file, blocks)} 2>"$OUT/{dd.TEXT_FILE}"',
                 slow,
                 blocks / 30,
-                lambda outputs: _readings(outputs, blocks),
+                parse=lambda outputs: _readings(outputs, blocks),
                 where=host,
             ),
-            Step("unmount", forget, 60, 0.5, where=host, always=True),
-            Step("unplug", remove, 60, 0.5, always=True),
+            CleanUp("unmount", forget, 60, 0.5, where=host),
+            CleanUp("unplug", remove, 60, 0.5),
         ]
 
     def profile(blocks: int) -> Profile:

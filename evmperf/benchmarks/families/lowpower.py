@@ -9,15 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from evmperf.benchmarks.benchmark import (
-    Benchmark,
-    MeterWindow,
-    Outputs,
-    Place,
-    Profile,
-    Step,
-    output,
-)
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.step import MeasurePower, MeterWindow, Outputs, Plan, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput, UsageError
 from evmperf.model.results import Case, Direction, Metric, Reading
@@ -60,7 +53,7 @@ def low_power_benchmark(*, name: str, title: str, command: str, off: Collection[
         total = Case(TOTAL, {"rail": TOTAL, "window_s": window_s}, (_POWER,))
         return Profile((*rows, total))
 
-    def steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
+    def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
         return [_sleep(board, case, board.text("power", command), name, off)]
 
     def conditions(board: Board) -> Mapping[str, Any]:
@@ -98,7 +91,7 @@ _POWER = _power(1e-6)
 _METRICS = (_voltage(0.1), _POWER)
 
 
-def _sleep(board: Board, case: Case, command: str, mode: str, off: Collection[str]) -> Step:
+def _sleep(board: Board, case: Case, command: str, mode: str, off: Collection[str]) -> MeasurePower:
     rails = board.options.power.rails
     if unknown := set(rails) - set(RAILS):
         raise UsageError(
@@ -118,14 +111,14 @@ def _sleep(board: Board, case: Case, command: str, mode: str, off: Collection[st
             f"say at least {window_s + _MARGIN_S + suspend.LEAD_S + 2 * _ENTRY_S:g}"
         )
     quiet_s = suspend.LEAD_S + sleep_s + _WAKE_S
-    return Step(
+    return MeasurePower(
         "sleep",
         suspend.start(command.replace("{seconds}", str(sleep_s))),
         timeout_s=quiet_s + _ANSWER_S,
         expect_s=quiet_s + 1,
         parse=_parser(case.label, rails, sleep_s, off),
         shared=f"{mode} {window_s}",
-        meter=MeterWindow(rails, settle_s, window_s, quiet_s, suspend.check(), _ANSWER_S),
+        window=MeterWindow(rails, settle_s, window_s, quiet_s, suspend.check(), _ANSWER_S),
     )
 
 

@@ -7,17 +7,15 @@ an `always` step carries them out.
 from __future__ import annotations
 
 import ipaddress
-import secrets
 from dataclasses import dataclass
 
-from evmperf.benchmarks.benchmark import Option, Step, Where
+from evmperf.benchmarks.benchmark import Option
+from evmperf.benchmarks.step import CleanUp, Prepare, Where
 from evmperf.boards.board import Board
 
 _MTU = 1500
 _CARRIER_S = 10
 _SERVER_S = 5
-_PORTS = range(20000, 30000)
-"""Where servers listen: below the ports that Linux hands out by itself."""
 
 _SH = (
     'no() { echo "$*"; exit 3; }; undo_file=${OUT%/*}/undo; '
@@ -76,17 +74,19 @@ def options(section: str, prefix: str = "") -> tuple[Option, ...]:
     return tuple((section, f"{prefix}{key}") for key in keys)
 
 
-def changing(name: str, command: str, *, where: Where = Where.BOARD, timeout_s: float = 30) -> Step:
+def changing(
+    name: str, command: str, *, where: Where = Where.BOARD, timeout_s: float = 30
+) -> Prepare:
     """A step that may use `no` and `undo`; `put_back` must follow it in the end."""
-    return Step(name, f"{_SH}{command}", timeout_s, 0.5, where=where)
+    return Prepare(name, f"{_SH}{command}", timeout_s, 0.5, where=where)
 
 
-def put_back(where: Where = Where.BOARD) -> Step:
+def put_back(where: Where = Where.BOARD) -> CleanUp:
     """Undo everything that steps have noted on that machine."""
-    return Step(f"put back on {where}", _PUT_BACK, 30, 0.3, always=True, where=where)
+    return CleanUp(f"put back on {where}", _PUT_BACK, 30, 0.3, where=where)
 
 
-def prepare(link: Link) -> Step:
+def prepare(link: Link) -> Prepare:
     """Bring the board's interface to a known state, and check that the tester answers through it.
 
     The exit status is not 0, with the reason, when interface, carrier, speed or tester are missing.
@@ -131,14 +131,7 @@ class Server:
     where: Where
     port: int
 
-    @classmethod
-    def on(cls, where: Where, tool: str) -> Server:
-        """A server yet to be started. Ports differ from case to case: one that is in use, or that
-        a dead board left half open, fails one case and not a run.
-        """
-        return cls(tool, where, secrets.choice(_PORTS))
-
-    def start(self) -> Step:
+    def start(self) -> Prepare:
         """Start it; done when it listens."""
         # proc(5): local address, remote address, and 0A for a listening socket.
         listening = f"grep -qs ':{self.port:04X} [0-9A-F]*:0000 0A ' /proc/net/tcp /proc/net/tcp6"
@@ -155,10 +148,10 @@ class Server:
         )
         return changing(f"start {self.tool}", text, where=self.where)
 
-    def stop(self) -> Step:
+    def stop(self) -> CleanUp:
         """End it with what it has started; nothing happens to servers of others."""
         text = _PUT_BACK_SERVER.format(file=self._file)
-        return Step(f"stop {self.tool}", text, 30, 0.2, always=True, where=self.where)
+        return CleanUp(f"stop {self.tool}", text, 30, 0.2, where=self.where)
 
     @property
     def _file(self) -> str:

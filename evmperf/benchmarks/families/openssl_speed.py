@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step, output
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.step import Measure, Outputs, Plan, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Metric, Reading
 from evmperf.tools import openssl
@@ -40,16 +41,16 @@ def openssl_benchmark(
 ) -> Benchmark:
     """A table of openssl speed; `rows` are those of one algorithm, measured for so many seconds."""
 
-    def steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
+    def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
         algorithm, seconds = str(case.params["algorithm"]), int(case.params["seconds"])
         return [
-            Step(
+            Measure(
                 "speed",
                 openssl.command(algorithm, seconds),
                 12 * seconds + 60,
                 # An algorithm has six rows, and one run for them all.
                 seconds,
-                lambda outputs: [Reading(metric.name, read(case, outputs))],
+                parse=lambda outputs: [Reading(metric.name, read(case, outputs))],
                 shared=f"openssl speed {algorithm} {seconds}",
             )
         ]

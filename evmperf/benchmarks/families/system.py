@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step, output
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.families import processor
+from evmperf.benchmarks.step import Measure, Outputs, Plan, Step, output
 from evmperf.boards.board import Board
-from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.results import VARIANT, Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
 from evmperf.tools import coremark_pro, standin
 
@@ -22,13 +24,18 @@ def perf(unit: Unit, better: Direction, low: float, high: float) -> Metric:
 
 
 def program_call(program: str, case: Case, file: str) -> str:
-    """Shell text that runs a benchmark's program, what it prints into `$OUT/FILE`.
+    """Shell text that runs a benchmark's program on CPU 0, what it prints into `$OUT/FILE`.
 
     A stand-in is told how long; the guides' programs know that themselves.
     """
     if program.startswith(standin.PREFIX):
         program = f"{program} {case.params['seconds']}"
-    return f'{program} >"$OUT/{file}" 2>&1'
+    return f'{processor.pinned(program)} >"$OUT/{file}" 2>&1'
+
+
+def at_full_speed(measure: Measure) -> list[Step]:
+    """A step under the performance governor, which is put back after it."""
+    return [processor.prepare(), measure, processor.put_back()]
 
 
 def usual_s(program: str, case: Case, figures: int) -> float:
@@ -58,26 +65,32 @@ def program_benchmark(
     title: str,
     metric: Metric,
     labels: tuple[str, ...],
-    read: Callable[[str, str], float],
+    read: Callable[[str, str, Board], float | Reading],
     seconds: float = 0.5,
+    variant: Callable[[Board], str] = lambda board: "",
 ) -> Benchmark:
-    """A table of what one run of one program prints; `read` gets its text and a row's label."""
+    """A table of what one run of one program prints; `read` gets its text, a row's label and the
+    board. `variant` says which build of the program is measured, where there are several.
+    """
     file = f"{name}.txt"
 
-    def steps(board: Board, case: Case, _: Profile) -> list[Step]:
+    def steps(board: Board, case: Case, _: Plan) -> list[Step]:
         program = board.text(SECTION, name)
 
         def parse(outputs: Outputs) -> list[Reading]:
             text = output(outputs, file)
             if program.startswith(standin.PREFIX):
-                value = standin.figure(text, program, case.label, str(metric.unit))
+                value: float | Reading = standin.figure(text, program, case.label, str(metric.unit))
             else:
-                value = read(text, case.label)
-            return [Reading("perf", value)]
+                value = read(text, case.label, board)
+            return [value if isinstance(value, Reading) else Reading("perf", value)]
 
         call = program_call(program, case, file)
         expect_s = usual_s(program, case, len(labels))
-        return [Step("measure", call, 1800, expect_s, parse, shared=name)]
+        return at_full_speed(Measure("measure", call, 1800, expect_s, parse=parse, shared=name))
+
+    def conditions(board: Board) -> dict[str, str]:
+        return {VARIANT: "; ".join(filter(None, (processor.PINNED, variant(board))))}
 
     return Benchmark(
         name=name,
@@ -88,7 +101,10 @@ def program_benchmark(
         profiles=profiles(dict.fromkeys(labels, ()), seconds),
         place=Place.SHELL,
         steps=steps,
+        tools=("taskset",),
         board_tools=lambda board: (board.text(SECTION, name),),
+        version=2,
+        conditions=conditions,
     )
 
 
@@ -97,24 +113,36 @@ def coremark_pro_benchmark(*, name: str, column: str) -> Benchmark:
 
     One run, which measures with one context and with two, serves both tables.
     """
-    file = "coremark-pro.txt"
+    file = coremark_pro.TEXT_FILE
 
-    def steps(board: Board, case: Case, _: Profile) -> list[Step]:
+    def steps(board: Board, case: Case, _: Plan) -> list[Step]:
         folder = board.options.system.coremark_pro
-        make = f'make -s TARGET=linux64 XCMD=-c2 certify-all >"$OUT/{file}" 2>&1'
+        make = (
+            f'make -s TARGET=linux64 XCMD=-c2 certify-all >"$OUT/{file}" 2>&1 && '
+            # Earlier runs' logs stay there.
+            f'find builds -path "*/cert/*" -name "*.log" -newer "$OUT/began" -exec cat {{}} + '
+            f'>"$OUT/{coremark_pro.LOG_FILE}"'
+        )
         printed = {"coremark-pro": "CoreMark-PRO"}.get(case.label, case.label)
-        return [
-            Step(
+
+        def parse(outputs: Outputs) -> list[Reading]:
+            text, log = output(outputs, file), outputs.get(coremark_pro.LOG_FILE, "")
+            if log:
+                return [Reading("perf", coremark_pro.logged(log, text, printed, column))]
+            value = coremark_pro.rate(text, printed, column)
+            return [Reading("perf", value, variant="two decimals: no log in builds/*/*/cert")]
+
+        enters = enter(folder, "CoreMark-PRO", "coremark_pro")
+        return at_full_speed(
+            Measure(
                 "measure",
-                f"{enter(folder, 'CoreMark-PRO', 'coremark_pro')} && {make}",
+                f'{enters} && : >"$OUT/began" && {make}',
                 _COREMARK_PRO_S,
                 900,
-                lambda outputs: [
-                    Reading("perf", coremark_pro.rate(output(outputs, file), printed, column))
-                ],
+                parse=parse,
                 shared="coremark-pro",
             )
-        ]
+        )
 
     rate = perf(Unit.WORKLOADS_PER_SECOND, Direction.HIGHER, 1e-4, 1e6)
     score = perf(Unit.SCORE, Direction.HIGHER, 0.1, 1e6)
@@ -134,6 +162,8 @@ def coremark_pro_benchmark(*, name: str, column: str) -> Benchmark:
         place=Place.SHELL,
         steps=steps,
         tools=("make",),
+        version=2,
+        conditions=lambda _: {VARIANT: processor.UNPINNED},
     )
 
 

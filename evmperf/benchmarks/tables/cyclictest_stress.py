@@ -6,7 +6,8 @@ report.
 
 from __future__ import annotations
 
-from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, Step, output
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.step import CleanUp, Measure, Plan, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
@@ -17,24 +18,24 @@ _CPUS = 8
 _ROWS = {"min": "Minimum (usec)", "avg": "Average (usec)", "max": "Maximum (usec)"}
 
 
-def _steps(_: Board, case: Case, __: Profile) -> list[Step]:
+def _steps(_: Board, case: Case, __: Plan) -> list[Step]:
     duration, statistic = str(case.params["duration"]), str(case.params["statistic"])
     seconds = int(duration[:-1]) * {"s": 1, "h": 3600}[duration[-1]]
     return [
-        Step(
+        Measure(
             "measure",
             cyclictest.under_stress(duration),
             seconds * 1.1 + 60,
             seconds + 2,
-            lambda outputs: [
+            parse=lambda outputs: [
                 Reading(f"latency_cpu{cpu}", latency)
-                for cpu, latency in enumerate(
-                    cyclictest.latencies(output(outputs, cyclictest.JSON_FILE), statistic)
-                )
+                for cpu, latency in cyclictest.by_cpu(
+                    output(outputs, cyclictest.JSON_FILE), statistic
+                ).items()
             ],
             shared=f"cyclictest {duration}",
         ),
-        Step("clean-up", cyclictest.END_STRESS, 30, 0.5, always=True),
+        CleanUp("clean-up", cyclictest.END_STRESS, 30, 0.5),
     ]
 
 

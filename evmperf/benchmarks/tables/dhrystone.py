@@ -6,10 +6,18 @@ a clock of 400 MHz for AM62L, and with it three times the true figure.
 
 from __future__ import annotations
 
-from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step, output
-from evmperf.benchmarks.families.system import perf, profiles, program_call, usual_s
+from evmperf.benchmarks.benchmark import Benchmark, Place
+from evmperf.benchmarks.families import processor
+from evmperf.benchmarks.families.system import (
+    at_full_speed,
+    perf,
+    profiles,
+    program_call,
+    usual_s,
+)
+from evmperf.benchmarks.step import Measure, Outputs, Plan, Step, output
 from evmperf.boards.board import Board
-from evmperf.model.results import Case, Direction, Reading
+from evmperf.model.results import VARIANT, Case, Direction, Reading
 from evmperf.model.units import Unit
 from evmperf.tools import dhrystone, standin
 
@@ -22,7 +30,7 @@ _ROWS = {
 }
 
 
-def _steps(board: Board, case: Case, _: Profile) -> list[Step]:
+def _steps(board: Board, case: Case, _: Plan) -> list[Step]:
     program = board.options.system.dhrystone
 
     def parse(outputs: Outputs) -> list[Reading]:
@@ -41,7 +49,7 @@ def _steps(board: Board, case: Case, _: Profile) -> list[Step]:
 
     call = dhrystone.watched(program_call(program, case, _FILE))
     expect_s = usual_s(program, case, len(_ROWS))
-    return [Step("measure", call, 1800, expect_s, parse, shared="dhrystone")]
+    return at_full_speed(Measure("measure", call, 1800, expect_s, parse=parse, shared="dhrystone"))
 
 
 BENCHMARK = Benchmark(
@@ -53,5 +61,8 @@ BENCHMARK = Benchmark(
     profiles=profiles({label: (metric,) for label, metric in _ROWS.items()}, 0.5),
     place=Place.SHELL,
     steps=_steps,
+    tools=("taskset",),
     board_tools=lambda board: (board.options.system.dhrystone,),
+    version=2,
+    conditions=lambda _: {VARIANT: processor.PINNED},
 )

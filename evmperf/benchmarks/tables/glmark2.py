@@ -3,9 +3,10 @@
 The compositor holds the display, so it is stopped for the first and started again after it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step, output
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Prepare, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.results import Case, Direction, Metric, Reading
@@ -22,32 +23,47 @@ _FIND_COMPOSITOR = (
 )
 
 
-def _readings(outputs: Outputs) -> list[Reading]:
-    return [Reading("score", glmark2.score(output(outputs, glmark2.TEXT_FILE)))]
+def _readings(board: Board, scenes: str) -> Callable[[Outputs], list[Reading]]:
+    def parse(outputs: Outputs) -> list[Reading]:
+        text = output(outputs, glmark2.TEXT_FILE)
+        score = glmark2.score(text, scenes, software=board.is_virtual)
+        variants = [f"without {scene}" for scene in glmark2.unsupported(text, scenes)]
+        if glmark2.is_software(text, scenes):
+            variants.append("drawn by the CPU")
+        return [Reading("score", score, variant="; ".join(variants))]
+
+    return parse
 
 
-def _steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
+def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
     scenes, expect_s = str(case.params["scenes"]), float(case.params["expect_s"])
     backend = case.label.removeprefix("Glmark2-").lower()
-    command = glmark2.command(backend, scenes)
+    command, parse = glmark2.command(backend, scenes), _readings(board, scenes)
     if backend == "wayland":
-        return [Step("measure", _FIND_COMPOSITOR + command, 1800, expect_s, _readings)]
+        return [
+            Measure(
+                "measure",
+                _FIND_COMPOSITOR + command,
+                1800,
+                expect_s,
+                parse=_readings(board, scenes),
+            )
+        ]
     service = board.options.graphics.compositor
     return [
-        Step(
+        Prepare(
             "prepare",
             f"if systemctl is-active -q {service}; then "
             f": >{_STOPPED} && systemctl stop {service}; fi",
             60,
             2,
         ),
-        Step("measure", command, 1800, expect_s, _readings),
-        Step(
+        Measure("measure", command, 1800, expect_s, parse=parse),
+        CleanUp(
             "clean-up",
             f"if [ -e {_STOPPED} ]; then systemctl start {service} && rm {_STOPPED}; fi",
             60,
             2,
-            always=True,
         ),
     ]
 

@@ -4,12 +4,13 @@ The kernels of both sides get their keys directly (`ip xfrm`): negotiating them 
 figure. The board's own counters must show that what was sent went through the tunnel.
 """
 
-import secrets
+import struct
 from collections.abc import Sequence
 
-from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step, Where, output
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.families.ethernet import cpu_load
 from evmperf.benchmarks.families.network import Link, Server, changing, options, prepare, put_back
+from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, Where, output
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import Case, Direction, Metric, Reading
@@ -19,7 +20,6 @@ from evmperf.tools import netperf, xfrm
 _FILE = "netperf.txt"
 _BEFORE, _AFTER = "xfrm.before", "xfrm.after"
 _AUTHENTICATION = "hmac(sha1)"
-_AUTHENTICATION_KEY_BYTES = 20
 
 _CIPHERS = {
     "3des": ("cbc(des3_ede)", 24),
@@ -30,7 +30,7 @@ _CIPHERS = {
 """The kernel's name and the key's bytes."""
 
 
-def _tunnel(where: Where, ours: str, theirs: str, spis: tuple[int, int], keys: str) -> Step:
+def _tunnel(where: Where, ours: str, theirs: str, spis: tuple[int, int], keys: str) -> Prepare:
     """Set up one side; `spis` are those of what it sends and of what it receives."""
     ways = ((ours, theirs, spis[0], "out"), (theirs, ours, spis[1], "in"))
     commands = []
@@ -48,14 +48,15 @@ def _tunnel(where: Where, ours: str, theirs: str, spis: tuple[int, int], keys: s
     return changing(f"tunnel on {where}", "; ".join(commands), where=where)
 
 
-def _steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
-    link, server = Link.of(board, "ipsec"), Server.on(Where.TESTER, "netserver")
+def _steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
+    link, server = Link.of(board, "ipsec"), Server("netserver", Where.TESTER, plan.port)
     cipher, key_bytes = _CIPHERS[str(case.params["algorithm"])]
     seconds = int(case.params["seconds"])
-    there, back = (0x1000 + secrets.randbelow(1 << 31) for _ in range(2))
+    there, back = _spis(plan.secret[:8])
+    authentication, encryption = plan.secret[8:28], plan.secret[28 : 28 + key_bytes]
     keys = (
-        f"auth-trunc '{_AUTHENTICATION}' 0x{secrets.token_hex(_AUTHENTICATION_KEY_BYTES)} 96 "
-        f"enc '{cipher}' 0x{secrets.token_hex(key_bytes)}"
+        f"auth-trunc '{_AUTHENTICATION}' 0x{authentication.hex()} 96 "
+        f"enc '{cipher}' 0x{encryption.hex()}"
     )
     test = netperf.command("TCP_STREAM", link.tester, server.port, seconds, cpu="-c", name=_FILE)
     return [
@@ -63,17 +64,23 @@ def _steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
         server.start(),
         _tunnel(Where.TESTER, link.tester, link.board, (back, there), keys),
         _tunnel(Where.BOARD, link.board, link.tester, (there, back), keys),
-        Step(
+        Measure(
             "measure",
             f"{xfrm.command(_BEFORE)} && {test} && {xfrm.command(_AFTER)}",
             seconds * 2 + 120,
             seconds + 2,
-            lambda outputs: _readings(outputs, seconds, there, back),
+            parse=lambda outputs: _readings(outputs, seconds, there, back),
         ),
         put_back(),
         put_back(Where.TESTER),
         server.stop(),
     ]
+
+
+def _spis(secret: bytes) -> tuple[int, int]:
+    """Two numbers of tunnels of 31 bits, above those that are reserved (RFC 4303, section 2.1)."""
+    there, back = (0x1000 + (number >> 1) for number in struct.unpack(">II", secret))
+    return there, back if back != there else back + 1
 
 
 def _readings(outputs: Outputs, seconds: int, there: int, back: int) -> list[Reading]:

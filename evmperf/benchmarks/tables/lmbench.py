@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, Step, output
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.families.system import perf
+from evmperf.benchmarks.step import CleanUp, Measure, Plan, Prepare, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
@@ -168,14 +169,14 @@ def _rows() -> dict[str, _Row]:
 _ROWS = _rows()
 
 
-def _steps(_: Board, case: Case, __: Profile) -> list[Step]:
+def _steps(_: Board, case: Case, __: Plan) -> list[Step]:
     row, hasty = _ROWS[case.label], case.params["repetitions"] == "few"
     program = row.command.split()[0]
     command = lmbench.command(row.command, hasty=hasty)
     before, after = [], ""
     if _FILE in row.command:
         make = f"cd {_FOLDER} && dd if=/dev/urandom of={_FILE} bs=1M count=16"
-        before = [Step("file", f"mkdir -p {_FOLDER} && {make}", 120, 1)]
+        before = [Prepare("file", f"mkdir -p {_FOLDER} && {make}", 120, 1)]
         command = f"cd {_FOLDER} && {command}"
         after = f"rm -rf {_FOLDER}"
     elif program in _TCP_PORTS:
@@ -184,15 +185,15 @@ def _steps(_: Board, case: Case, __: Profile) -> list[Step]:
     elif program == "lat_fs":
         # Its folder, if it was interrupted: tempnam(3) takes five letters of its prefix.
         after = "rm -rf /tmp/lat_f*"
-    measure = Step(
+    measure = Measure(
         "measure",
         command,
         60 if hasty else 900,
         1 if hasty else 30,
-        lambda outputs: [Reading("perf", row.value(output(outputs, lmbench.TEXT_FILE)))],
+        parse=lambda outputs: [Reading("perf", row.value(output(outputs, lmbench.TEXT_FILE)))],
         shared=row.command,
     )
-    clean_up = [Step("clean-up", after, 30, 0.5, always=True)] if after else []
+    clean_up = [CleanUp("clean-up", after, 30, 0.5)] if after else []
     return [*before, measure, *clean_up]
 
 

@@ -5,10 +5,12 @@ How the guides call it is documented nowhere; a workload runs here with the suit
 
 from __future__ import annotations
 
-from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, Step, output
-from evmperf.benchmarks.families.system import enter, perf, profiles
+from evmperf.benchmarks.benchmark import Benchmark, Place
+from evmperf.benchmarks.families import processor
+from evmperf.benchmarks.families.system import at_full_speed, enter, perf, profiles
+from evmperf.benchmarks.step import Measure, Plan, Step, output
 from evmperf.boards.board import Board
-from evmperf.model.results import Case, Direction, Reading
+from evmperf.model.results import VARIANT, Case, Direction, Reading
 from evmperf.model.units import Unit
 from evmperf.tools import mith
 
@@ -23,25 +25,25 @@ _WORKLOADS = (
 )  # fmt: skip
 
 
-def _steps(board: Board, case: Case, _: Profile) -> list[Step]:
+def _steps(board: Board, case: Case, _: Plan) -> list[Step]:
     # The guides write all names in small letters, EEMBC does not.
     find = f'e=$(ls builds/*/*/bin/*.exe | grep -i "/{case.label}[.]exe$")'
     missing = f'{{ echo "no {case.label}.exe below builds/: build MultiBench"; exit 1; }}'
     run = f'"./$e" -v0 >"$OUT/{mith.TEXT_FILE}" 2>&1'
     folder = board.options.system.multibench
-    return [
-        Step(
+    return at_full_speed(
+        Measure(
             "measure",
             f"{enter(folder, 'MultiBench', 'multibench')} && {{ {find} || {missing}; }} && {run}",
             1800,
             60,
-            lambda outputs: [
+            parse=lambda outputs: [
                 Reading(
                     "perf", mith.workloads_per_second(output(outputs, mith.TEXT_FILE), case.label)
                 )
             ],
         )
-    ]
+    )
 
 
 BENCHMARK = Benchmark(
@@ -53,4 +55,6 @@ BENCHMARK = Benchmark(
     profiles=profiles(dict.fromkeys(_WORKLOADS, ()), 10),
     place=Place.SHELL,
     steps=_steps,
+    version=2,
+    conditions=lambda _: {VARIANT: processor.UNPINNED},
 )

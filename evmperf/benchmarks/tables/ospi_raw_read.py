@@ -6,15 +6,16 @@ here it is dd's own, of six digits. dd is recorded as the tool.
 
 from collections.abc import Sequence
 
-from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step, output
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.families import flash
+from evmperf.benchmarks.step import Measure, Outputs, Plan, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric, Reading
 from evmperf.model.units import MEBIBYTE, Unit
 from evmperf.tools import dd
 
 
-def _steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
+def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
     device, size = board.options.ospi.device, int(case.params["file_size_mb"]) << 20
 
     def parse(outputs: Outputs) -> list[Reading]:
@@ -25,7 +26,7 @@ def _steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
         ]
 
     read = f"{flash.find(device, size, 'device')}; {flash.read_command(size)}"
-    return [Step("read", read, 60 + size / 100_000, size / 5e6, parse)]
+    return [Measure("read", read, 60 + size / 100_000, size / 5e6, parse=parse)]
 
 
 def _profile(*sizes: int) -> Profile:

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step, Where, output
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.families.network import Link, Server, options, prepare, put_back
+from evmperf.benchmarks.step import Measure, Outputs, Plan, Step, Where, output
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
@@ -14,8 +15,8 @@ _FILE = "iperf3.json"
 _WINDOWS_KB = (8, 16, 32, 64, 128, 256)
 
 
-def _steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
-    link, server = Link.of(board, "pcie"), Server.on(Where.TESTER, "iperf3")
+def _steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
+    link, server = Link.of(board, "pcie"), Server("iperf3", Where.TESTER, plan.port)
     seconds, window = int(case.params["seconds"]), str(case.params["tcp_window_kb"])
     # LTP-DDT, which the guides' figures come from, limits segments for the smallest window only.
     segment = "-M 1500 " if window == "8" else ""
@@ -27,12 +28,12 @@ def _steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
     return [
         prepare(link),
         server.start(),
-        Step(
+        Measure(
             "measure",
             iperf3.command(link.tester, server.port, seconds, test, _FILE),
             seconds * 2 + 60,
             seconds + 1,
-            parse,
+            parse=parse,
         ),
         server.stop(),
         put_back(),

@@ -10,5 +10,5 @@ BENCHMARK = program_benchmark(
     title="Stream",
     metric=perf(Unit.MEGABYTE_PER_SECOND, Direction.HIGHER, 1, 1e6),
     labels=("add", "copy", "scale", "triad"),
-    read=lambda text, label: stream.best_rate(text, label.capitalize()),
+    read=lambda text, label, _: stream.best_rate(text, label.capitalize()),
 )

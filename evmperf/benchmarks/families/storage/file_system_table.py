@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step, output
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.families.storage import scratch
+from evmperf.benchmarks.step import Measure, Outputs, Plan, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Reading
 from evmperf.tools import dd, mpstat
@@ -38,7 +39,7 @@ def file_system_benchmark(
     """
     kind = scratch.on_block_device(file_system) if isinstance(file_system, str) else file_system
 
-    def steps(board: Board, case: Case, profile: Profile) -> Sequence[Step]:
+    def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
         partition = board.text(driver, "scratch")
         size, buffer = int(case.params["file_bytes"]), int(case.params["buffer_size"])
         slow = 60 + size / 100_000  # 0.1 MB/s and worse counts as hung
@@ -51,17 +52,19 @@ def file_system_benchmark(
         return [
             scratch.prepare(f"{source} && {{ {kind.fresh(partition)}; }}"),
             *(
-                Step(
+                Measure(
                     f"write{repetition}",
                     write,
                     slow,
                     2 + size / 50e6,
-                    lambda outputs: _dd_readings(outputs, "write", size),
-                    repetition,
+                    parse=lambda outputs: _dd_readings(outputs, "write", size),
+                    repetition=repetition,
                 )
-                for repetition in range(profile.repeats)
+                for repetition in range(plan.repeats)
             ),
-            Step("read", read, slow, 2, lambda outputs: _dd_readings(outputs, "read", size)),
+            Measure(
+                "read", read, slow, 2, parse=lambda outputs: _dd_readings(outputs, "read", size)
+            ),
             scratch.clean_up(
                 f" && rm -f {SOURCE}" + (f" && {kind.release(partition)}" if kind.release else "")
             ),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evmperf.benchmarks.benchmark import Benchmark, Outputs, Place, Profile, Step, output
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.families.storage import scratch
+from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Reading
 from evmperf.model.units import size_bytes
@@ -28,7 +29,7 @@ def fio_benchmark(
     `size` is that of the file or region as published.
     """
 
-    def steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
+    def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
         partition = board.text(driver, "scratch")
         if file_system is None:
             target = f"--filename={partition}"
@@ -75,11 +76,11 @@ def _profile(size: str, runtime_s: int, settle_s: int) -> Profile:
 def _fio_steps(driver: str, target: str, case: Case) -> list[Step]:
     runtime_s, settle_s = int(case.params["runtime_s"]), int(case.params["settle_s"])
     size, name = str(case.params["size"]), f"{driver}_TEST"
-    steps = []
+    steps: list[Step] = []
     for side in ("write", "read"):
         if side == "read":
             fill = fio.fill_command(target=target, size=size, name=name)
-            steps.append(Step("fill", fill, 60 + size_bytes(size) / 100_000, 3))
+            steps.append(Prepare("fill", fill, 60 + size_bytes(size) / 100_000, 3))
         job = fio.command(
             target=target,
             rw=side,
@@ -90,13 +91,13 @@ def _fio_steps(driver: str, target: str, case: Case) -> list[Step]:
         )
         watch = mpstat.command(runtime_s - settle_s)
         steps.append(
-            Step(
+            Measure(
                 side,
                 # fio stays in the foreground, so that Ctrl-C reaches it.
                 f"(sleep {settle_s}; {watch}) & {job}; r=$?; wait; exit $r",
                 runtime_s * 2 + 120,
                 runtime_s + 2,
-                lambda outputs, side=side: _fio_readings(outputs, side),  # type: ignore[misc]
+                parse=lambda outputs, side=side: _fio_readings(outputs, side),  # type: ignore[misc]
             )
         )
     return steps

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from evmperf.benchmarks.benchmark import Step
+from evmperf.benchmarks.step import CleanUp, Prepare
 from evmperf.boards.board import Board
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.results import Direction, Metric
@@ -71,15 +71,15 @@ def on_block_device(name: str) -> FileSystem:
     )
 
 
-def prepare(command: str) -> Step:
+def prepare(command: str) -> Prepare:
     """The step before measuring; making a file system on a slow, large partition takes minutes."""
-    return Step("prepare", command, 600, 2)
+    return Prepare("prepare", command, 600, 2)
 
 
-def clean_up(more: str = "") -> Step:
+def clean_up(more: str = "") -> CleanUp:
     """The step that unmounts the scratch partition, whatever happened."""
     unmount = f"! mountpoint -q {MOUNT_POINT} || umount {MOUNT_POINT}"
-    return Step("clean-up", f"{{ {unmount}; }}{more}", 120, 0.5, always=True)
+    return CleanUp("clean-up", f"{{ {unmount}; }}{more}", 120, 0.5)
 
 
 def metrics(kind: str) -> tuple[Metric, ...]:

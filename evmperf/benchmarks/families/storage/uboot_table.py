@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from evmperf.benchmarks.benchmark import CONSOLE, Benchmark, Place, Profile, Step, output
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.step import CONSOLE, CleanUp, Measure, Plan, Prepare, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
@@ -23,13 +24,13 @@ def uboot_mmc_benchmark(
 ) -> Benchmark:
     """U-Boot's raw read and write of the scratch partition; the write puts back what was read."""
 
-    def steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
+    def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
         device = board.text(driver, "uboot_device")
         size = _size(case)
         sectors = size // uboot_time.SECTOR_BYTES
         find = _find(board, driver, "mmc", sectors)
         return [
-            Step("prepare", f"mmc dev {device} && {find}", 30),
+            Prepare("prepare", f"mmc dev {device} && {find}", 30),
             *(
                 _timed(
                     side,
@@ -61,13 +62,13 @@ def uboot_scsi_benchmark(
     controller.
     """
 
-    def steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
+    def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
         device = board.text(driver, "uboot_device")
         size = _size(case)
         blocks = size // uboot_time.SCSI_BLOCK_BYTES
         place = f"${{evmperf_start}} {blocks:x}"
         return [
-            Step(
+            Prepare(
                 "prepare",
                 f"{start}; scsi scan; scsi device {device} && "
                 f"{_find(board, driver, 'scsi', blocks)} && {_SECOND} && "
@@ -108,14 +109,14 @@ def uboot_fat_benchmark(
     removed.
     """
 
-    def steps(board: Board, case: Case, _: Profile) -> Sequence[Step]:
+    def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
         device = board.text(driver, "uboot_device")
         place = f"mmc {device}:{board.text(driver, 'uboot_fat_partition')}"
         size = _size(case)
         # Without `else`, U-Boot's shell would end with the condition's status.
         remove = f"if fatsize {place} {_FILE}; then fatrm {place} {_FILE}; else true; fi"
         return [
-            Step(
+            Prepare(
                 "prepare",
                 f"{remove}; mmc dev {device} && {_SECOND} && "
                 f"mw.l ${{loadaddr}} {_PATTERN} {size // 4:x} && "
@@ -134,7 +135,7 @@ def uboot_fat_benchmark(
                 size,
                 lambda text: uboot_time.file_rate(text, "read", size),
             ),
-            Step("clean-up", remove, 30, always=True),
+            CleanUp("clean-up", remove, 30),
         ]
 
     return _benchmark(
@@ -156,7 +157,7 @@ def _benchmark(
     *,
     sizes: Mapping[str, Sequence[str]],
     option: str,
-    steps: Callable[[Board, Case, Profile], Sequence[Step]],
+    steps: Callable[[Board, Case, Plan], Sequence[Step]],
 ) -> Benchmark:
     return Benchmark(
         name=name,
@@ -203,13 +204,13 @@ def _find(board: Board, driver: str, interface: str, blocks: int) -> str:
     )
 
 
-def _timed(side: str, command: str, size: int, rate: Callable[[str], float]) -> Step:
-    return Step(
+def _timed(side: str, command: str, size: int, rate: Callable[[str], float]) -> Measure:
+    return Measure(
         side,
         f"time {command}",
         _slow(size),
         size / 3e6,
-        lambda outputs: [Reading(f"{side}_throughput", rate(output(outputs, CONSOLE)))],
+        parse=lambda outputs: [Reading(f"{side}_throughput", rate(output(outputs, CONSOLE)))],
     )
 
 

@@ -1,0 +1,47 @@
+"""What CPU benchmarks are measured under: which CPU, and cpufreq's governor, which is put back.
+
+TI's test definitions pin single-threaded programs to CPU 0 and set the performance governor.
+"""
+
+from __future__ import annotations
+
+from evmperf.benchmarks.step import CleanUp, Prepare
+from evmperf.model.places import STEP_FOLDER
+
+CPU = 0
+GOVERNOR = "performance"
+
+PINNED = f"CPU {CPU}, {GOVERNOR} governor"
+UNPINNED = f"all CPUs, {GOVERNOR} governor"
+"""Variants of a result; boards without cpufreq have but one clock, which is its performance."""
+
+_POLICIES = "/sys/devices/system/cpu/cpufreq/policy*"
+_SAVED = f"{STEP_FOLDER}/governors"
+_PUT_BACK = (
+    f"if [ -e {_SAVED} ]; then while read -r file governor; do "
+    f"echo $governor >$file || exit 3; done <{_SAVED} && rm {_SAVED}; fi"
+)
+
+
+def prepare() -> Prepare:
+    """The step that sets the governor of every CPU that has one, and remembers what was set.
+
+    What an interrupted run left is put back first, so that it is not taken for the board's own.
+    """
+    command = (
+        f"{_PUT_BACK}; for p in {_POLICIES}; do f=$p/scaling_governor; [ -w $f ] || continue; "
+        f'read -r governor <$f && echo "$f $governor" >>{_SAVED} && echo {GOVERNOR} >$f && '
+        f'read -r set <$f && [ "$set" = {GOVERNOR} ] || {{ '
+        f'echo "$f does not take {GOVERNOR}: enable that governor in the kernel"; exit 3; }}; done'
+    )
+    return Prepare("governor", command, 30, 0.2)
+
+
+def put_back() -> CleanUp:
+    """The step that gives every CPU its governor again, whatever happened."""
+    return CleanUp("governor-back", _PUT_BACK, 30, 0.2)
+
+
+def pinned(command: str) -> str:
+    """Shell text that runs a program and all it starts on CPU 0."""
+    return f"taskset -c {CPU} {command}"

@@ -1,0 +1,165 @@
+"""What a benchmark does: the kinds of its steps, and what a step leaves behind.
+
+A step is shell text (for the board's Linux or for its U-Boot) and, where it measures, a parser for
+what it leaves. Because both are pure, the same benchmark runs over Labgrid's serial console, over
+SSH, and inside a LAVA job whose log is read afterwards.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+
+from evmperf.model.errors import RefusedOutput
+from evmperf.model.results import Reading
+
+CONSOLE = "console"
+"""Name of the only output of a U-Boot step."""
+
+Outputs = Mapping[str, str]
+"""Output files of one step: name to text. A U-Boot step has one, CONSOLE."""
+
+Parse = Callable[[Outputs], list[Reading]]
+"""What a step measured; raises RefusedOutput for outputs that it does not take."""
+
+
+def output(outputs: Outputs, name: str) -> str:
+    """One output file; raises RefusedOutput for one that the step did not leave."""
+    if name not in outputs:
+        raise RefusedOutput(f"the step left no {name}", "\n".join(outputs.values()))
+    return outputs[name]
+
+
+class Where(enum.StrEnum):
+    """Which machine a step's command runs on."""
+
+    BOARD = "board"
+    TESTER = "tester"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the runner decides for one measurement of a case; the steps are a function of it.
+
+    `repeats` is the profile's. `port` is free to listen on as far as anyone knows, and `secret` is
+    64 random bytes for keys and numbers that nobody else uses: both are others for each case, so
+    that a port in use, or one that a dead board left half open, costs one case and not a run.
+    """
+
+    repeats: int = 1
+    port: int = 20000
+    secret: bytes = bytes(64)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command and the machine it runs on: what all kinds of steps but a search have.
+
+    In the shell, `command` is POSIX sh; what it writes into the folder `$OUT` are its outputs,
+    and an exit status other than 0 is a failure. `timeout_s` is when it counts as hung, `expect_s`
+    what it usually takes (seconds). A command can be done twice: one whose output does not come
+    back whole is repeated once.
+    """
+
+    name: str
+    command: str
+    timeout_s: float
+    expect_s: float = 0.0
+    where: Where = field(default=Where.BOARD, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Prepare(Command):
+    """A step that the others need: when it fails, the case ends with its cleaning up."""
+
+
+@dataclass(frozen=True)
+class CleanUp(Command):
+    """A step that is done whatever happened before."""
+
+
+@dataclass(frozen=True)
+class Measure(Command):
+    """A step whose readings are samples of `repetition`; it is repeated once if they are refused.
+
+    Cases whose steps have the same `shared` key use one execution: a tool that prints six rows runs
+    once. "" is a step of this case alone.
+    """
+
+    # Two steps that do the same are equal; functions made in two calls never are.
+    parse: Parse = field(kw_only=True, compare=False)
+    repetition: int = field(default=0, kw_only=True)
+    shared: str = field(default="", kw_only=True)
+
+
+@dataclass(frozen=True)
+class MeterWindow:
+    """Reading the board's rails after a step's command, while nothing is typed at the board.
+
+    `settle_s` after the command has returned the meter reads all `rails` over and over for
+    `window_s`; `quiet_s` after it has returned, `check` is run on the board, hung when it takes
+    more than `check_s`. All in seconds.
+    """
+
+    rails: tuple[str, ...]
+    settle_s: float
+    window_s: float
+    quiet_s: float
+    check: str
+    check_s: float = 90.0
+
+
+@dataclass(frozen=True)
+class MeasurePower(Measure):
+    """A step after whose command, which has started what goes on without a console, the board's
+    rails are read. Its outputs are those of the window's `check`, and the readings as
+    `evmperf.tools.meter` has them.
+    """
+
+    window: MeterWindow = field(kw_only=True)
+
+
+@dataclass(frozen=True)
+class Trial(Command):
+    """One step of a search. Its readings are no samples: they go back to the search, and stay in
+    the result's conditions; they may leave the plausible range of samples.
+    """
+
+    parse: Parse = field(kw_only=True, compare=False)
+
+
+Trials = Generator[Trial, list[Reading], list[Reading]]
+"""A search under way: it yields what to try, is sent the readings of that, and returns the case's
+samples. Raises RefusedOutput when nothing that was tried is a result.
+"""
+
+
+def next_trial(
+    trials: Trials, readings: list[Reading] | None = None
+) -> tuple[Trial | None, list[Reading]]:
+    """What a search tries first or, with the readings of what it tried last, next; None and its
+    samples when it has ended.
+    """
+    try:
+        return (next(trials) if readings is None else trials.send(readings)), []
+    except StopIteration as end:
+        return None, end.value
+
+
+@dataclass(frozen=True)
+class Search:
+    """A step that looks for a value by trials, each of which depends on those before it.
+
+    `begin` starts it. `timeout_s` and `expect_s` are those of all its trials together, of which
+    there may be fewer. A trial that fails ends the search.
+    """
+
+    name: str
+    begin: Callable[[], Trials] = field(compare=False)
+    timeout_s: float
+    expect_s: float
+
+
+Step = Prepare | Measure | Search | CleanUp
+"""One step of a case. Those of a case have different names, and are done in their order."""

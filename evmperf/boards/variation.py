@@ -1,0 +1,104 @@
+"""One variation of a board: what an A/B or a bisection changes, declared in words.
+
+as-is                 nothing: the board as it is
+image:FILE            put on the board by provisioning; a release by the lab's catalogue, too
+kernel:FILE dtb:FILE  the same for a kernel or a device tree alone
+args:TEXT             words that join the kernel's command line
+uboot:NAME=VALUE      a U-Boot variable, set before each boot and never saved
+run:COMMAND           shell text, run in Linux after each boot, before anything is measured
+FILE.yaml             several of these: a list of such words
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from evmperf.model.errors import UsageError
+
+AS_IS = "as-is"
+_KINDS = ("image", "kernel", "dtb", "args", "uboot", "run")
+_HELP = "as-is, image:FILE, kernel:FILE, dtb:FILE, args:TEXT, uboot:NAME=VALUE, run:COMMAND"
+_NAME = re.compile(r"[A-Za-z_][\w.-]*")
+_UNTYPEABLE = re.compile(r"['\r\n]")
+"""What would end the quotes, or the line, in which U-Boot gets a value."""
+
+
+@dataclass(frozen=True)
+class Variation:
+    """What is different; everything empty is the board as it is."""
+
+    words: tuple[str, ...] = ()
+    kernel_arguments: str = ""
+    uboot: Mapping[str, str] = field(default_factory=dict)
+    commands: tuple[str, ...] = ()
+    provisioned: Mapping[str, str] = field(default_factory=dict)
+    """`image`, `kernel` and `dtb`, as given."""
+
+    def __str__(self) -> str:
+        return ", ".join(self.words) or AS_IS
+
+    def __bool__(self) -> bool:
+        return bool(self.words)
+
+
+def parse(words: Iterable[str], folder: Path = Path()) -> Variation:
+    """The variation that some words declare; files of words are looked for below `folder`.
+
+    Raises UsageError for a word that is none.
+    """
+    pairs = list(_pairs(words, folder))
+    single = {kind: text for kind, text in pairs if kind in ("image", "kernel", "dtb")}
+    for kind in single:
+        if sum(kind == other for other, _ in pairs) > 1:
+            raise UsageError(f"{kind}: stands twice in one variation; keep one")
+    uboot = dict(_uboot_variable(text) for kind, text in pairs if kind == "uboot")
+    arguments = " ".join(text for kind, text in pairs if kind == "args")
+    if _UNTYPEABLE.search(arguments):
+        raise UsageError(f"args:{arguments}: must have no single quote and no line break")
+    return Variation(
+        words=tuple(f"{kind}:{text}" for kind, text in pairs),
+        kernel_arguments=arguments,
+        uboot=uboot,
+        commands=tuple(text for kind, text in pairs if kind == "run"),
+        provisioned=single,
+    )
+
+
+def _pairs(words: Iterable[str], folder: Path) -> Iterator[tuple[str, str]]:
+    for word in words:
+        kind, found, text = word.partition(":")
+        if word == AS_IS:
+            continue
+        if found and kind in _KINDS and text.strip():
+            yield kind, text.strip()
+        elif word.endswith((".yaml", ".yml")):
+            yield from _pairs(_of_file(folder / word), folder)
+        else:
+            raise UsageError(f"{word!r} is no variation: say {_HELP}, or a YAML file of these")
+
+
+def _of_file(file: Path) -> Sequence[str]:
+    try:
+        words = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise UsageError(f"{file}: is no YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise UsageError(f"{file}: must be a list of words such as 'args:quiet' in quotes")
+    nested = [word for word in words if word.endswith((".yaml", ".yml")) and ":" not in word]
+    if nested:
+        raise UsageError(f"{file}: {nested[0]}: a file of words names no other file")
+    return words
+
+
+def _uboot_variable(text: str) -> tuple[str, str]:
+    name, found, value = text.partition("=")
+    if not found or not _NAME.fullmatch(name) or _UNTYPEABLE.search(value):
+        raise UsageError(f"uboot:{text}: say uboot:NAME=VALUE, without a single quote")
+    return name, value

@@ -1,0 +1,223 @@
+"""`evmperf ab`: which of two variations of a board is better, measured in turn."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import secrets
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evmperf.cli import arguments
+from evmperf.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from evmperf.model.change import Comparison
+    from evmperf.regress.experiment import Experiment
+    from evmperf.runs.differences import Difference
+
+_WHAT = """\
+A side is the board with something changed, in these words (several make one side):
+  as-is                 nothing changed (the default of both sides)
+  args:TEXT             words that join the kernel's command line
+  uboot:NAME=VALUE      a U-Boot variable, set before each boot and never saved
+  run:COMMAND           shell text, run in Linux after each boot, before anything is measured
+  image:FILE            an image or release, put on the board by provisioning
+  kernel:FILE dtb:FILE  a kernel, a device tree alone
+  FILE.yaml             a list of such words
+
+  evmperf ab virtual.yaml --b args:mitigations=off -k "boot_time or emmc_raw" --rounds 12
+  evmperf ab am64x.yaml --a image:11.01 --b image:12.00 -k emmc --budget 2h
+  evmperf ab --resume results/ab-...      goes on after Ctrl-C, kill -9, or a broken lab
+
+Each round is an ordinary run on a cold boot; the two rounds of a block are in random order. Exit
+status: 0 nothing worse, 1 something worse, 3 the lab is broken, 5 nothing comparable.
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "ab",
+        help="old and new on one board in turn: what changed, with its error",
+        description="Measure two variations of one board in turn, and say of each metric whether B "
+        "is better, worse or the same, at a false-alarm rate of 5 % that holds although one looks "
+        "after each block (docs/ab.md).",
+        epilog=_WHAT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("board", nargs="?", help="a board file, as for pytest --lg-env")
+    for side in ("a", "b"):
+        parser.add_argument(
+            f"--{side}", action="append", default=[], metavar="WHAT",
+            help=f"what side {side.upper()} is; may be given several times",
+        )  # fmt: skip
+    parser.add_argument("-k", dest="select", default="", help="what to measure, as for pytest")
+    parser.add_argument("--profile", choices=("full", "quick"), default="")
+    parser.add_argument(
+        "--rounds", type=int, default=20, metavar="N", help="most blocks to measure (default: 20)"
+    )
+    parser.add_argument(
+        "--budget", type=duration, default=0.0, metavar="TIME", help="most time: 90m, 2h"
+    )
+    parser.add_argument(
+        "--within", type=share, default=0.02, metavar="SHARE",
+        help="a change of at most this counts as the same (default: 2%%)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--metric", action="append", default=[], metavar="BENCHMARK/CASE/METRIC",
+        help="go on until these are decided (* stands for anything; default: all but loads)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--resume", type=Path, metavar="FOLDER", help="go on with an A/B, or look at it again"
+    )
+    parser.add_argument("--all", action="store_true", help="show every metric")
+    parser.add_argument("--json", action="store_true", help="print ab.json at the end")
+    parser.add_argument("--markdown", action="store_true", help="print ab.md at the end")
+    arguments.add_results(parser)
+    parser.set_defaults(func=_ab)
+
+
+_SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "": 1.0}
+
+
+def duration(text: str) -> float:
+    """Seconds of `90s`, `30m` or `2h`; for argparse."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|)", text)
+    if not match or not float(match[1]):
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: say 90s, 30m or 2h")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def share(text: str) -> float:
+    """The share that `2%` or `0.02` is; for argparse."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text)
+    value = float(match[1]) / (100 if match[2] else 1) if match else 0.0
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share: say 2% or 0.02")
+    return value
+
+
+def _ab(options: argparse.Namespace) -> int:
+    from evmperf.regress import ab, experiment  # noqa: PLC0415  # not needed for --help
+    from evmperf.regress.sessions import Sessions  # noqa: PLC0415
+
+    if options.resume:
+        folder = options.resume
+        wanted = experiment.load(folder)
+        wanted.budget_s = options.budget or wanted.budget_s
+    else:
+        wanted = _asked(options)
+        folder = options.results / wanted.id
+    sessions = Sessions(folder)
+    with experiment.held(folder):
+        if options.resume:
+            sessions.wait_for_others()
+        shower = _Shower(folder, options)
+        try:
+            with shower:
+                comparison = ab.go_on(folder, wanted, sessions, shower.show)
+        except BaseException:
+            print(f"evmperf: to go on: evmperf ab --resume {folder}", file=sys.stderr)
+            raise
+    differences = _differences(folder, wanted)
+    shower.finish(comparison, differences)
+    return ab.exit_status(comparison)
+
+
+def _asked(options: argparse.Namespace) -> Experiment:
+    from evmperf.boards import variation  # noqa: PLC0415
+    from evmperf.measure import boardfile  # noqa: PLC0415
+    from evmperf.regress.experiment import Experiment  # noqa: PLC0415
+    from evmperf.runs.spool import new_run_id  # noqa: PLC0415
+
+    if not options.board:
+        raise UsageError("evmperf ab needs a board file, or --resume FOLDER")
+    loaded = boardfile.named(options.board)
+    sides = {"a": variation.parse(options.a), "b": variation.parse(options.b)}
+    if sides["a"].words == sides["b"].words:
+        raise UsageError(f"both sides are {sides['a']}: say what differs with --a and --b")
+    if options.rounds < 1:
+        raise UsageError(f"--rounds {options.rounds}: must be at least 1")
+    return Experiment(
+        id=f"ab-{new_run_id(loaded.name)}",
+        board=options.board,
+        sides={name: list(side.words) for name, side in sides.items()},
+        seed=secrets.token_hex(8),
+        select=options.select,
+        profile=options.profile,
+        blocks=options.rounds,
+        budget_s=options.budget,
+        within=options.within,
+        metrics=options.metric,
+    )
+
+
+def _differences(folder: Path, wanted: Experiment) -> list[Difference]:
+    from evmperf.runs import differences  # noqa: PLC0415
+
+    pairs = wanted.pairs()
+    if not pairs:
+        return []
+    return differences.between(
+        [folder / first.run for _, first, _ in pairs],
+        [folder / second.run for _, _, second in pairs],
+    )
+
+
+class _Shower:
+    """Shows an A/B as it goes: a table that fills on a terminal, a line a block elsewhere; and the
+    files of its folder.
+    """
+
+    def __init__(self, folder: Path, options: argparse.Namespace) -> None:
+        from rich.console import Console  # noqa: PLC0415
+        from rich.live import Live  # noqa: PLC0415
+
+        self._folder = folder
+        self._options = options
+        self._console = Console(stderr=True)
+        self._live = Live(console=self._console, auto_refresh=False)
+
+    def __enter__(self) -> _Shower:
+        self._console.print(f"evmperf: measuring into {self._folder}", highlight=False)
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def show(self, comparison: Comparison) -> None:
+        from rich.console import Group  # noqa: PLC0415
+
+        from evmperf.report import ab  # noqa: PLC0415
+
+        self._write(comparison, ())
+        minutes = f"{comparison.spent_s / 60:.0f} min"
+        line = f"{comparison.sentence()} ({minutes}, {len(comparison.open)} still open)"
+        if self._console.is_terminal:
+            self._live.update(Group(ab.table(comparison), line), refresh=True)
+        else:
+            print(line, file=sys.stderr, flush=True)
+
+    def finish(self, comparison: Comparison, differences: Sequence[Difference]) -> None:
+        from evmperf.report import ab  # noqa: PLC0415
+
+        self._write(comparison, differences)
+        if self._options.json:
+            print(ab.as_json(comparison, differences), end="")
+        elif self._options.markdown:
+            print(ab.as_markdown(comparison, differences), end="")
+        else:
+            width = None if sys.stdout.isatty() else 140
+            shown = ab.text(comparison, differences, everything=self._options.all, width=width)
+            print(f"{shown}Report: {self._folder}/ab.html")
+
+    def _write(self, comparison: Comparison, differences: Sequence[Difference]) -> None:
+        from evmperf.report import ab  # noqa: PLC0415
+
+        for name, make in (("html", ab.as_html), ("json", ab.as_json), ("md", ab.as_markdown)):
+            (self._folder / f"ab.{name}").write_text(make(comparison, differences), "utf-8")

@@ -1,0 +1,139 @@
+"""The commands `evmperf image` and `evmperf provision`: images, and putting them on boards."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evmperf.provision.image import Image
+
+_IMAGE = """\
+Says what an image says of itself, without mounting it and without being root: release, machine,
+kernel, U-Boot, disk. IMAGE is a file (.wic, also .xz, .zst, .gz, .bz2), a URL, or, with --board, a
+release of the list that EVMPERF_RELEASES names.
+"""
+
+_PROVISION = """\
+Puts an image on a board's boot medium, reads it back in full, boots it, and sees that it is what
+booted. BOARD is a board file, as for pytest --lg-env. A board that runs exactly this image already
+is left as it is. `pytest --lg-env BOARD --image IMAGE` does the same before it measures.
+"""
+
+
+def add_parsers(subparsers: Any) -> None:
+    """Add `image` and `provision`."""
+    raw = argparse.RawDescriptionHelpFormatter
+    about = subparsers.add_parser(
+        "image", help="what an image says it is", description=_IMAGE, formatter_class=raw
+    )
+    about.add_argument("image", metavar="IMAGE")
+    about.add_argument("--board", help="a board file: say also whether the image is for it")
+    about.add_argument("--json", action="store_true", help="everything known, for programs")
+    about.set_defaults(func=_about)
+
+    put = subparsers.add_parser(
+        "provision",
+        help="put an image on a board, and prove that it runs",
+        description=_PROVISION,
+        formatter_class=raw,
+    )
+    put.add_argument("board", metavar="BOARD")
+    put.add_argument("image", metavar="IMAGE")
+    put.add_argument("--force", action="store_true", help="write also what the board runs already")
+    put.add_argument("--keep-on", action="store_true", help="leave the board switched on")
+    put.set_defaults(func=_provision)
+
+
+def _about(options: argparse.Namespace) -> int:
+    from evmperf.boards import board as boards  # noqa: PLC0415  # slow to import, as all of it
+    from evmperf.provision import catalogue, checks, identity  # noqa: PLC0415
+    from evmperf.provision.cache import Cache  # noqa: PLC0415
+
+    board = boards.load(boards.find(options.board)) if options.board else None
+    machine = board.options.image.machine if board else ""
+    source = catalogue.find(options.image, machine)
+    with Bar() as bar:
+        image = Cache().get(source.where, sha256=source.sha256, tell=bar.progress)
+    if options.json:
+        print(json.dumps(_everything(image), indent=1))
+    else:
+        print(f"{image.name}: {image.hashes.size >> 20} MiB, SHA-256 {image.hashes.file}")
+        for word, value in identity.lines(image.identity):
+            print(f"  {word:<17} {value}")
+        for warning in image.warnings:
+            print(f"note: {warning}")
+    if board:
+        checks.check(image, board)
+        print(f"fit for {board.name} ({board.file_name})", file=sys.stderr)
+    return 0
+
+
+def _everything(image: Image) -> dict[str, Any]:
+    import dataclasses  # noqa: PLC0415
+
+    return {
+        "name": image.name,
+        "source": image.source,
+        "sha256": image.hashes.file,
+        "content_sha256": image.hashes.content,
+        "content_bytes": image.hashes.size,
+        "release": image.identity.release,
+        **dataclasses.asdict(image.identity),
+        "warnings": image.warnings,
+    }
+
+
+def _provision(options: argparse.Namespace) -> int:
+    from evmperf.benchmarks import catalogue  # noqa: PLC0415
+    from evmperf.boards import board as boards  # noqa: PLC0415
+    from evmperf.provision import session  # noqa: PLC0415
+
+    board = catalogue.board(boards.find(options.board))
+    with Bar() as bar, session.opened(board, tell=bar.line, progress=bar.progress) as installation:
+        print(f"{board.name}: overwrites {installation.describe()}", flush=True)
+        outcome = installation.install(options.image, force=options.force)
+        if not options.keep_on:
+            installation.bench.off()
+    runs = outcome.runs
+    assert runs is not None
+    done = "ran already, and was left" if outcome.left_alone else "put on the board; it runs"
+    print(f"{outcome.image.name} {done}: {runs.kernel} {runs.kernel_version}, {runs.uboot}")
+    return 0
+
+
+class Bar:
+    """A line that tells how far reading and writing are, on a terminal; nothing elsewhere."""
+
+    def __init__(self) -> None:
+        self._shown = False
+        self._last = 0.0
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._clear()
+
+    def line(self, text: str) -> None:
+        """A line that stays."""
+        self._clear()
+        print(text, flush=True)
+
+    def progress(self, what: str, done: int, whole: int) -> None:
+        """Show how much is done, ten times a second at most."""
+        now = time.monotonic()
+        if not sys.stderr.isatty() or (now - self._last < 0.1 and done != whole):
+            return
+        self._last, self._shown = now, True
+        share = done / whole if whole else 0.0
+        bar = "#" * round(30 * share)
+        print(f"\r{what:<7} [{bar:<30}] {share:4.0%} {done >> 20} MiB", end="", file=sys.stderr)
+
+    def _clear(self) -> None:
+        if self._shown:
+            print("\r" + " " * 70 + "\r", end="", file=sys.stderr, flush=True)
+            self._shown = False

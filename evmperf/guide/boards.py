@@ -1,0 +1,96 @@
+"""The boards of a guide: its only one, and names that look misspelt."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import yaml
+
+from evmperf.guide.match import Match, split_header
+from evmperf.guide.rows import Problem
+from evmperf.guide.source import Source, SourceTable
+from evmperf.published import declared
+
+_ALIKE = 0.85
+"""difflib's ratio of names that a slip of the hand may have made of each other."""
+_HEADING = 4
+"""Letters and digits of the shortest heading that may be a board."""
+_RARE = 0.2
+"""A name that stands in at most this share of the tables of a name like it is misspelt."""
+
+
+@dataclass(frozen=True)
+class Boards:
+    """`lone` is the board of tables that name none, "" if there is not exactly one."""
+
+    names: tuple[str, ...]
+    lone: str
+    misspelt: tuple[str, ...]
+    problems: tuple[Problem, ...]
+
+
+@functools.cache
+def known() -> frozenset[str]:
+    """Board names that TI prints."""
+    file = declared.FOLDER.with_name("boards.yaml")
+    return frozenset(yaml.safe_load(file.read_text(encoding="utf-8")))
+
+
+def of_guide(source: Source) -> Boards:
+    """The boards that the headers of a guide name."""
+    counts: Counter[str] = Counter()
+    lines: dict[str, int] = {}
+    for table in source.tables:
+        for board in {split_header(text)[0] for text in table.header} - {""}:
+            counts[board] += 1
+            lines.setdefault(board, table.line)
+    problems: list[Problem] = []
+    misspelt = []
+    for board in counts:
+        if board in known():
+            continue
+        others = [
+            b
+            for b in counts
+            if counts[board] < counts[b] and counts[board] <= max(1, _RARE * counts[b])
+        ]
+        if near := difflib.get_close_matches(board, others, n=1, cutoff=_ALIKE):
+            misspelt.append(board)
+            reason = (
+                f"the board {board!r} stands in {counts[board]} of the tables and is nearly "
+                f"{near[0]!r}: its figures are not read"
+            )
+            problems.append(Problem(lines[board], reason))
+        elif near := difflib.get_close_matches(board, known(), n=1, cutoff=_ALIKE):
+            reason = f"the board {board!r} is not known, and is nearly {near[0]!r}"
+            problems.append(Problem(lines[board], reason, kept=True))
+    names = tuple(board for board in counts if board not in misspelt)
+    return Boards(names, names[0] if len(names) == 1 else "", tuple(misspelt), tuple(problems))
+
+
+def of_table(source: SourceTable, found: Match, boards: Boards) -> Iterator[Problem]:
+    """Remarks on a table below another board's heading, and on one that names no board."""
+    mine = {_squeezed(board) for board in found.boards}
+    others = {_squeezed(board) for board in (*boards.names, *known())} - mine
+    for heading in source.section:
+        if len(text := _squeezed(heading)) < _HEADING:
+            continue
+        if (
+            mine
+            and any(other.startswith(text) for other in others)
+            and not any(board.startswith(text) for board in mine)
+        ):
+            reason = f"stands below {heading!r} and is headed {', '.join(found.boards)}"
+            yield Problem(source.line, f"{found.table.benchmark}: {reason}", kept=True)
+    if not found.boards and found.table.board_in_header:
+        reason = f"{found.table.benchmark}: its header names no board; taken as {boards.lone}'s"
+        yield Problem(source.line, reason, kept=True)
+
+
+def _squeezed(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())

@@ -1,0 +1,78 @@
+"""What a guide says of where its figures are from: measured or published, and with which
+parameters, where these are not the published ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evmperf.guide.layout import Figures, Slot, figures_of
+from evmperf.guide.source import QUICK_MARK
+from evmperf.model.figures import Figure
+
+MEASURED, PUBLISHED, QUICK = "measured", "published", "quick"
+SENTENCES = {
+    MEASURED: "Measured by evmperf",
+    PUBLISHED: "As TI published them, not measured by evmperf",
+    QUICK: "Measured by evmperf with the quick profile, whose parameters stand with each table",
+}
+
+
+def kind_of(figure: Figure) -> str:
+    """Where a figure is from."""
+    if figure.published:
+        return PUBLISHED
+    return QUICK if figure.result.profile != "full" else MEASURED
+
+
+def quick(slot: Slot, figures: Figures) -> str:
+    """What the caption of a table with figures of the quick profile says of them; "" for none."""
+    boards: dict[str, set[bool]] = {}
+    for board, figure in _all(slot, figures):
+        boards.setdefault(board, set()).add(kind_of(figure) == QUICK or _was_quick(figure))
+    if not any(True in kinds for kinds in boards.values()):
+        return ""
+    if all(kinds == {True} for kinds in boards.values()):
+        return f"{QUICK_MARK})"
+    names = ", ".join(board for board, kinds in boards.items() if True in kinds)
+    return f"{QUICK_MARK}: {names})"
+
+
+def parameters(slot: Slot, figures: Figures) -> Iterator[str]:
+    """The parameters that figures of the quick profile were measured with, where they are others
+    than the published ones.
+    """
+    said: dict[str, None] = {}
+    for board, figure in _all(slot, figures):
+        if kind_of(figure) == QUICK:
+            words = ", ".join(_differing(slot, figure)) or "as published"
+            said[f"- {board}, quick profile: {words}"] = None
+    yield from said
+
+
+def _differing(slot: Slot, figure: Figure) -> Iterator[str]:
+    module = slot.table.module
+    full = module.profiles.get("full") if module else None
+    if full is None:
+        return
+    for case in full.cases:
+        if case.label != figure.key.case:
+            continue
+        for name, published in case.params.items():
+            given = figure.result.params.get(name, published)
+            if given != published:
+                yield f"{name} {given} (published: {published})"
+    if full.repeats > figure.count:
+        yield f"{figure.count} times (published: {full.repeats})"
+
+
+def _was_quick(figure: Figure) -> bool:
+    return figure.published and figure.result.profile != "full"
+
+
+def _all(slot: Slot, figures: Figures) -> Iterator[tuple[str, Figure]]:
+    lone = next(iter(figures), "")
+    for line in slot.rows:
+        for column in slot.columns:
+            for figure in figures_of(slot.table, column, line.case, figures):
+                yield column.board or lone, figure

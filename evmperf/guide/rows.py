@@ -1,0 +1,193 @@
+"""The rows of a known table to figures. What cannot be vouched for is not read: a row of another
+width than its header is refused whole, as its cells may be anybody's.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from evmperf.guide import cells
+from evmperf.guide.match import Column, Match, row_key, split_label, unit_fits
+from evmperf.guide.source import Row, SourceTable
+from evmperf.model.results import Published
+from evmperf.published.declared import Table
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something in a guide that is not known, with its line, kept as it is in `text`; or, where
+    `kept`, something doubtful about figures that were read.
+    """
+
+    line: int
+    reason: str
+    text: str = ""
+    table: bool = False
+    kept: bool = False
+
+
+@dataclass(frozen=True)
+class Read:
+    """One row that was read: figures by board, and what its columns of words say."""
+
+    case: str
+    row: Row
+    figures: tuple[tuple[str, Published], ...]
+    words: tuple[tuple[str, str, str], ...] = ()
+    """Board, name and text."""
+
+
+@dataclass
+class TableRows:
+    """What was read of a table, what was not, and how many cells that is."""
+
+    rows: list[Read] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    unknown_cells: int = 0
+    unit_texts: list[str] = field(default_factory=list)
+
+    def refuse(self, row: Row, reason: str, count: int) -> None:
+        """Note what is not read."""
+        self.unknown_cells += count
+        self.problems.append(Problem(row.line, reason, _text(row)))
+
+    def remark(self, line: int, reason: str) -> None:
+        """Note what is read and doubtful."""
+        self.problems.append(Problem(line, reason, kept=True))
+
+
+def read(source: SourceTable, found: Match, release: str, without: Sequence[str] = ()) -> TableRows:
+    """Read a table's rows; columns of the boards `without` are left out."""
+    done = TableRows()
+    for row in source.rows:
+        if row.error:
+            done.refuse(row, row.error, 1)
+            continue
+        case = row_key(row.cells, found.table)
+        if reason := _refusal(found, row, case, release):
+            done.refuse(row, reason, len(row.cells))
+            continue
+        if unit_text := split_label("|".join(row.cells[: len(found.table.keys)]), found.table)[1]:
+            done.unit_texts.append(unit_text)
+        done.rows.append(_row(found, row, case, without, done))
+    _order(source, found, done)
+    _gaps(found, done)
+    return done
+
+
+def _refusal(found: Match, row: Row, case: str, release: str) -> str:
+    """Why a row is not read at all; "" if it is."""
+    table, width = found.table, len(found.table.keys) + len(found.columns)
+    short = len(row.cells) < width and (release, case) in table.short_rows
+    if len(row.cells) != width and not short:
+        more = "more" if len(row.cells) > width else "fewer"
+        return (
+            f"the row has {len(row.cells)} cells, {more} than the {width} of its header: nobody "
+            f"can tell whose they are"
+        )
+    if not table.knows(case):
+        near = difflib.get_close_matches(case, [*table.cases, *table.labels], n=1, cutoff=0.8)
+        hint = f"; did it mean {near[0]!r}?" if near else ""
+        return f"{table.benchmark} has no row {case!r}{hint}"
+    unit_text = split_label("|".join(row.cells[: len(table.keys)]), table)[1]
+    if not unit_fits(table, case, unit_text):
+        return f"unit {unit_text!r} of {case} is not one known for it"
+    return ""
+
+
+def _row(found: Match, row: Row, case: str, without: Sequence[str], done: TableRows) -> Read:
+    """The figures of a row, by board; cells that are none are noted."""
+    figures, words = [], []
+    values = row.cells[len(found.table.keys) :]
+    for column, text in zip(found.columns, values, strict=False):
+        if not text.strip() or column.board in without:
+            continue
+        if column.words:
+            words.append((column.board, column.metric, text.strip()))
+            continue
+        try:
+            figures += [
+                (column.board, figure) for figure in _figures(found.table, column, case, text, row)
+            ]
+        except cells.CellError as error:
+            done.refuse(row, f"{case} {column.metric}: {error}", 1)
+    for _, figure in figures:
+        _decimals(found.table, case, figure, done)
+    return Read(case, row, tuple(figures), tuple(words))
+
+
+def _figures(table: Table, column: Column, case: str, text: str, row: Row) -> Iterator[Published]:
+    """The figures of one cell; raises CellError."""
+    names, texts = [column.metric], [text]
+    if column.listed:
+        texts = text.split(",")
+        names = [column.metric.replace("{n}", str(number)) for number in range(len(texts))]
+    for name, one in zip(names, texts, strict=True):
+        metric = table.metric(case, name)
+        if metric is None:
+            raise cells.CellError(f"{table.benchmark} has no metric {name}")
+        yield cells.parse(one, metric.name, metric.unit, table.decimals, row.line)
+
+
+def _decimals(table: Table, case: str, figure: Published, done: TableRows) -> None:
+    """Remark on a figure with other decimals than the rest: a point may have been lost."""
+    if not figure.text or table.unit_in_cell or table.free_decimals:
+        return
+    if cells.decimals(figure.text) != table.decimals:
+        done.remark(
+            figure.line,
+            f"{case} {figure.metric}: {figure.text!r} is not printed with {table.decimals} "
+            f"decimals as the others are",
+        )
+
+
+def _order(source: SourceTable, found: Match, done: TableRows) -> None:
+    """Remark on columns and rows in another order than guides have: they may be mixed up."""
+    names = list(found.table.columns)
+    for board in found.boards or ("",):
+        metrics = [c.metric for c in found.columns if c.board == board and c.metric in names]
+        if metrics != sorted(metrics, key=names.index):
+            done.remark(source.line, f"the columns {', '.join(metrics)} are in an unusual order")
+    if found.table.labels:
+        return  # sorted by label or by case, as the guide's release has it
+    places = [
+        (found.table.place(r.case) if found.table.order != "text" else _cells_order(r, found), r)
+        for r in done.rows
+    ]
+    for (before, _), (place, late) in itertools.pairwise(places):
+        if place < before:
+            done.remark(late.row.line, f"the row {late.case!r} is in an unusual place")
+
+
+def _cells_order(read_row: Read, found: Match) -> tuple[int, tuple[str, ...]]:
+    keys = read_row.row.cells[: len(found.table.keys)]
+    return (0, tuple(key.strip() for key in keys))
+
+
+def _gaps(found: Match, done: TableRows) -> None:
+    """Remark on a figure that is missing where the other rows have one."""
+    table = found.table
+    if len(done.rows) < 2:
+        return
+    there = [{(b, f.metric) for b, f in r.figures} for r in done.rows]
+    for column in found.columns:
+        if column.words or column.listed or column.metric in table.empty:
+            continue
+        place = (column.board, column.metric)
+        have = sum(place in row for row in there)
+        if not len(there) > have >= len(there) / 2:
+            continue
+        for row, known in zip(done.rows, there, strict=True):
+            if place not in known and any(board == column.board for board, _ in known):
+                done.remark(
+                    row.row.line,
+                    f"{row.case} has no {column.metric}, as the other rows do"
+                    + (f" for {column.board}" if column.board else ""),
+                )
+
+
+def _text(row: Row) -> str:
+    return ",".join(f'"{cell}"' for cell in row.cells)

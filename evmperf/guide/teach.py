@@ -1,0 +1,149 @@
+"""A table file's draft for a table that is not known: what can be seen in it, to be checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+from evmperf.guide import cells
+from evmperf.guide.match import columns_of, difference, nearest, split_header
+from evmperf.guide.source import SourceTable
+from evmperf.model.units import Unit
+from evmperf.published import declared, meaning
+
+_UNITS = {
+    "%": Unit.PERCENT, "mbytes/sec": Unit.MEGABYTE_PER_SECOND, "mb/sec": Unit.MEGABYTE_PER_SECOND,
+    "mb/s": Unit.MEGABYTE_PER_SECOND, "kbytes/sec": Unit.KIBIBYTE_PER_SECOND,
+    "mbits/sec": Unit.MEGABIT_PER_SECOND, "mbps": Unit.MEGABIT_PER_SECOND,
+    "bits/sec": Unit.BIT_PER_SECOND, "s": Unit.SECOND, "sec": Unit.SECOND,
+    "ms": Unit.MILLISECOND, "us": Unit.MICROSECOND, "usec": Unit.MICROSECOND,
+    "ns": Unit.NANOSECOND, "v": Unit.VOLT, "mw": Unit.MILLIWATT, "mhz": Unit.MEGAHERTZ,
+    "kpps": Unit.KILOPACKET_PER_SECOND, "fps": Unit.PER_SECOND, "bytes": Unit.BYTE,
+}  # fmt: skip
+"""What column headers say in parentheses, in lower case."""
+_HIGHER = re.compile(r"throughput|bandwidth|fps|rate|score|perf", re.IGNORECASE)
+_LOWER = re.compile(r"load|latency|time|power|loss", re.IGNORECASE)
+
+
+def advice(source: SourceTable) -> str:
+    """What a table that is not known is most like, what keeps it from being that, and which file
+    says so; "" where it is like none.
+    """
+    near = nearest(source)
+    if not near:
+        return "it is like no known table; `--teach` drafts a file for it"
+    table = near[0]
+    return (
+        f"nearest is {table.benchmark} ({table.file}): {difference(source, table)}; "
+        f"`--teach` drafts a file for it"
+    )
+
+
+def write(source: SourceTable, folder: Path = declared.FOLDER) -> Path | None:
+    """Write the draft of a table's file; None where there is one of that name already."""
+    file = folder / f"{_slug(source.name or ' '.join(source.section[-2:]))}.yaml"
+    if file.exists():
+        return None
+    file.write_text(draft(source), encoding="utf-8")
+    declared.load(file)  # raises UsageError for a draft that would not be read
+    return file
+
+
+def draft(source: SourceTable) -> str:
+    """The text of a table's file, with what is a guess marked as such."""
+    along, _ = meaning.along(source.section)
+    about = {quantity: value for quantity, (value, _) in along.items()}
+    about |= meaning.said(source.name)
+    near = nearest(source)
+    known = next((table for table in near if columns_of(table, source.header)), None)
+    boards = {split_header(text)[0] for text in source.header} - {""}
+    lines = [
+        "# Drafted by `evmperf import-guide --teach`: check what is marked, then add the name to",
+        "# outline.yaml where the table belongs.",
+        *([f"like: {known.benchmark}"] if known else []),
+        f"title: {_flow(source.name or source.section[-1])}",
+        f"section: {_flow(_section(source.section, boards))}",
+        f"about: {_flow(about)}  # check: what headings and captions must say",
+        f"driver: {known.driver if known else next(iter(about.values()), 'system')}  # check",
+    ]
+    if not known:
+        lines += _columns(source, bool(boards))
+    return "\n".join(lines) + "\n"
+
+
+def _columns(source: SourceTable, boards: bool) -> list[str]:
+    """Keys, columns, rows and metrics, as header and cells show them."""
+    rows = [row.cells for row in source.rows if len(row.cells) == len(source.header)]
+    keys = _key_count(source, rows, boards)
+    titles: dict[str, str] = {}
+    words: dict[str, str] = {}
+    for number, text in enumerate(source.header[keys:], keys):
+        title = split_header(text)[1]
+        figures = all(_is_figure(row[number]) for row in rows if row[number].strip())
+        (titles if figures else words)[_slug(re.sub(r"\([^()]*\)", "", title))] = title
+    lines = [f"keys: {_flow(list(source.header[:keys]))}"]
+    lines += [] if boards else ["board_in_header: false"]
+    lines += ["columns:", *(f"  {name}: {_flow([title])}" for name, title in titles.items())]
+    if words:
+        lines += ["text_columns:", *(f"  {n}: {_flow([title])}" for n, title in words.items())]
+    labels = ["|".join(cell.strip() for cell in row[:keys]) for row in rows]
+    lines += [f"more_rows: {_flow('|'.join(map(re.escape, labels)))}"]
+    lines += ["metrics:  # check: unit, and which way is better"]
+    for name, title in titles.items():
+        lines += [f"  {name}: [{_flow(_unit(title))}, {_better(title)}]"]
+    return lines
+
+
+def _key_count(source: SourceTable, rows: Sequence[Sequence[str]], boards: bool) -> int:
+    """How many columns at the left name the row: those without a board, or without figures."""
+    for number, text in enumerate(source.header):
+        if number and (
+            split_header(text)[0]
+            if boards
+            else all(_is_figure(row[number]) for row in rows if row[number].strip())
+        ):
+            return number
+    return 1
+
+
+def _is_figure(text: str) -> bool:
+    try:
+        cells.parse(text, "", Unit.MEGABYTE_PER_SECOND)
+    except cells.CellError:
+        return False
+    return True
+
+
+def _section(path: Sequence[str], boards: set[str]) -> list[str]:
+    squeezed = {re.sub(r"[^a-z0-9]", "", board.lower()) for board in boards}
+    return [
+        declared.BOARD
+        if any(b.startswith(re.sub(r"[^a-z0-9]", "", part.lower()) or "-") for b in squeezed)
+        else part
+        for part in path
+    ]
+
+
+def _unit(title: str) -> str:
+    found = [_UNITS.get(text.lower()) for text in re.findall(r"\(([^()]*)\)", title)]
+    words = [_UNITS.get(word.lower()) for word in title.split()]
+    unit = next((unit for unit in (*found, *words) if unit), Unit.SCORE)
+    return str(unit)
+
+
+def _better(title: str) -> str:
+    if _LOWER.search(title):
+        return "lower"
+    return "higher" if _HIGHER.search(title) else "none"
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_") or "table"
+
+
+def _flow(value: object) -> str:
+    text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10_000)
+    return text.strip().removesuffix("...").strip()

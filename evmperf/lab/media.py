@@ -1,0 +1,127 @@
+"""Card switches (SD multiplexers) as Labgrid gives them, and that of a virtual EVM's lab.
+
+Labgrid's own drivers are used as they are: one that moves the card (`USBSDMuxDriver`,
+`USBSDWireDriver`, `USBSDWire3Driver`) and one for the card at the host (`USBStorageDriver`), here
+or at an exporter.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import attr
+import requests
+from labgrid.driver.common import Driver
+from labgrid.driver.exception import ExecutionError
+from labgrid.factory import target_factory
+
+from evmperf.model.errors import LabError
+
+_TIMEOUT_S = 10.0
+_MEDIUM_S = 20.0
+"""Seconds within which a card must be seen after it was switched to the host."""
+
+
+@target_factory.reg_driver
+@attr.s(eq=False)
+class VirtualCardDriver(Driver):  # type: ignore[misc]
+    """The card switch of a virtual EVM: beside its power switch, with the methods of Labgrid's."""
+
+    bindings = {"port": "NetworkPowerPort"}  # noqa: RUF012  # Labgrid's form
+
+    @Driver.check_active  # type: ignore[untyped-decorator]
+    def set_mode(self, mode: str) -> None:
+        """Move the card: `dut`, `host` or `off`; raises LabError."""
+        self._ask("PUT", "card/0", mode)
+
+    @Driver.check_active  # type: ignore[untyped-decorator]
+    def get_mode(self) -> str:
+        """Where the card is."""
+        return self._ask("GET", "card/0")
+
+    @Driver.check_active  # type: ignore[untyped-decorator]
+    def medium(self) -> str:
+        """The file that is the card."""
+        return str(requests.get(self._url("status"), timeout=_TIMEOUT_S).json()["card_file"])
+
+    def _url(self, what: str) -> str:
+        # http://HOST:PORT/power/{index}
+        base, _, _ = self.port.host.partition("/power/")
+        return f"{base}/{what}"
+
+    def _ask(self, method: str, what: str, body: str = "") -> str:
+        try:
+            answer = requests.request(method, self._url(what), data=body, timeout=_TIMEOUT_S)
+        except requests.RequestException as error:
+            raise LabError(
+                f"the card switch does not answer ({type(error).__name__}): is the virtual EVM's "
+                f"lab running? (`evmperf virtual status`)"
+            ) from None
+        if answer.status_code != requests.codes.ok:
+            raise LabError(f"the card switch refused: {answer.text.strip()}")
+        return answer.text.strip()
+
+
+class CardSwitch:
+    """A switch that moves the card between board and host, whatever drivers it has.
+
+    Raises LabError for a switch that does not do as it is told, or that brings no card.
+    """
+
+    def __init__(self, target: Any, switch: Any, storage: Any) -> None:
+        self._target, self._switch, self._storage = target, switch, storage
+
+    @classmethod
+    def of(cls, target: Any) -> CardSwitch | None:
+        """The card switch of a Labgrid target; None for a board without."""
+        switch = next((d for d in target.drivers if hasattr(d, "set_mode")), None)
+        storage = next((d for d in target.drivers if hasattr(d, "write_image")), None)
+        if switch is None:
+            return None
+        if storage is None and not isinstance(switch, VirtualCardDriver):
+            raise LabError(
+                "the board file has a card switch but no USBStorageDriver, which reaches the card "
+                "at the host: add one (docs/provisioning.md)"
+            )
+        return cls(target, switch, storage)
+
+    def to(self, mode: str) -> None:
+        """Move the card to `dut` or `host`, and see that it went."""
+        self._target.activate(self._switch)
+        try:
+            self._switch.set_mode(mode)
+            if not hasattr(self._switch, "get_mode"):
+                return
+            found = str(self._switch.get_mode())
+        except (ExecutionError, subprocess.SubprocessError, OSError) as error:
+            said = " ".join(str(error).split())[:200]
+            raise LabError(f"the card switch does not go to {mode}: {said}") from None
+        if found != mode:
+            raise LabError(
+                f"the card switch was told {mode} and is at {found}: is it stuck, or does somebody "
+                f"else hold it?"
+            )
+
+    def medium(self) -> str:
+        """The path of the card at the host, once it is there."""
+        if isinstance(self._switch, VirtualCardDriver):
+            return str(self._switch.medium())
+        self._target.activate(self._storage)
+        deadline = time.monotonic() + _MEDIUM_S
+        while self._storage.get_size() == 0:
+            if time.monotonic() > deadline:
+                raise LabError(
+                    f"the card switch brought no card to the host within {_MEDIUM_S:g} s: "
+                    f"is one in it, and does it sit right?"
+                )
+            time.sleep(0.1)
+        return str(self._storage.storage.path)
+
+    def prefix(self) -> Sequence[str]:
+        """The command that runs its last arguments where the card is; empty for here."""
+        if self._storage is None:
+            return ()
+        return tuple(self._storage.storage.command_prefix)

@@ -1,0 +1,129 @@
+"""The steps of a case, done in their order."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from evmperf.benchmarks.step import (
+    CleanUp,
+    Command,
+    Measure,
+    MeasurePower,
+    Outputs,
+    Prepare,
+    Search,
+    Step,
+    Trial,
+    Where,
+    next_trial,
+)
+from evmperf.measure.bench import Bench, Clock
+from evmperf.measure.executions import Execution, Executions
+from evmperf.measure.progress import Progress
+from evmperf.model.errors import EvmperfError, RefusedOutput, ToolError
+from evmperf.model.results import Failure, Reading
+from evmperf.runs.spool import Spool
+
+Perform = Callable[[Command, Progress], Outputs]
+"""Carries out a command where it belongs; raises what became of it instead."""
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """A case's way through its steps; what each gives goes into `progress`."""
+
+    progress: Progress
+    bench: Bench
+    spool: Spool
+    perform: Perform
+    executions: Executions
+    clock: Clock
+
+    def follow(self) -> None:
+        """Do all steps. A tool's failure is noted, and costs its step or, when it prepares, the
+        steps that follow but cleaning up; any other failure is raised.
+        """
+        progress, prepared = self.progress, True
+        steps = iter(progress.benchmark.steps(self.bench.board, progress.case, progress.plan))
+        for step in steps:
+            if not prepared and not isinstance(step, CleanUp):
+                continue
+            try:
+                self._do(step)
+            except ToolError as error:
+                self._note_failure(step.name, error)
+                prepared = prepared and not isinstance(step, Prepare)
+            except EvmperfError:
+                self._leave_tester(steps)
+                raise
+
+    def _leave_tester(self, steps: Iterator[Step]) -> None:
+        """Clean up the tester after a board that is gone; what was on the board went with it."""
+        for step in steps:
+            if isinstance(step, CleanUp) and step.where is Where.TESTER:
+                with contextlib.suppress(EvmperfError):
+                    self.perform(step, self.progress)
+
+    def _do(self, step: Step) -> None:
+        if isinstance(step, Search):
+            self._search(step)
+            return
+        done, readings = self._carry_out(step)
+        if not isinstance(step, Measure):
+            return
+        if isinstance(step, MeasurePower):
+            self.progress.conditions["meter"] = self.bench.meter().identity()
+        self.progress.add(readings, step.repetition, done.ended_ns)
+        self._keep_raw(step, done)
+
+    def _search(self, search: Search) -> None:
+        trials = search.begin()
+        trial, found = next_trial(trials)
+        while trial:
+            try:
+                done, readings = self._carry_out(trial)
+            except ToolError as error:
+                self._note_failure(trial.name, error)
+                trials.close()
+                return
+            self.progress.add_trial(trial, readings)
+            self._keep_raw(trial, done)
+            trial, found = next_trial(trials, readings)
+        self.progress.check(found)
+        self.progress.add(found, 0, self.clock.time_ns())
+
+    def _keep_raw(self, step: Command, done: Execution) -> None:
+        if not done.raw:
+            done.raw.extend(
+                self.spool.keep_raw(self.progress.file_name(f"{step.name}.{name}"), text)
+                for name, text in done.outputs.items()
+                if text  # not a log in which nobody wrote
+            )
+        self.progress.raw.extend(done.raw)
+
+    def _carry_out(self, step: Command) -> tuple[Execution, list[Reading]]:
+        """Do a step; one whose output is refused is done once more, and the refusal is kept."""
+        try:
+            return self._try(step)
+        except RefusedOutput as error:
+            if not self.executions.may_repeat(self.progress.benchmark.shared_key(step)):
+                raise
+            self._note_failure(step.name, error)
+            return self._try(step)
+
+    def _try(self, step: Command) -> tuple[Execution, list[Reading]]:
+        key = self.progress.benchmark.shared_key(step)
+        done = self.executions.get(key, lambda: self.perform(step, self.progress))
+        readings = step.parse(done.outputs) if isinstance(step, Measure | Trial) else []
+        if isinstance(step, Measure):
+            self.progress.check(readings, "\n".join(done.outputs.values()))
+        return done, readings
+
+    def _note_failure(self, step: str, error: ToolError) -> None:
+        raw = ""
+        if isinstance(error, RefusedOutput) and error.raw:
+            name = self.progress.file_name(f"{step}.refused{len(self.progress.failures)}")
+            raw = self.spool.keep_raw(name, error.raw)
+        self.progress.failures.append(Failure.of(error, step, raw))

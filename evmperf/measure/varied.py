@@ -1,0 +1,37 @@
+"""A variation on the running board: what it does after each boot, and whether it is there at all.
+
+Figures of a board that is not as asked for are worth nothing, so all of this is the lab's failure.
+"""
+
+from __future__ import annotations
+
+from evmperf.boards.variation import Variation
+from evmperf.measure import shellstep
+from evmperf.measure.bench import Shell, Steps
+from evmperf.model.errors import LabError
+
+_COMMAND_S = 120
+"""Seconds after which a command of a variation counts as hung."""
+
+
+def apply(variation: Variation, shell: Shell, steps: Steps) -> None:
+    """Run the commands of a variation in a freshly booted Linux; raises LabError."""
+    for command in variation.commands:
+        done = steps.run(shell, command, _COMMAND_S, quiet=True, label="run")
+        if done.status:
+            said = done.files.get(shellstep.LOG, "").strip().splitlines()
+            raise LabError(
+                f"run:{command}: ended with exit status {done.status} on the board"
+                f"{f': {said[-1][:200]}' if said else ''}"
+            )
+
+
+def check(variation: Variation, command_line: str) -> None:
+    """Raise LabError unless the running kernel got the arguments that were asked for."""
+    there = command_line.split()
+    for word in variation.kernel_arguments.split():
+        if word not in there:
+            raise LabError(
+                f"args:{word}: is not on the running kernel's command line ({command_line}): does "
+                f"U-Boot's environment overwrite the strategy's kernel_arguments_variable?"
+            )

@@ -1,0 +1,104 @@
+"""What comparing two sides of one board, measured in turn, says of each metric."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evmperf.model.figures import Key
+from evmperf.model.results import Direction
+from evmperf.model.units import Unit
+
+
+class Decision(enum.StrEnum):
+    """What is known of one metric; in the order in which people want to see them."""
+
+    WORSE = "worse"
+    BETTER = "better"
+    UNKNOWN = "not yet known"
+    SAME = "same"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What a metric is: its unit, and which way it gets better."""
+
+    unit: str
+    better: Direction
+
+
+@dataclass(frozen=True)
+class Change:
+    """One metric from A to B. `a` and `b` hold a value for each block that has both, in the
+    metric's unit; `change`, `low` and `high` are relative (0.05 is 5 % more), for loads in points.
+
+    `low` and `high` bound the change with 95 % confidence at whatever time one looks; they are
+    infinite while nothing can be said. `within` is what counts as the same.
+    """
+
+    key: Key
+    quantity: Quantity
+    a: tuple[float, ...]
+    b: tuple[float, ...]
+    change: float
+    low: float
+    high: float
+    evidence: float
+    within: float
+    decision: Decision = Decision.UNKNOWN
+
+    @property
+    def in_points(self) -> bool:
+        """Whether the change is in percentage points instead of relative."""
+        return self.quantity.unit == Unit.PERCENT
+
+    @property
+    def detectable(self) -> float:
+        """The smallest change that these blocks could have shown; infinite for too few."""
+        return (self.high - self.low) / 2
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """An A/B as far as it has come. `a` and `b` say in words what the sides are, `waiting` which
+    metrics decide when it ends, `ended` why it did ("" while it goes on), `spent_s` seconds.
+    """
+
+    id: str
+    board: str
+    a: str
+    b: str
+    blocks: int
+    spent_s: float
+    changes: Sequence[Change]
+    waiting: Sequence[Key] = ()
+    ended: str = ""
+    alpha: float = 0.05
+    notes: Sequence[str] = ()
+    """What was left out, and why."""
+
+    def count(self, decision: Decision) -> int:
+        """How many metrics ended like that."""
+        return sum(change.decision is decision for change in self.changes)
+
+    @property
+    def open(self) -> list[Change]:
+        """The metrics that it waits for and that are not decided yet."""
+        wanted = set(self.waiting)
+        return [
+            change
+            for change in self.changes
+            if change.key in wanted and change.decision is Decision.UNKNOWN
+        ]
+
+    def sentence(self) -> str:
+        """One line for people."""
+        counts = ", ".join(
+            f"{number} {decision}" for decision in Decision if (number := self.count(decision))
+        )
+        blocks = f"{self.blocks} block{'s' * (self.blocks != 1)}"
+        return (
+            f"B ({self.b}) against A ({self.a}) on {self.board} after {blocks}: "
+            f"{counts or 'nothing measured on both sides'}"
+        )

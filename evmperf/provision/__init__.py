@@ -1,0 +1,1 @@
+"""Images: reading, checking, putting on a board's medium, identifying what booted."""

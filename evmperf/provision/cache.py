@@ -1,0 +1,188 @@
+"""The images that a lab host has at hand: fetched, unpacked and identified once.
+
+`downloads/URL/` holds what was fetched, `content/SHA256/` the raw content of an image (sparse) and
+`image.json` with its hashes and identity. Boards that want the same image at the same time wait for
+the first and share what it made. The images used longest ago go when the folder grows too large.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from evmperf.model.errors import LabError, UsageError
+from evmperf.provision import compression, download, identity
+from evmperf.provision import content as contents
+from evmperf.provision import image as images
+from evmperf.provision.content import Hashes
+from evmperf.provision.identity import Identity
+from evmperf.provision.image import Image
+from evmperf.virtual import paths
+
+SCHEMA = 1
+LIMIT_GIB = 40.0
+"""How large the cache may grow, unless EVMPERF_IMAGES_GIB says otherwise."""
+
+Tell = Callable[[str, int, int], None]
+"""Told what is being done (fetch, read), and how many bytes of how many are."""
+
+
+def quiet(_what: str, _done: int, _whole: int) -> None:
+    """A Tell that tells nobody."""
+
+
+class Cache:
+    """The images of this host below `folder`."""
+
+    def __init__(self, folder: Path | None = None, limit_gib: float | None = None) -> None:
+        self.folder = folder or paths.cache_dir() / "images"
+        given = os.environ.get("EVMPERF_IMAGES_GIB", "")
+        try:
+            self._limit = (limit_gib or float(given or LIMIT_GIB)) * (1 << 30)
+        except ValueError:
+            raise UsageError(f"EVMPERF_IMAGES_GIB={given} is no number of GiB") from None
+
+    def get(self, source: str, *, sha256: str = "", tell: Tell = quiet) -> Image:
+        """The image of a file or a URL, unpacked and identified.
+
+        `sha256` is what the file must have; else a checksum beside it counts. Raises UsageError
+        for an image that is of no use, LabError when it cannot be fetched or there is no room.
+        """
+        if download.is_url(source):
+            return self._fetched(source, sha256, tell)
+        file = Path(source).expanduser().absolute()
+        if not file.is_file():
+            raise UsageError(f"there is no image {source}")
+        return self._of_file(source, file, sha256, tell)
+
+    def _fetched(self, url: str, sha256: str, tell: Tell) -> Image:
+        folder = self.folder / "downloads" / download.folder_name(url)
+        with self._held(folder):
+            expected = sha256 or download.checksum(url)
+            file = download.fetch(
+                url, folder, lambda done, whole: tell("fetch", done, whole), sha256=expected
+            )
+            try:
+                image = self._of_file(url, file, expected, tell)
+            except UsageError:
+                # Fetched anew the next time: what is here is of no use.
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
+            download.note_sha256(folder, image.hashes.file)
+            os.utime(folder)
+        return image
+
+    def _of_file(self, source: str, file: Path, sha256: str, tell: Tell) -> Image:
+        expected = sha256 or images.expected_checksum(file)
+        stat = file.stat()
+        # The same file as last time, for all that can be known without reading it.
+        key = f"{file}\n{stat.st_size}\n{stat.st_mtime_ns}\n{stat.st_ino}"
+        name = hashlib.sha256(key.encode()).hexdigest()[:24]
+        with self._held(self.folder / "files" / name) as known:
+            hashes = _read_hashes(known / "hashes.json")
+            if hashes is None or not self._made(file, hashes):
+                hashes = self._read(file, expected, tell)
+                (known / "hashes.json").write_text(json.dumps(dataclasses.asdict(hashes)))
+            images.check_sum(file, hashes.file, expected)
+            folder = self.folder / "content" / hashes.file
+            content = _content(file, folder)
+            says = _read_identity(folder / "image.json")
+            if says is None:
+                says = identity.read(content)
+                _write_identity(folder, says)
+            os.utime(folder)
+        self._tidy(keep=folder)
+        return images.assemble(source, file, content, hashes, says)
+
+    def _made(self, file: Path, hashes: Hashes) -> bool:
+        content = _content(file, self.folder / "content" / hashes.file)
+        return content.is_file() and content.stat().st_size == hashes.size
+
+    def _read(self, file: Path, expected: str, tell: Tell) -> Hashes:
+        """Hash and unpack a file; an image that is not compressed stays where it is."""
+
+        def progress(done: int, whole: int) -> None:
+            tell("read", done, whole)
+
+        folder = self.folder / "content"
+        folder.mkdir(parents=True, exist_ok=True)
+        packed = compression.kind(file)
+        work = folder / f".{os.getpid()}-{file.name}.new"
+        try:
+            hashes = contents.unpack(file, work if packed else None, progress)
+            images.check_sum(file, hashes.file, expected)
+            final = folder / hashes.file
+            final.mkdir(exist_ok=True)
+            if packed:
+                work.rename(final / "content.img")
+        finally:
+            work.unlink(missing_ok=True)
+        return hashes
+
+    @contextlib.contextmanager
+    def _held(self, folder: Path) -> Iterator[Path]:
+        """The folder, for one process at a time."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = (folder.parent / f".{folder.name}.lock").open("w")
+        except OSError as error:
+            raise LabError(f"{folder} cannot be made: {error.strerror}") from None
+        with lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield folder
+
+    def _tidy(self, keep: Path) -> None:
+        """Remove what was used longest ago, until the cache is within its limit."""
+        found = [path for kind in ("content", "downloads") for path in self._folders(kind)]
+        found.sort(key=lambda path: path.stat().st_mtime)
+        whole = {path: _bytes(path) for path in found}
+        for path in found:
+            if sum(whole.values()) <= self._limit:
+                return
+            if path != keep:
+                shutil.rmtree(path, ignore_errors=True)
+                del whole[path]
+
+    def _folders(self, kind: str) -> list[Path]:
+        top = self.folder / kind
+        return [path for path in top.iterdir() if path.is_dir()] if top.is_dir() else []
+
+
+def _content(file: Path, folder: Path) -> Path:
+    """Where the raw content is: in the cache, or the file itself."""
+    return folder / "content.img" if compression.kind(file) else file
+
+
+def _bytes(folder: Path) -> int:
+    """What a folder takes on the disk: an image's holes take nothing."""
+    with contextlib.suppress(OSError):
+        return sum(path.stat().st_blocks * 512 for path in folder.iterdir())
+    return 0
+
+
+def _read_hashes(file: Path) -> Hashes | None:
+    try:
+        return Hashes(**json.loads(file.read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _read_identity(file: Path) -> Identity | None:
+    try:
+        data = json.loads(file.read_text())
+        return Identity.from_json(data["identity"]) if data["schema"] == SCHEMA else None
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _write_identity(folder: Path, says: Identity) -> None:
+    new = folder / "image.json.new"
+    new.write_text(json.dumps({"schema": SCHEMA, "identity": dataclasses.asdict(says)}))
+    new.rename(folder / "image.json")

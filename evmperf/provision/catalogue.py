@@ -1,0 +1,88 @@
+"""A lab's own list of releases: which image a board of a machine gets for a release's name.
+
+The file that EVMPERF_RELEASES names, in YAML:
+
+    "11.01":
+      am64xx-evm:
+        image: https://files.example.com/am64x/tisdk-default-image-am64xx-evm.rootfs.wic.xz
+        sha256: 0f3c...
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from evmperf.model.errors import UsageError
+from evmperf.provision import download
+
+VARIABLE = "EVMPERF_RELEASES"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where an image is to be had, and what is known of it before: "" where nothing is."""
+
+    where: str
+    sha256: str = ""
+    release: str = ""
+
+
+def find(given: str, machine: str) -> Source:
+    """What `--image` means: a file, a URL, or a release of the lab's list for this machine.
+
+    Raises UsageError naming what there is.
+    """
+    if download.is_url(given) or Path(given).expanduser().is_file():
+        return Source(given)
+    path = os.environ.get(VARIABLE, "")
+    if not path:
+        raise UsageError(
+            f"there is no image {given}: it is no file and no URL, and {VARIABLE} names no list of "
+            f"releases (docs/provisioning.md)"
+        )
+    releases = load(Path(path))
+    if given not in releases:
+        near = difflib.get_close_matches(given, releases, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(releases) or 'none'}"
+        raise UsageError(f"{path} has no release {given}; {hint}")
+    machines = releases[given]
+    if machine not in machines:
+        raise UsageError(
+            f"{path} has no image of release {given} for the machine {machine or '(none)'}, which "
+            f"the board file names as image.machine; there are {', '.join(machines)}"
+        )
+    entry = machines[machine]
+    return Source(entry["image"], entry.get("sha256", "").lower(), given)
+
+
+def load(path: Path) -> dict[str, dict[str, dict[str, str]]]:
+    """Read a list of releases; raises UsageError that names the file and the entry."""
+    try:
+        data: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    except yaml.YAMLError as error:
+        raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(data, dict):
+        raise UsageError(f"{path} must map releases to machines")
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for release, machines in data.items():
+        if not isinstance(machines, dict):
+            raise UsageError(f"{path}: release {release} must map machines to images")
+        for machine, entry in machines.items():
+            where = f"{path}: release {release}, machine {machine}"
+            if not isinstance(entry, dict) or not isinstance(entry.get("image"), str):
+                raise UsageError(f"{where}: say image: FILE or URL")
+            if more := sorted(set(entry) - {"image", "sha256"}):
+                raise UsageError(f"{where}: unknown word {more[0]!r}; known are image and sha256")
+            if not download.is_url(entry["image"]):
+                # A file is meant from where the list is.
+                entry["image"] = str(path.parent / entry["image"])
+            found.setdefault(str(release), {})[str(machine)] = entry
+    return found

@@ -1,0 +1,145 @@
+"""Fetching images over HTTP: once per lab host, resumed where a connection was cut."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import requests
+
+from evmperf.model.errors import LabError, UsageError
+
+TRIES = 4
+"""Times that a cut download is taken up again before it is given up."""
+TIMEOUT_S = 30.0
+"""Seconds of silence after which a server counts as gone."""
+_PIECE = 1 << 20
+
+Progress = Callable[[int, int], None]
+
+
+def is_url(source: str) -> bool:
+    """Whether a source of an image is fetched rather than opened."""
+    return source.startswith(("http://", "https://"))
+
+
+def fetch(url: str, folder: Path, progress: Progress, *, sha256: str = "") -> Path:
+    """The file behind a URL, in `folder`, from where an earlier call has left it.
+
+    The server is asked whether its file is still the same (ETag or date); one that is not
+    reachable is no hindrance when `sha256` says what the file must be, and it is there whole.
+    Raises LabError when the server does not give it, UsageError when there is no such file.
+    """
+    target = folder / (unquote(Path(urlsplit(url).path).name) or "image")
+    about = folder / "about.json"
+    known = _read(about)
+    for left in range(TRIES - 1, -1, -1):
+        try:
+            _continue(url, target, about, known, progress)
+            break
+        except requests.RequestException as error:
+            if target.is_file() and sha256 and known.get("sha256") == sha256:
+                return target
+            if not left:
+                raise LabError(
+                    f"{url} cannot be fetched: {_reason(error)}; what has come is kept, and the "
+                    f"next call takes it up from there"
+                ) from None
+            known = _read(about)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise LabError(
+                    f"there is no room in {folder} for {url}: clean up there, or point "
+                    f"EVMPERF_CACHE at a larger disk"
+                ) from None
+            raise LabError(f"{target} cannot be written: {error.strerror}") from None
+    return target
+
+
+def checksum(url: str) -> str:
+    """The SHA-256 that the server has beside a file (URL.sha256), "" if it has none."""
+    with contextlib.suppress(requests.RequestException):
+        answer = requests.get(f"{url}.sha256", timeout=TIMEOUT_S)
+        found = re.match(r"\s*([0-9a-fA-F]{64})\b", answer.text) if answer.ok else None
+        return found[1].lower() if found else ""
+    return ""
+
+
+def note_sha256(folder: Path, sha256: str) -> None:
+    """Remember the SHA-256 of what `fetch` brought."""
+    about = folder / "about.json"
+    about.write_text(json.dumps({**_read(about), "sha256": sha256}))
+
+
+def folder_name(url: str) -> str:
+    """The folder of a URL in the cache."""
+    return hashlib.sha256(url.encode()).hexdigest()[:24]
+
+
+def _continue(
+    url: str, target: Path, about: Path, known: dict[str, str], progress: Progress
+) -> None:
+    part = target.with_name(target.name + ".part")
+    tag = known.get("etag") or known.get("date") or ""
+    headers = {"Accept-Encoding": "identity"}
+    have = part.stat().st_size if part.is_file() and tag else 0
+    if have:
+        # The rest of that same file, or all of another: the server knows by its tag.
+        headers |= {"Range": f"bytes={have}-", "If-Range": tag}
+    elif target.is_file() and known.get("etag"):
+        headers["If-None-Match"] = known["etag"]
+    elif target.is_file() and known.get("date"):
+        headers["If-Modified-Since"] = known["date"]
+    with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_S) as answer:
+        if answer.status_code == requests.codes.not_modified:
+            return
+        if answer.status_code == requests.codes.range_not_satisfiable:
+            part.unlink(missing_ok=True)
+            raise requests.ConnectionError("the server has less of it than before")
+        if 400 <= answer.status_code < 500:
+            raise UsageError(
+                f"{url}: {answer.status_code} {answer.reason}: correct the address of the image"
+            )
+        answer.raise_for_status()
+        resumed = answer.status_code == requests.codes.partial_content
+        about.write_text(
+            json.dumps(
+                {
+                    "url": url,
+                    "etag": answer.headers.get("ETag", ""),
+                    "date": answer.headers.get("Last-Modified", ""),
+                }
+            )
+        )
+        whole = int(answer.headers.get("Content-Length", 0)) + (have if resumed else 0)
+        done = have if resumed else 0
+        with part.open("ab" if resumed else "wb") as file:
+            for piece in answer.iter_content(_PIECE):
+                file.write(piece)
+                done += len(piece)
+                progress(done, whole)
+        if whole and done != whole:
+            raise requests.ConnectionError(f"the connection was cut after {done} of {whole} bytes")
+    part.rename(target)
+
+
+def _reason(error: requests.RequestException) -> str:
+    if isinstance(error, requests.Timeout):
+        return f"the server said nothing for {TIMEOUT_S:g} s"
+    if error.response is not None:
+        return f"{error.response.status_code} {error.response.reason}"
+    return " ".join(str(error).split())[:160] or type(error).__name__
+
+
+def _read(file: Path) -> dict[str, str]:
+    try:
+        data = json.loads(file.read_text())
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}

@@ -1,0 +1,172 @@
+"""What an image says it is, read out of it without booting or mounting it.
+
+The same facts can be seen on the console of a board that runs it: that is what they are for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evmperf.provision import filesystems, partitions, software
+from evmperf.provision.filesystems import FileSystem
+
+_LOADERS = ("u-boot.img", "u-boot.bin", "tispl.bin")
+_KERNELS = ("Image", "Image.gz", "fitImage", "vmlinuz", "zImage")
+_SILICON = re.compile(r"tiboot3-.*?(?:-|_)(gp|hs-fs|hs)(?:-|_).*\.bin")
+_SILICON_NAMES = {"gp": "gp", "hs-fs": "hs-fs", "hs": "hs-se"}
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What an image says of itself; a field is empty where it says nothing.
+
+    `uboot` is U-Boot's first line, `kernel` and `kernel_version` are `uname -r` and `uname -v`,
+    `root` the PARTUUID of the partition with the root file system, `machine` the name that TI's
+    images carry as their host name, `silicon` the kind of chip (gp, hs-fs, hs-se) that its
+    tiboot3.bin is for, `device_trees` the boards that it has device trees of.
+    """
+
+    label: str
+    disk: str
+    root: str = ""
+    uboot: str = ""
+    loader: str = ""
+    kernel: str = ""
+    kernel_version: str = ""
+    machine: str = ""
+    silicon: str = ""
+    silicons: tuple[str, ...] = ()
+    device_trees: tuple[str, ...] = ()
+    os_release: dict[str, str] = field(default_factory=dict)
+    build_id: str = ""
+    end: int = 0
+    """The first byte behind the last partition: an image that ends before is cut short."""
+    partitions: tuple[str, ...] = ()
+    """The partitions' PARTUUIDs."""
+
+    @property
+    def release(self) -> str:
+        """The release by the rule for running boards: BUILD_ID, else VERSION_ID of os-release."""
+        return (
+            self.build_id
+            or self.os_release.get("BUILD_ID", "")
+            or self.os_release.get("VERSION_ID", "")
+        )
+
+    @property
+    def name(self) -> str:
+        """What the operating system calls itself."""
+        return self.os_release.get("PRETTY_NAME", "")
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Identity:
+        """Read what `dataclasses.asdict` wrote; raises TypeError for another version's."""
+        tuples = [key for key, value in data.items() if isinstance(value, list)]
+        return cls(**{**data, **{key: tuple(data[key]) for key in tuples}})
+
+
+def read(content: Path) -> Identity:
+    """The identity of the image with this raw content.
+
+    Raises UsageError for a file without a partition table, LabError when the host lacks a program.
+    """
+    table = partitions.read(content)
+    facts: dict[str, Any] = {
+        "label": table.label,
+        "disk": table.id,
+        "end": table.end,
+        "partitions": tuple(partition.uuid for partition in table.partitions),
+    }
+    for partition in table.partitions:
+        if partition.start + partition.size > content.stat().st_size:
+            continue  # cut short: `end` tells
+        system = filesystems.find(content, partition)
+        if system is None:
+            continue
+        if isinstance(system, filesystems.Fat):
+            facts |= _boot(system)
+        elif root := _root(system):
+            facts |= {**root, "root": partition.uuid}
+    return Identity(**facts)
+
+
+def _boot(system: FileSystem) -> dict[str, Any]:
+    """What the partition for the boot ROM says: boot loader, and the chips it is for."""
+    facts: dict[str, Any] = {}
+    names = system.names("/")
+    for name in _LOADERS:
+        if name in names and (text := software.banner(system.read(f"/{name}") or b"")):
+            facts |= {"uboot": text, "loader": name}
+            break
+    first = {name: match[1] for name in names if (match := _SILICON.fullmatch(name))}
+    if first and "tiboot3.bin" in names:
+        facts["silicons"] = tuple(sorted({_SILICON_NAMES[kind] for kind in first.values()}))
+        used = _digest(system.read("/tiboot3.bin"))
+        same = sorted(n for n in first if _digest(system.read(f"/{n}")) == used)
+        facts["silicon"] = _SILICON_NAMES[first[same[0]]] if same else ""
+    for name in _KERNELS:
+        if name in names and (found := software.kernel(system.read(f"/{name}") or b"")):
+            facts |= {"kernel": found.release, "kernel_version": found.version}
+            break
+    return facts
+
+
+def _root(system: FileSystem) -> dict[str, Any]:
+    """What a root file system says; nothing for one that is none."""
+    os_release = system.read("/etc/os-release") or system.read("/usr/lib/os-release")
+    if os_release is None:
+        return {}
+    facts: dict[str, Any] = {"os_release": assignments(os_release)}
+    own = assignments(system.read("/etc/evmperf-release") or b"")
+    facts["build_id"] = own.get("BUILD_ID", "")
+    names = system.names("/boot")
+    for name in [*_KERNELS, *sorted(n for n in names if n.startswith(("Image-", "vmlinuz-")))]:
+        if name in names and (found := software.kernel(system.read(f"/boot/{name}") or b"")):
+            facts |= {"kernel": found.release, "kernel_version": found.version}
+            break
+    facts["machine"] = (system.read("/etc/hostname") or b"").decode("utf-8", "replace").strip()
+    trees = [n for folder in ("/boot/dtb", "/boot/dtb/ti", "/boot") for n in system.names(folder)]
+    facts["device_trees"] = tuple(
+        sorted({n.removesuffix(".dtb") for n in trees if n.endswith(".dtb")})
+    )
+    return facts
+
+
+def assignments(text: bytes) -> dict[str, str]:
+    """os-release(5): NAME=value, optionally quoted."""
+    pattern = r"""^([A-Z_]+)=["']?(.*?)["']?$"""
+    found = re.finditer(pattern, text.decode("utf-8", "replace"), re.MULTILINE)
+    return {match[1]: match[2] for match in found}
+
+
+def _digest(data: bytes | None) -> str:
+    return hashlib.sha256(data).hexdigest() if data else ""
+
+
+def lines(identity: Identity) -> list[tuple[str, str]]:
+    """What a person wants to know of an image, as pairs of a word and its value."""
+    return [
+        (word, value)
+        for word, value in (
+            ("release", identity.release),
+            ("machine", identity.machine),
+            ("operating system", identity.name),
+            ("kernel", " ".join(filter(None, [identity.kernel, identity.kernel_version]))),
+            ("U-Boot", identity.uboot + (f" ({identity.loader})" if identity.loader else "")),
+            ("chip", _silicon(identity)),
+            ("disk", f"{identity.label} {identity.disk}"),
+            ("root", f"PARTUUID={identity.root}" if identity.root else ""),
+            ("device trees", ", ".join(identity.device_trees)),
+        )
+        if value
+    ]
+
+
+def _silicon(identity: Identity) -> str:
+    others = [kind for kind in identity.silicons if kind != identity.silicon]
+    text = identity.silicon or ("unknown" if others else "")
+    return text + (f" (files for {', '.join(others)} beside it)" if text and others else "")

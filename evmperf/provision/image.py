@@ -1,0 +1,85 @@
+"""An image: a file, its hashes, its raw content, and what it says it is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from evmperf.model.errors import UsageError
+from evmperf.provision import bmap, compression, identity
+from evmperf.provision.content import Hashes
+from evmperf.provision.identity import Identity
+
+_SUMS = ("sha256sum", "sha256", "md5", "sha256sums")
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image, ready to be written: `content` is its raw content, `source` what was asked for."""
+
+    source: str
+    file: Path
+    content: Path
+    hashes: Hashes
+    identity: Identity
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The file's name, which is what people call an image."""
+        return self.file.name
+
+
+def stem(name: str) -> str:
+    """An image's name without what says how it is compressed."""
+    for suffix in compression.SUFFIXES:
+        name = name.removesuffix(f".{suffix}")
+    return name
+
+
+def expected_checksum(file: Path) -> str:
+    """The SHA-256 that a file beside the image names for it, "" if there is none.
+
+    `FILE.sha256`, `FILE.sha256sum`, `SHA256SUMS` and `sha256sums.txt`, in the form of sha256sum.
+    Raises UsageError for a FILE.sha256 that has no checksum in it.
+    """
+    for suffix in (".sha256", ".sha256sum"):
+        beside = file.with_name(file.name + suffix)
+        if beside.is_file():
+            found = re.match(r"\s*([0-9a-fA-F]{64})\b", beside.read_text(errors="replace"))
+            if not found:
+                raise UsageError(f"{beside} has no SHA-256 in it: correct or remove it")
+            return found[1].lower()
+    for name in ("SHA256SUMS", "sha256sums.txt"):
+        beside = file.with_name(name)
+        if beside.is_file():
+            for line in beside.read_text(errors="replace").splitlines():
+                words = line.split()
+                if len(words) == 2 and words[1].lstrip("*") == file.name:
+                    return words[0].lower()
+    return ""
+
+
+def check_sum(file: Path, found: str, expected: str) -> None:
+    """Raise UsageError if a file's SHA-256 is not the one that is expected ("": any)."""
+    if expected and found != expected:
+        raise UsageError(
+            f"{file} has SHA-256 {found}, but {expected} is expected: fetch it again, "
+            f"or correct what names the checksum"
+        )
+
+
+def assemble(source: str, file: Path, content: Path, hashes: Hashes, says: Identity) -> Image:
+    """The image of these parts; raises UsageError for one that is cut short."""
+    if says.end > hashes.size:
+        raise UsageError(
+            f"{file} is cut short: its partitions end at {says.end} bytes and its content at "
+            f"{hashes.size}; fetch it again"
+        )
+    return Image(source, file, content, hashes, says, bmap.warnings(file, content, hashes.size))
+
+
+def read(file: Path, content: Path, hashes: Hashes) -> Image:
+    """Read an image whose content was unpacked; raises UsageError for one that is of no use."""
+    return assemble(str(file), file, content, hashes, identity.read(content))

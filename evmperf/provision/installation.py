@@ -1,0 +1,212 @@
+"""Putting an image on a board, booting it, and seeing that it is what booted."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from evmperf.boards.board import Board
+from evmperf.lab.bench import LabgridBench
+from evmperf.measure.bench import Shell
+from evmperf.model.errors import BoardError, EvmperfError, LabError, UsageError
+from evmperf.provision import cache, catalogue, checks, running, scratch, ways
+from evmperf.provision.cache import Cache
+from evmperf.provision.image import Image
+from evmperf.provision.record import Book, Entry, Record
+from evmperf.provision.running import Running
+from evmperf.provision.ways import Way
+
+Tell = Callable[[str], None]
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass
+class Outcome:
+    """What became of an installation: the image, whether it had to be written, what runs now."""
+
+    image: Image
+    facts: dict[str, Any] = field(default_factory=dict)
+    left_alone: bool = False
+    runs: Running | None = None
+
+
+class Installation:
+    """One board and the images it is given. Raises EvmperfError, each a sentence.
+
+    `tell` gets a line for a person at each step, `progress` bytes while they are read and written.
+    """
+
+    def __init__(
+        self,
+        target: Any,
+        board: Board,
+        bench: LabgridBench,
+        *,
+        tell: Tell = lambda _line: None,
+        progress: Progress = cache.quiet,
+    ) -> None:
+        self.board, self.bench = board, bench
+        self._tell, self._progress = tell, progress
+        self._way: Way = ways.choose(target, board)
+        self._book = Book(board)
+        bench.before_power_on(self._before_power_on)
+        self._pending: Image | None = None
+        self._done: dict[str, Any] = {}
+
+    def describe(self) -> str:
+        """What `install` will overwrite, for people."""
+        return self._way.describe()
+
+    def known(self) -> Record:
+        """What this host knows of the image on the board."""
+        return self._book.read()
+
+    def install(self, given: str, *, force: bool = False) -> Outcome:
+        """Put the image on the board unless it is there, boot it, identify it.
+
+        Raises LabError when something else than the image booted, BoardError when the image does
+        not boot; the last image that did is put back then.
+        """
+        image = open_image(given, self.board, tell=self._progress)
+        for warning in image.warnings:
+            self._tell(f"note: {warning}")
+        if not force and self._is_there(image):
+            return self._identified(image, left_alone=True)
+        try:
+            self._put(image)
+            outcome = self._identified(image, left_alone=False)
+        except BoardError as error:
+            raise self._recovered(image, error) from error
+        return outcome
+
+    def _is_there(self, image: Image) -> bool:
+        """Whether the board runs exactly this image already: by record, and by looking."""
+        known = self._book.read()
+        if known.writing or known.on_board is None or known.good != known.on_board:
+            return False
+        if known.on_board.content != image.hashes.content:
+            return False
+        try:
+            running.check(image.identity, self._runs(), own_loader=self._way.own_loader)
+        except EvmperfError as error:
+            self._tell(f"{image.name} should be on the board, but: {error}")
+            return False
+        return True
+
+    def _put(self, image: Image) -> None:
+        self._tell(f"writing {image.name} ({image.hashes.size >> 20} MiB) to {self.describe()}")
+        self._pending = image
+        self.bench.abandon()
+        try:
+            self.bench.provisioned()
+        finally:
+            self._pending = None
+
+    def _before_power_on(self) -> None:
+        try:
+            if self._pending:
+                self._write(self._pending)
+                self._pending = None
+            else:
+                known = self._book.read()
+                if known.writing and known.on_board:
+                    raise LabError(
+                        f"the write of {known.on_board.name} to the board's medium was "
+                        f"interrupted: it is not booted; give the board an image with --image"
+                    )
+                self._way.ready()
+        except EvmperfError as error:
+            # Another power cycle would not make it better.
+            error.permanent = True  # type: ignore[attr-defined]
+            raise
+
+    def _write(self, image: Image) -> None:
+        entry = Entry(
+            name=image.name,
+            source=image.source,
+            file=str(image.file),
+            sha256=image.hashes.file,
+            content=image.hashes.content,
+        )
+        self._book.begins(entry)
+        self._done = self._way.put(image, self._progress)
+        self._book.written()
+        if self._done.get("already"):
+            self._tell("the medium holds every byte of it already: nothing was written")
+        elif "written" in self._done:
+            share = self._done["written"] / max(1, image.hashes.size)
+            self._tell(
+                f"wrote {self._done['written'] >> 10} KiB ({share:.1%}), and read it all back"
+            )
+        if self._done.get("repeated"):
+            self._tell(
+                f"note: {self._done['repeated']} bytes read back as others and were written again"
+            )
+
+    def _identified(self, image: Image, *, left_alone: bool) -> Outcome:
+        runs = self._runs()
+        running.check(image.identity, runs, own_loader=self._way.own_loader)
+        self._book.booted()
+        self._tell(f"the board runs {image.name}: {runs.release or runs.kernel_version}")
+        outcome = Outcome(image, left_alone=left_alone, runs=runs)
+        outcome.facts = facts(image, runs, self._done)
+        if mib := self.board.options.image.scratch_mib:
+            outcome.facts["scratch"] = scratch.make(self.bench.shell(), runs.device, mib)
+        return outcome
+
+    def _runs(self) -> Running:
+        shell: Shell = self.bench.shell()
+        return running.ask(shell, self.bench.console_lines())
+
+    def _recovered(self, image: Image, error: BoardError) -> EvmperfError:
+        """Put the last good image back; returns what to raise: the first error, and that it was."""
+        good = self._book.read().good
+        said = f"{image.name} does not boot: {error}"
+        if good is None or good.content == image.hashes.content:
+            self.bench.off()
+            return BoardError(f"{said}; no earlier image of this board is known to put back")
+        try:
+            before = Cache().get(good.file, sha256=good.sha256, tell=self._progress)
+            self._put(before)
+            self._identified(before, left_alone=False)
+        except EvmperfError as second:
+            return LabError(f"{said}; and {good.name}, put back, does not run either: {second}")
+        return BoardError(f"{said}; {good.name}, the last one that did, was put back and runs")
+
+
+def guard(target: Any, board: Board, bench: LabgridBench) -> None:
+    """See, before each power-on of a board that has a way for images, that its medium is in its
+    place and whole; nothing for any other board.
+    """
+    with contextlib.suppress(UsageError):
+        Installation(target, board, bench)
+
+
+def open_image(given: str, board: Board, *, tell: Progress = cache.quiet) -> Image:
+    """The image that `--image` names, fetched, unpacked and fit for the board.
+
+    Raises UsageError or LabError, before anything is switched or written.
+    """
+    source = catalogue.find(given, board.options.image.machine)
+    image = Cache().get(source.where, sha256=source.sha256, tell=tell)
+    checks.check(image, board)
+    return image
+
+
+def facts(image: Image, runs: Running, done: dict[str, Any]) -> dict[str, Any]:
+    """What a run keeps of its image."""
+    return {
+        "name": image.name,
+        "source": image.source,
+        "sha256": image.hashes.file,
+        "content_sha256": image.hashes.content,
+        "release": image.identity.release,
+        "machine": image.identity.machine,
+        "disk": image.identity.disk,
+        "kernel_version": runs.kernel_version,
+        "uboot": runs.uboot,
+        "root": runs.root,
+        "write": done,
+    }

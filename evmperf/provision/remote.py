@@ -1,0 +1,140 @@
+"""Writing a medium that is on another host of the lab, which has Python and nothing of ours.
+
+The text of `medium` and `writer` is sent there, over the connection that Labgrid has to its
+exporter, and then the image: chunks of zeros take five bytes, the others are sent as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import json
+import shlex
+import subprocess
+from collections.abc import Sequence
+from typing import Any
+
+from evmperf.model.errors import EvmperfError, LabError, UsageError
+from evmperf.provision import medium, writer
+from evmperf.provision.medium import CHUNK, MediumError
+from evmperf.provision.writer import FRAME, Content, Progress, Source
+
+_START = (
+    "import sys;t=sys.stdin.buffer.read({length}).decode();s={{'__name__':'medium'}};"
+    "exec(compile(t,'medium','exec'),s);sys.exit(s['serve'](sys.stdin.buffer,sys.stdout.buffer))"
+)
+
+
+class Host:
+    """Where a medium is: this host, or one behind `prefix`, a command that runs its last arguments
+    there (`ssh HOST --`). `name` is what messages call it.
+    """
+
+    def __init__(self, prefix: Sequence[str] = (), name: str = "this host") -> None:
+        self.prefix = list(prefix)
+        self.name = name
+
+    def mark(self, path: str) -> dict[str, Any] | None:
+        """What the mark on a medium says; None without. Raises LabError or UsageError."""
+        if not self.prefix:
+            with _as_ours():
+                return writer.mark(path)
+        result: dict[str, Any] | None = self._order({"do": "mark", "path": path}, None, _quiet)
+        return result
+
+    def put(
+        self, path: str, source: Source, content: Content, progress: Progress
+    ) -> dict[str, Any]:
+        """`writer.put` on that host; raises LabError or UsageError."""
+        if not self.prefix:
+            with _as_ours():
+                return writer.put(path, source, content, progress)
+        order = {"do": "put", "path": path, **content._asdict()}
+        result: dict[str, Any] = self._order(order, source, progress)
+        return result
+
+    def _order(self, order: dict[str, Any], source: Source | None, progress: Progress) -> Any:
+        text = _program()
+        # ssh gives its words to a shell.
+        start = shlex.quote(_START.format(length=len(text)))
+        command = [*self.prefix, "python3", "-u", "-c", start]
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            )
+        except OSError as error:
+            raise LabError(f"{command[0]} cannot be started: {error.strerror}") from None
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(text + json.dumps(order).encode() + b"\n")
+                process.stdin.flush()
+            for line in process.stdout:
+                answer = json.loads(line)
+                if "need" in answer and source:
+                    with contextlib.suppress(BrokenPipeError):
+                        _send(process.stdin, source, order["size"])
+                elif "progress" in answer:
+                    progress(*answer["progress"])
+                elif "error" in answer:
+                    kind: type[EvmperfError] = UsageError if answer["kind"] == "usage" else LabError
+                    raise kind(f"on {self.name}: {answer['error']}")
+                elif "result" in answer:
+                    return answer["result"]
+            said = process.stderr.read().decode(errors="replace").strip().splitlines()
+            raise LabError(
+                f"{self.name} ended the writing of {order['path']}: "
+                f"{said[-1] if said else 'without a word'}; the medium is marked as not whole"
+                if order["do"] == "put"
+                else f"{self.name} does not read {order['path']}: {said[-1] if said else ''}"
+            )
+        except ValueError:
+            raise LabError(
+                f"{self.name} does not run our program: its Python prints a greeting?"
+            ) from None
+        finally:
+            with contextlib.suppress(OSError):
+                process.stdin.close()
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            process.stderr.close()
+
+
+def _program() -> bytes:
+    """Both modules as one text, which imports nothing of ours."""
+    texts = inspect.getsource(medium), inspect.getsource(writer)
+    lines = [
+        line
+        for number, text in enumerate(texts)
+        for line in text.splitlines()
+        if not line.startswith("from evmperf.")
+        and not (number and line.startswith("from __future__"))
+    ]
+    return "\n".join([*lines, ""]).encode()
+
+
+def _send(pipe: Any, source: Source, size: int) -> None:
+    offset = 0
+    for chunk in source():
+        length = min(CHUNK, size - offset)
+        pipe.write(FRAME.pack(0 if chunk is None else 1, length))
+        if chunk is not None:
+            pipe.write(chunk[:length])
+        offset += length
+    pipe.flush()
+
+
+def _quiet(_what: str, _done: int, _whole: int) -> None:
+    pass
+
+
+@contextlib.contextmanager
+def _as_ours() -> Any:
+    try:
+        yield
+    except MediumError as error:
+        kind: type[EvmperfError] = UsageError if error.kind == "usage" else LabError
+        raise kind(str(error)) from None

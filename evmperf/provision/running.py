@@ -1,0 +1,141 @@
+"""What a board says of the system that it runs, and whether that is the image it was given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from evmperf.measure.bench import Shell
+from evmperf.model.errors import LabError
+from evmperf.provision import software
+from evmperf.provision.identity import Identity, assignments
+
+_TIMEOUT_S = 30.0
+_LIMIT = 400
+
+SCRIPT = r"""
+say() { echo "=$1"; cat; echo; }
+uname -r | say kernel; uname -v | say kernel_version
+cat /proc/cmdline | say command_line
+cat /etc/hostname 2>/dev/null | say machine
+cat /etc/os-release 2>/dev/null | say os_release
+cat /etc/evmperf-release 2>/dev/null | say own_release
+root=$(awk '$2=="/" && $1!="rootfs"{print $1}' /proc/mounts | tail -n 1)
+[ "$root" != /dev/root ] || {
+  # The kernel mounted it itself: its number says which.
+  number=$(awk '$5=="/"{print $3}' /proc/self/mountinfo | tail -n 1)
+  root=/dev/$(basename "$(readlink -f /sys/dev/block/$number)")
+}
+echo "$root" | say root
+name=$(basename "$root"); disk=$(basename "$(readlink -f /sys/class/block/$name/..)")
+echo "$disk" | say disk_name
+cat /sys/class/block/$name/partition 2>/dev/null | say number
+dd if=/dev/$disk bs=512 count=1 2>/dev/null | od -An -v -tx1 | say table
+cat /sys/block/$disk/device/type 2>/dev/null | say type
+lsblk -ndo PARTUUID "$root" 2>/dev/null | say partuuid
+"""
+"""Shell text that prints `=NAME` and then what that is, for any shell and busybox."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A running system, in the words of `identity.Identity`. `device` is where its root is."""
+
+    kernel: str
+    kernel_version: str
+    machine: str
+    build_id: str
+    os_release: Mapping[str, str]
+    root: str
+    device: str
+    uboot: str
+
+    @property
+    def release(self) -> str:
+        """The release by the same rule as an image's."""
+        return (
+            self.build_id
+            or self.os_release.get("BUILD_ID", "")
+            or self.os_release.get("VERSION_ID", "")
+        )
+
+
+def ask(shell: Shell, console: Sequence[str]) -> Running:
+    """Ask a board with a shell; `console` are the lines of its boot, for U-Boot's first one."""
+    return parse(shell.run(SCRIPT, _TIMEOUT_S).text, banner(console))
+
+
+def banner(console: Sequence[str]) -> str:
+    """U-Boot proper's first line in what a board said, the last there is: "" if it said none."""
+    said = (software.banner(line.encode()) for line in reversed(console))
+    return next((text for text in said if text and not text.startswith("U-Boot SPL")), "")
+
+
+def parse(text: str, uboot: str) -> Running:
+    """Read what SCRIPT printed."""
+    parts = dict(re.findall(r"^=(\w+)\r?\n(.*?)(?=^=\w+\r?$|\Z)", text, re.MULTILINE | re.DOTALL))
+    said = {name: value.strip() for name, value in parts.items()}
+    return Running(
+        kernel=said.get("kernel", ""),
+        kernel_version=said.get("kernel_version", ""),
+        machine=said.get("machine", ""),
+        build_id=assignments(said.get("own_release", "").encode()).get("BUILD_ID", ""),
+        os_release=assignments(said.get("os_release", "").encode()),
+        root=said.get("partuuid") or _partuuid(said),
+        device=said.get("root", ""),
+        uboot=uboot,
+    )
+
+
+def _partuuid(said: Mapping[str, str]) -> str:
+    """PARTUUID of the root: of a DOS table by its disk's id, else what the kernel was told."""
+    table = bytes.fromhex("".join(said.get("table", "").split()) or "")
+    number = said.get("number", "")
+    # A GPT disk has one partition of type ee in its DOS table, which protects it.
+    if len(table) == 512 and table[510:] == b"\x55\xaa" and table[450] != 0xEE and number:
+        return f"{int.from_bytes(table[440:444], 'little'):08x}-{int(number):02x}"
+    told = re.search(r"\broot=PARTUUID=(\S+)", said.get("command_line", ""))
+    return told[1].lower() if told else ""
+
+
+def check(says: Identity, runs: Running, *, own_loader: bool = True) -> None:
+    """Raise LabError with both values if the system that runs is not the image's.
+
+    What either of them does not say is not compared. `own_loader` is False for a board whose
+    U-Boot is not the image's, because it starts from elsewhere.
+    """
+    facts = [
+        ("kernel", says.kernel, runs.kernel),
+        ("build of the kernel", says.kernel_version, runs.kernel_version),
+        (
+            "operating system",
+            says.os_release.get("PRETTY_NAME", ""),
+            runs.os_release.get("PRETTY_NAME", ""),
+        ),
+        ("release", says.release, runs.release),
+        ("machine", says.machine, runs.machine),
+        ("root partition", says.root, runs.root),
+    ]
+    if own_loader:
+        # First of all: an old loader explains everything after it.
+        facts.insert(0, ("U-Boot", says.uboot, runs.uboot))
+    for what, asked, found in facts:
+        if asked and found and _plain(asked) != _plain(found):
+            raise LabError(
+                f"the board does not run the image that it was given: its {what} is {found!r} and "
+                f"the image's {asked!r}{_hint(what)}"
+            )
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())[:_LIMIT]
+
+
+def _hint(what: str) -> str:
+    hints = {
+        "U-Boot": ": does the board start from another medium (eMMC boot partition, OSPI), as its "
+        "boot-mode switches say?",
+        "root partition": ": does its U-Boot boot from another medium than boot.medium?",
+    }
+    return hints.get(what, "")

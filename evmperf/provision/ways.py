@@ -1,0 +1,116 @@
+"""How an image gets onto a board's boot medium, as the board's file and its lab allow."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any, Protocol
+
+from evmperf.boards.board import Board
+from evmperf.lab.media import CardSwitch
+from evmperf.model.errors import LabError, UsageError
+from evmperf.provision import writer
+from evmperf.provision.image import Image
+from evmperf.provision.remote import Host
+from evmperf.provision.writer import Content, Progress
+
+_COMMAND_S = 3600.0
+
+
+class Way(Protocol):
+    """One way; used with the board's power off."""
+
+    own_loader: bool
+    """Whether the board then starts by the image's own boot loader."""
+
+    def describe(self) -> str:
+        """What will be overwritten, for people."""
+
+    def put(self, image: Image, progress: Progress) -> dict[str, Any]:
+        """Make the medium equal to the image; what `writer.put` returns, as far as it is known."""
+
+    def ready(self) -> None:
+        """See, before each power-on, that the board has its medium, and that it is whole."""
+
+
+def choose(target: Any, board: Board) -> Way:
+    """The way of a board; raises UsageError for one that has none."""
+    if switch := CardSwitch.of(target):
+        return CardWay(switch)
+    if command := board.options.image.command:
+        return CommandWay(command, board)
+    raise UsageError(
+        f"{board.file_name} says no way to put an image on the board: give it a card switch "
+        f"(USBSDMuxDriver and USBStorageDriver) or options.image.command (docs/provisioning.md)"
+    )
+
+
+class CardWay:
+    """An SD card that a switch moves between board and host."""
+
+    own_loader = True
+
+    def __init__(self, switch: CardSwitch) -> None:
+        self._switch = switch
+
+    def describe(self) -> str:
+        """What will be overwritten, for people."""
+        return "the card behind the card switch"
+
+    def put(self, image: Image, progress: Progress) -> dict[str, Any]:
+        """Write the card at the host, and move it back into the board."""
+        self._switch.to("host")
+        try:
+            prefix = self._switch.prefix()
+            host = Host(prefix, "the exporter" if prefix else "this host")
+            size, content = image.hashes.size, image.hashes.content
+            source = writer.chunks_of(str(image.content), size)
+            about = Content(size, content, image.name)
+            return host.put(self._switch.medium(), source, about, progress)
+        finally:
+            self._switch.to("dut")
+
+    def ready(self) -> None:
+        """Have the card in the board."""
+        self._switch.to("dut")
+
+
+class CommandWay:
+    """The lab's own command: snagboot for an empty board, or a flasher it has."""
+
+    own_loader = True
+
+    def __init__(self, command: str, board: Board) -> None:
+        self._command, self._board = command, board
+        if "{image}" not in command:
+            raise UsageError(f"{board.file_name}: image.command must have {{image}} in it")
+
+    def describe(self) -> str:
+        """What will be overwritten, for people."""
+        return f"whatever `{self._command}` writes"
+
+    def put(self, image: Image, progress: Progress) -> dict[str, Any]:
+        """Call the command with the image as it was given; its own output is its error's reason."""
+        command = self._command.replace("{image}", shlex.quote(str(image.file)))
+        progress("write", 0, image.hashes.size)
+        try:
+            done = subprocess.run(
+                ["sh", "-c", command],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_COMMAND_S,
+                cwd=Path(self._board.file).resolve().parent,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise LabError(f"`{command[:80]}` did not end within {_COMMAND_S:g} s") from None
+        if done.returncode:
+            said = (done.stderr + done.stdout).strip().splitlines() or ["without a word"]
+            raise LabError(f"`{command[:80]}` ended with {done.returncode}: {said[-1][:200]}")
+        return {"by": self._command}
+
+    def ready(self) -> None:
+        """Nothing to see to."""

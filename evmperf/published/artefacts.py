@@ -1,0 +1,224 @@
+"""Figures that others of the same guide show to be wrong: they are shown, and not judged.
+
+Told by what the figures say, so that a guide of any board and release is covered, and one whose
+programs have been mended is not. Each rule names the fault of TI's programs that it looks for; the
+evidence is in the guides themselves (docs/performance-guide.md, "Figures that are not judged").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from evmperf.model.figures import Figure, Key
+from evmperf.model.units import Unit
+from evmperf.published.declared import tables
+
+Figures = Mapping[Key, Figure]
+Doubt = tuple[Key, str]
+
+_BITS_PER_SAMPLE = 32
+"""Of 16-bit stereo."""
+_OFF_RATE = 0.02
+_MEMORY = ("rd", "wr", "rdwr", "cp", "fwr", "frd", "fcp", "bzero", "bcopy")
+"""bw_mem's operations in the order in which TI's script runs them."""
+_DMIPS_PER_MHZ = 7.0
+"""More than any core of these boards does (Cortex-A72: under 6)."""
+_DHRYSTONES_PER_DMIPS = 1757.0
+_UDP_HEADERS = 46
+"""Ethernet, IPv4, UDP and frame check sequence, in bytes."""
+_PACKETS_OFF = 0.6
+"""Thousands of packets a second, which are printed whole."""
+_LITTLE_MBIT = 1.0
+_LOAD = 105.0
+"""Percent; published loads are a little over 100 where a tool counted longer than it ran."""
+_SUM_SLACK = 0.005
+
+
+def doubts(figures: Figures) -> dict[Key, str]:
+    """Why figures of one run (all of them, so that they can be compared) are not judged, by key."""
+    found: dict[Key, str] = {}
+    by_benchmark: dict[str, dict[Key, Figure]] = {}
+    for key, figure in figures.items():
+        by_benchmark.setdefault(key.benchmark, {})[key] = figure
+    for benchmark, known in by_benchmark.items():
+        for rule in _rules(benchmark):
+            for key, why in rule(known):
+                found.setdefault(key, why)
+    return found
+
+
+def copied(ours: Figures, theirs: Figures) -> set[str]:
+    """Benchmarks whose published figures are all those of another release, typed again: what is
+    measured never comes out the same to the last digit in several figures.
+    """
+    names = {key.benchmark for key in ours if key in theirs}
+    return {name for name in names if _same(name, ours, theirs)}
+
+
+_ENOUGH = 6
+"""Equal figures that are no coincidence."""
+
+
+def _same(benchmark: str, ours: Figures, theirs: Figures) -> bool:
+    mine = {k: f for k, f in ours.items() if k.benchmark == benchmark}
+    other = {k: f for k, f in theirs.items() if k.benchmark == benchmark}
+    both = [(mine[k], other[k]) for k in mine if k in other]
+    return (
+        len(both) >= _ENOUGH
+        and len(both) == len(mine) == len(other)
+        and all(a.published and b.published and a.mean == b.mean for a, b in both)
+    )
+
+
+Rule = Callable[[Figures], Iterable[Doubt]]
+
+
+def _rules(benchmark: str) -> Iterator[Rule]:
+    """The rules for a table; the first reason found for a figure counts."""
+    if benchmark.startswith("audio_"):
+        yield _audio
+    elif benchmark == "lmbench":
+        yield from (_two_operations, _half_latency, _rounded_away)
+    elif benchmark == "dhrystone":
+        yield _clock
+    elif benchmark.startswith("ipsec_"):
+        yield _failed_ipsec
+    elif "_udp_" in benchmark:
+        yield _payloads
+    elif benchmark.startswith("lpm_power_"):
+        yield _total
+    yield _implausible
+
+
+def _implausible(figures: Figures) -> Iterator[Doubt]:
+    """A figure that its benchmark would refuse to measure."""
+    for key, figure in figures.items():
+        table = tables().get(key.benchmark)
+        metric = table.metric(key.case, key.metric) if table else None
+        if metric is None or not figure.published:
+            continue
+        percent = metric.unit == Unit.PERCENT
+        low, high = metric.low, _LOAD if percent else metric.high
+        if metric.unit not in (Unit.VOLT, Unit.MILLIWATT):
+            low = max(low, 0.0)
+        bounds = [value for value in (figure.low, figure.high) if value is not None]
+        # A bound of 0.00 is a little that was rounded off.
+        wrong = [v for v in (figure.mean, *bounds) if not low <= v <= high]
+        wrong = [v for v in wrong if v != 0 or (v == figure.mean and low > 0)]
+        if wrong:
+            yield key, f"{wrong[0]:g} {figure.unit} is not plausible ({low:g} to {high:g})"
+
+
+def _audio(figures: Figures) -> Iterator[Doubt]:
+    """A codec that cannot do a rate takes a neighbour's, and its bit rate says which."""
+    for key, figure in figures.items():
+        if key.metric != "throughput" or not key.case.isdigit():
+            continue
+        rate = figure.mean / _BITS_PER_SAMPLE
+        if abs(rate - int(key.case)) > _OFF_RATE * int(key.case):
+            for metric in ("throughput", "cpu_load"):
+                if (same := key._replace(metric=metric)) in figures:
+                    yield same, f"the codec ran at {rate:.0f} Hz, not at {key.case}"
+
+
+def _two_operations(figures: Figures) -> Iterator[Doubt]:
+    """TI's parser takes the operation that runs next for a second sample of 1 to 8 MB: mean and
+    bounds are of two operations. Rows show it by sharing a bound with the next; over several runs
+    not all of them do, and where the fault is in some it is in all.
+    """
+    rows = []
+    shared = 0
+    for key, figure in figures.items():
+        match = re.fullmatch(r"bw_mem-(\w+)-([1248]mb)", key.case)
+        if not match or not figure.published or figure.low is None or match[1] == _MEMORY[-1]:
+            continue
+        rows.append(key)
+        after = _MEMORY[_MEMORY.index(match[1]) + 1]
+        other = figures.get(key._replace(case=f"bw_mem-{after}-{match[2]}"))
+        bounds = {other.low, other.high, other.mean} if other else set()
+        shared += bool({figure.low, figure.high} & bounds)
+    if shared >= _ENOUGH:
+        yield from ((key, "mean of two operations, its own and the next") for key in rows)
+
+
+def _half_latency(figures: Figures) -> Iterator[Doubt]:
+    """A second, empty reading of 0.00 halves this row's mean."""
+    for key, figure in figures.items():
+        if key.case == "latency_for_1.00_mb_block_size" and figure.published and figure.low == 0:
+            yield key, "half of the true value, its minimum is an empty reading"
+
+
+def _rounded_away(figures: Figures) -> Iterator[Doubt]:
+    """Latencies that two decimals leave nothing of."""
+    for key, figure in figures.items():
+        if key.case == "lat_proc-proccall" and figure.published and figure.mean < 0.1:
+            yield key, "rounded to one or two hundredths"
+
+
+def _clock(figures: Figures) -> Iterator[Doubt]:
+    """A clock that the Dhrystones rule out: DMIPS per MHz beyond what any core does."""
+    rows = {key.case: (key, figure) for key, figure in figures.items() if key.metric == "perf"}
+    if not {"cpu_clock", "dhrystone_per_second"} <= set(rows):
+        return
+    clock, rate = rows["cpu_clock"][1], rows["dhrystone_per_second"][1]
+    if not clock.published or not clock.mean:
+        return
+    if rate.mean / _DHRYSTONES_PER_DMIPS / clock.mean > _DMIPS_PER_MHZ:
+        for case in ("cpu_clock", "dhrystone_per_mhz"):
+            if case in rows:
+                yield rows[case][0], f"no core does that at {clock.mean:g} MHz: the clock is wrong"
+
+
+def _failed_ipsec(figures: Figures) -> Iterator[Doubt]:
+    """A run that moved nothing, published with its zeros."""
+    for case in {key.case for key in figures}:
+        row = {key.metric: (key, f) for key, f in figures.items() if key.case == case}
+        if all(f.published for _, f in row.values()) and any(
+            (f.mean < _LITTLE_MBIT and metric == "throughput") or (f.mean == 0 and metric == "kpps")
+            for metric, (_, f) in row.items()
+        ):
+            yield from ((key, "a failed run, published") for key, _ in row.values())
+
+
+def _payloads(figures: Figures) -> Iterator[Doubt]:
+    """Throughput is packets times payload; a row that misses it mixes runs of two payloads, or
+    has lost its packets.
+    """
+    for key, figure in figures.items():
+        if key.metric == "throughput" and figure.published and payload(figures, key) == 0:
+            for metric in ("throughput", "kpps"):
+                yield key._replace(metric=metric), "throughput is not packets times one payload"
+
+
+def payload(figures: Figures, key: Key) -> int | None:
+    """The payload of a row of UDP datagrams, in bytes, as throughput and packets show it: guides
+    head rows with the frame, and send that much less the headers or, in some releases, that much.
+    0 for neither, None where it cannot be told.
+    """
+    throughput = figures.get(key._replace(metric="throughput"))
+    packets = figures.get(key._replace(metric="kpps"))
+    if "_udp_" not in key.benchmark or not key.case.isdigit() or not throughput or not packets:
+        return None
+    frame = int(key.case)
+    fitting = [
+        size
+        for size in (frame - _UDP_HEADERS, frame)
+        if (packets.mean - _PACKETS_OFF) * size
+        <= throughput.mean * 1e3 / 8
+        <= (packets.mean + _PACKETS_OFF) * size
+    ]
+    if len(fitting) == 1:
+        return fitting[0]
+    return None if fitting else 0
+
+
+def _total(figures: Figures) -> Iterator[Doubt]:
+    """A total that is not the sum of the rails above it."""
+    powers = {key.case: (key, f) for key, f in figures.items() if key.metric == "power"}
+    rails = [f.mean for case, (_, f) in powers.items() if case != "Total"]
+    if "Total" in powers and len(rails) > 1:
+        key, total = powers["Total"]
+        slack = _SUM_SLACK * len(rails) + 1e-9
+        if total.published and abs(total.mean - sum(rails)) > slack:
+            yield key, f"not the sum of its rails, {sum(rails):.2f}"

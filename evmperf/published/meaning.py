@@ -1,0 +1,75 @@
+"""What a heading or a caption says of the table below it: device, file system, tool, ...
+
+The words are in meaning.yaml. A text says nothing of a quantity for which it has two values
+("Boot from SATA or NAND").
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import yaml
+
+Meaning = Mapping[str, str]
+"""Values by quantity: {"device": "emmc", "system": "ext4"}."""
+
+_WITHIN = {("device", "msata"): "sata"}
+"""A value of an inner heading and the outer heading's that it refines."""
+
+
+def plain(text: str) -> str:
+    """A text's words, for comparing: without case, underscores, punctuation and runs of blanks."""
+    return " ".join(re.sub(r"[^a-z0-9]+", " ", text.lower()).split())
+
+
+@functools.lru_cache(maxsize=4096)
+def said(text: str) -> Meaning:
+    """What a text says."""
+    words = plain(text)
+    found: dict[str, str] = {}
+    for quantity, patterns in _patterns().items():
+        values = [value for value, pattern in patterns.items() if pattern.search(words)]
+        if len(values) == 1:
+            found[quantity] = values[0]
+    return found
+
+
+def along(headings: Sequence[str]) -> tuple[dict[str, tuple[str, str]], str]:
+    """What a path of headings says, by quantity: the value and the heading that says it; and a
+    sentence where two of them contradict each other ("" if none do).
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for heading in headings:
+        for quantity, value in said(heading).items():
+            before = found.get(quantity, (value, heading))
+            if before[0] not in (value, _WITHIN.get((quantity, value))):
+                return found, f"the heading {heading!r} stands below {before[1]!r}"
+            found[quantity] = (value, heading)
+    return found, ""
+
+
+def conflicts(about: Meaning, text: Meaning) -> list[str]:
+    """The quantities in which a text says something else than what a table is about."""
+    return [quantity for quantity, value in text.items() if about.get(quantity) != value]
+
+
+def unknown_words(about: Meaning) -> Iterable[str]:
+    """What a declaration says that meaning.yaml does not know, as `quantity: value`."""
+    known = _patterns()
+    return (f"{q}: {v}" for q, v in about.items() if v not in known.get(q, {}))
+
+
+@functools.cache
+def _patterns() -> dict[str, dict[str, re.Pattern[str]]]:
+    file = Path(__file__).with_name("meaning.yaml")
+    data = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return {
+        quantity: {
+            value: re.compile(rf"(?<![a-z0-9])(?:{'|'.join(patterns)})(?![a-z0-9])")
+            for value, patterns in values.items()
+        }
+        for quantity, values in data.items()
+    }

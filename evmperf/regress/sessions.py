@@ -1,0 +1,134 @@
+"""Measuring one round: a pytest session of its own, as a person at a desk would start it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evmperf.model.errors import LabError, UsageError
+from evmperf.model.exits import ExitStatus
+from evmperf.runs import spool
+
+LOG = "rounds.log"
+_LEAVE_S = 90.0
+"""How long an interrupted session may take to put the board back."""
+_STILL_S = 600.0
+"""How long a session of an earlier, killed call may go on before we give up waiting for it."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What one session measures: pytest's `select`, and which cases (`benchmark/case`) not."""
+
+    board: str
+    words: Sequence[str]
+    select: str = ""
+    profile: str = ""
+    kind: str = "ab"
+    facts: Sequence[str] = ()
+    leave_out: Iterable[str] = ()
+
+
+@dataclass(frozen=True)
+class Session:
+    """How a session ended: the run's name ("" for none), exit status, and seconds."""
+
+    run: str
+    status: int
+    seconds: float
+
+
+class Sessions:
+    """Measures into one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def measure(self, wanted: Wanted) -> Session:
+        """Measure one round. KeyboardInterrupt is raised after the session has put the board back.
+
+        Raises UsageError for a call that pytest refuses.
+        """
+        before = self._runs()
+        began = time.monotonic()
+        with (self.folder / LOG).open("ab") as log:
+            log.write(f"\n=== {' '.join(wanted.facts)} {' '.join(wanted.words)}\n".encode())
+            log.flush()
+            begins_at = log.tell()
+            process = subprocess.Popen(
+                _command(wanted, self.folder),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+            try:
+                status = process.wait()
+            except BaseException:
+                _leave(process)
+                raise
+        new = sorted(self._runs() - before)
+        if status in (ExitStatus.USAGE, ExitStatus.NOTHING):
+            raise UsageError(_refusal(self.folder / LOG, begins_at))
+        return Session(new[-1] if new else "", status, time.monotonic() - began)
+
+    def last_words(self) -> str:
+        """What the last session said at its end."""
+        return next(iter(_said(self.folder / LOG, 0)[-1:]), "it said nothing")
+
+    def wait_for_others(self) -> None:
+        """Wait until no run below the folder is still being measured: a call that was killed may
+        have left its session. Raises LabError for one that does not end.
+        """
+        deadline = time.monotonic() + _STILL_S
+        for name in sorted(self._runs()):
+            while spool.is_live(self.folder / name):
+                if time.monotonic() > deadline:
+                    raise LabError(
+                        f"{self.folder / name}: is still being measured; end its pytest first"
+                    )
+                time.sleep(0.5)
+
+    def _runs(self) -> set[str]:
+        return {file.parent.name for file in self.folder.glob("*/run.json")}
+
+
+def _command(wanted: Wanted, folder: Path) -> list[str]:
+    return [
+        # Started in the background of a script, we inherit an ignored Ctrl-C.
+        "env", "--default-signal=INT",
+        sys.executable, "-m", "pytest", "--lg-env", wanted.board,
+        f"--results={folder}", f"--run-kind={wanted.kind}", "-p", "no:cacheprovider",
+        *(["-k", wanted.select] if wanted.select else []),
+        *([f"--profile={wanted.profile}"] if wanted.profile else []),
+        *(word for fact in wanted.facts for word in ("--fact", fact)),
+        *(word for given in wanted.words for word in ("--vary", given)),
+        *(word for case in sorted(wanted.leave_out) for word in ("--leave-out", case)),
+    ]  # fmt: skip
+
+
+def _leave(process: subprocess.Popen[bytes]) -> None:
+    """Let a session end that was interrupted with us; end it if it does not."""
+    try:
+        process.wait(_LEAVE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _refusal(log: Path, begins_at: int) -> str:
+    """What pytest has against a call: the sentence behind "error:"."""
+    said = _said(log, begins_at)
+    errors = [line.partition("rror: ")[2] for line in said if "rror: " in line]
+    return next(iter([*errors, *said[-1:]]), f"{log}: the session said nothing")
+
+
+def _said(log: Path, begins_at: int) -> list[str]:
+    """The lines that a session printed, without rules and empty ones."""
+    with log.open("rb") as file:
+        file.seek(begins_at)
+        lines = file.read().decode("utf-8", "replace").splitlines()
+    return [line.strip() for line in lines if line.strip() and not line.startswith("=")]

@@ -1,0 +1,206 @@
+"""An A/B for people and for machines: terminal, HTML, JSON, Markdown for a merge request."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from evmperf.model.change import Change, Comparison, Decision
+from evmperf.model.stats import percent, rounded
+from evmperf.report import differences as differing
+from evmperf.report.svg import pairs
+from evmperf.report.table import shortened
+from evmperf.runs.differences import Difference
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_CHANGED = (Decision.WORSE, Decision.BETTER)
+
+
+def table(comparison: Comparison, *, everything: bool = False) -> Table:
+    """What is known of each metric, the worst first; without `everything` only what somebody waits
+    for, and what changed.
+    """
+    from rich.table import Table  # noqa: PLC0415  # slow to import
+
+    found = Table(box=None, pad_edge=False, title_justify="left")
+    for heading in ("decision", "benchmark", "case", "metric"):
+        found.add_column(heading, no_wrap=True)
+    for heading in ("A", "B", "change", "95 % interval", "blocks"):
+        found.add_column(heading, justify="right", no_wrap=True)
+    for change in shown(comparison, everything):
+        key = change.key
+        found.add_row(
+            str(change.decision), key.benchmark, shortened(key.case), key.metric,
+            f"{_middle(change.a)} {change.quantity.unit}", _middle(change.b),
+            amount(change, change.change), interval(change), str(len(change.a)),
+        )  # fmt: skip
+    return found
+
+
+def shown(comparison: Comparison, everything: bool = False) -> list[Change]:
+    """The changes that people look at."""
+    wanted = set(comparison.waiting)
+    return [
+        change
+        for change in comparison.changes
+        if everything or change.key in wanted or change.decision in _CHANGED
+    ]
+
+
+def text(
+    comparison: Comparison,
+    differences: Sequence[Difference] = (),
+    *,
+    everything: bool = False,
+    width: int | None = None,
+) -> str:
+    """All of it for a terminal."""
+    from rich.console import Console  # noqa: PLC0415  # slow to import
+
+    console = Console(width=width, color_system=None)
+    with console.capture() as capture:
+        if comparison.changes:
+            console.print(table(comparison, everything=everything))
+    lines = [*comparison.notes, *undecided(comparison), ended(comparison), comparison.sentence()]
+    differ = ["What differs between the sides:", *differing.lines(differences)]
+    return capture.get() + "".join(
+        f"{line}\n" for line in [*(differ if differences else []), *lines] if line
+    )
+
+
+def undecided(comparison: Comparison) -> list[str]:
+    """What a metric that is not decided could have shown, in sentences."""
+    return [
+        f"{change.key}: not known; a change of {_detectable(change)} would have shown"
+        for change in comparison.open
+    ]
+
+
+def ended(comparison: Comparison) -> str:
+    """Why it ended and how long it took, in a sentence."""
+    took = f"{comparison.spent_s / 60:.0f} min of measuring"
+    return f"Ended after {took}: {comparison.ended}." if comparison.ended else ""
+
+
+def amount(change: Change, value: float) -> str:
+    """A change in percent, or in points for loads."""
+    if not math.isfinite(value):
+        return "?"
+    return f"{value:+.1f} pt" if change.in_points else percent(value)
+
+
+def interval(change: Change) -> str:
+    """The bounds of a change."""
+    if not math.isfinite(change.high - change.low):
+        return "-"
+    return f"{amount(change, change.low)} to {amount(change, change.high)}"
+
+
+def _detectable(change: Change) -> str:
+    if not math.isfinite(change.detectable):
+        return "any size, with more blocks,"
+    return f"{change.detectable:.1f} pt" if change.in_points else f"{change.detectable:.1%}"
+
+
+def _middle(values: Sequence[float]) -> str:
+    return rounded(statistics.median(values))
+
+
+def as_json(comparison: Comparison, differences: Sequence[Difference] = ()) -> str:
+    """Everything, as one object; an interval without an end is null."""
+    data: dict[str, Any] = {
+        "id": comparison.id,
+        "board": comparison.board,
+        "a": comparison.a,
+        "b": comparison.b,
+        "blocks": comparison.blocks,
+        "spent_s": round(comparison.spent_s, 1),
+        "ended": comparison.ended,
+        "false_alarm_rate": comparison.alpha,
+        "counts": {str(decision): comparison.count(decision) for decision in Decision},
+        "changes": [_object(change, comparison) for change in comparison.changes],
+        "differences": [vars(entry) for entry in differences],
+        "notes": list(comparison.notes),
+    }
+    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+
+
+def _object(change: Change, comparison: Comparison) -> dict[str, Any]:
+    return {
+        **change.key._asdict(),
+        "decision": str(change.decision),
+        "decides": change.key in comparison.waiting,
+        "unit": change.quantity.unit,
+        "better": str(change.quantity.better),
+        "in_points": change.in_points,
+        "change": _finite(change.change),
+        "low": _finite(change.low),
+        "high": _finite(change.high),
+        "within": change.within,
+        "evidence": _finite(change.evidence),
+        "a": list(change.a),
+        "b": list(change.b),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def as_markdown(comparison: Comparison, differences: Sequence[Difference] = ()) -> str:
+    """For a merge request: what changed in a table, the rest in sentences."""
+    worse = comparison.count(Decision.WORSE)
+    headline = f"{worse} metric{'s' * (worse != 1)} worse" if worse else "nothing worse"
+    lines = [f"### A/B on {comparison.board}: {headline}", "", comparison.sentence() + ".", ""]
+    rows = [change for change in shown(comparison) if change.decision is not Decision.SAME]
+    if rows:
+        lines += [
+            "| decision | metric | A | B | change | 95 % interval | blocks |",
+            "|---|---|---:|---:|---:|---|---:|",
+            *map(_markdown_row, rows),
+            "",
+        ]
+    lines += [f"{line}  " for line in undecided(comparison)]
+    if differences:
+        lines += ["", "<details><summary>What differs between the sides</summary>", "", "```"]
+        lines += [*differing.lines(differences), "```", "", "</details>"]
+    return "\n".join([*lines, ended(comparison), ""])
+
+
+def _markdown_row(change: Change) -> str:
+    word = f"**{change.decision}**" if change.decision is Decision.WORSE else str(change.decision)
+    cells = (
+        word, str(change.key), f"{_middle(change.a)} {change.quantity.unit}", _middle(change.b),
+        amount(change, change.change), interval(change), str(len(change.a)),
+    )  # fmt: skip
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def as_html(comparison: Comparison, differences: Sequence[Difference] = ()) -> str:
+    """A page of its own, with both sides' values beside each other."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  # slow
+
+    environment = Environment(
+        loader=PackageLoader("evmperf.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("ab.html.j2").render(
+        comparison=comparison,
+        good=not comparison.count(Decision.WORSE),
+        changes=comparison.changes,
+        plot=lambda change: pairs(str(change.key), change.a, change.b, change.quantity.unit),
+        amount=amount,
+        interval=interval,
+        middle=_middle,
+        undecided=undecided(comparison),
+        ended=ended(comparison),
+        differences=list(differing.lines(differences)),
+    )

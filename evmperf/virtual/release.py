@@ -1,0 +1,142 @@
+"""Releases of a virtual EVM: images of its card, as a vendor publishes them (`.wic.zst`).
+
+Each has a number, by which all that a board shows of its software differs: the operating system's
+BUILD_ID, the build number in `uname -v`, the date in U-Boot's first line, and the disk's id. Kernel
+and U-Boot are not built anew for that: the numbers are written into them in place.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from evmperf.model.errors import LabError, UsageError
+from evmperf.virtual import image, rootfs
+from evmperf.virtual.recipe import Recipe
+from evmperf.virtual.steps import Progress, Steps, make_ext4, tool
+
+_MIB = 1 << 20
+_SECTOR = 512
+_LEVEL = 3
+
+
+def name(variant: str, number: int) -> str:
+    """What a release is called, as its file and as its BUILD_ID."""
+    return f"{variant}-2026.{number:02}"
+
+
+def build(variant: str, number: int, target: Path, progress: Progress) -> None:
+    """Make the image of a release, with numbers from 1 to 9, compressed.
+
+    Raises UsageError for a variant that has no releases, LabError when making it fails.
+    """
+    recipe = Recipe.read(variant)
+    spec = recipe.data.get("release")
+    if spec is None:
+        raise UsageError(
+            f"the virtual EVM {variant!r} starts from its own disk: it has no releases"
+        )
+    if not 1 <= number <= 9:
+        raise UsageError(f"a release's number is from 1 to 9, not {number}")
+    folder = image.build(variant, progress=progress).directory
+    parts = json.loads((folder / "image.json").read_text())["parts"]
+    paths = {part.split("-")[0]: folder.parent / "parts" / part for part in parts}
+    steps = Steps(folder.parent / "logs", progress)
+    with (
+        steps.step(f"Release {name(variant, number)}"),
+        tempfile.TemporaryDirectory(prefix=".release", dir=folder.parent) as work,
+    ):
+        try:
+            maker = _Maker(recipe, steps, paths, Path(work), number)
+            _compress(maker.make(spec), target)
+        except OSError as error:
+            raise LabError(f"{target} cannot be made: {error}") from None
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """Makes one release in the folder `work` of the parts of an image."""
+
+    recipe: Recipe
+    steps: Steps
+    parts: dict[str, Path]
+    work: Path
+    number: int
+
+    def make(self, spec: Mapping[str, Any]) -> Path:
+        """Make the raw image; returns its file."""
+        root, raw = self.work / "root", self.work / "card.img"
+        release = json.loads((self.parts["kernel"] / "facts.json").read_text())["kernel"]
+        build_id = name(self.recipe.variant, self.number)
+        rootfs.assemble(
+            self.recipe, self.steps, self.parts, root, release=release, build_id=build_id
+        )
+        _number_kernel(root / "boot/Image", self.number)
+        boot_mib, root_mib = spec["boot_mib"], spec["root_mib"]
+        with raw.open("wb") as file:
+            file.truncate((1 + boot_mib + root_mib) * _MIB)
+        sectors = _MIB // _SECTOR
+        table = [
+            "label: dos",
+            f"label-id: 0x{spec['label_id']}{self.number:02x}",
+            f"start={sectors}, size={boot_mib * sectors}, type=c, bootable",
+            f"start={(1 + boot_mib) * sectors}, size={root_mib * sectors}, type=83",
+        ]
+        image.partition(self.steps, raw, table)
+        self._make_boot(raw, boot_mib)
+        uuid = f"7d1f4a52-6c0e-4f53-9d0b-3f2f5a1ce1{self.number:02x}"
+        start = 1 + boot_mib
+        make_ext4(self.steps, raw, root, start_mib=start, mib=root_mib, label="root", uuid=uuid)
+        return raw
+
+    def _make_boot(self, raw: Path, mib: int) -> None:
+        """Make the FAT with the boot loader and what it reads."""
+        loader = self.work / "u-boot.bin"
+        program = (self.parts["uboot"] / "u-boot.bin").read_bytes()
+        loader.write_bytes(_number_uboot(program, self.number))
+        make: list[str | Path] = [tool("mkfs.vfat"), "--invariant", "-n", "boot", "-F", "16"]
+        make += [f"--offset={_MIB // _SECTOR}", raw, str(mib * 1024)]
+        self.steps.run(make, "Making the FAT of a release", "image")
+        for file in (loader, self.recipe.file("uEnv.txt")):
+            copy: list[str | Path] = [tool("mcopy"), "-i", f"{raw}@@1M", file, f"::{file.name}"]
+            self.steps.run(copy, f"Copying {file.name} to the FAT", "image")
+
+
+def _number_uboot(program: bytes, number: int) -> bytes:
+    """Write the number as the day of the date in U-Boot's first line."""
+    done, count = re.subn(
+        rb"(U-Boot 20\d\d\.\d\d[^\0\n(]*\(\w{3} )\d\d( )",
+        lambda match: match[1] + f"{number:02}".encode() + match[2],
+        program,
+    )
+    if not count:
+        raise LabError("U-Boot has no first line to tell releases by: build it again with --force")
+    return done
+
+
+def _number_kernel(file: Path, number: int) -> None:
+    """Write the number as the build number of `uname -v`; the file is a hard link: make it anew."""
+    content = file.read_bytes()
+    release = re.search(rb"Linux version (\S+) ", content)
+    done, count = re.subn(rb"#\d (SMP [^\0\n]*)", rb"#" + str(number).encode() + rb" \1", content)
+    if not release or not count:
+        raise LabError(f"{file.name} has no build number to tell releases by")
+    file.unlink()
+    file.write_bytes(done)
+
+
+def _compress(raw: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    new = target.with_name(f".{target.name}.new")
+    packer = zstandard.ZstdCompressor(level=_LEVEL, threads=-1, write_checksum=True)
+    with raw.open("rb") as source, new.open("wb") as file:
+        packer.copy_stream(source, file, size=raw.stat().st_size)
+    shutil.move(new, target)

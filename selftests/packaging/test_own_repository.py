@@ -1,0 +1,124 @@
+"""A lab's own repository: the wheel in an empty environment, and no checkout."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+OWN_BENCHMARK = '''
+"""How long the board takes to read its kernel's log."""
+
+from dataclasses import replace
+
+from evmperf.benchmarks.tables.emmc_vfat import BENCHMARK as VFAT
+
+BENCHMARK = replace(VFAT, name="emmc_ours", title="Our table")
+'''
+
+OWN_TEST = """
+def test_ours():
+    assert True
+"""
+
+
+def run(*words, cwd, **environment):
+    return subprocess.run(
+        [str(word) for word in words],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | environment,
+        timeout=900,
+    )
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The programs of an environment that has evmperf from its wheel, and what that needs."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    ignored = shutil.ignore_patterns(
+        ".git", ".venv", "build", "results", "node_modules", "*.egg-info", "__pycache__"
+    )
+    shutil.copytree(ROOT, source, ignore=ignored)
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
+    built = run(*pip, "wheel", "--no-deps", "--wheel-dir", folder, source, cwd=folder)
+    assert built.returncode == 0, built.stderr
+    shutil.rmtree(source)
+    venv.create(folder / "venv", with_pip=True)
+    python = folder / "venv" / "bin" / "python"
+    (wheel,) = folder.glob("*.whl")
+    pinned = ROOT / "requirements.txt"
+    done = run(
+        python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install",
+        "--constraint", pinned, wheel, cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return python.parent
+
+
+@pytest.fixture
+def lab(tmp_path):
+    """A lab's own repository: a board file, a benchmark and a test, named like some of evmperf."""
+    for folder in ("env", "tests", "benchmarks"):
+        (tmp_path / folder).mkdir()
+    shutil.copy(ROOT / "env" / "virtual.yaml", tmp_path / "env" / "my-board.yaml")
+    (tmp_path / "benchmarks" / "emmc_ours.py").write_text(OWN_BENCHMARK)
+    (tmp_path / "tests" / "test_emmc.py").write_text(OWN_TEST)
+    return tmp_path
+
+
+def test_the_wheel_brings_everything_that_measuring_needs(installed, lab):
+    listed = run(installed / "evmperf", "list", "--board", "my-board", "--json", cwd=lab)
+    assert listed.returncode == 0, listed.stderr
+    rows = {row["id"]: row for row in json.loads(listed.stdout)}
+    assert rows["emmc_ext4_fio_1g"]["runnable"]
+    assert rows["emmc_ours"]["runnable"]
+    module = run(installed / "python", "-m", "evmperf", "--version", cwd=lab)
+    assert module.returncode == 0, module.stderr
+    # Templates, tables, baselines, recipes, LAVA's device types: each is read by one of these.
+    for words in (
+        ["lava", "render", "am64x", "-k", "emmc_vfat"],
+        ["guide", "--release", "11.01", "--from", "baselines"],
+        ["virtual", "status"],
+        ["nightly", "--boards", "am64x"],
+    ):
+        done = run(installed / "evmperf", *words, cwd=lab)
+        missing = "pip install 'evmperf[guide]'" in done.stderr
+        assert done.returncode == 0 or (missing and words[0] == "guide"), (words, done.stderr)
+
+
+def test_an_unknown_board_is_one_sentence_with_the_search_path(installed, lab):
+    done = run(installed / "pytest", "--lg-env", "my-bord", cwd=lab)
+    assert done.returncode == 4
+    (line,) = [line for line in done.stderr.splitlines() if "there is no board file" in line]
+    assert "./env" in line
+    assert "Did you mean my-board.yaml?" in line
+
+
+def test_tests_of_the_lab_and_of_evmperf_are_collected_together(installed, lab):
+    done = run(
+        installed / "pytest", "--lg-env", "my-board.yaml", "-k", "emmc", "--collect-only", "-q",
+        cwd=lab,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "test_emmc[emmc_ours-102400]" in done.stdout
+    assert "test_ours" in done.stdout
+
+
+@pytest.mark.virtual_evm
+def test_a_board_is_measured_from_there(installed, lab):
+    done = run(
+        installed / "pytest", "--lg-env", "my-board.yaml", "-k", "emmc_vfat and 102400", cwd=lab
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (folder,) = (lab / "results").iterdir()
+    assert json.loads((folder / "run.json").read_text())["facts"]["board_file"] == "my-board.yaml"

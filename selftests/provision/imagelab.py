@@ -1,0 +1,125 @@
+"""Images as vendors publish them, made by the tools that make them, and small."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import zstandard
+
+MIB = 1 << 20
+BANNER = "U-Boot 2025.01-00253-g0123456789ab (Nov 03 2025 - 07:11:12 +0000)"
+SPL = "U-Boot SPL 2025.01-00253-g0123456789ab (Nov 03 2025 - 07:11:12 +0000)"
+VERSION = "#1 SMP PREEMPT_DYNAMIC Mon Nov  3 06:01:02 UTC 2025"
+RELEASE = "6.12.43-ti-00999-gabcdef012345"
+LINUX = f"Linux version {RELEASE} (builder@host) (gcc 13.4.0) {VERSION}\n"
+KERNEL = b"MZ\0\0" + bytes(3000) + LINUX.encode() + bytes(5000)
+LOADER = b"\x30\x82\x01" + bytes(500) + SPL.encode() + b"\0" + BANNER.encode() + b"\0" + bytes(999)
+
+
+@dataclass
+class Spec:
+    """What an image is to hold; the defaults are those of a TI image."""
+
+    label: str = "dos"
+    boot: dict[str, bytes] = field(
+        default_factory=lambda: {"u-boot.img": LOADER, "tispl.bin": SPL.encode()}
+    )
+    root: dict[str, bytes] = field(
+        default_factory=lambda: {
+            "boot/Image": KERNEL,
+            "boot/dtb/ti/k3-am642-evm.dtb": b"dtb",
+            "usr/lib/os-release": b'PRETTY_NAME="Arago 2025.01"\nVERSION_ID="2025.01"\n',
+            "etc/hostname": b"am64xx-evm\n",
+        }
+    )
+    links: dict[str, str] = field(
+        default_factory=lambda: {"etc/os-release": "../usr/lib/os-release"}
+    )
+    ext_options: str = "^metadata_csum,^orphan_file"
+    root_mib: int = 5
+
+
+def run(*words: object, text: str | None = None) -> None:
+    subprocess.run(
+        [str(word) for word in words], input=text, check=True, capture_output=True, text=True
+    )
+
+
+def build(file: Path, spec: Spec | None = None) -> Path:
+    """Make the raw image."""
+    spec = spec or Spec()
+    boot_mib = 1
+    tree = file.with_suffix(".tree")
+    for name, content in spec.root.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_bytes(content)
+    for name, target in spec.links.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).symlink_to(target)
+    with file.open("wb") as disk:
+        disk.truncate((2 + boot_mib + spec.root_mib) * MIB)
+    kinds = {"dos": ("c", "83"), "gpt": ("uefi", "linux")}[spec.label]
+    run(
+        "/usr/sbin/sfdisk", "--quiet", file,
+        text=f"label: {spec.label}\n"
+        + ("label-id: 0x0badcafe\n" if spec.label == "dos" else "")
+        + f"start=1MiB, size={boot_mib}MiB, type={kinds[0]}\n"
+        f"start={1 + boot_mib}MiB, size={spec.root_mib}MiB, type={kinds[1]}\n",
+    )  # fmt: skip
+    run("/usr/sbin/mkfs.vfat", "--offset=2048", file, boot_mib * 1024)
+    for name, content in spec.boot.items():
+        source = file.with_suffix(".part")
+        source.write_bytes(content)
+        run("mcopy", "-i", f"{file}@@1M", source, f"::{name}")
+    offset = (1 + boot_mib) * MIB
+    run(
+        "/usr/sbin/mke2fs", "-F", "-q", "-t", "ext4", "-O", spec.ext_options, "-d", tree,
+        "-E", f"offset={offset}", file, f"{spec.root_mib}M",
+    )  # fmt: skip
+    return file
+
+
+PACKERS = {
+    "xz": lambda data: lzma.compress(data, preset=0),
+    "zst": zstandard.ZstdCompressor(write_checksum=True).compress,
+    "gz": lambda data: gzip.compress(data, 1),
+    "bz2": bz2.compress,
+}
+
+
+def pack(file: Path, kind: str) -> Path:
+    """The image compressed, beside it."""
+    packed = file.with_name(f"{file.name}.{kind}")
+    packed.write_bytes(PACKERS[kind](file.read_bytes()))
+    return packed
+
+
+def fit(folder: Path, kernel: bytes, compression: str) -> bytes:
+    """A fitImage with this kernel, made by the device tree compiler, as mkimage makes it."""
+    (folder / "kernel").write_bytes(kernel)
+    (folder / "image.its").write_text(
+        '/dts-v1/; / { description = "fit"; images {'
+        ' fdt-1 { data = [00 01]; type = "flat_dt"; compression = "none"; };'
+        ' kernel-1 { description = "Linux"; data = /incbin/("kernel"); type = "kernel";'
+        f' arch = "arm64"; os = "linux"; compression = "{compression}"; }};'
+        " }; };"
+    )
+    run(
+        "dtc",
+        "-q",
+        "-I",
+        "dts",
+        "-O",
+        "dtb",
+        "-i",
+        folder,
+        "-o",
+        folder / "fit",
+        folder / "image.its",
+    )
+    return (folder / "fit").read_bytes()

@@ -1,0 +1,240 @@
+"""Reading images: partition tables, file systems, kernels and compressions as their tools make
+them.
+"""
+
+import gzip
+import lzma
+import os
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from evmperf.model.errors import LabError, UsageError
+from evmperf.provision import bmap, content, identity, running, software
+from evmperf.provision.cache import Cache
+from selftests.provision import imagelab
+from selftests.provision.imagelab import BANNER, KERNEL, LOADER, RELEASE, SPL, VERSION, Spec
+
+CONSOLES = Path(__file__).resolve().parents[2].parent / "shared/real/consoles"
+
+
+@pytest.fixture(scope="session")
+def plain(tmp_path_factory):
+    return imagelab.build(tmp_path_factory.mktemp("plain") / "tisdk-am64xx-evm.wic")
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return Cache(tmp_path / "cache")
+
+
+def test_an_image_of_ti_s_form_is_identified(plain):
+    says = identity.read(plain)
+    assert (says.label, says.disk, says.root) == ("dos", "0badcafe", "0badcafe-02")
+    assert (says.uboot, says.loader) == (BANNER, "u-boot.img")
+    assert (says.kernel, says.kernel_version) == (RELEASE, VERSION)
+    assert (says.machine, says.release, says.name) == ("am64xx-evm", "2025.01", "Arago 2025.01")
+    assert says.device_trees == ("k3-am642-evm",)
+
+
+def test_of_gpt_the_partition_s_own_uuid_is_the_root(tmp_path):
+    image = imagelab.build(tmp_path / "gpt.wic", Spec(label="gpt"))
+    says = identity.read(image)
+    told = subprocess.run(
+        ["/usr/sbin/sfdisk", "--part-uuid", str(image), "2"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert says.label == "gpt"
+    assert says.root == told.stdout.strip().lower()
+    assert says.kernel == RELEASE
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("Image.gz", lambda _folder: gzip.compress(KERNEL)),
+        ("fitImage", lambda folder: imagelab.fit(folder, KERNEL, "none")),
+        ("fitImage", lambda folder: imagelab.fit(folder, gzip.compress(KERNEL), "gzip")),
+        ("Image-6.12.43", lambda _folder: lzma.compress(KERNEL)),
+    ],
+)
+def test_kernels_are_found_however_they_are_packed(tmp_path, name, make):
+    root = {**Spec().root, f"boot/{name}": make(tmp_path)}
+    del root["boot/Image"]
+    says = identity.read(imagelab.build(tmp_path / "a.wic", Spec(root=root)))
+    assert (says.kernel, says.kernel_version) == (RELEASE, VERSION)
+
+
+def test_a_fit_that_is_cut_anywhere_never_breaks_the_reader(tmp_path):
+    whole = imagelab.fit(tmp_path, KERNEL, "none")
+    for end in range(0, len(whole), 97):
+        found = software.kernel(whole[:end])
+        assert found is None or found.release == RELEASE
+
+
+def test_the_kind_of_chip_is_told_by_the_file_that_tiboot3_bin_equals(tmp_path):
+    boot = {
+        "u-boot.img": LOADER,
+        "tiboot3.bin": b"fs",
+        "tiboot3-am64x-gp-evm.bin": b"gp",
+        "tiboot3-am64x_sr2-hs-fs-evm.bin": b"fs",
+        "tiboot3-am64x_sr2-hs-evm.bin": b"se",
+    }
+    says = identity.read(imagelab.build(tmp_path / "a.wic", Spec(boot=boot)))
+    assert (says.silicon, says.silicons) == ("hs-fs", ("gp", "hs-fs", "hs-se"))
+
+
+@pytest.mark.parametrize("kind", ["xz", "zst", "gz", "bz2"])
+def test_compressed_images_are_the_same_image(plain, cache, tmp_path, kind):
+    given = tmp_path / plain.name
+    given.write_bytes(plain.read_bytes())
+    image = cache.get(str(imagelab.pack(given, kind)))
+    assert image.content.read_bytes() == plain.read_bytes()
+    assert image.hashes.content == content.unpack(plain, None).content
+    assert image.identity == identity.read(plain)
+    assert image.content.stat().st_blocks * 512 < plain.stat().st_size, "zeros are not holes"
+
+
+@pytest.mark.parametrize("kind", ["xz", "zst", "gz", "bz2"])
+@pytest.mark.parametrize("share", [0.3, 0.999])
+def test_a_compressed_image_that_is_cut_short_is_refused(plain, cache, tmp_path, kind, share):
+    given = tmp_path / "a.wic"
+    given.write_bytes(plain.read_bytes())
+    packed = imagelab.pack(given, kind)
+    os.truncate(packed, int(packed.stat().st_size * share))
+    with pytest.raises(UsageError, match=r"is cut short|is damaged"):
+        cache.get(str(packed))
+    assert not list((tmp_path / "cache/content").iterdir())
+
+
+@pytest.mark.parametrize("kind", ["xz", "zst", "gz", "bz2"])
+def test_flipped_bits_of_a_compressed_image_are_refused(plain, cache, tmp_path, kind):
+    given = tmp_path / "a.wic"
+    # Random: in a run of zeros even many flipped bits may mean the same.
+    given.write_bytes(plain.read_bytes() + random.Random(1).randbytes(1 << 20))
+    packed = imagelab.pack(given, kind)
+    data = bytearray(packed.read_bytes())
+    data[-500_000] ^= 4
+    packed.write_bytes(data)
+    with pytest.raises(UsageError, match="is damaged"):
+        cache.get(str(packed))
+
+
+def test_two_streams_in_one_file_are_one_content(tmp_path):
+    packed = tmp_path / "a.xz"
+    packed.write_bytes(lzma.compress(b"one") + bytes(8) + lzma.compress(b"two"))
+    target = tmp_path / "a"
+    content.unpack(packed, target)
+    assert target.read_bytes() == b"onetwo"
+
+
+def test_a_raw_image_that_ends_before_its_partitions_is_refused(plain, cache, tmp_path):
+    short = tmp_path / "a.wic"
+    short.write_bytes(plain.read_bytes()[: 6 << 20])
+    with pytest.raises(UsageError, match=r"a\.wic is cut short: its partitions end at 7340032"):
+        cache.get(str(short))
+
+
+@pytest.mark.parametrize("form", ["{sum}  {name}\n", "{sum}\n"])
+def test_a_checksum_beside_the_image_counts(plain, cache, tmp_path, form):
+    given = tmp_path / "a.wic"
+    given.write_bytes(plain.read_bytes())
+    right = content.unpack(given, None).file
+    beside = tmp_path / "a.wic.sha256"
+    beside.write_text(form.format(sum=right, name=given.name))
+    assert cache.get(str(given)).hashes.file == right
+    beside.write_text(form.format(sum="0" * 64, name=given.name))
+    with pytest.raises(UsageError, match=f"has SHA-256 {right}, but 0000"):
+        cache.get(str(given))
+
+
+def test_a_page_of_a_login_is_no_image(cache, tmp_path):
+    page = tmp_path / "a.wic.xz"
+    page.write_text("<html>Please log in</html>")
+    with pytest.raises(UsageError, match="is not compressed with xz, as its name says"):
+        cache.get(str(page))
+    text = tmp_path / "a.wic"
+    text.write_text("<html>Please log in</html>" * 99)
+    with pytest.raises(UsageError, match="has no partition table"):
+        cache.get(str(text))
+
+
+def test_an_image_without_a_boot_loader_says_none(tmp_path):
+    says = identity.read(imagelab.build(tmp_path / "a.wic", Spec(boot={})))
+    assert says.uboot == ""
+    assert says.kernel == RELEASE
+
+
+def test_spl_is_told_only_where_there_is_nothing_else():
+    assert software.banner(LOADER) == BANNER
+    assert software.banner(SPL.encode()) == SPL
+    assert software.banner(b"U-Boot is nice") == ""
+
+
+def bmap_of(image, kept=lambda _block: True):
+    """A block map of the blocks that have data, less those that are not `kept`."""
+    data = image.read_bytes()
+    zeros = bytes(4096)
+    blocks = [n for n in range(len(data) // 4096) if data[n * 4096 : n * 4096 + 4096] != zeros]
+    ranges = "".join(f"<Range>{n}</Range>" for n in blocks if kept(n))
+    return (
+        f'<?xml version="1.0" ?><bmap version="2.0"><ImageSize>{len(data)}</ImageSize>'
+        f"<BlockSize>4096</BlockSize><BlockMap>{ranges}</BlockMap></bmap>"
+    )
+
+
+def test_a_map_is_a_hint_that_is_checked(plain, cache, tmp_path):
+    given = tmp_path / "a.wic"
+    given.write_bytes(plain.read_bytes())
+    packed = imagelab.pack(given, "zst")
+    beside = tmp_path / "a.wic.bmap"
+    beside.write_text(bmap_of(given))
+    assert cache.get(str(packed)).warnings == ()
+    # The FAT's second copy is left out, as a map made after a decompression leaves out zeros.
+    beside.write_text(bmap_of(given, kept=lambda n: n > 0))
+    (warning,) = cache.get(str(packed)).warnings
+    assert "a.wic.bmap leaves out" in warning
+    beside.write_text(bmap_of(given).replace("<ImageSize>", "<ImageSize>2"))
+    assert "is of an image of 2" in cache.get(str(packed)).warnings[0]
+    beside.write_text("<html>")
+    assert "is no block map" in cache.get(str(packed)).warnings[0]
+
+
+def test_real_maps_of_bmaptool_are_read(plain, tmp_path):
+    made = subprocess.run(
+        ["bmaptool", "create", str(plain)], capture_output=True, text=True, check=True
+    ).stdout
+    blocks = bmap.parse(made)
+    assert blocks.size == plain.stat().st_size
+    assert blocks.ranges
+
+
+def test_no_room_for_the_content_is_a_lab_failure_and_leaves_nothing(plain, tmp_path):
+    packed = tmp_path / "a.wic.zst"
+    packed.write_bytes(imagelab.PACKERS["zst"](plain.read_bytes()))
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(small)], check=True)
+    try:
+        with pytest.raises(LabError, match="there is no room in"):
+            Cache(small).get(str(packed))
+        assert not [path for path in small.rglob("*") if path.name.endswith((".new", ".img"))]
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+@pytest.mark.skipif(not CONSOLES.is_dir(), reason="no recordings of real boards beside this")
+def test_u_boot_s_first_line_is_found_on_real_consoles():
+    found = {
+        file.name: running.banner(file.read_text(errors="replace").splitlines())
+        for file in CONSOLES.glob("*.txt")
+    }
+    with_uboot = {
+        name: line
+        for name, line in found.items()
+        if "\nU-Boot 20" in (CONSOLES / name).read_text(errors="replace").replace("\r", "")
+    }
+    assert len(with_uboot) > 8
+    assert all(line.startswith("U-Boot 20") for line in with_uboot.values()), with_uboot

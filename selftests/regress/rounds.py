@@ -1,0 +1,71 @@
+"""Sessions that measure nothing: ordinary runs on disk with figures from a function."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from evmperf.model.exits import ExitStatus
+from evmperf.model.results import Result, Sample, Status
+from evmperf.model.run import Run
+from evmperf.regress.sessions import Session, Wanted
+from evmperf.runs.spool import Spool
+
+BENCHMARK = "emmc_ext4"
+UNITS = {"write_throughput": "MB/s", "read_throughput": "MB/s", "write_cpu_load": "%"}
+Figures = Mapping[str, Mapping[str, float]]
+"""Values by case and metric."""
+
+
+class FakeSessions:
+    """`figures` says what a side's next run measures; exceptions in `failures` are raised, and exit
+    statuses there returned without a run.
+    """
+
+    def __init__(self, folder: Path, figures: Callable[[Wanted], Figures]) -> None:
+        self.folder = folder
+        self.figures = figures
+        self.failures: list[BaseException | ExitStatus | None] = []
+        self.asked: list[Wanted] = []
+        self._numbers = itertools.count()
+
+    def measure(self, wanted: Wanted) -> Session:
+        self.asked.append(wanted)
+        failure = self.failures.pop(0) if self.failures else None
+        if isinstance(failure, BaseException):
+            raise failure
+        if failure is not None:
+            return Session("", failure, 60.0)
+        name = f"run-{len(list(self.folder.glob('*/run.json'))):03}"
+        spool = Spool(self.folder, Run(name, "evm", "quick", facts={"variation": wanted.words}))
+        for case, metrics in self.figures(wanted).items():
+            if f"{BENCHMARK}/{case}" not in wanted.leave_out:
+                spool.append_result(_result(case, metrics))
+        return Session(name, ExitStatus.OK, 60.0)
+
+    def last_words(self) -> str:
+        return "The lab is broken: the power switch does not answer."
+
+
+def _result(case: str, metrics: Mapping[str, float]) -> Result:
+    samples = tuple(Sample(name, value, UNITS[name], 0, 1) for name, value in metrics.items())
+    return Result(BENCHMARK, 1, "emmc", case, {}, "quick", Status.MEASURED, samples)
+
+
+def noisy(changes: Mapping[str, float], seed: int = 1) -> Callable[[Wanted], Figures]:
+    """Figures with 1 % of noise; side B's throughput by case times 1 + change."""
+    source = random.Random(seed)
+
+    def figures(wanted: Wanted) -> Figures:
+        found = {}
+        for case, change in changes.items():
+            factor = 1 + change if wanted.words else 1.0
+            found[case] = {
+                "write_throughput": 50 * factor * source.gauss(1, 0.01),
+                "write_cpu_load": 30 + source.gauss(0, 5),
+            }
+        return found
+
+    return figures

@@ -1,0 +1,124 @@
+"""How often a bisection names the right change, on a bank of real samples:
+
+    python -m selftests.regress.simulate_bisect [--bank FILE] [--tries 100] [--seed 1]
+
+The bank (`selftests.regress.record_bank`) holds boots of the virtual EVM and an eMMC case on each,
+in the order in which they were measured on a machine whose load changed all the time. A try reads
+it from a random place on, so that neighbouring rounds have the load that they had. In a series of
+32 versions, from a hidden one on boot time is 15 % longer, or eMMC writes are 20 % slower; in a
+null series nothing changes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evmperf.regress import search as searching
+from evmperf.regress.search import BAD, CANDIDATE, Bisector, Measured, Search
+
+BANK = Path(__file__).parents[1] / "data/bank/virtual-evm.jsonl"
+VERSIONS = 32
+SERIES = {
+    "boot time grows by 15 %": ("boot_time", 1.15),
+    "eMMC writes fall by 20 %": ("emmc_write_throughput", 0.80),
+}
+
+
+@dataclass(frozen=True)
+class Try:
+    """How one bisection went; `named` is "" when no culprit was named."""
+
+    right: bool
+    named: str
+    steps: int
+    rounds: int
+    seconds: float
+
+
+def read_bank(file: Path) -> list[dict[str, float]]:
+    """The boots that were measured whole."""
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    return [line for line in lines if "error" not in line]
+
+
+class FromBank:
+    """Measures by reading the bank from a place on; what is slow gets its factor."""
+
+    def __init__(
+        self, bank: Sequence[dict[str, float]], what: str, factor: float, first: int, at: int
+    ) -> None:
+        self.bank, self.what, self.factor, self.first, self.at = bank, what, factor, first, at
+
+    def measure(self, search: Search, entry: Measured) -> None:
+        line = self.bank[self.at % len(self.bank)]
+        after = self.bank[(self.at + 1) % len(self.bank)]
+        self.at += 1
+        slow = entry.label == BAD or (
+            entry.label == CANDIDATE and search.versions.index(entry.version) >= self.first
+        )
+        entry.value = line[self.what] * (self.factor if slow else 1.0)
+        entry.seconds = max(0.0, min(60.0, after["time_s"] - line["time_s"]))
+
+
+def one_try(
+    bank: Sequence[dict[str, float]], what: str, factor: float, source: random.Random
+) -> Try:
+    """One bisection of a series with a hidden change (none where `factor` is 1)."""
+    first = source.randrange(1, VERSIONS)
+    search = Search(
+        id="simulated", boards=["virtual"], metric=what, good=[], bad=[], what=[],
+        seed=str(source.random()), versions=[f"v{number}" for number in range(VERSIONS)],
+        most_blocks=MOST_BLOCKS,
+    )  # fmt: skip
+    measures = FromBank(bank, what, factor, first, source.randrange(len(bank)))
+    found = searching.bisect(Bisector(search, measures, lambda _: None))
+    named = found.version if found and not found.why else ""
+    return Try(named == f"v{first}", named, len(search.steps), len(search.rounds), search.spent_s)
+
+
+MOST_BLOCKS = 300
+"""Far more than a night has: what is asked here is what it takes."""
+
+
+def tries(
+    bank: Sequence[dict[str, float]], what: str, factor: float, count: int, seed: int
+) -> list[Try]:
+    source = random.Random(seed)
+    return [one_try(bank, what, factor, source) for _ in range(count)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--bank", type=Path, default=BANK)
+    parser.add_argument("--tries", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    bank = read_bank(options.bank)
+    print(f"{len(bank)} boots in the bank, {options.tries} tries each, {VERSIONS} versions\n")
+    print("| series | right | named a wrong one | steps (most) | rounds (90 %) | hours (90 %) |")
+    print("|---|---|---|---|---|---|")
+    for title, (what, factor) in SERIES.items():
+        for name, times in ((title, factor), (f"null series of the same ({what})", 1.0)):
+            found = tries(bank, what, times, options.tries, options.seed)
+            rounds = sorted(entry.rounds for entry in found)
+            hours = sorted(entry.seconds / 3600 for entry in found)
+            late = min(len(found) - 1, round(0.9 * len(found)))
+            print(
+                f"| {name} | {sum(e.right and times != 1 for e in found)} of {len(found)} "
+                f"| {sum(bool(e.named) and (times == 1 or not e.right) for e in found)} "
+                f"| {statistics.median(e.steps for e in found):.0f} "
+                f"({max(e.steps for e in found)}) "
+                f"| {statistics.median(rounds):.0f} ({rounds[late]}) "
+                f"| {statistics.median(hours):.1f} ({hours[late]:.1f}) |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,183 @@
+import json
+
+import pytest
+
+from evmperf.boards import variation
+from evmperf.model.change import Decision
+from evmperf.model.errors import BoardError, LabError, UsageError
+from evmperf.model.exits import ExitStatus
+from evmperf.regress import ab, experiment
+from evmperf.regress.experiment import Experiment
+from evmperf.report import ab as report
+from evmperf.runs import differences
+from selftests.regress.rounds import FakeSessions, noisy
+
+SLOWER = {"102400": -0.10, "1048576": 0.0}
+
+
+def wanted(**given):
+    sides = {"a": [], "b": ["args:slow"]}
+    return Experiment(**{"id": "ab-1", "board": "evm.yaml", "sides": sides, "seed": "s"} | given)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "ab-1").mkdir()
+    return tmp_path / "ab-1"
+
+
+def by_case(comparison, metric="write_throughput"):
+    return {c.key.case: c for c in comparison.changes if c.key.metric == metric}
+
+
+def test_a_loss_is_found_the_rest_is_the_same_and_it_ends_by_itself(folder):
+    sessions = FakeSessions(folder, noisy(SLOWER))
+    comparison = ab.go_on(folder, wanted(blocks=30), sessions)
+    found = by_case(comparison)
+    assert found["102400"].decision is Decision.WORSE
+    assert found["1048576"].decision is Decision.SAME
+    assert comparison.ended == "everything that was waited for is decided"
+    assert comparison.blocks < 30
+    assert ab.exit_status(comparison) is ExitStatus.FAILED
+
+
+def test_a_decided_case_is_not_measured_on(folder):
+    sessions = FakeSessions(folder, noisy(SLOWER))
+    comparison = ab.go_on(folder, wanted(blocks=30), sessions)
+    found = by_case(comparison)
+    assert len(found["102400"].a) < len(found["1048576"].a)
+    assert list(sessions.asked[-1].leave_out) == ["emmc_ext4/102400"]
+    halves = [sorted(asked.leave_out) for asked in sessions.asked]
+    assert halves[0::2] == halves[1::2], "both sides of a block measure the same"
+
+
+def test_each_round_is_a_run_of_its_own_with_its_block(folder):
+    sessions = FakeSessions(folder, noisy({"102400": 0.0}))
+    ab.go_on(folder, wanted(blocks=2), sessions)
+    assert len(list(folder.glob("*/run.json"))) == 4
+    facts = [asked.facts[0] for asked in sessions.asked]
+    assert sorted(facts) == [f"ab=ab-1 block {b} side {s}" for b in (0, 1) for s in "ab"]
+
+
+def test_the_order_within_blocks_is_random_and_stays_what_it_was():
+    given = wanted()
+    orders = ["".join(given.order(block)) for block in range(40)]
+    assert 8 < orders.count("ab") < 32
+    assert orders == ["".join(wanted().order(block)) for block in range(40)]
+
+
+def test_the_budget_ends_it_and_what_is_not_known_says_what_would_have_shown(folder):
+    sessions = FakeSessions(folder, noisy({"102400": 0.015}))
+    comparison = ab.go_on(folder, wanted(blocks=30, budget_s=700), sessions)
+    assert comparison.blocks == 5
+    assert comparison.ended == "the budget of 12 min is spent"
+    (line,) = report.undecided(comparison)
+    assert "not known; a change of " in line
+    assert ab.exit_status(comparison) is ExitStatus.OK
+
+
+def test_named_metrics_decide_when_it_ends(folder):
+    sessions = FakeSessions(folder, noisy({"102400": -0.10, "1048576": 0.019}))
+    given = wanted(blocks=12, metrics=["emmc_ext4/102400/write_throughput"])
+    comparison = ab.go_on(folder, given, sessions)
+    assert comparison.blocks < 12
+    assert comparison.count(Decision.UNKNOWN) > 0
+
+
+def test_interrupted_it_goes_on_where_it_was_without_the_half_block(folder):
+    sessions = FakeSessions(folder, noisy({"102400": -0.10}))
+    sessions.failures = [None] * 5 + [KeyboardInterrupt()]
+    with pytest.raises(KeyboardInterrupt):
+        ab.go_on(folder, wanted(), sessions)
+    again = experiment.load(folder)
+    assert len(again.rounds) == 6
+    comparison = ab.go_on(folder, again, sessions)
+    assert comparison.ended
+    assert [pair[0] for pair in again.pairs()][:3] == [0, 1, 3]
+    assert [note for note in comparison.notes if "block 3" in note and "interrupted" in note]
+
+
+def test_killed_between_two_rounds_nothing_is_lost(folder):
+    given = wanted()
+    sessions = FakeSessions(folder, noisy({"102400": -0.10}))
+    sessions.failures = [None] * 7 + [SystemExit(9)]
+    with pytest.raises(SystemExit):
+        ab.go_on(folder, given, sessions)
+    measured = len(list(folder.glob("*/run.json")))
+    comparison = ab.go_on(folder, experiment.load(folder), sessions)
+    assert comparison.blocks >= 4
+    assert len(list(folder.glob("*/run.json"))) > measured
+
+
+def test_a_broken_lab_ends_it_with_the_state_kept(folder):
+    sessions = FakeSessions(folder, noisy({"102400": -0.10}))
+    sessions.failures = [None, None, ExitStatus.LAB_BROKEN]
+    with pytest.raises(LabError, match="power switch"):
+        ab.go_on(folder, wanted(), sessions)
+    assert len(experiment.load(folder).pairs()) == 1
+
+
+def test_a_side_that_cannot_be_measured_ends_it(folder):
+    sessions = FakeSessions(folder, noisy({"102400": 0.0}))
+    sessions.failures = [ExitStatus.FAILED] * 6
+    with pytest.raises(BoardError, match=r"3 blocks in a row.*A failed 3 times"):
+        ab.go_on(folder, wanted(), sessions)
+
+
+def test_two_at_once_are_refused(folder):
+    with (
+        experiment.held(folder),
+        pytest.raises(UsageError, match="another evmperf is at work"),
+        experiment.held(folder),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (None, "nothing to resume"),
+        ("[", "is damaged"),
+        ("{}", "states no schema"),
+        ('{"schema": 99}', "schema 99"),
+    ],
+)
+def test_a_folder_that_holds_no_ab(folder, text, told):
+    if text:
+        (folder / experiment.FILE).write_text(text)
+    with pytest.raises(UsageError, match=told):
+        experiment.load(folder)
+
+
+def test_every_format_says_the_same(folder):
+    sessions = FakeSessions(folder, noisy(SLOWER))
+    given = wanted(blocks=30)
+    comparison = ab.go_on(folder, given, sessions)
+    pairs = given.pairs()
+    differ = differences.between(
+        [folder / first.run for _, first, _ in pairs],
+        [folder / second.run for _, _, second in pairs],
+    )
+    assert [entry.area for entry in differ] == ["variation"]
+    data = json.loads(report.as_json(comparison, differ))
+    assert data["counts"]["worse"] == 1
+    assert data["a"] == variation.AS_IS
+    worse = next(change for change in data["changes"] if change["decision"] == "worse")
+    assert worse["low"] < -0.1 < worse["high"] < 0
+    text = report.text(comparison, differ, width=140)
+    page, note = report.as_html(comparison, differ), report.as_markdown(comparison, differ)
+    for shown in (text, page, note):
+        assert "args:slow" in shown
+        assert "1 worse" in shown
+        assert f"{worse['change'] * 100:+.1f} %" in shown
+    assert page.count('class="p s0"') == sum(len(change["a"]) for change in data["changes"])
+    assert "| **worse** | emmc_ext4 102400 write_throughput |" in note
+
+
+def test_an_ab_of_which_nothing_was_measured_says_so():
+    from evmperf.model.change import Comparison
+
+    empty = Comparison("ab-1", "evm", "as-is", "args:slow", 0, 0.0, ())
+    assert "nothing measured on both sides" in report.text(empty)
+    assert ab.exit_status(empty) is ExitStatus.NOTHING
+    assert "Still going on" in report.as_html(empty)

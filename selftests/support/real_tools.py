@@ -1,0 +1,224 @@
+"""Real outputs of benchmark programs, which are not part of the project: they may not be there.
+
+A case names the file, what is made of its text first, the parser with its arguments, and the
+number that a person read from it or what the refusal must say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from selftests.support.recordings import Recording
+from selftests.support.seeds import ROOT
+
+Shape = Callable[[str], str]
+
+
+def folder() -> Path | None:
+    """The nearest shared/real/tools beside the checkout or above; None if none."""
+    found = (parent / "shared" / "real" / "tools" for parent in ROOT.parents)
+    return next((path for path in found if path.is_dir()), None)
+
+
+def _whole(text: str) -> str:
+    return text
+
+
+def _line(start: str) -> Shape:
+    """One line of many programs' results, as its program prints it."""
+
+    def only(text: str) -> str:
+        return "".join(line for line in text.splitlines(True) if line.startswith(start))
+
+    return only
+
+
+def _lines(first: str, last: str) -> Shape:
+    """The lines from one to another."""
+
+    def part(text: str) -> str:
+        at = text.index(f"\n{first}") + 1
+        end = text.index("\n", text.index(f"\n{last}", at - 1) + 1) + 1
+        return text[at:end]
+
+    return part
+
+
+def _timed(seconds: str) -> Shape:
+    """A U-Boot command under `time`."""
+    return lambda text: f"{text}\ntime: {seconds} seconds"
+
+
+def _piece(number: int) -> Shape:
+    """One of several runs of dd, without the commands between."""
+
+    def part(text: str) -> str:
+        return re.findall(r"(?:\d+\+\d+ records \w+\n){2}\d+ bytes .*\n", text)[number]
+
+    return part
+
+
+def _rows(name: str, parser: str, numbers: dict[str, float]) -> list[tuple]:
+    return [(name, _whole, parser, (row,), value) for row, value in numbers.items()]
+
+
+_NBENCH = (
+    "NUMERIC SORT", "STRING SORT", "BITFIELD", "FP EMULATION", "FOURIER", "ASSIGNMENT", "IDEA",
+    "HUFFMAN", "NEURAL NET", "LU DECOMPOSITION",
+)  # fmt: skip
+_STREAM = ("Copy", "Scale", "Add", "Triad")
+_CERTAIN = {"nbench-1": True, "nbench-2": True}
+_RATES = {
+    "nbench-1": (395.2, 40.032, 1.3728e8, 67.8, 1324.1, 5.2366, 840.3, 514.44, 1.42, 55.316),
+    "nbench-2": (386.53, 12.447, 1.4006e8, 88.258, 1591.8, 6.4511, 958.43, 619.13, 1.6131, 59.127),
+    "stream-1": (562.7, 429.3, 516.2, 482.7),
+    "stream-2": (770.6, 212.3, 311.4, 296.6),
+    "stream-3": (935.5, 1279.6, 939.0, 922.4),
+    "stream-4": (3403.4, 3265.5, 2918.9, 2882.6),
+    "stream-5": (2427.1, 2404.0, 2662.6, 2645.0),
+    "stream-7": (25956.9, 19288.6, 27675.3, 28701.1),
+}  # fmt: skip
+_DD_BYTES = 524288000
+
+_CASES: list[tuple] = [
+    *(
+        (f"dhrystone-{number}", _whole, "dhrystone:per_second", (), value)
+        for number, value in enumerate((3030303.0, 1388888.9, 3703703.8, 10000000.0, 6666666.5), 1)
+    ),
+    *(
+        (f"whetstone-{number}", _whole, "whetstone:mwips", (), value)
+        for number, value in enumerate((485.4, 82.6, 1923.1, 5555.6, 4166.7, 32.8), 1)
+    ),
+    ("linpack-1", _whole, "linpack:kflops", ("double",), 8696.0),
+    ("linpack-1", _whole, "linpack:kflops", ("single",), "double precision, not single"),
+    ("linpack-2", _whole, "linpack:kflops", ("single",), 33834.0),
+    ("linpack-2", _whole, "linpack:kflops", ("double",), "single precision, not double"),
+    ("linpack-3", _whole, "linpack:kflops", ("double",), "rolled"),
+    ("linpack-4", _whole, "linpack:kflops", ("double",), "measured nothing: -2147483648"),
+    *(
+        row
+        for name, rates in _RATES.items()
+        for row in _rows(
+            name,
+            "nbench:iterations_per_second" if name.startswith("nbench") else "stream:best_rate",
+            dict(zip(_NBENCH if name.startswith("nbench") else _STREAM, rates, strict=True)),
+        )
+    ),
+    ("nbench-4", _whole, "nbench:iterations_per_second", ("IDEA",), "ten rows"),
+    ("nbench-5", _whole, "nbench:iterations_per_second", ("NUMERIC SORT",), "ten rows"),
+    ("stream-6", _whole, "stream:best_rate", ("Copy",), "four rows"),
+    ("coremark_pro-2", _whole, "coremark_pro:rate", ("core", "SingleCore"), "other columns"),
+    ("coremark_pro-3", _whole, "coremark_pro:rate", ("cjpeg-rose7-preset", "SingleCore"), 156.25),
+    ("coremark_pro-3", _whole, "coremark_pro:rate", ("CoreMark-PRO", "SingleCore"), 5439.59),
+    ("coremark_pro-3", _whole, "coremark_pro:rate", ("CoreMark-PRO", "MultiCore"), 19183.84),
+    ("coremark_pro-4", _whole, "coremark_pro:rate", ("core", "SingleCore"), "Errors encountered"),
+    ("coremark_pro-5", _whole, "coremark_pro:rate", ("core", "SingleCore"), "ten rows"),
+    (
+        "coremark_pro-5+coremark_pro-3", _whole, "coremark_pro:logged", ("core", "SingleCore"),
+        "lu-sml-20x2_50 failed",
+    ),
+    ("coremark-1", _whole, "coremark_pro:rate", ("core", "SingleCore"), "ten rows"),
+    ("mith-1", _whole, "mith:workloads_per_second", ("linear_alg-mid-100x100-sp",), 16.301),
+    ("mith-3", _whole, "mith:workloads_per_second", ("lu-sml-20x2_50",), "verified .* -v0"),
+    ("glmark2-1", _whole, "glmark2:score", (), 500.0),
+    ("glmark2-2", _whole, "glmark2:score", (), 566.0),
+    ("glmark2-3", _whole, "glmark2:score", (), 1769.0),
+    ("glmark2-4", _whole, "glmark2:score", (), 87.0),
+    ("glmark2-4", _whole, "glmark2:unsupported", (), ["terrain"]),
+    ("glmark2-5", _whole, "glmark2:score", (), "unexpected: 'Segmentation fault'"),
+    ("glmark2-6", _whole, "glmark2:score", (), 92.0),
+    ("glmark2-7", _whole, "glmark2:score", (), "0 scores"),
+    ("openssl-1", _whole, "openssl:throughput", (16, 30), "unexpected"),
+    ("openssl-2", _whole, "openssl:throughput", (16, 3), "not whole|unexpected"),
+    ("netperf-1", _whole, "netperf:outcome", ("UDP_STREAM", 300), "was asked for DIRECTION"),
+    ("netperf-2", _whole, "netperf:outcome", ("UDP_STREAM", 60), "was asked for DIRECTION"),
+    ("netperf-3", _whole, "netperf:outcome", ("TCP_MAERTS", 10), "was asked for DIRECTION"),
+    ("netperf-4", _whole, "netperf:outcome", ("TCP_STREAM", 10), "was asked for DIRECTION"),
+    ("fio-1", _whole, "fio:throughput", ("read",), 120135.948816),
+    ("fio-2", _whole, "fio:throughput", ("read",), 123491.674582),
+    ("fio-3", _whole, "fio:throughput", ("read",), 3453.133943),
+    ("fio-4", _whole, "fio:throughput", ("write",), 13.578391),
+    ("fio-5", _whole, "fio:throughput", ("write",), "exactly one job"),
+    ("mpstat-1", _whole, "mpstat:load", (), "not the JSON"),
+    ("mpstat-2", _whole, "mpstat:load", (), "not the JSON"),
+    ("mpstat-3", _whole, "mpstat:load", (), "not the JSON"),
+    ("mpstat-4", _whole, "mpstat:load", (), "2 intervals"),
+    ("mpstat-5", _whole, "mpstat:load", (), "0 intervals"),
+    ("mpstat-6", _whole, "mpstat:load", (), "2 intervals"),
+    ("mpstat-7", _whole, "mpstat:load", (), 4.33),
+    ("iperf3-1", _whole, "iperf3:bidirectional", (10,), "sum_received_bidir_reverse"),
+    ("cyclictest-1", _whole, "cyclictest:cpus", (), [6, 7, 8, 9, 10, 11]),
+    ("cyclictest-1", _whole, "cyclictest:latencies", ("min",), [2.0] * 6),
+    (
+        "cyclictest-1", _whole, "cyclictest:latencies", ("avg",),
+        [2.56, 2.46, 2.58, 2.69, 2.59, 2.57],
+    ),
+    (
+        "cyclictest-1", _whole, "cyclictest:latencies", ("max",),
+        [20.0, 20.0, 340.0, 279.0, 128.0, 22.0],
+    ),
+    ("lmbench-1", _whole, "lmbench:value_of_size", (268.44,), 13805.57),
+    ("lmbench-2", _whole, "lmbench:value_of_size", (268.44,), "something else than one size"),
+    ("lmbench-3", _whole, "lmbench:labelled", ("Simple syscall", "microseconds"), "something else"),
+    (
+        "lmbench-3", _line("Simple syscall"), "lmbench:labelled",
+        ("Simple syscall", "microseconds"), 0.2345,
+    ),
+    (
+        "lmbench-3", _line("Pipe latency"), "lmbench:labelled",
+        ("Pipe latency", "microseconds"), 25.5437,
+    ),
+    ("lmbench-3", _lines("0k\t", "10k\t"), "lmbench:files", (0,), 18774.0),
+    ("lmbench-3", _lines('"size=0k', "2 "), "lmbench:context_switch", (0, 2), 11.57),
+    ("dd-1", _whole, "dd:throughput", (_DD_BYTES, 1), _DD_BYTES / 43.8911),
+    ("dd-2", _whole, "dd:throughput", (_DD_BYTES, 1), _DD_BYTES / 14.9688),
+    ("dd-3", _whole, "dd:throughput", (_DD_BYTES, 1), "unexpected: 'sync; dd"),
+    ("dd-3", _piece(0), "dd:throughput", (_DD_BYTES, 1), _DD_BYTES / 20.0724),
+    ("dd-3", _piece(1), "dd:throughput", (_DD_BYTES, 1), _DD_BYTES / 23.4632),
+    ("uboot_sf-1", _whole, "uboot_sf:rate", ("write", 0, 1 << 24, 1), "did not write as asked"),
+    ("uboot_sf-2", _whole, "uboot_sf:rate", ("write", 0, 1 << 24, 1), "says nothing"),
+    ("uboot_sf-3", _whole, "uboot_sf:rate", ("read", 0, 1 << 23, 1), "not known to be"),
+    ("uboot_time-1", _whole, "uboot_time:mmc_rate", ("write", 6912), "0 time lines"),
+    ("uboot_time-1", _timed("0.250"), "uboot_time:mmc_rate", ("write", 6912), 13824.0),
+    ("uboot_time-2", _whole, "uboot_time:file_rate", ("read", 2214800), "0 time lines"),
+    (
+        "uboot_time-2", _timed("0.028"), "uboot_time:file_rate", ("read", 2214800),
+        2214800 / 1024 / 0.028,
+    ),
+    ("uboot_time-2", _timed("0.008"), "uboot_time:file_rate", ("read", 2214800), "shorter than"),
+    ("uboot_time-3", _timed("1.000"), "uboot_time:mmc_rate", ("write", 16384), "0 MMC lines"),
+]  # fmt: skip
+NOT_USED = {
+    "iperf3-2": "looks written by hand",
+    "iperf3-3": "looks written by hand",
+    "alsa-1": "a fragment; test_real_outputs composes a whole of it",
+}
+"""Files without a case, and why."""
+
+
+def cases() -> list[Recording]:
+    """All cases over the real texts; none where they are not."""
+    place = folder()
+    return [_case(place, row) for row in _CASES] if place else []
+
+
+def _case(place: Path, row: tuple) -> Recording:
+    names, shape, parser, arguments, wanted = row
+    texts = tuple(shape((place / f"{name}.txt").read_text()) for name in names.split("+"))
+    refused = isinstance(wanted, str)
+    return Recording(
+        name=f"{names} {parser.partition(':')[2]} {' '.join(map(str, arguments))}".strip(),
+        parser=f"evmperf.tools.{parser}",
+        texts=texts,
+        arguments=arguments,
+        expected=None if refused else wanted,
+        refused=wanted if refused else "",
+        edited=False,
+    )
+
+
+def files_of(case: Recording) -> set[str]:
+    """Which real files a case is of."""
+    return set(case.name.partition(" ")[0].split("+"))

@@ -1,0 +1,35 @@
+"""Damaged outputs give their own number or none; `python -m selftests.mutations` has all."""
+
+from selftests import mutations
+from selftests.support.recordings import all_recordings
+
+_PLACES = 12
+"""Of each text, for each kind of damage."""
+
+
+def test_no_damage_makes_another_number(capsys):
+    status = mutations.main(["--places", str(_PLACES)])
+    printed = capsys.readouterr().out
+    assert status == 0, printed
+    total = next(line.split() for line in printed.splitlines() if line.startswith("all "))
+    calls, own, refused, wrong, once = map(int, total[1:])
+    assert calls == own + refused + wrong + once
+    assert calls > 100 * len({r.parser for r in all_recordings()})
+
+
+def test_damages_are_where_they_should_be():
+    text = "one 1\ntwo 2\n"
+    lost = [damaged for _, damaged, _ in mutations.damages(text, "character lost")]
+    assert lost[:2] == ["ne 1\ntwo 2\n", "oe 1\ntwo 2\n"]
+    assert len(lost) == len(text)
+    assert [d for _, d, _ in mutations.damages(text, "line lost")] == ["two 2\n", "one 1\n"]
+    assert next(mutations.damages(text, "line doubled")) == (0, f"one 1\n{text}", "")
+    assert [at for at, _, _ in mutations.damages(text, "kernel text", 3)] == [0, 4, 8]
+
+
+def test_a_wrong_number_is_counted_and_ends_the_program_with_1(monkeypatch, capsys):
+    (recording,) = [r for r in all_recordings() if r.name == "lmbench/memory-1m"]
+    monkeypatch.setattr(mutations, "subjects", lambda: [recording])
+    monkeypatch.setattr(mutations, "ONCE", {})
+    assert mutations.main([]) == 1
+    assert "lmbench/memory-1m: character lost at" in capsys.readouterr().out
