@@ -75,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
         lava,
         provision,
         regress,
+        replay,
         report,
         virtual,
     )
@@ -99,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     influx.add_parser(commands)
     history.add_parser(commands)
     report.add_parser(commands)
+    replay.add_parser(commands)
     provision.add_parsers(commands)
     virtual.add_parser(commands)
     lava.add_parser(commands)

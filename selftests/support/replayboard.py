@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from labgrid import Environment
 
 from evmperf.boards import board as boards
 from evmperf.console.boot import Boot
 from evmperf.console.record import HEADER, read
 from evmperf.lab.bench import LabgridBench
 from evmperf.model.errors import EvmperfError
-from selftests.support.environments import open_environment
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
 
 _BYTES_A_PIECE, _PIECE_S = 115, 0.01
@@ -227,17 +227,13 @@ def replay_bench(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evmperf-replay-")))
         path = folder / "replay.yaml"
         path.write_text(_file(boards.find(board_name), board.port, switch.port, strategy))
-        environment = open_environment(path)
+        environment = Environment(str(path))
         stack.callback(environment.cleanup)
         yield board, LabgridBench(environment.get_target("main"), boards.load(path))
 
 
 def _file(source: Path, serial: int, power: int, strategy: Mapping[str, Any]) -> str:
     data = yaml.safe_load(source.read_text().replace("!template ", ""))
-    data["imports"] = [
-        str((source.parent / name).resolve()) if name.endswith(".py") else name
-        for name in data["imports"]
-    ]
     main = data["targets"]["main"]
     main["resources"] = {
         "NetworkSerialPort": {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evmperf.console.boot import Boot
-from evmperf.console.marks import Mark, Phase, seconds
+from evmperf.console.marks import ALLOWED_S, Mark, Phase, seconds
 from evmperf.model.errors import Kind, RefusedOutput
 from evmperf.model.results import Direction, Metric, Reading
 from evmperf.model.units import Unit
@@ -24,10 +24,6 @@ METRICS = tuple(
     Metric(name, Unit.SECOND, Direction.LOWER, title, low=0.0, high=600.0, required=required)
     for name, _, _, title, required in SPANS
 )
-
-
-ALLOWED_S = 0.05
-"""How far off a mark may be, in seconds: a boot time with one that is farther off is refused."""
 
 
 STARTS = {"EFI stub": Phase.EFI_STUB}
