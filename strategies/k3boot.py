@@ -108,7 +108,8 @@ class K3BootStrategy(Strategy):
 
     Args:
         medium: what to boot from; default is options.boot.medium of the board file
-        media: U-Boot commands that choose each medium, before `boot_command`
+        media: U-Boot commands that choose each medium, before `boot_command`; the defaults are for
+            media that hold a whole image of TI's (root in the second partition)
         kernel_arguments_variable: U-Boot variable whose words join the kernel's command line
         roots: regular expressions of what the root of the running system is like for each medium
             (evmperf.console.booted has the defaults); a medium without one is not checked
