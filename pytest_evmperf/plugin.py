@@ -249,6 +249,8 @@ def measuring(request: pytest.FixtureRequest) -> Iterator[Session]:
     session = request.config.stash[SESSION]
     with _ending(request.session, session):
         session.open(_target(request), _teller(request.config))
+        if state := request.config.option.lg_initial_state:
+            session.begin_at(state)
     yield session
     session.close(keep_on=request.config.option.keep_on)
 

@@ -97,6 +97,11 @@ class Session:
         if variation:
             self.run.facts["variation"] = list(variation.words)
 
+    def begin_at(self, state: str) -> None:
+        """Take the board as it is (--lg-initial-state); raises UsageError, BoardError, LabError."""
+        assert self.bench
+        self.bench.force(state)
+
     def open(self, target: Any, progress: Callable[[str], None]) -> None:
         """Start what has to run, open the spool, and get the bench ready; raises LabError.
 

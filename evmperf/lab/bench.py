@@ -29,6 +29,7 @@ from evmperf.model.errors import (
     LabError,
     RefusedOutput,
     ToolError,
+    UsageError,
 )
 
 _UBOOT_INTERRUPT_S = 5
@@ -126,6 +127,21 @@ class LabgridBench:
         finally:
             strategy.retries, strategy.kernel_arguments = retries, self._arguments
         return self._boots[-1]
+
+    def force(self, state: str) -> None:
+        """Take the board to be at that state of the strategy without switching anything.
+
+        Raises UsageError for no such state, BoardError or LabError when the board is not there.
+        """
+        try:
+            self._strategy.force(state)
+        except KeyError:
+            raise UsageError(
+                f"--lg-initial-state {state}: is no state of the strategy; there are off, uboot, "
+                f"booted and shell"
+            ) from None
+        except (EvmperfError, StrategyError, TIMEOUT) as error:
+            raise classify(error) from error
 
     def abandon(self) -> None:
         """The next use power-cycles the board."""
