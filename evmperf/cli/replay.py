@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from evmperf.model.errors import UsageError
 
 if TYPE_CHECKING:
     from evmperf.console.review import Reviewed
+    from evmperf.model.records import BootRecord
 
 _PROMPTS = (r"(?<!Last )login: ", r"[\r\n](?:\x1b\[\?2004h)?[^\r\n\[]{0,20}# ")
 """What ends a boot: the login, or the shell's prompt where init is a shell."""
@@ -66,17 +67,18 @@ def _boots(path: Path, prompts: tuple[str, ...]) -> Iterator[Reviewed]:
         yield review.review(number, records, prompts, before)
 
 
-def _recorded(folder: Path) -> list[Mapping[str, Any]]:
+def _recorded(folder: Path) -> list[BootRecord]:
     """What the run beside the file recorded of its boots, nothing for a file alone."""
+    from evmperf.model.records import BootRecord  # noqa: PLC0415
     from evmperf.runs import spool  # noqa: PLC0415
 
     if not (folder / spool.RECORDS).exists():
         return []
-    return [record for record in spool.read_records(folder) if record["record"] == "boot"]
+    return [record for record in spool.read_records(folder) if isinstance(record, BootRecord)]
 
 
-def _power_on(boot: Mapping[str, Any]) -> int:
-    return next((m["mono_ns"] for m in boot["marks"] if m["phase"] == "power_on"), -1)
+def _power_on(boot: BootRecord) -> int:
+    return next((mark.mono_ns for mark in boot.marks if mark.phase == "power_on"), -1)
 
 
 def _entry(boot: Reviewed) -> dict[str, Any]:

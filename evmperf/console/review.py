@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from evmperf.console.marks import ALLOWED_S, Mark, Phase, find
 from evmperf.console.record import POWER_ON, Record
 from evmperf.console.watch import Alarm, Watch
+from evmperf.model.records import BootRecord
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def boots(records: Iterable[Record]) -> Iterable[list[Record]]:
 
 
 def review(
-    number: int, records: Sequence[Record], prompts: Sequence[str], before: Mapping[str, Any] | None
+    number: int, records: Sequence[Record], prompts: Sequence[str], before: BootRecord | None
 ) -> Reviewed:
     """Read one boot again. `prompts` are what may end it, the first that shows; `before` is what
     the run recorded of it (docs/data-model.md), None where that is not known.
@@ -60,19 +60,19 @@ def _first_alarm(records: Sequence[Record]) -> Alarm | None:
     return None
 
 
-def _changes(marks: Mapping[Phase, Mark], before: Mapping[str, Any] | None) -> Iterable[str]:
+def _changes(marks: Mapping[Phase, Mark], before: BootRecord | None) -> Iterable[str]:
     late = [m for m in marks.values() if m.phase is not Phase.POWER_ON and m.error_s > ALLOWED_S]
     for mark in late:
         yield f"{mark.phase} may be {mark.error_s * 1000:.0f} ms off"
     if before is None:
         return
-    then = {mark["phase"]: mark for mark in before["marks"]}
+    then = {mark.phase: mark for mark in before.marks}
     for phase in map(str, Phase):
         now = marks.get(Phase(phase))
         if now is None and phase in then:
             yield f"{phase} is no mark any more"
         elif now is not None and phase not in then:
             yield f"{phase} is new"
-        elif now is not None and abs(now.mono_ns - then[phase]["mono_ns"]) > 1_000_000:
-            moved = (now.mono_ns - then[phase]["mono_ns"]) / 1e9
+        elif now is not None and abs(now.mono_ns - then[phase].mono_ns) > 1_000_000:
+            moved = (now.mono_ns - then[phase].mono_ns) / 1e9
             yield f"{phase} moves by {moved:+.3f} s"

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.cli.main import main
+from evmperf.console.boot import Boot
 from evmperf.console.marks import find
 from evmperf.console.record import HEADER, POWER_ON, Record
 from evmperf.model.run import Run
@@ -30,15 +32,7 @@ def records(text, begin=10**9, bound_ns=2 * MS):
 
 
 def boot_record(marks):
-    return {
-        "record": "boot", "goal": "booted", "kernel_arguments": "", "started_ns": 1,
-        "duration_s": 1.0, "failure": None, "post_mortem": "",
-        "marks": [
-            {"phase": str(m.phase), "mono_ns": m.mono_ns, "wall_ns": m.wall_ns,
-             "error_s": m.error_s, "text": m.text}
-            for m in marks
-        ],
-    }  # fmt: skip
+    return boot_readings.record(Boot("booted", "", 1, 1.0, {mark.phase: mark for mark in marks}))
 
 
 @pytest.fixture
