@@ -133,6 +133,7 @@ class K3BootStrategy(Strategy):
         super().__attrs_post_init__()
         self.attempts = []
         self.listeners = []  # called with each attempt when it ends, before the next one begins
+        self.guards = []  # called before each action of the power switch; may raise
         self.before_power_on = []  # called with the power off: cards are switched, images written
         self.kernel_arguments = ""
         self.uboot_variables = {}  # set before each boot, never saved
@@ -211,6 +212,8 @@ class K3BootStrategy(Strategy):
     def _switch(self, action):
         """Work the power switch; Labgrid's drivers would wait for ever for one that hangs."""
         self._phase = "power switch"
+        for guard in self.guards:
+            guard()
         self.target.activate(self.power)
         with _deadline(self.power_timeout, "the power switch has not answered"):
             return getattr(self.power, action)()

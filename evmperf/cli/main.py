@@ -73,7 +73,9 @@ def _parser() -> argparse.ArgumentParser:
         guide,
         history,
         influx,
+        keeping,
         lava,
+        night,
         provision,
         regress,
         report,
@@ -103,6 +105,8 @@ def _parser() -> argparse.ArgumentParser:
     runs.add_parser(commands)
     history.add_parser(commands)
     report.add_parser(commands)
+    keeping.add_parsers(commands)
+    night.add_parsers(commands)
     provision.add_parsers(commands)
     virtual.add_parser(commands)
     lava.add_parser(commands)

@@ -34,12 +34,7 @@ def test_the_files_that_come_with_evmperf_have_no_mistake(file, capsys):
         ((PLACE, "RemotePlace", "Place51"), ["resources", "no class 'Place51'", "imports?"]),
         ((PLACE, "  - evmperf.lab.shell\n", ""), ["EvmShellDriver needs evmperf.lab.shell"]),
         ((PLACE, "evmperf.lab.shell", "evmperf.lab.shel"), ["imports", "No module named"]),
-        (
-            PLACE,
-            STRATEGY,
-            "      K3BootStrategy: {boot_timout: 1}\n",
-            ["did you mean boot_timeout"],
-        ),
+        ((PLACE, STRATEGY, TYPO), ["did you mean boot_timeout"]),
         ((PLACE, STRATEGY, SLOW), ["must be <class 'int'>"]),
         ((PLACE, STRATEGY, ""), ["0 strategies", "K3BootStrategy"]),
         ((PLACE, "$LG_PLACE", "$PLACE"), ["$BASE", "LG_", "not $PLACE"]),
@@ -53,12 +48,7 @@ def test_the_files_that_come_with_evmperf_have_no_mistake(file, capsys):
         ((PLACE, "      boot:", "      absent: {eth_cpswx: x}\n      boot:"), ["options.absent"]),
         ((LOCAL, "        port: 7001\n", ""), ["NetworkSerialPort.port is missing"]),
         ((LOCAL, POWER, ""), ["no PowerProtocol stands before it (power)"]),
-        (
-            LOCAL,
-            POWER,
-            "      NetworkPowerDriver:\n        <<: {delay: 0.0}\n",
-            ["line 9", "merge"],
-        ),
+        ((LOCAL, POWER, MERGED), ["line 9", "merge"]),
     ],
 )
 def test_a_mistake_is_named_with_the_file(tmp_path, capsys, change, words):
