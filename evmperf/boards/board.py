@@ -35,6 +35,9 @@ class Board:
     features: frozenset[str]
     said: Mapping[str, Mapping[str, Any]]
     named_tester: str = ""
+    drivers: Mapping[str, Any] = field(default_factory=dict)
+    resources: Mapping[str, Any] = field(default_factory=dict)
+    """What the file says of Labgrid's drivers and resources, by class."""
     options: Options = field(init=False)
 
     def __post_init__(self) -> None:
@@ -57,7 +60,7 @@ class Board:
 
     @property
     def tester(self) -> str:
-        """SSH name of the machine beside the board, "" if nobody says."""
+        """SSH name of the machine beside the board, "" if none is configured."""
         return self.named_tester or self.options.tester.host
 
     def says(self, section: str, key: str) -> bool:
@@ -85,7 +88,7 @@ class Loader(yaml.SafeLoader):
                     raise yaml.constructor.ConstructorError(
                         None,
                         None,
-                        f"the key {key!r} stands here a second time: keep one",
+                        f"duplicate key {key!r}",
                         key_node.start_mark,
                     )
                 seen.add(key)
@@ -145,7 +148,30 @@ def load(file: Path, tester: str = "") -> Board:
         raise UsageError(f"{file}: {_WHERE}.features must be a list of drivers")
     for feature in features:
         check_word(file, f"{_WHERE}.features", str(feature), FEATURES)
-    return Board(file, frozenset(features), main.get("options") or {}, tester)
+    return Board(
+        file,
+        frozenset(features),
+        main.get("options") or {},
+        tester,
+        dict(classes(main.get("drivers"))),
+        dict(classes(main.get("resources"))),
+    )
+
+
+def classes(said: Any) -> list[tuple[str, Mapping[str, Any]]]:
+    """Labgrid's classes in a list of drivers or resources, each with its attributes; both forms
+    that Labgrid knows, by class or as a list.
+    """
+    if isinstance(said, dict):
+        return [(str(name), arguments or {}) for name, arguments in said.items()]
+    found: list[tuple[str, Mapping[str, Any]]] = []
+    for item in said if isinstance(said, list) else ():
+        if isinstance(item, dict) and item:
+            (name, arguments), *_ = item.items()
+            if len(item) > 1 or name == "cls":
+                name, arguments = item.get("cls"), item
+            found.append((str(name), arguments or {}))
+    return found
 
 
 def _main_target(file: Path, data: Any) -> dict[str, Any]:

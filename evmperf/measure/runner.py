@@ -28,7 +28,7 @@ from evmperf.measure.bench import Bench, Clock, Shell, Steps
 from evmperf.measure.executions import Executions
 from evmperf.measure.procedure import Perform, Procedure
 from evmperf.measure.progress import Progress
-from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError, ToolError
+from evmperf.model.errors import BoardError, BoardLost, EvmperfError, Kind, LabError, ToolError
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.results import Case, Failure, Result
 from evmperf.runs.spool import Spool
@@ -83,7 +83,8 @@ class Runner:
         """Measure one case and put it on the spool.
 
         Returns the result whatever became of it; raises LabError (after recording the result) when
-        the lab is what failed, or when the result cannot be written.
+        the lab is what failed, or when the result cannot be written; raises BoardLost, and drops
+        the case, when somebody has taken the board: what it did meanwhile may be their doing.
         """
         progress = Progress(
             benchmark,
@@ -98,6 +99,8 @@ class Runner:
             if self.broken:
                 raise BoardError(f"not tried: {self.broken}")
             self._measure(progress)
+        except BoardLost:
+            raise
         except LabError as error:
             lab = error
             progress.failures.append(Failure.of(error))

@@ -85,7 +85,7 @@ def test_a_guide_from_an_empty_bucket_and_without_settings_says_so(configured, m
     for name in ("URL", "TOKEN", "ORG", "BUCKET"):
         monkeypatch.delenv(f"EVMPERF_INFLUX_{name}")
     assert cli.main(command) == ExitStatus.USAGE
-    assert "no InfluxDB is named: set EVMPERF_INFLUX_URL" in capsys.readouterr().err
+    assert "InfluxDB is not configured: set EVMPERF_INFLUX_URL" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

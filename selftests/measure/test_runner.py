@@ -418,7 +418,7 @@ def tiny(tmp_path):
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode:
-        pytest.skip(f"no tmpfs to be had: {done.stderr.strip()}")
+        pytest.skip(f"no tmpfs available: {done.stderr.strip()}")
     yield folder
     subprocess.run(["umount", str(folder)], check=True)
 
