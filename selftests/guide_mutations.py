@@ -479,8 +479,8 @@ def tried(every=1, guides=None):
     return made, wrong, silent
 
 
-def main():
-    every = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+def report(every=1):
+    """Print the counts; returns how many wrong numbers were accepted in silence."""
     made, wrong, silent = tried(every)
     print(f"{'mistake':48} {'made':>6} {'wrong numbers':>14} {'in silence':>11}")
     for name in MISTAKES:
@@ -495,8 +495,8 @@ def main():
     for name, found in silent.items():
         piece, bad, _ = found[0]
         print(f"{name}: {piece.guide} {piece.benchmark} {piece.caption!r}: {bad[:2]}")
-    return bool(total)
+    return total
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(bool(report(int(sys.argv[1]) if len(sys.argv) > 1 else 1)))

@@ -4,6 +4,8 @@
     python -m selftests.mutations --places 40     at most so many places of each kind and text
     python -m selftests.mutations --only nbench   one tool
 
+The mistakes of `selftests.guide_mutations` follow, unless it is to be one tool.
+
 All recordings that hold a number, and all real outputs where they are. The exit status is 1 for a
 wrong number, except for a lost digit of a number that stands only once (`ONCE`); those are counted.
 """
@@ -16,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from evmperf.model.errors import RefusedOutput
+from selftests import guide_mutations
 from selftests.support import real_tools
 from selftests.support.recordings import (
     KERNEL_LINE,
@@ -153,7 +156,11 @@ def main(arguments: list[str] | None = None) -> int:
     for counted in by_parser.values():
         for line in counted.wrong[: options.show]:
             print(line)
-    return 1 if any(counted.wrong for counted in by_parser.values()) else 0
+    wrong = any(counted.wrong for counted in by_parser.values())
+    if not options.only:
+        print()
+        wrong |= bool(guide_mutations.report(13 if options.places else 1))
+    return 1 if wrong else 0
 
 
 def _print_table(title: str, counts: dict[str, Count]) -> None:
