@@ -498,5 +498,10 @@ def report(every=1):
     return total
 
 
+def main():
+    every = next((int(argument) for argument in sys.argv[1:2] if argument.isdigit()), 1)
+    return int(report(every) > 0)
+
+
 if __name__ == "__main__":
-    sys.exit(bool(report(int(sys.argv[1]) if len(sys.argv) > 1 else 1)))
+    sys.exit(main())
