@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evmperf.boards.board import ENV_DIR
+from evmperf.boards.board import ENV_DIR, Loader
 from evmperf.runs import spool
 from evmperf.virtual import client, image
 from selftests.support.placelab import REPOSITORY, PlaceLab
@@ -61,15 +61,19 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[VirtualLab]
 
 def board_file(folder: Path) -> Path:
     """virtual.yaml with a place instead of its wires."""
-    text = (
-        (ENV_DIR / "virtual.yaml").read_text().replace("../strategies", f"{REPOSITORY}/strategies")
-    )
-    head, _, rest = text.partition("    resources:\n")
-    drivers = rest[rest.index("    drivers:\n") :]
-    place = "    resources:\n      RemotePlace:\n        name: !template $LG_PLACE\n"
-    # It is the lab's here, not this machine's to start.
+    data = yaml.load((ENV_DIR / "virtual.yaml").read_text(), Loader)
+    data["imports"] = [
+        str((ENV_DIR / name).resolve()) if name.endswith(".py") else name
+        for name in data["imports"]
+    ]
+    main = data["targets"]["main"]
+    main["features"] = ["boot"]
+    main["options"]["board"].pop("virtual")  # it is the lab's here, not this machine's to start
+    main["resources"] = {"RemotePlace": {"name": "@PLACE@"}}
+    main["drivers"].pop("ScpiMeterDriver", None)
+    text = yaml.safe_dump(data, sort_keys=False)
     path = folder / "place.yaml"
-    path.write_text(head.replace("        virtual: virtual\n", "") + place + drivers)
+    path.write_text(text.replace("name: '@PLACE@'", "name: !template $LG_PLACE"))
     return path
 
 
