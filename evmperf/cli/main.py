@@ -67,6 +67,7 @@ def main(words: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     from evmperf.cli import (  # noqa: PLC0415  # after the errors it may raise
         ab,
+        board,
         explain,
         gitlab,
         guide,
@@ -77,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
         night,
         provision,
         regress,
+        replay,
         report,
         runs,
         virtual,
@@ -98,11 +100,13 @@ def _parser() -> argparse.ArgumentParser:
     guide.add_parsers(commands)
     regress.add_parsers(commands)
     ab.add_parser(commands)
+    board.add_parser(commands)
     explain.add_parser(commands)
     influx.add_parser(commands)
     runs.add_parser(commands)
     history.add_parser(commands)
     report.add_parser(commands)
+    replay.add_parser(commands)
     keeping.add_parsers(commands)
     night.add_parsers(commands)
     provision.add_parsers(commands)
