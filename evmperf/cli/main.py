@@ -78,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
         night,
         provision,
         regress,
+        replay,
         report,
         runs,
         virtual,
@@ -105,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     runs.add_parser(commands)
     history.add_parser(commands)
     report.add_parser(commands)
+    replay.add_parser(commands)
     keeping.add_parsers(commands)
     night.add_parsers(commands)
     provision.add_parsers(commands)

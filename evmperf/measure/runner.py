@@ -28,6 +28,7 @@ from evmperf.measure.bench import Bench, Clock, Shell, Steps
 from evmperf.measure.executions import Executions
 from evmperf.measure.procedure import Perform, Procedure
 from evmperf.measure.progress import Progress
+from evmperf.measure.repeats import Repeats
 from evmperf.model.errors import BoardError, BoardLost, EvmperfError, Kind, LabError, ToolError
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.results import Case, Failure, Result
@@ -58,6 +59,7 @@ class Runner:
         steps: Steps = shellstep,
         clock: Clock = time,
         variation: Variation | None = None,
+        repeats: Repeats | None = None,
     ) -> None:
         self.bench = bench
         self.spool = spool
@@ -71,6 +73,7 @@ class Runner:
         self._tools = sorted(set(tools))
         self._release = release
         self._variation = variation or Variation()
+        self._repeats = repeats or Repeats()
         self._facts: dict[str, Any] | None = None
         self._installed_on: Shell | None = None
         self._idle: Shell | None = None
@@ -98,7 +101,7 @@ class Runner:
         try:
             if self.broken:
                 raise BoardError(f"not tried: {self.broken}")
-            self._measure(progress)
+            self._measure_over(progress)
         except BoardLost:
             raise
         except LabError as error:
@@ -140,6 +143,15 @@ class Runner:
             self._gather_documents(self._idle)
         if self._tester:
             self._tester.run(f"rm -rf {self._tester_folder}", 10)
+
+    def _measure_over(self, progress: Progress) -> None:
+        """Measure a case as often as asked for; a round that failed is the last."""
+        began, enough = self._clock.monotonic(), False
+        while not enough:
+            self._measure(progress)
+            progress.rounds += 1
+            spent_s = self._clock.monotonic() - began
+            enough = progress.has_failed() or self._repeats.enough(progress, spent_s)
 
     def _measure(self, progress: Progress) -> None:
         benchmark = progress.benchmark
@@ -185,6 +197,8 @@ class Runner:
                     raise boot.error
                 readings = boot_readings.readings(boot)
                 progress.check(readings)
+                if start := boot_readings.condition(boot):
+                    progress.conditions["counted_from"] = start
             except LabError:
                 raise
             except boot_readings.LateStamp as error:

@@ -1,0 +1,71 @@
+"""How often a case is measured over: so many times, or until its mean is known."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from evmperf.measure.progress import Progress
+from evmperf.model.duration import seconds
+from evmperf.model.errors import UsageError
+from evmperf.model.results import REPEAT, Direction
+from evmperf.model.stats import half_width
+
+_UNTIL = re.compile(r"until:(\d+(?:\.\d+)?)%(?:/(\w+))?")
+_BUDGET_S = 600.0
+_LEAST = 3
+"""Rounds before an interval is looked at: that of two is mostly chance."""
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """`rounds` times, or with `within` until the 95 % confidence interval of each mean is within
+    that part of it, or `budget_s` seconds are spent.
+    """
+
+    rounds: int = 1
+    within: float | None = None
+    budget_s: float = _BUDGET_S
+
+    def enough(self, progress: Progress, spent_s: float) -> bool:
+        """Whether a case need not be measured again; notes in its conditions how that came."""
+        if self.within is None:
+            if self.rounds > 1:
+                progress.conditions[REPEAT] = _rounds(progress)
+            return progress.rounds >= self.rounds
+        widest = max(_widths(progress), default=0.0)
+        known = progress.rounds >= _LEAST and widest <= self.within
+        if not known and spent_s * (1 + 1 / progress.rounds) < self.budget_s:
+            return False
+        why = "" if known else f", not within {self.within:.1%} in {self.budget_s:g} s"
+        progress.conditions[REPEAT] = f"{_rounds(progress)}{why}"
+        return True
+
+
+def parse(text: str) -> Repeats:
+    """Read `5`, `until:2%` or `until:2%/30m`; raises UsageError for anything else."""
+    if text.isdigit() and int(text) > 0:
+        return Repeats(int(text))
+    if match := _UNTIL.fullmatch(text):
+        percent, budget = match.groups()
+        spent = seconds(budget) if budget else _BUDGET_S
+        if float(percent) > 0 and spent > 0:
+            return Repeats(within=float(percent) / 100, budget_s=spent)
+    raise UsageError(
+        f"--repeat={text} is neither a number of times nor until:PERCENT%, as until:2% or "
+        f"until:2%/30m (a budget for each case, else {_BUDGET_S / 60:g} minutes)"
+    )
+
+
+def _rounds(progress: Progress) -> str:
+    return f"{progress.rounds} round{'s' if progress.rounds > 1 else ''}"
+
+
+def _widths(progress: Progress) -> list[float]:
+    """The intervals' half widths of the metrics that have a better and a worse, as parts of their
+    means.
+    """
+    names = [m.name for m in progress.benchmark.metrics_of(progress.case)
+             if m.better is not Direction.NONE]  # fmt: skip
+    found = (progress.values(name) for name in names)
+    return [half_width(values) / abs(sum(values) / len(values)) for values in found if any(values)]

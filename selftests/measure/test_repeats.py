@@ -1,0 +1,134 @@
+"""A case measured over: so often, or until its mean is known."""
+
+import itertools
+
+import pytest
+from scipy import stats as scipy_stats
+
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.step import CleanUp, Measure
+from evmperf.measure.repeats import Repeats, parse
+from evmperf.measure.runner import Runner
+from evmperf.model.errors import UsageError
+from evmperf.model.results import Case, Direction, Metric, Reading, Status
+from evmperf.model.run import Run
+from evmperf.model.stats import half_width
+from evmperf.model.units import Unit
+from evmperf.report.table import result_rows
+from evmperf.runs.spool import Spool
+from selftests.support.boardfiles import fake_board
+from selftests.support.fakes import LocalBench, LocalShell
+
+RATE = Metric("rate", Unit.MEGABYTE_PER_SECOND, Direction.HIGHER, "Rate", low=1.0, high=100.0)
+
+
+@pytest.fixture
+def measured(tmp_path):
+    """A function that measures two rows with a step of certain readings, and gives the results and
+    how often the step was executed.
+    """
+
+    def run(repeats, values, shared="", repetitions=1, status=0):
+        numbers = iter(values)
+        calls = tmp_path / "calls"
+        calls.unlink(missing_ok=True)
+
+        def steps(board, case, plan):
+            command = f"echo >>{calls}; exit {status}"
+            return [
+                *(
+                    Measure(
+                        f"m{n}", command, 10, repetition=n, shared=shared and f"{shared}{n}",
+                        parse=lambda _: [Reading("rate", next(numbers))],
+                    )
+                    for n in range(plan.repeats)
+                ),
+                CleanUp("clean-up", f"echo clean >>{calls}", 10),
+            ]  # fmt: skip
+
+        benchmark = Benchmark(
+            name="emmc_fake", driver="emmc", title="Fake", section=("Fake",), metrics=(RATE,),
+            profiles={"quick": Profile((Case("a"), Case("b")), repetitions)}, place=Place.SHELL,
+            steps=steps,
+        )  # fmt: skip
+        spool = Spool(tmp_path, Run(f"fake-{next(_NUMBERS)}", "fake-evm", "quick"))
+        bench = LocalBench(
+            fake_board(tmp_path / "fake.yaml", "emmc"), LocalShell(tmp_path / "board")
+        )
+        runner = Runner(bench, spool, "quick", [], repeats=repeats)
+        results = [runner.measure(benchmark, case) for case in benchmark.cases("quick")]
+        text = calls.read_text()
+        return results, text.count("\n") - text.count("clean")
+
+    return run
+
+
+_NUMBERS = itertools.count(1)
+
+
+def test_a_case_is_measured_so_often_and_its_repetitions_are_numbered_on(measured):
+    (first, _), _ = measured(Repeats(3), itertools.repeat(50.0), repetitions=2)
+    assert [sample.repetition for sample in first.samples] == [0, 1, 2, 3, 4, 5]
+    assert first.status is Status.MEASURED
+    assert first.conditions["repeat"] == "3 rounds"
+
+
+def test_rows_that_share_an_execution_share_one_of_each_round(measured):
+    results, executions = measured(Repeats(3), itertools.repeat(50.0), shared="tool")
+    assert executions == 3
+    assert [len(result.samples) for result in results] == [3, 3]
+
+
+def test_it_ends_when_the_mean_is_known_and_not_before_three_rounds(measured):
+    noisy = [50.0, 60.0, 40.0, *itertools.repeat(50.0, 400)]
+    (first, second), _ = measured(Repeats(within=0.02), noisy)
+    values = [sample.value for sample in first.samples]
+    assert half_width(values) <= 0.02 * sum(values) / len(values) < half_width(values[:-1])
+    assert len(second.samples) == 3
+    assert first.conditions["repeat"] == f"{len(values)} rounds"
+    (row,) = (row for row in result_rows(first) if row.metric == "rate")
+    assert row.count == len(values)
+    assert row.note.startswith("±") or "±" in row.note
+
+
+def test_the_budget_ends_it_and_that_is_said(measured):
+    wild = itertools.cycle([10.0, 90.0])
+    (first, _), _ = measured(Repeats(within=0.001, budget_s=1e-9), wild)
+    assert len(first.samples) == 1
+    assert first.conditions["repeat"] == "1 round, not within 0.1% in 1e-09 s"
+
+
+def test_a_round_that_failed_is_the_last(measured):
+    (first, _), executions = measured(Repeats(5), iter([]), status=3)
+    assert first.status is Status.FAILED
+    assert executions == 2  # one for each row
+
+
+def test_without_repeating_nothing_is_noted(measured):
+    (first, _), _ = measured(None, itertools.repeat(50.0))
+    assert "repeat" not in first.conditions
+
+
+@pytest.mark.parametrize("count", [2, 3, 10, 31, 32, 100, 1000])
+def test_the_interval_is_students(count):
+    values = [50 + (n * 7919 % 13) for n in range(count)]
+    low, high = scipy_stats.t.interval(0.95, count - 1, loc=0, scale=scipy_stats.sem(values))
+    assert half_width(values) == pytest.approx((high - low) / 2, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("5", Repeats(5)),
+        ("until:2%", Repeats(within=0.02)),
+        ("until:0.5%/30m", Repeats(within=0.005, budget_s=1800)),
+    ],
+)
+def test_what_is_asked_for_is_read(text, expected):
+    assert parse(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "until:2", "until:0%", "until:2%/x", "2%"])
+def test_anything_else_is_a_wrong_call(text):
+    with pytest.raises(UsageError):
+        parse(text)
