@@ -204,6 +204,17 @@ def difference(source: SourceTable, table: Table) -> str:
     return "; ".join(parts) or "nothing but what is said above"
 
 
+def strange_words(source: SourceTable, table: Table) -> list[str]:
+    """Words of a table's caption that neither meaning.yaml nor its file knows: it may be a table
+    of another kind (HSR, jumbo frames, ...).
+    """
+    known = set(meaning.common())
+    for text in (table.title, *table.captions, *table.section):
+        known.update(meaning.plain(text).split())
+    words = meaning.unsaid(source.name).split()
+    return [word for word in words if word not in known and not word.isdigit()]
+
+
 def _evidence(source: SourceTable) -> _Evidence:
     along, contradiction = meaning.along(source.section)
     found = _Evidence(dict(along), contradiction=contradiction)
