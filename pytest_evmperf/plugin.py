@@ -319,8 +319,8 @@ def _target(request: pytest.FixtureRequest) -> Any:
     except (Exception, pytest.exit.Exception) as error:  # noqa: BLE001  # no common base
         reason = " ".join(str(error).split()) or type(error).__name__
         raise LabError(
-            f"Labgrid does not give us the board: {reason}. Check LG_COORDINATOR and LG_PLACE "
-            f"(`labgrid-client -p PLACE show`), and that the place is acquired"
+            f"Labgrid does not give us the board: {reason}. Check the board file "
+            f"and what its place has (`labgrid-client -p PLACE show`)"
         ) from None
 
 

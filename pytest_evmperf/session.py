@@ -123,6 +123,8 @@ class Session:
         self.claim = Claim.take(
             board, self.run.id, until=self.expected_end(), wait_s=self.wait_s, tell=tell
         )
+        # A night's hold was for the whole night, and one that was waited for begins now.
+        self.claim.doing("starting", self.expected_end())
         self.claim.on_asked = lambda message: tell(f"asked for {board.place}: {message}")
         if board.coordinator:
             # Labgrid's own session in this process goes by the holder's name, too.
