@@ -11,9 +11,9 @@ from evmperf.benchmarks.families.storage import guard
 MARK = "the guard let it pass"
 
 
-def run_guard(partition):
+def run_guard(partition, driver="none of the storage drivers"):
     return subprocess.run(
-        ["sh", "-c", f"{guard(partition)}; echo {MARK}"],
+        ["sh", "-c", f"{guard(partition, driver)}; echo {MARK}"],
         capture_output=True,
         text=True,
         timeout=30,
@@ -125,3 +125,21 @@ def test_a_device_mounted_where_the_name_has_a_blank_is_unmounted(loop, tmp_path
     must("mount", loop, str(place))
     assert run_guard(loop).returncode == 0
     assert loop not in mounted()
+
+
+@pytest.mark.parametrize(
+    ("driver", "what"),
+    [
+        ("emmc", "an eMMC"),
+        ("mmcsd", "an SD card"),
+        ("pcie", "an NVMe disk"),
+        ("ufs", "a UFS disk"),
+        ("usb", "a USB disk"),
+    ],
+)
+def test_a_disk_of_another_kind_is_refused(loop, driver, what):
+    done = run_guard(loop, driver)
+    assert done.returncode == 3
+    name = loop.rpartition("/")[2]
+    assert f"{loop} ({name}) is not on {what}: name another scratch partition" in done.stdout
+    assert MARK not in done.stdout

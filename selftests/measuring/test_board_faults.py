@@ -172,7 +172,9 @@ def test_damaged_output_of_a_tool_is_refused_twice(runner: Runner, spoil: str) -
 def test_the_mounted_root_is_never_scratch(runner: Runner) -> None:
     result = measure(
         runner,
-        Prepare("prepare", "root=$(awk '$2==\"/\"{print $1}' /proc/mounts); " + guard("$root"), 20),
+        Prepare(
+            "prepare", "root=$(awk '$2==\"/\"{print $1}' /proc/mounts); " + guard("$root", ""), 20
+        ),
         FINE,
     )
     assert result.status is Status.FAILED

@@ -40,7 +40,11 @@ def file_system_benchmark(
     is recorded as the tool, so the two are never compared. As there, only the first of the writes
     makes the file: the others write over it, without truncating.
     """
-    kind = scratch.on_block_device(file_system) if isinstance(file_system, str) else file_system
+    kind = (
+        scratch.on_block_device(file_system, driver)
+        if isinstance(file_system, str)
+        else file_system
+    )
 
     def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
         partition = board.text(driver, "scratch")

@@ -33,10 +33,13 @@ def fio_benchmark(
         partition = board.text(driver, "scratch")
         if file_system is None:
             target = f"--filename={partition}"
-            return [scratch.prepare(scratch.guard(partition)), *_fio_steps(driver, target, case)]
+            return [
+                scratch.prepare(scratch.guard(partition, driver)),
+                *_fio_steps(driver, target, case),
+            ]
         target = f"--directory={scratch.MOUNT_POINT}"
         return [
-            scratch.prepare(scratch.on_block_device(file_system).fresh(partition)),
+            scratch.prepare(scratch.on_block_device(file_system, driver).fresh(partition)),
             *_fio_steps(driver, target, case),
             scratch.clean_up(),
         ]

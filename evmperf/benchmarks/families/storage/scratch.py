@@ -26,12 +26,40 @@ _MOUNT_OPTIONS = {
 }
 
 
-def guard(partition: str) -> str:
-    """Shell text that fails unless `partition` may be overwritten, and unmounts it."""
+# What tells a driver's disk from others, in `$k` (its folder in sysfs): the kernel's type of a
+# card, the bus in the path, the name of the host controller. Names like mmcblk0 change from boot to boot.
+_KIND = {
+    "emmc": ("an eMMC", '[ "$(cat $k/device/type)" = MMC ]'),
+    "mmcsd": ("an SD card", '[ "$(cat $k/device/type)" = SD ]'),
+    "pcie": ("an NVMe disk", "case ${k##*/} in nvme*) ;; *) false;; esac"),
+    "ufs": (
+        "a UFS disk",
+        'h=${k#*/host}; [ "$(cat /sys/class/scsi_host/host${h%%/*}/proc_name)" = ufshcd ]',
+    ),
+    "usb": ("a USB disk", "case $k in */usb[0-9]*) ;; *) false;; esac"),
+}
+
+
+def _of_kind(partition: str, driver: str) -> str:
+    """Shell text that fails unless `partition` (`$s` in sysfs) is on the driver's kind of disk."""
+    if driver not in _KIND:
+        return ""
+    what, holds = _KIND[driver]
+    return (
+        "k=$s; [ ! -e $k/partition ] || k=${k%/*}; "
+        f'{{ {holds}; }} 2>/dev/null || no "{partition} (${{k##*/}}) is not on {what}"; '
+    )
+
+
+def guard(partition: str, driver: str) -> str:
+    """Shell text that fails unless `partition` may be overwritten and is on the kind of disk that
+    the driver is about, and unmounts it.
+    """
     return (
         'no() { echo "$*: name another scratch partition in the board file"; exit 3; }; '
         f'd=$(readlink -f {partition}); [ -b "$d" ] || no "{partition} is not there"; '
         "s=$(readlink -f /sys/class/block/${d##*/}); "
+        f"{_of_kind(partition, driver)}"
         "r=$(readlink -f /sys/dev/block/$(mountpoint -d /)); "
         f'case "$r/" in "$s"/*) no "{partition} holds the mounted root";; esac; '
         # A device that others are built on (LVM, RAID, encryption) may hold the root indirectly.
@@ -60,13 +88,13 @@ class FileSystem:
         return f"{self.make(scratch)} && mkdir -p {MOUNT_POINT} && {self.mount(scratch)}"
 
 
-def on_block_device(name: str) -> FileSystem:
-    """A file system on a partition of a disk or card."""
+def on_block_device(name: str, driver: str) -> FileSystem:
+    """A file system on a partition of the driver's disk or card."""
     options = _MOUNT_OPTIONS.get(name, "async")
     return FileSystem(
         name=name,
         tools=(_MAKE[name].split()[0],),
-        make=lambda partition: f"{guard(partition)}; {_MAKE[name]} {partition}",
+        make=lambda partition: f"{guard(partition, driver)}; {_MAKE[name]} {partition}",
         mount=lambda partition: f"mount -t {name} -o {options} {partition} {MOUNT_POINT}",
     )
 
