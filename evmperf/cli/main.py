@@ -67,6 +67,7 @@ def main(words: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     from evmperf.cli import (  # noqa: PLC0415  # after the errors it may raise
         ab,
+        bisect,
         explain,
         gitlab,
         guide,
@@ -95,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     guide.add_parsers(commands)
     regress.add_parsers(commands)
     ab.add_parser(commands)
+    bisect.add_parsers(commands)
     explain.add_parser(commands)
     influx.add_parser(commands)
     history.add_parser(commands)
