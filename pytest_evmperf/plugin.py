@@ -20,6 +20,7 @@ from evmperf.boards.vocabulary import FEATURES
 from evmperf.influx.config import load as config_of_influx
 from evmperf.influx.config import variable
 from evmperf.measure import boardfile
+from evmperf.measure import repeats as repeating
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.places import project
@@ -59,6 +60,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--run-kind", default="desk", help="who asks: desk, nightly, lava, ...")
     group.addoption("--keep-on", action="store_true", help="leave the board switched on at the end")
     group.addoption(
+        "--repeat",
+        default="",
+        metavar="N|until:2%",
+        help="measure each case (each boot, for boot times) so often, or until the 95 % "
+        "confidence interval of each mean is within 2 %, for 10 minutes at most; until:2%/1h for "
+        "another budget",
+    )
+    group.addoption(
         "--vary",
         action="append",
         default=[],
@@ -93,6 +102,7 @@ def pytest_configure(config: pytest.Config) -> None:
         _check_variables(board.file)
         influx = config_of_influx(os.environ)
         variation = variations.parse(config.option.vary)
+        repeats = repeating.parse(config.option.repeat)
         _provision(config, variation)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
@@ -108,6 +118,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     session.influx = influx
     session.vary(variation)
+    session.repeats = repeats
     session.run.facts |= dict(word.split("=", 1) for word in config.option.fact if "=" in word)
     session.image = config.option.image
     # What the lab starts for us (a virtual EVM, a tester's shell) has no use for the token.

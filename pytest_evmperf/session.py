@@ -17,6 +17,7 @@ from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.boards.board import Board
 from evmperf.boards.variation import Variation
 from evmperf.measure import provenance
+from evmperf.measure.repeats import Repeats
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.results import Case, Result
@@ -62,6 +63,7 @@ class Session:
     """Why nothing was measured on a lab that works: an image that does not boot, or is no use."""
     interrupted: bool = False
     variation: Variation = field(default_factory=Variation)
+    repeats: Repeats | None = None
     began: float = field(default_factory=time.monotonic)
     bench: LabgridBench | None = None
     _runner: Runner | None = None
@@ -124,6 +126,7 @@ class Session:
             tools,
             self.run.release or release,
             variation=self.variation,
+            repeats=self.repeats,
         )
 
     def _provision(self, target: Any, progress: Callable[[str], None]) -> str:

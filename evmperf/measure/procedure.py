@@ -108,18 +108,22 @@ class Procedure:
         try:
             return self._try(step)
         except RefusedOutput as error:
-            if not self.executions.may_repeat(self.progress.benchmark.shared_key(step)):
+            if not self.executions.may_repeat(self._key(step)):
                 raise
             self._note_failure(step.name, error)
             return self._try(step)
 
     def _try(self, step: Command) -> tuple[Execution, list[Reading]]:
-        key = self.progress.benchmark.shared_key(step)
-        done = self.executions.get(key, lambda: self.perform(step, self.progress))
+        done = self.executions.get(self._key(step), lambda: self.perform(step, self.progress))
         readings = step.parse(done.outputs) if isinstance(step, Measure | Trial) else []
         if isinstance(step, Measure):
             self.progress.check(readings, "\n".join(done.outputs.values()))
         return done, readings
+
+    def _key(self, step: Command) -> str:
+        """What a step's execution is shared under: with other cases, not with another time."""
+        key, times = self.progress.benchmark.shared_key(step), self.progress.times
+        return f"{key} {times}" if key and times > 1 else key
 
     def _note_failure(self, step: str, error: ToolError) -> None:
         raw = ""

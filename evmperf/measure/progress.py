@@ -24,6 +24,8 @@ class Progress:
     tools: dict[str, str] = field(default_factory=dict)
     conditions: dict[str, Any] = field(default_factory=dict)
     tool_s: float = 0.0
+    times: int = 1
+    """How often the case is measured so far, this time among them."""
 
     def check(self, readings: Sequence[Reading], raw: str = "") -> None:
         """Raise RefusedOutput unless every reading is declared and plausible."""
@@ -32,6 +34,7 @@ class Progress:
 
     def add(self, readings: Sequence[Reading], repetition: int, time_ns: int) -> None:
         """Take readings as samples of that time."""
+        repetition += (self.times - 1) * self.plan.repeats
         for reading in readings:
             unit = str(self.benchmark.metric(reading.metric, self.case).unit)
             self.samples.append(
@@ -53,7 +56,8 @@ class Progress:
 
     def file_name(self, name: str) -> str:
         """Where a raw file of this case goes."""
-        return f"{self.benchmark.name}/{self.case.label}/{name}"
+        again = f"{self.times}." if self.times > 1 else ""
+        return f"{self.benchmark.name}/{self.case.label}/{again}{name}"
 
     def status(self) -> Status:
         """How it ended, by comparing what was declared with what was produced, both ways."""
@@ -64,5 +68,5 @@ class Progress:
             return Status.REFUSED if self.failures and not lost else Status.FAILED
         missing = {metric.name for metric in metrics if metric.required} - have
         repetitions = {s.repetition for s in self.samples if s.metric == metrics[0].name}
-        whole = repetitions == set(range(self.plan.repeats))
+        whole = repetitions == set(range(self.plan.repeats * self.times))
         return Status.PARTIAL if missing or lost or not whole else Status.MEASURED

@@ -69,6 +69,8 @@ class Case:
         return self.label
 
 
+REPEATS = "repeats"
+"""Condition of a result that was measured several times on request: how often, and why no more."""
 VARIANT = "variant"
 """The condition of a result that says how it was measured where there is more than one way."""
 MARKS = "marks"

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from evmperf.benchmarks import catalogue
 from evmperf.model import comparable
+from evmperf.model.anytime import half_width
 from evmperf.model.figures import Baseline, Key
-from evmperf.model.results import MARKS, Metric, Published, Result, Status
+from evmperf.model.results import MARKS, REPEATS, Metric, Published, Result, Status
 from evmperf.model.stats import Summary, outliers_text, percent, rounded, summarise
 
 
@@ -60,6 +61,8 @@ def _declared(result: Result) -> tuple[Metric, ...]:
 
 def _row(result: Result, name: str, summary: Summary, unit: str, required: bool) -> Row:
     notes = []
+    if REPEATS in result.conditions and (known := half_width(result.values(name))) is not None:
+        notes.append(f"mean ± {known:.1%}")
     if summary.outliers:
         notes.append(outliers_text(summary.outliers))
     if mark := result.conditions.get(MARKS):
