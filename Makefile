@@ -41,7 +41,7 @@ test: virtual influxd browser ## every test of the project, on real virtual EVMs
 	$(BIN)/pytest selftests --junitxml=selftests.xml
 
 fasttest: setup influxd browser ## the tests that need no virtual EVM
-	$(BIN)/pytest selftests -m "not virtual_evm"
+	$(BIN)/pytest selftests -m "not virtual_evm and not many_sessions"
 
 lint: setup ## style and types
 	$(BIN)/ruff check

@@ -21,7 +21,8 @@ from evmperf.influx.config import load as config_of_influx
 from evmperf.influx.config import variable
 from evmperf.measure import boardfile
 from evmperf.measure import repeats as repeating
-from evmperf.model.errors import EvmperfError, LabError, UsageError
+from evmperf.model.duration import seconds
+from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.places import project
 from evmperf.model.results import Case, Status
@@ -58,6 +59,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="as --results=FOLDER: gets one folder a run (default: results)",
     )
     group.addoption("--run-kind", default="desk", help="who asks: desk, nightly, lava, ...")
+    group.addoption(
+        "--wait",
+        default="",
+        metavar="TIME",
+        help="wait so long for a board that somebody else holds: 90s, 30m, 2h (default: not)",
+    )
+    group.addoption(
+        "--give-way",
+        action="store_true",
+        help="end after the case in flight when somebody asks for the board (`evmperf ask`)",
+    )
+    group.addoption("--run-id", default="", help="the run's id, for who starts sessions")
     group.addoption("--keep-on", action="store_true", help="leave the board switched on at the end")
     group.addoption(
         "--repeat",
@@ -94,6 +107,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Find the board's file, before Labgrid's plugin looks for it."""
+    if getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput"):
+        raise pytest.UsageError(
+            "-n (pytest-xdist) would measure one board from several processes at once: leave it "
+            "out, and start one pytest for each board"
+        )
     given = config.option.lg_env or os.environ.get("LG_ENV")
     if not given:
         return
@@ -101,6 +119,7 @@ def pytest_configure(config: pytest.Config) -> None:
         board = boardfile.named(given)
         _check_variables(board.file)
         influx = config_of_influx(os.environ)
+        wait_s = seconds(config.option.wait)
         variation = variations.parse(config.option.vary)
         repeats = repeating.parse(config.option.repeat)
         _provision(config, variation)
@@ -116,7 +135,9 @@ def pytest_configure(config: pytest.Config) -> None:
     session = Session.create(
         board, profile, config.option.results, config.option.run_kind, config.option.release
     )
+    session.name(config.option.run_id)
     session.influx = influx
+    session.give_way, session.wait_s = config.option.give_way, wait_s
     session.vary(variation)
     session.repeats = repeats
     session.run.facts |= dict(word.split("=", 1) for word in config.option.fact if "=" in word)
@@ -212,16 +233,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Note what will be measured: what is left after selection and skips."""
+    """Note what will be measured, what is left after selection and skips, and hold the board."""
     measuring = session.config.stash.get(SESSION, None)
-    if measuring:
-        if not session.items:
-            _write_nothing(session.config)
-        measuring.planned = [
-            what
-            for item in session.items
-            if (what := what_is_measured(item)) and not any(item.iter_markers("skip"))
-        ]
+    if measuring is None:
+        return
+    if not session.items:
+        _write_nothing(session.config)
+    measuring.planned = [
+        what
+        for item in session.items
+        if (what := what_is_measured(item)) and not any(item.iter_markers("skip"))
+    ]
+    if not measuring.planned or session.config.option.collectonly:
+        return
+    try:
+        measuring.hold(session.config.option.lg_coordinator or "", _teller(session.config))
+    except UsageError as error:
+        _write_nothing(session.config)
+        raise pytest.UsageError(str(error)) from None
+    except LabError as error:
+        measuring.lab_failure = str(error)
+        _write_nothing(session.config)
+        raise pytest.exit.Exception(str(error), ExitStatus.LAB_BROKEN) from None
 
 
 def _write_nothing(config: pytest.Config) -> None:
@@ -278,7 +311,7 @@ def _teller(config: pytest.Config) -> Callable[[str], None]:
 
 
 def _target(request: pytest.FixtureRequest) -> Any:
-    """Labgrid's target; raises LabError when the coordinator or the place is not to be had."""
+    """Labgrid's target; raises LabError when the coordinator or the place is not available."""
     try:
         return request.getfixturevalue("target")
     except (Exception, pytest.exit.Exception) as error:  # noqa: BLE001  # no common base
@@ -297,6 +330,9 @@ def measure(request: pytest.FixtureRequest, measuring: Session) -> Measure:
         with _ending(request.session, measuring):
             result = measuring.measure(benchmark, case)
         request.node.stash[RESULT] = result
+        if measuring.give_way and measuring.claim and measuring.claim.asked:
+            measuring.gave_way = measuring.claim.asked[0]
+            request.session.shouldstop = f"the board was asked for: {measuring.gave_way}"
         if result.status is not Status.MEASURED:
             pytest.fail(f"{result.status}: {cause(result)}", pytrace=False)
 
@@ -311,6 +347,9 @@ def _ending(session: pytest.Session, measuring: Session) -> Iterator[None]:
     """End the whole session on LabError: every further figure would be a guess."""
     try:
         yield
+    except BoardLost as error:
+        session.shouldstop = f"the board was lost: {error}"
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
     except LabError as error:
         measuring.lab_failure = str(error)
         session.shouldstop = f"the lab is broken: {error}"
@@ -333,13 +372,16 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
     if measuring is None or session.config.option.collectonly:
         return (yield)
     measuring.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED and not measuring.lab_failure
-    if measuring.lab_failure:
+    if measuring.lab_failure or measuring.lost:
         session.exitstatus = ExitStatus.LAB_BROKEN
+    measuring.await_taker()
     measuring.finish(int(session.exitstatus))
     try:
         yield
         measuring.write_report()
     except (OSError, EvmperfError) as error:
         measuring.lab_failure = measuring.lab_failure or f"reports cannot be written: {error}"
+    finally:
+        measuring.let_go()
     if measuring.lab_failure:
         session.exitstatus = ExitStatus.LAB_BROKEN

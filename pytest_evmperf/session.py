@@ -16,10 +16,12 @@ import pytest
 from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.boards.board import Board
 from evmperf.boards.variation import Variation
+from evmperf.keeping.claim import Claim
+from evmperf.keeping.wanted import wanted
 from evmperf.measure import provenance
 from evmperf.measure.repeats import Repeats
 from evmperf.measure.runner import Runner
-from evmperf.model.errors import EvmperfError, LabError, UsageError
+from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError
 from evmperf.model.results import Case, Result
 from evmperf.model.run import Run
 from evmperf.runs.spool import Spool, new_run_id
@@ -35,6 +37,9 @@ SEND_AT_MOST_S = 20.0
 _BOOT_S = 15.0
 """What a cold boot usually takes."""
 
+_TAKER_S = 1.0
+"""How long the end of a session waits for the name of who has taken the board."""
+
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
 
 
@@ -42,7 +47,7 @@ SESSION: pytest.StashKey[Session] = pytest.StashKey()
 class Session:
     """What one call of pytest measures. `lab_failure` is why the lab is broken, "" while it is not.
 
-    `planned` holds the cases that will be measured, in order; `results` what has come of them.
+    `planned` holds the cases that will be measured, in order; `results` their outcomes.
     """
 
     board: Board
@@ -65,6 +70,14 @@ class Session:
     variation: Variation = field(default_factory=Variation)
     repeats: Repeats | None = None
     began: float = field(default_factory=time.monotonic)
+    claim: Claim | None = None
+    """What holds the board for us."""
+    gave_way: str = ""
+    """Who asked for the board, when the session ended for that."""
+    wait_s: float = 0.0
+    """How long to wait for a board that others hold, in seconds."""
+    give_way: bool = False
+    """Whether the session ends after the case in flight when somebody asks for the board."""
     bench: LabgridBench | None = None
     _runner: Runner | None = None
     _started_bench: Any = None
@@ -93,6 +106,42 @@ class Session:
             run.facts["board_revision"] = revision
         return cls(board, profile, results / run.id, run)
 
+    def name(self, run: str) -> None:
+        """Give the run an id that somebody else has chosen, "" leaves its own."""
+        if run:
+            self.run.id = run
+            self.folder = self.folder.with_name(run)
+
+    def hold(self, coordinator: str, tell: Callable[[str], None]) -> None:
+        """Hold the board, so that nobody else uses it meanwhile.
+
+        `tell` gets what a person should know about that, also later. Raises UsageError for a board
+        that is not to be had, LabError when the lab does not answer.
+        """
+        board = wanted(self.board.file, coordinator)
+        self.claim = Claim.take(
+            board, self.run.id, until=self.expected_end(), wait_s=self.wait_s, tell=tell
+        )
+        self.claim.on_asked = lambda message: tell(f"asked for {board.place}: {message}")
+        if board.coordinator:
+            # Labgrid's own session in this process goes by the holder's name, too.
+            os.environ["LG_HOSTNAME"], os.environ["LG_USERNAME"] = self.claim.host, self.claim.user
+            self.run.place = board.place
+
+    def expected_end(self) -> float:
+        """When all that is planned should be measured, in seconds since the epoch."""
+        seconds = sum(
+            expected_s(benchmark, case, self.board, self.profile, shared)
+            for shared in [set[str]()]
+            for benchmark, case in self.planned
+        )
+        return time.time() + seconds
+
+    @property
+    def lost(self) -> str:
+        """Why the board is ours no more, "" while it is."""
+        return self.claim.lost if self.claim else ""
+
     def vary(self, variation: Variation) -> None:
         """Measure a variation of the board; its words are a fact of the run."""
         self.variation = variation
@@ -115,7 +164,10 @@ class Session:
             spool.on_change = self._sender.wake
         if self.board.is_virtual:
             self._ensure_virtual(progress)
-        self.bench = LabgridBench(target, self.board, self.variation)
+        assert self.claim is not None
+        self.bench = LabgridBench(target, self.board, self.variation, self.claim.check)
+        self.claim.on_lost = self.bench.lose
+        self.claim.check()
         self.bench.record_console(spool.console_log)
         tools = [tool for benchmark, _ in self.planned for tool in benchmark.tools_on(self.board)]
         release = self._provision(target, progress)
@@ -157,13 +209,26 @@ class Session:
                 self._runner.close()
             if self.bench:
                 self.bench.close()
-            if self.bench and not keep_on:
+            if self.bench and not keep_on and not self.lost:
                 self.bench.off()
+        except BoardLost:
+            pass  # `lost` has it
         except EvmperfError as error:
             self.lab_failure = self.lab_failure or str(error)
         finally:
-            if self._started_bench:
+            if self._started_bench and not self.lost:
                 self._started_bench.stop()
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Hold the board no more; may be called again."""
+        if self.claim:
+            self.claim.release()
+
+    def await_taker(self) -> None:
+        """Who has taken a board, Labgrid says a moment after it is gone."""
+        if self.claim:
+            self.claim.await_taker(_TAKER_S)
 
     def finish(self, exit_status: int) -> None:
         """Write how the run ended; a spool that was never opened stays unwritten."""
@@ -172,6 +237,10 @@ class Session:
         self.run.outcome = self.sentence()
         if self.bench:
             self.run.facts["attempts"] = self.bench.power_cycles
+        if self.lost:
+            self.run.facts["lost"] = self.lost
+        if self._runner and self._runner.broken:
+            self.run.facts["broken"] = self._runner.broken
         if self._runner:
             try:
                 self._runner.spool.save()
@@ -197,10 +266,14 @@ class Session:
         """How it went, in one sentence."""
         measured = sum(result.status == "measured" for result in self.results)
         whole = f"{measured} of {len(self.planned)} cases measured on {self.board.name}"
-        if self.lab_failure:
-            return f"The lab is broken: {self.lab_failure} ({whole})."
-        if self.not_begun:
-            return f"Nothing was measured: {self.not_begun} ({whole})."
+        for what, why in (
+            ("The board was lost", self.lost),
+            ("The lab is broken", self.lab_failure),
+            ("Gave way", self.gave_way),
+            ("Nothing was measured", self.not_begun),
+        ):
+            if why:
+                return f"{what}: {why} ({whole})."
         if self.interrupted:
             return f"Interrupted: {whole}."
         if measured < len(self.planned):

@@ -36,6 +36,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         f"[{number:>{len(str(whole))}}/{whole}] {session.board.name}  {what[0].name} {what[1]}  "
         f"(elapsed {_clock(elapsed)}, expected {_clock(expected)})"
     )
+    if session.claim:
+        session.claim.doing(f"{what[0].name} {what[1]} ({number} of {whole})")
     outcome = yield
     result = item.stash.get(RESULT, None)
     if result:
@@ -71,7 +73,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """The table of results, and one sentence on how it went."""
     session = config.stash.get(SESSION, None)
-    if session is None or config.option.collectonly or not session.planned:
+    if session is None or config.option.collectonly or session.claim is None:
         return
     terminalreporter.section(f"measured on {session.board.name}, profile {session.profile}")
     if session.results:

@@ -16,6 +16,8 @@ from labgrid.step import step
 from labgrid.strategy import Strategy, StrategyError
 from pexpect import TIMEOUT
 
+from evmperf.boards import prompts
+
 POST_MORTEM_LINES = 200
 _OFF_S = 2.0
 """How long the power is off where its driver does not say."""
@@ -108,22 +110,17 @@ class K3BootStrategy(Strategy):
     status = attr.ib(default=Status.unknown)
     medium = attr.ib(default="", validator=attr.validators.instance_of(str))
     media = attr.ib(
-        default=attr.Factory(
-            lambda: {
-                "sd": ["setenv mmcdev 1", "setenv bootpart 1:2"],
-                "emmc": ["setenv mmcdev 0", "setenv bootpart 0:2"],
-            }
-        ),
+        default=attr.Factory(lambda: {name: [*words] for name, words in prompts.MEDIA.items()}),
         validator=_dict_of_lists,
     )
-    boot_command = attr.ib(default="boot", validator=attr.validators.instance_of(str))
+    boot_command = attr.ib(default=prompts.BOOT_COMMAND, validator=attr.validators.instance_of(str))
     kernel_arguments_variable = attr.ib(
-        default="optargs", validator=attr.validators.instance_of(str)
+        default=prompts.KERNEL_ARGUMENTS_VARIABLE, validator=attr.validators.instance_of(str)
     )
     kernel_start = attr.ib(default="Starting kernel", validator=attr.validators.instance_of(str))
-    login_prompt = attr.ib(default="login: ", validator=attr.validators.instance_of(str))
+    login_prompt = attr.ib(default=prompts.LOGIN_PROMPT, validator=attr.validators.instance_of(str))
     init_shell_prompt = attr.ib(
-        default=r"[\r\n][^\r\n\[]{0,20}# ", validator=attr.validators.instance_of(str)
+        default=prompts.INIT_SHELL_PROMPT, validator=attr.validators.instance_of(str)
     )
     uboot_timeout = attr.ib(default=60, validator=attr.validators.instance_of(int))
     power_timeout = attr.ib(default=60, validator=attr.validators.instance_of(int))
@@ -136,6 +133,7 @@ class K3BootStrategy(Strategy):
         super().__attrs_post_init__()
         self.attempts = []
         self.listeners = []  # called with each attempt when it ends, before the next one begins
+        self.guards = []  # called before each action of the power switch; may raise
         self.before_power_on = []  # called with the power off: cards are switched, images written
         self.kernel_arguments = ""
         self.uboot_variables = {}  # set before each boot, never saved
@@ -214,6 +212,8 @@ class K3BootStrategy(Strategy):
     def _switch(self, action):
         """Work the power switch; Labgrid's drivers would wait for ever for one that hangs."""
         self._phase = "power switch"
+        for guard in self.guards:
+            guard()
         self.target.activate(self.power)
         with _deadline(self.power_timeout, "the power switch has not answered"):
             return getattr(self.power, action)()

@@ -35,6 +35,9 @@ class Board:
     features: frozenset[str]
     said: Mapping[str, Mapping[str, Any]]
     named_tester: str = ""
+    drivers: Mapping[str, Any] = field(default_factory=dict)
+    resources: Mapping[str, Any] = field(default_factory=dict)
+    """What the file says of Labgrid's drivers and resources, by class."""
     options: Options = field(init=False)
 
     def __post_init__(self) -> None:
@@ -57,7 +60,7 @@ class Board:
 
     @property
     def tester(self) -> str:
-        """SSH name of the machine beside the board, "" if nobody says."""
+        """SSH name of the machine beside the board, "" if none is configured."""
         return self.named_tester or self.options.tester.host
 
     def says(self, section: str, key: str) -> bool:
@@ -85,7 +88,7 @@ class Loader(yaml.SafeLoader):
                     raise yaml.constructor.ConstructorError(
                         None,
                         None,
-                        f"the key {key!r} stands here a second time: keep one",
+                        f"duplicate key {key!r}",
                         key_node.start_mark,
                     )
                 seen.add(key)
@@ -145,7 +148,21 @@ def load(file: Path, tester: str = "") -> Board:
         raise UsageError(f"{file}: {_WHERE}.features must be a list of drivers")
     for feature in features:
         check_word(file, f"{_WHERE}.features", str(feature), FEATURES)
-    return Board(file, frozenset(features), main.get("options") or {}, tester)
+    return Board(
+        file,
+        frozenset(features),
+        main.get("options") or {},
+        tester,
+        _mapping(file, main, "drivers"),
+        _mapping(file, main, "resources"),
+    )
+
+
+def _mapping(file: Path, main: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = main.get(name) or {}
+    if not isinstance(found, dict):
+        raise UsageError(f"{file}: {_WHERE}.{name} must be a mapping of Labgrid's classes")
+    return found
 
 
 def _main_target(file: Path, data: Any) -> dict[str, Any]:

@@ -303,6 +303,13 @@ class Image(Section, frozen=True):
             "(0: none)"
         ),
     ] = 0
+    device: Annotated[
+        Text,
+        Meta(
+            description="the disk that an image goes to from a system in memory, over the network, "
+            "e.g. /dev/mmcblk0; the strategy's media.network starts that system"
+        ),
+    ] = ""
     command: Annotated[
         Text,
         Meta(

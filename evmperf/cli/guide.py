@@ -150,9 +150,9 @@ def _left_out(options: argparse.Namespace, plan: Layout) -> int:
     if not plan.unread:
         return ExitStatus.OK
     what = "copied and marked" if options.keep_unread else "left out"
+    tables = "1 table is" if len(plan.unread) == 1 else f"{len(plan.unread)} tables are"
     print(
-        f"evmperf: {options.like}: {len(plan.unread)} tables are not known and {what}: "
-        f"{'; '.join(plan.unread)}",
+        f"evmperf: {options.like}: {tables} not known and {what}: {'; '.join(plan.unread)}",
         file=sys.stderr,
     )
     return ExitStatus.FAILED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from evmperf.model.errors import UsageError
 from evmperf.model.stats import rounded
 from evmperf.report.sparkline import sparkline
-from evmperf.runs.history import Measured
+from evmperf.runs.history import Measured, RunSource
 
 
 def add_parser(commands: Any) -> None:
@@ -19,11 +20,15 @@ def add_parser(commands: Any) -> None:
         "history",
         help="how a figure went over the last runs",
         description="Show one metric of one benchmark on one board over the last runs, from "
-        "InfluxDB where one is named (see `evmperf push --help`), else from a folder of runs.",
+        "InfluxDB if it is configured (see `evmperf push --help`), else from a folder of runs.",
     )
     parser.add_argument("board", help="the board's name, as in its file")
-    parser.add_argument("benchmark", help="`evmperf list` names them")
-    parser.add_argument("metric", help="e.g. write_throughput")
+    parser.add_argument(
+        "benchmark", nargs="?", help="`evmperf list` names them (default: list what was measured)"
+    )
+    parser.add_argument(
+        "metric", nargs="?", help="e.g. write_throughput (default: all of the benchmark)"
+    )
     parser.add_argument("--case", help="one row of the benchmark (default: all)")
     parser.add_argument("--last", type=int, default=20, metavar="N", help="runs (default: 20)")
     parser.add_argument(
@@ -37,20 +42,59 @@ def _history(options: argparse.Namespace) -> int:
     from evmperf.cli import sources  # noqa: PLC0415
     from evmperf.influx import config  # noqa: PLC0415
 
-    benchmark = catalogue.benchmark(options.benchmark).name
     named = sources.INFLUX if options.results is None and config.load() else "results"
     with sources.opened(str(options.results or named)) as source:
-        found = source.figures(
-            options.board, benchmark, options.metric, options.last, options.case or ""
-        )
-    if not found:
+        if not options.benchmark:
+            return _measured(source, options.board, options.last)
+        benchmark = catalogue.benchmark(options.benchmark)
+        metrics = [options.metric] if options.metric else [m.name for m in benchmark.metrics]
+        found = {
+            metric: source.figures(
+                options.board, benchmark.name, metric, options.last, options.case or ""
+            )
+            for metric in metrics
+        }
+    if not any(found.values()):
         case = f" {options.case}" if options.case else ""
         raise UsageError(
             f"{source}: the last {options.last} runs of {options.board!r} have no "
-            f"{options.metric} of {benchmark}{case}; `evmperf list` names the benchmarks, "
-            f"`evmperf show` what a run has"
+            f"{options.metric or 'figures'} of {benchmark.name}{case}; "
+            f"`evmperf history {options.board}` lists what was measured"
         )
-    print(f"{options.board} {benchmark} {options.metric}, from {source}")
+    for metric, figures in found.items():
+        if figures:
+            _show(f"{options.board} {benchmark.name} {metric}, from {source}", figures)
+    return 0
+
+
+def _measured(source: RunSource, board: str, last: int) -> int:
+    """List the metrics of a board's last runs, each with the number of its cases and runs."""
+    runs = source.runs(board, last)
+    if not runs:
+        boards = sorted({entry.run.board for entry in source.everything()})
+        near = difflib.get_close_matches(board, boards, n=1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        known = ", ".join(boards) or "none"
+        raise UsageError(f"{source}: has no runs of {board!r}.{hint} Boards with runs: {known}.")
+    cases: dict[tuple[str, str], set[str]] = {}
+    seen: dict[tuple[str, str], int] = {}
+    for entry in runs:
+        there = set()
+        for result in entry.results():
+            for sample in result.samples:
+                there.add((result.benchmark, sample.metric))
+                cases.setdefault((result.benchmark, sample.metric), set()).add(result.case)
+        for key in there:
+            seen[key] = seen.get(key, 0) + 1
+    print(f"{board}: measured in the last {len(runs)} runs, from {source}")
+    for benchmark, metric in sorted(cases):
+        key = (benchmark, metric)
+        print(f"  {benchmark} {metric}: {len(cases[key])} cases in {seen[key]} runs")
+    return 0
+
+
+def _show(heading: str, found: list[Measured]) -> None:
+    print(heading)
     by_case: dict[str, list[Measured]] = {}
     for figure in found:
         by_case.setdefault(figure.case, []).append(figure)
@@ -58,7 +102,6 @@ def _history(options: argparse.Namespace) -> int:
         print(f"\n{case}  {sparkline([figure.summary.mean for figure in figures])}")
         for figure in figures:
             print(_line(figure))
-    return 0
 
 
 def _line(figure: Measured) -> str:

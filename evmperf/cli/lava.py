@@ -72,13 +72,25 @@ def add_parser(subparsers: Any) -> None:
 
     verdict = commands.add_parser(
         "verdict",
-        help="what has come of a job",
+        help="the outcome of a job",
         description="Exit status 0: complete, and every case it should have measured passed; "
         "1: something failed; 3: LAVA or the lab failed.",
     )
     verdict.add_argument("job", help="its number or its page")
     _add_server(verdict)
     verdict.set_defaults(func=_verdict)
+
+    device = commands.add_parser(
+        "device",
+        help="write a board's device type, and a device to fill in",
+        description="Writes device-types/evm-BOARD.jinja2 and devices/BOARD-01.jinja2 below a "
+        "folder, as they lie in /etc/lava-server/dispatcher-config on the server. A device that is "
+        "there already is left alone.",
+    )
+    device.add_argument("board", help="a board file, as for pytest --lg-env")
+    device.add_argument("-o", "--into", type=Path, default=Path(), metavar="FOLDER",
+                        help="where (default: here)")  # fmt: skip
+    device.set_defaults(func=_device)
 
     lab = commands.add_parser("lab", help="a LAVA of your own on this machine (needs root)")
     lab.add_argument("action", choices=("up", "down", "status"))
@@ -105,7 +117,7 @@ def _add_job(parser: argparse.ArgumentParser) -> None:
         help="boot this over the network: kernel, dtb, ramdisk, nfsrootfs or modules; without "
         "ROLE= told from the name (default: what is installed boots)",
     )
-    parser.add_argument("--device-type", default="", help="default: the board's in lava-jobs/")
+    parser.add_argument("--device-type", default="", help="default: evm- and the board file's name")
     parser.add_argument("--tag", action="append", default=[], help="a tag the device must have")
     parser.add_argument("--priority", choices=("low", "medium", "high"), default="medium")
 
@@ -265,6 +277,15 @@ def _connect(options: argparse.Namespace) -> Server:
     from evmperf.lava.server import connect  # noqa: PLC0415
 
     return connect(options.identity)
+
+
+def _device(options: argparse.Namespace) -> int:
+    from evmperf.lava import devices  # noqa: PLC0415
+    from evmperf.measure import boardfile  # noqa: PLC0415
+
+    for path in devices.write(boardfile.named(options.board), options.into):
+        print(path)
+    return 0
 
 
 def _lab(options: argparse.Namespace) -> int:

@@ -73,10 +73,13 @@ def _parser() -> argparse.ArgumentParser:
         guide,
         history,
         influx,
+        keeping,
         lava,
+        night,
         provision,
         regress,
         report,
+        runs,
         virtual,
     )
 
@@ -99,8 +102,11 @@ def _parser() -> argparse.ArgumentParser:
     bisect.add_parsers(commands)
     explain.add_parser(commands)
     influx.add_parser(commands)
+    runs.add_parser(commands)
     history.add_parser(commands)
     report.add_parser(commands)
+    keeping.add_parsers(commands)
+    night.add_parsers(commands)
     provision.add_parsers(commands)
     virtual.add_parser(commands)
     lava.add_parser(commands)
@@ -111,9 +117,9 @@ def _parser() -> argparse.ArgumentParser:
 def _add_list(commands: Any) -> None:
     parser = commands.add_parser(
         "list",
-        help="what can be measured, and on a board why not",
+        help="all benchmarks, and the reason why a board skips one",
         description="List the benchmarks of the catalogue; with a board, say which of them "
-        "its file allows, and why not.",
+        "it can run, and the skip reason of the others.",
     )
     parser.add_argument("--board", help="a board file, as for pytest --lg-env")
     parser.add_argument(

@@ -25,7 +25,7 @@ def add_parsers(commands: Any) -> None:
         help="judge a run",
         description="Judge a run: same, better, worse, or not comparable, metric by metric. The "
         "verdicts go into the run in place of earlier ones, its report is written again, and "
-        "InfluxDB gets them where one is named. Published figures are left as they are.",
+        "they go to InfluxDB if it is configured. Published figures are left as they are.",
         epilog=_EPILOG,
     )
     arguments.add_run(check)
@@ -43,7 +43,7 @@ def add_parsers(commands: Any) -> None:
 
     compare = commands.add_parser(
         "compare",
-        help="two runs beside each other",
+        help="compare two runs",
         description="Judge run B by run A.",
         epilog=_EPILOG,
     )

@@ -14,7 +14,7 @@ INFLUX = "influx"
 
 @contextlib.contextmanager
 def opened(given: str) -> Iterator[RunSource]:
-    """The runs of that name; raises UsageError where InfluxDB is meant and none is named."""
+    """The runs of that name; raises UsageError for InfluxDB when it is not configured."""
     if given != INFLUX:
         yield SpoolFolder(BASELINES if given == "baselines" else Path(given))
         return

@@ -64,9 +64,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Makes the image of a release of a virtual EVM that boots from its card. "
         "Releases with different numbers can be told apart on the running board.",
     )
-    release.add_argument("file", type=Path, help="what to write, e.g. virtual-sd-2026.01.wic.zst")
+    release.add_argument("variant", help="a virtual EVM that boots from a card or disk of its own")
+    release.add_argument("file", type=Path, help="what to write: NAME.wic.zst")
     release.add_argument("--number", type=int, default=1, help="from 1 to 9 (default: 1)")
-    release.add_argument("--variant", default="virtual-sd", help="default: virtual-sd")
     release.set_defaults(func=_release)
 
     start = commands.add_parser(

@@ -24,6 +24,8 @@ from evmperf.model.exits import ExitStatus
 _EVMPERF = ".venv/bin/evmperf"
 _RESULTS = "results"
 _WEEK = "1 week"
+_WAIT = "6h"
+"""How long a night's job waits for a board that somebody else holds."""
 
 
 class Over(enum.StrEnum):
@@ -110,10 +112,8 @@ def _measure(plan: Plan, board: Board) -> dict[str, Any]:
         },
     }
     if plan.over is Over.LABGRID and not board.is_virtual:
-        place = f".venv/bin/labgrid-client -p {shlex.quote(stem)}"
+        # The session holds its place by itself (docs/lab-at-scale.md).
         job["variables"] = {"LG_PLACE": stem}
-        job["script"] = [f"{place} acquire", *job["script"]]
-        job["after_script"] = [f"{place} release"]
     return job
 
 
@@ -123,7 +123,7 @@ def _command(plan: Plan, board: Board) -> str:
     release = ["--release", plan.release] if plan.release else []
     if plan.over is Over.LABGRID:
         words = [".venv/bin/pytest", "--lg-env", _name(board), "--run-kind", "nightly"]
-        words += [f"--results={_RESULTS}", *selection, *profile, *release]
+        words += [f"--results={_RESULTS}", "--wait", _WAIT, *selection, *profile, *release]
         return shlex.join(words)
     kind = "host" if plan.over is Over.LAVA_HOST else "native"
     words = [_EVMPERF, "lava", "submit", _name(board), "--kind", kind, "--wait", "--import"]

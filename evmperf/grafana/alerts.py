@@ -9,8 +9,15 @@ import yaml
 from evmperf.grafana import flux, parts
 from evmperf.runs.measurements import RUN
 
-_LATE_H = 26
+_LATE_H = 30
 """Hours after which a nightly run is missing: a day, and time for a longer night."""
+_NIGHTLY = f"{flux.text('nightly')} == r.kind"
+"""What developers try at their desks raises no alarm."""
+_ONE_TABLE = '|> group() |> keep(columns: ["board", "_value"])'
+"""Grafana takes a table of names and one number as a number a name. Of several tables without
+times, which Flux makes of groups, it drops all, and calls that no data.
+"""
+CONTACT = "evmperf"
 
 
 def text() -> str:
@@ -22,15 +29,47 @@ def text() -> str:
         "interval": "10m",
         "rules": [_worse(), _silent()],
     }
-    return yaml.safe_dump({"apiVersion": 1, "groups": [group]}, sort_keys=False)
+    return yaml.safe_dump(
+        {
+            "apiVersion": 1,
+            "groups": [group],
+            "contactPoints": [_contact()],
+            "policies": [_policy()],
+        },
+        sort_keys=False,
+    )
+
+
+def _contact() -> dict[str, Any]:
+    """Who is told; Grafana fills in the variables of its environment."""
+    ways = {
+        "email": {"addresses": "$EVMPERF_ALERT_EMAIL"},
+        "webhook": {"url": "$EVMPERF_ALERT_WEBHOOK"},
+    }
+    receivers = [
+        {"uid": f"{CONTACT}-{kind}", "type": kind, "settings": settings}
+        for kind, settings in ways.items()
+    ]
+    return {"orgId": 1, "name": CONTACT, "receivers": receivers}
+
+
+def _policy() -> dict[str, Any]:
+    return {
+        "orgId": 1,
+        "receiver": CONTACT,
+        "group_by": ["alertname", "board"],
+        "group_wait": "1m",
+        "repeat_interval": "1d",
+    }
 
 
 def _worse() -> dict[str, Any]:
     query = (
-        f'{flux.points(RUN, flux.MEASURED)}\n|> group(columns: ["board"])\n'
+        f'{flux.points(RUN, _NIGHTLY)}\n|> group(columns: ["board"])\n'
         '|> sort(columns: ["_time"]) |> tail(n: 1)\n'
         "|> map(fn: (r) => ({board: r.board, "
-        "_value: if exists r.verdict_worse then r.verdict_worse else 0}))"
+        "_value: if exists r.verdict_worse then float(v: r.verdict_worse) else 0.0}))\n"
+        f"{_ONE_TABLE}"
     )
     return _rule(
         "evmperf-worse",
@@ -45,10 +84,11 @@ def _worse() -> dict[str, Any]:
 
 def _silent() -> dict[str, Any]:
     query = (
-        f"{flux.points(RUN, flux.text('nightly') + ' == r.kind')}\n"
+        f"{flux.points(RUN, _NIGHTLY)}\n"
         '|> group(columns: ["board"]) |> sort(columns: ["_time"]) |> tail(n: 1)\n'
         "|> map(fn: (r) => ({board: r.board, "
-        "_value: float(v: int(v: now()) - int(v: r._time)) / 3600000000000.0}))"
+        "_value: float(v: int(v: now()) - int(v: r._time)) / 3600000000000.0}))\n"
+        f"{_ONE_TABLE}"
     )
     return _rule(
         "evmperf-silent",

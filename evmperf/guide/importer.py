@@ -14,12 +14,13 @@ from evmperf.guide.rows import Problem
 from evmperf.guide.source import Row, Source, SourceTable, read
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import figures
+from evmperf.model.records import UnknownRecord
 from evmperf.model.results import Published, Result, Status
 from evmperf.model.run import Run
 from evmperf.published import artefacts
 from evmperf.published.dialect import Dialect, of_release, seen_in
 from evmperf.runs.history import GUIDE, StoredRun
-from evmperf.runs.spool import Spool, new_folder, read_run, result_record
+from evmperf.runs.spool import Spool, new_folder, read_run
 
 PROFILE = "full"
 NO_BOARD = "unknown-board"
@@ -285,35 +286,12 @@ def _store(into: Path, run: Run, results: list[Result], problems: list[Problem])
         raise UsageError(f"{target}: holds a measured run; import into another folder with --into")
     with new_folder(into) as scratch:
         spool = Spool(scratch, run)
-        spool.append_all([*map(_short_record, results), *map(_unknown_record, problems)])
+        unknown = (UnknownRecord(line=p.line, reason=p.reason, text=p.text) for p in problems)
+        spool.append_all([*results, *unknown])
         if target.exists():
             shutil.rmtree(target)
         spool.folder.rename(target)
     return target
-
-
-def _short_record(result: Result) -> Mapping[str, Any]:
-    """A result without what published figures do not have, which would be most of its bytes."""
-    record = {name: value for name, value in result_record(result).items() if value}
-    return {
-        **record,
-        "version": result.version,
-        "samples": [],
-        "params": {},
-        "published": [
-            {name: value for name, value in cell.items() if value not in (None, "")}
-            for cell in record["published"]
-        ],
-    }
-
-
-def _unknown_record(problem: Problem) -> Mapping[str, Any]:
-    return {
-        "record": "unknown",
-        "line": problem.line,
-        "reason": problem.reason,
-        "text": problem.text,
-    }
 
 
 def stored(file: Path, board: str) -> StoredRun:

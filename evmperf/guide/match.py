@@ -7,6 +7,7 @@ is known; where two of them contradict each other it is not, and both are named.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -186,9 +187,10 @@ def nearest(source: SourceTable, count: int = 2) -> list[Table]:
 def difference(source: SourceTable, table: Table) -> str:
     """What keeps a table from being the declared one."""
     parts = []
-    keys = source.header[: len(table.keys)]
-    if [meaning.plain(key) for key in keys] != [meaning.plain(key) for key in table.keys]:
-        parts.append(f"its first column is {source.header[0]!r}, not {table.keys[0]!r}")
+    keys = itertools.zip_longest(source.header[: len(table.keys)], table.keys, fillvalue="")
+    unlike = [(ours, key) for ours, key in keys if meaning.plain(ours) != meaning.plain(key)]
+    if unlike:
+        parts.append(f"it has the column {unlike[0][0]!r} where that has {unlike[0][1]!r}")
     else:
         new = [text for text in source.header[len(table.keys) :] if not column_of(table, text)]
         titles = dict.fromkeys(split_header(text)[1] for text in new)
@@ -281,19 +283,22 @@ def _other_rows(agreed: Sequence[Match], evidence: _Evidence, source: SourceTabl
     """Why no row is known: they are another table's, or nobody's."""
     mine = {match.table.benchmark for match in agreed}
     alike = [table for table in tables().values() if columns_of(table, source.header)]
-    others = [t.benchmark for t in alike if t.benchmark not in mine and _known_rows(t, source)]
+    there = [t for t in alike if t.benchmark not in mine and _known_rows(t, source)]
+    others = [t.benchmark for t in sorted(there, key=lambda t: len(evidence.against(t)))]
     name = agreed[0].table.benchmark
     if others:
         texts = evidence.for_(agreed[0].table) or ["its header"]
-        said = " and ".join(map(repr, texts))
-        return f"{said} says {name}, its rows ({_rows(source)}) are those of {others[0]}"
+        said = " and ".join(map(repr, texts)) + (" say" if len(texts) > 1 else " says")
+        return f"{said} {name}, its rows ({_rows(source)}) are those of {others[0]}"
     return f"none of its rows ({_rows(source)}) is one of {name}"
 
 
 def _no_header(source: SourceTable, evidence: _Evidence) -> str:
     named = next(iter(evidence.named), "")
-    what = f"{evidence.named[named]!r} is {named}, which has no" if named else "no known table has"
-    return f"{what} header {_shown(source.header)}"
+    if named:
+        text = evidence.named[named]
+        return f"{text!r} is {named}, whose header is not {_shown(source.header)}"
+    return f"no known table has the header {_shown(source.header)}"
 
 
 def _disagreement(fitting: Sequence[Match], evidence: _Evidence, source: SourceTable) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from evmperf.guide import cells
-from evmperf.guide.match import columns_of, difference, nearest, split_header
+from evmperf.guide.match import columns_of, difference, nearest, row_key, split_header
 from evmperf.guide.source import SourceTable
 from evmperf.model.units import Unit
 from evmperf.published import declared, meaning
@@ -57,8 +57,8 @@ def draft(source: SourceTable) -> str:
     along, _ = meaning.along(source.section)
     about = {quantity: value for quantity, (value, _) in along.items()}
     about |= meaning.said(source.name)
-    near = nearest(source)
-    known = next((table for table in near if columns_of(table, source.header)), None)
+    near = nearest(source, len(declared.tables()))
+    known = next((table for table in near if _fits(table, source)), None)
     boards = {split_header(text)[0] for text in source.header} - {""}
     lines = [
         "# Drafted by `evmperf import-guide --teach`: check what is marked, then add the name to",
@@ -72,6 +72,14 @@ def draft(source: SourceTable) -> str:
     if not known:
         lines += _columns(source, bool(boards))
     return "\n".join(lines) + "\n"
+
+
+def _fits(table: declared.Table, source: SourceTable) -> bool:
+    """Whether a table has the same columns and rows, so that a draft can be like it."""
+    cells_of_rows = [row.cells for row in source.rows if row.cells]
+    return columns_of(table, source.header) is not None and all(
+        table.knows(row_key(row, table)) for row in cells_of_rows
+    )
 
 
 def _columns(source: SourceTable, boards: bool) -> list[str]:

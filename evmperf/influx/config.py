@@ -78,8 +78,8 @@ def required(environment: Mapping[str, str] = os.environ) -> Config:
     config = load(environment)
     if config is None:
         raise UsageError(
-            f"no InfluxDB is named: set {variable('url')}, {variable('token')}, _ORG and _BUCKET, "
-            f"or write {config_file(environment)}"
+            f"InfluxDB is not configured: set {variable('url')}, {variable('token')}, _ORG and "
+            f"_BUCKET, or write {config_file(environment)}"
         )
     return config
 

@@ -1,26 +1,27 @@
 """Line protocol from the records of a run (schema: docs/results.md).
 
-The records are taken as they stand in results.jsonl, without objects in between: a year of a lab
-is formatted in minutes.
+A year of a lab is formatted in minutes.
 """
 
 from __future__ import annotations
 
 import functools
-import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from evmperf.model.figures import Key
-from evmperf.model.results import Status
+from evmperf.model.records import BootMark, BootRecord, VerdictRecord
+from evmperf.model.results import Result, Sample, Status
 from evmperf.model.run import Run
+from evmperf.model.schema import Record
 from evmperf.model.verdict import Outcome
 from evmperf.runs.measurements import BOOT_MARK, EVENT, RESULT, RUN, SAMPLE, VERDICT
-from evmperf.runs.verdicts import key_of
 
 SCHEMA = 1
 """Version of what is stored; a field of every run's point."""
@@ -83,18 +84,18 @@ def _fields(**fields: str | float | bool | None) -> str:
     return ",".join(shown)
 
 
-_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+_encode = msgspec.json.Encoder(order="sorted").encode
 
 
 def _json(value: Any) -> str:
     """A structure as text; "" for an empty one, and for one that would have to be cut."""
-    text = _encode(value) if value else ""
+    text = _encode(value).decode() if value else ""
     return text if len(text) <= _TEXT_LIMIT else ""
 
 
-def _refused(record: Mapping[str, Any]) -> int:
+def _refused(result: Result) -> int:
     """How many outputs of a case were refused."""
-    return sum(failure["refused"] for failure in record["failures"])
+    return sum(failure.refused for failure in result.failures)
 
 
 @dataclass
@@ -111,23 +112,22 @@ class Totals:
     by_status: dict[str, int] = field(default_factory=lambda: dict.fromkeys(map(str, Status), 0))
     verdicts: dict[Key, str] = field(default_factory=dict)
 
-    def add(self, record: Mapping[str, Any]) -> None:
+    def add(self, record: Record) -> None:
         """Count one record."""
-        kind = record.get("record")
-        if kind == "result":
+        if isinstance(record, Result):
             self.cases += 1
-            self.by_status[record["status"]] += 1
+            self.by_status[record.status] += 1
             refused = _refused(record)
             self.refused_outputs += refused
             # A refused step is done once more: what is whole in the end was retried with success.
-            self.retried += bool(refused and record["status"] == Status.MEASURED)
-            self.measured_s += record["duration_s"]
-            self.tool_s += record["tool_s"]
-        elif kind == "boot":
+            self.retried += bool(refused and record.status == Status.MEASURED)
+            self.measured_s += record.duration_s
+            self.tool_s += record.tool_s
+        elif isinstance(record, BootRecord):
             self.boots += 1
-            self.failed_boots += record["failure"] is not None
-        elif kind == "verdict":
-            self.verdicts[key_of(record)] = record["verdict"]
+            self.failed_boots += record.failure is not None
+        elif isinstance(record, VerdictRecord):
+            self.verdicts[record.key] = record.verdict
 
     @property
     def by_verdict(self) -> dict[str, int]:
@@ -154,16 +154,15 @@ class Lines:
             "release": run.release,
         }
 
-    def of(self, record: Mapping[str, Any]) -> Iterator[str]:
-        """The lines of one record; kinds that this version does not know give none."""
-        kind = record.get("record")
-        if kind == "result":
+    def of(self, record: Record) -> Iterator[str]:
+        """The lines of one record; kinds that a database has no use for give none."""
+        if isinstance(record, Result):
             yield self._result(record)
             yield from self._samples(record)
             yield from self._published(record)
-        elif kind == "boot":
+        elif isinstance(record, BootRecord):
             yield from self._boot(record)
-        elif kind == "verdict":
+        elif isinstance(record, VerdictRecord):
             yield self._verdict(record)
 
     def run(self, totals: Totals) -> str:
@@ -197,110 +196,107 @@ class Lines:
         )
         return f"{RUN}{_tags(**self._common)} {fields} {run.started_ns}"
 
-    def _result(self, record: Mapping[str, Any]) -> str:
+    def _result(self, record: Result) -> str:
         refused = _refused(record)
         fields = _fields(
             run=self._run.id,
-            status=record["status"],
-            samples=len(record["samples"]),
+            status=record.status,
+            samples=len(record.samples),
             refused=refused,
-            failed=len(record["failures"]) - refused,
-            cause=record["failures"][-1]["message"] if record["failures"] else None,
-            duration_s=float(record["duration_s"]),
-            tool_s=float(record["tool_s"]),
-            version=record["version"],
-            params=_json(record["params"]),
-            tools=_json(record["tools"]),
-            conditions=_json(record["conditions"]),
-            failures=_json(record["failures"]),
+            failed=len(record.failures) - refused,
+            cause=record.failures[-1].message if record.failures else None,
+            duration_s=record.duration_s,
+            tool_s=record.tool_s,
+            version=record.version,
+            params=_json(record.params),
+            tools=_json(record.tools),
+            conditions=_json(record.conditions),
+            failures=_json(record.failures),
         )
         return f"{RESULT}{self._case_tags(record)} {fields} {self._started_ns(record)}"
 
-    def _started_ns(self, record: Mapping[str, Any]) -> int:
+    def _started_ns(self, record: Result) -> int:
         """When the case began; the figures of a guide have only their run's time."""
-        return int(record["started_ns"] or self._run.started_ns)
+        return record.started_ns or self._run.started_ns
 
-    def _samples(self, record: Mapping[str, Any]) -> list[str]:
-        samples = record["samples"]
+    def _samples(self, record: Result) -> list[str]:
+        samples = record.samples
         refused = _refused(record)
         tail = (
-            f",run={text_field(self._run.id)},status={text_field(record['status'])}"
+            f",run={text_field(self._run.id)},status={text_field(record.status)}"
             f",refused={refused}i,started_ns={self._started_ns(record)}i,repetition="
         )
         heads = {
             (metric, unit): f"{SAMPLE}{self._case_tags(record, metric=metric)} "
             f"unit={text_field(unit)},value="
-            for metric, unit in {(s["metric"], s["unit"]) for s in samples}
+            for metric, unit in {(s.metric, s.unit) for s in samples}
         }
         # The repetition's number as nanoseconds keeps samples apart that were given one time
         # (those of a guide); `reader` takes it off again.
         return [
-            f"{heads[s['metric'], s['unit']]}{s['value']!r}{_error(s)}"
-            f"{tail}{(n := s['repetition'])}i "
-            f"{s['time_ns'] + n}"
+            f"{heads[s.metric, s.unit]}{s.value!r}{_error(s)}"
+            f"{tail}{(n := s.repetition)}i "
+            f"{s.time_ns + n}"
             for s in samples
         ]
 
-    def _published(self, record: Mapping[str, Any]) -> Iterator[str]:
+    def _published(self, record: Result) -> Iterator[str]:
         """A guide's figures: a mean with what else was printed, no samples behind it."""
-        for figure in record.get("published", ()):
-            bounds = {name: figure.get(name) for name in ("low", "high")}
+        for figure in record.published:
             fields = _fields(
-                unit=figure["unit"],
-                value=float(figure["mean"]),
-                **{name: None if v is None else float(v) for name, v in bounds.items()},
-                text=figure.get("text"),
+                unit=figure.unit,
+                value=figure.mean,
+                low=figure.low,
+                high=figure.high,
+                text=figure.text,
                 run=self._run.id,
-                status=record["status"],
+                status=record.status,
                 refused=0,
                 repetition=0,
                 started_ns=self._started_ns(record),
             )
-            tags = self._case_tags(record, metric=figure["metric"])
+            tags = self._case_tags(record, metric=figure.metric)
             yield f"{SAMPLE}{tags} {fields} {self._started_ns(record)}"
 
-    def _boot(self, record: Mapping[str, Any]) -> Iterator[str]:
-        failure = record["failure"]
-        marks = record["marks"] or [
-            {"phase": "none", "mono_ns": 0, "wall_ns": record["started_ns"], "error_s": 0.0}
-        ]
-        power_on = next((m["mono_ns"] for m in marks if m["phase"] == "power_on"), None)
+    def _boot(self, record: BootRecord) -> Iterator[str]:
+        failure = record.failure
+        marks = record.marks or (BootMark("none", 0, record.started_ns, 0.0),)
+        power_on = next((m.mono_ns for m in marks if m.phase == "power_on"), None)
         for mark in marks:
-            since = None if power_on is None else (mark["mono_ns"] - power_on) / 1e9
+            since = None if power_on is None else (mark.mono_ns - power_on) / 1e9
             fields = _fields(
                 run=self._run.id,
                 since_power_on_s=since,
-                error_s=float(mark["error_s"]),
+                error_s=mark.error_s,
                 failed=int(failure is not None),
-                failure=failure["message"] if failure else None,
-                kernel_arguments=record["kernel_arguments"],
-                started_ns=record["started_ns"],
+                failure=failure.message if failure else None,
+                kernel_arguments=record.kernel_arguments,
+                started_ns=record.started_ns,
             )
-            tags = _tags(**self._common, goal=record["goal"], phase=mark["phase"])
-            yield f"{BOOT_MARK}{tags} {fields} {mark['wall_ns']}"
+            tags = _tags(**self._common, goal=record.goal, phase=mark.phase)
+            yield f"{BOOT_MARK}{tags} {fields} {mark.wall_ns}"
 
-    def _verdict(self, record: Mapping[str, Any]) -> str:
+    def _verdict(self, record: VerdictRecord) -> str:
         fields = _fields(
             run=self._run.id,
-            verdict=record["verdict"],
-            reason=record.get("reason"),
-            baseline=record.get("baseline"),
-            change=record.get("change"),
+            verdict=record.verdict,
+            reason=record.reason,
+            baseline=record.baseline,
+            change=record.change,
         )
-        tags = self._case_tags(record, metric=record["metric"])
+        tags = self._case_tags(record, metric=record.metric)
         return f"{VERDICT}{tags} {fields} {self._run.started_ns}"
 
-    def _case_tags(self, record: Mapping[str, Any], metric: str = "") -> str:
+    def _case_tags(self, record: Result | VerdictRecord, metric: str = "") -> str:
         return _tags(
-            **self._common, benchmark=record["benchmark"], case=record["case"],
-            driver=record["driver"], metric=metric,
+            **self._common, benchmark=record.benchmark, case=record.case,
+            driver=record.driver, metric=metric,
         )  # fmt: skip
 
 
-def _error(sample: Mapping[str, Any]) -> str:
+def _error(sample: Sample) -> str:
     """The field of a sample's stated error, "" where it has none."""
-    error = sample.get("error")
-    return "" if error is None else f",error={float(error)!r}"
+    return "" if sample.error is None else f",error={sample.error!r}"
 
 
 def event_line(run: Run, event: str, before: str, after: str) -> str:

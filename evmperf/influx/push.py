@@ -77,7 +77,7 @@ def _state(folder: Path) -> dict[str, Any]:
 
 @dataclass
 class Pushed:
-    """What came of sending: points sent, points refused, and whether the run is there whole."""
+    """Outcome of sending: points sent, points refused, and whether the run is there whole."""
 
     points: int = 0
     refused: int = 0

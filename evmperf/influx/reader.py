@@ -7,10 +7,11 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import msgspec
+
 from evmperf.influx.client import Store
-from evmperf.model.results import Result
+from evmperf.model.results import Failure, Published, Result, Sample, Status
 from evmperf.model.run import Run
-from evmperf.runs import spool
 from evmperf.runs.history import GUIDE, Measured, StoredRun, figures_of
 from evmperf.runs.measurements import RESULT, RUN, SAMPLE
 
@@ -77,18 +78,23 @@ class InfluxRuns:
         return sorted(found, key=lambda run: (run.started_ns, run.id))
 
     def _results(self, run: Run) -> list[Result]:
-        records: dict[_Key, dict[str, Any]] = {}
-        for row in self._rows(RESULT, [run]):
-            records[_key(row, row["time_ns"])] = _record(row)
+        rows = {_key(row, row["time_ns"]): row for row in self._rows(RESULT, [run])}
+        samples: dict[_Key, list[Sample]] = {}
+        published: dict[_Key, list[Published]] = {}
         for row in self._rows(SAMPLE, [run]):
-            record = records.get(_key(row, row["started_ns"]))
-            if record is not None:
-                _add_figure(record, row)
-        results = []
-        for _, record in sorted(records.items(), key=lambda item: item[0][-1]):
-            record["samples"].sort(key=lambda s: (s["time_ns"], s["metric"]))
-            results.append(spool.result(record))
-        return results
+            key = _key(row, row["started_ns"])
+            if row["kind"] == GUIDE:
+                published.setdefault(key, []).append(_published(row))
+            else:
+                samples.setdefault(key, []).append(_sample(row))
+        return [
+            _result(
+                row,
+                tuple(sorted(samples.get(key, ()), key=lambda s: (s.time_ns, s.metric))),
+                tuple(published.get(key, ())),
+            )
+            for key, row in sorted(rows.items(), key=lambda item: item[0][-1])
+        ]
 
     def _rows(
         self, measurement: str, runs: list[Run], which: str = "", **values: str
@@ -133,41 +139,47 @@ def _run(row: Mapping[str, Any]) -> Run:
     )
 
 
-def _record(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "benchmark": row["benchmark"],
-        "version": row["version"],
-        "driver": row.get("driver") or "",
-        "case": row.get("case") or "",
-        "params": _structure(row, "params", {}),
-        "profile": row.get("profile") or "",
-        "status": row["status"],
-        "samples": [],
-        "failures": _structure(row, "failures", []),
-        "tools": _structure(row, "tools", {}),
-        "conditions": _structure(row, "conditions", {}),
-        "raw": [],
-        "started_ns": row["time_ns"],
-        "duration_s": row["duration_s"],
-        "tool_s": row["tool_s"],
-    }
+def _result(
+    row: Mapping[str, Any], samples: tuple[Sample, ...], published: tuple[Published, ...]
+) -> Result:
+    return Result(
+        benchmark=row["benchmark"],
+        version=row["version"],
+        driver=row.get("driver") or "",
+        case=row.get("case") or "",
+        params=_structure(row, "params", {}),
+        profile=row.get("profile") or "",
+        status=Status(row["status"]),
+        samples=samples,
+        failures=msgspec.convert(_structure(row, "failures", []), tuple[Failure, ...]),
+        tools=_structure(row, "tools", {}),
+        conditions=_structure(row, "conditions", {}),
+        started_ns=row["time_ns"],
+        duration_s=row["duration_s"],
+        tool_s=row["tool_s"],
+        published=published,
+    )
 
 
-def _add_figure(record: dict[str, Any], row: Mapping[str, Any]) -> None:
-    if row["kind"] == GUIDE:
-        figure = {"metric": row["metric"], "unit": row["unit"], "mean": row["value"]}
-        bounds = {name: row.get(name) for name in ("low", "high")}
-        record.setdefault("published", []).append({**figure, **bounds, "text": row.get("text", "")})
-        return
-    record["samples"].append(
-        {
-            "metric": row["metric"],
-            "value": row["value"],
-            "unit": row.get("unit") or "",
-            "repetition": row["repetition"],
-            "time_ns": row["time_ns"] - row["repetition"],
-            "error": row.get("error"),
-        }
+def _published(row: Mapping[str, Any]) -> Published:
+    return Published(
+        row["metric"],
+        row["unit"],
+        row["value"],
+        row.get("low"),
+        row.get("high"),
+        row.get("text") or "",
+    )
+
+
+def _sample(row: Mapping[str, Any]) -> Sample:
+    return Sample(
+        row["metric"],
+        row["value"],
+        row.get("unit") or "",
+        row["repetition"],
+        row["time_ns"] - row["repetition"],
+        row.get("error"),
     )
 
 

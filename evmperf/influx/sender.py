@@ -31,7 +31,7 @@ def waiting(results: Path, key: str, *, begun: bool) -> list[Path]:
 
 
 def send_if_named(folder: Path) -> str:
-    """Send what is new of a run that has ended, where an InfluxDB is named; returns what went
+    """Send what is new of a run that has ended, if InfluxDB is configured; returns what went
     wrong in a sentence, "" for nothing. What could not be sent waits.
     """
     try:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,6 +24,7 @@ from evmperf.lab.tester import CommandTester, SshTester
 from evmperf.measure.bench import Meter, Reply, Shell
 from evmperf.model.errors import (
     BoardError,
+    BoardLost,
     EvmperfError,
     Interrupted,
     LabError,
@@ -37,8 +39,18 @@ _ALL_LINES = 1 << 30
 class LabgridBench:
     """evmperf's Bench over a Labgrid target whose strategy is K3BootStrategy."""
 
-    def __init__(self, target: Any, board: Board, variation: Variation | None = None) -> None:
+    def __init__(
+        self,
+        target: Any,
+        board: Board,
+        variation: Variation | None = None,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`check` raises BoardLost when the board is not ours any more; it is called before each
+        action of the power switch and each command.
+        """
         self.board = board
+        self._check = check
         self._target = target
         self._tester: CommandTester | None = None
         self._strategy = target.get_strategy()
@@ -46,6 +58,7 @@ class LabgridBench:
         self._boots: list[Boot] = []
         self._shell: LinuxShell | None = None
         self._strategy.listeners.append(self._keep_boot)
+        self._strategy.guards.append(check)
         variation = variation or Variation()
         self._arguments = variation.kernel_arguments
         self._strategy.kernel_arguments = self._arguments
@@ -65,7 +78,7 @@ class LabgridBench:
         before = self.power_cycles
         self._transition("shell")
         if self._shell is None or self.power_cycles != before:
-            self._shell = LinuxShell(self._strategy.shell)
+            self._shell = LinuxShell(self._strategy.shell, self._check)
         return self._shell
 
     def tester(self) -> Shell:
@@ -90,6 +103,15 @@ class LabgridBench:
             raise LabError(f"the virtual EVM has no tester: {status.tester_reason}")
         return CommandTester(status.tester.command, f"the tester {status.tester.namespace}")
 
+    def lose(self, why: str) -> None:
+        """The board is somebody else's: end what waits for it, and send it nothing more.
+
+        Callable in any thread.
+        """
+        self._console.forbid(BoardLost(why))
+        if self._tester:
+            self._tester.forbid(BoardLost(why))
+
     def close(self) -> None:
         """Give up the connection to the tester."""
         if self._tester:
@@ -110,7 +132,7 @@ class LabgridBench:
         """U-Boot's prompt; raises BoardError or LabError."""
         self._transition("uboot")
         self._console.settle()
-        return UbootShell(self._strategy)
+        return UbootShell(self._strategy, self._check)
 
     def cold_boot(self, kernel_arguments: str) -> Boot:
         """One power cycle and boot, without retries; raises LabError only."""
@@ -142,6 +164,19 @@ class LabgridBench:
         """Have `prepare` called before each power-on, with the power off."""
         self._strategy.before_power_on.append(prepare)
 
+    @contextlib.contextmanager
+    def started_from(self, medium: str) -> Iterator[LinuxShell]:
+        """A shell of the system that another medium of the strategy starts; afterwards the next use
+        power-cycles the board, and starts it from its own. Raises BoardError or LabError.
+        """
+        own, self._strategy.medium = self._strategy.medium, medium
+        self._strategy.forget()
+        try:
+            yield self.shell()
+        finally:
+            self._strategy.medium = own
+            self._strategy.forget()
+
     def console_lines(self) -> list[str]:
         """What the board has printed since its last power-on, line by line."""
         lines: list[str] = self._console.tail(_ALL_LINES)
@@ -158,6 +193,7 @@ class LabgridBench:
         return text
 
     def _transition(self, state: str) -> None:
+        self._check()
         try:
             self._strategy.transition(state)
         except StrategyError as error:
@@ -186,11 +222,13 @@ class LabgridBench:
 class LinuxShell:
     """evmperf's Shell over EvmShellDriver."""
 
-    def __init__(self, driver: Any) -> None:
+    def __init__(self, driver: Any, check: Callable[[], None]) -> None:
         self._driver = driver
+        self._check = check
 
     def run(self, command: str, timeout_s: float) -> Reply:
         """Run a command in the board's Linux."""
+        self._check()
         try:
             status, text = self._driver.execute(command, timeout_s)
         except CommandTimeout as error:
@@ -205,11 +243,13 @@ class LinuxShell:
 class UbootShell:
     """evmperf's Shell over Labgrid's UBootDriver."""
 
-    def __init__(self, strategy: Any) -> None:
+    def __init__(self, strategy: Any, check: Callable[[], None]) -> None:
         self._strategy = strategy
+        self._check = check
 
     def run(self, command: str, timeout_s: float) -> Reply:
         """Run a command at U-Boot's prompt."""
+        self._check()
         driver = self._strategy.uboot
         try:
             lines, _, status = driver.run(command, timeout=timeout_s)

@@ -68,6 +68,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         self._buffer = bytearray()
         self._alarm: Alarm | None = None
         self._error: LabError | None = None
+        self._forbidden: LabError | None = None
         self._transport: StampedPort | None = None
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
@@ -95,6 +96,13 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         """Take a boot loader's banner for a reset, until the next power-on."""
         with self._news:
             self._watch.settle()
+
+    def forbid(self, error: LabError) -> None:
+        """Send no byte from now on: reading and writing raise `error`; callable in any thread."""
+        with self._news:
+            self._forbidden = error
+            self._news.notify_all()
+        self.history.event(f"no more input from here: {error}")
 
     def tail(self, lines: int) -> list[str]:
         """The last lines that the board printed since its power-on."""
@@ -124,6 +132,8 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         deadline = time.monotonic() + timeout
         with self._news:
             while True:
+                if self._forbidden:
+                    raise self._forbidden
                 if self._alarm and len(self._buffer) < size:
                     # What came before the alarm is looked at first: it tells how far things got.
                     raise ConsoleAlarm(self._alarm)
@@ -146,8 +156,12 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
 
     def _write(self, data: bytes) -> int:
         with self._news:
-            self._news.wait_for(lambda: self._transport or self._error, self.reconnect)
+            self._news.wait_for(
+                lambda: self._transport or self._error or self._forbidden, self.reconnect
+            )
         transport = self._transport
+        if self._forbidden:
+            raise self._forbidden
         if transport is None:
             raise self._error or LabError("the console is not connected")
         try:

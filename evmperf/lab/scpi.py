@@ -17,7 +17,7 @@ CURRENT = "MEAS:CURR? (@{channel})"
 
 
 class Scpi:
-    """An open conversation with an instrument; raises LabError when there is none to be had.
+    """An open conversation with an instrument; raises LabError when it cannot be opened.
 
     `rails` maps each rail to its channel, or to a mapping of `channel` and queries of its own in
     place of `voltage` and `current`. `timeout_s` is for each answer.

@@ -7,11 +7,13 @@ import shlex
 import time
 
 import attr
-from labgrid.driver import ShellDriver
+from attr.validators import instance_of
+from labgrid.driver import ShellDriver, UBootDriver
 from labgrid.factory import target_factory
 from labgrid.util import gen_marker, re_vt100
 from pexpect import TIMEOUT
 
+from evmperf.boards import prompts
 from evmperf.lab.console import ConsoleLost
 from evmperf.model.errors import BoardError
 
@@ -41,6 +43,10 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
     Labgrid's own looks through everything received again for each piece that arrives, asks for a
     prompt before every command, and waits out its whole time when a password is wrong.
     """
+
+    prompt: str = attr.ib(default=prompts.SHELL_PROMPT, validator=instance_of(str))
+    login_prompt: str = attr.ib(default=prompts.LOGIN_PROMPT, validator=instance_of(str))
+    username: str = attr.ib(default=prompts.USERNAME, validator=instance_of(str))
 
     def execute(self, command: str, timeout_s: float) -> tuple[int, str]:
         """Run a command; exit status and output (stdout and stderr as the terminal shows them).
@@ -175,3 +181,12 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
             sign = gen_marker()
             self.console.sendline(f"{line}; echo '{sign[:4]}''{sign[4:]}'")
             self.console.expect(rf"{sign}\s+{self.prompt}", timeout=_PROMPT_S)
+
+
+@target_factory.reg_driver
+@attr.s(eq=False)
+class EvmUBootDriver(UBootDriver):  # type: ignore[misc]
+    """Labgrid's UBootDriver with the prompts of TI's U-Boot."""
+
+    prompt: str = attr.ib(default=prompts.UBOOT_PROMPT, validator=instance_of(str))
+    autoboot: str = attr.ib(default=prompts.AUTOBOOT, validator=instance_of(str))

@@ -41,12 +41,14 @@ class CommandTester:
     def __init__(self, prefix: Sequence[str], name: str) -> None:
         self.name = name
         self._prefix = list(prefix)
+        self._running: subprocess.Popen[bytes] | None = None
+        self._forbidden: LabError | None = None
 
     def run(self, command: str, timeout_s: float) -> Reply:
         """Run a command; raises ToolError when it hangs (and was killed), LabError when the
         tester is not to be reached.
         """
-        process = self._start(command)
+        process = self._running = self._start(command)
         try:
             output, _ = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired as error:
@@ -54,13 +56,28 @@ class CommandTester:
             raise ToolError(
                 f"`{command[:80]}` did not end within {timeout_s:g} s on {self.name}: it was killed"
             ) from None
+        finally:
+            self._running = None
         group, text = _group(output)
+        if self._forbidden:
+            raise self._forbidden
         if not group:
             said = text.strip().splitlines() or [f"exit status {process.returncode}"]
             raise LabError(f"{self.name} is not to be reached: {said[-1]}")
         if process.returncode == _SSH_FAILED:
             raise LabError(f"the connection to {self.name} was lost during `{command[:80]}`")
         return Reply(process.returncode, text)
+
+    def forbid(self, error: LabError) -> None:
+        """End the command that runs, which raises `error` then; callable in any thread.
+
+        Later ones run: what was started on the tester is to be ended there.
+        """
+        self._forbidden = error
+        process = self._running
+        if process:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
     def close(self) -> None:
         """Give up the connection, if there is one."""

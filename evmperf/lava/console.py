@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
-import yaml
-
+from evmperf.boards import prompts
 from evmperf.boards.board import Board
-from evmperf.boards.board import Loader as BoardLoader
-
-_LOGIN = "login: "
-_PROMPT = r"root@[^:\r\n]+:[^\r\n]*[#] "
-_INIT_SHELL = r"[\r\n][^\r\n\[]{0,20}# "
-_MEDIA = {
-    "sd": ["setenv mmcdev 1", "setenv bootpart 1:2"],
-    "emmc": ["setenv mmcdev 0", "setenv bootpart 0:2"],
-}
 
 
 @dataclass(frozen=True)
@@ -36,20 +26,20 @@ class Console:
     @classmethod
     def of(cls, board: Board) -> Self:
         """The console of a board."""
-        data = yaml.load(board.file.read_text(encoding="utf-8"), Loader=BoardLoader)
-        drivers: dict[str, Any] = data["targets"]["main"].get("drivers") or {}
-        shell = drivers.get("EvmShellDriver") or {}
-        strategy = drivers.get("K3BootStrategy") or {}
+        shell = board.drivers.get("EvmShellDriver") or {}
+        strategy = board.drivers.get("K3BootStrategy") or {}
         medium = strategy.get("medium") or board.options.boot.medium
         return cls(
-            login_prompt=strategy.get("login_prompt", _LOGIN),
-            prompt=shell.get("prompt", _PROMPT),
-            init_shell_prompt=strategy.get("init_shell_prompt", _INIT_SHELL),
-            username=shell.get("username", "root"),
+            login_prompt=strategy.get("login_prompt", prompts.LOGIN_PROMPT),
+            prompt=shell.get("prompt", prompts.SHELL_PROMPT),
+            init_shell_prompt=strategy.get("init_shell_prompt", prompts.INIT_SHELL_PROMPT),
+            username=shell.get("username", prompts.USERNAME),
             password=shell.get("password") or "",
-            boot_command=strategy.get("boot_command", "boot"),
-            arguments_variable=strategy.get("kernel_arguments_variable", "optargs"),
-            medium_commands=tuple(strategy.get("media", _MEDIA).get(medium, ())),
+            boot_command=strategy.get("boot_command", prompts.BOOT_COMMAND),
+            arguments_variable=strategy.get(
+                "kernel_arguments_variable", prompts.KERNEL_ARGUMENTS_VARIABLE
+            ),
+            medium_commands=tuple(strategy.get("media", prompts.MEDIA).get(medium, ())),
         )
 
     def boot_commands(self, kernel_arguments: str) -> list[str]:

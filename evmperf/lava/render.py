@@ -94,7 +94,7 @@ def job_header(board: Board, selection: Selection, request: Request) -> dict[str
 
 
 def default_device_type(board: Board, kind: JobKind) -> str:
-    """The device type in `lava-jobs/device-types` that fits a board."""
+    """The device type that fits a board (see `devices`)."""
     if kind is JobKind.HOST:
         return "evm-lab-host"
     return f"evm-{board.options.board.virtual or board.file.stem}"

@@ -23,6 +23,8 @@ NO_OVERLAY = "no-test-shell-came-over-the-network"
 """What a job on the board raises when LAVA's test shell could not be fetched."""
 
 _FACTS_S = 60.0
+_WAIT = "30m"
+"""How long a job on the lab's Labgrid host waits for a board that somebody else holds."""
 _END = "EVMPERF_END"
 
 # LAVA's run.sh has `set -ex`: an echo of every command would tear the marks.
@@ -91,7 +93,7 @@ def host_steps(
     The host's environment says where evmperf is (EVMPERF_HOME), where its own board files are
     (EVMPERF_BOARDS), and where results go (EVMPERF_RESULTS).
     """
-    words = [f"--profile={selection.profile}", "--run-kind=lava"]
+    words = [f"--profile={selection.profile}", "--run-kind=lava", f"--wait={_WAIT}"]
     if not whole:
         # As the ids of the tests begin, so that no name is taken for part of another.
         chosen = " or ".join(f"[{benchmark.name}-" for benchmark in selection.benchmarks)
@@ -105,10 +107,8 @@ echo {shlex.quote(marked.header_line(header))}
 board=${{EVMPERF_BOARDS:-env}}/{name}
 [ -e "$board" ] || board={name}
 export LG_PLACE="${{LG_PLACE:-{shlex.quote(board.file.stem)}}}"
-if [ "$LG_COORDINATOR" ]; then .venv/bin/labgrid-client -p "$LG_PLACE" acquire; fi
 .venv/bin/pytest --lg-env "$board" --results="${{EVMPERF_RESULTS:-results}}" {" ".join(words)}
 status=$?
-if [ "$LG_COORDINATOR" ]; then .venv/bin/labgrid-client -p "$LG_PLACE" release; fi
 case $status in
 0 | 1) ;;
 3) lava-test-raise {LAB_BROKEN} ;;

@@ -1,4 +1,4 @@
-"""What has come of a job: LAVA calls a job Complete whatever its cases say."""
+"""The outcome of a job: LAVA calls a job Complete whatever its cases say."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from evmperf.model.results import MARKS, VARIANT, Case, Failure, Reading, Sample
 
 @dataclass
 class Progress:
-    """A case in flight, and what has come of it so far."""
+    """A case in flight, and its samples and failures so far."""
 
     benchmark: Benchmark
     case: Case

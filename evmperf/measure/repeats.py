@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from evmperf.measure.progress import Progress
 from evmperf.model import anytime
+from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
 from evmperf.model.results import Direction
 from evmperf.model.units import Unit
 
 _BUDGET_S = 600.0
 _MOST = 200
-_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-_UNTIL = re.compile(r"until:(\d+(?:\.\d+)?)%(?:/(\d+)([smh]))?")
+_UNTIL = re.compile(r"until:(\d+(?:\.\d+)?)%(?:/([\d.dhms]+))?")
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def parse(text: str) -> Repeats | None:
             f"--repeat {text}: say how often (up to {_MOST}), or until:2%, or until:2%/30m with "
             f"the most time for a case (else 10 minutes)"
         )
-    budget = float(match[2]) * _SECONDS[match[3]] if match[2] else _BUDGET_S
+    budget = seconds(match[2]) if match[2] else _BUDGET_S
     return Repeats(text, within=float(match[1]) / 100, budget_s=budget)
 
 

@@ -29,7 +29,7 @@ from evmperf.measure.executions import Executions
 from evmperf.measure.procedure import Perform, Procedure
 from evmperf.measure.progress import Progress
 from evmperf.measure.repeats import Repeats
-from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError, ToolError
+from evmperf.model.errors import BoardError, BoardLost, EvmperfError, Kind, LabError, ToolError
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.results import REPEATS, Case, Failure, Result
 from evmperf.runs.spool import Spool
@@ -86,7 +86,8 @@ class Runner:
         """Measure one case and put it on the spool.
 
         Returns the result whatever became of it; raises LabError (after recording the result) when
-        the lab is what failed, or when the result cannot be written.
+        the lab is what failed, or when the result cannot be written; raises BoardLost, and drops
+        the case, when somebody has taken the board: what it did meanwhile may be their doing.
         """
         progress = Progress(
             benchmark,
@@ -101,6 +102,8 @@ class Runner:
             if self.broken:
                 raise BoardError(f"not tried: {self.broken}")
             self._measure_enough(progress)
+        except BoardLost:
+            raise
         except LabError as error:
             lab = error
             progress.failures.append(Failure.of(error))
@@ -127,7 +130,7 @@ class Runner:
             duration_s=self._clock.monotonic() - began,
             tool_s=progress.tool_s,
         )
-        self.spool.append_result(result)
+        self.spool.append(result)
         if lab:
             raise lab
         if result.samples and benchmark.place is not Place.UBOOT:

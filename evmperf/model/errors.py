@@ -43,6 +43,12 @@ class LabError(EvmperfError):
     kind = Kind.LAB
 
 
+class BoardLost(LabError):
+    """The board is not ours any more: nothing may be sent to it, nor its power be switched."""
+
+    permanent = True
+
+
 class BoardError(EvmperfError):
     """The board does not do what a working board does."""
 

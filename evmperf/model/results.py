@@ -11,7 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from evmperf.model.errors import EvmperfError, Kind, RefusedOutput
+from evmperf.model.schema import Record
 from evmperf.model.units import Unit
 
 
@@ -93,8 +96,7 @@ class Reading:
     mark: str = ""
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One number of one metric of one case, of one repetition (counted from 0).
 
     `time_ns` is when the measurement ended, nanoseconds since the Unix epoch; together with run,
@@ -123,8 +125,7 @@ class Status(enum.StrEnum):
     """Nothing was measured."""
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     """One thing that went wrong while a case was measured."""
 
     kind: Kind
@@ -140,8 +141,7 @@ class Failure:
         return cls(error.kind, str(error), step, isinstance(error, RefusedOutput), raw)
 
 
-@dataclass(frozen=True)
-class Published:
+class Published(msgspec.Struct, frozen=True, omit_defaults=True):
     """One figure as a guide printed it, in `unit`: the samples behind it are not known.
 
     `low` and `high` are None where only the mean was printed. `text` is the cell as printed where
@@ -157,8 +157,7 @@ class Published:
     line: int = 0
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(Record, frozen=True, tag="result"):
     """All samples of one case in one run, with how it went and where the raw output is.
 
     `duration_s` is the wall time of the case, `tool_s` the time the board itself was busy with
@@ -173,10 +172,10 @@ class Result:
     params: Mapping[str, ParamValue]
     profile: str
     status: Status
-    samples: tuple[Sample, ...]
+    samples: tuple[Sample, ...] = ()
     failures: tuple[Failure, ...] = ()
-    tools: Mapping[str, str] = field(default_factory=dict)
-    conditions: Mapping[str, Any] = field(default_factory=dict)
+    tools: Mapping[str, str] = msgspec.field(default_factory=dict)
+    conditions: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """What this case was measured under beyond the run's facts (device, medium, ...)."""
     raw: tuple[str, ...] = ()
     started_ns: int = 0

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
-SCHEMA = 1
-"""Of the records on the spool."""
+import msgspec
+
+from evmperf.model.schema import SCHEMA
 
 
-@dataclass
-class Run:
+class Run(msgspec.Struct):
     """One execution of the suite on one board, with everything known about board and software.
 
     Times are nanoseconds since the epoch. `outcome` is one sentence at the end, "" while running.
@@ -28,5 +27,5 @@ class Run:
     os: str = ""
     exit_status: int | None = None
     outcome: str = ""
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = {}
     schema: int = SCHEMA

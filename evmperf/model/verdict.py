@@ -85,7 +85,8 @@ class Judgement:
             if counts
         ]
         return lines + [
-            f"{count} tables of {run} were not read, and are on neither side"
+            f"{count} {'table' if count == 1 else 'tables'} of {run} "
+            f"{'was' if count == 1 else 'were'} not read: their figures are not compared"
             for run, count in self.unread.items()
         ]
 

@@ -26,7 +26,7 @@ VARIABLE = "EVMPERF_RELEASES"
 
 @dataclass(frozen=True)
 class Source:
-    """Where an image is to be had, and what is known of it before: "" where nothing is."""
+    """Where an image comes from, and what is known of it beforehand ("" if nothing)."""
 
     where: str
     sha256: str = ""

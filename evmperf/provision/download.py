@@ -7,11 +7,13 @@ import errno
 import hashlib
 import json
 import re
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import requests
+import urllib3
 
 from evmperf.model.errors import LabError, UsageError
 
@@ -19,6 +21,8 @@ TRIES = 4
 """Times that a cut download is taken up again before it is given up."""
 TIMEOUT_S = 30.0
 """Seconds of silence after which a server counts as gone."""
+PAUSE_S = 0.5
+"""Seconds between tries."""
 _PIECE = 1 << 20
 
 Progress = Callable[[int, int], None]
@@ -51,6 +55,7 @@ def fetch(url: str, folder: Path, progress: Progress, *, sha256: str = "") -> Pa
                     f"{url} cannot be fetched: {_reason(error)}; what has come is kept, and the "
                     f"next call takes it up from there"
                 ) from None
+            time.sleep(PAUSE_S)
             known = _read(about)
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -120,13 +125,24 @@ def _continue(
         whole = int(answer.headers.get("Content-Length", 0)) + (have if resumed else 0)
         done = have if resumed else 0
         with part.open("ab" if resumed else "wb") as file:
-            for piece in answer.iter_content(_PIECE):
+            for piece in _pieces(answer):
                 file.write(piece)
                 done += len(piece)
                 progress(done, whole)
         if whole and done != whole:
             raise requests.ConnectionError(f"the connection was cut after {done} of {whole} bytes")
     part.rename(target)
+
+
+def _pieces(answer: requests.Response) -> Iterator[bytes]:
+    """The body as it comes: what has come before a connection is cut is not thrown away."""
+    try:
+        while piece := answer.raw.read1(_PIECE):
+            yield piece
+    except urllib3.exceptions.ReadTimeoutError as error:
+        raise requests.Timeout(str(error)) from None
+    except (urllib3.exceptions.HTTPError, OSError):
+        raise requests.ConnectionError("the connection was cut") from None
 
 
 def _reason(error: requests.RequestException) -> str:

@@ -24,7 +24,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass
 class Outcome:
-    """What became of an installation: the image, whether it had to be written, what runs now."""
+    """Outcome of an installation: the image, whether it had to be written, what runs now."""
 
     image: Image
     facts: dict[str, Any] = field(default_factory=dict)
@@ -49,10 +49,12 @@ class Installation:
     ) -> None:
         self.board, self.bench = board, bench
         self._tell, self._progress = tell, progress
-        self._way: Way = ways.choose(target, board)
+        self._way: Way = ways.choose(target, board, bench)
         self._book = Book(board)
         bench.before_power_on(self._before_power_on)
         self._pending: Image | None = None
+        self._writing = False
+        """Whether the board writes its medium itself, started from elsewhere."""
         self._done: dict[str, Any] = {}
 
     def describe(self) -> str:
@@ -97,6 +99,13 @@ class Installation:
 
     def _put(self, image: Image) -> None:
         self._tell(f"writing {image.name} ({image.hashes.size >> 20} MiB) to {self.describe()}")
+        if self._way.with_power:
+            self._writing = True
+            try:
+                self._write(image)
+            finally:
+                self._writing = False
+            return
         self._pending = image
         self.bench.abandon()
         try:
@@ -109,7 +118,7 @@ class Installation:
             if self._pending:
                 self._write(self._pending)
                 self._pending = None
-            else:
+            elif not self._writing:
                 known = self._book.read()
                 if known.writing and known.on_board:
                     raise LabError(

@@ -74,7 +74,8 @@ def banner(console: Sequence[str]) -> str:
 
 def parse(text: str, uboot: str) -> Running:
     """Read what SCRIPT printed."""
-    parts = dict(re.findall(r"^=(\w+)\r?\n(.*?)(?=^=\w+\r?$|\Z)", text, re.MULTILINE | re.DOTALL))
+    found = r"^=(\w+)\n(.*?)(?=^=\w+$|\Z)"
+    parts = dict(re.findall(found, text.replace("\r", ""), re.MULTILINE | re.DOTALL))
     said = {name: value.strip() for name, value in parts.items()}
     return Running(
         kernel=said.get("kernel", ""),

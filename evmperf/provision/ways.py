@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from evmperf.boards.board import Board
+from evmperf.lab.bench import LabgridBench
 from evmperf.lab.media import CardSwitch
 from evmperf.model.errors import LabError, UsageError
 from evmperf.provision import writer
 from evmperf.provision.image import Image
+from evmperf.provision.network import NetworkWay
 from evmperf.provision.remote import Host
 from evmperf.provision.writer import Content, Progress
 
@@ -19,10 +21,12 @@ _COMMAND_S = 3600.0
 
 
 class Way(Protocol):
-    """One way; used with the board's power off."""
+    """One way of writing a board's boot medium."""
 
     own_loader: bool
     """Whether the board then starts by the image's own boot loader."""
+    with_power: bool
+    """Whether the board itself writes; else its power is off meanwhile."""
 
     def describe(self) -> str:
         """What will be overwritten, for people."""
@@ -34,15 +38,18 @@ class Way(Protocol):
         """See, before each power-on, that the board has its medium, and that it is whole."""
 
 
-def choose(target: Any, board: Board) -> Way:
+def choose(target: Any, board: Board, bench: LabgridBench) -> Way:
     """The way of a board; raises UsageError for one that has none."""
+    if board.options.image.device:
+        return NetworkWay(target, board, bench)
     if switch := CardSwitch.of(target):
         return CardWay(switch)
     if command := board.options.image.command:
         return CommandWay(command, board)
     raise UsageError(
         f"{board.file_name} says no way to put an image on the board: give it a card switch "
-        f"(USBSDMuxDriver and USBStorageDriver) or options.image.command (docs/provisioning.md)"
+        f"(USBSDMuxDriver and USBStorageDriver), options.image.device or options.image.command "
+        f"(docs/provisioning.md)"
     )
 
 
@@ -50,6 +57,7 @@ class CardWay:
     """An SD card that a switch moves between board and host."""
 
     own_loader = True
+    with_power = False
 
     def __init__(self, switch: CardSwitch) -> None:
         self._switch = switch
@@ -80,6 +88,7 @@ class CommandWay:
     """The lab's own command: snagboot for an empty board, or a flasher it has."""
 
     own_loader = True
+    with_power = False
 
     def __init__(self, command: str, board: Board) -> None:
         self._command, self._board = command, board

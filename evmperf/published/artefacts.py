@@ -99,9 +99,7 @@ def _implausible(figures: Figures) -> Iterator[Doubt]:
         if metric is None or not figure.published:
             continue
         percent = metric.unit == Unit.PERCENT
-        low, high = metric.low, _LOAD if percent else metric.high
-        if metric.unit not in (Unit.VOLT, Unit.MILLIWATT):
-            low = max(low, 0.0)
+        low, high = max(metric.low, 0.0), _LOAD if percent else metric.high
         bounds = [value for value in (figure.low, figure.high) if value is not None]
         # A bound of 0.00 is a little that was rounded off.
         wrong = [v for v in (figure.mean, *bounds) if not low <= v <= high]

@@ -228,22 +228,31 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 def load(path: Path) -> Table:
     """Read one table's file; raises UsageError with the file for one that describes none."""
-    data = _read(path)
-    if not isinstance(data, dict):
-        raise UsageError(f"{path}: does not describe a table")
-    if like := data.pop("like", None):
-        # Columns, keys and metrics of another table, on another device.
-        other = FOLDER / f"{like}.yaml"
-        if not other.is_file():
-            raise UsageError(f"{path}: there is no table {like!r} to be like")
-        base = {k: v for k, v in _read(other).items() if k not in ("captions", "section")}
-        data = base | data
+    data, measured = _with_base(path)
     try:
-        return _table(path, data, catalogue.benchmarks().get(like or path.stem))
+        return _table(path, data, catalogue.benchmarks().get(measured))
     except UsageError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"{path}: does not describe a table: {error!r}") from error
+
+
+def _with_base(path: Path) -> tuple[dict[str, Any], str]:
+    """What a file says, with what it takes from the table that it is like (columns, keys, rows, on
+    another device), and the benchmark whose metrics it has.
+    """
+    data = _read(path)
+    if not isinstance(data, dict):
+        raise UsageError(f"{path}: does not describe a table")
+    like = data.pop("like", None)
+    if like is None:
+        return data, path.stem
+    other = FOLDER / f"{like}.yaml"
+    if not other.is_file():
+        raise UsageError(f"{path}: there is no table {like!r} to be like")
+    base, measured = _with_base(other)
+    kept = {name: value for name, value in base.items() if name not in ("captions", "section")}
+    return kept | data, measured
 
 
 def _table(path: Path, data: dict[str, Any], module: Benchmark | None) -> Table:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from evmperf.benchmarks import catalogue
 from evmperf.model.errors import LabError
 from evmperf.model.figures import Key
+from evmperf.model.records import BootFailure, BootRecord, VerdictRecord
 from evmperf.model.results import Failure, Result, Status
 from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome
@@ -19,7 +20,6 @@ from evmperf.report import plots
 from evmperf.report.excerpt import excerpts
 from evmperf.report.table import Row, result_rows
 from evmperf.runs import spool
-from evmperf.runs.verdicts import VERDICT, key_of
 
 NAME = "report.html"
 
@@ -66,14 +66,19 @@ class _Page:
     failed_boots: int = 0
     rows: int = 0
     failed: list[Result] = field(default_factory=list)
-    verdicts: dict[Key, Mapping[str, Any]] = field(default_factory=dict)
+    verdicts: dict[Key, VerdictRecord] = field(default_factory=dict)
     """Records of verdicts, the last of each figure."""
 
     @property
     def good(self) -> bool:
-        """Whether all there is was measured and the run came to its end."""
+        """Whether all there is was measured, the run came to its end, and nothing is worse."""
         whole = set(self.statuses) <= {Status.MEASURED}
-        return whole and self.run.exit_status == 0 and bool(self.run.ended_ns)
+        return whole and self.run.exit_status == 0 and bool(self.run.ended_ns) and not self.worse
+
+    @property
+    def worse(self) -> int:
+        """How many figures are worse than what they were compared with."""
+        return sum(record["verdict"] == Outcome.WORSE for record in self.verdicts.values())
 
 
 def write(folder: Path) -> Path:
@@ -121,15 +126,15 @@ def _gather(folder: Path) -> _Page:
     """Go through the records once, keeping no more than the page can show."""
     page = _Page(spool.read_run(folder))
     for record in spool.read_records(folder):
-        if record["record"] == "result":
-            _take(page, spool.result(record))
-        elif record["record"] == VERDICT:
-            page.verdicts[key_of(record)] = record
-        elif record["record"] == "boot":
+        if isinstance(record, Result):
+            _take(page, record)
+        elif isinstance(record, VerdictRecord):
+            page.verdicts[record.key] = record
+        elif isinstance(record, BootRecord):
             page.boots += 1
-            if record["failure"]:
+            if record.failure:
                 page.failed_boots += 1
-                _take_boot(page, record)
+                _take_boot(page, record, record.failure)
     for benchmarks in page.drivers.values():
         for benchmark in benchmarks.values():
             benchmark.plots = list(plots.of_benchmark(benchmark.title, benchmark.results, folder))
@@ -164,21 +169,20 @@ def _take(page: _Page, result: Result) -> None:
         page.rows += 1
 
 
-def _take_boot(page: _Page, record: Mapping[str, Any]) -> None:
+def _take_boot(page: _Page, record: BootRecord, failure: BootFailure) -> None:
     if len(page.troubles) >= _MOST_FAILED:
         page.more_troubles += 1
         return
-    failure = record["failure"]
-    where = f"boot {page.boots} ({record['goal']}), got to {failure['phase'] or 'nothing'}"
-    said = Failure(failure["kind"], failure["message"])
-    page.troubles.append(_Trouble(where, "failed", [said], record["post_mortem"][-_TEXT:]))
+    where = f"boot {page.boots} ({record.goal}), got to {failure.phase or 'nothing'}"
+    said = Failure(failure.kind, failure.message)
+    page.troubles.append(_Trouble(where, "failed", [said], record.post_mortem[-_TEXT:]))
 
 
-def _judged(verdicts: Mapping[Key, Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+def _judged(verdicts: Mapping[Key, VerdictRecord]) -> dict[str, list[VerdictRecord]]:
     """Verdicts by their word, worse ones first."""
-    words = dict.fromkeys([*Outcome, *(record["verdict"] for record in verdicts.values())])
+    words = dict.fromkeys([*Outcome, *(record.verdict for record in verdicts.values())])
     found = {
-        str(word): [record for record in verdicts.values() if record["verdict"] == word]
+        str(word): [record for record in verdicts.values() if record.verdict == word]
         for word in words
     }
     return {word: records for word, records in found.items() if records}

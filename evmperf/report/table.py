@@ -11,6 +11,7 @@ from evmperf.model.anytime import half_width
 from evmperf.model.figures import Baseline, Key
 from evmperf.model.results import MARKS, REPEATS, Metric, Published, Result, Status
 from evmperf.model.stats import Summary, outliers_text, percent, rounded, summarise
+from evmperf.report.columns import Column, table
 
 
 @dataclass(frozen=True)
@@ -129,32 +130,38 @@ def baseline_cells(baseline: Baseline, result: Result, row: Row) -> tuple[str, s
 def text_table(
     results: Iterable[Result], width: int | None = None, baseline: Baseline | None = None
 ) -> str:
-    """All results as a table for the terminal, `width` columns wide (None: as wide as it is)."""
-    from rich.console import Console  # noqa: PLC0415  # slow to import, needed at the end only
-    from rich.table import Table  # noqa: PLC0415
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("benchmark", no_wrap=True)
-    # Some rows of the guides are named by a whole command line.
-    table.add_column("case", no_wrap=True, max_width=24)
-    table.add_column("metric", no_wrap=True)
-    table.add_column("mean", justify="right", no_wrap=True)
-    table.add_column("unit", no_wrap=True)
-    against = (baseline.published.release, "change") if baseline else ()
-    for heading in ("min", "max", "n", *against):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("note")
+    """All results as a table for the terminal, `width` characters wide (None: the terminal's)."""
+    compared = (
+        (
+            Column(baseline.published.release, right=True, drop=4),
+            Column("change", right=True, drop=1),
+        )
+        if baseline
+        else ()
+    )
+    columns = (
+        Column("benchmark", wrap=True),
+        # Some rows of the guides are named by a whole command line.
+        Column("case", most=24),
+        Column("metric"),
+        Column("mean", right=True),
+        Column("unit"),
+        Column("min", right=True, drop=3),
+        Column("max", right=True, drop=3),
+        Column("n", right=True, drop=2),
+        *compared,
+        Column("note", wrap=True),
+    )
     before = ("", "")
+    rows = []
     for result in results:
         for row in result_rows(result):
             key = (row.benchmark, row.case)
             shown = ("", "") if key == before else (row.benchmark, shortened(row.case))
             before = key
-            table.add_row(
-                *shown, row.metric, row.mean, row.unit, row.low, row.high, str(row.count),
-                *(baseline_cells(baseline, result, row) if baseline else ()), row.note,
+            cells = baseline_cells(baseline, result, row) if baseline else ()
+            rows.append(
+                (*shown, row.metric, row.mean, row.unit, row.low, row.high, str(row.count),
+                 *cells, row.note)
             )  # fmt: skip
-    console = Console(width=width, color_system=None)
-    with console.capture() as capture:
-        console.print(table)
-    return capture.get()
+    return table(columns, rows, width)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from evmperf.model.verdict import Judgement, Outcome, Verdict, change_text, explained, number
+from evmperf.report.columns import Column, table
 from evmperf.report.sparkline import sparkline
 from evmperf.report.table import shortened
 
@@ -20,26 +21,27 @@ def shown(judgement: Judgement, everything: bool = False) -> list[Verdict]:
     return [v for v in judgement.verdicts if everything or v.outcome in _ALARMS]
 
 
-def text(judgement: Judgement, everything: bool = False, width: int | None = None) -> str:
-    """A table for the terminal, the worst first, and a sentence."""
-    from rich.console import Console  # noqa: PLC0415  # slow to import
-    from rich.table import Table  # noqa: PLC0415
+_COLUMNS = (
+    Column("verdict"),
+    Column("benchmark", wrap=True),
+    Column("case", wrap=True),
+    Column("metric", wrap=True),
+    Column("value", right=True, drop=1),
+    Column("baseline", right=True, drop=4),
+    Column("change", right=True),
+    Column("tolerance", right=True, drop=2),
+    Column("history", drop=3),
+    Column("why", wrap=True),
+)
 
-    console = Console(width=width, color_system=None)
+
+def text(judgement: Judgement, everything: bool = False, width: int | None = None) -> str:
+    """A table for the terminal, the worst first, and a sentence; `width` in characters (None: the
+    terminal's).
+    """
     rows = shown(judgement, everything)
-    with console.capture() as capture:
-        if rows:
-            table = Table(box=None, pad_edge=False)
-            for heading in ("verdict", "benchmark", "case", "metric"):
-                table.add_column(heading, no_wrap=True)
-            for heading in ("value", "baseline", "change", "tolerance"):
-                table.add_column(heading, justify="right", no_wrap=True)
-            table.add_column("history", no_wrap=True)
-            table.add_column("why")
-            for verdict in rows:
-                table.add_row(*_cells(verdict))
-            console.print(table)
-    return capture.get() + "\n".join([*judgement.gaps(), judgement.sentence()]) + "\n"
+    found = table(_COLUMNS, [_cells(verdict) for verdict in rows], width) if rows else ""
+    return found + "\n".join([*judgement.gaps(), judgement.sentence()]) + "\n"
 
 
 def _cells(verdict: Verdict) -> list[str]:

@@ -100,13 +100,13 @@ class SpoolFolder:
             assert entry.folder
             values: dict[tuple[str, str], list[float]] = {}
             for record in spool.read_records(entry.folder):
-                if record.get("record") != "result" or record["benchmark"] != benchmark:
+                if not isinstance(record, Result) or record.benchmark != benchmark:
                     continue
-                if case in ("", record["case"]):
-                    for sample in record["samples"]:
-                        if sample["metric"] == metric:
-                            key = (record["case"], sample["unit"])
-                            values.setdefault(key, []).append(sample["value"])
+                if case in ("", record.case):
+                    for sample in record.samples:
+                        if sample.metric == metric:
+                            key = (record.case, sample.unit)
+                            values.setdefault(key, []).append(sample.value)
             found += figures_of(entry.run, values)
         return found
 

@@ -5,13 +5,12 @@
     results/<run>/raw/...        raw outputs
     results/<run>/console.log    every byte of the console and its time: evmperf.console.record
 
-Records carry the schema's number; readers upgrade older ones and never guess.
+Records carry the schema's number (`evmperf.model.schema`); readers never guess.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import errno
 import fcntl
 import json
@@ -21,20 +20,30 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from evmperf.model.errors import Kind, LabError, UsageError
-from evmperf.model.results import Failure, Published, Result, Sample, Status
-from evmperf.model.run import SCHEMA, Run
+import msgspec
+
+from evmperf.model.errors import LabError, UsageError
+from evmperf.model.records import KINDS
+from evmperf.model.results import Result
+from evmperf.model.run import Run
+from evmperf.model.schema import SCHEMA, Header, Record
 
 RECORDS = "results.jsonl"
 """The file of a run's records."""
 
-_LEFT_OUT: Mapping[str, Any] = {
-    "samples": (), "failures": (), "tools": {}, "conditions": {}, "raw": (), "started_ns": 0,
-    "duration_s": 0.0, "tool_s": 0.0,
-}  # fmt: skip
-"""What a result's record stands for where it leaves something out, as imported guides do."""
+
+def _plain(value: object) -> object:
+    """What a fact or condition of no type of ours is on the disk."""
+    return dict(value) if isinstance(value, Mapping) else str(value)
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_plain)
+_RUN = msgspec.json.Encoder(enc_hook=_plain, order="sorted")
+_HEADER = msgspec.json.Decoder(Header)
+_DECODERS = {str(kind.__struct_config__.tag): msgspec.json.Decoder(kind) for kind in KINDS}
+_BEGIN = f'{{"schema":{SCHEMA},'.encode()
 
 
 class Spool:
@@ -75,12 +84,12 @@ class Spool:
 
     def save(self) -> None:
         """Write run.json, so that a reader sees the old one or the new one and nothing between."""
-        text = json.dumps(dataclasses.asdict(self.run), indent=1, sort_keys=True, default=str)
+        text = msgspec.json.format(_encoded(_RUN, self.run), indent=1)
         target = self.folder / "run.json"
         scratch = target.with_suffix(".new")
         try:
-            with scratch.open("w", encoding="utf-8") as file:
-                file.write(text + "\n")
+            with scratch.open("wb") as file:
+                file.write(text + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
             scratch.replace(target)
@@ -88,18 +97,14 @@ class Spool:
             raise _full(self.folder, error) from error
         self.on_change()
 
-    def append(self, record: Mapping[str, Any]) -> None:
+    def append(self, record: Record) -> None:
         """Append one record and wait until it is on the disk; all of it or nothing."""
         self.append_all([record])
 
-    def append_all(self, records: Iterable[Mapping[str, Any]]) -> None:
+    def append_all(self, records: Iterable[Record]) -> None:
         """Append records as one write and wait until they are on the disk; all or nothing."""
         append_records(self.folder, records)
         self.on_change()
-
-    def append_result(self, result: Result) -> None:
-        """Append a result."""
-        self.append(result_record(result))
 
     def keep_raw(self, name: str, text: str) -> str:
         """Keep a raw output; returns its name below the run's folder."""
@@ -120,14 +125,12 @@ class Spool:
             os.close(descriptor)
 
 
-def append_records(folder: Path, records: Iterable[Mapping[str, Any]]) -> None:
+def append_records(folder: Path, records: Iterable[Record]) -> None:
     """Append records to a run as one write and wait until they are on the disk.
 
     All or nothing: raises LabError when the disk does not take them.
     """
-    lines = b"".join(
-        json.dumps({"schema": SCHEMA, **record}, default=str).encode() + b"\n" for record in records
-    )
+    lines = b"".join(map(line, records))
     try:
         with (folder / RECORDS).open("ab", buffering=0) as file:
             good = file.tell()
@@ -150,13 +153,18 @@ def _full(folder: Path, error: OSError) -> LabError:
     )
 
 
-def result_record(result: Result) -> dict[str, Any]:
-    """The record of a result."""
-    record = dataclasses.asdict(result)
-    for sample in record["samples"]:
-        if sample["error"] is None:
-            del sample["error"]
-    return {"record": "result", **record}
+def line(record: Record) -> bytes:
+    """The line of a record."""
+    return _BEGIN + _encoded(_ENCODER, record)[1:] + b"\n"
+
+
+def _encoded(encoder: msgspec.json.Encoder, value: Record | Run) -> bytes:
+    try:
+        return encoder.encode(value)
+    except UnicodeEncodeError:
+        # Half a character, as a tool's JSON may have it: no reason to lose the rest.
+        text = json.dumps(msgspec.to_builtins(value, enc_hook=_plain), ensure_ascii=False)
+        return text.encode(errors="replace")
 
 
 @contextlib.contextmanager
@@ -183,14 +191,14 @@ def read_run(folder: Path) -> Run:
     """Read run.json; raises UsageError when the folder holds no run, or one of a later schema."""
     path = folder / "run.json"
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        text = _text(str(path), path.read_bytes())
     except OSError as error:
         raise UsageError(f"{folder}: holds no run ({path.name}: {error.strerror})") from error
-    except ValueError as error:
+    header(str(path), text)
+    try:
+        return msgspec.json.decode(text, type=Run)
+    except msgspec.DecodeError as error:
         raise UsageError(f"{path}: is damaged: {error}") from error
-    _check_schema(str(path), data)
-    known = {f.name for f in dataclasses.fields(Run)}
-    return Run(**{key: value for key, value in data.items() if key in known})
 
 
 def is_live(folder: Path) -> bool:
@@ -205,7 +213,7 @@ def is_live(folder: Path) -> bool:
     return False
 
 
-def read_records(folder: Path) -> Iterator[dict[str, Any]]:
+def read_records(folder: Path) -> Iterator[Record]:
     """All whole records of a run; a last line cut by a crash is left out.
 
     Raises UsageError naming the line when one in the middle is damaged.
@@ -213,49 +221,55 @@ def read_records(folder: Path) -> Iterator[dict[str, Any]]:
     return (record for _, record in records_from(folder, 0))
 
 
-def records_from(folder: Path, offset: int) -> Iterator[tuple[int, dict[str, Any]]]:
+def records_from(folder: Path, offset: int) -> Iterator[tuple[int, Record]]:
     """The whole records from a byte of results.jsonl on, each with the byte that follows it."""
     path = folder / RECORDS
     if not path.exists():
         return
     with path.open("rb") as file:
         file.seek(offset)
-        for number, line in enumerate(file, 1):
-            if not line.endswith(b"\n"):
+        for number, text in enumerate(file, 1):
+            if not text.endswith(b"\n"):
                 return
-            offset += len(line)
+            offset += len(text)
+            where = f"{path} line {number}"
+            said = _text(where, text)
+            kind = header(where, said).record
+            if kind not in _DECODERS:
+                raise UsageError(f"{where}: is damaged: there is no kind of record {kind!r}")
             try:
-                data = json.loads(line)
-            except ValueError as error:
-                raise UsageError(f"{path} line {number}: is damaged: {error}") from error
-            _check_schema(f"{path} line {number}", data)
-            yield offset, {**_LEFT_OUT, **data} if data.get("record") == "result" else data
+                record = _DECODERS[kind].decode(said)
+            except msgspec.DecodeError as error:
+                raise UsageError(f"{where}: is damaged: {error}") from error
+            yield offset, record
 
 
 def read_results(folder: Path) -> list[Result]:
     """All results of a run."""
-    return [result(r) for r in read_records(folder) if r.get("record") == "result"]
+    return [record for record in read_records(folder) if isinstance(record, Result)]
 
 
-def result(record: Mapping[str, Any]) -> Result:
-    """The result that a record of that kind holds."""
-    data = {k: v for k, v in record.items() if k not in ("schema", "record")}
-    data["status"] = Status(data["status"])
-    data["samples"] = tuple(Sample(**sample) for sample in data.get("samples", ()))
-    data["failures"] = tuple(
-        Failure(**{**failure, "kind": Kind(failure["kind"])})
-        for failure in data.get("failures", ())
-    )
-    data["raw"] = tuple(data.get("raw", ()))
-    data["published"] = tuple(Published(**cell) for cell in data.get("published", ()))
-    return Result(**data)
+def _text(where: str, data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{where}: is damaged: {error}") from error
 
 
-def _check_schema(where: str, data: Any) -> None:
-    schema = data.get("schema") if isinstance(data, dict) else None
-    if not isinstance(schema, int) or schema < 1:
+def header(where: str, text: str) -> Header:
+    """What a line or file says of itself; raises UsageError that begins with `where` when it is
+    none of evmperf's, or of a later version.
+    """
+    try:
+        found = _HEADER.decode(text)
+    except msgspec.ValidationError:
+        found = Header(0)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"{where}: is damaged: {error}") from error
+    if found.schema < 1:
         raise UsageError(f"{where}: states no schema; it is not an evmperf file")
-    if schema > SCHEMA:
+    if found.schema > SCHEMA:
         raise UsageError(
-            f"{where}: has schema {schema}, this evmperf reads up to {SCHEMA}: update evmperf"
+            f"{where}: has schema {found.schema}, this evmperf reads up to {SCHEMA}: update evmperf"
         )
+    return found

@@ -22,7 +22,7 @@ _TAIL_S = 0.25
 
 @dataclass(frozen=True)
 class Datagrams:
-    """What became of one UDP test: offered and received payload in Mbit/s (10^6), and datagrams.
+    """Outcome of one UDP test: offered and received payload in Mbit/s (10^6), and datagrams.
 
     `lost` counts gaps in the sequence; datagrams sent in the last quarter of a second that never
     arrived are no loss, because the receiver may have stopped listening.
@@ -52,7 +52,7 @@ def bidirectional(text: str, seconds: int) -> float:
 
 
 def datagrams(text: str, seconds: int, size: int) -> Datagrams:
-    """What became of a UDP test with datagrams of `size` bytes, sent in either direction.
+    """Outcome of a UDP test with datagrams of `size` bytes, sent in either direction.
 
     Raises RefusedOutput unless sender and receiver agree on what was lost.
     """

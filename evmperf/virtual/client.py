@@ -133,6 +133,10 @@ class Bench:
         """Cut the power, no-op if it is off; returns when the board is dead."""
         self._request(self._record(), "PUT", "/power/0", b"0", _SWITCH_TIMEOUT)
 
+    def card(self, where: str) -> None:
+        """Move the card: `dut`, `host` or `off`; raises LabError while the board is on."""
+        self._request(self._record(), "PUT", "/card/0", where.encode())
+
     def status(self) -> BenchStatus:
         """Ask the bench; raises LabError if none runs or it does not answer."""
         answer = self._request(self._record(), "GET", "/status")

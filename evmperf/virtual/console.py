@@ -163,7 +163,7 @@ class _Client(_End):
 async def listen(
     opening: Coroutine[Any, Any, asyncio.Server], what: str, port: int
 ) -> asyncio.Server:
-    """Await the opening of a port; raises LabError that says which one is not to be had."""
+    """Await the opening of a port; raises LabError that says which one cannot be opened."""
     try:
         return await opening
     except OSError as error:

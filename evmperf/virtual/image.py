@@ -233,6 +233,10 @@ def _assemble(recipe: Recipe, steps: Steps, parts: dict[str, Path], folder: Path
     with steps.step("Root file system"):
         root = folder / "root"
         rootfs.assemble(recipe, steps, parts, root, release=facts["kernel"], build_id=build_id)
+    if "installer" in recipe.data:
+        os.link(parts["kernel"] / "kernel", folder / "Image")
+        memory = rootfs.initrd(recipe, root, facts["kernel"], "installer")
+        (folder / "installer").write_bytes(memory)
     disks = {}
     with steps.step("Disks"):
         for name, spec in recipe.data["disks"].items():

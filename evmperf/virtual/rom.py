@@ -19,18 +19,26 @@ _SECTOR = 512
 _TIMEOUT_S = 30.0
 
 
-def start(rom: Mapping[str, Any], files: Mapping[str, Path], *, inserted: bool, loader: str) -> str:
+def start(
+    rom: Mapping[str, Any],
+    image: Path,
+    files: Mapping[str, Path],
+    *,
+    inserted: bool,
+    loader: str,
+) -> str:
     """Make the firmware of the next start; returns why it is empty, "" if it is not.
 
-    `rom` is the recipe's section `boot_rom`. `loader` is a file that is started in place of the
-    card's: what a board does whose boot-mode switches say another medium. Raises LabError when the
-    firmware cannot be written.
+    `rom` is the recipe's section `boot_rom`: where on the card the loader is, or `own`, a loader of
+    the board's own (in its flash) in the folder `image`. `loader` is a file that is started in
+    place of these: what a board does whose boot-mode switches say another medium. Raises LabError
+    when the firmware cannot be written.
     """
     firmware = files[rom["firmware"]]
     reason, program = "", b""
     try:
-        if loader:
-            program = Path(loader).read_bytes()
+        if loader or "own" in rom:
+            program = (Path(loader) if loader else image / rom["own"]).read_bytes()
         elif inserted:
             reason, program = _fetch(rom, files[rom["disk"]])
         else:

@@ -163,9 +163,9 @@ def link(path: Path, destination: str) -> None:
     path.symlink_to(destination)
 
 
-def initrd(recipe: Recipe, root: Path, release: str) -> bytes:
-    """Return an uncompressed initrd: busybox, the modules that reach the root disk, `init`."""
-    spec = recipe.data["initrd"]
+def initrd(recipe: Recipe, root: Path, release: str, section: str = "initrd") -> bytes:
+    """Return an uncompressed initrd: busybox, the modules that a section names, its `init`."""
+    spec = recipe.data[section]
     modules = _closure(root / "usr/lib/modules" / release, spec["modules"])
     files = cpio.Archive()
     for folder in ("bin", "dev", "proc", "sys", "root", "modules"):

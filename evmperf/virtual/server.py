@@ -182,7 +182,11 @@ class Bench:
             inserted = self._card == "dut"
             loader = self._options.boot_loader
             self._silent = rom.start(
-                self._image.boot_rom, self._files, inserted=inserted, loader=loader
+                self._image.boot_rom,
+                self._image.directory,
+                self._files,
+                inserted=inserted,
+                loader=loader,
             )
             if self._silent:
                 _log.warning("the boot ROM starts nothing: %s", self._silent)
@@ -202,14 +206,19 @@ class Bench:
             self._card = self._options.card_stuck or where
             _log.info("card: %s", self._card)
 
+    @property
+    def _has_card(self) -> bool:
+        return "disk" in (self._image.boot_rom or {})
+
     def _check_card_switch(self) -> None:
-        if not self._image.boot_rom:
+        if not self._has_card:
             raise LabError(f"the virtual EVM {self._image.variant} has no card switch")
 
     def status(self) -> dict[str, Any]:
         """What `GET /status` answers; brings all stamps to their file first."""
         self._console.flush()
-        record, card = self.record, self._image.boot_rom
+        record = self.record
+        card = self._image.boot_rom if self._has_card else None
         status = BenchStatus(
             name=record.name,
             variant=record.variant,

@@ -1,9 +1,8 @@
-"""The catalogue: complete, consistent, and the same as the guides' inventory."""
+"""The catalogue: complete and consistent; test_published.py compares it with TI's guides."""
 
 import contextlib
 import functools
 import hashlib
-import itertools
 import json
 import os
 import subprocess
@@ -11,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Place
@@ -26,27 +24,8 @@ from evmperf.tools import meter
 from selftests.support.boardfiles import fake_board
 
 ROOT = Path(__file__).resolve().parents[2]
-INVENTORY = ROOT.parent / "shared" / "guide-inventory.yaml"
 BENCHMARKS = catalogue.benchmarks()
 BOARDS = {name: boards.load(boards.ENV_DIR / name, tester="tester") for name in boards.names()}
-
-UNIT_IN_CELL = "MB/s"
-"""The guides' summaries give each figure a unit of its own; evmperf gives all of them this one."""
-UNITS = {
-    "us_long": "us",
-    "ns_long": "ns",
-    "MB_s": "MB/s",
-    "MB_s_bs": "MB/s",
-    "num_files": "files",
-    "DMIPS_MHz": "DMIPS/MHz",
-    "dhry_s": "dhrystones/s",
-    "iter_s": "iterations/s",
-    "wl_s": "workloads/s",
-}
-"""Units of the inventory's rows that evmperf calls by another name."""
-
-BOOT_CASES = {"sd_default_rootfs": "default_rootfs", "sd_init_sh": "init_sh"}
-"""Configurations of the inventory that evmperf measures, and its cases."""
 
 ONLY_THE_LAB_KNOWS = {"lpm_power_rtc_ddr": "power.rtc_ddr_command"}
 """Benchmarks that no board file enables as it comes, and the option that is left to the lab."""
@@ -346,133 +325,3 @@ def test_an_unknown_benchmark_gets_a_suggestion():
         catalogue.benchmark("emmc_ext5")
     with pytest.raises(UsageError, match="evmperf list"):
         catalogue.benchmark("zzz")
-
-
-# What follows compares with the inventory, where it is there.
-
-inventoried = pytest.mark.skipif(not INVENTORY.exists(), reason="no guide-inventory.yaml")
-
-
-@pytest.fixture(scope="module")
-def inventory():
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    data = yaml.load(INVENTORY.read_text(encoding="utf-8"), Loader=loader)
-    return {test["id"]: test for test in data["tests"]}
-
-
-@inventoried
-@each
-def test_titles_and_sections_are_the_inventorys(benchmark, inventory):
-    entry = inventory[benchmark.name]
-    assert benchmark.title == entry["title"]
-    assert list(benchmark.section) == entry["section"]
-
-
-@inventoried
-@each
-def test_metrics_are_the_inventorys_columns_in_their_order(benchmark, inventory):
-    columns = inventory[benchmark.name]["value_columns"]
-    if any(column["unit"] == "per row" for column in columns):
-        assert {metric.name for metric in benchmark.metrics} == {c["metric"] for c in columns}
-        return
-    if "per" in columns[0]:
-        (column,) = columns
-        for number, metric in enumerate(benchmark.metrics):
-            assert metric.name == f"{column['metric']}_{column['per']}{number}"
-            assert metric.title == column["header"].format(**{column["per"]: number})
-            assert (str(metric.unit), str(metric.better)) == (column["unit"], column["better"])
-            assert metric.required == (number == 0)
-        return
-    declared = [(m.name, str(m.unit), str(m.better)) for m in benchmark.metrics if m.required]
-    assert declared == [
-        (
-            c["metric"],
-            UNIT_IN_CELL if c["unit"] == "unit in cell" else c["unit"],
-            # A figure that is to hit a target has no better direction.
-            "none" if c["better"].startswith("target") else c["better"],
-        )
-        for c in columns
-    ]
-
-
-@inventoried
-@each
-def test_rows_of_the_full_profile_are_the_inventorys(benchmark, inventory):
-    entry = inventory[benchmark.name]
-    labels = [case.label for case in benchmark.cases("full")]
-    if "rows" in entry and benchmark.place is Place.BOOT:
-        configs = {row["config"]: row for row in entry["rows"] if row["config"] in BOOT_CASES}
-        assert labels == [BOOT_CASES[config] for config in configs]
-        assert benchmark.profiles["full"].repeats == configs["sd_default_rootfs"]["repeats"]
-        arguments = {c.label: c.params["kernel_arguments"] for c in benchmark.cases("full")}
-        for config, row in configs.items():
-            wanted = row.get("params", {}).get("bootargs_append", "")
-            assert arguments[BOOT_CASES[config]] == wanted
-        return
-    keys = entry["key_columns"]
-    if "rows" in entry:
-        (key,) = keys
-        assert labels == [row["row"] for row in entry["rows"]]
-        for row, case in zip(entry["rows"], benchmark.cases("full"), strict=True):
-            assert case.params[key["id"]] == row.get(key["id"], row["row"])
-            for metric in benchmark.metrics_of(case):
-                assert str(metric.unit) == UNITS.get(row["unit"], row["unit"])
-                assert str(metric.better) == row["better"]
-        return
-    assert labels == ["|".join(row) for row in itertools.product(*(k["values"] for k in keys))]
-    for case in benchmark.cases("full"):
-        assert "|".join(str(case.params[key["id"]]) for key in keys) == case.label
-
-
-@inventoried
-@pytest.mark.parametrize("name", [name for name in BENCHMARKS if "_fio" in name])
-@pytest.mark.parametrize("side", ["write", "read"])
-def test_fio_is_called_as_the_inventory_says(name, side, inventory):
-    published = next(c for c in inventory[name]["produce"]["commands"] if c.startswith("fio "))
-    benchmark, board = BENCHMARKS[name], BOARDS["virtual.yaml"]
-    for case in benchmark.cases("full"):
-        steps = {s.name: s.command for s in benchmark.declared_steps(board, case, "full")}
-        for word in published.rstrip(" &").split():
-            if word.startswith(("--name", "--directory", "--filename")) or word.endswith("_TEST"):
-                continue
-            word = word.replace("{write|read}", side).replace("{block_size}", case.label)  # noqa: PLW2901
-            assert word in steps[side].split()
-        assert f"--name={benchmark.driver}_TEST" in steps[side]
-        assert "mpstat -P ALL -o JSON 55 1" in steps[side]
-
-
-@inventoried
-def test_lmbench_is_called_as_the_inventory_says(inventory):
-    benchmark, board = BENCHMARKS["lmbench"], BOARDS["am64x.yaml"]
-    rows = {row["row"]: row for row in inventory["lmbench"]["rows"]}
-    shared = {}
-    for case in benchmark.cases("full"):
-        steps = benchmark.declared_steps(board, case, "full")
-        (measure,) = (step for step in steps if isinstance(step, Measure))
-        row = rows[case.label]
-        assert f'{row["cmd"]} >"$OUT/lmbench.txt"' in measure.command
-        shared[case.label] = measure.shared
-        if "alias_of" in row:
-            assert measure.shared == shared.get(row["alias_of"], row["cmd"])
-    assert len(set(shared.values())) == len({row["cmd"] for row in rows.values()})
-
-
-@inventoried
-def test_cyclictest_is_called_as_the_inventory_says(inventory):
-    benchmark, board = BENCHMARKS["cyclictest_stress"], BOARDS["am64x.yaml"]
-    for case in benchmark.cases("full"):
-        measure, _ = benchmark.declared_steps(board, case, "full")
-        for published in inventory["cyclictest_stress"]["produce"]["commands"]:
-            assert published.rstrip(" &") in measure.command
-
-
-@inventoried
-def test_uboot_moves_as_many_sectors_as_the_inventory_says():
-    benchmark, board = BENCHMARKS["uboot_emmc_raw"], BOARDS["virtual.yaml"]
-    sectors = [
-        step.command.split()[-1]
-        for case in benchmark.cases("full")
-        for step in benchmark.declared_steps(board, case, "full")
-        if isinstance(step, Measure)
-    ]
-    assert sectors == ["10000", "10000", "20000", "20000"]  # hexadecimal, 512 bytes each

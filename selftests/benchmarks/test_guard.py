@@ -49,7 +49,7 @@ def loop(tmp_path):
     try:
         device = must("losetup", "-f", "--show", str(image))
     except subprocess.CalledProcessError as error:
-        pytest.skip(f"no loop device to be had: {error.stderr.strip()}")
+        pytest.skip(f"no loop device available: {error.stderr.strip()}")
     yield device
     while device in mounted():
         must("umount", device)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from evmperf.cli import main as cli
 from evmperf.guide import importer
 from evmperf.model.errors import UsageError
+from evmperf.model.records import UnknownRecord
 from evmperf.runs.spool import read_records, read_results, read_run
 from selftests.speed.guides import texts
 
@@ -37,7 +38,7 @@ def cells(imported, board="am64xx-hsevm"):
 
 
 def only_problem(imported):
-    (problem,) = imported.problems
+    (problem,) = imported.unknown
     return problem
 
 
@@ -86,8 +87,8 @@ def test_an_unknown_table_is_kept_as_it_is(tmp_path):
     body = table(['"x","1.00"'], header='"Colour","am64xx-hsevm: hue"')
     imported = guide(body + "\n" + table(['"add (MB/s)","2.00"']).split("\n\n", 1)[1])
     (folder,) = importer.store(imported, tmp_path)
-    (kept,) = [r for r in read_records(folder) if r["record"] == "unknown"]
-    assert '"Colour","am64xx-hsevm: hue"' in kept["text"]
+    (kept,) = [r for r in read_records(folder) if isinstance(r, UnknownRecord)]
+    assert '"Colour","am64xx-hsevm: hue"' in kept.text
     assert len(read_results(folder)) == 1
 
 

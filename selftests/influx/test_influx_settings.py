@@ -106,7 +106,7 @@ def test_push_sends_what_waits_and_says_so(configured, tmp_path, capsys):
 
 def test_push_without_settings_says_which(capsys, tmp_path):
     assert cli.main(["push", f"--results={tmp_path}"]) == ExitStatus.USAGE
-    assert "no InfluxDB is named: set EVMPERF_INFLUX_URL" in capsys.readouterr().err
+    assert "InfluxDB is not configured: set EVMPERF_INFLUX_URL" in capsys.readouterr().err
 
 
 def test_push_with_a_bad_token_is_a_lab_error(configured, monkeypatch, tmp_path, capsys):
@@ -120,7 +120,7 @@ def test_push_with_a_bad_token_is_a_lab_error(configured, monkeypatch, tmp_path,
 
 def test_push_names_the_points_that_were_refused(configured, tmp_path, capsys):
     run = spools.a_run()
-    spools.write(tmp_path, run, [spools.a_result(run, values=[1.0, float("nan")])])
+    spools.write(tmp_path, run, [spools.with_a_bad_point(run)])
     assert cli.main(["push", f"--results={tmp_path}"]) == 0
     shown = capsys.readouterr()
     assert "influx-refused.txt: 1 points were refused" in shown.err
@@ -166,7 +166,10 @@ def test_history_of_one_case(three_runs, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["read_throughput"], "have no read_throughput of emmc_ext4; `evmperf list`"),
+        (
+            ["read_throughput"],
+            "have no read_throughput of emmc_ext4; `evmperf history made-up` lists",
+        ),
         (["write_throughput", "--case=9"], "no write_throughput of emmc_ext4 9"),
     ],
 )

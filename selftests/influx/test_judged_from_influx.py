@@ -85,7 +85,7 @@ def test_a_guide_from_an_empty_bucket_and_without_settings_says_so(configured, m
     for name in ("URL", "TOKEN", "ORG", "BUCKET"):
         monkeypatch.delenv(f"EVMPERF_INFLUX_{name}")
     assert cli.main(command) == ExitStatus.USAGE
-    assert "no InfluxDB is named: set EVMPERF_INFLUX_URL" in capsys.readouterr().err
+    assert "InfluxDB is not configured: set EVMPERF_INFLUX_URL" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_published_figures_and_runs_going_on_are_left_as_they_are(configured, ni
     assert (folder / "results.jsonl").read_bytes() == before
     live = Spool(nights, Run("going-on", "am64xx-hsevm", "full", started_ns=10**9))
     live.hold()
-    live.append_result(next(runs.results(np.random.default_rng(1))))
+    live.append(next(runs.results(np.random.default_rng(1))))
     check(nights, "last:11", run="going-on")
     assert "is still being measured; check it again at its end" in capsys.readouterr().err
     assert verdicts(nights, "going-on") == ({}, 0)

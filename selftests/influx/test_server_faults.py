@@ -144,7 +144,7 @@ class Live:
         slowest = 0.0
         for _ in range(cases):
             began = time.monotonic()
-            self.spool.append_result(spools.a_result(self.run, self.number))
+            self.spool.append(spools.a_result(self.run, self.number))
             slowest = max(slowest, time.monotonic() - began)
             self.number += 1
         return slowest

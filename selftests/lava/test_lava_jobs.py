@@ -1,6 +1,7 @@
 """Rendered jobs, device types and devices against LAVA 2023.01's own schemas and templates."""
 
 import copy
+import dataclasses
 import re
 import subprocess
 
@@ -12,9 +13,11 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Place
 from evmperf.benchmarks.step import Prepare, Search, Where
 from evmperf.boards import board as boards
+from evmperf.boards import prompts
+from evmperf.lab.shell import EvmShellDriver
 from evmperf.lab.strategy import K3BootStrategy
-from evmperf.lava import paths
-from evmperf.lava.console import _MEDIA, Console
+from evmperf.lava import devices, paths
+from evmperf.lava.console import Console
 from evmperf.lava.marked import decode_header
 from evmperf.lava.render import METADATA, Request, default_device_type, render
 from evmperf.lava.selection import JobKind, matches, select
@@ -64,7 +67,7 @@ def shell_text(data):
 
 def test_every_board_of_the_guides_has_all_kinds_of_jobs():
     guides = [name for name, board in BOARDS.items() if not board.is_virtual]
-    assert len(guides) == 9
+    assert guides
     for name in [*guides, "virtual.yaml"]:
         assert {kind for board, kind in POSSIBLE if board == name} == set(JobKind)
 
@@ -139,8 +142,38 @@ def test_known_mistakes_are_caught_by_the_schema_that_catches_them(lava, mistake
         assert found[schema], f"{schema} takes {mistake}"
 
 
+@pytest.mark.parametrize("name", sorted(BOARDS), ids=lambda name: name.removesuffix(".yaml"))
+def test_the_device_of_every_board_renders_on_lavas_templates(lava, name, tmp_path):
+    board = BOARDS[name]
+    kind = default_device_type(board, JobKind.NATIVE)
+    *_, file = devices.write(board, tmp_path)
+    assert f"'{kind}.jinja2'" in file.read_text()
+    types = tmp_path / "device-types"
+    assert (types / f"{kind}.jinja2").exists() != (paths.DEVICE_TYPES / f"{kind}.jinja2").exists()
+    _check_device(lava.with_types(types), file)
+
+
 @pytest.mark.parametrize("file", sorted(paths.DEVICES.glob("*.jinja2")), ids=lambda f: f.stem)
 def test_every_device_renders_on_lavas_templates(lava, file):
+    _check_device(lava, file)
+
+
+def test_a_board_with_another_u_boot_has_its_prompts_in_its_device_type(lava, tmp_path):
+    drivers = {"EvmUBootDriver": {"prompt": "J7 # ", "autoboot": "any key to stop"}}
+    board = dataclasses.replace(BOARDS["j721e.yaml"], drivers=drivers)
+    kind, file = devices.write(board, tmp_path)
+    checker = lava.with_types(kind.parent)
+    data = yaml.safe_load(checker.templates.from_string(file.read_text()).render())
+    assert (
+        data["actions"]["boot"]["methods"]["u-boot"]["parameters"]["bootloader_prompt"] == "J7 # "
+    )
+    assert data["constants"]["u-boot"]["interrupt-prompt"] == "any key to stop"
+    file.write_text("filled in")
+    devices.write(board, tmp_path)
+    assert file.read_text() == "filled in"
+
+
+def _check_device(lava, file):
     data = yaml.safe_load(lava.templates.from_string(file.read_text()).render())
     assert lava.device(data) == ""
     methods = data["actions"]["boot"]["methods"]
@@ -148,18 +181,10 @@ def test_every_device_renders_on_lavas_templates(lava, file):
         assert "ssh" in methods
         return
     uboot = methods["u-boot"]["parameters"]
-    assert uboot["bootloader_prompt"] == "=> "
-    assert data["constants"]["u-boot"]["interrupt-prompt"] == "stop autoboot"
+    assert uboot["bootloader_prompt"] == prompts.UBOOT_PROMPT
+    assert data["constants"]["u-boot"]["interrupt-prompt"] == prompts.AUTOBOOT
     assert data["commands"]["hard_reset"]
     assert data["parameters"]["booti"]["kernel"].startswith("0x")
-
-
-def test_every_board_has_a_device_type_and_a_device():
-    for board in BOARDS.values():
-        kind = default_device_type(board, JobKind.NATIVE)
-        assert (paths.DEVICE_TYPES / f"{kind}.jinja2").is_file()
-        device = paths.DEVICES / f"{board.file.stem}-01.jinja2"
-        assert f"'{kind}.jinja2'" in device.read_text()
 
 
 def test_a_device_of_an_unknown_type_is_noticed(lava):
@@ -169,10 +194,12 @@ def test_a_device_of_an_unknown_type_is_noticed(lava):
 
 def test_the_media_and_prompts_are_the_strategys():
     fields = {field.name: field.default for field in K3BootStrategy.__attrs_attrs__}
-    assert fields["media"].factory() == _MEDIA
+    assert fields["media"].factory() == {name: [*w] for name, w in prompts.MEDIA.items()}
+    shell = {field.name: field.default for field in EvmShellDriver.__attrs_attrs__}
     console = Console.of(BOARDS["am64x.yaml"])
     assert console.login_prompt == fields["login_prompt"]
     assert console.init_shell_prompt == fields["init_shell_prompt"]
+    assert (console.prompt, console.username) == (shell["prompt"], shell["username"])
     assert console.boot_command == fields["boot_command"]
     assert console.arguments_variable == fields["kernel_arguments_variable"]
     assert console.boot_commands("init=/bin/sh") == [

@@ -57,7 +57,7 @@ def giving(values):
 
 
 @pytest.mark.parametrize(
-    "text", ["0", "-1", "201", "until", "until:0%", "until:100%", "until:2", "until:2%/3", "x"]
+    "text", ["0", "-1", "201", "until", "until:0%", "until:100%", "until:2", "until:2%/x", "x"]
 )
 def test_what_is_no_number_of_times(text):
     with pytest.raises(UsageError, match="until:2%"):

@@ -16,6 +16,7 @@ from evmperf.measure.bench import Reply
 from evmperf.measure.runner import Runner
 from evmperf.model import places
 from evmperf.model.errors import BoardError, Interrupted, Kind, LabError, RefusedOutput, ToolError
+from evmperf.model.records import BootRecord
 from evmperf.model.results import Case, Direction, Metric, Reading, Status
 from evmperf.model.run import Run
 from evmperf.model.units import Unit
@@ -298,12 +299,16 @@ BOOTS = make(
 )  # fmt: skip
 
 
+def boot_records(runner):
+    return [r for r in read_records(runner.spool.folder) if isinstance(r, BootRecord)]
+
+
 def test_boots_give_one_sample_each(lab):
     runner = lab(boots=[good_boot(seconds) for seconds in (2, 3, 4, 5, 6)])
     result = runner.measure(BOOTS, CASE)
     assert result.status is Status.MEASURED
     assert result.values("boot_time") == [2, 3, 4, 5, 6]
-    boots = [r for r in read_records(runner.spool.folder) if r["record"] == "boot"]
+    boots = boot_records(runner)
     assert len(boots) == 5
     assert read_run(runner.spool.folder).facts["uboot"].startswith("U-Boot 2025.01")
 
@@ -323,9 +328,9 @@ def test_one_hung_boot_is_recorded_and_keeps_the_others(lab):
     (failure,) = result.failures
     assert (failure.kind, failure.step) == (Kind.BOARD, "cycle 2")
     assert "no login prompt within 60 s" in failure.message
-    record = [r for r in read_records(runner.spool.folder) if r["record"] == "boot"][1]
-    assert record["failure"]["phase"] == "login prompt"
-    assert record["post_mortem"] == "power: on"
+    record = boot_records(runner)[1]
+    assert record.failure.phase == "login prompt"
+    assert record.post_mortem == "power: on"
     assert not runner.broken
 
 
@@ -342,9 +347,9 @@ def test_a_cycle_whose_marks_came_late_is_repeated_and_recorded(lab):
     (failure,) = result.failures
     assert (failure.step, failure.kind, failure.refused) == ("cycle 2", Kind.LAB, True)
     assert "may be 70 ms off, and 50 ms are allowed" in failure.message
-    boots = [r for r in read_records(runner.spool.folder) if r["record"] == "boot"]
+    boots = boot_records(runner)
     assert len(boots) == 6
-    assert {mark["error_s"] for mark in boots[1]["marks"] if mark["phase"] != "power_on"} == {0.07}
+    assert {mark.error_s for mark in boots[1].marks if mark.phase != "power_on"} == {0.07}
 
 
 def test_a_lab_that_stamps_late_does_not_make_a_broken_board(lab):
@@ -359,9 +364,9 @@ def test_a_sample_says_how_far_off_it_is_where_that_was_measured(lab):
     runner = lab(boots=[good_boot() for _ in range(5)])
     runner.measure(BOOTS, CASE)
     runner.measure(FINE, CASE)
-    boots, rates = (r for r in read_records(runner.spool.folder) if r["record"] == "result")
-    assert {s["error"] for s in boots["samples"] if s["metric"] == "boot_time"} == {0.001}
-    assert all("error" not in s for s in rates["samples"])
+    boots, rates = read_results(runner.spool.folder)
+    assert {s.error for s in boots.samples if s.metric == "boot_time"} == {0.001}
+    assert all(s.error is None for s in rates.samples)
     assert [r.error("boot_time") for r in read_results(runner.spool.folder)] == [0.001, None]
 
 
@@ -413,7 +418,7 @@ def tiny(tmp_path):
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode:
-        pytest.skip(f"no tmpfs to be had: {done.stderr.strip()}")
+        pytest.skip(f"no tmpfs available: {done.stderr.strip()}")
     yield folder
     subprocess.run(["umount", str(folder)], check=True)
 
@@ -485,18 +490,22 @@ def test_a_full_disk_is_a_lab_error_with_the_remedy_and_costs_nothing_measured(l
     (tiny / "rest").unlink(missing_ok=True)
     ballast.unlink()
     before = len(on_spool(runner))
-    runner.spool.append_result(first)
+    runner.spool.append(first)
     assert on_spool(runner)[before:] == [first]
 
 
 def test_a_record_too_big_for_what_is_left_leaves_no_half_line(tiny):
     spool = Spool(tiny, Run("fake-1", "fake-evm", "quick"))
-    spool.append({"record": "boot", "n": 1})
+    first, large, second = (
+        BootRecord(goal=goal, started_ns=1, duration_s=1.0, marks=())
+        for goal in ("first", "x" * 100_000, "second")
+    )
+    spool.append(first)
     with pytest.raises(LabError, match="No space left on device"):
-        spool.append({"record": "boot", "text": "x" * 100_000})
-    assert [r["n"] for r in read_records(spool.folder)] == [1]
-    spool.append({"record": "boot", "n": 2})
-    assert [r["n"] for r in read_records(spool.folder)] == [1, 2]
+        spool.append(large)
+    assert list(read_records(spool.folder)) == [first]
+    spool.append(second)
+    assert list(read_records(spool.folder)) == [first, second]
 
 
 def test_the_fakes_folder_is_the_wrappers(lab):

@@ -10,6 +10,7 @@ from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.console import record as console
 from evmperf.console.marks import Phase
+from evmperf.model.records import BootRecord
 from evmperf.runs import spool
 
 pytestmark = pytest.mark.virtual_evm
@@ -43,11 +44,11 @@ def test_everything_is_measured(measuring, env_file) -> None:
             benchmark.metric(sample.metric, case).check(sample.value)
             assert sample.unit == benchmark.metric(sample.metric, case).unit
 
-    boots = [r for r in spool.read_records(session.folder) if r["record"] == "boot"]
-    phases = [mark["phase"] for mark in boots[0]["marks"]]
+    boots = [r for r in spool.read_records(session.folder) if isinstance(r, BootRecord)]
+    phases = [mark.phase for mark in boots[0].marks]
     # Root and init come in either order; a virtual EVM has no SPL.
     assert set(Phase) - set(phases) == {Phase.SPL_BANNER}
-    times = [mark["mono_ns"] for mark in boots[0]["marks"] if mark["phase"] != "init_started"]
+    times = [mark.mono_ns for mark in boots[0].marks if mark.phase != "init_started"]
     assert times == sorted(times)
 
     run = spool.read_run(session.folder)

@@ -31,7 +31,7 @@ def expected(folder: Path) -> dict[str, int]:
     return {
         "run": 1,
         "result": len(results),
-        "sample": sum(len(result["samples"]) for result in results),
+        "sample": sum(len(result.get("samples", ())) for result in results),
         "boot_mark": sum(len(boot["marks"]) for boot in boots),
     }
 

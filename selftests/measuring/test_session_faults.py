@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from evmperf.model.records import BootRecord
+from evmperf.model.results import Result
 from evmperf.runs import spool
 from evmperf.virtual import client
 from selftests.measuring.session import REPOSITORY, Pytest
@@ -65,7 +67,7 @@ def test_a_full_results_folder_ends_the_session_as_a_broken_lab(
         assert "cannot be written" in session.last_sentence
         assert "free some space" in session.last_sentence
         for record in spool.read_records(session.folder):
-            assert record["record"] in ("boot", "result")
+            assert isinstance(record, BootRecord | Result)
         assert not virtual_bench.status().power
     finally:
         subprocess.run(["umount", str(small)], check=True)

@@ -214,15 +214,7 @@ def test_a_run_that_goes_on_has_a_report_too(tmp_path):
 def test_a_huge_run_is_cut_and_says_so(tmp_path):
     run = spools.a_run()
     spool = Spool(tmp_path, run)
-    records = "".join(
-        json.dumps({"schema": 1, "record": "result", **_plain(spools.a_result(run, n))}) + "\n"
-        for n in range(6000)
-    )
-    (spool.folder / "results.jsonl").write_text(records)
+    spool.append_all(spools.a_result(run, n) for n in range(6000))
     text = page.write(spool.folder).read_text()
     assert "5700 more cases are in results.jsonl" in text
     assert len(text) < 2_000_000
-
-
-def _plain(result):
-    return json.loads(json.dumps(result.__dict__, default=lambda o: o.__dict__))

@@ -1,8 +1,7 @@
 """Baseline and change beside each figure of a run."""
 
-import dataclasses
-
 import numpy as np
+from msgspec.structs import replace
 
 from evmperf.model.results import Sample
 from evmperf.model.run import Run
@@ -20,7 +19,7 @@ def row(text, case):
 def measured(benchmark, value, profile="full"):
     for result in runs.results(np.random.default_rng(1), [benchmark], profile=profile, count=1):
         samples = tuple(Sample(s.metric, value, s.unit, 0, 1) for s in result.samples)
-        yield dataclasses.replace(result, samples=samples)
+        yield replace(result, samples=samples)
 
 
 def test_a_board_with_published_figures_shows_them_with_the_change():
@@ -37,7 +36,7 @@ def test_another_profile_or_program_is_shown_without_a_change():
 
 
 def test_virtual_and_unknown_boards_have_no_baseline():
-    virtual = dataclasses.replace(BOARD, facts={"virtual": True})
+    virtual = replace(BOARD, facts={"virtual": True})
     assert baseline.of_board(virtual) is None
-    assert baseline.of_board(dataclasses.replace(BOARD, board="x-evm")) is None
+    assert baseline.of_board(replace(BOARD, board="x-evm")) is None
     assert "change" not in text_table(measured("uboot_emmc_raw", 1.0), 160)

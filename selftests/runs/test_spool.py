@@ -1,19 +1,35 @@
 """The spool: what was appended comes back, and a damaged file says where."""
 
 import json
+from pathlib import Path
+from types import MappingProxyType
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evmperf.model.errors import Kind, LabError, UsageError
+from evmperf.model.records import BootMark, BootRecord
 from evmperf.model.results import Failure, Result, Sample, Status
-from evmperf.model.run import SCHEMA, Run
-from evmperf.runs.spool import Spool, is_live, new_run_id, read_records, read_results, read_run
+from evmperf.model.run import Run
+from evmperf.model.schema import HISTORY, SCHEMA
+from evmperf.runs.spool import (
+    RECORDS,
+    Spool,
+    is_live,
+    line,
+    new_run_id,
+    read_records,
+    read_results,
+    read_run,
+)
+from selftests.support.spools import RECORDED
 
 words = st.text(max_size=30)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
-params = st.dictionaries(words, st.one_of(words, st.integers(), numbers), max_size=4)
+whole = st.integers(-(1 << 63), (1 << 64) - 1)
+params = st.dictionaries(words, st.one_of(words, whole, numbers), max_size=4)
 samples = st.builds(
     Sample, metric=words, value=numbers, unit=words,
     repetition=st.integers(0, 20), time_ns=st.integers(0, 1 << 63),
@@ -33,6 +49,20 @@ results = st.builds(
 )  # fmt: skip
 
 
+def a_boot(goal):
+    return BootRecord(
+        goal=goal, started_ns=1, duration_s=2.5, marks=(BootMark("prompt", 1, 2, 0.002, "äö\r\n"),)
+    )
+
+
+def _said(value):
+    """A record without what is empty."""
+    if isinstance(value, dict):
+        said = {key: _said(item) for key, item in value.items()}
+        return {key: item for key, item in said.items() if item not in ("", None, [], {}, 0, False)}
+    return [_said(item) for item in value] if isinstance(value, list | tuple) else value
+
+
 @pytest.fixture
 def spool(tmp_path):
     return Spool(tmp_path, Run("virtual-evm-1", "virtual-evm", "quick", facts={"kernel": "6.12"}))
@@ -43,7 +73,7 @@ def three_lines(tmp_path_factory):
     """A folder whose results.jsonl may be rewritten, and its three whole lines."""
     spool = Spool(tmp_path_factory.mktemp("spool"), Run("r", "b", "quick"))
     for number in range(3):
-        spool.append({"record": "boot", "goal": "shell", "number": number, "text": "äö\r\n"})
+        spool.append(a_boot(f"shell {number}"))
     return spool.folder, (spool.folder / "results.jsonl").read_bytes().splitlines(keepends=True)
 
 
@@ -52,7 +82,7 @@ def three_lines(tmp_path_factory):
 def test_results_come_back_as_they_were(tmp_path_factory, kept):
     spool = Spool(tmp_path_factory.mktemp("spool"), Run("r", "b", "quick"))
     for result in kept:
-        spool.append_result(result)
+        spool.append(result)
     assert read_results(spool.folder) == kept
 
 
@@ -65,9 +95,51 @@ def test_a_run_comes_back_as_it_was(spool):
 
 
 def test_records_of_other_kinds_are_no_results(spool):
-    spool.append({"record": "boot"})
+    spool.append(a_boot("shell"))
     assert read_results(spool.folder) == []
-    assert [r["record"] for r in read_records(spool.folder)] == ["boot"]
+    assert list(read_records(spool.folder)) == [a_boot("shell")]
+
+
+def test_a_field_of_a_later_evmperf_is_ignored_and_another_kind_refused(spool):
+    def write(**fields):
+        with (spool.folder / RECORDS).open("a") as file:
+            file.write(json.dumps(fields) + "\n")
+
+    write(**json.loads(line(a_boot("uboot"))), moon=1)
+    assert list(read_records(spool.folder)) == [a_boot("uboot")]
+    write(schema=SCHEMA, record="weather", sun=True)
+    with pytest.raises(
+        UsageError, match="line 2: is damaged: there is no kind of record 'weather'"
+    ):
+        list(read_records(spool.folder))
+
+
+def test_half_a_character_loses_no_more_than_itself(spool):
+    spool.append(BootRecord(goal="a\ud800b", started_ns=1, duration_s=1.0, marks=()))
+    assert [record.goal for record in read_records(spool.folder)] == ["a?b"]
+
+
+def test_facts_of_any_type_are_kept(spool):
+    spool.run.facts |= {"path": Path("/x"), "proxy": MappingProxyType({"a": 1})}
+    spool.save()
+    facts = read_run(spool.folder).facts
+    assert (facts["path"], facts["proxy"]) == ("/x", {"a": 1})
+
+
+def test_every_version_of_the_schema_has_its_story():
+    assert list(HISTORY) == list(range(1, SCHEMA + 1))
+
+
+def test_a_spool_of_schema_1_is_read_whole():
+    header, *_ = (RECORDED / RECORDS).read_text().splitlines()
+    assert json.loads(header)["schema"] == 1
+    plain = [json.loads(text) for text in (RECORDED / RECORDS).read_text().splitlines()]
+    read = list(read_records(RECORDED))
+    assert len(read) == len(plain)
+    for then, now in zip(plain, read, strict=True):
+        del then["schema"]
+        assert _said(msgspec.to_builtins(now)) == _said(then)
+    assert read_run(RECORDED).outcome == json.loads((RECORDED / "run.json").read_text())["outcome"]
 
 
 @given(st.data())
@@ -75,7 +147,7 @@ def test_a_last_line_cut_at_any_byte_loses_only_itself(three_lines, data):
     folder, lines = three_lines
     cut = data.draw(st.integers(0, len(lines[2]) - 1))
     (folder / "results.jsonl").write_bytes(b"".join(lines[:2]) + lines[2][:cut])
-    assert [r["number"] for r in read_records(folder)] == [0, 1]
+    assert [r.goal for r in read_records(folder)] == ["shell 0", "shell 1"]
 
 
 @given(st.integers(0, 1), st.data())

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import astuple
 
-from selftests.speed import dialogue, guides, sessions, stamping, store, verdicts
+from selftests.speed import dialogue, guides, lab, sessions, stamping, store, verdicts
 from selftests.speed.figures import ROOT, Row, conditions, load, table
 
 _MEASURES: dict[str, Callable[[], list[Row]]] = {
@@ -30,6 +30,9 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
     "push": store.push,
     "memory": store.memory,
     "report": store.report,
+    "lab-stamps": lab.stamps,
+    "lab-night": lab.night,
+    "lab-kick": lab.kicks,
 }
 
 

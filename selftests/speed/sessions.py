@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import os
 import statistics
 import subprocess
@@ -12,8 +11,11 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from evmperf.model.records import BootRecord
+from evmperf.model.results import Result
+from evmperf.model.schema import Record
+from evmperf.runs import spool
 from selftests.speed.boards import virtual_board
 from selftests.speed.figures import ROOT, Row, met, python, ratio, seconds
 from selftests.speed.reference import seconds as timed
@@ -56,7 +58,7 @@ def overhead() -> list[Row]:
         found = list(results.glob("*/results.jsonl"))
         if ended.returncode or not found:
             raise RuntimeError(f"pytest ended with {ended.returncode}:\n{ended.stdout[-2000:]}")
-        records = [json.loads(line) for line in found[0].read_text().splitlines()]
+        records = list(spool.read_records(found[0].parent))
         phases = _phases(command)
     return _account(wall, began_ns, records, phases)
 
@@ -66,13 +68,13 @@ def _phases(command: Sequence[str]) -> float:
     return timed(lambda: _call([*command, "--collect-only"], ROOT))
 
 
-def _account(wall: float, began_ns: int, records: list[Any], start_up: float) -> list[Row]:
-    results = [record for record in records if record["record"] == "result"]
-    boots = [record for record in records if record["record"] == "boot"]
-    tools = sum(result["tool_s"] for result in results)
-    boot_s = {boot["goal"]: boot["duration_s"] for boot in boots}
+def _account(wall: float, began_ns: int, records: list[Record], start_up: float) -> list[Row]:
+    results = [record for record in records if isinstance(record, Result)]
+    boots = [record for record in records if isinstance(record, BootRecord)]
+    tools = sum(result.tool_s for result in results)
+    boot_s = {boot.goal: boot.duration_s for boot in boots}
     ideal = tools + sum(boot_s.values())
-    cases = sum(result["duration_s"] for result in results)
+    cases = sum(result.duration_s for result in results)
     rows = [
         Row(
             f"overhead of pytest -k emmc, {len(results)} cases, n 1",
@@ -83,20 +85,20 @@ def _account(wall: float, began_ns: int, records: list[Any], start_up: float) ->
             "<= 1.04 x",
             met(wall / ideal, 1.04),
         ),
-        Row(f"  all boots: {len(boots)}", seconds(sum(b["duration_s"] for b in boots))),
+        Row(f"  all boots: {len(boots)}", seconds(sum(b.duration_s for b in boots))),
         Row("  outside of cases (start, reports, power off)", seconds(wall - cases)),
         Row("    interpreter, imports, collection", seconds(start_up)),
-        Row("    until the first case", seconds((results[0]["started_ns"] - began_ns) / 1e9)),
+        Row("    until the first case", seconds((results[0].started_ns - began_ns) / 1e9)),
     ]
     rests: dict[str, list[float]] = {}
-    first = {result["benchmark"]: result for result in reversed(results)}
+    first = {result.benchmark: result for result in reversed(results)}
     for result in results:
-        rests.setdefault(result["benchmark"], []).append(_rest(result, boots))
+        rests.setdefault(result.benchmark, []).append(_rest(result, boots))
     everything = [rest for series in rests.values() for rest in series]
     rows.append(Row("  in cases beside tools and boots, sum", seconds(sum(everything))))
     rows.append(Row(f"    median, n {len(everything)}", seconds(statistics.median(everything))))
     for name, series in rests.items():
-        busy = statistics.median(r["tool_s"] for r in results if r["benchmark"] == name)
+        busy = statistics.median(r.tool_s for r in results if r.benchmark == name)
         rows.append(
             Row(
                 f"    {name}, median of {len(series)}",
@@ -108,11 +110,11 @@ def _account(wall: float, began_ns: int, records: list[Any], start_up: float) ->
     return rows
 
 
-def _rest(result: Any, boots: list[Any]) -> float:
+def _rest(result: Result, boots: list[BootRecord]) -> float:
     """Seconds of a case that neither its tools nor a boot within it took."""
-    begin, end = result["started_ns"], result["started_ns"] + result["duration_s"] * 1e9
-    within = sum(boot["duration_s"] for boot in boots if begin - 5e6 <= boot["started_ns"] < end)
-    return float(result["duration_s"] - result["tool_s"] - within)
+    begin, end = result.started_ns, result.started_ns + result.duration_s * 1e9
+    within = sum(boot.duration_s for boot in boots if begin - 5e6 <= boot.started_ns < end)
+    return result.duration_s - result.tool_s - within
 
 
 def collect() -> list[Row]:

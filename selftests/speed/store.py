@@ -16,7 +16,6 @@ from evmperf.influx.client import Store
 from evmperf.influx.config import Config
 from evmperf.influx.lines import Lines
 from evmperf.influx.push import RunPush
-from evmperf.model.run import SCHEMA
 from evmperf.runs import spool
 from evmperf.runs.spool import Spool
 from selftests.speed.figures import JSON, Row, met, python, ratio, seconds, used
@@ -157,7 +156,7 @@ def _run(results: Path, count: int, samples: int) -> Path:
     run = spools.a_run()
     folder = Spool(results, run).folder
     result = spools.a_result(run, 0, [12.345678 + n / 7 for n in range(samples)])
-    record = {"schema": SCHEMA, "record": "result", **_plain(result)}
+    record = json.loads(spool.line(result))
     with (folder / spool.RECORDS).open("w") as file:
         for number in range(count):
             shift = number * 1000
@@ -165,10 +164,5 @@ def _run(results: Path, count: int, samples: int) -> Path:
             record["started_ns"] = run.started_ns + shift
             for repetition, sample in enumerate(record["samples"]):
                 sample["time_ns"] = run.started_ns + shift + repetition
-            file.write(json.dumps(record) + "\n")
+            file.write(json.dumps(record, separators=(",", ":")) + "\n")
     return folder
-
-
-def _plain(result: object) -> dict[str, object]:
-    plain: dict[str, object] = json.loads(json.dumps(vars(result), default=vars))
-    return plain

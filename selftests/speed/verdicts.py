@@ -6,27 +6,26 @@ spreads that the published guides in baselines/ print. A night judges 700 metric
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Figure, Key, figures
 from evmperf.model.results import Direction, Result, Sample, Status
-from evmperf.model.run import SCHEMA, Run
+from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome, Verdict
 from evmperf.published import artefacts
 from evmperf.published import releases as gather
 from evmperf.published.declared import tables
 from evmperf.regress import judge
 from evmperf.regress.nights import Night, Past
-from evmperf.runs.spool import result_record
+from evmperf.runs import spool
 from selftests.speed.figures import JSON, Row, met, python, ratio, used
 
 METRICS = 700
@@ -206,7 +205,7 @@ def _write_year(results: Path) -> int:
         )
         folder = results / run.id
         folder.mkdir()
-        (folder / "run.json").write_text(json.dumps(dataclasses.asdict(run)))
+        (folder / "run.json").write_bytes(msgspec.json.encode(run))
         lines = [_line(key, values[row, night]) for row, key in enumerate(keys)]
         written += (folder / "results.jsonl").write_bytes(b"".join(lines))
     return written
@@ -220,4 +219,4 @@ def _line(key: Key, value: float) -> bytes:
         Status.MEASURED, (sample,), tools={"fio": "fio-3.36", "mpstat": "sysstat 12.6"},
         raw=(f"raw/{key.benchmark}/{key.case}/write-0.json",), duration_s=60.0, tool_s=59.0,
     )  # fmt: skip
-    return json.dumps({"schema": SCHEMA, **result_record(result)}).encode() + b"\n"
+    return spool.line(result)

@@ -3,10 +3,14 @@
 import contextlib
 import http.server
 import re
+import shlex
+import shutil
 import socket
 import subprocess
+import tempfile
 import threading
 
+from evmperf.model.places import STEP_FOLDER
 from selftests.support.texts import BOOT, OOPS, PANIC, RESET_WITHOUT_SPL
 
 _KERNEL = BOOT.index(b"## Flattened")
@@ -31,11 +35,14 @@ class FakeBoard:
         self.typed = []
         self.ignores_ctrl_c = False
         self.away_s = 0.0
+        self.pace_s = 0.0  # between what is printed while it boots
         self._state = "off"
         self._lock = threading.RLock()
         self._line = ""
+        self._begun = ""
         self._client = None
         self._ended = threading.Event()
+        self._disk = tempfile.mkdtemp(prefix="fakeboard-")
         self._listen(0)
         self.port = self._server.getsockname()[1]
 
@@ -43,6 +50,7 @@ class FakeBoard:
         """No console server any more."""
         self._ended.set()
         self.lose_console(None)
+        shutil.rmtree(self._disk, ignore_errors=True)
 
     def lose_console(self, away_s):
         """Cut the connection; the console server is back after so many seconds, None for never."""
@@ -60,7 +68,7 @@ class FakeBoard:
     def switch(self, on):
         """What the power switch does."""
         with self._lock:
-            self._line = ""
+            self._line = self._begun = ""
             if not on:
                 self._state = "off"
                 return
@@ -119,7 +127,7 @@ class FakeBoard:
                 handler(line)
 
     def _ctrl_c(self):
-        self._line = ""
+        self._line = self._begun = ""
         if not self.ignores_ctrl_c:
             self._state = self._state.removeprefix("hung in ")
         if self._state in ("uboot", "shell"):
@@ -152,11 +160,13 @@ class FakeBoard:
     def _boot(self):
         self._state = "dead"
         self.say(BOOT[_KERNEL:_USERLAND])
+        self._ended.wait(self.pace_s)
         disaster = {"panic": PANIC, "oops": OOPS, "reset": RESET_WITHOUT_SPL}.get(self.going)
         if disaster or self.going == "stuck":
             self.say(disaster or b"A start job is running\r\n")
             return
         self.say(BOOT[_USERLAND:_LOGIN])
+        self._ended.wait(self.pace_s)
         if any("init=" in line for line in self.typed[-3:]):
             self._state = "shell"
             self.say("sh: no job control\r\n~ # ")
@@ -186,6 +196,13 @@ class FakeBoard:
         self.say(f"\r\n{self.prompt}")
 
     def _in_shell(self, line):
+        line = self._begun + line
+        try:
+            shlex.split(line)
+            self._begun = ""
+        except ValueError:
+            self._begun = f"{line}\n"  # a quoted text goes on in the next line
+            return
         if found := _RUN.match(line):
             self._run(found[1] + found[2], found[3])
         elif found := _ECHO.search(line):
@@ -204,6 +221,8 @@ class FakeBoard:
             self.say({"panic": PANIC, "reset": RESET_WITHOUT_SPL}[quoted])
             self._state = "dead"
         else:
+            # Boards do not share a file system, even where they are all made of this machine.
+            quoted = quoted.replace(STEP_FOLDER, f"{self._disk}/step")
             done = subprocess.run(
                 ["sh", "-c", f"sh -c {quoted}"],
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,

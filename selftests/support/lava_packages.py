@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import fcntl
 import shutil
 import sys
 import types
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -57,8 +59,15 @@ class Checker:
             schema,
             Invalid,
         )
-        folders = [lava_paths.DEVICE_TYPES, root / "usr/share/lava-server/device-types"]
-        self.templates = jinja2.Environment(loader=jinja2.FileSystemLoader(folders))
+        self._folders = [lava_paths.DEVICE_TYPES, root / "usr/share/lava-server/device-types"]
+        self.templates = jinja2.Environment(loader=jinja2.FileSystemLoader(self._folders))
+
+    def with_types(self, folder: Path) -> Self:
+        """The same with a folder of device types more."""
+        found = copy.copy(self)
+        loader = type(self.templates.loader)([folder, *self._folders])
+        found.templates = self.templates.overlay(loader=loader)
+        return found
 
     def strict(self, job: object) -> str:
         """As `lava-schema.py job --strict`."""

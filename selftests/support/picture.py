@@ -168,7 +168,7 @@ def main() -> None:
     options = parser.parse_args()
     config = configs.load()
     if config is None:
-        raise UsageError("no InfluxDB is named; see `evmperf push --help`")
+        raise UsageError("InfluxDB is not configured; see `evmperf push --help`")
     end = datetime.now(UTC)
     begin = end - timedelta(hours=options.hours)
     given = {name: [value] for name, _, value in (text.partition("=") for text in options.set)}

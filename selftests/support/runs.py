@@ -1,15 +1,15 @@
 """Runs on disk as pytest leaves them, without a board."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from evmperf.benchmarks import catalogue
 from evmperf.model.errors import Kind
 from evmperf.model.results import Failure, Result, Sample, Status
 from evmperf.model.run import Run
-from evmperf.runs.spool import Spool, result_record
+from evmperf.runs.spool import Spool
 
 BENCHMARKS = ("boot_time_mmcsd", "emmc_ext4", "emmc_raw_fio_1g", "uboot_emmc_raw")
 LEVEL = 100.0
@@ -46,7 +46,7 @@ def write(folder, found, board="am64xx-hsevm", number=None, **facts):
         facts={"virtual": False, "governor": "performance", **facts},
     )  # fmt: skip
     spool = Spool(folder, run)
-    spool.append_all(result_record(_at(run.started_ns, result)) for result in found)
+    spool.append_all(_at(run.started_ns, result) for result in found)
     return spool.folder
 
 
@@ -67,4 +67,4 @@ def history(folder, nights=20, seed=1, **kwargs):
 def refused(result):
     """The same result, with one repetition refused."""
     failure = Failure(Kind.TOOL, "output cut", "write", refused=True)
-    return Result(**{**vars(result), "status": Status.PARTIAL, "failures": (failure,)})
+    return replace(result, status=Status.PARTIAL, failures=(failure,))

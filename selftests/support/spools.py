@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from evmperf.benchmarks import catalogue
 from evmperf.model.errors import Kind
-from evmperf.model.results import Failure, Metric, Result, Sample, Status
+from evmperf.model.records import BootFailure, BootMark, BootRecord, VerdictRecord
+from evmperf.model.results import Failure, Metric, Published, Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.runs.spool import Spool, append_records
 
@@ -51,6 +53,13 @@ def a_result(run: Run, number: int = 0, values: Sequence[float] = (1.5, 2.5), **
     return Result(**fields)
 
 
+def with_a_bad_point(run: Run, number: int = 0) -> Result:
+    """A case of three samples, the second with a number that InfluxDB cannot hold."""
+    good, bad, last = (*a_result(run, number, (1.0, 2.0, 3.0)).samples,)
+    bad = msgspec.structs.replace(bad, repetition=1 << 63, time_ns=run.started_ns - (1 << 63))
+    return a_result(run, number, samples=(good, bad, last))
+
+
 def a_refusal(run: Run, number: int = 0) -> Result:
     """A case whose output was refused."""
     failure = Failure(Kind.TOOL, "no throughput in this", "write", refused=True)
@@ -61,7 +70,7 @@ def write(results: Path, run: Run, cases: Sequence[Result]) -> Path:
     """Put a run on the disk, as if its session had ended."""
     spool = Spool(results, run)
     for case in cases:
-        spool.append_result(case)
+        spool.append(case)
     return spool.folder
 
 
@@ -84,20 +93,20 @@ def of_catalogue(results: Path, profile: str = "full", **changes: object) -> Pat
                     for n in range(benchmark.profiles[profile].repeats)
                 ),
             )  # fmt: skip
-            spool.append_result(result)
+            spool.append(result)
             number += 1
-    spool.append_result(a_refusal(run, number))
+    spool.append(a_refusal(run, number))
     spool.append(FAILED_BOOT)
     return spool.folder
 
 
 def judge(folder: Path, verdict: str, reason: str = "", change: float | None = None) -> None:
     """Add a verdict on eMMC's largest write to a run."""
-    record = {
-        "record": "verdict", "benchmark": "emmc_ext4", "driver": "emmc", "case": "102400",
-        "metric": "write_throughput", "verdict": verdict, "reason": reason, "baseline": "last:20",
-    }  # fmt: skip
-    append_records(folder, [record if change is None else {**record, "change": change}])
+    record = VerdictRecord(
+        benchmark="emmc_ext4", driver="emmc", case="102400", metric="write_throughput",
+        verdict=verdict, reason=reason, baseline="last:20", change=change,
+    )  # fmt: skip
+    append_records(folder, [record])
 
 
 def _plausible(metric: Metric, repetition: int) -> float:
@@ -106,15 +115,14 @@ def _plausible(metric: Metric, repetition: int) -> float:
     return round(low + (high - low) * (0.3 + 0.01 * (repetition % 7)), 3)
 
 
-FAILED_BOOT = {
-    "record": "boot", "goal": "booted", "kernel_arguments": "", "started_ns": START_NS,
-    "duration_s": 60.0,
-    "marks": [
-        {"phase": "power_on", "mono_ns": 1, "wall_ns": START_NS + 1, "error_s": 0.002, "text": ""}
-    ],
-    "failure": {"kind": "board", "message": "kernel panic", "phase": "power_on"},
-    "post_mortem": "Kernel panic - not syncing: <made up>",
-}  # fmt: skip
+FAILED_BOOT = BootRecord(
+    goal="booted",
+    started_ns=START_NS,
+    duration_s=60.0,
+    marks=(BootMark("power_on", 1, START_NS + 1, 0.002),),
+    failure=BootFailure(Kind.BOARD, "kernel panic", "power_on"),
+    post_mortem="Kernel panic - not syncing: <made up>",
+)
 
 
 def guide_of_catalogue(results: Path, board: str = "made-up", release: str = "10.01") -> Path:
@@ -126,14 +134,13 @@ def guide_of_catalogue(results: Path, board: str = "made-up", release: str = "10
     spool = Spool(results, run)
     for benchmark in catalogue.benchmarks().values():
         for case in benchmark.cases("full"):
-            cells = [
-                {"metric": metric.name, "unit": str(metric.unit), "mean": _plausible(metric, 3),
-                 "low": None, "high": None, "text": "", "line": 1}
+            cells = tuple(
+                Published(metric.name, str(metric.unit), _plausible(metric, 3), line=1)
                 for metric in benchmark.metrics_of(case)
-            ]  # fmt: skip
-            result = a_result(
-                run, values=(), benchmark=benchmark.name, driver=benchmark.driver, case=case.label
             )
-            record = {**dataclasses.asdict(result), "started_ns": 0, "published": cells}
-            spool.append({"record": "result", **record})
+            result = a_result(
+                run, values=(), benchmark=benchmark.name, driver=benchmark.driver, case=case.label,
+                started_ns=0, published=cells,
+            )  # fmt: skip
+            spool.append(result)
     return spool.folder

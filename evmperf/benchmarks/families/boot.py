@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from evmperf.console.boot import Boot
 from evmperf.console.marks import Mark, Phase, seconds
 from evmperf.model.errors import Kind, RefusedOutput
+from evmperf.model.records import BootFailure, BootMark, BootRecord
 from evmperf.model.results import Direction, Metric, Reading
 from evmperf.model.units import Unit
 
@@ -69,28 +68,17 @@ def _is_late(mark: Mark) -> bool:
     return mark.phase is not Phase.POWER_ON and mark.error_s > ALLOWED_S
 
 
-def record(boot: Boot) -> dict[str, Any]:
+def record(boot: Boot) -> BootRecord:
     """A boot as the spool keeps it (docs/data-model.md)."""
-    return {
-        "record": "boot",
-        "goal": boot.goal,
-        "kernel_arguments": boot.kernel_arguments,
-        "started_ns": boot.started_ns,
-        "duration_s": boot.duration_s,
-        "marks": [
-            {
-                "phase": str(mark.phase),
-                "mono_ns": mark.mono_ns,
-                "wall_ns": mark.wall_ns,
-                "error_s": mark.error_s,
-                "text": mark.text,
-            }
+    return BootRecord(
+        goal=boot.goal,
+        kernel_arguments=boot.kernel_arguments,
+        started_ns=boot.started_ns,
+        duration_s=boot.duration_s,
+        marks=tuple(
+            BootMark(str(mark.phase), mark.mono_ns, mark.wall_ns, mark.error_s, mark.text)
             for mark in boot.marks.values()
-        ],
-        "failure": (
-            {"kind": str(boot.error.kind), "message": str(boot.error), "phase": boot.phase}
-            if boot.error
-            else None
         ),
-        "post_mortem": boot.post_mortem,
-    }
+        failure=(BootFailure(boot.error.kind, str(boot.error), boot.phase) if boot.error else None),
+        post_mortem=boot.post_mortem,
+    )

@@ -1,0 +1,30 @@
+"""What the console of a board with TI's U-Boot and images says, and what it is told.
+
+The one place for it: the defaults of the Labgrid drivers and of the strategy are these, and LAVA's
+jobs and device types take them from here. A board file says only what differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+UBOOT_PROMPT = "=> "
+"""With the space, so that no "=>" in a listing is taken for the prompt."""
+AUTOBOOT = "stop autoboot"
+"""What is on the console while a key stops the countdown."""
+
+SHELL_PROMPT = r"root@[^:\r\n]+:[^\r\n]*[#] "
+"""A regular expression, as the following two."""
+LOGIN_PROMPT = "login: "
+INIT_SHELL_PROMPT = r"[\r\n][^\r\n\[]{0,20}# "
+"""Of the shell that a kernel starts with init=/bin/sh."""
+USERNAME = "root"
+
+BOOT_COMMAND = "boot"
+KERNEL_ARGUMENTS_VARIABLE = "optargs"
+"""U-Boot's variable whose words join the kernel's command line."""
+MEDIA: Mapping[str, Sequence[str]] = {
+    "sd": ("setenv mmcdev 1", "setenv bootpart 1:2"),
+    "emmc": ("setenv mmcdev 0", "setenv bootpart 0:2"),
+}
+"""U-Boot commands that choose each medium, before BOOT_COMMAND."""

@@ -1,0 +1,127 @@
+"""The commands `evmperf night` and `evmperf health`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from evmperf.cli import arguments
+from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
+
+_NIGHT = """\
+Measures many boards side by side, by a plan (docs/lab-at-scale.md): a session of its own for each
+board, on a place that the night holds. Waits for boards that others hold, tries once more on
+another board of the kind where the lab was to blame, and ends with verdicts, guide and one page.
+A night that was killed goes on where it was when it is called again.
+"""
+
+
+def add_parsers(subparsers: Any) -> None:
+    """Add the commands; each sets `func`, a callable (args) -> exit status."""
+    night = subparsers.add_parser(
+        "night",
+        help="measure many boards by a plan",
+        description=_NIGHT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="Exit status: 0 all measured and nothing worse, 1 something failed or is worse, "
+        "2 cut by Ctrl-C, 3 a board was not measured for the lab's sake, 4 a wrong plan.",
+    )
+    night.add_argument("plan", type=Path, metavar="PLAN.yaml")
+    night.add_argument("--results", type=Path, help="default: what the plan says")
+    night.add_argument("--new", action="store_true", help="do not go on with a night that was cut")
+    night.set_defaults(func=_night)
+
+    health = subparsers.add_parser(
+        "health",
+        help="which boards nights do not trust",
+        description="Lists the boards with lab failures. A suspect one begins its next night with "
+        "a health check; a bad one is left out until it is cleared.",
+    )
+    health.add_argument("do", nargs="?", choices=("list", "clear"), default="list")
+    health.add_argument("place", nargs="?", help="the board to clear")
+    health.add_argument(
+        "--coordinator", default=os.environ.get("LG_COORDINATOR", ""), help="[LG_COORDINATOR]"
+    )
+    arguments.add_results(health)
+    health.set_defaults(func=_health)
+
+
+def _night(options: argparse.Namespace) -> int:
+    from evmperf.night import closing, plan  # noqa: PLC0415  # loaded when called
+    from evmperf.night.conductor import Night  # noqa: PLC0415
+    from evmperf.night.journal import open_night  # noqa: PLC0415
+    from evmperf.night.status import Status  # noqa: PLC0415
+
+    wanted = plan.read(options.plan)
+    results = (options.results or Path(wanted.results)).absolute()
+    journal = open_night(results, wanted.name, options.plan.read_text(), fresh=options.new)
+    begun = next((e for e in journal.events() if e["event"] == "begun"), None)
+    began = begun["at"] if begun else time.time()
+    until = begun["until"] if begun else plan.end_of(wanted, began)
+    if begun:
+        print(f"going on with {journal.id}, which began at {time.ctime(began)}", flush=True)
+    else:
+        journal.note("begun", plan=options.plan.read_text(), until=until)
+    print(f"status: {journal.folder / 'status.html'}", flush=True)
+
+    night = Night(wanted, results, journal, until, lambda line: None)
+    status = Status(night, began)
+
+    def tell(line: str) -> None:
+        done = sum(progress.done for progress in night.progress)
+        end = status.expected_end()
+        expected = f", expected end {time.strftime('%H:%M', time.localtime(end))}" if end else ""
+        print(f"{time.strftime('%H:%M:%S')} [{done}/{len(night.progress)}{expected}] {line}",
+              flush=True)  # fmt: skip
+
+    night.tell = tell
+    cut = []
+
+    def stop(number: int, _: Any) -> None:
+        cut.append(number)
+        night.end()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    night.measure()
+    if cut:
+        status.close()
+        journal.close()
+        print(f"cut: `evmperf night {options.plan}` goes on with it")
+        return ExitStatus.INTERRUPTED
+    ended = closing.close(night, began)
+    journal.note("ended", status=ended.status, sentence=closing.sentence(ended))
+    status.close()
+    journal.close()
+    for command, said in ended.commands:
+        print(f"{command}: {said}")
+    print(f"{closing.sentence(ended)} {journal.folder / 'night.html'}")
+    return ended.status
+
+
+def _health(options: argparse.Namespace) -> int:
+    from evmperf.keeping.wanted import Wanted, coordinator_address  # noqa: PLC0415
+    from evmperf.night.health import Health, Register  # noqa: PLC0415
+
+    register = Register(options.results)
+    coordinator = coordinator_address(options.coordinator) if options.coordinator else ""
+    known = register.all(coordinator)
+    if options.do == "list":
+        for name, health in known.items():
+            print(f"{name}  {health.state}  {health.failures} failures in a row  {health.why}")
+        if not known:
+            print("all boards are well")
+        return 0
+    if not options.place:
+        raise UsageError("health clear: which board? `evmperf health` lists them")
+    if options.place not in known:
+        raise UsageError(f"{options.place} is well already, or there is no board of that name")
+    local = register.of(Wanted(options.place)) != Health()
+    register.keep(Wanted(options.place, "" if local else coordinator), Health())
+    print(f"{options.place} is used again")
+    return 0

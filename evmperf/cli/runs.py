@@ -1,0 +1,73 @@
+"""`evmperf runs`: which runs there are."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evmperf.model.errors import UsageError
+from evmperf.model.run import Run
+
+_PIPED = 160
+"""Characters of a line that goes to a file or another program."""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "runs",
+        help="list the runs there are",
+        description="List runs, the newest last: of a folder, of InfluxDB (--from influx), or the "
+        "published guides that come with evmperf (--from baselines).",
+    )
+    parser.add_argument("--board", help="only runs of this board")
+    parser.add_argument("--last", type=int, default=20, metavar="N", help="how many (default: 20)")
+    parser.add_argument(
+        "--from", dest="source", metavar="DIR|influx|baselines", default="results",
+        help="default: results",
+    )  # fmt: skip
+    parser.set_defaults(func=_runs)
+
+
+def _runs(options: argparse.Namespace) -> int:
+    from evmperf.cli import sources  # noqa: PLC0415  # slow to import, as what follows
+    from evmperf.report.columns import Column, table  # noqa: PLC0415
+
+    if options.source not in (sources.INFLUX, "baselines") and not Path(options.source).is_dir():
+        raise UsageError(
+            f"{options.source}: there is no such folder of runs; measure with "
+            f"pytest --lg-env BOARD.yaml, or say --from FOLDER"
+        )
+    with sources.opened(options.source) as source:
+        runs = [entry.run for entry in source.everything()]
+    mine = [run for run in runs if options.board in (None, run.board)]
+    if not mine:
+        known = ", ".join(sorted({run.board for run in runs})) or "none"
+        whose = f" of {options.board}" if options.board else ""
+        raise UsageError(f"{source}: has no runs{whose}; boards with runs: {known}")
+    columns = (
+        Column("run"),
+        Column("began (UTC)", drop=2),
+        Column("kind", drop=3),
+        Column("release", drop=1),
+        Column("profile", drop=4),
+        Column("outcome", wrap=True),
+    )
+    width = None if sys.stdout.isatty() else _PIPED
+    print(table(columns, [_row(run) for run in mine[-options.last :]], width), end="")
+    return 0
+
+
+def _row(run: Run) -> tuple[str, ...]:
+    began = datetime.fromtimestamp(run.started_ns / 1e9, UTC)
+    return (
+        run.id,
+        f"{began:%Y-%m-%d %H:%M}" if run.started_ns else "-",
+        run.kind,
+        run.release or "-",
+        run.profile,
+        run.outcome or "not ended, or killed",
+    )

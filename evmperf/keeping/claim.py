@@ -1,0 +1,259 @@
+"""A session's side of the keeper: hold a board, ask before each action, be told when it is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import evmperf
+from evmperf.keeping import wire
+from evmperf.keeping.wanted import Holder, Wanted
+from evmperf.model.errors import BoardLost, EvmperfError, Kind, LabError, UsageError
+
+_ANSWER_S = 10.0
+"""How long the keeper may take for an answer; it does nothing that takes long."""
+_START_S = 20.0
+_TAKE_S = 60.0
+"""For Labgrid's import, the coordinator's connection and an acquire, beyond the time to wait."""
+
+JOIN = "EVMPERF_HOLD"
+"""The variable with which a night hands the board that it holds to its session."""
+
+
+class Link:
+    """A connection to this host's keeper, which is started where none runs; raises LabError.
+
+    `on_news` gets what the keeper says by itself, in a thread of its own; with "lost" the last
+    thing that it can say.
+    """
+
+    def __init__(self, on_news: Callable[[dict[str, Any]], None] = lambda news: None) -> None:
+        self._on_news = on_news
+        self._numbers = itertools.count(1)
+        self._answers: dict[int, dict[str, Any]] = {}
+        self._arrived = threading.Condition()
+        self._sending = threading.Lock()
+        self.closed = False
+        self.ended = ""
+        """That the keeper is gone, "" while it is there."""
+        self._socket = _connect()
+        self._reader = threading.Thread(target=self._read, name="keeper", daemon=True)
+        self._reader.start()
+
+    def ask(self, do: str, timeout_s: float = _ANSWER_S, **what: Any) -> dict[str, Any]:
+        """Ask and wait for the answer; raises the keeper's error, LabError without an answer."""
+        number = next(self._numbers)
+        self._send(do, n=number, **what)
+        with self._arrived:
+            self._arrived.wait_for(lambda: number in self._answers or self.ended, timeout_s)
+            answer = self._answers.pop(number, None)
+        if answer is None:
+            raise LabError(self.ended or f"the keeper does not answer within {timeout_s:g} s")
+        if "error" in answer:
+            raise _error(answer)
+        return answer
+
+    def say(self, do: str, **what: Any) -> None:
+        """Tell the keeper something that needs no answer."""
+        with contextlib.suppress(LabError):
+            self._send(do, **what)
+
+    def close(self) -> None:
+        """Hang up; the keeper lets go of what was held through this link."""
+        self.closed = True
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        if threading.current_thread() is not self._reader:
+            self._reader.join(_ANSWER_S)
+        self._socket.close()
+
+    def _send(self, do: str, **what: Any) -> None:
+        with self._sending:
+            try:
+                self._socket.sendall(wire.encode({"do": do, **what}))
+            except OSError as error:
+                raise LabError(self.ended or f"the keeper is gone ({error.strerror})") from None
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError, ValueError), self._socket.makefile("rb") as lines:
+            for line in lines:
+                message = wire.decode(line)
+                if "re" in message:
+                    with self._arrived:
+                        self._answers[message["re"]] = message
+                        self._arrived.notify_all()
+                else:
+                    self._on_news(message)
+        with self._arrived:
+            self.ended = "the keeper of this host has ended"
+            self._arrived.notify_all()
+        if not self.closed:
+            self._on_news({"lost": self.ended})
+
+
+class Claim:
+    """A board that is held until `release`, or until it is lost.
+
+    `on_lost` is called with the sentence when the board is lost, in another thread; `on_asked`
+    with each message of somebody who would like to have it.
+    """
+
+    def __init__(self, wanted: Wanted) -> None:
+        self.wanted = wanted
+        self.lost = ""
+        """Why the board is ours no more, "" while it is."""
+        self.asked: list[str] = []
+        self.user = self.host = ""
+        """The holder's names at the coordinator."""
+        self.borrowed = False
+        """Whether the user had acquired the place by hand."""
+        self.token = ""
+        self.on_lost: Callable[[str], None] = lambda sentence: None
+        self.on_asked: Callable[[str], None] = lambda message: None
+        self._tell: Callable[[str], None] = lambda sentence: None
+        self._taker_known = threading.Event()
+        self._link = Link(self._hear)
+
+    @classmethod
+    def take(
+        cls,
+        wanted: Wanted,
+        run: str,
+        *,
+        until: float = 0.0,
+        wait_s: float = 0.0,
+        priority: float = 0.0,
+        tell: Callable[[str], None] = lambda sentence: None,
+    ) -> Claim:
+        """Hold a board for a run that is expected to end at `until` (seconds since the epoch).
+
+        Waits at most `wait_s` for a board that others hold, and says so to `tell`. A night that
+        holds the board already shares it with its sessions. Raises UsageError when the board is
+        not to be had or there is none of that name, LabError when the lab does not answer.
+        """
+        for last in (False, True):
+            claim = cls(wanted)
+            claim._tell = tell
+            try:
+                if token := os.environ.get(JOIN):
+                    held = claim._link.ask("join", token=token)
+                else:
+                    held = claim._link.ask(
+                        "hold",
+                        _TAKE_S + wait_s,
+                        wanted=wanted.as_json(),
+                        holder=asdict(Holder.here(run)),
+                        until=until,
+                        wait_s=wait_s,
+                        priority=priority,
+                    )
+                break
+            except BaseException:
+                claim._link.close()
+                if last or not claim.lost:
+                    raise
+                # The keeper was about to end, as nobody had needed it: there is a new one.
+        claim.wanted = wanted.with_place(held["place"])
+        claim.token, claim.borrowed = held["token"], held["borrowed"]
+        claim.user, claim.host = held["user"], held["host"]
+        return claim
+
+    def check(self) -> None:
+        """Ask the keeper whether the board is still ours; raises BoardLost."""
+        if not self.lost:
+            try:
+                lost = self._link.ask("check")["lost"]
+            except LabError as error:
+                lost = str(error)
+            if lost and not self.lost:
+                self._hear({"lost": lost})
+        if self.lost:
+            raise BoardLost(self.lost)
+
+    def doing(self, what: str, until: float = 0.0) -> None:
+        """Say what is being measured and when all is expected to end, for `evmperf who`."""
+        self._link.say("doing", what=what, until=until)
+
+    def await_taker(self, seconds: float) -> None:
+        """After a loss, wait at most so long to know who has taken the board."""
+        if self.lost and not self._link.ended:
+            self._taker_known.wait(seconds)
+
+    def release(self) -> None:
+        """Hold it no more; may be called again."""
+        if self._link.closed:
+            return
+        with contextlib.suppress(EvmperfError):
+            self._link.ask("release")
+        self._link.close()
+
+    def _hear(self, news: Mapping[str, Any]) -> None:
+        if "lost" in news:
+            # A second one knows who has taken it; that the keeper has ended says less.
+            first, known = not self.lost, self.lost
+            self.lost = news["lost"] if first or news.get("taken") else known
+            if news.get("taken"):
+                self._taker_known.set()
+            if first:
+                self.on_lost(self.lost)
+        elif "asked" in news:
+            self.asked.append(news["asked"])
+            self.on_asked(news["asked"])
+        elif "waiting" in news:
+            self._tell(news["waiting"])
+
+
+def _connect() -> socket.socket:
+    """A connection to the keeper; raises LabError."""
+    path = wire.socket_path()
+    deadline = time.monotonic() + _START_S
+    while True:
+        link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            link.connect(str(path))
+        except OSError as error:
+            link.close()
+            if time.monotonic() > deadline:
+                raise LabError(
+                    f"the keeper of this host cannot be started ({error.strerror}): see {path}.log"
+                ) from None
+        else:
+            return link
+        _start(path)
+        select.select([], [], [], 0.02)
+
+
+def _start(path: Path) -> None:
+    """Start a keeper in the background; does nothing where one runs."""
+    root = str(Path(evmperf.__file__).absolute().parents[1])
+    search = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
+    try:
+        with Path(f"{path}.log").open("ab") as log:
+            subprocess.run(
+                # -P: not the evmperf that may lie in the current folder.
+                [sys.executable, "-P", "-m", "evmperf.keeping.server"],
+                env={**os.environ, "PYTHONPATH": search},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                timeout=_START_S,
+                check=False,
+            )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise LabError(f"the keeper of this host cannot be started: {error}") from None
+
+
+def _error(answer: Mapping[str, Any]) -> EvmperfError:
+    return (UsageError if answer.get("kind") == Kind.USAGE else LabError)(answer["error"])

@@ -1,0 +1,114 @@
+"""One board that somebody holds or waits for, as the keeper knows it."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from evmperf.keeping.wanted import Holder, Wanted
+
+if TYPE_CHECKING:
+    from evmperf.keeping.locks import Locks
+    from evmperf.keeping.places import Connection
+
+
+UNTIL_TAG = "evmperf_until"
+"""The tag of a place that says when its holder expects to end, in seconds since the epoch."""
+
+
+class Party(Protocol):
+    """A process that holds or asks."""
+
+    def send(self, **message: Any) -> None:
+        """Tell it something."""
+
+
+@dataclass(eq=False)
+class Hold:
+    """A board that is held, waited for, or lost. Times are seconds since the epoch, 0 if unknown.
+
+    All `parties` share it: a night and the session that measures for it. `owner` is the holder's
+    name at the coordinator, of the user's own `labgrid-client acquire` where `borrowed`.
+    """
+
+    wanted: Wanted
+    holder: Holder
+    until: float = 0.0
+    doing: str = ""
+    since: float = field(default_factory=time.time)
+    token: str = field(default_factory=lambda: secrets.token_hex(8))
+    parties: set[Party] = field(default_factory=set)
+    owner: str = ""
+    borrowed: bool = False
+    locks: Locks | None = None
+    connection: Connection | None = None
+    lost: str = ""
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def record(self) -> dict[str, Any]:
+        """What others are told of it."""
+        return {
+            "place": self.wanted.place,
+            "coordinator": self.wanted.coordinator,
+            "host": self.holder.host,
+            "user": self.holder.user,
+            "run": self.holder.run,
+            "since": self.since,
+            "until": self.until,
+            "doing": self.doing,
+        }
+
+    def lose(self, why: str, *, taken: bool = True) -> None:
+        """It is not held any more: tell all at once; `taken` when no more will be known."""
+        self.lost = why
+        for party in list(self.parties):
+            party.send(lost=why, taken=taken)
+
+
+def of_place(
+    name: str, acquired: str, changed: float, tags: Mapping[str, str], coordinator: str
+) -> dict[str, Any]:
+    """The record of a place that somebody holds, by hand or through a keeper of any host."""
+    holder = Holder.named(acquired)
+    until = tags.get(UNTIL_TAG, "") if holder.run else ""
+    return {
+        "place": name,
+        "coordinator": coordinator,
+        "host": holder.host,
+        "user": holder.user,
+        "run": holder.run,
+        "since": changed,
+        "until": float(until) if until.isdigit() else 0.0,
+        "doing": "",
+    }
+
+
+def clock(seconds: float) -> str:
+    """A time of day, with the date when it is not today's."""
+    then, now = time.localtime(seconds), time.localtime()
+    return time.strftime("%H:%M" if then[:3] == now[:3] else "%Y-%m-%d %H:%M", then)
+
+
+def who_holds(record: Mapping[str, Any]) -> str:
+    """The holder, since when and until when, as the end of a sentence."""
+    if not record.get("user"):
+        return "held by somebody who has not said who"
+    holder = Holder(str(record.get("host")), str(record["user"]), str(record.get("run") or ""))
+    text = f"held by {holder}"
+    if record.get("since"):
+        text += f" since {clock(record['since'])}"
+    if record.get("until"):
+        text += f", expected to end at {clock(record['until'])}"
+    return text
+
+
+def refusal(place: str, record: Mapping[str, Any]) -> str:
+    """Why a board is not to be had, and what helps."""
+    return (
+        f"{place} is {who_holds(record)}: wait for it with --wait 30m, or ask for it with "
+        f"`evmperf ask {place} MESSAGE`"
+    )

@@ -1,0 +1,267 @@
+"""How the keeper takes a board, waits for one, and gives it back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import getpass
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from evmperf.keeping import locks
+from evmperf.keeping.hold import UNTIL_TAG, Hold, of_place, refusal
+from evmperf.keeping.locks import Busy, Locks
+from evmperf.keeping.wanted import Holder, device_key
+from evmperf.model.errors import LabError, UsageError
+
+if TYPE_CHECKING:
+    from evmperf.keeping.places import Connection
+
+LOCKS_TAG = "evmperf_locks"
+"""Whose locks tell whether the holder still lives."""
+
+_LOOK_S = 0.2
+_POLL_S = 5.0
+"""How often a reservation is asked for; the coordinator looks at them every 15 s by itself."""
+
+
+class Owner(Protocol):
+    """The keeper, as far as taking concerns it."""
+
+    holds: list[Hold]
+
+    def on_change(self, connection: Connection, place: str) -> None:
+        """A place has changed."""
+
+    def on_gone(self, connection: Connection) -> None:
+        """A coordinator is gone."""
+
+
+class Taking:
+    """Takes boards for the keeper and gives them back; owns the connections to coordinators."""
+
+    def __init__(self, keeper: Owner) -> None:
+        self._keeper = keeper
+        self._connections: dict[tuple[str, Holder], Connection] = {}
+        self._users: dict[tuple[str, Holder], int] = {}
+        self._opening = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def take(
+        self, hold: Hold, deadline: float, priority: float, tell: Callable[[str], None]
+    ) -> None:
+        """Take the board of `hold`, waiting for it until `deadline` (monotonic).
+
+        `tell` gets a sentence when there is something to wait for. Raises UsageError for a board
+        that is not to be had, LabError when the lab keeps us from it.
+        """
+        self._keeper.holds.append(hold)
+        try:
+            if hold.wanted.coordinator:
+                await self._take_place(hold, deadline, priority, tell)
+            else:
+                await self._take_devices(hold, deadline, tell)
+        except BaseException:
+            await self.let_go(hold)
+            raise
+
+    async def let_go(self, hold: Hold) -> None:
+        """Give the board back, if it is ours still."""
+        if hold in self._keeper.holds:
+            self._keeper.holds.remove(hold)
+        if hold.connection:
+            place, owner, hold.owner = hold.wanted.place, hold.owner, ""
+            if owner and not hold.lost and not hold.borrowed:
+                await hold.connection.release(place)
+                with contextlib.suppress(LabError):
+                    await hold.connection.tag(place, {UNTIL_TAG: "", LOCKS_TAG: ""})
+        if hold.locks:
+            hold.locks.release()
+            hold.locks = None
+        if hold.connection:
+            connection, hold.connection = hold.connection, None
+            await self._done_with(connection)
+
+    @contextlib.asynccontextmanager
+    async def visit(self, coordinator: str) -> AsyncIterator[Connection]:
+        """A connection to a coordinator for a question; raises LabError."""
+        holder = Holder(socket.gethostname(), getpass.getuser(), "keeper")
+        connection = await self._connection(coordinator, holder)
+        try:
+            yield connection
+        finally:
+            await self._done_with(connection)
+
+    def keep(self, task: asyncio.Task[None]) -> None:
+        """Have a task done in the background."""
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """End all connections."""
+        for connection in list(self._connections.values()):
+            await connection.close()
+
+    @staticmethod
+    async def _take_devices(hold: Hold, deadline: float, tell: Callable[[str], None]) -> None:
+        """Take a board without a coordinator."""
+        told = False
+        while True:
+            hold.since = time.time()
+            try:
+                hold.locks = Locks(hold.wanted.devices, hold.record())
+            except Busy as busy:
+                said = refusal(hold.wanted.place, busy.holder)
+                if time.monotonic() >= deadline:
+                    raise UsageError(said) from None
+                if not told:
+                    tell(said)
+                    told = True
+            else:
+                hold.owner = "here"
+                return
+            await asyncio.sleep(_LOOK_S)
+
+    async def _take_place(
+        self, hold: Hold, deadline: float, priority: float, tell: Callable[[str], None]
+    ) -> None:
+        connection = await self._connection(hold.wanted.coordinator, hold.holder)
+        hold.connection = connection
+        places = [connection.find(name) for name in (hold.wanted.place, *hold.wanted.others)]
+        tokens: dict[str, str] = {}
+        told = False
+        try:
+            while True:
+                hold.changed.clear()
+                reasons = [await self._try(hold, place, tokens) for place in places]
+                if hold.owner:
+                    return
+                if time.monotonic() >= deadline:
+                    raise UsageError(reasons[0])
+                if not told:
+                    tell(reasons[0])
+                    told = True
+                for place in places:
+                    if place.name not in tokens:
+                        tokens[place.name] = await connection.reserve(place.name, priority)
+                await _either(hold.changed, min(_POLL_S, deadline - time.monotonic()))
+                if not connection.alive:
+                    raise LabError(f"the coordinator {connection.address} went away")
+        finally:
+            if connection.alive:
+                for token in tokens.values():
+                    await connection.give_up(token)
+
+    async def _try(self, hold: Hold, place: Any, tokens: Mapping[str, str]) -> str:
+        """Take a place if that is possible now; why not, "" where it has been taken."""
+        from evmperf.keeping.places import Taken  # noqa: PLC0415  # Labgrid is slow to import
+
+        if hold.owner:
+            return ""
+        connection = hold.connection
+        assert connection is not None
+        hold.wanted = hold.wanted.with_place(place.name)
+        try:
+            if self._borrow(hold, place):
+                return ""
+        except Busy as busy:
+            return refusal(place.name, busy.holder)
+        token = tokens.get(place.name, "")
+        free = not place.acquired and (not token or await connection.is_our_turn(token))
+        if not free and not await self._is_stale(hold, place):
+            return _why_not(place, "")
+        try:
+            await connection.acquire(place.name)
+        except Taken as error:
+            return _why_not(place, str(error))
+        await self._mark(hold)
+        return ""
+
+    def _borrow(self, hold: Hold, place: Any) -> bool:
+        """Use a place that the user has acquired by hand; it stays theirs afterwards.
+
+        Raises Busy when another run uses it.
+        """
+        by_hand = hold.holder.by_hand
+        if not place.acquired or (place.acquired != by_hand and by_hand not in place.allowed):
+            return False
+        hold.since = time.time()
+        hold.locks = Locks([_place_key(hold)], hold.record())
+        hold.borrowed, hold.owner = True, place.acquired
+        return True
+
+    async def _is_stale(self, hold: Hold, place: Any) -> bool:
+        """Whether the holder was a keeper of ours that is dead; the place is free then.
+
+        Its locks have gone with it, and they are in the folder where we keep ours.
+        """
+        held = Holder.named(place.acquired or "")
+        if not held.run or (held.host, held.user) != (hold.holder.host, hold.holder.user):
+            return False
+        if place.tags.get(LOCKS_TAG) != locks.identity():
+            return False
+        try:
+            Locks([_place_key(hold)], hold.record()).release()
+        except Busy:
+            return False
+        assert hold.connection is not None
+        await hold.connection.release(place.name, place.acquired)
+        return True
+
+    async def _mark(self, hold: Hold) -> None:
+        """Note whose the place is now."""
+        connection = hold.connection
+        assert connection is not None
+        hold.since, hold.owner = time.time(), connection.name
+        with contextlib.suppress(Busy):
+            hold.locks = Locks([_place_key(hold)], hold.record())
+        tags = {LOCKS_TAG: locks.identity()}
+        if hold.until:
+            tags[UNTIL_TAG] = f"{hold.until:.0f}"
+        await connection.tag(hold.wanted.place, tags)
+        # What happened while it was taken.
+        self._keeper.on_change(connection, hold.wanted.place)
+
+    # Connections
+
+    async def _connection(self, address: str, holder: Holder) -> Connection:
+        from evmperf.keeping.places import Connection  # noqa: PLC0415
+
+        key = (address, holder)
+        async with self._opening:
+            found = self._connections.get(key)
+            if found is None or not found.alive:
+                found = Connection(address, holder, self._keeper.on_change, self._keeper.on_gone)
+                await found.open()
+                self._connections[key], self._users[key] = found, 0
+            self._users[key] += 1
+            return found
+
+    async def _done_with(self, connection: Connection) -> None:
+        key = (connection.address, connection.holder)
+        if self._connections.get(key) is not connection:
+            await connection.close()
+            return
+        self._users[key] -= 1
+        if not self._users[key]:
+            del self._connections[key], self._users[key]
+            await connection.close()
+
+
+def _place_key(hold: Hold) -> str:
+    return device_key(f"place {hold.wanted.place} at {hold.wanted.coordinator}")
+
+
+def _why_not(place: Any, reason: str) -> str:
+    if not place.acquired:
+        why = reason or "reserved for somebody else"
+        return f"{place.name} is not to be had ({why}): wait for it with --wait 30m"
+    record = of_place(place.name, place.acquired, place.changed, place.tags, "")
+    return refusal(place.name, record)
+
+
+async def _either(event: asyncio.Event, seconds: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), max(seconds, 0.01))

@@ -1,0 +1,133 @@
+"""Which board a board file means: a place at a coordinator, or devices wired to this machine."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import re
+import socket
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from evmperf.boards.board import Loader
+from evmperf.keeping import wire
+from evmperf.model.errors import UsageError
+
+DEFAULT_COORDINATOR = "127.0.0.1:20408"
+"""Labgrid's own default."""
+
+_HERE = re.compile(r"\b(127(\.\d+){3}|localhost|\[?::1\]?)\b")
+_PLACE = re.compile(r"\$LG_PLACE\b|\$\{LG_PLACE\}")
+_WIRES = ("SerialPort", "PowerPort")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A board to hold. `place` is its name for people; `coordinator` is "" where there is none, and
+    then `devices` are what nobody else may use meanwhile.
+    """
+
+    place: str
+    coordinator: str = ""
+    devices: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    """Places that would do as well; `place` is the one that is held then."""
+
+    def as_json(self) -> dict[str, Any]:
+        """For the keeper."""
+        return asdict(self)
+
+    def with_place(self, place: str) -> Wanted:
+        """The same by another name."""
+        return replace(self, place=place)
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds a board: Labgrid's host and user, and the run that it is for."""
+
+    host: str
+    user: str
+    run: str = ""
+
+    @classmethod
+    def here(cls, run: str) -> Holder:
+        """This user on this host, as Labgrid's client names them."""
+        host = os.environ.get("LG_HOSTNAME") or socket.gethostname()
+        return cls(host, os.environ.get("LG_USERNAME") or getpass.getuser(), run)
+
+    @classmethod
+    def named(cls, acquired: str) -> Holder:
+        """The holder behind Labgrid's name of one."""
+        host, _, user = acquired.partition("/")
+        user, _, run = user.partition("+")
+        return cls(host, user, run)
+
+    @property
+    def labgrid_user(self) -> str:
+        """The user's name at the coordinator: two runs of one user are two holders."""
+        return f"{self.user}+{self.run}" if self.run else self.user
+
+    @property
+    def by_hand(self) -> str:
+        """The name under which this user acquires by `labgrid-client acquire`."""
+        return f"{self.host}/{self.user}"
+
+    def __str__(self) -> str:
+        """For people."""
+        return f"{self.user} on {self.host}" + (f" (run {self.run})" if self.run else "")
+
+
+def wanted(board_file: Path, coordinator: str = "", place: str = "") -> Wanted:
+    """What to hold for this board file. `coordinator` overrides file and $LG_COORDINATOR, `place`
+    what the file takes from $LG_PLACE.
+
+    Raises UsageError for a file without anything to hold.
+    """
+    data = yaml.load(board_file.read_text(encoding="utf-8"), Loader=Loader)
+    resources = list(_resources(data["targets"]["main"].get("resources") or {}))
+    for kind, arguments in resources:
+        if kind == "RemotePlace":
+            stated = (data.get("options") or {}).get("coordinator_address")
+            address = coordinator or stated or os.environ.get("LG_COORDINATOR", "")
+            name = str(arguments.get("name", ""))
+            if place:
+                name = _PLACE.sub(lambda _: place, name)
+            name = os.path.expandvars(name)
+            return Wanted(name, coordinator_address(os.path.expandvars(address)))
+    # What may be shared (a web server for images) keeps nobody away.
+    wires = [entry for entry in resources if entry[0].endswith(_WIRES)] or resources
+    if not wires:
+        raise UsageError(f"{board_file}: has no resources, so there is no board to measure")
+    return Wanted(board_file.stem, devices=tuple(sorted(_key(*entry) for entry in wires)))
+
+
+def coordinator_address(stated: str) -> str:
+    """HOST:PORT of a coordinator, with Labgrid's defaults for what is not stated."""
+    if not stated:
+        return DEFAULT_COORDINATOR
+    return stated if re.search(r":\d+$", stated) else f"{stated}:20408"
+
+
+def _resources(stated: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Kind and arguments of each resource, in either of the forms that Labgrid reads."""
+    for entry in stated if isinstance(stated, list) else [stated]:
+        for kind, arguments in entry.items():
+            yield str(kind), dict(arguments or {})
+
+
+def _key(kind: str, arguments: dict[str, Any]) -> str:
+    said = json.dumps(arguments, sort_keys=True, default=str)
+    return device_key(os.path.expandvars(f"{kind} {said}"))
+
+
+def device_key(text: str) -> str:
+    """What a lock is named after: what is on a loopback address is another thing in each network
+    namespace.
+    """
+    return f"{text} in network {wire.network()}" if _HERE.search(text) else text

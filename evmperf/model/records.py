@@ -1,0 +1,79 @@
+"""The records of a run beside its results: boots, verdicts, and what a guide held beyond figures.
+
+docs/data-model.md describes them; `evmperf.model.schema` has their history.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from evmperf.model.errors import Kind
+from evmperf.model.figures import Key
+from evmperf.model.results import Result
+from evmperf.model.schema import Record
+
+
+class BootMark(msgspec.Struct, frozen=True, omit_defaults=True):
+    """When a phase of a boot showed (see `evmperf.console.marks.Mark`): nanoseconds on
+    CLOCK_MONOTONIC and since the epoch, and how far off they are at most (seconds).
+    """
+
+    phase: str
+    mono_ns: int
+    wall_ns: int
+    error_s: float
+    text: str = ""
+
+
+class BootFailure(msgspec.Struct, frozen=True):
+    """Why a boot failed, and the last phase that it reached ("" for none)."""
+
+    kind: Kind
+    message: str
+    phase: str
+
+
+class BootRecord(Record, frozen=True, kw_only=True, tag="boot"):
+    """One attempt to boot to `goal`. `post_mortem` is what the console showed when it failed."""
+
+    goal: str
+    kernel_arguments: str = ""
+    started_ns: int
+    duration_s: float
+    marks: tuple[BootMark, ...]
+    failure: BootFailure | None = None
+    post_mortem: str = ""
+
+
+class VerdictRecord(Record, frozen=True, tag="verdict"):
+    """What comparing said of one figure after the run: the last one about a figure counts.
+
+    `baseline` is what it was compared with, as given; `change` is relative, None where it cannot
+    be told.
+    """
+
+    benchmark: str
+    case: str
+    metric: str
+    driver: str
+    verdict: str
+    reason: str = ""
+    baseline: str = ""
+    change: float | None = None
+
+    @property
+    def key(self) -> Key:
+        """The figure that it is about."""
+        return Key(self.benchmark, self.case, self.metric)
+
+
+class UnknownRecord(Record, frozen=True, tag="unknown"):
+    """What an imported guide held beyond its figures: where, why it was not read, and its text."""
+
+    line: int
+    reason: str
+    text: str
+
+
+KINDS: tuple[type[Record], ...] = (Result, BootRecord, VerdictRecord, UnknownRecord)
+"""All there are: a further one is a new version of the schema."""

@@ -1,0 +1,191 @@
+"""One session of a night: a pytest of its own for one board, and how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import enum
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evmperf.keeping.claim import JOIN, Claim
+from evmperf.model.errors import EvmperfError, Kind, UsageError
+from evmperf.model.exits import ExitStatus
+from evmperf.model.results import Result, Status
+from evmperf.night.plan import Job, Plan, board_file
+from evmperf.runs import spool
+
+_END_S = 60.0
+"""How long an interrupted session may take to switch its board off and write its report."""
+_PR_SET_PDEATHSIG = 1
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Ending(enum.StrEnum):
+    """How a session ended, and so what the night does next."""
+
+    MEASURED = "measured"
+    """Everything that was asked for."""
+    FAILED = "failed"
+    """Some of it failed on the product's account: trying elsewhere would hide that."""
+    LAB = "lab"
+    """The lab: worth a try on another board."""
+    BOARD = "board"
+    """The board did nothing at all, by its own fault or by that of what it should boot: another
+    board will tell.
+    """
+    LOST = "lost"
+    """The board was taken away, or given to who asked for it."""
+    CUT = "cut"
+    """The night had to end."""
+    WRONG = "wrong"
+    """A wrong call: the plan is to blame."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a session ended, in a word and in a sentence; what was measured in it."""
+
+    ending: Ending
+    sentence: str
+    run: str
+    measured: int = 0
+
+
+class Child:
+    """A pytest that measures on a board which the night holds; one call of `run` a child."""
+
+    def __init__(self, plan: Plan, job: Job, results: Path, log: Path) -> None:
+        self._plan, self._job, self._results, self._log = plan, job, results, log
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        self._cut = False
+
+    def run(
+        self,
+        claim: Claim,
+        run: str,
+        selection: str,
+        *,
+        but: Sequence[str] = (),
+        options: Sequence[str] = (),
+        deadline: float,
+    ) -> Outcome:
+        """Measure into the run of that id until `deadline` (seconds since the epoch).
+
+        `but` are cases that are left out, as BENCHMARK/CASE.
+        """
+        words = [sys.executable, "-m", "pytest", "--lg-env", str(board_file(self._job).absolute())]
+        words += [f"--results={self._results}", "--run-id", run, "-p", "no:cacheprovider"]
+        words += ["-k", selection] if selection else []
+        words += [word for case in but for word in ("--leave-out", case)]
+        words += options
+        environment = {**os.environ, JOIN: claim.token, "LG_PLACE": claim.wanted.place}
+        if claim.wanted.coordinator:
+            environment["LG_COORDINATOR"] = claim.wanted.coordinator
+        with self._log.open("ab") as log:
+            with self._lock:
+                if self._cut:
+                    return Outcome(Ending.CUT, "the night had to end", run)
+                self._process = process = subprocess.Popen(
+                    words,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env=environment,
+                    start_new_session=True,
+                    preexec_fn=_end_with_parent,  # noqa: PLW1509  # only calls that are safe there
+                )
+            status = self._wait(process, deadline)
+        if status == ExitStatus.NOTHING and but:
+            return Outcome(Ending.MEASURED, "all of it had been measured before", run)
+        return outcome(self._results / run, status, self._last_line(), cut=self._cut)
+
+    def cut(self) -> None:
+        """End the session: the board is switched off; callable in any thread."""
+        with self._lock:
+            self._cut = True
+            if self._process and self._process.poll() is None:
+                self._process.send_signal(signal.SIGINT)
+
+    def _wait(self, process: subprocess.Popen[bytes], deadline: float) -> int:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(max(deadline - time.time(), 0.0))
+        self.cut()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(_END_S)
+        process.kill()
+        return process.wait()
+
+    def _last_line(self) -> str:
+        lines = [line for line in self._log.read_text(errors="replace").splitlines() if line]
+        errors = [line for line in lines if line.startswith("ERROR: ")]
+        return (errors or lines or ["it said nothing"])[-1].removeprefix("ERROR: ")
+
+
+def outcome(folder: Path, status: int, said: str, *, cut: bool) -> Outcome:
+    """What a session's exit status and its run say together."""
+    name = folder.name
+    try:
+        run = spool.read_run(folder)
+        results = spool.read_results(folder)
+    except UsageError:
+        # It never got to its board.
+        wrong = status in (ExitStatus.USAGE, ExitStatus.NOTHING)
+        ending = Ending.WRONG if wrong else Ending.LAB
+        return Outcome(Ending.CUT if cut else ending, said, name)
+    measured = sum(result.status is Status.MEASURED for result in results)
+    sentence = run.outcome or f"the session ended without a word (status {status})"
+    if run.facts.get("lost") or sentence.startswith("Gave way"):
+        ending = Ending.LOST
+    elif status == ExitStatus.OK:
+        ending = Ending.MEASURED
+    elif cut:
+        ending = Ending.CUT
+    elif status == ExitStatus.FAILED:
+        dead = run.facts.get("broken") or _is_dead(results)
+        ending = Ending.BOARD if dead else Ending.FAILED
+    else:
+        ending = Ending.LAB
+    return Outcome(ending, sentence, name, measured)
+
+
+def measured_in(folder: Path) -> list[str]:
+    """The cases that a run has measured, as BENCHMARK/CASE; none where there is no run."""
+    with contextlib.suppress(EvmperfError):
+        return [
+            f"{result.benchmark}/{result.case}"
+            for result in spool.read_results(folder)
+            if result.status is Status.MEASURED
+        ]
+    return []
+
+
+def _is_dead(results: Sequence[Result]) -> bool:
+    """Whether there is no sample, and nothing but the board to blame."""
+    kinds = {failure.kind for result in results for failure in result.failures}
+    return kinds == {Kind.BOARD} and not any(result.samples for result in results)
+
+
+def why(folder: Path) -> str:
+    """The sentence of a run's first failure that is not a tool's, with the phase of a boot."""
+    with contextlib.suppress(EvmperfError):
+        for result in spool.read_results(folder):
+            for failure in result.failures:
+                if failure.kind in (Kind.BOARD, Kind.LAB):
+                    return failure.message
+    return ""
+
+
+def _end_with_parent() -> None:
+    """A night that is killed takes its sessions with it, which switch their boards off."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)

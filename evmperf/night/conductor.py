@@ -1,0 +1,302 @@
+"""The night itself: a thread a board, which finds one, measures on it and tries again elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evmperf.boards import board as boards
+from evmperf.keeping.claim import Claim
+from evmperf.keeping.listing import places
+from evmperf.keeping.wanted import Wanted
+from evmperf.model.duration import seconds
+from evmperf.model.errors import EvmperfError, LabError, UsageError
+from evmperf.night.child import Child, Ending, Outcome, measured_in, why
+from evmperf.night.health import Health, Register, State
+from evmperf.night.journal import Journal
+from evmperf.night.plan import Job, Plan, board_file
+from evmperf.runs.spool import new_run_id
+
+_PRIORITY = -1.0
+"""A night waits behind people."""
+_TRIES = 2
+"""Sessions of a job that may fail by the lab's fault."""
+_WORTH_ANOTHER_TRY = (Ending.LAB, Ending.BOARD)
+_LOSSES = 3
+"""Times that a job may lose its board to somebody."""
+_LAB_S = 5.0
+"""Pause before the coordinator is asked again, in seconds."""
+
+
+@dataclass
+class Progress:
+    """What has become of a job so far. `runs` are those that measured for it, oldest first."""
+
+    job: Job
+    state: str = "waiting"
+    place: str = ""
+    sentence: str = ""
+    runs: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    tried: list[str] = field(default_factory=list)
+    losses: int = 0
+    blamed: Ending | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more will be done for it."""
+        return self.state in {*map(str, Ending)} - {"lost", "lab", "board"} | {"given up"}
+
+
+class Night:
+    """Measures a plan; `progress` may be read by other threads at any time."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        results: Path,
+        journal: Journal,
+        until: float,
+        tell: Callable[[str], None],
+    ) -> None:
+        self.plan, self.results, self.journal, self.until = plan, results, journal, until
+        self.progress = [Progress(job) for job in plan.boards]
+        self.ending = threading.Event()
+        self.tell = tell
+        self._register = Register(results)
+        self._limits = {name: threading.Semaphore(n) for name, n in plan.limits.items()}
+        self._at_once = threading.Semaphore(plan.at_once or len(plan.boards))
+        self._children: set[Child] = set()
+        self._recall()
+
+    def measure(self) -> None:
+        """Measure all jobs; returns when all are done or the night has to end."""
+        threads = []
+        for progress in self.progress:
+            if progress.done:
+                continue
+            thread = threading.Thread(target=self._job, args=[progress], name=progress.job.name)
+            thread.start()
+            threads.append(thread)
+            self.ending.wait(seconds(self.plan.stagger))
+        while any(thread.is_alive() for thread in threads):
+            for thread in threads:
+                thread.join(0.2)
+            if time.time() > self.until and not self.ending.is_set():
+                self.end()
+
+    def end(self) -> None:
+        """Have all sessions end; their boards are switched off."""
+        self.ending.set()
+        for child in list(self._children):
+            child.cut()
+
+    def _recall(self) -> None:
+        """Take up what the journal says of an earlier part of this night."""
+        known = {progress.job.name: progress for progress in self.progress}
+        for event in self.journal.events():
+            progress = known.get(event.get("job", ""))
+            if progress is None:
+                continue
+            if event["event"] == "started":
+                progress.runs.append(event["run"])
+                progress.place = event["place"]
+            elif event["event"] == "measured":
+                self._conclude(progress, event["place"], _outcome(event))
+        for progress in self.progress:
+            if not progress.done:
+                progress.state = "waiting"
+
+    def _job(self, progress: Progress) -> None:
+        with contextlib.ExitStack() as stack:
+            for limit in [self._at_once, *(self._limits[name] for name in progress.job.uses)]:
+                stack.enter_context(limit)
+            try:
+                while not progress.done and not self.ending.is_set():
+                    self._try(progress)
+            except EvmperfError as error:
+                self._give_up(progress, str(error))
+        if not progress.done:
+            self._give_up(progress, progress.sentence or "the night had to end")
+
+    def _try(self, progress: Progress) -> None:
+        """Find a board and measure on it, once."""
+        try:
+            claim = self._claim(progress)
+        except LabError as error:
+            # The coordinator is away: it may be started anew.
+            progress.state, progress.sentence = "waiting", str(error)
+            self.ending.wait(_LAB_S)
+            return
+        try:
+            place = progress.place = claim.wanted.place
+            if not self._trusted(progress, claim):
+                return
+            board = boards.load(board_file(progress.job))
+            run = new_run_id(board.name)
+            progress.state, before = "measuring", list(progress.runs)
+            self.journal.note("started", job=progress.job.name, place=place, run=run)
+            progress.runs.append(run)
+            self.tell(f"{progress.job.name}: measuring on {place}, run {run}")
+            outcome = self._session(progress, claim, run, progress.job.benchmarks, before)
+            self._note_health(claim.wanted, outcome)
+        finally:
+            claim.release()
+        self.journal.note(
+            "measured", job=progress.job.name, place=place, run=run, ending=outcome.ending,
+            sentence=outcome.sentence, measured=outcome.measured,
+        )  # fmt: skip
+        self._conclude(progress, place, outcome)
+        self.tell(f"{progress.job.name}: {outcome.ending} on {place}: {outcome.sentence}")
+
+    def _session(
+        self, progress: Progress, claim: Claim, run: str, selection: str, but: list[str]
+    ) -> Outcome:
+        job, plan = progress.job, self.plan
+        options = ["--run-kind", plan.run_kind, *job.options]
+        options += ["--profile", job.profile] if job.profile else []
+        if release := job.release or plan.release:
+            options += ["--release", release]
+        options += ["--give-way"] if plan.give_way else []
+        limit = time.time() + seconds(job.limit) if job.limit else self.until
+        child = Child(plan, job, self.results, self.journal.folder / f"{run}.log")
+        self._children.add(child)
+        try:
+            if self.ending.is_set():
+                child.cut()
+            deadline = min(limit, self.until)
+            there = [case for name in but for case in measured_in(self.results / name)]
+            return child.run(claim, run, selection, but=there, options=options, deadline=deadline)
+        finally:
+            self._children.discard(child)
+
+    def _conclude(self, progress: Progress, place: str, outcome: Outcome) -> None:
+        """Decide what an outcome means for the job."""
+        progress.place, progress.sentence = place, outcome.sentence
+        progress.state = str(outcome.ending)
+        if outcome.ending in _WORTH_ANOTHER_TRY:
+            elsewhere = bool(progress.tried) and place not in progress.tried
+            both = elsewhere and outcome.ending is progress.blamed is Ending.BOARD
+            progress.tried.append(place)
+            progress.failures.append(f"{place}: {outcome.sentence}")
+            progress.blamed = outcome.ending
+            if len(progress.failures) >= _TRIES:
+                # Two boards that do not boot have in common what they should boot.
+                progress.state = "failed" if both else "given up"
+        elif outcome.ending is Ending.LOST:
+            progress.losses += 1
+            if progress.losses >= _LOSSES:
+                progress.state = "given up"
+        elif outcome.ending is Ending.CUT:
+            progress.state = "lost"  # goes on if this night does
+
+    def _give_up(self, progress: Progress, sentence: str) -> None:
+        progress.state, progress.sentence = "given up", sentence
+        self.tell(f"{progress.job.name}: given up: {sentence}")
+
+    # Which board
+
+    def _claim(self, progress: Progress) -> Claim:
+        """Hold a board for a job; raises UsageError when there is none for it."""
+        wanted = self._candidates(progress)
+        waiting = min(seconds(self.plan.wait) or self.until, self.until - time.time())
+
+        def tell(sentence: str) -> None:
+            progress.state, progress.sentence = "waiting", sentence
+            self.tell(f"{progress.job.name}: waiting: {sentence}")
+
+        return Claim.take(
+            wanted,
+            self.journal.id,
+            until=self.until,
+            wait_s=max(waiting, 0.0),
+            priority=_PRIORITY,
+            tell=tell,
+        )
+
+    def _candidates(self, progress: Progress) -> Wanted:
+        """The board or boards that would do, those not tried before first; raises UsageError."""
+        job = progress.job
+        wanted = self.plan.wanted(job)
+        if not job.any:
+            health = self._register.of(wanted)
+            if health.state is State.BAD:
+                raise UsageError(
+                    f"{wanted.place} is bad ({health.why}): `evmperf health clear {wanted.place}` "
+                    f"when it is well"
+                )
+            return wanted
+        if not wanted.coordinator:
+            raise UsageError(f"{job.board} has no place, so `any` means nothing for {job.name}")
+        fitting = [
+            place
+            for place in places(wanted.coordinator)
+            if job.any.items() <= place["tags"].items() and place["ready"]
+        ]
+        well = [p for p in fitting if Health.of_tags(p["tags"]).state is not State.BAD]
+        names = [p["name"] for p in sorted(well, key=lambda p: bool(p["acquired"]))]
+        fresh = [name for name in names if name not in progress.tried]
+        if not fresh:
+            tags = " ".join(f"{key}={value}" for key, value in job.any.items())
+            bad = len(fitting) - len(well)
+            raise UsageError(
+                f"no {'other ' if progress.tried else ''}place with {tags} to try "
+                f"({len(fitting)} with devices, {bad} of them bad)"
+                + (f"; {progress.failures[-1]}" if progress.failures else "")
+            )
+        return Wanted(fresh[0], wanted.coordinator, others=tuple(fresh[1:]))
+
+    # Health
+
+    def _trusted(self, progress: Progress, claim: Claim) -> bool:
+        """Whether the board may be used; a suspect one must pass its check first."""
+        board = claim.wanted
+        health = self._register.of(board)
+        if health.state is not State.SUSPECT:
+            return health.state is State.GOOD
+        progress.state = "checking"
+        self.tell(f"{progress.job.name}: {board.place} is suspect ({health.why}): checking it")
+        name = boards.load(board_file(progress.job)).name
+        run = new_run_id(name)
+        outcome = self._check(progress, claim, run)
+        well = outcome.ending is Ending.MEASURED
+        self.journal.note("checked", place=board.place, run=run, well=well, why=outcome.sentence)
+        if outcome.ending in (Ending.LOST, Ending.CUT):
+            return False
+        reason = why(self.journal.folder / "checks" / run) or outcome.sentence
+        self._register.keep(board, Health() if well else Health(State.BAD, health.failures, reason))
+        self.tell(f"{board.place} {'is well again' if well else f'is bad: {reason}'}")
+        if not well:
+            progress.tried.append(board.place)
+            progress.failures.append(f"{board.place}: failed its health check: {reason}")
+        return well
+
+    def _check(self, progress: Progress, claim: Claim, run: str) -> Outcome:
+        checks = self.journal.folder / "checks"
+        child = Child(self.plan, progress.job, checks, self.journal.folder / f"{run}.log")
+        self._children.add(child)
+        options = ["--run-kind", "health", "--profile", "quick", *self.plan.health_options]
+        try:
+            return child.run(
+                claim, run, self.plan.health_check, options=options, deadline=self.until
+            )
+        finally:
+            self._children.discard(child)
+
+    def _note_health(self, board: Wanted, outcome: Outcome) -> None:
+        """Two failures of the lab or the board in a row make it suspect; a success clears it."""
+        with contextlib.suppress(LabError):
+            health = self._register.of(board)
+            if outcome.ending in _WORTH_ANOTHER_TRY:
+                reason = why(self.results / outcome.run) or outcome.sentence
+                self._register.keep(board, health.after_failure(reason))
+            elif outcome.ending in (Ending.MEASURED, Ending.FAILED) and health != Health():
+                self._register.keep(board, Health())
+
+
+def _outcome(event: dict[str, object]) -> Outcome:
+    return Outcome(Ending(str(event["ending"])), str(event["sentence"]), str(event["run"]))

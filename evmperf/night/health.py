@@ -1,0 +1,117 @@
+"""How far a board is to be trusted: good, suspect after two lab failures in a row, bad after a
+failed check. Bad boards stay out of every night until a person has looked at them.
+
+A place keeps its health in Labgrid's tags, where all hosts and people see it; a board without a
+coordinator has it in `health.json` beside the results.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from evmperf.keeping.claim import Link
+from evmperf.keeping.listing import places
+from evmperf.keeping.wanted import Wanted
+
+FAILURES_BEFORE_SUSPECT = 2
+
+_STATE, _WHY, _FAILURES = "health", "health_why", "health_failures"
+
+
+class State(enum.StrEnum):
+    """What a board's last failures say of it."""
+
+    GOOD = "good"
+    SUSPECT = "suspect"
+    """Its next use begins with a health check."""
+    BAD = "bad"
+    """Not used until `evmperf health clear`."""
+
+
+@dataclass(frozen=True)
+class Health:
+    """A board's state, its lab failures in a row, and the sentence of the last one."""
+
+    state: State = State.GOOD
+    failures: int = 0
+    why: str = ""
+
+    def after_failure(self, why: str) -> Health:
+        """After one more failure that was the lab's or the board's."""
+        failures = self.failures + 1
+        suspect = self.state is State.GOOD and failures >= FAILURES_BEFORE_SUSPECT
+        return Health(State.SUSPECT if suspect else self.state, failures, why)
+
+    def as_tags(self) -> dict[str, str]:
+        """As Labgrid's tags, where "" removes one."""
+        return {
+            _STATE: "" if self.state is State.GOOD else str(self.state),
+            _WHY: self.why,
+            _FAILURES: str(self.failures or ""),
+        }
+
+    @classmethod
+    def of_tags(cls, tags: Mapping[str, str]) -> Health:
+        """As a place's tags say."""
+        state, failures = tags.get(_STATE, ""), tags.get(_FAILURES, "")
+        known = State(state) if state in list(State) else State.GOOD
+        return cls(known, int(failures) if failures.isdigit() else 0, tags.get(_WHY, ""))
+
+
+class Register:
+    """The health of all boards: of places at their coordinator, of others in a file."""
+
+    def __init__(self, results: Path) -> None:
+        self._path = results / "health.json"
+        self._lock = threading.Lock()
+
+    def of(self, board: Wanted) -> Health:
+        """A board's health; raises LabError when the coordinator does not answer."""
+        if not board.coordinator:
+            return Health.of_tags(self._local().get(board.place, {}))
+        for place in places(board.coordinator):
+            if place["name"] == board.place:
+                return Health.of_tags(place["tags"])
+        return Health()
+
+    def keep(self, board: Wanted, health: Health) -> None:
+        """Note a board's health; raises LabError."""
+        if board.coordinator:
+            link = Link()
+            try:
+                link.ask(
+                    "tag", 60, coordinator=board.coordinator, place=board.place,
+                    tags=health.as_tags(),
+                )  # fmt: skip
+            finally:
+                link.close()
+            return
+        with self._lock:
+            known = self._local()
+            known[board.place] = {k: v for k, v in health.as_tags().items() if v}
+            new = self._path.with_suffix(".new")
+            new.write_text(json.dumps({k: v for k, v in known.items() if v}, indent=1) + "\n")
+            new.replace(self._path)
+
+    def all(self, coordinator: str) -> dict[str, Health]:
+        """Every board that is not known as good, by name; raises LabError."""
+        tags = dict(self._local())
+        if coordinator:
+            tags |= {place["name"]: place["tags"] for place in places(coordinator)}
+        found = {name: Health.of_tags(entry) for name, entry in tags.items()}
+        return {name: health for name, health in sorted(found.items()) if asdict(health) != _GOOD}
+
+    def _local(self) -> dict[str, dict[str, str]]:
+        try:
+            known: dict[str, dict[str, str]] = json.loads(self._path.read_text())
+        except (OSError, ValueError):
+            return {}
+        return known
+
+
+_GOOD = asdict(Health())

@@ -1,0 +1,87 @@
+"""What a night has done, on disk line by line: a night that was killed goes on where it was."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evmperf.model.errors import LabError, UsageError
+
+_FILE = "journal.jsonl"
+
+
+class Journal:
+    """The events of one night, in a folder of its own below the results.
+
+    Raises LabError when the disk does not take them.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock = threading.Lock()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file = (folder / _FILE).open("a+b", buffering=0)
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"{folder}: this night is going on in another process; see {folder}/status.html"
+            ) from None
+        except OSError as error:
+            raise LabError(f"{folder}: cannot be written: {error.strerror}") from None
+
+    @property
+    def id(self) -> str:
+        """The night's name among all nights."""
+        return self.folder.name
+
+    def note(self, event: str, **what: Any) -> None:
+        """Append an event and wait until it is on the disk."""
+        line = json.dumps({"event": event, "at": time.time(), **what}).encode() + b"\n"
+        with self._lock:
+            try:
+                self._file.write(line)
+                os.fsync(self._file.fileno())
+            except OSError as error:
+                raise LabError(f"{self.folder}: cannot be written: {error.strerror}") from None
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """All events, oldest first; a line cut by a crash is left out."""
+        yield from read(self.folder)
+
+    def close(self) -> None:
+        """Write no more."""
+        self._file.close()
+
+
+def read(folder: Path) -> Iterator[dict[str, Any]]:
+    """The events of a night, oldest first."""
+    with contextlib.suppress(FileNotFoundError):
+        for line in (folder / _FILE).read_bytes().splitlines(keepends=True):
+            if line.endswith(b"\n"):
+                yield json.loads(line)
+
+
+def open_night(results: Path, name: str, plan: str, *, fresh: bool) -> Journal:
+    """The night of that name that has not ended and measures that plan, or a new one.
+
+    Raises UsageError when it goes on in another process.
+    """
+    if not fresh:
+        for folder in sorted(results.glob(f"night-{name}-*"), reverse=True):
+            events = list(read(folder))
+            begun = [event for event in events if event["event"] == "begun"]
+            if any(event["event"] == "ended" for event in events):
+                break
+            if begun and begun[0]["plan"] == plan and begun[0]["until"] > time.time():
+                return Journal(folder)
+    stamp = datetime.now(UTC)
+    return Journal(results / f"night-{name}-{stamp:%Y%m%dT%H%M%SZ}")

@@ -1,0 +1,133 @@
+"""What a night is doing now, as JSON and as a page that a browser shows without a server."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evmperf.keeping import listing, locks
+from evmperf.keeping.hold import of_place
+from evmperf.model.errors import EvmperfError
+from evmperf.night.child import measured_in
+from evmperf.night.health import Health
+from evmperf.night.page import render
+
+if TYPE_CHECKING:
+    from evmperf.night.conductor import Night, Progress
+
+EVERY_S = 2.0
+"""How old what is shown is, at most; the page loads itself anew as often."""
+
+
+class Status:
+    """Writes status.json and status.html into the night's folder until it is closed."""
+
+    def __init__(self, night: Night, began: float) -> None:
+        self._night, self._began = night, began
+        self._coordinators = {
+            wanted.coordinator
+            for job in night.plan.boards
+            if (wanted := night.plan.wanted(job)).coordinator
+        }
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._go_on, name="status", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Write it a last time."""
+        self._ended.set()
+        self._thread.join()
+        self._write()
+
+    def expected_end(self) -> float:
+        """When the boards that are measured now should be done, in seconds since the epoch."""
+        return max((job["until"] for job in self.record()["jobs"]), default=0.0)
+
+    def record(self) -> dict[str, Any]:
+        """Everything that is shown."""
+        held = {record["place"]: record for record in locks.held()}
+        places = [
+            _place(place, held, coordinator)
+            for coordinator in sorted(self._coordinators)
+            for place in self._places(coordinator)
+        ]
+        states = Counter(progress.state for progress in self._night.progress)
+        return {
+            "night": self._night.journal.id,
+            "began": self._began,
+            "until": self._night.until,
+            "updated": time.time(),
+            "ended": self._ended.is_set(),
+            "every_s": EVERY_S,
+            "states": dict(states),
+            "jobs": [self._job(progress, held) for progress in self._night.progress],
+            "places": places,
+        }
+
+    def _go_on(self) -> None:
+        while not self._ended.wait(EVERY_S):
+            with contextlib.suppress(EvmperfError, OSError):
+                self._write()
+
+    def _write(self) -> None:
+        record = self.record()
+        folder = self._night.journal.folder
+        _replace(folder / "status.json", json.dumps(record, indent=1) + "\n")
+        _replace(folder / "status.html", render("status.html.j2", status=record))
+
+    def _job(self, progress: Progress, held: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        now = held.get(progress.place, {}) if progress.state in ("measuring", "checking") else {}
+        return {
+            "job": progress.job.name,
+            "board": progress.job.board,
+            "place": progress.place,
+            "state": progress.state,
+            "sentence": progress.sentence,
+            "runs": list(progress.runs),
+            "doing": now.get("doing", ""),
+            "since": now.get("since", 0.0),
+            "until": now.get("until", 0.0),
+            "measured": sum(
+                len(measured_in(self._night.results / run)) for run in list(progress.runs)
+            ),
+        }
+
+    @staticmethod
+    def _places(coordinator: str) -> list[dict[str, Any]]:
+        with contextlib.suppress(EvmperfError):
+            return listing.places(coordinator)
+        return []
+
+
+def _place(
+    place: Mapping[str, Any], held: Mapping[str, Mapping[str, Any]], coordinator: str
+) -> dict[str, Any]:
+    health = Health.of_tags(place["tags"])
+    record = held.get(place["name"]) or (
+        of_place(place["name"], place["acquired"], place["changed"], place["tags"], coordinator)
+        if place["acquired"]
+        else {}
+    )
+    return {
+        "place": place["name"],
+        "holder": f"{record['user']} on {record['host']}" if record else "",
+        "run": record.get("run", ""),
+        "doing": record.get("doing", ""),
+        "since": record.get("since", 0.0),
+        "until": record.get("until", 0.0),
+        "health": str(health.state),
+        "why": health.why,
+        "ready": place["ready"],
+    }
+
+
+def _replace(path: Path, text: str) -> None:
+    new = path.with_name(f".{path.name}.new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)

@@ -1,0 +1,65 @@
+"""Tables for the terminal that keep what matters when the terminal is narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_GAP = 2
+_NARROWEST = 10
+"""Characters that a column which may wrap gets at least."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: numbers are aligned `right`, text may `wrap` or be cut to `most` characters.
+
+    Where the table is too wide, the columns with the highest `drop` are left out first; 0 stays.
+    """
+
+    heading: str
+    right: bool = False
+    wrap: bool = False
+    most: int | None = None
+    drop: int = 0
+
+
+def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None) -> str:
+    """The table, at most `width` characters wide (None: as wide as the terminal)."""
+    from rich.console import Console  # noqa: PLC0415  # slow to import
+    from rich.table import Table  # noqa: PLC0415
+
+    console = Console(width=width, color_system=None)
+    kept = _kept(columns, rows, console.width)
+    shown = Table(box=None, pad_edge=False)
+    for index in kept:
+        column = columns[index]
+        shown.add_column(
+            column.heading,
+            justify="right" if column.right else "left",
+            no_wrap=not column.wrap,
+            overflow="fold" if column.wrap else "ellipsis",
+            max_width=column.most,
+        )
+    for row in rows:
+        shown.add_row(*(row[index] for index in kept))
+    with console.capture() as capture:
+        console.print(shown)
+    return capture.get()
+
+
+def _kept(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Indices of the columns that fit."""
+    needs = [
+        min(
+            max(map(len, [column.heading, *(row[index] for row in rows)])),
+            _NARROWEST if column.wrap else column.most or width,
+        )
+        for index, column in enumerate(columns)
+    ]
+    kept = list(range(len(columns)))
+    for level in sorted({column.drop for column in columns} - {0}, reverse=True):
+        if sum(needs[i] + _GAP for i in kept) - _GAP <= width:
+            break
+        kept = [index for index in kept if columns[index].drop != level]
+    return kept

@@ -1,0 +1,105 @@
+"""What a guide says of its figures comes from the runs; nothing in it is another release's."""
+
+import numpy as np
+
+from evmperf.cli import main as cli
+from evmperf.guide import importer
+from selftests.guide.test_guide_import import HEAD, table
+from selftests.support import runs
+
+STRANGE = '.. csv-table:: Odd\n    :header: "Colour","am64xx-hsevm: Hue"\n\n    "red","4711.00"\n\n'
+
+
+def measured(folder, profile, **facts):
+    found = list(runs.results(np.random.default_rng(1), profile=profile, count=1))
+    runs.write(folder, found, **facts)
+    if profile != "full":
+        (file,) = folder.glob("*/run.json")
+        file.write_text(file.read_text().replace('"full"', f'"{profile}"'))
+
+
+def guide(capsys, *arguments):
+    status = cli.main(["guide", *map(str, arguments)])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_published_figures_are_not_called_measured(capsys):
+    _, text, _ = guide(capsys, "--release", "11.01", "--from", "baselines")
+    assert "As TI published them, not measured by evmperf: am62lxx_evm-fs." in text
+    assert "Measured by evmperf" not in text
+    assert "pytest --lg-env" not in text
+
+
+def test_a_guide_of_quick_runs_states_their_own_parameters(tmp_path, capsys):
+    measured(tmp_path, "quick")
+    _, text, _ = guide(capsys, "--release", "12.00", "--from", tmp_path)
+    assert "Measured by evmperf with the quick profile" in text
+    assert ".. csv-table:: EMMC RAW FIO 1G (quick profile)" in text
+    assert "quick profile: size 16m (published: 1g), runtime_s 3 (published: 60)" in text
+    assert "(1 boot cycles)" in text
+    assert "20 boot cycles" not in text
+    assert "The files are of 1 GB" not in text
+    assert "of 100 MB" not in text
+
+
+def test_a_guide_of_quick_runs_reads_back_as_such(tmp_path, capsys):
+    measured(tmp_path, "quick")
+    _, text, _ = guide(capsys, "--release", "12.00", "--from", tmp_path)
+    imported = importer.interpret(text)
+    assert imported.unknown == []
+    profiles = {r.profile for results in imported.results.values() for r in results}
+    assert profiles == {"quick"}
+
+
+def test_a_guide_of_full_runs_has_the_published_parameters(tmp_path, capsys):
+    measured(tmp_path, "full")
+    _, text, _ = guide(capsys, "--release", "12.00", "--from", tmp_path)
+    assert "Measured by evmperf: am64xx-hsevm." in text
+    assert "quick" not in text
+    assert "The files are of 1 GB for FIO, and of 100 MB." in text
+
+
+def like(tmp_path, body):
+    file = tmp_path / "like.rst"
+    file.write_text(HEAD + body)
+    return file
+
+
+def test_a_table_that_is_not_known_is_left_out_and_said(tmp_path, capsys):
+    measured(tmp_path / "results", "full")
+    layout = like(tmp_path, table(['"add (MB/s)","1.00"']) + "\n" + STRANGE)
+    arguments = ("--release", "12.00", "--from", tmp_path / "results", "--like", layout)
+    status, text, said = guide(capsys, *arguments)
+    assert status == 1
+    assert "4711" not in text
+    assert "1 table is not known and left out: line 16 (Odd)" in said
+    assert "no figures for: stream" in said
+
+
+def test_a_table_that_is_kept_on_request_is_marked(tmp_path, capsys):
+    measured(tmp_path / "results", "full")
+    arguments = ("--release", "12.00", "--from", tmp_path / "results", "--keep-unread")
+    status, text, said = guide(capsys, *arguments, "--like", like(tmp_path, STRANGE))
+    assert status == 1
+    assert "copied and marked" in said
+    note = ".. note:: Copied, not measured: evmperf does not know this table of Linux 10.01.00."
+    assert text.index(note) < text.index("4711.00")
+
+
+def test_rows_that_the_layout_lacks_follow_in_their_table(tmp_path, capsys):
+    measured(tmp_path / "results", "full")
+    body = (
+        "EMMC Driver\n-----------\n\nEMMC EXT4\n^^^^^^^^^\n\n.. csv-table:: EMMC EXT4\n"
+        '    :header: "Buffer size (bytes)","am64xx-hsevm: Write EXT4 Throughput (Mbytes/sec)"\n\n'
+        '    "262144","1.00"\n'
+    )
+    arguments = ("--release", "12.00", "--from", tmp_path / "results")
+    status, text, _ = guide(capsys, *arguments, "--like", like(tmp_path, body))
+    assert status == 0
+    rows = {
+        r.case
+        for r in importer.interpret(text).results["am64xx-hsevm"]
+        if r.benchmark == "emmc_ext4"
+    }
+    assert rows == {"102400", "262144", "524288", "1048576", "5242880"}

@@ -1,0 +1,228 @@
+"""Sessions on scripted boards behind a real coordinator: no board is used that is not held."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from evmperf.runs import spool
+from selftests.support.placelab import REPOSITORY, until
+
+pytestmark = pytest.mark.many_sessions
+
+STOPS_S = 20.0
+"""How long a session may take from a loss to its end, on a machine that does much else."""
+
+
+class Session:
+    """A pytest that measures in a place, or with a file of its own."""
+
+    def __init__(self, lab, results, *options, place="one", board=None, **environment):
+        self.results = results
+        self.log = results.with_suffix(f".{time.monotonic_ns()}.log")
+        file = board or lab.board_file(results.with_suffix(".yaml"))
+        words = ["-m", "pytest", "--lg-env", file, f"--results={results}", "-k", "default_rootfs"]
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                ["env", "--default-signal=INT", sys.executable, *words,
+                 "-p", "no:cacheprovider", *options],
+                cwd=REPOSITORY,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**lab.environment, "LG_PLACE": place, **environment},
+            )  # fmt: skip
+
+    def wait(self):
+        return self.process.wait(60)
+
+    @property
+    def said(self):
+        return self.log.read_text()
+
+    @property
+    def folder(self):
+        return next(self.results.glob("*/run.json")).parent
+
+
+@pytest.fixture
+def measure(lab, tmp_path):
+    started = []
+
+    def start(*options, **more):
+        started.append(Session(lab, tmp_path / "results", *options, **more))
+        return started[-1]
+
+    yield start
+    for session in started:
+        if session.process.poll() is None:
+            session.process.kill()
+            session.process.wait()
+
+
+@pytest.fixture
+def board(lab):
+    board = lab.boards["one"]
+    board.switch(on=False)
+    board.boots.clear()
+    board.typed.clear()
+    yield board
+    board.pace_s = 0.05
+    if "coordinator" not in lab.servers:
+        lab.restart()
+    if lab.holder("one"):
+        lab.client("one", "release", "--kick")
+
+
+def boots_for_long(board):
+    """Whether the board has been told to boot and does not answer."""
+    return board.boots == [] and board.typed[-1:] == ["boot"]
+
+
+def test_a_session_acquires_and_releases_by_itself(lab, measure):
+    session = measure()
+    assert session.wait() == 0, session.said
+    run = spool.read_run(session.folder)
+    assert run.place == "one"
+    assert lab.holder("one") == ""
+    assert not lab.boards["one"].is_on
+
+
+def test_a_kicked_session_sends_nothing_more(lab, measure, board):
+    board.boots[:] = ["well", "stuck"]
+    session = measure()
+    until(lambda: boots_for_long(board))
+    lab.kick("one", "bob")
+    kicked = time.monotonic()
+    sent, is_on = list(board.typed), board.is_on
+    assert session.wait() == 3
+    assert time.monotonic() - kicked < STOPS_S
+    assert (board.typed, board.is_on) == (sent, is_on)
+    assert "The board was lost: one was taken by bob on here at" in session.said
+    # The case in flight is dropped, and nothing is left that looks like a result of it.
+    run = spool.read_run(session.folder)
+    assert run.facts["lost"].startswith("one was taken by bob")
+    assert spool.read_results(session.folder) == []
+    assert lab.holder("one") == "here/bob"
+    lab.client("one", "release", user="bob")
+
+
+def test_a_coordinator_that_goes_ends_the_session(lab, measure, board):
+    board.boots[:] = ["stuck"]
+    session = measure()
+    until(lambda: boots_for_long(board))
+    sent = list(board.typed)
+    lab.end("coordinator")
+    assert session.wait() == 3
+    assert board.typed == sent
+    assert board.is_on
+    assert "does not know any more that one is ours" in session.said
+
+
+def test_two_sessions_of_one_user_are_two(lab, measure, board):
+    board.boots[:] = ["stuck"]
+    first = measure()
+    until(lambda: boots_for_long(board))
+    sent = list(board.typed)
+    second = measure()
+    assert second.wait() == 4
+    assert second.said.count("one is held by me on here (run scripted-evm-") == 1
+    assert "expected to end at" in second.said
+    assert board.typed == sent
+    first.process.send_signal(signal.SIGINT)
+    assert first.wait() == 2
+    assert not board.is_on
+    assert lab.holder("one") == ""
+
+
+def test_a_mistyped_place_is_said_once_as_a_wrong_call(measure):
+    session = measure(place="oen")
+    assert session.wait() == 4
+    assert session.said.count("no place 'oen'") == 1
+    assert "did you mean one?" in session.said
+    assert not session.results.exists()
+
+
+def test_no_coordinator_is_said_once_as_a_broken_lab(measure):
+    session = measure(LG_COORDINATOR="127.0.0.1:1")
+    assert session.wait() == 3
+    assert "no Labgrid coordinator answers at 127.0.0.1:1" in session.said
+    assert not session.results.exists()
+
+
+def test_who_waits_measures_afterwards(lab, measure, board):
+    board.boots[:] = ["stuck"]
+    first = measure()
+    until(lambda: boots_for_long(board))
+    second = measure("--wait", "1m")
+    until(lambda: "one is held by me on here" in second.said)
+    first.process.send_signal(signal.SIGINT)
+    assert first.wait() == 2
+    assert second.wait() == 0, second.said
+
+
+def test_a_session_that_dies_leaves_the_place_free(lab, measure, board):
+    board.boots[:] = ["stuck"]
+    session = measure()
+    until(lambda: boots_for_long(board))
+    session.process.kill()
+    until(lambda: lab.holder("one") == "")
+
+
+def test_a_session_shows_who_asks_and_gives_way(lab, measure, board):
+    board.pace_s = 1.0
+    session = measure("--give-way")
+    until(lambda: board.typed[-1:] == ["boot"])
+    words = [sys.executable, "-m", "evmperf.cli.main", "ask", "one", "I need it for an hour"]
+    asked = subprocess.run(
+        words, cwd=REPOSITORY, env=lab.environment, capture_output=True, text=True, check=False
+    )
+    assert asked.returncode == 0, asked.stderr
+    assert "asked me on here (run scripted-evm-" in asked.stdout
+    who = subprocess.run(
+        [*words[:3], "who"], cwd=REPOSITORY, env=lab.environment, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert "boot_time_mmcsd" in who.stdout, who.stderr
+    assert session.wait() == 2
+    assert "me: I need it for an hour" in session.said
+    assert "Gave way: me: I need it for an hour" in session.said
+
+
+def test_several_processes_on_one_board_are_refused(measure, tmp_path):
+    # The option of pytest-xdist, which is not installed here.
+    (tmp_path / "with_n.py").write_text(
+        "def pytest_addoption(parser):\n"
+        "    parser.addoption('--numprocesses', dest='numprocesses', type=int)\n"
+    )
+    session = measure("-p", "with_n", "--numprocesses", "2", PYTHONPATH=str(tmp_path))
+    assert session.wait() == 4
+    assert "-n (pytest-xdist) would measure one board from several processes" in session.said
+
+
+def test_two_sessions_on_a_local_board(lab, measure, board, tmp_path):
+    local = tmp_path / "local.yaml"
+    text = lab.board_file(tmp_path / "place.yaml").read_text()
+    port, switch = board.port, lab.switches["one"].port
+    resources = (
+        f"    resources:\n"
+        f"      NetworkSerialPort: {{host: 127.0.0.1, port: {port}, protocol: raw}}\n"
+        f"      NetworkPowerPort: {{model: rest, index: '0',\n"
+        f"        host: 'http://127.0.0.1:{switch}/power/{{index}}'}}\n"
+    )
+    head, _, tail = text.partition("    resources:\n")
+    rest = "".join(line for line in tail.splitlines(True) if "RemotePlace" not in line)
+    local.write_text(head + resources + rest.partition("$LG_PLACE\n")[2])
+    board.boots[:] = ["stuck"]
+    first = measure(board=local)
+    until(lambda: boots_for_long(board))
+    sent = list(board.typed)
+    second = measure(board=local)
+    assert second.wait() == 4
+    assert second.said.count("local is held by me on here (run scripted-evm-") == 1
+    assert (board.typed, board.is_on) == (sent, True)
+    first.process.send_signal(signal.SIGINT)
+    assert first.wait() == 2

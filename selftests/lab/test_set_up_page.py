@@ -1,0 +1,53 @@
+"""docs/lab-set-up.md: its commands, on a real coordinator and exporter."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+
+from selftests.support.placelab import BIN, REPOSITORY, free_port, until
+
+
+def blocks() -> list[str]:
+    """The indented blocks of the page's beginning, as one would copy them."""
+    page = (REPOSITORY / "docs" / "lab-set-up.md").read_text().partition("## The tester")[0]
+    found = re.findall(r"(?:^ {4}.*\n|^\n(?= {4}))+", page, re.MULTILINE)
+    return [re.sub(r"^ {4}", "", block, flags=re.MULTILINE).strip("\n") for block in found]
+
+
+def test_the_pages_commands_make_a_place_with_its_devices(tmp_path):
+    servers, exporter, client = (
+        next(block for block in blocks() if word in block)
+        for word in ("labgrid-coordinator", "NetworkPowerPort", "labgrid-client")
+    )
+    port = str(free_port())
+    (tmp_path / "exporter.yaml").write_text(exporter)
+    environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+
+    def run(text, **more):
+        text = text.replace("20408", port)
+        return subprocess.run(
+            ["bash", "-ec", text], cwd=tmp_path, env=environment, capture_output=True, text=True,
+            timeout=120, check=False, **more,
+        )  # fmt: skip
+
+    # The page starts both in the background of one shell; here each is a process to be ended.
+    running = [
+        subprocess.Popen(
+            line.removesuffix("&").replace("20408", port).split(),
+            cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )
+        for line in servers.splitlines()
+    ]  # fmt: skip
+    try:
+        listing = "export LG_COORDINATOR=127.0.0.1:20408; labgrid-client resources"
+        until(lambda: run(listing).stdout.count("my-host/my-am64x/") == 2, 60)
+        done = run(client)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("Matching resource") == 2
+        assert "board=am64x" in done.stdout
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()

@@ -1,0 +1,86 @@
+"""Nights on scripted boards behind a real coordinator."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from selftests.support.placelab import REPOSITORY, PlaceLab
+
+DEADLINE_S = 240
+
+
+class Night:
+    """`evmperf night` in a process of its own, on a plan made of keywords."""
+
+    def __init__(self, lab: PlaceLab, folder: Path, plan: dict[str, Any]) -> None:
+        folder.mkdir()
+        self.lab, self.results = lab, folder / "results"
+        file = lab.board_file(folder / "scripted.yaml")
+        self.plan = folder / "plan.yaml"
+        jobs = [{"board": str(file), "benchmarks": "default_rootfs", **job}
+                for job in plan.pop("boards")]  # fmt: skip
+        usual = {"until": "10m", "stagger": "0s", "health_check": "default_rootfs"}
+        self.plan.write_text(yaml.safe_dump({**usual, **plan, "boards": jobs}))
+        self.log = folder / "night.log"
+        self.start()
+
+    def start(self) -> None:
+        words = [sys.executable, "-m", "evmperf.cli.main", "night", str(self.plan)]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*words, "--results", str(self.results)],
+                cwd=REPOSITORY, env=self.lab.environment, stdout=log, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+
+    def wait(self) -> int:
+        return self.process.wait(DEADLINE_S)
+
+    @property
+    def said(self) -> str:
+        return self.log.read_text()
+
+    @property
+    def folder(self) -> Path:
+        return next(self.results.glob("night-*"))
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        journals = list(self.results.glob("night-*/journal.jsonl"))
+        lines = journals[0].read_text().splitlines() if journals else []
+        return [event for line in lines if (event := json.loads(line))["event"] == kind]
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlaceLab]:
+    names = [f"fake-{number}" for number in range(1, 5)]
+    lab = PlaceLab(tmp_path_factory.mktemp("nightlab"), {name: {"board": "fake"} for name in names})
+    lab.environment |= {"LG_HOSTNAME": "here", "LG_USERNAME": "ci"}
+    yield lab
+    lab.close()
+
+
+@pytest.fixture
+def night(lab: PlaceLab, tmp_path: Path) -> Iterator[Callable[..., Night]]:
+    started: list[Night] = []
+
+    def start(**plan: Any) -> Night:
+        started.append(Night(lab, tmp_path / f"night{len(started)}", plan))
+        return started[-1]
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.wait()
+    for name, board in lab.boards.items():
+        board.boots.clear()
+        if lab.holder(name):
+            lab.client(name, "release", "--kick")
+        lab.client(name, "set-tags", "health=", "health_why=", "health_failures=")

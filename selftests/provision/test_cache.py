@@ -1,0 +1,286 @@
+"""Images of a lab host: fetched once from a server that cuts, stalls and changes; the list of
+releases; what is refused before a board is touched.
+"""
+
+import hashlib
+import http.server
+import re
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from evmperf.boards.board import Board
+from evmperf.model.errors import LabError, UsageError
+from evmperf.provision import catalogue, checks, download
+from evmperf.provision.cache import Cache
+from selftests.provision import imagelab
+from selftests.provision.imagelab import LOADER, Spec
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """One file with an ETag; `cut` ends the next answers after so many bytes."""
+
+    daemon_threads = True
+
+    def __init__(self, content):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.content, self.cut, self.asked, self.sent = content, [], [], 0
+        self.stalls = False
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server_port}/images/a.wic.zst"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        server = self.server
+        if not self.path.endswith(".zst"):
+            self.answer(404, b"")
+            return
+        tag = f'"{hashlib.sha256(server.content).hexdigest()[:8]}"'
+        wanted = self.headers.get("Range")
+        server.asked.append(wanted or "whole")
+        if self.headers.get("If-None-Match") == tag:
+            server.asked[-1] = "same"
+            self.answer(304, b"")
+        elif wanted and self.headers.get("If-Range") == tag:
+            start = int(re.fullmatch(r"bytes=(\d+)-", wanted)[1])
+            self.answer(206, server.content[start:], tag)
+        else:
+            self.answer(200, server.content, tag)
+
+    def answer(self, status, body, tag=""):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        if tag:
+            self.send_header("ETag", tag)
+        self.end_headers()
+        if self.server.stalls:
+            time.sleep(3)
+        if body and self.server.cut:
+            body = body[: self.server.cut.pop(0)]
+            self.close_connection = True
+        self.wfile.write(body)
+        self.server.sent += len(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="session")
+def plain(tmp_path_factory):
+    return imagelab.build(tmp_path_factory.mktemp("plain") / "a.wic")
+
+
+@pytest.fixture(scope="session")
+def packed(plain):
+    return imagelab.pack(plain, "zst")
+
+
+@pytest.fixture
+def server(packed, monkeypatch):
+    monkeypatch.setattr(download, "PAUSE_S", 0.01)
+    server = Server(packed.read_bytes())
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def test_an_image_is_fetched_once(server, tmp_path, plain):
+    cache = Cache(tmp_path)
+    first, again = cache.get(server.url), cache.get(server.url)
+    assert first == again
+    assert first.content.read_bytes() == plain.read_bytes()
+    assert server.asked == ["whole", "same"]
+    assert server.sent == len(server.content)
+
+
+def test_another_file_under_the_same_address_is_fetched_anew(server, tmp_path):
+    cache = Cache(tmp_path)
+    first = cache.get(server.url)
+    longer = imagelab.build(tmp_path / "b.wic", Spec(root_mib=6))
+    server.content = imagelab.pack(longer, "zst").read_bytes()
+    second = cache.get(server.url)
+    assert second.hashes.file == hashlib.sha256(server.content).hexdigest() != first.hashes.file
+    assert second.content.read_bytes() == longer.read_bytes()
+
+
+def test_a_cut_connection_is_taken_up_where_it_was_cut(server, tmp_path, plain):
+    server.cut = [1000, 700]
+    image = Cache(tmp_path).get(server.url)
+    assert server.asked == ["whole", "bytes=1000-", "bytes=1700-"]
+    assert server.sent == len(server.content)
+    assert image.content.read_bytes() == plain.read_bytes()
+
+
+def test_a_server_that_always_cuts_is_given_up_and_taken_up_by_the_next_call(server, tmp_path):
+    server.cut = [10] * download.TRIES
+    with pytest.raises(LabError, match=r"the connection was cut.*takes it up"):
+        Cache(tmp_path).get(server.url)
+    Cache(tmp_path).get(server.url)
+    assert server.asked[-1] == "bytes=40-"
+
+
+def test_a_part_of_another_file_is_not_continued(server, tmp_path):
+    server.cut = [100] * download.TRIES
+    with pytest.raises(LabError):
+        Cache(tmp_path).get(server.url)
+    server.content = imagelab.PACKERS["zst"](
+        imagelab.build(tmp_path / "b.wic", Spec(root_mib=6)).read_bytes()
+    )
+    image = Cache(tmp_path).get(server.url)
+    assert image.hashes.file == hashlib.sha256(server.content).hexdigest()
+
+
+def test_a_silent_server_is_said_so(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(download, "TIMEOUT_S", 0.2)
+    monkeypatch.setattr(download, "TRIES", 1)
+    server.stalls = True
+    with pytest.raises(LabError, match=r"the server said nothing for 0\.2 s|cannot be fetched"):
+        Cache(tmp_path).get(server.url)
+
+
+def test_a_server_that_is_away_is_no_hindrance_for_an_image_known_by_its_checksum(
+    server, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(download, "TRIES", 1)
+    first = Cache(tmp_path).get(server.url)
+    server.shutdown()
+    server.server_close()
+    assert Cache(tmp_path).get(server.url, sha256=first.hashes.file) == first
+    with pytest.raises(LabError, match="cannot be fetched"):
+        Cache(tmp_path).get(server.url)
+
+
+def test_a_wrong_address_is_the_user_s(server, tmp_path):
+    with pytest.raises(UsageError, match="404 Not Found: correct the address"):
+        Cache(tmp_path).get(server.url.replace("a.wic.zst", "b.wic"))
+
+
+def test_a_wrong_checksum_is_refused_and_nothing_kept(server, tmp_path):
+    with pytest.raises(UsageError, match="is expected"):
+        Cache(tmp_path).get(server.url, sha256="1" * 64)
+    assert not list((tmp_path / "content").glob("*/content.img"))
+    assert Cache(tmp_path).get(server.url)
+
+
+GET = """
+import sys
+from pathlib import Path
+from evmperf.provision.cache import Cache
+print(Cache(Path(sys.argv[1])).get(sys.argv[2]).content.stat().st_ino)
+"""
+
+
+def test_two_boards_at_once_share_one_download(server, tmp_path):
+    command = [sys.executable, "-c", GET, str(tmp_path), server.url]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    files = {process.communicate(timeout=60)[0] for process in both}
+    assert [process.returncode for process in both] == [0, 0]
+    assert len(files) == 1
+    assert sorted(server.asked) == ["same", "whole"]
+
+
+def test_the_oldest_images_go_when_the_cache_is_full(plain, tmp_path):
+    cache = Cache(tmp_path / "cache", limit_gib=0.0007)
+    images = []
+    for number in range(3):
+        boot = {"u-boot.img": LOADER, "unlike": bytes([number])}
+        raw = imagelab.build(tmp_path / f"{number}.wic", Spec(boot=boot))
+        images.append(cache.get(str(imagelab.pack(raw, "zst"))))
+        time.sleep(0.02)
+    there = [image.content.is_file() for image in images]
+    assert there[-1]
+    assert not all(there)
+
+
+def test_an_image_that_went_from_the_cache_is_made_again(packed, tmp_path):
+    first = Cache(tmp_path).get(str(packed))
+    first.content.unlink()
+    assert Cache(tmp_path).get(str(packed)).content.is_file()
+
+
+# The list of releases
+
+
+def releases(tmp_path, monkeypatch, text):
+    file = tmp_path / "releases.yaml"
+    file.write_text(text)
+    monkeypatch.setenv(catalogue.VARIABLE, str(file))
+
+
+def test_a_release_is_found_by_name_and_machine(tmp_path, monkeypatch):
+    releases(
+        tmp_path, monkeypatch,
+        f'"11.01":\n  am64xx-evm: {{image: am64.wic.xz, sha256: {"A" * 64}}}\n'
+        '  am62xx-evm: {image: "https://files.example.com/am62.wic.xz"}\n',
+    )  # fmt: skip
+    found = catalogue.find("11.01", "am64xx-evm")
+    assert found == catalogue.Source(str(tmp_path / "am64.wic.xz"), "a" * 64, "11.01")
+    assert catalogue.find("11.01", "am62xx-evm").where == "https://files.example.com/am62.wic.xz"
+    with pytest.raises(UsageError, match=r"has no release 11\.10; did you mean 11\.01\?"):
+        catalogue.find("11.10", "am64xx-evm")
+    with pytest.raises(UsageError, match=r"no image of release 11\.01 for the machine j721e"):
+        catalogue.find("11.01", "j721e-evm")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("- a\n", "must map releases to machines"),
+        ("a: b\n", "release a must map machines to images"),
+        ("a: {b: {url: c}}\n", "release a, machine b: say image"),
+        ("a: {b: {image: c, sha1: d}}\n", "unknown word 'sha1'"),
+        ("a: [", "is not YAML"),
+    ],
+)
+def test_a_list_with_a_mistake_is_said_so(tmp_path, monkeypatch, text, said):
+    releases(tmp_path, monkeypatch, text)
+    with pytest.raises(UsageError, match=said):
+        catalogue.find("11.01", "am64xx-evm")
+
+
+def test_without_a_list_a_name_is_no_image(monkeypatch):
+    monkeypatch.delenv(catalogue.VARIABLE, raising=False)
+    with pytest.raises(UsageError, match="it is no file and no URL, and EVMPERF_RELEASES names no"):
+        catalogue.find("11.01", "am64xx-evm")
+
+
+# Refused before the board is touched
+
+
+def board(**image):
+    general = {"name": "b", "title": "t", "description": "d", "profile": "full"}
+    said = {"board": general, "boot": {"medium": "sd"}, "image": image}
+    return Board(Path("b.yaml"), frozenset(), said)
+
+
+def test_an_image_for_another_machine_is_refused(plain, tmp_path):
+    image = Cache(tmp_path).get(str(plain))
+    checks.check(image, board(machine="am64xx-evm"))
+    with pytest.raises(UsageError, match=r"is for the machine am64xx-evm, and b\.yaml says"):
+        checks.check(image, board(machine="am62xx-evm"))
+
+
+def test_an_image_for_another_kind_of_chip_is_refused(tmp_path):
+    boot = {"u-boot.img": LOADER, "tiboot3.bin": b"fs", "tiboot3-am64x-hs-fs-evm.bin": b"fs"}
+    raw = imagelab.build(tmp_path / "c.wic", Spec(boot=boot))
+    image = Cache(tmp_path / "cache").get(str(raw))
+    checks.check(image, board(silicon="hs-fs"))
+    with pytest.raises(UsageError, match=r"is for hs-fs chips, and b\.yaml says image.silicon: gp"):
+        checks.check(image, board(silicon="gp"))
+
+
+def test_an_image_without_boot_loader_or_root_is_refused(tmp_path):
+    cache = Cache(tmp_path / "cache")
+    bare = cache.get(str(imagelab.build(tmp_path / "c.wic", Spec(boot={}))))
+    with pytest.raises(UsageError, match="has no boot loader"):
+        checks.check(bare, board())
+    empty = cache.get(str(imagelab.build(tmp_path / "d.wic", Spec(root={}, links={"a": "b"}))))
+    with pytest.raises(UsageError, match="has no root file system"):
+        checks.check(empty, board())

@@ -1,0 +1,260 @@
+"""Releases put on a virtual EVM that boots from its card: written, booted, identified, and every
+way in which that goes wrong.
+"""
+
+import hashlib
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from labgrid import Environment
+
+from evmperf.benchmarks import catalogue as benchmarks
+from evmperf.lab.bench import LabgridBench
+from evmperf.model.errors import BoardError, LabError, UsageError
+from evmperf.provision import writer
+from evmperf.provision.cache import Cache
+from evmperf.provision.installation import Installation
+from evmperf.virtual import envfile, release
+from evmperf.virtual.client import Bench
+from selftests.provision import imagelab
+
+pytestmark = pytest.mark.virtual_evm
+
+VARIANT = "virtual-sd"
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def releases(tmp_path_factory):
+    """Two releases that can be told apart, as files that a vendor would publish."""
+    folder = tmp_path_factory.mktemp("releases")
+    files = [folder / f"{release.name(VARIANT, number)}.wic.zst" for number in (1, 2)]
+    for number, file in enumerate(files, 1):
+        release.build(VARIANT, number, file, print)
+    return files
+
+
+@pytest.fixture
+def state(tmp_path, monkeypatch):
+    monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def lab(state, tmp_path):
+    """A function that starts a virtual lab; gives its bench and a board file for it."""
+    benches = []
+
+    def start(**options):
+        bench = Bench(f"card{len(benches)}")
+        bench.start(VARIANT, serial_port=0, power_port=0, **options)
+        benches.append(bench)
+        file = tmp_path / f"{bench.name}.yaml"
+        ports = bench.ports
+        envfile.write(
+            envfile.source(VARIANT), file, serial_port=ports.serial, power_port=ports.power
+        )
+        data = yaml.safe_load(file.read_text())
+        data["targets"]["main"]["drivers"]["K3BootStrategy"].update(
+            retries=0, kernel_timeout=60, boot_timeout=240
+        )
+        file.write_text(yaml.safe_dump(data, sort_keys=False))
+        return bench, file
+
+    yield start
+    for bench in benches:
+        bench.stop()
+
+
+@pytest.fixture
+def install(request):
+    """A function that gives an installation on a board file, and keeps what it tells."""
+
+    def open_it(file):
+        environment = Environment(str(file))
+        request.addfinalizer(environment.cleanup)
+        target = environment.get_target("main")
+        board = benchmarks.board(file)
+        told = []
+        work = Installation(target, board, LabgridBench(target, board), tell=told.append)
+        work.told = told
+        return work
+
+    return open_it
+
+
+def other_disks(bench):
+    """What is on the disks that are not the card, nor the firmware that the boot ROM loads."""
+    folder = bench.folder / "disks"
+    return {
+        file.name: hashlib.file_digest(file.open("rb"), "sha256").hexdigest()
+        for file in sorted(folder.glob("*.img"))
+        if file.stem not in ("sd", "firmware")
+    }
+
+
+def test_two_releases_in_turn_each_proved(lab, install, releases):
+    bench, file = lab()
+    work = install(file)
+    before = other_disks(bench)
+    first = work.install(str(releases[0]))
+    assert first.runs.release == "virtual-sd-2026.01"
+    assert first.facts["write"]["written"] > 100 << 20
+    second = work.install(str(releases[1]))
+    assert second.runs.release == "virtual-sd-2026.02"
+    facts = second.facts
+    assert facts["uboot"] == "U-Boot 2025.01 (Jan 02 2025 - 00:00:00 +0000)"
+    assert facts["kernel_version"].startswith("#2 SMP")
+    assert (facts["disk"], facts["root"]) == ("e5a1b202", "e5a1b202-02")
+    assert facts["sha256"] == hashlib.sha256(releases[1].read_bytes()).hexdigest()
+    assert facts["write"]["written"] < first.facts["write"]["written"] // 2
+    # The benchmarks' scratch partition is there again, of the size that the board file says.
+    assert facts["scratch"] == "/dev/mmcblk1p3"
+    shell = work.bench.shell()
+    assert shell.run("cat /sys/class/block/mmcblk1p3/size", 10).text.strip() == str(32 << 11)
+    again = work.install(str(releases[1]))
+    assert again.left_alone
+    work.bench.off()
+    assert other_disks(bench) == before
+
+
+@pytest.mark.long_provisioning
+def test_a_session_says_what_it_measured(lab, releases, tmp_path):
+    _, file = lab()
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "pytest", "--lg-env", file, f"--image={releases[0]}",
+            f"--results={tmp_path / 'results'}", "-k", "boot_time and init",
+        ],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    (run,) = (tmp_path / "results").glob("*/run.json")
+    said = json.loads(run.read_text())
+    assert said["release"] == "virtual-sd-2026.01"
+    assert said["facts"]["provisioned"]["name"] == releases[0].name
+    assert "the board runs virtual-sd-2026.01.wic.zst" in done.stdout
+
+
+def test_an_old_boot_loader_in_front_of_a_new_image_is_found(lab, install, releases, tmp_path):
+    old = Cache().get(str(releases[0]))
+    loader = tmp_path / "u-boot.bin"
+    imagelab.run("mcopy", "-n", "-i", f"{old.content}@@1M", "::u-boot.bin", loader)
+    _, file = lab(boot_loader=loader)
+    work = install(file)
+    with pytest.raises(LabError) as failed:
+        work.install(str(releases[1]))
+    assert "its U-Boot is 'U-Boot 2025.01 (Jan 01 2025" in str(failed.value)
+    assert "the image's 'U-Boot 2025.01 (Jan 02 2025" in str(failed.value)
+
+
+def test_a_switch_that_is_stuck_ends_it_before_anything_is_written(lab, install, releases):
+    bench, file = lab(card_stuck="dut")
+    with pytest.raises(LabError, match="was told host and is at dut"):
+        install(file).install(str(releases[0]))
+    assert not any(bench.folder.joinpath("disks/sd.img").read_bytes()[: 1 << 20])
+    assert not bench.status().power
+
+
+def test_a_card_that_stays_at_the_host_leaves_the_board_off(lab, install, releases):
+    bench, file = lab(card_stuck="host")
+    with pytest.raises(LabError, match="was told dut and is at host"):
+        install(file).install(str(releases[0]))
+    assert not bench.status().power
+
+
+def test_the_card_is_not_moved_under_power(lab):
+    bench, _ = lab()
+    bench.on()
+    with pytest.raises(LabError, match="is not moved while the board is on"):
+        bench.card("host")
+    assert bench.status().silent == "the card has no partition to start from"
+    bench.off()
+    bench.card("host")
+    assert bench.status().card == "host"
+
+
+def test_an_image_of_another_machine_leaves_the_power_alone(lab, install, tmp_path):
+    bench, file = lab()
+    bench.on()
+    since = bench.status().since
+    other = imagelab.build(tmp_path / "other.wic")
+    with pytest.raises(UsageError, match="is for the machine am64xx-evm"):
+        install(file).install(str(other))
+    assert (bench.status().power, bench.status().since) == (True, since)
+
+
+def without_kernel(good, folder):
+    """The same release with a kernel that is none, under the same name."""
+    broken = folder / "broken.wic"
+    shutil.copyfile(good.content, broken)
+    (folder / "none").write_bytes(b"Linux version 6.12.107 () #9 SMP x\n" * 99)
+    offset = 17 << 20
+    script = f"rm /boot/Image\nwrite {folder}/none /boot/Image\n"
+    imagelab.run(
+        "/usr/sbin/debugfs", "-w", "-f", "/dev/stdin", f"{broken}?offset={offset}", text=script
+    )
+    return broken
+
+
+@pytest.mark.long_provisioning
+def test_the_last_good_image_comes_back_when_the_new_one_does_not_boot(
+    lab, install, releases, tmp_path
+):
+    bench, file = lab()
+    work = install(file)
+    work.install(str(releases[0]))
+    broken = without_kernel(Cache().get(str(releases[1])), tmp_path)
+    with pytest.raises(BoardError) as failed:
+        work.install(str(broken))
+    assert "broken.wic does not boot" in str(failed.value)
+    assert "virtual-sd-2026.01.wic.zst, the last one that did, was put back" in str(failed.value)
+    known = work.known()
+    assert known.on_board.name == known.good.name == releases[0].name
+    assert bench.status().power
+
+
+WRITE = """
+import sys
+from evmperf.cli.main import main
+from evmperf.cli import provision
+def stop(self, what, done, whole):
+    if what == "write" and done > whole // 2:
+        print("half", flush=True)
+        __import__("time").sleep(60)
+provision.Bar.progress = stop
+main(["provision", *sys.argv[1:]])
+"""
+
+
+def test_a_write_that_is_killed_is_never_booted(lab, install, releases):
+    bench, file = lab()
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITE, file, releases[0]],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    try:
+        assert any(line == "half\n" for line in process.stdout)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+    assert writer.mark(bench.status().card_file)["image"] == releases[0].name
+    work = install(file)
+    with pytest.raises(
+        LabError, match=r"the write of virtual-sd-2026\.01\.wic\.zst .* interrupted"
+    ):
+        work.bench.shell()
+    assert not bench.status().power
+    # And if somebody switches it on by hand, it does not start from that card.
+    bench.card("dut")
+    bench.on()
+    assert "no partition" in bench.status().silent

@@ -1,0 +1,108 @@
+"""What a running system says, and whether that is the image it was given."""
+
+import dataclasses
+import subprocess
+
+import pytest
+
+from evmperf.model.errors import LabError
+from evmperf.provision import running
+from evmperf.provision.identity import Identity
+from selftests.provision.imagelab import BANNER, RELEASE, VERSION
+
+SAYS = Identity(
+    label="dos", disk="0badcafe", root="0badcafe-02", uboot=BANNER, kernel=RELEASE,
+    kernel_version=VERSION, machine="am64xx-evm",
+    os_release={"PRETTY_NAME": "Arago 2025.01", "VERSION_ID": "2025.01"},
+)  # fmt: skip
+
+TABLE = bytearray(512)
+TABLE[440:444] = bytes.fromhex("fecaad0b")
+TABLE[450] = 0x0C
+TABLE[510:] = b"\x55\xaa"
+
+
+def said(**other):
+    """What SCRIPT prints on a board that runs the image."""
+    parts = {
+        "kernel": RELEASE, "kernel_version": VERSION, "machine": "am64xx-evm",
+        "command_line": "console=ttyS2 root=PARTUUID=0badcafe-02 rw",
+        "os_release": 'PRETTY_NAME="Arago 2025.01"\nVERSION_ID=2025.01',
+        "own_release": "", "root": "/dev/mmcblk1p2", "disk_name": "mmcblk1", "number": "2",
+        "table": bytes(TABLE).hex(" ", 1), "type": "SD", "partuuid": "",
+    } | other  # fmt: skip
+    return "".join(f"={name}\n{value}\n\n" for name, value in parts.items())
+
+
+def runs(**other):
+    return running.parse(said(**other), BANNER)
+
+
+def test_the_image_s_own_system_passes():
+    running.check(SAYS, runs())
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_all_is_read(end):
+    found = running.parse(said().replace("\n", end), BANNER)
+    assert found == running.Running(
+        RELEASE, VERSION, "am64xx-evm", "",
+        {"PRETTY_NAME": "Arago 2025.01", "VERSION_ID": "2025.01"},
+        "0badcafe-02", "/dev/mmcblk1p2", BANNER,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("other", "what", "found", "asked"),
+    [
+        ({"kernel": "6.6.32-ti"}, "kernel", "6.6.32-ti", RELEASE),
+        ({"kernel_version": "#2 SMP"}, "build of the kernel", "#2 SMP", VERSION),
+        ({"machine": "am62xx-evm"}, "machine", "am62xx-evm", "am64xx-evm"),
+        ({"number": "1"}, "root partition", "0badcafe-01", "0badcafe-02"),
+        ({"os_release": "VERSION_ID=2023.10"}, "release", "2023.10", "2025.01"),
+        ({"own_release": "BUILD_ID=x1"}, "release", "x1", "2025.01"),
+    ],
+)
+def test_what_differs_is_a_lab_failure_with_both_values(other, what, found, asked):
+    with pytest.raises(LabError) as failed:
+        running.check(SAYS, runs(**other))
+    assert f"its {what} is {found!r} and the image's {asked!r}" in str(failed.value)
+
+
+def test_an_old_u_boot_in_front_of_a_new_image_is_named_first():
+    old = dataclasses.replace(runs(kernel="6.6.32-ti"), uboot="U-Boot 2024.04 (May 02 2024)")
+    with pytest.raises(LabError, match=r"its U-Boot is 'U-Boot 2024\.04.*eMMC boot partition"):
+        running.check(SAYS, old)
+    with pytest.raises(LabError, match="its kernel is"):
+        running.check(SAYS, old, own_loader=False)
+
+
+def test_of_gpt_the_kernel_s_argument_or_lsblk_says_the_root():
+    table = bytearray(TABLE)
+    table[450] = 0xEE
+    gpt = bytes(table).hex(" ", 1)
+    line = "root=PARTUUID=076C4A2A-02 rw"
+    assert runs(table=gpt, command_line=line).root == "076c4a2a-02"
+    assert runs(table=gpt, partuuid="aaaa-bbbb").root == "aaaa-bbbb"
+
+
+def test_the_script_runs_in_any_shell_here():
+    """Real kernel, mount table and os-release: those of this machine."""
+    for shell in (["sh", "-c"], ["bash", "-c"]):
+        done = subprocess.run([*shell, running.SCRIPT], capture_output=True, text=True, check=False)
+        found = running.parse(done.stdout, "")
+        here = subprocess.run(["uname", "-rv"], capture_output=True, text=True, check=True)
+        assert f"{found.kernel} {found.kernel_version}" == here.stdout.strip()
+        assert found.os_release["PRETTY_NAME"]
+
+
+def test_the_last_boot_s_u_boot_counts():
+    lines = [
+        "U-Boot SPL 2025.01 (Jan 01 2025 - 00:00:00 +0000)",
+        "U-Boot 2025.01 (Jan 01 2025 - x)",
+    ]
+    assert running.banner([*lines, "noise"]) == lines[1]
+    assert running.banner([lines[1], "U-Boot 2025.04 (Jan 02 2025 - x)"]).startswith(
+        "U-Boot 2025.04"
+    )
+    assert running.banner(lines[:1]) == ""

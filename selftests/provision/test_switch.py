@@ -1,0 +1,140 @@
+"""Card switches with Labgrid's own drivers, at an exporter behind a real SSH, with a loop device
+for the card and a stand-in for the tool `usbsdmux`.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from labgrid.driver import USBSDMuxDriver, USBStorageDriver
+from labgrid.resource.remote import NetworkUSBSDMuxDevice, RemotePlaceManager
+from labgrid.target import Target
+
+from evmperf.lab import media
+from evmperf.lab.media import CardSwitch
+from evmperf.model.errors import LabError
+from evmperf.provision.ways import CardWay
+from selftests.provision.imagelab import MIB
+from selftests.provision.test_medium import assert_equal, content_of, loop, used_card
+from selftests.support.sshd import Sshd
+
+__all__ = ["loop"]
+
+TOOL = """#!/bin/sh
+# usbsdmux CONTROL MODE: the mode is a file's content; a stuck one stays.
+case $2 in
+  get) cat "$1" ;;
+  *) [ ! -e "$1.gone" ] || { echo "no such device"; exit 1; }
+     [ -e "$1.stuck" ] || echo "$2" >"$1" ;;
+esac
+"""
+
+
+class Image:
+    """What a way needs of an image."""
+
+    def __init__(self, file):
+        self.content = self.file = file
+        self.name = file.name
+        about = content_of(file)
+        self.hashes = type("Hashes", (), {"size": about.size, "content": about.sha256})
+
+
+@pytest.fixture
+def image(tmp_path):
+    file = tmp_path / "image.wic"
+    file.write_bytes(os.urandom(MIB) + bytes(MIB) + os.urandom(512))
+    return Image(file)
+
+
+@pytest.fixture
+def exporter(tmp_path, monkeypatch):
+    """A host behind SSH, which Labgrid reaches by any name: it keeps one connection a name."""
+    folder = tmp_path / "sshd"
+    folder.mkdir()
+    sshd = Sshd(folder)
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    options = " ".join(f"'{word}'" for word in sshd.options)
+    for name, text in (
+        ("ssh", f'#!/bin/sh\nexec /usr/bin/ssh {options} -o HostName=127.0.0.1 "$@"\n'),
+        ("usbsdmux", TOOL),
+    ):
+        (tools / name).write_text(text)
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    yield tools
+    sshd.stop()
+
+
+@pytest.fixture
+def card(tmp_path):
+    return used_card(tmp_path / "card", 4 * MIB)
+
+
+@pytest.fixture
+def target(exporter, tmp_path, card, loop, monkeypatch):
+    # Whether a resource is there is for a coordinator to say, which is not here.
+    monkeypatch.setattr(RemotePlaceManager, "poll", lambda _: None)
+    control = tmp_path / "control"
+    control.write_text("dut\n")
+    target = Target("main")
+    device = NetworkUSBSDMuxDevice(
+        target, name=None, host=tmp_path.name, busnum=1, devnum=1, path=str(loop(card)),
+        vendor_id=0x0424, model_id=0x4041, control_path=str(control),
+    )  # fmt: skip
+    device.avail = True
+    switch = USBSDMuxDriver(target, name=None)
+    # Where there is an environment, its `tools` say where this is.
+    switch.tool = str(exporter / "usbsdmux")
+    USBStorageDriver(target, name=None)
+    return target
+
+
+def mode(tmp_path):
+    return (tmp_path / "control").read_text().strip()
+
+
+def test_an_image_goes_to_the_card_at_the_exporter(target, image, card, tmp_path):
+    switch = CardSwitch.of(target)
+    modes = []
+    done = CardWay(switch).put(image, lambda *_: modes.append(mode(tmp_path)))
+    subprocess.run(["sync"], check=True)
+    assert_equal(card, image.file)
+    assert done["written"] == image.hashes.size
+    assert set(modes) == {"host"}
+    assert mode(tmp_path) == "dut"
+
+
+def test_a_switch_that_is_stuck_at_the_board_is_said_so(target, image, card, tmp_path):
+    Path(f"{tmp_path}/control.stuck").touch()
+    with pytest.raises(LabError, match="was told host and is at dut: is it stuck"):
+        CardWay(CardSwitch.of(target)).put(image, lambda *_: None)
+    assert set(card.read_bytes()) == {0xA5}
+
+
+def test_a_switch_that_is_gone_is_said_so(target, tmp_path):
+    Path(f"{tmp_path}/control.gone").touch()
+    with pytest.raises(LabError, match="the card switch does not go to dut: "):
+        CardWay(CardSwitch.of(target)).ready()
+
+
+def test_no_card_after_the_switch_is_said_so(target, image, monkeypatch):
+    monkeypatch.setattr(media, "_MEDIUM_S", 0.3)
+    target.get_resource(NetworkUSBSDMuxDevice).path = "/dev/no-such-disk"
+    with pytest.raises(LabError, match="brought no card to the host within"):
+        CardWay(CardSwitch.of(target)).put(image, lambda *_: None)
+
+
+def test_a_switch_without_storage_is_a_mistake_of_the_board_file(exporter, tmp_path):
+    target = Target("main")
+    device = NetworkUSBSDMuxDevice(
+        target, name=None, host="exporter", busnum=1, devnum=1, path="/dev/x",
+        vendor_id=1, model_id=2, control_path="/dev/y",
+    )  # fmt: skip
+    device.avail = True
+    USBSDMuxDriver(target, name=None)
+    with pytest.raises(LabError, match="no USBStorageDriver"):
+        CardSwitch.of(target)
+    assert CardSwitch.of(Target("bare")) is None

@@ -1,0 +1,148 @@
+"""Published figures beside each other: what a reader of the printed bounds would say."""
+
+import itertools
+import re
+from collections import Counter
+
+import pytest
+
+from evmperf.cli import main as cli
+from evmperf.guide import importer
+from evmperf.model.figures import Figure, Key, figures
+from evmperf.model.results import Result, Status
+from evmperf.model.run import Run
+from evmperf.model.verdict import Outcome
+from evmperf.published import releases
+from evmperf.regress import against, judge, printed
+from evmperf.regress.printed import Seen
+from selftests.guide.test_guide_import import HEAD, table
+from selftests.support import seeds
+
+KEY = Key("boot_time_mmcsd", "default_rootfs", "boot_time")
+RESULT = Result(KEY.benchmark, 0, "boot", KEY.case, {}, "full", Status.MEASURED, ())
+USUAL = 0.02
+
+
+def figure(mean, low=None, high=None, key=KEY, unit="s"):
+    return Figure(key, unit, mean, mean, low, high, None, 0, 0, "", RESULT)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "seen"),
+    [
+        ((28.67, 22.45, 36.73), (21.36, 20.52, 21.88), Seen.CHANGED),
+        ((19.88, 17.98, 25.20), (19.08, 18.56, 19.56), Seen.SAME),
+        ((10.0, 9.0, 11.0), (10.8, 10.0, 12.0), Seen.SAME),
+        ((10.0, 9.0, 10.5), (10.8, 10.2, 12.0), Seen.CHANGED),
+        ((10.0,), (10.4, 9.9, 11.0), Seen.SAME),
+        ((9.5,), (10.4, 9.9, 11.0), Seen.UNCLEAR),
+        ((8.5,), (10.4, 9.9, 11.0), Seen.CHANGED),
+        ((10.4, 9.9, 11.0), (8.5,), Seen.CHANGED),
+        ((10.0,), (10.3,), Seen.SAME),
+        ((10.0,), (10.55,), Seen.UNCLEAR),
+        ((10.0,), (12.0,), Seen.CHANGED),
+    ],
+)
+def test_two_published_figures(ours, theirs, seen):
+    assert printed.beside(figure(*ours), figure(*theirs), USUAL).seen is seen
+
+
+def test_the_next_value_that_a_program_can_print_is_no_change():
+    key = Key("whetstone", "whetstone", "perf")
+    one, two = (figure(value, key=key, unit="MWIPS") for value in (3333.3, 5000.0))
+    assert printed.beside(one, two, USUAL).seen is Seen.SAME
+    assert printed.beside(figure(1000.0, key=key), two, USUAL).seen is Seen.CHANGED
+
+
+def releases_of_boards():
+    """Figures by board and operating system, release by release: all published ones there are."""
+    known = {}
+    for entry in releases.published():
+        known.setdefault((entry.run.board, entry.run.os), []).append(
+            (entry.run, figures(entry.results()))
+        )
+    for file in seeds.real("guides", "*.rst"):
+        imported = importer.load(file)
+        for board, results in imported.results.items():
+            run = importer.run_of(imported, board)
+            known.setdefault((board, run.os), []).append((run, figures(results)))
+    for there in known.values():
+        there.sort(key=lambda entry: releases.release_key(entry[0].release))
+        yield from itertools.pairwise(there)
+
+
+def verdicts(before, after):
+    run, found = after
+    known = {key: (before[0], figure) for key, figure in before[1].items()}
+    subject = judge.Subject(run, found)
+    return judge.against_figures(subject, judge.Baseline(known, against.usual()))
+
+
+def within(figure, other):
+    return other.low is not None and other.low <= figure.mean <= other.high
+
+
+PAIRS = list(releases_of_boards())
+NAMES = [f"{a[0].board}-{a[0].release}-{b[0].release}" for a, b in PAIRS]
+
+
+@pytest.mark.parametrize(("before", "after"), PAIRS, ids=NAMES)
+def test_no_verdict_is_one_that_the_printed_bounds_refute(before, after):
+    found = verdicts(before, after)
+    refuted = Counter()
+    for verdict in found:
+        if verdict.key not in before[1]:
+            continue
+        old, new = before[1][verdict.key], after[1][verdict.key]
+        inside = within(old, new) or within(new, old)
+        if verdict.outcome is Outcome.SAME and not inside and abs(verdict.change or 0) > 0.05:
+            refuted[verdict.key] += 1
+        if verdict.outcome in (Outcome.BETTER, Outcome.WORSE) and inside:
+            refuted[verdict.key] += 1
+    assert refuted == {}
+    assert {v.outcome for v in found} >= {Outcome.SAME, Outcome.BETTER, Outcome.WORSE}
+
+
+def test_udp_of_another_payload_is_not_compared():
+    def row(payload, kpps):
+        return {
+            Key("eth_cpsw_udp_egress_0loss", "64", metric): figure(
+                value, key=Key("eth_cpsw_udp_egress_0loss", "64", metric), unit=unit
+            )
+            for metric, value, unit in (
+                ("throughput", kpps * payload * 8e-3, "Mbit/s"), ("kpps", kpps, "kpps"),
+            )
+        }  # fmt: skip
+
+    run = Run("b", "x-evm", "full")
+    baseline = judge.Baseline({k: (run, f) for k, f in row(18, 60.0).items()})
+    for verdict in judge.against_figures(judge.Subject(run, row(64, 60.0)), baseline):
+        assert verdict.outcome is Outcome.NOT_COMPARABLE
+        assert verdict.why == "payload differs (64 bytes, not 18)"
+
+
+def test_what_only_one_side_has_is_said_by_table(tmp_path, capsys):
+    status = cli.main(
+        ["compare", "guide-11.00.00.00-Linux-am62lxx_evm-fs",
+         "guide-11.01.16.13-Linux-am62lxx_evm-fs", "--results", str(tmp_path)]
+    )  # fmt: skip
+    said = capsys.readouterr().out
+    assert status == 1
+    assert re.search(r"\d+ figures of the baseline are gone: .*uboot_flash_summary 4", said)
+    assert "are new, the baseline has none:" in said
+    assert "emmc_ext4_fio_1g 16" in said
+
+
+def test_tables_that_were_not_read_are_said(tmp_path, capsys):
+    known = table(['"add (MB/s)","1.00"'])
+    for release in ("10.01.00", "10.02.00"):
+        strange = '.. csv-table:: Odd\n    :header: "Colour","am64xx-hsevm: Hue"\n\n    "red","1"\n'
+        file = tmp_path / f"{release}.rst"
+        file.write_text(HEAD.replace("10.01.00", release) + known + "\n" + strange)
+        assert cli.main(["import-guide", str(file), "--into", str(tmp_path / "runs")]) == 0
+    capsys.readouterr()
+    runs = [f"guide-{release}-Linux-am64xx-hsevm" for release in ("10.01.00", "10.02.00")]
+    assert cli.main(["compare", *runs, "--results", str(tmp_path / "runs")]) == 0
+    said = capsys.readouterr().out
+    for run in runs:
+        assert f"1 table of {run} was not read" in said

@@ -1,0 +1,57 @@
+"""Tables of the terminal: what matters stays, whatever the width."""
+
+import pytest
+
+from evmperf.model.figures import Key
+from evmperf.model.results import Direction
+from evmperf.model.verdict import Judgement, Outcome, Verdict
+from evmperf.report import verdicts
+from evmperf.report.columns import Column, table
+from evmperf.report.table import text_table
+from selftests.support import spools
+
+COLUMNS = (Column("name", wrap=True), Column("value", right=True), Column("low", drop=2),
+           Column("high", drop=2), Column("n", drop=1))  # fmt: skip
+ROW = ("a name of some length", "123456.78", "123456.00", "123457.00", "20")
+
+
+@pytest.mark.parametrize(
+    ("width", "headings"),
+    [
+        (80, ["name", "value", "low", "high", "n"]),
+        (30, ["name", "value", "n"]),
+        (22, ["name", "value"]),
+    ],
+)
+def test_the_least_important_columns_go_first_and_together(width, headings):
+    lines = table(COLUMNS, [ROW], width).splitlines()
+    assert lines[0].split() == headings
+    assert all(len(line) <= width for line in lines)
+    assert "123456.78" in "".join(lines)
+
+
+def test_a_run_at_80_columns_has_every_mean_and_unit_whole():
+    run = spools.a_run()
+    text = text_table([spools.a_result(run, 0, [2457600.123, 2457600.125])], 80)
+    assert all(len(line) <= 80 for line in text.splitlines())
+    assert "2457600.12" in text
+    assert "MB/s" in text
+
+
+def test_verdicts_at_80_columns_say_which_what_and_why():
+    why = "the kernel differs (6.12.49, not 6.6.58)"
+    key = Key("lmbench", "lat_fs_16k_and_more", "latency_of_something")
+    verdict = Verdict(key, Outcome.WORSE, "MB/s", Direction.HIGHER, 2.4e6, 3.1e6, 1e5, why=why)
+    text = verdicts.text(Judgement("run", "board", "last:20", (verdict,)), width=80)
+    assert all(len(line) <= 80 for line in text.splitlines())
+    heading, *lines = text.splitlines()
+    begins = [heading.index(word) for word in heading.split()] + [80]
+    table_lines = [line.ljust(80) for line in lines[:-1]]
+    cells = {
+        word: "".join(line[begin:end].strip() for line in table_lines)
+        for word, begin, end in zip(heading.split(), begins, begins[1:], strict=False)
+    }
+    assert cells["metric"] == key.metric
+    assert cells["case"] == key.case
+    assert cells["change"] == "-22.6 %"
+    assert cells["why"].replace(" ", "") == why.replace(" ", "")

@@ -1,0 +1,231 @@
+"""A Labgrid lab on loopback: coordinator, exporter, and as many scripted boards as asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import yaml
+from labgrid.remote.generated import labgrid_coordinator_pb2 as pb
+
+from evmperf.boards import board as boards
+from evmperf.keeping.places import Connection
+from evmperf.keeping.wanted import Holder
+from selftests.support.fakeboard import FakeBoard, FakeSwitch
+
+T = TypeVar("T")
+BIN = Path(sys.executable).parent
+REPOSITORY = Path(__file__).parents[2]
+QUICK = {
+    "K3BootStrategy": {
+        "uboot_timeout": 20, "kernel_timeout": 20, "boot_timeout": 60, "retries": 0,
+        "media": {"virtio": ["setenv mmcdev 1", "setenv bootpart 1:2"]},
+    },
+    "EvmShellDriver": {"login_timeout": 5, "await_login_timeout": 2},
+    "StampedSerialDriver": {"timeout": 5.0, "reconnect": 5.0},
+}  # fmt: skip
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def until(holds: Callable[[], bool], seconds: float = 30.0) -> float:
+    """Wait for something; how long it took, in seconds."""
+    began = time.monotonic()
+    while not holds():
+        assert time.monotonic() - began < seconds, "it did not come"
+        time.sleep(0.005)
+    return time.monotonic() - began
+
+
+class PlaceLab:
+    """`boards` and `switches` by place; the environment for whoever works in this lab."""
+
+    def __init__(self, folder: Path, places: dict[str, dict[str, str]]) -> None:
+        self.folder = folder
+        self.address = f"127.0.0.1:{free_port()}"
+        self.boards = {name: FakeBoard() for name in places}
+        for board in self.boards.values():
+            board.pace_s = 0.05
+        self.switches = {name: FakeSwitch(board) for name, board in self.boards.items()}
+        self.environment = {
+            **os.environ,
+            "LG_COORDINATOR": self.address,
+            "EVMPERF_KEEPER": str(folder / "keeper"),
+            "EVMPERF_LOCKS": str(folder),
+            "EVMPERF_STATE": str(folder / "state"),
+            "PYTHONUNBUFFERED": "1",
+        }
+        self.servers: dict[str, subprocess.Popen[bytes]] = {}
+        (folder / "exporter.yaml").write_text(
+            yaml.safe_dump({name: self._resources(name) for name in places})
+        )
+        self.start_coordinator()
+        self._talk("me", lambda connection: self._create(connection, places))
+        self.start_exporter()
+
+    def _resources(self, name: str) -> dict[str, dict[str, object]]:
+        port, switch = self.boards[name].port, self.switches[name].port
+        return {
+            "NetworkSerialPort": {
+                "host": "127.0.0.1", "port": port, "protocol": "raw", "speed": 115200,
+            },
+            "NetworkPowerPort": {
+                "model": "rest", "host": f"http://127.0.0.1:{switch}/power/{{index}}", "index": "0",
+            },
+        }  # fmt: skip
+
+    def start_coordinator(self) -> None:
+        self._start("coordinator", "--listen", self.address)
+        host, port = self.address.split(":")
+
+        def answers() -> bool:
+            with socket.socket() as probe:
+                return probe.connect_ex((host, int(port))) == 0
+
+        until(answers)
+
+    def start_exporter(self) -> None:
+        export = ["--coordinator", self.address, "--name", "lab", "--hostname", "127.0.0.1"]
+        self._start("exporter", *export, "exporter.yaml")
+        wanted = 2 * len(self.boards)
+        until(lambda: self.client("", "resources").count("lab/") == wanted)
+
+    def restart(self) -> None:
+        """Start coordinator and exporter anew, as a host's service manager does."""
+        for server in list(self.servers):
+            self.end(server)
+        self.start_coordinator()
+        self.start_exporter()
+
+    def end(self, server: str) -> None:
+        """Kill coordinator or exporter."""
+        self.servers[server].kill()
+        self.servers.pop(server).wait()
+
+    def client(self, place: str, *arguments: str, user: str = "") -> str:
+        """Labgrid's own client, as another user where one is named."""
+        done = subprocess.run(
+            [BIN / "labgrid-client", *(["-p", place] if place else []), *arguments],
+            env={**self.environment, **({"LG_USERNAME": user} if user else {})},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        if done.returncode:
+            raise AssertionError(done.stdout + done.stderr)
+        return done.stdout
+
+    def holder(self, place: str) -> str:
+        """Who holds a place, as the coordinator says; "" for nobody."""
+
+        async def look(connection: Connection) -> str:
+            return connection.find(place).acquired or ""
+
+        return self._talk("me", look)
+
+    async def _create(self, connection: Connection, places: dict[str, dict[str, str]]) -> None:
+        stub = connection._session.stub
+        for name, tags in places.items():
+            await stub.AddPlace(pb.AddPlaceRequest(name=name))
+            pattern = f"lab/{name}/*"
+            await stub.AddPlaceMatch(pb.AddPlaceMatchRequest(placename=name, pattern=pattern))
+            await stub.SetPlaceTags(pb.SetPlaceTagsRequest(placename=name, tags=tags))
+
+    def _talk(self, user: str, what: Callable[[Connection], Awaitable[T]]) -> T:
+        """Do something with the coordinator as a user of that name."""
+
+        async def talk() -> T:
+            connection = Connection(self.address, Holder("here", user), ignore, ignore)
+            await connection.open()
+            try:
+                return await what(connection)
+            finally:
+                await connection.close()
+
+        def ignore(*_: object) -> None:
+            pass
+
+        return asyncio.run(talk())
+
+    def kick(self, place: str, user: str) -> float:
+        """Take a place away from its holder, in one go, as a colleague of that name would.
+
+        Returns when it was asked for, on the monotonic clock.
+        """
+
+        async def take(connection: Connection) -> float:
+            asked = time.monotonic()
+            request = pb.ReleasePlaceRequest(placename=place)
+            await connection._session.stub.ReleasePlace(request)
+            await connection.acquire(place)
+            return asked
+
+        return self._talk(user, take)
+
+    def board_file(self, path: Path, features: list[str] | None = None, **options: object) -> Path:
+        """A board file for any place of this lab, named by $LG_PLACE."""
+        data = yaml.load((boards.ENV_DIR / "virtual.yaml").read_text(), boards.Loader)
+        data["imports"] = [
+            str((boards.ENV_DIR / name).resolve()) if name.endswith(".py") else name
+            for name in data["imports"]
+        ]
+        main = data["targets"]["main"]
+        main["features"] = features or ["boot"]
+        main["options"] = {
+            "board": {"name": "scripted-evm", "title": "Scripted", "profile": "quick",
+                      "description": "A board made of threads"},
+            "boot": {"medium": "virtio"},
+            **options,
+        }  # fmt: skip
+        main["resources"] = {"RemotePlace": {"name": "@PLACE@"}}
+        for name, arguments in QUICK.items():
+            main["drivers"][name].update(arguments)
+        text = yaml.safe_dump(data, sort_keys=False)
+        path.write_text(text.replace("name: '@PLACE@'", "name: !template $LG_PLACE"))
+        return path
+
+    def _start(self, name: str, *arguments: str) -> None:
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self.servers[name] = subprocess.Popen(
+                [BIN / f"labgrid-{name}", *arguments], cwd=self.folder, stdout=log, stderr=log
+            )
+
+    def close(self) -> None:
+        for server in list(self.servers):
+            self.end(server)
+        for switch in self.switches.values():
+            switch.close()
+        for board in self.boards.values():
+            board.close()
+        end_keeper(self.folder / "keeper")
+
+
+def end_keeper(folder: Path) -> None:
+    """End the keepers of that folder; they say who they are by the lock they hold."""
+    for lock in folder.glob("*.lock"):
+        for process in holders(lock):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, 15)
+            until(lambda process=process: not Path(f"/proc/{process}").exists())
+
+
+def holders(path: Path) -> list[int]:
+    """The processes that have a file open."""
+    found = []
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):
+            if link.resolve() == path:
+                found.append(int(link.parts[2]))
+    return sorted(set(found))
