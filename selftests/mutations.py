@@ -114,7 +114,7 @@ def count(recording: Recording, kind: str, places: int = 0) -> Count:
                 continue
             if value == expected:
                 counted.own += 1
-            elif lost in set("0123456789.") and name in ONCE:
+            elif lost in set("0123456789.+-E") and name in ONCE:
                 counted.once += 1
             else:
                 counted.wrong.append(f"{recording.name}: {kind} at {at} of text {index}: {value}")

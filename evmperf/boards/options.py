@@ -187,7 +187,7 @@ class Graphics(Section, frozen=True):
         Text,
         Meta(
             description="the systemd service of the compositor (weston), which holds the display; "
-            "glmark2's DRM run stops it and starts it again"
+            "glmark2's DRM run stops it and starts it again; none where there is none"
         ),
     ] = ""
 

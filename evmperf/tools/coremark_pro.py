@@ -35,8 +35,11 @@ _REFERENCE = {
 _NAMES = (*_REFERENCE, _SCORE)
 _ERROR = re.compile(r"\bERROR\b|\bWARNING: Score\b|^make.*: \*\*\*", re.MULTILINE)
 _MEDIAN = re.compile(
-    r"^\d+ +MLT (\S+) +\d+ +\d+ +(\d+) +(\d+\.\d+) +(\d+) +(\d+\.\d+) .*\bmedian (single|best)$"
+    r"^(\d+) +MLT (\S+) +(\d+) +(\d+) +(\d+) +(\d+\.\d{3}) +(\d+) +(\d+\.\d\d) .*"
+    r"\bmedian (single|best)$"
 )
+_LINE = "{:<15}   MLT {:<40} {:>3} {:>3} {:>5} {:>10} {:>10} {:>10} "
+"""How results_parser.pl prints a row."""
 _LOGGED = re.compile(r"^\d+ +MLT (\S+) +\d+ +\d+ +(\d+) ")
 
 
@@ -110,9 +113,11 @@ def _medians(log: str, which: str) -> dict[str, float]:
         if row and int(row.group(2)):
             raise RefusedOutput(f"CoreMark-PRO's {row.group(1)} failed", log)
         median = _MEDIAN.match(line)
-        if not median or median.group(6) != which:
+        if not median or median.group(9) != which:
             continue
-        name, _, seconds, iterations, printed, _ = median.groups()
+        _, name, _, _, _, seconds, iterations, printed, _ = median.groups()
+        if not line.startswith(_LINE.format(*median.groups())):
+            raise RefusedOutput(f"CoreMark-PRO's row of {name} does not have its columns", log)
         if name in rates:
             raise RefusedOutput(f"CoreMark-PRO's log has {name} more than once", log)
         if not agree(over(int(iterations), span(seconds)), span(printed)):

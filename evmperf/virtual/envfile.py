@@ -80,6 +80,8 @@ def write(original: Path, copy: Path, *, serial_port: int, power_port: int) -> N
     serial, power = _resources(data, original)
     serial.update(host=HOST, port=serial_port, protocol="raw")
     power.update(model="rest", host=f"http://{HOST}:{power_port}/power/{{index}}", index="0")
+    for meter in _meters(data):
+        meter["visa"] = f"TCPIP::{HOST}::{power_port}::SOCKET"
     base = original.resolve().parent
     for key in ("images", "tools", "paths"):
         if key in data:
@@ -119,6 +121,14 @@ def _resources(data: dict[str, Any], file: Path) -> tuple[dict[str, Any], dict[s
         _resource(resources, "NetworkSerialPort", file),
         _resource(resources, "NetworkPowerPort", file),
     )
+
+
+def _meters(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """The simulated meter behind the power switch, where the environment has it."""
+    resources = data["targets"]["main"]["resources"]
+    entries = resources if isinstance(resources, list) else [resources]
+    found = [entry.get("ScpiMeter", entry) for entry in entries if isinstance(entry, dict)]
+    return [entry for entry in found if str(entry.get("visa", "")).startswith(f"TCPIP::{HOST}::")]
 
 
 def _resource(resources: Any, name: str, original: Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 `PUT /power/0` with body `0` or `1` and `GET /power/0` are what Labgrid's NetworkPowerPort with
 `model: rest` speaks. `PUT /card/0` and `GET /card/0` with `dut`, `host` or `off` are a card switch.
+A client whose first line is SCPI talks to the simulated meter (`meter`) instead.
 `GET /status` answers with JSON, `POST /stop` ends the bench. An error is one
 sentence, as the body and as HTTP's reason phrase, because that is all Labgrid shows of it.
 """
@@ -19,6 +20,7 @@ from typing import Any, Protocol
 from evmperf.model.errors import EvmperfError
 from evmperf.virtual.board import CARD, HOST
 from evmperf.virtual.console import listen, port_of
+from evmperf.virtual.meter import Meter
 
 _LINE_LIMIT = 8192
 _HEADER_LIMIT = 64
@@ -69,8 +71,9 @@ class _HTTPError(Exception):
 class PowerServer:
     """Serves one request a connection; that is correct HTTP/1.1 and enough for a power switch."""
 
-    def __init__(self, switch: Switch) -> None:
+    def __init__(self, switch: Switch, meter: Meter) -> None:
         self._switch = switch
+        self._meter = meter
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -107,7 +110,11 @@ class PowerServer:
         body, kind = b"", "text/plain; charset=utf-8"
         status, phrase = HTTPStatus.OK, ""
         try:
-            request = await asyncio.wait_for(_read(reader), _TIMEOUT)
+            line = await asyncio.wait_for(_line(reader), _TIMEOUT)
+            if Meter.understands(line):
+                await self._measure(line, reader, writer)
+                return
+            request = await asyncio.wait_for(_read(line, reader), _TIMEOUT)
             if request is None:
                 return
             body, kind = await self._act(request)
@@ -139,6 +146,16 @@ class PowerServer:
             async with asyncio.timeout(1):
                 while await reader.read(65536):
                     pass
+
+    async def _measure(
+        self, line: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Answer queries until the client hangs up; it may be silent for as long as it likes."""
+        while line:
+            if answer := await self._meter.answer(line):
+                writer.write(f"{answer}\n".encode())
+                await asyncio.wait_for(writer.drain(), _TIMEOUT)
+            line = await _line(reader)
 
     async def _act(self, request: _Request) -> tuple[bytes, str]:
         text = "text/plain; charset=utf-8"
@@ -172,9 +189,8 @@ class PowerServer:
         raise _HTTPError(HTTPStatus.NOT_FOUND, reason)
 
 
-async def _read(reader: asyncio.StreamReader) -> _Request | None:
-    """Read a request; None if the client closed without one."""
-    line = await _line(reader)
+async def _read(line: str, reader: asyncio.StreamReader) -> _Request | None:
+    """Read a request that begins with this line; None if the client closed without one."""
     if not line:
         return None
     words = line.split(" ")

@@ -29,6 +29,7 @@ from evmperf.virtual.board import BenchStatus, Record
 from evmperf.virtual.console import Console
 from evmperf.virtual.image import Image, load
 from evmperf.virtual.machine import Machine, nic_count
+from evmperf.virtual.meter import Meter
 from evmperf.virtual.power import PowerServer
 from evmperf.virtual.stamps import Writer
 
@@ -93,7 +94,7 @@ class Bench:
         self._stack.callback(stamps.close)
         self._console = Console(stamps)
         self._stack.push_async_callback(self._console.close)
-        power = PowerServer(self)
+        power = PowerServer(self, Meter(options.name, lambda: self._machine.pid))
         # Last in, first out: close() ends requests first, then the board, then the rest.
         serial_port = await self._console.listen(options.serial_port)
         # Clients of the power port wait in its backlog until the rest is ready.

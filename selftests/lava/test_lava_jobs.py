@@ -254,7 +254,7 @@ def test_a_job_leaves_out_the_rows_that_the_board_lacks():
 
 def test_a_job_asks_for_the_programs_that_the_board_file_names():
     chosen = select(BOARDS["virtual.yaml"], JobKind.NATIVE, "quick", "dhrystone or linpack")
-    assert chosen.tools == ["evmperf-dhrystone", "evmperf-linpack"]
+    assert chosen.tools == ["evmperf-dhrystone", "evmperf-linpack", "taskset"]
 
 
 def search(board, case, plan):

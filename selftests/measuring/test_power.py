@@ -52,10 +52,7 @@ def sleeping(
 
     def start(command: str, select: str = BENCHMARK) -> Pytest:
         data = yaml.safe_load(env_file.read_text())
-        data["imports"].append("evmperf.lab.meter")
         main = data["targets"]["main"]
-        main["features"].append("power")
-        del main["options"]["absent"]["power"]
         main["options"]["power"] = {
             "rails": list(RAILS),
             "deep_sleep_command": command,
@@ -66,7 +63,6 @@ def sleeping(
         main["resources"]["ScpiMeter"] = {
             "visa": instrument.visa, "rails": yaml.safe_dump(channels), "timeout": 2.0,
         }  # fmt: skip
-        main["drivers"]["ScpiMeterDriver"] = {}
         path = tmp_path / "sleeping.yaml"
         path.write_text(yaml.safe_dump(data, sort_keys=False))
         sessions.append(Pytest(path, tmp_path / "results", select))

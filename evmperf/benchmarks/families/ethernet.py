@@ -23,7 +23,7 @@ from evmperf.benchmarks.step import (
 )
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput
-from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.results import VARIANT, Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
 from evmperf.tools import iperf3, mpstat, netperf
 
@@ -117,7 +117,7 @@ def tcp_benchmark(
         ]
 
     def conditions(board: Board) -> dict[str, str]:
-        paced = {"rx_usecs": str(_rx_usecs(board, driver))} if pacing else {}
+        paced = {VARIANT: f"rx-usecs {_rx_usecs(board, driver)}"} if pacing else {}
         return {**Link.of(board, driver).conditions, **paced}
 
     def profile(seconds: int) -> Profile:

@@ -13,6 +13,9 @@ from evmperf.model.results import Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
 from evmperf.tools import glmark2
 
+NO_COMPOSITOR = "none"
+"""What a board file says of a board whose display nobody holds."""
+
 _STOPPED = f"{STEP_FOLDER}/compositor-stopped"
 
 _FIND_COMPOSITOR = (
@@ -21,6 +24,18 @@ _FIND_COMPOSITOR = (
     'WAYLAND_DISPLAY="${socket##*/}"; break; }; done; '
     '[ -n "$WAYLAND_DISPLAY" ] || { echo "no Wayland compositor runs: start it"; exit 3; }; '
 )
+
+
+def _lacks(board: Board, case: Case) -> str:
+    without = board.options.graphics.compositor == NO_COMPOSITOR
+    if without and case.label == "Glmark2-Wayland":
+        return f"{board.file_name} says that the board has no compositor"
+    return ""
+
+
+def _tools(board: Board) -> tuple[str, ...]:
+    both = ("glmark2-es2-drm", "glmark2-es2-wayland")
+    return both[:1] if board.options.graphics.compositor == NO_COMPOSITOR else both
 
 
 def _readings(board: Board, scenes: str) -> Callable[[Outputs], list[Reading]]:
@@ -50,6 +65,8 @@ def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
             )
         ]
     service = board.options.graphics.compositor
+    if service == NO_COMPOSITOR:
+        return [Measure("measure", command, 1800, expect_s, parse=parse)]
     return [
         Prepare(
             "prepare",
@@ -89,6 +106,7 @@ BENCHMARK = Benchmark(
     },
     place=Place.SHELL,
     steps=_steps,
-    tools=("glmark2-es2-drm", "glmark2-es2-wayland"),
+    board_tools=_tools,
+    lacks=_lacks,
     options=(("graphics", "compositor"),),
 )

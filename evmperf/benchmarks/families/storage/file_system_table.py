@@ -8,7 +8,7 @@ from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.families.storage import scratch
 from evmperf.benchmarks.step import Measure, Outputs, Plan, Step, output
 from evmperf.boards.board import Board
-from evmperf.model.results import Case, Reading
+from evmperf.model.results import VARIANT, Case, Reading
 from evmperf.tools import dd, mpstat
 
 BUFFER_SIZES = (102400, 262144, 524288, 1048576, 5242880)
@@ -16,6 +16,8 @@ BUFFER_SIZES = (102400, 262144, 524288, 1048576, 5242880)
 
 SOURCE = "/dev/shm/evmperf-source"
 """Random data that is written, made on the board before a measurement."""
+
+_VARIANT = "dd from memory, over the same file"
 
 _FILE = f"{scratch.MOUNT_POINT}/test_file"
 
@@ -35,7 +37,8 @@ def file_system_benchmark(
 
     `file_system` is one for block devices by its name, or any other. dd stands in for LTP-DDT's
     filesystem_tests, with the same bytes, buffers, fsync inside the timed part, and cold cache; it
-    is recorded as the tool, so the two are never compared.
+    is recorded as the tool, so the two are never compared. As there, only the first of the writes
+    makes the file: the others write over it, without truncating.
     """
     kind = scratch.on_block_device(file_system) if isinstance(file_system, str) else file_system
 
@@ -43,7 +46,8 @@ def file_system_benchmark(
         partition = board.text(driver, "scratch")
         size, buffer = int(case.params["file_bytes"]), int(case.params["buffer_size"])
         slow = 60 + size / 100_000  # 0.1 MB/s and worse counts as hung
-        write = f"rm -f {_FILE}; sync; " + _timed_dd(f"if={SOURCE} of={_FILE} conv=fsync", buffer)
+        to_file = f"if={SOURCE} of={_FILE} conv=fsync,notrunc"
+        write = f"sync; {_timed_dd(to_file, buffer)}"
         read = (
             f"sync; umount {scratch.MOUNT_POINT} && {kind.mount(partition)} && "
             f"echo 3 >/proc/sys/vm/drop_caches && " + _timed_dd(f"if={_FILE} of=/dev/null", buffer)
@@ -81,7 +85,8 @@ def file_system_benchmark(
         steps=steps,
         tools=("dd", *kind.tools),
         options=((driver, "scratch"),),
-        conditions=scratch.conditions(driver),
+        version=2,
+        conditions=lambda board: {**scratch.conditions(driver)(board), VARIANT: _VARIANT},
     )
 
 

@@ -1,0 +1,120 @@
+"""The simulated meter behind a virtual board's power switch, asked as a lab asks an instrument."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+import yaml
+
+from evmperf.benchmarks.families.lowpower import RAILS
+from evmperf.lab.scpi import Scpi
+from evmperf.virtual import envfile
+from evmperf.virtual.meter import RAILS as CHANNELS
+from evmperf.virtual.meter import Meter
+from evmperf.virtual.power import PowerServer
+
+VIRTUAL = yaml.safe_load(envfile.source("virtual").read_text())["targets"]["main"]
+
+
+class Switch:
+    """A power switch that is on."""
+
+    power = True
+
+
+@pytest.fixture
+def switch_port():
+    """The power port of a bench whose board is this process."""
+    loop, ready = asyncio.new_event_loop(), threading.Event()
+    ports = []
+
+    async def serve():
+        server = PowerServer(Switch(), Meter("board-b", os.getpid))
+        ports.append(await server.listen(0))
+        ready.set()
+        await stop.wait()
+        await server.close()
+
+    stop = asyncio.Event()
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    assert ready.wait(10)
+    yield ports[0]
+    loop.call_soon_threadsafe(stop.set)
+    thread.join(10)
+    loop.close()
+
+
+def test_an_instrument_answers_on_the_port_of_the_switch(switch_port):
+    rails = VIRTUAL["resources"]["ScpiMeter"]["rails"]
+    scpi = Scpi(f"TCPIP::127.0.0.1::{switch_port}::SOCKET", rails, timeout_s=5)
+    try:
+        assert scpi.identity == "evmperf,Virtual Meter,board-b,1 (SCPI)"
+        answers = scpi.read(list(rails))
+    finally:
+        scpi.close()
+    assert [float(volts.split()[0]) for volts, _ in answers.values()] == [v for v, _ in CHANNELS]
+    assert all(float(amperes.split()[0]) > 0 for _, amperes in answers.values())
+
+
+def test_the_board_file_names_every_rail_of_the_guides():
+    assert tuple(VIRTUAL["resources"]["ScpiMeter"]["rails"]) == RAILS
+    assert tuple(VIRTUAL["options"]["power"]["rails"]) == RAILS
+    assert len(CHANNELS) == len(RAILS)
+
+
+def test_a_copy_of_the_environment_has_the_meter_of_its_own_bench(tmp_path):
+    copy = tmp_path / "board-b.yaml"
+    envfile.write(envfile.source("virtual"), copy, serial_port=4001, power_port=4002)
+    resources = yaml.safe_load(copy.read_text())["targets"]["main"]["resources"]
+    assert resources["ScpiMeter"]["visa"] == "TCPIP::127.0.0.1::4002::SOCKET"
+
+
+def asked(meter, *queries):
+    async def ask():
+        return [await meter.answer(query) for query in queries]
+
+    return asyncio.run(ask())
+
+
+def test_a_busy_board_takes_more_than_a_resting_one_and_one_that_is_off_nothing():
+    current = "MEAS:CURR? (@1)"
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
+        try:
+            (busy,) = asked(Meter("board", lambda: process.pid), current)
+        finally:
+            process.kill()
+    with subprocess.Popen(["sleep", "60"]) as process:
+        try:
+            (resting,) = asked(Meter("board", lambda: process.pid), current)
+        finally:
+            process.kill()
+    assert float(busy) > 2 * float(resting) > 0
+    off = Meter("board", lambda: None)
+    assert {float(answer) for answer in asked(off, current, "MEAS:VOLT? (@1)")} == {0.0}
+
+
+def test_what_it_does_not_know_is_not_answered():
+    meter = Meter("board", os.getpid)
+    queries = ("MEAS:VOLT? (@0)", "MEAS:VOLT? (@8)", "MEAS:RES? (@1)")
+    assert asked(meter, *queries) == ["", "", ""]
+    assert not Meter.understands("GET /power/0 HTTP/1.1")
+
+
+def test_cpu_time_is_that_of_the_process():
+    from evmperf.virtual.meter import _cpu_s
+
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        deadline = threading.Event()
+        for _ in range(200):
+            if _cpu_s(process.pid) >= 0.1 or deadline.wait(0.05):
+                break
+        assert _cpu_s(process.pid) >= 0.1
+    finally:
+        process.kill()
+        process.wait()
+    assert _cpu_s(process.pid) == 0.0
