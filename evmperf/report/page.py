@@ -78,7 +78,7 @@ class _Page:
     @property
     def worse(self) -> int:
         """How many figures are worse than what they were compared with."""
-        return sum(record["verdict"] == Outcome.WORSE for record in self.verdicts.values())
+        return sum(record.verdict == Outcome.WORSE for record in self.verdicts.values())
 
 
 def write(folder: Path) -> Path:
