@@ -11,7 +11,7 @@ Heavy tails must not raise alarms, so no group is believed for being far off alo
   normal, and holds its level whatever the noise;
 * groups of 1 and 3 are too few for ranks. They are compared by Student's t on the values, and must
   be further off than groups of that length ever were in the history of all metrics together, but
-  for so many as leaves one night in twenty a false alarm.
+  for so many as leaves one night in fifty a false alarm.
 
 Choice measured by `python -m selftests.speed verdicts`; the table in docs/judging.md has the
 alternatives.
@@ -33,11 +33,13 @@ _T = TypeVar("_T")
 
 FEWEST = 5
 """Nights of history below which a series says nothing."""
-_WEIGHTS = {1: 0.02, 3: 0.05, 6: 0.18, 10: 0.75}
+_WEIGHTS = {1: 0.02, 3: 0.03, 6: 0.15, 10: 0.80}
 """By how many of the last nights: share of the allowed false alarms. They add up to 1."""
 _FEW = 3
 """Nights up to which a group is too small for ranks."""
-_NIGHTS_PER_ALARM = 20
+_NIGHTS_PER_ALARM = 50
+_TAIL = 3.0
+"""Degrees of freedom of the heaviest tails that boards are expected to have."""
 _SEGMENT = 10
 """Nights that a level must have lasted to be a level of its own."""
 _PENALTY = 6.0
@@ -158,11 +160,16 @@ def _off(values: Floats, mean: Floats, spread: Floats) -> Floats:
 
 def _farthest(series: Sequence[Sequence[float]], count: int) -> float:
     """How far off groups of so many nights were in the histories, each from the rest of its own,
-    but for the share of them that one false alarm in twenty nights leaves.
+    but for the share of them that one false alarm in fifty nights leaves. Histories of fewer than
+    fifty groups are extrapolated by the tail of Student's t with 3 degrees of freedom.
     """
     found = [off for _, row in _stacked(series, lambda t: _groups_off(t, count)) for off in row]
-    allowed = len(found) // (_NIGHTS_PER_ALARM * max(1, len(series)))
-    return sorted(found, reverse=True)[allowed] if found else 0.0
+    if not found:
+        return 0.0
+    nights = len(found) / len(series)
+    largest = sorted(found, reverse=True)[int(nights / _NIGHTS_PER_ALARM)]
+    further = max(1.0, _NIGHTS_PER_ALARM / nights) ** (1 / _TAIL)
+    return float(largest * further)
 
 
 def _groups_off(together: Floats, count: int) -> Floats:

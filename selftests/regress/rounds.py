@@ -42,7 +42,7 @@ class FakeSessions:
         spool = Spool(self.folder, Run(name, "evm", "quick", facts={"variation": wanted.words}))
         for case, metrics in self.figures(wanted).items():
             if f"{BENCHMARK}/{case}" not in wanted.leave_out:
-                spool.append_result(_result(case, metrics))
+                spool.append(_result(case, metrics))
         return Session(name, ExitStatus.OK, 60.0)
 
     def last_words(self) -> str:
