@@ -19,8 +19,7 @@ from evmperf.boards import variation as variations
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.influx.config import load as config_of_influx
 from evmperf.influx.config import variable
-from evmperf.measure import boardfile
-from evmperf.measure import repeats as repeating
+from evmperf.measure import boardfile, repeats
 from evmperf.model.duration import seconds
 from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus
@@ -46,8 +45,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--image",
         default="",
-        help="put this on the board first, and prove that it runs: a file, a URL, or a release of "
-        "the lab's list (docs/provisioning.md)",
+        metavar="IMAGE",
+        # The = as for --results.
+        help="as --image=IMAGE: put this on the board first, and prove that it runs; a file, a "
+        "URL, or a release of the lab's list (docs/provisioning.md)",
     )
     group.addoption("--release", default="", help="SDK release, where the image does not tell")
     group.addoption(
@@ -70,16 +71,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="end after the case in flight when somebody asks for the board (`evmperf ask`)",
     )
-    group.addoption("--run-id", default="", help="the run's id, for who starts sessions")
-    group.addoption("--keep-on", action="store_true", help="leave the board switched on at the end")
     group.addoption(
         "--repeat",
-        default="",
-        metavar="N|until:2%",
-        help="measure each case (each boot, for boot times) so often, or until the 95 % "
-        "confidence interval of each mean is within 2 %, for 10 minutes at most; until:2%/1h for "
-        "another budget",
+        default="1",
+        metavar="HOW",
+        help="measure each case so many times, or until:2%% (until the 95 %% confidence interval "
+        "of its means is within 2 %%, or 10 minutes are spent; until:2%%/1h: or an hour)",
     )
+    group.addoption("--run-id", default="", help="the run's id, for who starts sessions")
+    group.addoption("--keep-on", action="store_true", help="leave the board switched on at the end")
     group.addoption(
         "--vary",
         action="append",
@@ -121,7 +121,7 @@ def pytest_configure(config: pytest.Config) -> None:
         influx = config_of_influx(os.environ)
         wait_s = seconds(config.option.wait)
         variation = variations.parse(config.option.vary)
-        repeats = repeating.parse(config.option.repeat)
+        repeated = repeats.parse(config.option.repeat)
         _provision(config, variation)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
@@ -139,7 +139,7 @@ def pytest_configure(config: pytest.Config) -> None:
     session.influx = influx
     session.give_way, session.wait_s = config.option.give_way, wait_s
     session.vary(variation)
-    session.repeats = repeats
+    session.repeats = repeated
     session.run.facts |= dict(word.split("=", 1) for word in config.option.fact if "=" in word)
     session.image = config.option.image
     # What the lab starts for us (a virtual EVM, a tester's shell) has no use for the token.
@@ -293,6 +293,8 @@ def measuring(request: pytest.FixtureRequest) -> Iterator[Session]:
     session = request.config.stash[SESSION]
     with _ending(request.session, session):
         session.open(_target(request), _teller(request.config))
+        if state := request.config.option.lg_initial_state:
+            session.begin_at(state)
     yield session
     session.close(keep_on=request.config.option.keep_on)
 
@@ -317,8 +319,8 @@ def _target(request: pytest.FixtureRequest) -> Any:
     except (Exception, pytest.exit.Exception) as error:  # noqa: BLE001  # no common base
         reason = " ".join(str(error).split()) or type(error).__name__
         raise LabError(
-            f"Labgrid does not give us the board: {reason}. Check LG_COORDINATOR and LG_PLACE "
-            f"(`labgrid-client -p PLACE show`), and that the place is acquired"
+            f"Labgrid does not give us the board: {reason}. Check the board file "
+            f"and what its place has (`labgrid-client -p PLACE show`)"
         ) from None
 
 

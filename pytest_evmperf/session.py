@@ -68,7 +68,8 @@ class Session:
     """Why nothing was measured on a lab that works: an image that does not boot, or is no use."""
     interrupted: bool = False
     variation: Variation = field(default_factory=Variation)
-    repeats: Repeats | None = None
+    repeats: Repeats = field(default_factory=Repeats)
+    """How often each case is measured."""
     began: float = field(default_factory=time.monotonic)
     claim: Claim | None = None
     """What holds the board for us."""
@@ -122,6 +123,8 @@ class Session:
         self.claim = Claim.take(
             board, self.run.id, until=self.expected_end(), wait_s=self.wait_s, tell=tell
         )
+        # A night's hold was for the whole night, and one that was waited for begins now.
+        self.claim.doing("starting", self.expected_end())
         self.claim.on_asked = lambda message: tell(f"asked for {board.place}: {message}")
         if board.coordinator:
             # Labgrid's own session in this process goes by the holder's name, too.
@@ -135,7 +138,7 @@ class Session:
             for shared in [set[str]()]
             for benchmark, case in self.planned
         )
-        return time.time() + seconds
+        return time.time() + seconds * self.repeats.rounds
 
     @property
     def lost(self) -> str:
@@ -147,6 +150,11 @@ class Session:
         self.variation = variation
         if variation:
             self.run.facts["variation"] = list(variation.words)
+
+    def begin_at(self, state: str) -> None:
+        """Take the board as it is (--lg-initial-state); raises UsageError, BoardError, LabError."""
+        assert self.bench
+        self.bench.force(state)
 
     def open(self, target: Any, progress: Callable[[str], None]) -> None:
         """Start what has to run, open the spool, and get the bench ready; raises LabError.

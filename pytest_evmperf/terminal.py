@@ -31,6 +31,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     number, whole = session.planned.index(what) + 1, len(session.planned)
     elapsed = time.monotonic() - session.began
     expected = expected_s(*what, session.board, session.profile, session.shared)
+    expected *= session.repeats.rounds
     reporter.ensure_newline()
     reporter.write_line(
         f"[{number:>{len(str(whole))}}/{whole}] {session.board.name}  {what[0].name} {what[1]}  "

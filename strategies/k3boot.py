@@ -1,11 +1,13 @@
 """Labgrid strategy for boards with TI K3 processors: off, U-Boot prompt, Linux, logged in.
 
 One class for all boards; what differs is in the board's file. It binds whatever implements
-Labgrid's protocols, and uses a console's `tail` for the post-mortem where there is one.
+Labgrid's protocols, and uses what evmperf's console can do beyond that where it is one: the
+post-mortem, the watch, and what the kernel said of itself. docs/boot.md has the state diagram.
 """
 
 import contextlib
 import enum
+import re
 import signal
 import threading
 import time
@@ -17,8 +19,11 @@ from labgrid.strategy import Strategy, StrategyError
 from pexpect import TIMEOUT
 
 from evmperf.boards import prompts
+from evmperf.console import booted, uboot
 
 POST_MORTEM_LINES = 200
+_ASK_AGAIN_S = 5
+_QUESTION_S = 10
 _OFF_S = 2.0
 """How long the power is off where its driver does not say."""
 
@@ -53,6 +58,19 @@ class Attempt:
 
 class BootError(StrategyError):
     """The board did not reach the state that was asked for, in all its attempts."""
+
+
+class BootFailed(StrategyError):
+    """The boot command came back to U-Boot's prompt; another power cycle would not change that."""
+
+    permanent = True
+
+
+class WrongBoot(StrategyError):
+    """What booted is not what was asked for. The lab has to act: the board does as it is told."""
+
+    kind = "lab"
+    permanent = True
 
 
 @contextlib.contextmanager
@@ -91,9 +109,14 @@ class K3BootStrategy(Strategy):
 
     Args:
         medium: what to boot from; default is options.boot.medium of the board file
-        media: U-Boot commands that choose each medium, before `boot_command`
+        media: U-Boot commands that choose each medium, before `boot_command`; the defaults are for
+            media that hold a whole image of TI's (root in the second partition)
         kernel_arguments_variable: U-Boot variable whose words join the kernel's command line
+        roots: regular expressions of what the root of the running system is like for each medium
+            (evmperf.console.booted has the defaults); a medium without one is not checked
         login_prompt, init_shell_prompt: what ends a boot, as regular expressions
+        silence_timeout: seconds without a byte after which a boot loader is taken to hang, and
+            after which a newline asks Linux for its prompt again
         power_timeout, uboot_timeout, kernel_timeout, boot_timeout: seconds for the power switch,
             from power-on to the U-Boot prompt, from the boot command to "Starting kernel", and
             from there to the prompt
@@ -117,7 +140,15 @@ class K3BootStrategy(Strategy):
     kernel_arguments_variable = attr.ib(
         default=prompts.KERNEL_ARGUMENTS_VARIABLE, validator=attr.validators.instance_of(str)
     )
-    kernel_start = attr.ib(default="Starting kernel", validator=attr.validators.instance_of(str))
+    kernel_start = attr.ib(
+        default=r"Starting kernel|EFI stub: |Linux version \d",
+        validator=attr.validators.instance_of(str),
+    )
+    roots = attr.ib(
+        default=attr.Factory(lambda: dict(booted.ROOTS)),
+        validator=attr.validators.instance_of(dict),
+    )
+    silence_timeout = attr.ib(default=20, validator=attr.validators.instance_of(int))
     login_prompt = attr.ib(default=prompts.LOGIN_PROMPT, validator=attr.validators.instance_of(str))
     init_shell_prompt = attr.ib(
         default=prompts.INIT_SHELL_PROMPT, validator=attr.validators.instance_of(str)
@@ -139,6 +170,12 @@ class K3BootStrategy(Strategy):
         self.uboot_variables = {}  # set before each boot, never saved
         self._booted_with = ""
         self._phase = ""
+        # Where the board file leaves it open: a prompt begins its line (`crc32` prints "==> "), and
+        # a space stops the countdown where any key does and where it must be that one.
+        if not self.uboot.prompt.startswith(("[", "(", "^")):
+            self.uboot.prompt = rf"[\r\n]{self.uboot.prompt}"
+        if self.uboot.autoboot == "stop autoboot" and self.uboot.interrupt == "\n":
+            self.uboot.autoboot, self.uboot.interrupt = "(?:stop|abort) autoboot", " "
 
     @step(args=["status"])
     def transition(self, status):
@@ -168,9 +205,26 @@ class K3BootStrategy(Strategy):
         """Say that the board is in no known state: the next transition power-cycles it."""
         self.status = Status.unknown
 
+    def force(self, status):
+        """Take the board to be at `status`, as `--lg-initial-state` says; nothing is switched.
+
+        For `uboot` and `shell` the prompt must be there, or the shell's login.
+        """
+        goal = status if isinstance(status, Status) else Status[status]
+        self.target.activate(self.console)
+        if goal is Status.uboot:
+            self.target.activate(self.uboot)
+            self._tell("settle")
+        elif goal is Status.shell:
+            self.target.activate(self.shell)
+        self._booted_with = self.kernel_arguments
+        self.status = goal
+
     def prompt_after(self, kernel_arguments):
         """The regular expression of what ends a boot with these kernel arguments."""
-        return self.init_shell_prompt if "init=" in kernel_arguments else self.login_prompt
+        if "init=" in kernel_arguments:
+            return self.init_shell_prompt
+        return f"(?<!Last )(?:{self.login_prompt})"
 
     def _is_at(self, goal):
         if self.status is not goal:
@@ -192,7 +246,7 @@ class K3BootStrategy(Strategy):
             if goal is Status.uboot:
                 return
             self._boot_linux()
-        if goal is Status.shell:
+        if goal is Status.shell and self.status is not Status.shell:
             self._phase = "shell prompt"
             self.target.activate(self.shell)
             self.status = Status.shell
@@ -227,6 +281,7 @@ class K3BootStrategy(Strategy):
         self._provision()
         self.status = Status.unknown
         time.sleep(getattr(self.power, "delay", _OFF_S))
+        self._tell("await_uboot", self.silence_timeout)
         self._switch("on")
         self._phase = "U-Boot prompt"
         self.uboot.login_timeout = self.uboot_timeout
@@ -234,31 +289,100 @@ class K3BootStrategy(Strategy):
             self.target.activate(self.uboot)
         except TIMEOUT:
             # The first character typed after a stopped countdown may be lost: ask once more.
+            self.uboot.login_timeout = _ASK_AGAIN_S
             self.target.activate(self.uboot)
+        self._tell("settle")
         self.status = Status.uboot
 
     def _boot_linux(self):
         self._phase = "U-Boot command"
-        commands = list(self.media.get(self._medium(), []))
+        environment = {}
+        if self.kernel_arguments:
+            environment = uboot.parse("\n".join(self.uboot.run_check("printenv")))
         # Always set, so that the arguments of the boot before do not stay where U-Boot keeps them.
-        commands.append(f"setenv {self.kernel_arguments_variable} '{self.kernel_arguments}'")
+        setting, *scripts = uboot.arguments_commands(
+            environment, self.kernel_arguments_variable, self.kernel_arguments
+        )
+        commands = [*self.media.get(self._medium(), []), setting]
         commands += [f"setenv {name} '{value}'" for name, value in self.uboot_variables.items()]
         self.uboot.run_check("; ".join(commands))
+        for script in scripts:
+            self.uboot.run_check(script)
         self.status = Status.unknown
         self._phase = "kernel start"
         self.console.sendline(self.boot_command)
-        self._expect(self.kernel_start, self.kernel_timeout)
+        if self._expect([self.kernel_start, self.uboot.prompt], self.kernel_timeout):
+            trouble = getattr(self.console, "trouble", "") or "it did not say why"
+            raise BootFailed(f"`{self.boot_command}` came back to U-Boot's prompt: {trouble}")
         self._phase = "login prompt"
-        self._expect(self.prompt_after(self.kernel_arguments), self.boot_timeout)
+        self._await_prompt(self.prompt_after(self.kernel_arguments))
         self.target.deactivate(self.uboot)
         self._booted_with = self.kernel_arguments
         self.status = Status.booted
+        self._phase = "check of what booted"
+        self._check_boot(environment)
 
-    def _expect(self, pattern, timeout):
+    def _expect(self, patterns, timeout):
+        """The number of the pattern that came first."""
         try:
-            self.console.expect(pattern, timeout=timeout)
+            return self.console.expect(patterns, timeout=timeout)[0]
         except TIMEOUT:
             raise TIMEOUT(f"no {self._phase} within {timeout} s") from None
+
+    def _await_prompt(self, prompt):
+        """Wait for what ends the boot; a kernel message may have cut it, so silence is asked."""
+        deadline = time.monotonic() + self.boot_timeout
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                self._expect([prompt], max(0, min(left, self.silence_timeout)))
+            except TIMEOUT:
+                if left <= self.silence_timeout:
+                    raise TIMEOUT(f"no {self._phase} within {self.boot_timeout} s") from None
+                if getattr(self.console, "silent_s", 0.0) >= self.silence_timeout:
+                    self.console.sendline("")
+            else:
+                return
+
+    def _check_boot(self, environment):
+        """Raise WrongBoot unless medium and kernel arguments are those that were asked for."""
+        medium, arguments = self._medium(), self.kernel_arguments
+        root = self.roots.get(medium)
+        if not (root or arguments):
+            return
+        said = getattr(self.console, "said", None)
+        system = booted.shown(said()) if said else booted.System()
+        if (root and system.root is None) or (arguments and system.arguments is None):
+            system = self._ask_system()
+        if missing := booted.missing(arguments, system):
+            scripts = uboot.overwriting(environment, self.kernel_arguments_variable)
+            by = f" ({', '.join(scripts)} in U-Boot's environment sets them)" if scripts else ""
+            raise WrongBoot(
+                f"the kernel was booted without {' '.join(missing)}{by}: its command line is "
+                f"{system.arguments!r}; check boot_command and kernel_arguments_variable of "
+                f"K3BootStrategy, and the card's uEnv.txt or extlinux.conf"
+            )
+        if root and not re.search(root, system.root or ""):
+            raise WrongBoot(
+                f"the board booted from another medium than {medium}: its {system.root}; check "
+                f"that the medium is in its slot and bootable, and `media` of K3BootStrategy"
+            )
+
+    def _ask_system(self):
+        if "init=" in self.kernel_arguments:
+            # The echo of the command holds the mark in two pieces.
+            self.console.sendline(f"{booted.QUESTION}; echo evm'perf-end'")
+            _, before, _, _ = self.console.expect("evmperf-end", timeout=_QUESTION_S)
+            return booted.answered(before.decode("utf-8", "replace"))
+        self._phase = "shell prompt"
+        self.target.activate(self.shell)
+        self.status = Status.shell
+        return booted.answered("\n".join(self.shell.run(booted.QUESTION)[0]))
+
+    def _tell(self, what, *arguments):
+        """Let evmperf's console know how far the board is; others need not."""
+        if tell := getattr(self.console, what, None):
+            tell(*arguments)
 
     def _medium(self):
         if self.medium:

@@ -153,15 +153,24 @@ def load(file: Path, tester: str = "") -> Board:
         frozenset(features),
         main.get("options") or {},
         tester,
-        _mapping(file, main, "drivers"),
-        _mapping(file, main, "resources"),
+        dict(classes(main.get("drivers"))),
+        dict(classes(main.get("resources"))),
     )
 
 
-def _mapping(file: Path, main: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = main.get(name) or {}
-    if not isinstance(found, dict):
-        raise UsageError(f"{file}: {_WHERE}.{name} must be a mapping of Labgrid's classes")
+def classes(said: Any) -> list[tuple[str, Mapping[str, Any]]]:
+    """Labgrid's classes in a list of drivers or resources, each with its attributes; both forms
+    that Labgrid knows, by class or as a list.
+    """
+    if isinstance(said, dict):
+        return [(str(name), arguments or {}) for name, arguments in said.items()]
+    found: list[tuple[str, Mapping[str, Any]]] = []
+    for item in said if isinstance(said, list) else ():
+        if isinstance(item, dict) and item:
+            (name, arguments), *_ = item.items()
+            if len(item) > 1 or name == "cls":
+                name, arguments = item.get("cls"), item
+            found.append((str(name), arguments or {}))
     return found
 
 

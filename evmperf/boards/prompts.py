@@ -16,8 +16,10 @@ AUTOBOOT = "stop autoboot"
 SHELL_PROMPT = r"root@[^:\r\n]+:[^\r\n]*[#] "
 """A regular expression, as the following two."""
 LOGIN_PROMPT = "login: "
-INIT_SHELL_PROMPT = r"[\r\n][^\r\n\[]{0,20}# "
-"""Of the shell that a kernel starts with init=/bin/sh."""
+INIT_SHELL_PROMPT = r"[\r\n](?:\x1b\[\?2004h)?[^\r\n\[]{0,20}# "
+"""Of the shell that a kernel starts with init=/bin/sh; bash 5.1 and later switches bracketed paste
+on before it.
+"""
 USERNAME = "root"
 
 BOOT_COMMAND = "boot"

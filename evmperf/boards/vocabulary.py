@@ -17,6 +17,7 @@ FEATURES: Mapping[str, str] = {
     "icssg": "has an Ethernet port on the PRU_ICSSG",
     "ipsec": "can talk IPsec to the tester",
     "pcie": "has a PCIe slot",
+    "can": "has a CAN controller",
     "ospi": "has OSPI or QSPI flash",
     "ufs": "has UFS storage",
     "emmc": "has an eMMC",

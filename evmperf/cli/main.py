@@ -68,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     from evmperf.cli import (  # noqa: PLC0415  # after the errors it may raise
         ab,
         bisect,
+        board,
         explain,
         gitlab,
         guide,
@@ -78,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
         night,
         provision,
         regress,
+        replay,
         report,
         runs,
         virtual,
@@ -100,11 +102,13 @@ def _parser() -> argparse.ArgumentParser:
     regress.add_parsers(commands)
     ab.add_parser(commands)
     bisect.add_parsers(commands)
+    board.add_parser(commands)
     explain.add_parser(commands)
     influx.add_parser(commands)
     runs.add_parser(commands)
     history.add_parser(commands)
     report.add_parser(commands)
+    replay.add_parser(commands)
     keeping.add_parsers(commands)
     night.add_parsers(commands)
     provision.add_parsers(commands)

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import bisect
 import enum
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from evmperf.console.record import POWER_ANSWERED, POWER_ON, Record
+
+ALLOWED_S = 0.05
+"""How far off a mark may be, in seconds: a boot time with one that is farther off is refused."""
 
 
 class Phase(enum.StrEnum):
@@ -21,10 +25,15 @@ class Phase(enum.StrEnum):
 
     POWER_ON = "power_on"
     FIRST_OUTPUT = "first_output"
+    BL1 = "bl1"
     SPL_BANNER = "spl_banner"
+    TF_A = "tf_a"
+    OP_TEE = "op_tee"
+    A53_SPL = "a53_spl"
     UBOOT_BANNER = "uboot_banner"
     AUTOBOOT = "autoboot"
     STARTING_KERNEL = "starting_kernel"
+    EFI_STUB = "efi_stub"
     FIRST_KERNEL_LINE = "first_kernel_line"
     ROOT_MOUNTED = "root_mounted"
     INIT_STARTED = "init_started"
@@ -46,12 +55,23 @@ class Mark:
     text: str
 
 
+_SPL = re.compile(rb"U-Boot SPL \d{4}\.\d\d[^\r\n]*")
+_UBOOT = re.compile(rb"U-Boot \d{4}\.\d\d[^\r\n]*")
+_TO_A53 = re.compile(rb"Starting ATF on ARM64 core|NOTICE:  BL31:")
+"""Where the R5 hands over to the A53, whose SPL has the same banner."""
+
+_LOADERS: tuple[tuple[Phase, re.Pattern[bytes]], ...] = (
+    (Phase.BL1, re.compile(rb"NOTICE:  BL1: [^\r\n]*")),
+    (Phase.TF_A, re.compile(rb"NOTICE:  BL31: [^\r\n]*")),
+    (Phase.OP_TEE, re.compile(rb"I/TC: OP-TEE version[^\r\n]*")),
+)
 _TEXTS: tuple[tuple[Phase, re.Pattern[bytes]], ...] = (
-    (Phase.SPL_BANNER, re.compile(rb"U-Boot SPL \d{4}\.\d\d[^\r\n]*")),
-    (Phase.UBOOT_BANNER, re.compile(rb"U-Boot \d{4}\.\d\d[^\r\n]*")),
-    (Phase.AUTOBOOT, re.compile(rb"stop autoboot")),
-    (Phase.STARTING_KERNEL, re.compile(rb"Starting kernel")),
-    (Phase.FIRST_KERNEL_LINE, re.compile(rb"\[ +0\.\d{6}\]")),
+    (Phase.UBOOT_BANNER, _UBOOT),
+    (Phase.AUTOBOOT, re.compile(rb"(?:stop|abort) autoboot")),
+    (Phase.STARTING_KERNEL, re.compile(rb"(?<=[\r\n])Starting kernel")),
+    (Phase.EFI_STUB, re.compile(rb"EFI stub: Exiting boot services")),
+    # With `quiet` the first message that shows is none of the first: then there is no mark.
+    (Phase.FIRST_KERNEL_LINE, re.compile(rb"\[ +0\.000000\]")),
     (Phase.ROOT_MOUNTED, re.compile(rb"VFS: Mounted root|EXT4-fs \([^)]*\): mounted filesystem")),
     # The first user process: with an initial RAM disk that is its /init, before the root's mount.
     (
@@ -59,6 +79,29 @@ _TEXTS: tuple[tuple[Phase, re.Pattern[bytes]], ...] = (
         re.compile(rb"Run /\S+ as init|systemd\[1\]: systemd \S+ running|INIT: version"),
     ),
 )
+_EITHER_ORDER = frozenset({Phase.ROOT_MOUNTED, Phase.INIT_STARTED})
+_TEXT = re.compile(rb"[\x20-\x7e]{4}")
+"""What a UART says and noise at power-on does not."""
+_ASKED_NS = 2_000_000_000
+"""A prompt that comes so soon after something was typed is the answer to that."""
+
+
+class _Output:
+    """What the board said, as one text that knows when each byte of it came."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._records = [record for record in records if record.kind == "<" and record.data]
+        self.data = b"".join(record.data for record in self._records)
+        self._ends = list(itertools.accumulate(len(record.data) for record in self._records))
+
+    def record(self, position: int) -> Record:
+        """The record that brought the byte before `position`."""
+        return self._records[bisect.bisect_left(self._ends, position)]
+
+    def mark(self, phase: Phase, match: re.Match[bytes]) -> Mark:
+        """The mark of a text."""
+        text = match.group().decode("utf-8", "replace")
+        return _mark(phase, self.record(match.end()), text)
 
 
 def find(records: Sequence[Record], prompt: str) -> dict[Phase, Mark]:
@@ -67,32 +110,54 @@ def find(records: Sequence[Record], prompt: str) -> dict[Phase, Mark]:
     Each text is searched behind the mark of the phase before it, so that a second banner (a reset
     in mid-boot) does not move an earlier mark; root and init come in either order. `prompt` is the
     regular expression of what ends the boot: the login prompt, or the shell's when init is a shell.
+    A prompt that answers something typed has no mark: when it would have come is not known.
     """
-    output = [record for record in records if record.kind == "<" and record.data]
-    data = b"".join(record.data for record in output)
-    ends: list[int] = []
-    position = 0
-    for record in output:
-        position += len(record.data)
-        ends.append(position)
-
+    output = _Output(records)
     marks: dict[Phase, Mark] = {}
     power = _power_on(records)
     if power:
         marks[Phase.POWER_ON] = power
-    if output:
-        marks[Phase.FIRST_OUTPUT] = _mark(Phase.FIRST_OUTPUT, output[0], "")
+    if first := _TEXT.search(output.data):
+        marks[Phase.FIRST_OUTPUT] = _mark(Phase.FIRST_OUTPUT, output.record(first.start() + 1), "")
+    marks |= _loaders(output)
     start = 0
-    for phase, pattern in (*_TEXTS, (Phase.PROMPT, re.compile(prompt.encode()))):
-        if phase is Phase.PROMPT and Phase.STARTING_KERNEL not in marks:
-            break  # a prompt before Linux is U-Boot's
-        match = pattern.search(data, start)
-        if match:
-            at = output[bisect.bisect_left(ends, match.end())]
-            marks[phase] = _mark(phase, at, match.group().decode("utf-8", "replace"))
-            if phase not in (Phase.ROOT_MOUNTED, Phase.INIT_STARTED):
+    for phase, pattern in _TEXTS:
+        if match := pattern.search(output.data, start):
+            marks[phase] = output.mark(phase, match)
+            if phase not in _EITHER_ORDER:
                 start = match.end()
+    linux = {Phase.STARTING_KERNEL, Phase.EFI_STUB, Phase.FIRST_KERNEL_LINE} & set(marks)
+    match = re.compile(prompt.encode()).search(output.data, start)
+    if linux and match:  # a prompt before Linux is U-Boot's
+        found = output.mark(Phase.PROMPT, match)
+        began = min(marks[phase].mono_ns for phase in linux)
+        if not _was_asked_for(records, found, began):
+            marks[Phase.PROMPT] = found
+    order = list(Phase)
+    return dict(sorted(marks.items(), key=lambda item: order.index(item[0])))
+
+
+def _loaders(output: _Output) -> dict[Phase, Mark]:
+    """Marks of what runs before U-Boot: R5 and A53 say the same of themselves."""
+    uboot = _UBOOT.search(output.data)
+    end = uboot.start() if uboot else len(output.data)
+    marks = {
+        phase: output.mark(phase, match)
+        for phase, pattern in _LOADERS
+        if (match := pattern.search(output.data, 0, end))
+    }
+    handed_over = _TO_A53.search(output.data, 0, end)
+    a53 = handed_over.start() if handed_over else end
+    if match := _SPL.search(output.data, 0, a53):
+        marks[Phase.SPL_BANNER] = output.mark(Phase.SPL_BANNER, match)
+    if match := _SPL.search(output.data, a53, end):
+        marks[Phase.A53_SPL] = output.mark(Phase.A53_SPL, match)
     return marks
+
+
+def _was_asked_for(records: Sequence[Record], prompt: Mark, began_ns: int) -> bool:
+    earliest = max(began_ns, prompt.mono_ns - _ASKED_NS)
+    return any(r.kind == ">" and earliest < r.mono_ns < prompt.mono_ns for r in records)
 
 
 def seconds(marks: dict[Phase, Mark], begin: Phase, end: Phase) -> float | None:

@@ -27,9 +27,11 @@ from evmperf.model.errors import (
     BoardLost,
     EvmperfError,
     Interrupted,
+    Kind,
     LabError,
     RefusedOutput,
     ToolError,
+    UsageError,
 )
 
 _UBOOT_INTERRUPT_S = 5
@@ -148,6 +150,21 @@ class LabgridBench:
             strategy.retries, strategy.kernel_arguments = retries, self._arguments
         return self._boots[-1]
 
+    def force(self, state: str) -> None:
+        """Take the board to be at that state of the strategy without switching anything.
+
+        Raises UsageError for no such state, BoardError or LabError when the board is not there.
+        """
+        try:
+            self._strategy.force(state)
+        except KeyError:
+            raise UsageError(
+                f"--lg-initial-state {state}: is no state of the strategy; there are off, uboot, "
+                f"booted and shell"
+            ) from None
+        except (EvmperfError, StrategyError, TIMEOUT) as error:
+            raise classify(error) from error
+
     def abandon(self) -> None:
         """The next use power-cycles the board."""
         self._strategy.forget()
@@ -219,6 +236,12 @@ class LabgridBench:
         )
 
 
+class WrongBoot(BoardError):
+    """What booted is not what was asked for: a boot that does not count, for the lab to mend."""
+
+    kind = Kind.LAB
+
+
 class LinuxShell:
     """evmperf's Shell over EvmShellDriver."""
 
@@ -281,6 +304,8 @@ def classify(error: BaseException, phase: str = "") -> EvmperfError:
     while cause is not None:
         if isinstance(cause, EvmperfError):
             return cause
+        if getattr(cause, "kind", None) == Kind.LAB:
+            return WrongBoot(sentence)
         if isinstance(cause, requests.RequestException):
             return _switch_error(cause)
         cause = cause.__cause__

@@ -29,8 +29,11 @@ class ConsoleAlarm(BoardError):
     """The console showed what must not come; `alarm` says what."""
 
     def __init__(self, alarm: Alarm) -> None:
-        super().__init__(f"{alarm.name} on the console: {alarm.text}")
+        remedy = f": {alarm.remedy}" if alarm.remedy else ""
+        super().__init__(f"{alarm.name} on the console: {alarm.text}{remedy}")
         self.alarm = alarm
+        self.kind = alarm.kind
+        self.permanent = alarm.permanent
 
 
 class ConsoleLost(LabError):
@@ -72,6 +75,8 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         self._transport: StampedPort | None = None
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
+        self._heard = time.monotonic()
+        self._silence_s = 0.0
 
     def on_activate(self) -> None:
         """Open the console and start reading."""
@@ -92,10 +97,35 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             self._thread.join(timeout=self.timeout)
         self._transport = None
 
+    def await_uboot(self, silence_s: float) -> None:
+        """From the next power-on until `settle`, take for a failure what keeps a boot from
+        U-Boot's prompt: what the board says, and that it says nothing for so many seconds.
+        """
+        with self._news:
+            self._watch.await_uboot()
+            self._silence_s = silence_s
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds since the board last said something."""
+        return time.monotonic() - self._heard
+
+    def said(self) -> str:
+        """What the board has said since its power-on."""
+        data = b"".join(r.data for r in self.history.records() if r.kind == "<")
+        return data.decode("utf-8", "replace")
+
+    @property
+    def trouble(self) -> str:
+        """The line in which U-Boot says best why it boots nothing, "" for none."""
+        with self._news:
+            return self._watch.trouble
+
     def settle(self) -> None:
         """Take a boot loader's banner for a reset, until the next power-on."""
         with self._news:
             self._watch.settle()
+            self._silence_s = 0.0
 
     def forbid(self, error: LabError) -> None:
         """Send no byte from now on: reading and writing raise `error`; callable in any thread."""
@@ -148,11 +178,25 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
                 if left <= 0 or not self._news.wait(left):
                     if len(self._buffer) >= size:
                         continue
+                    if self._silence_s and self.silent_s > self._silence_s:
+                        raise self._silence()
                     raise TIMEOUT(f"nothing on the console for {timeout:.2f} seconds")
             taken = bytes(self._buffer[: max_size or None])
             del self._buffer[: len(taken)]
         self.history.check()
         return taken
+
+    def _silence(self) -> BoardError:
+        """Why a boot loader is given up."""
+        lines = [line for line in self.tail(20) if line.strip("? ")]
+        if lines:
+            return BoardError(
+                f"the boot hangs: nothing came for {self._silence_s:g} s after {lines[-1]!r}"
+            )
+        return BoardError(
+            f"nothing came in {self._silence_s:g} s since the power was switched on: check that "
+            f"the board has power, the console's cable and which of its UARTs it is on"
+        )
 
     def _write(self, data: bytes) -> int:
         with self._news:
@@ -191,6 +235,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
     def _take(self, data: bytes, mono_ns: int, bound_ns: int) -> None:
         self.history.feed(data, mono_ns, bound_ns)
         with self._news:
+            self._heard = time.monotonic()
             alarm = self._watch.feed(data)
             if alarm:
                 self.history.event(f"alarm: {alarm.name}: {alarm.text}", mono_ns)
@@ -248,6 +293,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             self.drop_input()
             with self._news:
                 self._alarm = None
+                self._heard = time.monotonic()
                 self._watch.restart()
             self.history.event(POWER_ON)
         elif step.title == "on":

@@ -124,7 +124,9 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
     def _await_login(self) -> None:
         """Log in; raises LoginFailed that names the prompt or the password that did not fit."""
         deadline = time.monotonic() + self.login_timeout
-        expected = [self.prompt, self.login_prompt, "[Pp]assword: ", "Login incorrect", TIMEOUT]
+        # "Last login: " comes after a login.
+        login = f"(?<!Last )(?:{self.login_prompt})"
+        expected = [self.prompt, login, "[Pp]assword: ", "Login incorrect", TIMEOUT]
         names_sent = 0
         self.console.sendline("")
         while True:

@@ -114,16 +114,17 @@ class Procedure:
             return self._try(step)
 
     def _try(self, step: Command) -> tuple[Execution, list[Reading]]:
-        done = self.executions.get(self._key(step), lambda: self.perform(step, self.progress))
+        key = self._key(step)
+        done = self.executions.get(key, lambda: self.perform(step, self.progress))
         readings = step.parse(done.outputs) if isinstance(step, Measure | Trial) else []
         if isinstance(step, Measure):
             self.progress.check(readings, "\n".join(done.outputs.values()))
         return done, readings
 
     def _key(self, step: Command) -> str:
-        """What a step's execution is shared under: with other cases, not with another time."""
-        key, times = self.progress.benchmark.shared_key(step), self.progress.times
-        return f"{key} {times}" if key and times > 1 else key
+        """What the step's execution is shared under: each round has one of its own."""
+        key, rounds = self.progress.benchmark.shared_key(step), self.progress.rounds
+        return f"{key} round {rounds + 1}" if key and rounds else key
 
     def _note_failure(self, step: str, error: ToolError) -> None:
         raw = ""

@@ -24,8 +24,8 @@ class Progress:
     tools: dict[str, str] = field(default_factory=dict)
     conditions: dict[str, Any] = field(default_factory=dict)
     tool_s: float = 0.0
-    times: int = 1
-    """How often the case is measured so far, this time among them."""
+    rounds: int = 0
+    """How often it was measured to the end."""
 
     def check(self, readings: Sequence[Reading], raw: str = "") -> None:
         """Raise RefusedOutput unless every reading is declared and plausible."""
@@ -34,11 +34,11 @@ class Progress:
 
     def add(self, readings: Sequence[Reading], repetition: int, time_ns: int) -> None:
         """Take readings as samples of that time."""
-        repetition += (self.times - 1) * self.plan.repeats
         for reading in readings:
             unit = str(self.benchmark.metric(reading.metric, self.case).unit)
+            number = self.rounds * self.plan.repeats + repetition
             self.samples.append(
-                Sample(reading.metric, reading.value, unit, repetition, time_ns, reading.error)
+                Sample(reading.metric, reading.value, unit, number, time_ns, reading.error)
             )
             self._note(VARIANT, reading.variant)
             self._note(MARKS, reading.mark)
@@ -54,10 +54,17 @@ class Progress:
         values = {reading.metric: reading.value for reading in readings}
         self.conditions.setdefault("trials", []).append({"step": trial.name, **values})
 
+    def values(self, metric: str) -> list[float]:
+        """What one metric has so far."""
+        return [sample.value for sample in self.samples if sample.metric == metric]
+
     def file_name(self, name: str) -> str:
         """Where a raw file of this case goes."""
-        again = f"{self.times}." if self.times > 1 else ""
-        return f"{self.benchmark.name}/{self.case.label}/{again}{name}"
+        return f"{self.benchmark.name}/{self.case.label}/{name}"
+
+    def has_failed(self) -> bool:
+        """Whether something went wrong that a repetition did not mend."""
+        return any(not failure.refused for failure in self.failures) or not self.samples
 
     def status(self) -> Status:
         """How it ended, by comparing what was declared with what was produced, both ways."""
@@ -68,5 +75,5 @@ class Progress:
             return Status.REFUSED if self.failures and not lost else Status.FAILED
         missing = {metric.name for metric in metrics if metric.required} - have
         repetitions = {s.repetition for s in self.samples if s.metric == metrics[0].name}
-        whole = repetitions == set(range(self.plan.repeats * self.times))
+        whole = repetitions == set(range(self.plan.repeats * max(self.rounds, 1)))
         return Status.PARTIAL if missing or lost or not whole else Status.MEASURED

@@ -23,7 +23,18 @@ _VERSION_ARGUMENT = {
     "ip": "-V",
 }
 _MUTE = {"bw_mem", "runDhrystone", "runWhetstone", "runLinpack", "runNBench.sh", "stream_c"}
-"""Programs that have no version to tell, and measure if they are asked for one."""
+"""Programs that measure if they are asked for a version."""
+
+_VERSION = r"""
+version() { # PROGRAM [ARGUMENT that makes it tell its version]
+  p=$(command -v $1) || return 0
+  v=; [ $# = 1 ] || v=$("$@" 2>&1 </dev/null | head -n 1)
+  case "$v" in "" | *invalid* | *unrecognized* | *[Uu]nknown* | *[Uu]sage*)
+    v="sha256 $(sha256sum <$p | cut -c 1-16)";;
+  esac
+  echo "$v" >"$OUT/tool_$1"
+}""".strip()
+"""What tells this build of a program from another; one that has no version is told by itself."""
 
 LABEL = "facts"
 """What the step that gathers the facts is called."""
@@ -68,19 +79,12 @@ def script(tools: Iterable[str]) -> str:
 
 def tool_script(tools: Iterable[str]) -> str:
     """The step that gathers the versions of those of `tools` that are there."""
-    probes = [
-        f"command -v {tool} >/dev/null && "
-        f'{{ {_version(tool)} 2>&1 || true; }} | head -n 1 >"$OUT/tool_{tool}"'
-        for tool in sorted(set(tools))
-    ]
-    return "\n".join([*probes, "true"])
+    probes = [f"version {tool} {_asked(tool)}".rstrip() for tool in sorted(set(tools))]
+    return "\n".join([_VERSION, *probes, "true"])
 
 
-def _version(tool: str) -> str:
-    """Shell text that prints what tells this build of a program from another."""
-    if tool in _MUTE:
-        return f"echo sha256 $(sha256sum <$(command -v {tool}) | cut -c 1-16)"
-    return f"{tool} {_VERSION_ARGUMENT.get(tool, '--version')}"
+def _asked(tool: str) -> str:
+    return "" if tool in _MUTE else _VERSION_ARGUMENT.get(tool, "--version")
 
 
 def tools(files: Mapping[str, str]) -> dict[str, str]:

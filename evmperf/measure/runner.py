@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +31,7 @@ from evmperf.measure.progress import Progress
 from evmperf.measure.repeats import Repeats
 from evmperf.model.errors import BoardError, BoardLost, EvmperfError, Kind, LabError, ToolError
 from evmperf.model.places import STEP_FOLDER
-from evmperf.model.results import REPEATS, Case, Failure, Result
+from evmperf.model.results import Case, Failure, Result
 from evmperf.runs.spool import Spool
 
 _PORTS = range(20000, 30000)
@@ -73,7 +73,7 @@ class Runner:
         self._tools = sorted(set(tools))
         self._release = release
         self._variation = variation or Variation()
-        self._repeats = repeats
+        self._repeats = repeats or Repeats()
         self._facts: dict[str, Any] | None = None
         self._installed_on: Shell | None = None
         self._idle: Shell | None = None
@@ -101,7 +101,7 @@ class Runner:
         try:
             if self.broken:
                 raise BoardError(f"not tried: {self.broken}")
-            self._measure_enough(progress)
+            self._measure_over(progress)
         except BoardLost:
             raise
         except LabError as error:
@@ -144,30 +144,20 @@ class Runner:
         if self._tester:
             self._tester.run(f"rm -rf {self._tester_folder}", 10)
 
-    def _measure_enough(self, progress: Progress) -> None:
-        if progress.benchmark.place is Place.BOOT:
-            self._measure_boots(progress)
-            return
-        for _ in self._times(progress):
+    def _measure_over(self, progress: Progress) -> None:
+        """Measure a case as often as asked for; a round that failed is the last."""
+        began, enough = self._clock.monotonic(), False
+        while not enough:
             self._measure(progress)
-
-    def _times(self, progress: Progress) -> Iterator[int]:
-        """Once, or as often as was asked for; no further than the first time that gave nothing, but
-        for boots, of which some may fail.
-        """
-        began, had = self._clock.monotonic(), -1
-        patient = progress.benchmark.place is Place.BOOT
-        yield 0
-        while self._repeats and (had < (had := len(progress.samples)) or patient):
+            progress.rounds += 1
             spent_s = self._clock.monotonic() - began
-            if why := self._repeats.enough(progress, progress.times, spent_s):
-                progress.conditions[REPEATS] = f"{self._repeats.asked}: {why}"
-                return
-            progress.times += 1
-            yield progress.times - 1
+            enough = progress.has_failed() or self._repeats.enough(progress, spent_s)
 
     def _measure(self, progress: Progress) -> None:
         benchmark = progress.benchmark
+        if benchmark.place is Place.BOOT:
+            self._measure_boots(progress)
+            return
         if benchmark.place is Place.UBOOT:
             perform: Perform = functools.partial(
                 self._perform_in_uboot, self._reach(self.bench.uboot)
@@ -182,10 +172,7 @@ class Runner:
         self._installed_on = None
         arguments = str(progress.case.params.get("kernel_arguments", ""))
         failed = 0
-        if self._repeats:
-            progress.plan = replace(progress.plan, repeats=1)
-        cycles = self._times(progress) if self._repeats else range(progress.plan.repeats)
-        for cycle in cycles:
+        for cycle in range(progress.plan.repeats):
             failed += not self._measure_cycle(progress, cycle, arguments)
             if failed > allowed:
                 self.broken = f"the board is broken: {failed} of {cycle + 1} boots failed"
@@ -210,6 +197,8 @@ class Runner:
                     raise boot.error
                 readings = boot_readings.readings(boot)
                 progress.check(readings)
+                if start := boot_readings.condition(boot):
+                    progress.conditions["counted_from"] = start
             except LabError:
                 raise
             except boot_readings.LateStamp as error:
@@ -222,8 +211,7 @@ class Runner:
                 progress.failures.append(Failure(error.kind, f"{error}{phase}", step))
                 return False
             else:
-                repetition = 0 if self._repeats else cycle
-                progress.add(readings, repetition, self._clock.time_ns())
+                progress.add(readings, cycle, self._clock.time_ns())
                 return True
 
     def _linux(self) -> Shell:

@@ -48,6 +48,7 @@ def of_case(run: Run, case: Case) -> dict[str, str]:
         "tool": "+".join(sorted(case.tools)),
         "variant": str(case.conditions.get(VARIANT, "")),
         "medium": str(case.conditions.get("medium", "")),
+        "counted from": _counted_from(case),
         "media model": _media_model(run.facts, case.driver),
     }
     return {name: text for name, text in facets.items() if text}
@@ -65,6 +66,13 @@ def difference(ours: Facets, theirs: Facets) -> str:
         f"{name} differs ({ours[name]}, not {theirs[name]})"
         for name in ours
         if name in theirs and ours[name] != theirs[name]
+    )
+
+
+def _counted_from(case: Case) -> str:
+    """What a boot time begins with."""
+    return str(
+        case.conditions.get("counted_from", "Starting kernel" if case.driver == "boot" else "")
     )
 
 

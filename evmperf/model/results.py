@@ -72,10 +72,10 @@ class Case:
         return self.label
 
 
-REPEATS = "repeats"
-"""Condition of a result that was measured several times on request: how often, and why no more."""
 VARIANT = "variant"
 """The condition of a result that says how it was measured where there is more than one way."""
+REPEAT = "repeat"
+"""The condition of a result that says how often its case was measured, where that was asked for."""
 MARKS = "marks"
 """The condition of a result that has what a reader should know of its figures."""
 

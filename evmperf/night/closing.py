@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,13 +63,17 @@ def close(night: Night, began: float) -> Closing:
     """Judge what was measured, write guide and page, push; returns what to say of it."""
     plan, folder = night.plan, night.journal.folder
     closing = Closing([Board(progress) for progress in night.progress])
-    for board in closing.boards:
-        for run in board.progress.runs:
-            if not measured_in(night.results / run):
-                continue
+    runs = [run for board in closing.boards for run in board.progress.runs]
+
+    def judge(run: str) -> None:
+        if measured_in(night.results / run):
             words = ["check", run, "--results", str(night.results), "--against", plan.against]
             words += ["--markdown", str(folder / f"verdict-{run}.md")]
             _call(closing, words, fine=_CHECKED)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(judge, runs))
+    for board in closing.boards:
         _describe(board, night.results)
     if plan.guide and any(board.runs for board in closing.boards):
         release = plan.release or "newest"
@@ -106,7 +111,7 @@ def _describe(board: Board, results: Path) -> None:
         board.runs.append(
             {
                 "id": run,
-                "href": os.path.relpath(folder / "report.html", results / "night"),
+                "href": f"../{run}/report.html",
                 "outcome": record.outcome or "was killed",
                 "place": record.place,
                 "measured": sum(result.status == "measured" for result in whole),

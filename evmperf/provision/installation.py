@@ -139,8 +139,17 @@ class Installation:
             sha256=image.hashes.file,
             content=image.hashes.content,
         )
-        self._book.begins(entry)
-        self._done = self._way.put(image, self._progress)
+        begun = False
+
+        def progress(what: str, done: int, whole: int) -> None:
+            # The first word comes when nothing stands against writing any more.
+            nonlocal begun
+            if not begun:
+                self._book.begins(entry)
+                begun = True
+            self._progress(what, done, whole)
+
+        self._done = self._way.put(image, progress)
         self._book.written()
         if self._done.get("already"):
             self._tell("the medium holds every byte of it already: nothing was written")

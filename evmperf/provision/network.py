@@ -126,7 +126,9 @@ class NetworkWay:
         except ToolError as error:
             raise LabError(f"the board did not get {url}: {error}") from None
         if "fetched" not in reply.text:
-            words = reply.text.strip().splitlines() or ["the server was silent, or cut it"]
+            words = reply.text.strip().splitlines() or [
+                "the server was silent, cut it, or has no such file"
+            ]
             raise LabError(f"the board did not get {url}: {words[-1][:160]}")
 
     def _sum(self, shell: Shell, size: int) -> str:

@@ -30,7 +30,9 @@ FRAME = struct.Struct(">BI")
 Source = Callable[[], Iterator["memoryview | None"]]
 """Gives the image from its beginning, in chunks; None for a chunk of zeros."""
 Progress = Callable[[str, int, int], None]
-"""Told what is being done (write, verify), and how many bytes of how many are."""
+"""Told what is being done (write, verify), and how many bytes of how many are: none at first, when
+nothing stands against writing any more, and nothing is written yet.
+"""
 
 
 def mark(path: str) -> dict[str, Any] | None:
@@ -123,6 +125,7 @@ class _Writer:
     def write(self) -> int:
         """Write what differs, but the first block; returns the bytes that were written."""
         written, streak, blind = 0, 0, 0
+        self._progress("write", 0, self._size)
         with ThreadPoolExecutor(1) as pool:
             digest = _Digest(pool)
             for offset, chunk, length in self._chunks():

@@ -2,7 +2,8 @@
 
 What is measured (title, section, rows, metrics, units, directions) is the benchmark's, and stands
 in its module; how guides print it is here. A table that evmperf reads and does not measure states
-both. docs/performance-guide.md describes the keys.
+both; one that it measures and no guide has needs no file. docs/performance-guide.md describes the
+keys.
 """
 
 from __future__ import annotations
@@ -187,8 +188,13 @@ def _of_module(module: Benchmark, case: str, name: str) -> Metric | None:
 
 @functools.cache
 def tables() -> Mapping[str, Table]:
-    """Every declared table by benchmark, in the guide's order."""
+    """Every table by benchmark, in the guide's order: those that are declared, and after them those
+    of benchmarks that no published guide has.
+    """
     found = {path.stem: load(path) for path in sorted(FOLDER.glob("*.yaml"))}
+    for name, module in catalogue.benchmarks().items():
+        if name not in found:
+            found[name] = _undeclared(module)
     order = {name: number for number, name in enumerate(outline().order)}
     return dict(sorted(found.items(), key=lambda item: order.get(item[0], len(order))))
 
@@ -285,6 +291,27 @@ def _table(path: Path, data: dict[str, Any], module: Benchmark | None) -> Table:
         own_driver=data.pop("driver", ""),
         own_metrics=own,
         **data,
+    )
+
+
+def _undeclared(module: Benchmark) -> Table:
+    """A table as its benchmark says it. The key columns are headed by the first parameters."""
+    cases = _cases(module)
+    first = next(iter(module.cases("full")))
+    keys = [name.replace("_", " ").capitalize() for name in first.params]
+    units = {module.metrics_of(case)[0].unit for case in module.cases("full")}
+    said, _ = meaning.along([*module.section, module.title])
+    return Table(
+        benchmark=module.name,
+        title=module.title,
+        section=module.section,
+        about={quantity: value for quantity, (value, _) in said.items()},
+        keys=tuple(keys[: first.label.count("|") + 1]),
+        columns={metric.name: (metric.title,) for metric in module.metrics},
+        captions=(module.title,),
+        order=cases,
+        cases=cases,
+        units_in_labels=len(units) > 1,
     )
 
 

@@ -36,8 +36,9 @@ class Accepted:
         return board == self.board and fnmatch.fnmatchcase("/".join(key), self.metric)
 
 
-def read(file: Path = FILE) -> list[Accepted]:
-    """All marks, oldest first; raises UsageError for a damaged file."""
+def read(file: Path | None = None) -> list[Accepted]:
+    """All marks of a file (FILE), oldest first; raises UsageError for a damaged one."""
+    file = file or FILE
     if not file.exists():
         return []
     try:
@@ -49,8 +50,9 @@ def read(file: Path = FILE) -> list[Accepted]:
     return sorted(marks, key=lambda mark: mark.since_ns)
 
 
-def add(mark: Accepted, file: Path = FILE) -> None:
-    """Add a mark, in place of an older one for the same metric and board."""
+def add(mark: Accepted, file: Path | None = None) -> None:
+    """Add a mark to a file (FILE), in place of an older one for the same metric and board."""
+    file = file or FILE
     kept = [m for m in read(file) if (m.metric, m.board) != (mark.metric, mark.board)]
     entries = [asdict(entry) for entry in [*kept, mark]]
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from evmperf.console.record import HEADER
 from evmperf.model.results import Result
 
 _LINES = 30
 _WIDTH = 200
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{60,}={0,2}")
+_LEFT_OUT = "[output of a step, as a compressed archive]"
 
 
 @dataclass
@@ -36,13 +40,15 @@ def excerpts(console_log: Path, results: Sequence[Result]) -> list[str]:
     if not windows or not console_log.exists():
         return [""] * len(results)
     with console_log.open("rb") as file:
+        # Only the few records of a window are worth parsing; format 1 has no bound.
+        before_text = 4 if file.readline() == HEADER else 3
         for line in file:
-            parts = line.split(b" ", 3)
-            if len(parts) != 4 or parts[2] != b"<":
+            parts = line.split(b" ", before_text)
+            if len(parts) <= before_text or parts[2] != b"<":
                 continue
             for window in windows:
                 if window.begin <= parts[1] <= window.end:
-                    window.records.append(parts[3])
+                    window.records.append(parts[-1])
     return [_text(window.records) for window in windows]
 
 
@@ -61,4 +67,15 @@ def _text(records: Sequence[bytes]) -> str:
             continue  # a line cut by a crash
     text = data.decode("utf-8", "replace").replace("\r", "")
     shown = ["".join(c if c.isprintable() else "?" for c in line) for line in text.split("\n")]
-    return "\n".join(line[:_WIDTH] for line in shown[-_LINES:]).strip()
+    return "\n".join(line[:_WIDTH] for line in _without_archives(shown)[-_LINES:]).strip()
+
+
+def _without_archives(lines: Sequence[str]) -> list[str]:
+    """The lines, with a word in place of the base64 in which steps' outputs come back."""
+    kept: list[str] = []
+    for line in lines:
+        if not _BASE64.fullmatch(line):
+            kept.append(line)
+        elif kept[-1:] != [_LEFT_OUT]:
+            kept.append(_LEFT_OUT)
+    return kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -137,6 +138,8 @@ def _gather(folder: Path) -> _Page:
                 _take_boot(page, record, record.failure)
     for benchmarks in page.drivers.values():
         for benchmark in benchmarks.values():
+            benchmark.rows.sort(key=lambda row: _natural(row.case))
+            benchmark.results.sort(key=lambda result: _natural(result.case))
             benchmark.plots = list(plots.of_benchmark(benchmark.title, benchmark.results, folder))
     texts = excerpts(folder / "console.log", page.failed)
     for result, text in zip(page.failed, texts, strict=True):
@@ -176,6 +179,19 @@ def _take_boot(page: _Page, record: BootRecord, failure: BootFailure) -> None:
     where = f"boot {page.boots} ({record.goal}), got to {failure.phase or 'nothing'}"
     said = Failure(failure.kind, failure.message)
     page.troubles.append(_Trouble(where, "failed", [said], record.post_mortem[-_TEXT:]))
+
+
+_SIZES = {"": 0, "k": 1, "K": 1, "m": 2, "M": 2, "g": 3, "G": 3}
+
+
+def _natural(case: str) -> tuple[tuple[int, float, str], ...]:
+    """What cases sort by: numbers by their value, 4k before 1m, 9 before 10."""
+    return tuple(
+        (0, float(number) * 1024 ** _SIZES[unit], "") if number else (1, 0.0, word)
+        for number, unit, word in re.findall(
+            r"(\d+(?:\.\d+)?)([kKmMgG]?)(?![a-zA-Z0-9])|(\D+|\d+)", case
+        )
+    )
 
 
 def _judged(verdicts: Mapping[Key, VerdictRecord]) -> dict[str, list[VerdictRecord]]:

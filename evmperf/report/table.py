@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from evmperf.benchmarks import catalogue
-from evmperf.model import comparable
-from evmperf.model.anytime import half_width
+from evmperf.model import anytime, comparable
 from evmperf.model.figures import Baseline, Key
-from evmperf.model.results import MARKS, REPEATS, Metric, Published, Result, Status
+from evmperf.model.results import MARKS, REPEAT, Metric, Published, Result, Status
 from evmperf.model.stats import Summary, outliers_text, percent, rounded, summarise
 from evmperf.report.columns import Column, table
 
@@ -62,10 +61,10 @@ def _declared(result: Result) -> tuple[Metric, ...]:
 
 def _row(result: Result, name: str, summary: Summary, unit: str, required: bool) -> Row:
     notes = []
-    if REPEATS in result.conditions and (known := half_width(result.values(name))) is not None:
-        notes.append(f"mean ± {known:.1%}")
     if summary.outliers:
         notes.append(outliers_text(summary.outliers))
+    if REPEAT in result.conditions and (known := anytime.half_width(result.values(name))):
+        notes.append(f"±{known:.1%}")
     if mark := result.conditions.get(MARKS):
         notes.append(str(mark))
     if (error := result.error(name)) is not None:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evmperf.console.watch import Watch
+from evmperf.model.errors import Kind
 from selftests.support.texts import (
     BOOT,
     BUG,
@@ -81,7 +82,7 @@ def test_a_second_bootloader_after_its_prompt_is_a_reset():
 
 
 ENTRY, EXIT = b"[  9.1] PM: suspend entry (deep)\r\n", b"[  9.9] PM: suspend exit\r\n"
-SPL = b"U-Boot SPL 2025.01 (Jan 01 2025 - 00:00:00 +0000)\r\n"
+SPL = b"U-Boot SPL 2025.01 (Jan 01 2025 - 00:00:00 +0000)\r\nSYSFW ABI: 4.0 (firmware)\r\n"
 
 
 @given(st.data())
@@ -93,3 +94,91 @@ def test_spl_on_the_way_out_of_a_suspend_is_no_alarm(data):
 def test_a_reset_in_or_after_a_suspend_is_found(text, data):
     found = alarms(data.draw(chunked(BOOT + text)))
     assert [alarm.name for alarm in found] == ["silent reset"]
+
+
+def booted():
+    """A watch of a board that runs Linux."""
+    watch = Watch()
+    watch.await_uboot()
+    watch.restart()
+    watch.settle()
+    assert alarms([BOOT[BOOT.index(b"Starting kernel") :]], watch) == []
+    return watch
+
+
+@given(
+    st.sampled_from(
+        [
+            ("soft lockup", b"[  40.123456] watchdog: BUG: soft lockup - CPU#1 stuck for 22s!"),
+            ("RCU stall", b"[  40.123456] rcu: INFO: rcu_preempt self-detected stall on CPU"),
+            ("RCU stall", b"[  40.123456] rcu: INFO: rcu_sched detected stalls on CPUs/tasks:"),
+            (
+                "SError",
+                b"[  40.123456][    C0] SError Interrupt on CPU0, code 0xbf000002",
+            ),
+            ("hung task", b"[ 240.123456] INFO: task dd:412 blocked for more than 120 seconds."),
+            ("emergency mode", b"Cannot open access to console, the root account is locked."),
+            ("OP-TEE panic", b"E/TC:1 0 Panic 'no memory' at core/mm.c:7 <init>"),
+        ]
+    ),
+    st.data(),
+)
+def test_what_goes_wrong_in_linux_is_named(named, data):
+    name, line = named
+    text = SESSION + b"\r\n" + line + b"\r\n" + SESSION
+    found = alarms(data.draw(chunked(text)), booted())
+    assert [alarm.name for alarm in found] == [name]
+    assert found[0].text.encode() in line + b"\n"
+
+
+@given(st.data())
+def test_a_reset_in_uboot_is_named_however_it_is_cut(data):
+    watch = Watch()
+    watch.await_uboot()
+    watch.restart()
+    watch.settle()
+    text = b"boot\r\nswitch to partitions #0, OK\r\nresetting ...\r\n\r\n" + SPL_BOOT
+    found = alarms(data.draw(chunked(text)), watch)
+    assert [(alarm.name, alarm.text) for alarm in found] == [("silent reset", "resetting ...")]
+
+
+BANNERS = (
+    b"root@board:~# strings /dev/mtd0 | head\r\n"
+    b"U-Boot SPL 2025.01-ti (Mar 01 2025 - 10:00:00 +0000)\r\nTrying to boot from %s\r\n"
+    b"SPL initial stack usage: %u bytes\r\nSYSFW ABI: %d.%d (firmware rev 0x%04x '%s')\r\n"
+    b"root@board:~# fw_printenv ver\r\nver=U-Boot 2025.01-ti (Mar 01 2025 - 10:00:01 +0000)\r\n"
+    b"root@board:~# strings /dev/mtd1 | head\r\n"
+    b"U-Boot 2025.01-ti (Mar 01 2025 - 10:00:01 +0000)\r\nDRAM:  %s\r\nModel: %s\r\n"
+    b"root@board:~# "
+)
+
+
+@given(st.data())
+def test_a_banner_that_a_program_prints_is_no_reset(data):
+    watch = booted()
+    assert alarms(data.draw(chunked(BANNERS)), watch) == []
+    assert [a.name for a in alarms([RESET], watch)] == ["silent reset"]
+
+
+def test_the_version_command_is_no_reset():
+    watch = Watch()
+    watch.settle()
+    version = (
+        b"version\r\nU-Boot 2025.01-ti (Mar 01 2025 - 10:00:01 +0000)\r\n\r\naarch64-gcc 13\r\n"
+    )
+    assert alarms([version, b"=> "], watch) == []
+
+
+def test_an_alarm_says_who_has_to_act_and_whether_a_power_cycle_may_help():
+    watch = Watch()
+    watch.await_uboot()
+    watch.restart()
+    (alarm,) = alarms([SPL + b"Authentication failed!\r\n"], watch)
+    assert (alarm.kind, alarm.permanent) == (Kind.BOARD, True)
+    assert "hs-fs" in alarm.remedy
+
+
+def test_linux_before_the_prompt_is_no_failure_where_nobody_asked_for_the_prompt():
+    watch = Watch()
+    watch.restart()
+    assert alarms([SPL_BOOT + SESSION], watch) == []

@@ -23,7 +23,7 @@ LOST = ("emmc_ext4", "102400", "write_throughput")
 def configured(monkeypatch, bucket, tmp_path):
     for name in ("url", "token", "org", "bucket"):
         monkeypatch.setenv(f"EVMPERF_INFLUX_{name.upper()}", getattr(bucket, name))
-    monkeypatch.setattr(accepted.read, "__defaults__", (tmp_path / "accepted.yaml",))
+    monkeypatch.setattr(accepted, "FILE", tmp_path / "accepted.yaml")
     return bucket
 
 

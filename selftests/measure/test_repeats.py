@@ -1,121 +1,126 @@
-import dataclasses
+"""A case measured over: so often, or until its mean is known."""
+
+import itertools
 
 import pytest
 
-from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
-from evmperf.benchmarks.step import Measure
-from evmperf.measure import repeats
+from evmperf.benchmarks.step import CleanUp, Measure
+from evmperf.measure.repeats import Repeats, parse
 from evmperf.measure.runner import Runner
-from evmperf.model.errors import BoardError, RefusedOutput, UsageError
-from evmperf.model.results import REPEATS, Case, Direction, Metric, Reading, Status
+from evmperf.model import anytime
+from evmperf.model.errors import UsageError
+from evmperf.model.results import Case, Direction, Metric, Reading, Status
 from evmperf.model.run import Run
 from evmperf.model.units import Unit
 from evmperf.report.table import result_rows
 from evmperf.runs.spool import Spool
 from selftests.support.boardfiles import fake_board
-from selftests.support.fakes import LocalBench, LocalShell, failed_boot, good_boot
+from selftests.support.fakes import LocalBench, LocalShell
 
 RATE = Metric("rate", Unit.MEGABYTE_PER_SECOND, Direction.HIGHER, "Rate", low=1.0, high=100.0)
-CASE = Case("4k")
 
 
 @pytest.fixture
-def measure(tmp_path):
-    """A function that measures a case of a benchmark so often."""
+def measured(tmp_path):
+    """A function that measures two rows with a step of certain readings, and gives the results and
+    how often the step was executed.
+    """
 
-    def measure_case(benchmark, repeat, **bench):
-        board = fake_board(
-            tmp_path / "fake.yaml", "boot", "emmc", boot={"medium": "sd", "max_failures": 2}
-        )
-        spool = Spool(tmp_path, Run("fake-1", "fake-evm", "quick"))
-        runner = Runner(
-            LocalBench(board, LocalShell(tmp_path / "board"), **bench), spool, "quick", [],
-            repeats=repeats.parse(repeat),
+    def run(repeats, values, shared="", repetitions=1, status=0):
+        numbers = iter(values)
+        calls = tmp_path / "calls"
+        calls.unlink(missing_ok=True)
+
+        def steps(board, case, plan):
+            command = f"echo >>{calls}; exit {status}"
+            return [
+                *(
+                    Measure(
+                        f"m{n}", command, 10, repetition=n, shared=shared and f"{shared}{n}",
+                        parse=lambda _: [Reading("rate", next(numbers))],
+                    )
+                    for n in range(plan.repeats)
+                ),
+                CleanUp("clean-up", f"echo clean >>{calls}", 10),
+            ]  # fmt: skip
+
+        benchmark = Benchmark(
+            name="emmc_fake", driver="emmc", title="Fake", section=("Fake",), metrics=(RATE,),
+            profiles={"quick": Profile((Case("a"), Case("b")), repetitions)}, place=Place.SHELL,
+            steps=steps,
         )  # fmt: skip
-        return runner.measure(benchmark, benchmark.profiles["quick"].cases[0])
+        spool = Spool(tmp_path, Run(f"fake-{next(_NUMBERS)}", "fake-evm", "quick"))
+        bench = LocalBench(
+            fake_board(tmp_path / "fake.yaml", "emmc"), LocalShell(tmp_path / "board")
+        )
+        runner = Runner(bench, spool, "quick", [], repeats=repeats)
+        results = [runner.measure(benchmark, case) for case in benchmark.cases("quick")]
+        text = calls.read_text()
+        return results, text.count("\n") - text.count("clean")
 
-    return measure_case
+    return run
 
 
-def giving(values):
-    """A benchmark whose measurements give these values, one after the other."""
-    left = iter(values)
+_NUMBERS = itertools.count(1)
 
-    def parse(outputs):
-        value = next(left)
-        if value is None:
-            raise RefusedOutput("nothing")
-        return [Reading("rate", value)]
 
-    step = Measure("write", 'echo x >"$OUT/x"', 10, parse=parse)
-    return Benchmark(
-        name="emmc_fake", driver="emmc", title="Fake", section=("Fake",), metrics=(RATE,),
-        profiles={"quick": Profile((CASE,))}, place=Place.SHELL,
-        steps=lambda board, case, plan: (step,),
-    )  # fmt: skip
+def test_a_case_is_measured_so_often_and_its_repetitions_are_numbered_on(measured):
+    (first, _), _ = measured(Repeats(3), itertools.repeat(50.0), repetitions=2)
+    assert [sample.repetition for sample in first.samples] == [0, 1, 2, 3, 4, 5]
+    assert first.status is Status.MEASURED
+    assert first.conditions["repeat"] == "3 rounds"
+
+
+def test_rows_that_share_an_execution_share_one_of_each_round(measured):
+    results, executions = measured(Repeats(3), itertools.repeat(50.0), shared="tool")
+    assert executions == 3
+    assert [len(result.samples) for result in results] == [3, 3]
+
+
+def test_it_ends_when_the_mean_is_known_and_not_before_four_rounds(measured):
+    noisy = [50.0, 60.0, 40.0, *itertools.repeat(50.0, 400)]
+    (first, second), _ = measured(Repeats(within=0.02), noisy)
+    values = [sample.value for sample in first.samples]
+    assert anytime.half_width(values) <= 0.02 < anytime.half_width(values[:-1])
+    assert len(second.samples) == 4
+    assert first.conditions["repeat"] == f"{len(values)} rounds"
+    (row,) = (row for row in result_rows(first) if row.metric == "rate")
+    assert row.count == len(values)
+    assert row.note.startswith("±") or "±" in row.note
+
+
+def test_the_budget_ends_it_and_that_is_said(measured):
+    wild = itertools.cycle([10.0, 90.0])
+    (first, _), _ = measured(Repeats(within=0.001, budget_s=1e-9), wild)
+    assert len(first.samples) == 1
+    assert first.conditions["repeat"] == "1 round, not within 0.1% in 1e-09 s"
+
+
+def test_a_round_that_failed_is_the_last(measured):
+    (first, _), executions = measured(Repeats(5), iter([]), status=3)
+    assert first.status is Status.FAILED
+    assert executions == 2  # one for each row
+
+
+def test_without_repeating_nothing_is_noted(measured):
+    (first, _), _ = measured(None, itertools.repeat(50.0))
+    assert "repeat" not in first.conditions
 
 
 @pytest.mark.parametrize(
-    "text", ["0", "-1", "201", "until", "until:0%", "until:100%", "until:2", "until:2%/x", "x"]
+    ("text", "expected"),
+    [
+        ("5", Repeats(5)),
+        ("until:2%", Repeats(within=0.02)),
+        ("until:0.5%/30m", Repeats(within=0.005, budget_s=1800)),
+    ],
 )
-def test_what_is_no_number_of_times(text):
-    with pytest.raises(UsageError, match="until:2%"):
-        repeats.parse(text)
+def test_what_is_asked_for_is_read(text, expected):
+    assert parse(text) == expected
 
 
-def test_words():
-    assert repeats.parse("") is None
-    assert repeats.parse("5").times == 5
-    assert (repeats.parse("until:2%").within, repeats.parse("until:2%").budget_s) == (0.02, 600)
-    assert repeats.parse("until:0.5%/2h").budget_s == 7200
-
-
-def test_so_often_is_so_many_samples_each_with_its_number(measure):
-    result = measure(giving([10.0, 11.0, 12.0]), "3")
-    assert result.status is Status.MEASURED
-    assert [(s.repetition, s.value) for s in result.samples] == [(0, 10), (1, 11), (2, 12)]
-    assert result.conditions[REPEATS] == "3: 3 times"
-    assert len(set(result.raw)) == 3
-
-
-def test_until_the_mean_is_known(measure):
-    result = measure(giving([50.0, 50.1, 49.9, 50.05, 50.0, 49.95] * 5), "until:2%")
-    assert 4 <= len(result.samples) <= 6
-    assert "known within 0.02" in result.conditions[REPEATS]
-    (row,) = result_rows(result)
-    assert row.note.startswith("mean ± ")
-    assert float(row.note.removeprefix("mean ± ").partition("%")[0]) <= 2.0
-
-
-def test_noise_takes_more(measure):
-    noisy = [50.0, 53.0, 47.0, 51.0, 49.0, 52.0, 48.0, 50.5, 49.5, 50.0] * 20
-    assert len(measure(giving(noisy), "until:2%").samples) > 10
-
-
-def test_what_stops_giving_figures_is_not_measured_on(measure):
-    result = measure(giving([10.0, None, None, 10.0]), "5")
-    assert result.status is Status.PARTIAL
-    assert len(result.samples) == 1
-
-
-def test_the_budget_ends_it():
-    class Spent:
-        samples = ()
-        benchmark = giving([])
-        case = CASE
-
-    asked = repeats.parse("until:2%/10m")
-    assert asked.enough(Spent, 5, 480.0) == ""
-    assert asked.enough(Spent, 5, 510.0) == "the budget of 600 s is spent"
-
-
-def test_boots_are_counted_one_by_one_and_a_failed_one_is_not_the_end(measure):
-    boot_time = catalogue.benchmark("boot_time_mmcsd")
-    case = dataclasses.replace(boot_time.profiles["quick"].cases[1])
-    boot_time = dataclasses.replace(boot_time, profiles={"quick": Profile((case,), repeats=3)})
-    boots = [good_boot(2.0), failed_boot(BoardError("panic")), good_boot(2.1), good_boot(2.2),
-             good_boot(2.1)]  # fmt: skip
-    result = measure(boot_time, "5", boots=boots)
-    assert [s.repetition for s in result.samples if s.metric == "boot_time"] == [0, 2, 3, 4]
-    assert result.status is Status.PARTIAL
+@pytest.mark.parametrize("text", ["", "0", "-1", "until:2", "until:0%", "until:2%/x", "2%"])
+def test_anything_else_is_a_wrong_call(text):
+    with pytest.raises(UsageError):
+        parse(text)

@@ -129,7 +129,8 @@ def test_a_session_says_what_it_measured(lab, releases, tmp_path):
     _, file = lab()
     done = subprocess.run(
         [
-            sys.executable, "-m", "pytest", "--lg-env", file, f"--image={releases[0]}",
+            sys.executable, "-m", "pytest", ROOT / "tests", f"--lg-env={file}",
+            f"--image={releases[0]}",
             f"--results={tmp_path / 'results'}", "-k", "boot_time and init",
         ],
         cwd=ROOT, capture_output=True, text=True, check=False,
@@ -156,8 +157,10 @@ def test_an_old_boot_loader_in_front_of_a_new_image_is_found(lab, install, relea
 
 def test_a_switch_that_is_stuck_ends_it_before_anything_is_written(lab, install, releases):
     bench, file = lab(card_stuck="dut")
+    work = install(file)
     with pytest.raises(LabError, match="was told host and is at dut"):
-        install(file).install(str(releases[0]))
+        work.install(str(releases[0]))
+    assert not work.known().writing, "nothing was begun: the card is what it was"
     assert not any(bench.folder.joinpath("disks/sd.img").read_bytes()[: 1 << 20])
     assert not bench.status().power
 

@@ -36,8 +36,6 @@ def nights(tmp_path_factory):
 @pytest.fixture
 def marks(tmp_path, monkeypatch):
     monkeypatch.setattr(accepted, "FILE", tmp_path / "accepted.yaml")
-    monkeypatch.setattr(accepted.read, "__defaults__", (tmp_path / "accepted.yaml",))
-    monkeypatch.setattr(accepted.add, "__defaults__", (tmp_path / "accepted.yaml",))
     return tmp_path / "accepted.yaml"
 
 

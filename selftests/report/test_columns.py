@@ -1,5 +1,7 @@
 """Tables of the terminal: what matters stays, whatever the width."""
 
+import re
+
 import pytest
 
 from evmperf.model.figures import Key
@@ -44,13 +46,14 @@ def test_verdicts_at_80_columns_say_which_what_and_why():
     verdict = Verdict(key, Outcome.WORSE, "MB/s", Direction.HIGHER, 2.4e6, 3.1e6, 1e5, why=why)
     text = verdicts.text(Judgement("run", "board", "last:20", (verdict,)), width=80)
     assert all(len(line) <= 80 for line in text.splitlines())
-    heading, *lines = text.splitlines()
-    begins = [heading.index(word) for word in heading.split()] + [80]
-    table_lines = [line.ljust(80) for line in lines[:-1]]
-    cells = {
-        word: "".join(line[begin:end].strip() for line in table_lines)
-        for word, begin, end in zip(heading.split(), begins, begins[1:], strict=False)
-    }
+    lines = [line.ljust(80) for line in text.splitlines()[:-1]]
+    # Columns are apart where two characters are blank in every line.
+    blank = "".join(" " if {line[i] for line in lines} == {" "} else "x" for i in range(80))
+    spans = [match.span() for match in re.finditer(r"x+(?: x+)*", blank)]
+    cells = {}
+    for begin, end in spans:
+        heading, *parts = [line[begin:end].strip() for line in lines]
+        cells[heading] = "".join(parts)
     assert cells["metric"] == key.metric
     assert cells["case"] == key.case
     assert cells["change"] == "-22.6 %"

@@ -3,11 +3,11 @@
 import json
 import re
 import shutil
-import time
 from urllib.parse import unquote
 
 import pytest
 
+from evmperf.console.record import HEADER, Record
 from evmperf.model.errors import Kind
 from evmperf.model.results import Failure, Status
 from evmperf.report import page
@@ -124,26 +124,36 @@ def test_a_failure_brings_the_console_of_its_time(opened, tmp_path):
     failure = Failure(Kind.BOARD, "the board <hangs>", "write", raw="raw/a b/out.txt")
     result = spools.a_result(run, 0, (), status=Status.FAILED, failures=(failure,))
     folder = spools.write(tmp_path, run, [result])
-    log = [b"evmperf-console/1\n"]
-    for second, text in enumerate(["in time\\r\\n", "Oops: <b>\\x00\\r\\n", "too late\\r\\n"]):
-        stamp = time.strftime(
-            "%Y-%m-%dT%H:%M:%S", time.gmtime(run.started_ns // 10**9 + second * 2)
-        )
-        log.append(f"{second}.000000000 {stamp}.000000Z < b'{text}'\n".encode())
-    log.append(b"9.000000000 2026-")
-    (folder / "console.log").write_bytes(b"".join(log))
+    archive = b"H4sIAAAAAAAAA" * 6 + b"\r\n"
+    said = [b"in time\r\n" + archive * 3, b"Oops: <b>\x00\r\n", b"too late\r\n"]
+    log = [HEADER]
+    for number, data in enumerate(said):
+        wall_ns = run.started_ns + number * 2 * 10**9
+        log.append(Record(number * 10**9, wall_ns, "<", data, 2_000_000).line())
+    (folder / "console.log").write_bytes(b"".join(log) + b"9.000000000 2026-")
     page.write(folder)
     sheet = opened(folder)
-    assert sheet.locator("pre").inner_text() == "in time\nOops: <b>?"
+    assert sheet.locator("pre").inner_text() == (
+        "in time\n[output of a step, as a compressed archive]\nOops: <b>?"
+    )
     assert "the board <hangs>" in sheet.locator("details").first.inner_text()
     assert (
         sheet.locator("a", has_text="output of write").get_attribute("href") == "raw/a%20b/out.txt"
     )
 
 
+def test_cases_are_in_the_order_of_their_numbers(tmp_path):
+    run = spools.a_run()
+    labels = ["1m", "256k", "16", "4k", "9"]
+    cases = [spools.a_result(run, n, case=label) for n, label in enumerate(labels)]
+    text = page.render(spools.write(tmp_path, run, cases))
+    places = [text.index(f'<th scope="row">{label}<') for label in ("9", "16", "4k", "256k", "1m")]
+    assert places == sorted(places)
+
+
 def test_a_failed_boot_is_shown_with_its_post_mortem(opened, everything):
     sheet = opened(everything)
-    assert "1 boots, 1 failed" in sheet.locator(".counts").inner_text()
+    assert "1 boot, 1 failed" in sheet.locator(".counts").inner_text()
     assert "Kernel panic - not syncing: <made up>" in sheet.content().replace("&lt;", "<").replace(
         "&gt;", ">"
     )

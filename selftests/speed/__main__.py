@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import astuple
 
-from selftests.speed import dialogue, guides, lab, sessions, stamping, store, verdicts
+from selftests.speed import dialogue, guides, lab, media, sessions, stamping, store, verdicts
 from selftests.speed.figures import ROOT, Row, conditions, load, table
 
 _MEASURES: dict[str, Callable[[], list[Row]]] = {
@@ -33,6 +33,7 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
     "lab-stamps": lab.stamps,
     "lab-night": lab.night,
     "lab-kick": lab.kicks,
+    "media": media.write,
 }
 
 

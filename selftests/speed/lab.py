@@ -93,7 +93,7 @@ def _compare(console: StampedPort, errors: list[float]) -> None:
     data = b""
     with contextlib.suppress(OSError):
         while True:
-            stamp, more = console.read()
+            stamp, _, more = console.read()
             data += more
             end = 0
             for frame in _FRAME.finditer(data):
@@ -194,8 +194,9 @@ def _measure(lab: PlaceLab, count: int) -> tuple[float, float]:
         while not ended.wait(2.0):
             peak = max(peak, _memory_gb(str(lab.folder)))
     wall = time.monotonic() - began
-    if process.returncode:
-        raise RuntimeError((lab.folder / f"night{count}.log").read_text()[-2000:])
+    said = (lab.folder / f"night{count}.log").read_text()
+    if f"{count} of {count} " not in said:  # the figures of such boards may be worse by chance
+        raise RuntimeError(said[-2000:])
     return wall, peak
 
 

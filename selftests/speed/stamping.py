@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evmperf.benchmarks.families.boot import ALLOWED_S
-from evmperf.console.marks import find
+from evmperf.console.marks import ALLOWED_S, find
 from evmperf.console.record import Record, read
 from evmperf.virtual import stamps
 from selftests.speed.boards import Board, burners, labgrid_bench, spare_from_load, virtual_board

@@ -14,7 +14,14 @@ from evmperf.console.marks import Phase
 from evmperf.lab import bench as bench_module
 from evmperf.lab import shell as shell_module
 from evmperf.lab.bench import LabgridBench
-from evmperf.model.errors import BoardError, Interrupted, LabError, RefusedOutput, ToolError
+from evmperf.model.errors import (
+    BoardError,
+    Interrupted,
+    LabError,
+    RefusedOutput,
+    ToolError,
+    UsageError,
+)
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
 
 SOURCE = boards.ENV_DIR / "virtual.yaml"
@@ -55,6 +62,7 @@ def open_bench(tmp_path, fake, switch, monkeypatch):
         quick = {
             "K3BootStrategy": {
                 "uboot_timeout": 1, "kernel_timeout": 2, "boot_timeout": 2, "retries": 0,
+                "roots": {},
                 "media": {"virtio": ["setenv mmcdev 1", "setenv bootpart 1:2"]},
             },
             "EvmShellDriver": {"login_timeout": 1, "await_login_timeout": 1},
@@ -170,6 +178,31 @@ def test_a_switch_that_cycles_in_one_request_is_seen_to_switch_on(open_bench, fa
     boot = bench.cold_boot("")
     assert boot.error is None
     assert Phase.POWER_ON in boot.marks
+
+
+@pytest.mark.parametrize(("state", "there"), [("shell", "shell"), ("shell", "login")])
+def test_a_board_that_runs_already_is_taken_as_it_is(open_bench, fake, state, there):
+    bench = open_bench()
+    fake._state = there
+    bench.force(state)
+    assert bench.shell().run("echo hello", 5).text == "hello\n"
+    assert bench.power_cycles == 0
+
+
+def test_a_board_at_uboots_prompt_is_taken_as_it_is(open_bench, fake):
+    bench = open_bench()
+    fake._state = "uboot"
+    bench.force("uboot")
+    assert bench.uboot().run("version", 5).text == "fine"
+    assert bench.power_cycles == 0
+
+
+def test_a_state_that_there_is_not_and_a_board_that_is_not_there_are_named(open_bench):
+    bench = open_bench()
+    with pytest.raises(UsageError, match="shel: is no state of the strategy; there are off"):
+        bench.force("shel")
+    with pytest.raises(BoardError, match="no login prompt like"):
+        bench.force("shell")
 
 
 def test_off_is_off(open_bench, fake):

@@ -159,7 +159,9 @@ class FakeBoard:
 
     def _boot(self):
         self._state = "dead"
-        self.say(BOOT[_KERNEL:_USERLAND])
+        given = re.findall(r"setenv optargs '(.*?)'", "\n".join(self.typed))[-1:]
+        line = f"[    0.000000] Kernel command line: console=ttyS2 {' '.join(given)}\r\n"
+        self.say(BOOT[_KERNEL:_USERLAND] + line.encode())
         self._ended.wait(self.pace_s)
         disaster = {"panic": PANIC, "oops": OOPS, "reset": RESET_WITHOUT_SPL}.get(self.going)
         if disaster or self.going == "stuck":

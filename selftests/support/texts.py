@@ -45,7 +45,9 @@ PANIC = (
 OOPS = b"[   20.000000] Internal error: Oops: 0000000096000044 [#1] PREEMPT SMP\r\n"
 BUG = b"[   20.000000] kernel BUG at mm/slub.c:4000!\r\n"
 RESET = SPL_BOOT[: len(SPL)]
-RESET_WITHOUT_SPL = b"\r\n\r\nU-Boot 2025.01-ti (Mar 01 2025 - 10:00:01 +0000)\r\n\r\n"
+RESET_WITHOUT_SPL = (
+    b"\r\n\r\nU-Boot 2025.01-ti (Mar 01 2025 - 10:00:01 +0000)\r\n\r\nSoC:   AM64X SR2.0 HS-FS\r\n"
+)
 
 
 @st.composite

@@ -126,20 +126,25 @@ def test_sf_of_another_region_is_refused(recording, offset, size):
             uboot_sf.rate(recording.texts[0], operation, offset, size, unit)
 
 
-@given(st.lists(st.integers(0, 10**9), min_size=10, max_size=10), st.data())
-def test_stat_load_is_the_share_of_ticks_that_were_not_idle(before, data):
-    # guest and guest_nice (the last two) are counted in user and nice already
-    spent = data.draw(st.lists(st.integers(0, 10**6), min_size=10, max_size=10))
+counters = st.lists(st.integers(0, 10**9), min_size=10, max_size=10)
+ticks = st.integers(0, 10**6)
+
+
+@given(counters, st.lists(ticks, min_size=6, max_size=6), ticks, ticks, st.tuples(ticks, ticks))
+def test_stat_load_is_what_was_busy_of_all_ticks(before, busy, idle, iowait, guests):
+    # user nice system | idle iowait | irq softirq steal | guest guest_nice, which are counted in
+    # user and nice already
+    spent = [*busy[:3], idle, iowait, *busy[3:], *guests]
     after = [a + b for a, b in zip(before, spent, strict=True)]
     first, second = ("".join(f"{cpu} {' '.join(map(str, ticks))}\n" for cpu in ("cpu ", "cpu0"))
                      for ticks in (before, after))  # fmt: skip
-    recording = STAT[0]
-    if not sum(spent[:8]):
+    worked, waited = sum(busy), idle + iowait
+    if not worked + waited:
         with pytest.raises(RefusedOutput):
-            recording.parse(first, second)
+            STAT[0].parse(first, second)
         return
-    load = recording.parse(first, second)
-    assert load == pytest.approx(100 * (1 - (spent[3] + spent[4]) / sum(spent[:8])), abs=1e-6)
+    load = STAT[0].parse(first, second)
+    assert load * (worked + waited) == pytest.approx(100 * worked, abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evmperf.console.boot import Boot
-from evmperf.console.marks import Mark, Phase, seconds
+from evmperf.console.marks import ALLOWED_S, Mark, Phase, seconds
 from evmperf.model.errors import Kind, RefusedOutput
 from evmperf.model.records import BootFailure, BootMark, BootRecord
 from evmperf.model.results import Direction, Metric, Reading
@@ -25,8 +25,8 @@ METRICS = tuple(
 )
 
 
-ALLOWED_S = 0.05
-"""How far off a mark may be, in seconds: a boot time with one that is farther off is refused."""
+STARTS = {"EFI stub": Phase.EFI_STUB}
+"""Other beginnings of a boot time: EFI and GRUB start Linux without U-Boot saying so."""
 
 
 class LateStamp(RefusedOutput):
@@ -43,17 +43,24 @@ def readings(boot: Boot) -> list[Reading]:
     out where their marks are too far off.
     """
     marks = dict(boot.marks)
+    start = STARTS.get(condition(boot), Phase.STARTING_KERNEL)
     late = {mark.phase for mark in marks.values() if _is_late(mark)} if boot.measured else set()
     found = [
         Reading(name, value, max(marks[begin].error_s, marks[end].error_s))
-        for name, begin, end, _, required in SPANS
-        if (value := seconds(marks, begin, end)) is not None
+        for name, phase, end, _, required in SPANS
+        if (begin := start if phase is Phase.STARTING_KERNEL else phase)
+        and (value := seconds(marks, begin, end)) is not None
         and (required or not late & {begin, end})
     ]
     if not found or found[0].metric != "boot_time" or found[0].value <= 0:
+        if Phase.PROMPT not in marks and start in marks and not boot.error:
+            raise RefusedOutput(
+                "this boot has no boot time: its prompt came only when asked for, as a message had "
+                "cut it in two"
+            )
         seen = ", ".join(boot.marks) or "nothing"
         raise RefusedOutput(f"this boot has no boot time: its marks are {seen}")
-    for phase in (Phase.STARTING_KERNEL, Phase.PROMPT):
+    for phase in (start, Phase.PROMPT):
         if phase in late:
             raise LateStamp(
                 f"the time of {phase} may be {marks[phase].error_s * 1000:.0f} ms off, and "
@@ -61,6 +68,13 @@ def readings(boot: Boot) -> list[Reading]:
                 f"the lab's user real-time priority (docs/lab-set-up.md) or the host less to do"
             )
     return found
+
+
+def condition(boot: Boot) -> str:
+    """What a boot time is counted from where that is not "Starting kernel": "EFI stub"."""
+    marks = boot.marks
+    stub = Phase.EFI_STUB in marks and Phase.STARTING_KERNEL not in marks
+    return "EFI stub" if stub else ""
 
 
 def _is_late(mark: Mark) -> bool:

@@ -1,0 +1,107 @@
+"""CAN and CAN FD: frames as fast as they go, received by the board itself.
+
+A controller is set to its internal loopback: nothing goes to the bus, and no cable is needed. A
+virtual EVM has the kernel's vcan, which has no bit rate. The table is in no published guide.
+
+There is no latency: the kernel stamps a frame when it is received, and neither tool says when it
+was sent.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.families.network import changing, put_back
+from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Step, output
+from evmperf.boards.board import Board
+from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.units import Unit
+from evmperf.tools import can, mpstat
+
+_CONTROLLER = "can0"
+"""The kernel's name of the first controller; all of a SoC are alike."""
+_VIRTUAL = "evmperf-can"
+_BITRATE, _DATA_BITRATE = 1_000_000, 5_000_000
+"""Bit/s, the latter in the data of CAN FD frames."""
+
+_CONTROLLER_UP = (
+    f'd=/sys/class/net/{_CONTROLLER}; [ -e $d ] || no "the board has no {_CONTROLLER}: '
+    'enable a CAN controller in its device tree"; '
+    f'[ $(($(cat $d/flags) & 1)) = 0 ] || no "{_CONTROLLER} is up: somebody uses it"; '
+    f"ip link set {_CONTROLLER} type can bitrate {_BITRATE} dbitrate {_DATA_BITRATE} fd on "
+    f'loopback on || no "{_CONTROLLER} cannot do CAN FD or loopback"; '
+    f'undo "ip link set {_CONTROLLER} type can fd off loopback off"; '
+    f'ip link set {_CONTROLLER} up || exit 3; undo "ip link set {_CONTROLLER} down"'
+)
+_VIRTUAL_UP = (
+    f"[ ! -e /sys/class/net/{_VIRTUAL} ] || ip link del {_VIRTUAL}; modprobe -aq vcan can-raw; "
+    f'ip link add {_VIRTUAL} type vcan || exit 3; undo "ip link del {_VIRTUAL}"; '
+    f"ip link set {_VIRTUAL} mtu 72 up"
+)
+
+
+def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
+    frames, size = int(case.params["frames"]), int(case.params["bytes"])
+    send = can.command(
+        _interface(board),
+        frames=frames,
+        size=size,
+        fd=size > 8,
+        echo=board.is_virtual,
+        around=mpstat.around("{send}"),
+    )
+
+    def parse(outputs: Outputs) -> list[Reading]:
+        before, after = output(outputs, mpstat.STAT_BEFORE), output(outputs, mpstat.STAT_AFTER)
+        found = can.transfer(output(outputs, can.TEXT_FILE), frames)
+        return [
+            Reading("frame_rate", found.per_second),
+            Reading("frame_loss", found.loss),
+            Reading("cpu_load", mpstat.stat_load(before, after)),
+        ]
+
+    return [
+        changing("prepare", _VIRTUAL_UP if board.is_virtual else _CONTROLLER_UP),
+        Measure("measure", send, 60 + frames / 100, 2 + frames / 4000, parse=parse),
+        CleanUp("clean-up", f"rm -f {can.LOG}", 30, 0.1),
+        put_back(),
+    ]
+
+
+def _interface(board: Board) -> str:
+    return _VIRTUAL if board.is_virtual else _CONTROLLER
+
+
+def _conditions(board: Board) -> Mapping[str, str]:
+    rates = {} if board.is_virtual else {"bitrate": _BITRATE, "data_bitrate": _DATA_BITRATE}
+    return {"interface": _interface(board), **{name: str(rate) for name, rate in rates.items()}}
+
+
+def _profile(frames: int) -> Profile:
+    rows = {"CAN 8": 8, "CAN FD 64": 64}
+    return Profile(
+        tuple(
+            Case(label, {"frame": label, "bytes": size, "frames": frames})
+            for label, size in rows.items()
+        )
+    )
+
+
+BENCHMARK = Benchmark(
+    name="can_loopback",
+    driver="can",
+    title="CAN Loopback",
+    section=("CAN Driver", "CAN Loopback"),
+    metrics=(
+        Metric(
+            "frame_rate", Unit.PER_SECOND, Direction.HIGHER, "Frames Per Second",
+            low=1.0, high=1e6,
+        ),
+        Metric("frame_loss", Unit.PERCENT, Direction.LOWER, "Frame Loss %", low=0.0, high=100.0),
+        Metric("cpu_load", Unit.PERCENT, Direction.LOWER, "CPU Load %", low=0.0, high=100.0),
+    ),
+    profiles={"full": _profile(50_000), "quick": _profile(10_000)},
+    place=Place.SHELL,
+    steps=_steps,
+    tools=("cangen", "candump", "ip"),
+    conditions=_conditions,
+)  # fmt: skip

@@ -1,0 +1,52 @@
+"""A new board file, begun as a copy of another."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import yaml
+
+from evmperf.boards import board as boards
+from evmperf.model.errors import LabError, UsageError
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def write(like: Path, folder: Path, name: str, title: str = "") -> Path:
+    """Copy a board file to `folder`/`name`.yaml with that name for the board; returns the file.
+
+    The comments come along, as most are instructions. Raises UsageError for a name that does not
+    do or is taken, LabError when the disk does not take the file.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"a board cannot be called {name!r}: use letters, digits, '-' and '_'")
+    if taken := [file for file in boards.files().values() if boards.load(file).name == name]:
+        raise UsageError(f"{taken[0]} has a board {name} already")
+    old = boards.load(like)
+    if old.is_virtual:
+        raise UsageError(f"{like} is a virtual EVM: begin with the file of a real board")
+    text = like.read_text(encoding="utf-8")
+    general = old.options.board
+    said = {"name": name, "title": title or name, "description": f"{title or name}, revision ..."}
+    for key, value in said.items():
+        begin = f"        {key}: {getattr(general, key)}"
+        if begin not in text:
+            raise UsageError(f"{like}: its {key} has no line of its own: copy the file by hand")
+        text = text.replace(begin, f"        {key}: {_scalar(value)}", 1)
+    text = text.replace(f"--lg-env {like.name}", f"--lg-env {name}.yaml", 1)
+    text = text.replace(general.title, title or name, 1)
+    file = folder / f"{name}.yaml"
+    try:
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError:
+        raise UsageError(f"{file} is there already") from None
+    except OSError as error:
+        raise LabError(f"{file}: cannot be written: {error.strerror}") from error
+    boards.load(file)
+    return file
+
+
+def _scalar(text: str) -> str:
+    return yaml.safe_dump(text, width=1000).removesuffix("\n").removesuffix("\n...")

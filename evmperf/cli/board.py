@@ -1,0 +1,106 @@
+"""The command `evmperf board`: checking board files, their schema, and new ones."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from evmperf.model.exits import ExitStatus
+
+_ABOUT = """\
+Board files (docs/add-a-board.md).
+
+  evmperf board new am69-sk --like am64x      a new file, to be edited
+  evmperf board check am69-sk                 every word of it, without a board
+  evmperf board schema > board.schema.json    for an editor's completion
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add `board` and its sub-commands; each sets `func`, a callable (args) -> exit status."""
+    raw = argparse.RawDescriptionHelpFormatter
+    top = subparsers.add_parser(
+        "board", help="check a board file, or begin one", description=_ABOUT, formatter_class=raw
+    )
+    commands = top.add_subparsers(metavar="COMMAND", required=True)
+
+    check = commands.add_parser(
+        "check",
+        help="check every word of board files",
+        description="Features, options, and what is called absent; imports, templates, Labgrid's "
+        "classes with their attributes and bindings, and the strategy. Exit status 4: something "
+        "is wrong.",
+    )
+    check.add_argument("boards", nargs="+", metavar="BOARD", help="as for pytest --lg-env")
+    check.set_defaults(func=_check)
+
+    schema = commands.add_parser("schema", help="print a JSON Schema of board files, for editors")
+    schema.set_defaults(func=_schema)
+
+    options = commands.add_parser("options", help="print the table of all options (Markdown)")
+    options.set_defaults(func=_options)
+
+    new = commands.add_parser("new", help="begin a board file as a copy of another")
+    new.add_argument("name", help="of the file, without .yaml, and of the board, as in the guides")
+    new.add_argument("--like", required=True, metavar="BOARD", help="the board that comes nearest")
+    new.add_argument("--title", default="", help="as in the guides' table of modules")
+    new.add_argument(
+        "-o",
+        "--into",
+        type=Path,
+        metavar="FOLDER",
+        help="default: env/, or here without one",
+    )
+    new.set_defaults(func=_new)
+
+
+def _check(options: argparse.Namespace) -> int:
+    from evmperf.boards import board as boards  # noqa: PLC0415
+    from evmperf.lab import boardcheck  # noqa: PLC0415  # Labgrid takes long to import
+    from evmperf.measure import boardfile  # noqa: PLC0415
+    from evmperf.model.errors import UsageError  # noqa: PLC0415
+
+    bad = 0
+    for given in options.boards:
+        try:
+            file = boards.find(given)
+            boardfile.named(str(file))
+            found = boardcheck.check(file)
+        except UsageError as error:
+            found = [str(error)]
+        bad += bool(found)
+        for sentence in found:
+            print(f"evmperf: {sentence}", file=sys.stderr)
+        if not found:
+            print(f"{file}: is a board file without mistakes")
+    return ExitStatus.USAGE if bad else 0
+
+
+def _schema(_: argparse.Namespace) -> int:
+    from evmperf.boards.jsonschema import schema  # noqa: PLC0415
+
+    print(json.dumps(schema(), indent=1))
+    return 0
+
+
+def _options(_: argparse.Namespace) -> int:
+    from evmperf.boards import reference  # noqa: PLC0415
+
+    print(reference.table(), end="")
+    return 0
+
+
+def _new(options: argparse.Namespace) -> int:
+    from evmperf.boards import board as boards  # noqa: PLC0415
+    from evmperf.boards import copying  # noqa: PLC0415
+
+    folder = options.into or (Path("env") if Path("env").is_dir() else Path())
+    file = copying.write(boards.find(options.like), folder, options.name, options.title)
+    print(
+        f"{file}: edit its description, features, devices and addresses, then run "
+        f"evmperf board check {file}"
+    )
+    return 0

@@ -1,0 +1,96 @@
+"""`evmperf replay`: an earlier run's console, read again with today's marks and watch."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evmperf.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from evmperf.console.review import Reviewed
+    from evmperf.model.records import BootRecord
+
+_PROMPTS = (r"(?<!Last )login: ", r"[\r\n](?:\x1b\[\?2004h)?[^\r\n\[]{0,20}# ")
+"""What ends a boot: the login, or the shell's prompt where init is a shell."""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "replay",
+        help="read a run's console again, with today's marks and watch",
+        description="Read the console.log of an earlier run again, and say of each boot what "
+        "evmperf makes of it today and what that changes. Nothing is switched and nothing is "
+        "written. A lab that reports a boot problem sends this file.",
+    )
+    parser.add_argument("file", type=Path, help="a console.log, or the run's folder")
+    parser.add_argument("--prompt", help="what ends a boot, as a regular expression")
+    parser.add_argument("--json", action="store_true", help="a list of objects, for programs")
+    parser.set_defaults(func=_replay)
+
+
+def _replay(options: argparse.Namespace) -> int:
+    path = options.file / "console.log" if options.file.is_dir() else options.file
+    prompts = (options.prompt,) if options.prompt else _PROMPTS
+    boots = list(_boots(path, prompts))
+    if not boots:
+        raise UsageError(f"{path}: holds no power-on, so there is no boot to look at")
+    if options.json:
+        print(json.dumps([_entry(boot) for boot in boots], indent=1))
+        return 0
+    for boot in boots:
+        print(f"boot {boot.number}")
+        begin = next(iter(boot.marks.values())).mono_ns if boot.marks else 0
+        for mark in boot.marks.values():
+            since, error = (mark.mono_ns - begin) / 1e9, mark.error_s * 1000
+            print(f"  {mark.phase:<18}{since:>10.3f} s  within {error:.1f} ms  {mark.text[:60]}")
+        if boot.alarm:
+            print(f"  {boot.alarm.name}: {boot.alarm.text}")
+        for change in boot.changes or ["as recorded"]:
+            print(f"  -> {change}")
+    return 0
+
+
+def _boots(path: Path, prompts: tuple[str, ...]) -> Iterator[Reviewed]:
+    from evmperf.console import record, review  # noqa: PLC0415
+
+    if not path.is_file():
+        raise UsageError(f"{path}: there is no such file; name a console.log or a run's folder")
+    recorded = _recorded(path.parent)
+    for number, records in enumerate(review.boots(record.read(path)), 1):
+        power_on = records[0].mono_ns
+        before = next((b for b in recorded if _power_on(b) == power_on), None)
+        yield review.review(number, records, prompts, before)
+
+
+def _recorded(folder: Path) -> list[BootRecord]:
+    """What the run beside the file recorded of its boots, nothing for a file alone."""
+    from evmperf.model.records import BootRecord  # noqa: PLC0415
+    from evmperf.runs import spool  # noqa: PLC0415
+
+    if not (folder / spool.RECORDS).exists():
+        return []
+    return [record for record in spool.read_records(folder) if isinstance(record, BootRecord)]
+
+
+def _power_on(boot: BootRecord) -> int:
+    return next((mark.mono_ns for mark in boot.marks if mark.phase == "power_on"), -1)
+
+
+def _entry(boot: Reviewed) -> dict[str, Any]:
+    return {
+        "boot": boot.number,
+        "marks": [
+            {
+                "phase": str(mark.phase), "mono_ns": mark.mono_ns, "error_s": mark.error_s,
+                "text": mark.text,
+            }
+            for mark in boot.marks.values()
+        ],
+        "alarm": {"name": boot.alarm.name, "text": boot.alarm.text} if boot.alarm else None,
+        "changes": list(boot.changes),
+    }  # fmt: skip

@@ -1,0 +1,74 @@
+"""What booted: the kernel's command line and its root, from the console or asked of the system."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+QUESTION = (
+    "[ -e /proc/cmdline ] || mount -t proc proc /proc; "
+    "[ -e /sys/block ] || mount -t sysfs sysfs /sys; "
+    "echo cmdline: $(cat /proc/cmdline); "
+    'while read -r a b c d e f; do [ "$e" = / ] && r=$c; done </proc/self/mountinfo; '
+    "echo root: $(readlink /sys/dev/block/$r); "
+    "echo type: $(cat /sys/dev/block/$r/../device/type 2>/dev/null)"
+)
+"""A command for any shell on the board, init's own too; `answered` reads what it prints."""
+
+ROOTS: Mapping[str, str] = {
+    "sd": r"type: SD\b",
+    "emmc": r"type: MMC\b",
+    "virtio": r"root: (?:\S*/virtio\d|vd[a-z])",
+}
+"""What the description of a root must show when its medium was asked for."""
+
+
+@dataclass(frozen=True)
+class System:
+    """The running system: the kernel's command line, and its root as `root: DEVICE type: KIND`.
+
+    None stands for what is not known.
+    """
+
+    arguments: str | None = None
+    root: str | None = None
+
+
+_COMMAND_LINE = re.compile(r"\] Kernel command line: ([^\r\n]*)")
+_ROOT = re.compile(r"EXT4-fs \((\w+)\): mounted filesystem")
+_HOST = re.compile(r"\b(mmcblk\d+): (mmc\d+):")
+_CARD = re.compile(r"\b(mmc\d+): new [^\r\n]*?\b(SD|MMC)\w* card")
+
+
+def shown(text: str) -> System:
+    """What the kernel's messages on the console say; a quiet kernel says nothing."""
+    arguments = _COMMAND_LINE.search(text)
+    return System(arguments[1].strip() if arguments else None, _root(text))
+
+
+def _root(text: str) -> str | None:
+    device = _ROOT.search(text)
+    if device is None:
+        return None
+    disk = re.sub(r"p\d+$", "", device[1])
+    if not disk.startswith("mmcblk"):
+        return f"root: {device[1]}"
+    hosts = dict(_HOST.findall(text))
+    kind = dict(_CARD.findall(text)).get(hosts.get(disk, ""))
+    return f"root: {device[1]} type: {kind}" if kind else None
+
+
+def answered(text: str) -> System:
+    """What QUESTION printed."""
+    found = dict(re.findall(r"^(cmdline|root|type): ?([^\r\n]*)", text, re.MULTILINE))
+    if "cmdline" not in found:
+        return System()
+    root = f"root: {found.get('root', '').strip()} type: {found.get('type', '').strip()}"
+    return System(found["cmdline"].strip(), root.strip())
+
+
+def missing(arguments: str, system: System) -> list[str]:
+    """The words of `arguments` that the kernel did not get."""
+    have = (system.arguments or "").split()
+    return [word for word in arguments.split() if word not in have]

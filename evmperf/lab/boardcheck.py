@@ -1,0 +1,206 @@
+"""A board file against Labgrid: imports, templates, classes, attributes, bindings, strategy.
+
+Labgrid itself says these things one at a time, when a board is about to be measured, and leaves
+out an attribute that it does not know. Nothing here talks to a board or to a coordinator.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import attr
+from labgrid import Environment, target_factory
+from labgrid.exceptions import InvalidConfigError, RegistrationError
+from labgrid.resource import Resource
+from labgrid.strategy import Strategy
+from labgrid.util.yaml import load
+from yaml import YAMLError
+
+from evmperf.boards.board import check_word, classes
+from evmperf.lab import console, media, meter, shell
+from evmperf.model.errors import UsageError
+
+_FILE = ("imports", "targets", "options", "features", "images", "tools", "paths")
+_TARGET = ("features", "options", "resources", "drivers")
+_WHERE = "targets.main"
+_OURS = tuple(module.__name__ for module in (console, media, meter, shell))
+_STRATEGY = "evmperf.lab.strategy"
+_REMOTE = "RemotePlace"
+
+
+def check(file: Path) -> list[str]:
+    """What is wrong with a board file beyond its options, one sentence each.
+
+    Raises UsageError for what Labgrid cannot read at all.
+    """
+    data = _read(file)
+    found = list(_unknown_words(file, data))
+    found += _templates(file, data)
+    if found:
+        return found
+    imports = [str(name) for name in data.get("imports") or ()]
+    try:
+        with _variables(data):
+            Environment(str(file))
+    except RegistrationError:
+        pass  # a second file that imports the same strategy by its path
+    except InvalidConfigError as error:
+        return [f"{file}: {_line(error)}"]
+    except Exception as error:  # noqa: BLE001  # whatever an imported module raises
+        return [f"{file}: imports {', '.join(imports)}: {type(error).__name__}: {_line(error)}"]
+    main = data["targets"]["main"]
+    resources = classes(main.get("resources"))
+    drivers = classes(main.get("drivers"))
+    for kind, said, known in (
+        ("resources", resources, target_factory.resources),
+        ("drivers", drivers, target_factory.drivers),
+    ):
+        for name, arguments in said:
+            where = f"{file}: {_WHERE}.{kind}"
+            if name not in known:
+                found.append(f"{where}: {_unknown(name, known)}")
+            elif missing := _not_imported(known[name], imports):
+                found.append(f"{where}: {name} needs {missing} among the imports")
+            else:
+                found += _attributes(f"{where}.{name}", known[name], arguments)
+    return found or [*_bindings(file, resources, drivers), *_strategy(file, drivers)]
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        with file.open(encoding="utf-8") as stream, warnings.catch_warnings():
+            warnings.simplefilter("error")
+            data: dict[str, Any] = load(stream)
+    except (YAMLError, UserWarning) as error:
+        raise UsageError(f"{file}: Labgrid cannot read it: {_line(error)}") from error
+    return data
+
+
+def _unknown_words(file: Path, data: Mapping[str, Any]) -> Iterator[str]:
+    for where, words, known in (
+        ("the file", data, _FILE),
+        (_WHERE, data["targets"]["main"], _TARGET),
+    ):
+        for word in words:
+            try:
+                check_word(file, where, str(word), known)
+            except UsageError as error:
+                yield str(error)
+
+
+def _in_templates(data: Any) -> Iterator[Template]:
+    if isinstance(data, Template):
+        yield data
+    elif isinstance(data, dict | list):
+        for item in data.values() if isinstance(data, dict) else data:
+            yield from _in_templates(item)
+
+
+def _templates(file: Path, data: Any) -> Iterator[str]:
+    for template in _in_templates(data):
+        if not template.is_valid():
+            yield f"{file}: !template {template.template}: write $NAME or ${{NAME}}, and $$ for a $"
+        for name in template.get_identifiers() if template.is_valid() else ():
+            if name != "BASE" and not name.startswith("LG_"):
+                yield (
+                    f"{file}: !template {template.template}: Labgrid fills in $BASE and variables "
+                    f"whose names begin with LG_, and not ${name}"
+                )
+
+
+@contextlib.contextmanager
+def _variables(data: Any) -> Iterator[None]:
+    """Give templates' variables that are not set a value for as long as Labgrid reads the file."""
+    names = {name for template in _in_templates(data) for name in template.get_identifiers()}
+    ours = [name for name in names if name not in os.environ]
+    os.environ.update(dict.fromkeys(ours, "checked"))
+    try:
+        yield
+    finally:
+        for name in ours:
+            del os.environ[name]
+
+
+def _unknown(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, [*known, "K3BootStrategy"], n=1)
+    if near == [name]:
+        return f"{name} needs {_STRATEGY} among the imports"
+    hint = f"; did you mean {near[0]}?" if near else "; is its module among the imports?"
+    return f"Labgrid knows no class {name!r}{hint}"
+
+
+def _not_imported(cls: type, imports: Iterable[str]) -> str:
+    """The module of ours that the file must import for a class, "" if it does."""
+    return cls.__module__ if cls.__module__ in _OURS and cls.__module__ not in imports else ""
+
+
+def _attributes(where: str, cls: Any, said: Mapping[str, Any]) -> Iterator[str]:
+    fields = {
+        field.name: field
+        for field in attr.fields(cls)
+        if field.init and field.name not in ("target", "name")
+    }
+    for word, value in said.items():
+        if word in ("name", "bindings", "cls"):
+            continue
+        if word not in fields:
+            near = difflib.get_close_matches(str(word), fields, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(fields))}."
+            yield f"{where}: there is no attribute {word!r}; {hint}"
+            continue
+        field = fields[word]
+        try:
+            converted = field.converter(value) if callable(field.converter) else value
+            if field.validator and not isinstance(value, Template):
+                field.validator(None, field, converted)
+        except Exception as error:  # noqa: BLE001  # a validator may raise anything
+            text = error.args[0] if error.args else type(error).__name__
+            yield f"{where}.{word}: {_line(text)}"
+    for name, field in fields.items():
+        if field.default is attr.NOTHING and name not in said:
+            yield f"{where}.{name} is missing"
+
+
+_Said = list[tuple[str, Mapping[str, Any]]]
+
+
+def _bindings(file: Path, resources: _Said, drivers: _Said) -> Iterator[str]:
+    """Drivers for which nothing that stands before them supplies what they bind."""
+    remote = any(name == _REMOTE for name, _ in resources)
+    there: list[type] = [target_factory.resources[name] for name, _ in resources]
+    for name, _ in drivers:
+        cls = target_factory.drivers[name]
+        for what, wanted in cls.bindings.items():
+            plain = getattr(wanted, "value", wanted)
+            suppliers = plain if isinstance(plain, set) else {plain}
+            if None in suppliers:
+                continue
+            wants = [
+                target_factory.class_from_string(supplier)
+                if isinstance(supplier, str)
+                else supplier
+                for supplier in suppliers
+            ]
+            if remote and any(issubclass(want, Resource) for want in wants):
+                continue  # the coordinator knows what the place has
+            if not any(issubclass(have, want) for have in there for want in wants):
+                names = " or ".join(sorted(want.__name__ for want in wants))
+                yield f"{file}: {_WHERE}.drivers.{name}: no {names} stands before it ({what})"
+        there.append(cls)
+
+
+def _strategy(file: Path, drivers: _Said) -> Iterator[str]:
+    count = sum(issubclass(target_factory.drivers[name], Strategy) for name, _ in drivers)
+    if count != 1:
+        yield f"{file}: {_WHERE}.drivers has {count} strategies; evmperf needs one: K3BootStrategy"
+
+
+def _line(error: object) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,133 @@
+"""CAN frames sent by cangen and received by candump (can-utils), on one board.
+
+cangen counts up in the data of its frames (`-D i`), so that every frame that is missing, doubled or
+out of turn shows in candump's log (`-L`). The log of some ten thousand frames is too long for a
+console: awk counts on the board, and brings the first and the last frame with their time stamps,
+which the kernel took when it received them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+
+from evmperf.model.errors import RefusedOutput
+
+TEXT_FILE = "can.txt"
+LOG = "/dev/shm/evmperf-candump"
+"""candump's log, on the board and in memory."""
+
+_IDENTIFIER = "123"
+_QUIET_MS = 5000
+"""Without a frame for so long candump ends: frames were lost."""
+_FRAME_MEMORY = 1024
+"""Bytes that the kernel needs for a frame that waits to be read, at most."""
+_CLOCK_S = 0.02
+"""/proc/uptime has hundredths of a second, and is read twice."""
+
+_COUNT = r"""
+BEGIN { hex = "0123456789ABCDEF"; before = -1 }
+/^DROPCOUNT: dropped / { dropped += $3; next }
+NF != 3 { unknown++; next }
+{
+  at = index($3, "##"); data = substr($3, at ? at + 3 : index($3, "#") + 1)
+  number = 0
+  for (i = 7; i > 0; i -= 2)
+    number = number * 256 + 16 * (index(hex, substr(data, i, 1)) - 1) \
+      + index(hex, substr(data, i + 1, 1)) - 1
+  if (length(data) != digits) unknown++
+  if (number <= before) disordered++
+  else lost += number - before - 1
+  before = number
+  if (!received++) first = $1 " " number
+  last = $1 " " number
+}
+END {
+  print "received", received + 0; print "lost", lost + 0; print "dropped", dropped + 0
+  print "disordered", disordered + 0; print "unknown", unknown + 0
+  print "first", first; print "last", last
+}
+"""
+
+_TEXT = re.compile(
+    r"sent (?P<sent>\d+)\n"
+    r"uptime (?P<began>\d+\.\d\d) (?P<ended>\d+\.\d\d)\n"
+    r"received (?P<received>\d+)\n"
+    r"lost (?P<lost>\d+)\n"
+    r"dropped (?P<dropped>\d+)\n"
+    r"disordered (?P<disordered>\d+)\n"
+    r"unknown (?P<unknown>\d+)\n"
+    r"first \((?P<first_s>\d+\.\d{6})\) (?P<first>\d+)\n"
+    r"last \((?P<last_s>\d+\.\d{6})\) (?P<last>\d+)\n"
+)
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """Frames received a second, and the percentage of those sent that were lost."""
+
+    per_second: float
+    loss: float
+
+
+def command(
+    interface: str, *, frames: int, size: int, fd: bool, echo: bool, around: str = "{send}"
+) -> str:
+    """Shell text that sends `frames` frames of `size` bytes as fast as they go, and counts what
+    comes back into `$OUT/can.txt`.
+
+    `echo` is for an interface on which the kernel hands what is sent to the other programs
+    (vcan); a controller in loopback mode receives it itself. `around` may put something around the
+    sending ({send}).
+    """
+    options = f"-g 0 -p 1000 -n {frames} -I {_IDENTIFIER} -L {size} -D i"
+    send = " ".join(
+        ["cangen", interface, options, *(["-f", "-b"] if fd else []), *([] if echo else ["-x"])]
+    )
+    sent = f"/sys/class/net/{interface}/statistics/tx_packets"
+    listens = f"grep -qsw {interface} /proc/net/can/rcvlist_all"
+    return (
+        f"rm -f {LOG}; candump -L -d -r {frames * _FRAME_MEMORY} -n {frames} -T {_QUIET_MS} "
+        f"{interface} >{LOG} & p=$!; n=0; until {listens}; do "
+        f'kill -0 $p && [ $n -lt 50 ] || {{ echo "candump does not listen"; exit 1; }}; '
+        f"n=$((n + 1)); sleep 0.1; done; "
+        f"read before <{sent}; read began x </proc/uptime; "
+        f"( {around.replace('{send}', send)} ) || {{ kill $p; exit 1; }}; "
+        f"wait $p || exit; read after <{sent}; read ended x </proc/uptime; "
+        f'{{ echo "sent $((after - before))"; echo "uptime $began $ended"; '
+        f'{count(LOG, size)}; }} >"$OUT/{TEXT_FILE}"'
+    )
+
+
+def count(log: str, size: int) -> str:
+    """Shell text that prints what is in candump's log of frames of `size` bytes."""
+    return f"awk -v digits={2 * size} '{_COUNT}' {log}"
+
+
+def transfer(text: str, frames: int) -> Transfer:
+    """What became of `frames` frames; raises RefusedOutput for anything but a whole, orderly log.
+
+    Frames that candump was too slow for are refused, too: they say nothing of the driver.
+    """
+    match = _TEXT.fullmatch(text)
+    if not match:
+        raise RefusedOutput("this is not the count of candump's log", text)
+    number = {name: int(match[name]) for name in ("sent", "received", "lost", "first", "last")}
+    for name in ("dropped", "disordered", "unknown"):
+        if match[name] != "0":
+            raise RefusedOutput(f"candump's log has {match[name]} frames {name}", text)
+    if number["sent"] != frames:
+        raise RefusedOutput(f"the interface sent {number['sent']} frames, not {frames}", text)
+    received, ended = number["received"], number["last"] + 1
+    if received < 2 or received + number["lost"] != ended or ended > frames:
+        raise RefusedOutput(
+            f"candump received {received} frames and missed {number['lost']} up to the {ended}th "
+            f"of {frames}",
+            text,
+        )
+    # A float has not enough digits for the microseconds of today.
+    took_s = float(Decimal(match["last_s"]) - Decimal(match["first_s"]))
+    if not 0 < took_s <= float(match["ended"]) - float(match["began"]) + _CLOCK_S:
+        raise RefusedOutput(f"{took_s:.6f} s between two frames: was the clock set?", text)
+    return Transfer((received - 1) / took_s, 100.0 * (frames - received) / frames)

@@ -1,0 +1,165 @@
+"""The promise of docs/add-a-benchmark.md, done in a copy: a driver that no guide has, with a tool
+of its own, is its benchmark's module, its tool's parser with recordings, its tests and one word.
+
+CAN's are taken out of the copy and put in again.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+WORD = '    "can": "has a CAN controller",\n'
+VOCABULARY = "evmperf/boards/vocabulary.py"
+FILES = (
+    "evmperf/benchmarks/tables/can_loopback.py",
+    "evmperf/tools/can.py",
+    "selftests/data/can",
+    "selftests/tools/test_can.py",
+    "tests/test_can.py",
+)
+MENTIONED = re.compile(r"can_loopback|tools[. ]can\b|import can\b|cangen|driver-can")
+GENERATED = "dashboards/driver-can.json"
+COPIED = (
+    "baselines", "conftest.py", "dashboards", "docs", "env", "evmperf", "lava-jobs",
+    "pyproject.toml", "pytest_evmperf", "requirements.txt", "README.md", "selftests", "strategies",
+    "tests", "virtual-evm",
+)  # fmt: skip
+NOT_COPIED = shutil.ignore_patterns("__pycache__", "node_modules", ".*", "lib")
+
+PROBE = """
+import contextlib
+import io
+import json
+import sys
+import tempfile
+from pathlib import Path
+import numpy as np
+from evmperf.benchmarks import catalogue
+from evmperf.cli.main import main
+from evmperf.grafana.write import files
+from evmperf.influx.lines import Lines
+from evmperf.runs.spool import read_records, read_run
+from selftests.support import runs
+
+def said(*arguments):
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        status = main(list(arguments))
+    return text.getvalue() if status == 0 else f"status {status}"
+
+names = [name for name, found in catalogue.benchmarks().items() if found.driver in ("can", "emmc")]
+with tempfile.TemporaryDirectory() as folder:
+    run = runs.write(Path(folder), runs.results(np.random.default_rng(1), names))
+    lines = Lines(read_run(run))
+    json.dump({
+        "list": said("list"),
+        "job": said("lava", "render", "virtual", "--kind", "native", "-k", "can or emmc_raw_fio"),
+        "guide": said("guide", "--release", "12.00", "--from", folder),
+        "report": said("report", str(run)) and (run / "report.html").read_text(),
+        "influx": [line for record in read_records(run) for line in lines.of(record)],
+        "dashboards": sorted(files()),
+    }, sys.stdout)
+"""
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the checkout."""
+    folder = tmp_path / "evmperf"
+    for name in COPIED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=NOT_COPIED, symlinks=True)
+        else:
+            folder.mkdir(exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def python(folder, *arguments):
+    """What Python prints there, with the copy's packages."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(folder), "HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return done.stdout
+
+
+def appearances(folder):
+    """Where a driver's benchmarks can be seen, by the driver's name in each."""
+    found = json.loads(python(folder, "-c", PROBE))
+    return {
+        driver: {
+            "list": re.findall(rf"^({driver}_\S+)", found["list"], re.MULTILINE),
+            "job": re.findall(rf"^ *evm_measure '?({driver}_\S+/[^/]*/\w+)", found["job"], re.M),
+            "guide": re.findall(rf"^({driver.upper()} .*)\n[-=~^\"+]+$", found["guide"], re.M),
+            "report": sorted(set(re.findall(rf"\b{driver}_\w+", found["report"]))),
+            "influx": sorted({m for line in found["influx"]
+                              for m in re.findall(rf"benchmark=({driver}_\w+),.*metric=", line)}),
+            "dashboards": [name for name in found["dashboards"] if driver in name],
+        }
+        for driver in ("can", "emmc")
+    }  # fmt: skip
+
+
+def boards(folder, change):
+    for file in (folder / "env").glob("*.yaml"):
+        file.write_text(change(file.read_text()))
+
+
+def mentions(folder):
+    """Files that know of CAN, but for prose and the recipe of the board's image."""
+    return sorted(
+        str(file.relative_to(folder))
+        for file in folder.rglob("*")
+        if file.is_file()
+        and file.suffix in (".py", ".yaml", ".json", ".jinja2", ".toml")
+        and file.name not in (Path(__file__).name, "variant.yaml")
+        and re.search(
+            r"can_loopback|tools[. ]can\b|import can\b|cangen|driver-can", file.read_text()
+        )
+    )
+
+
+def test_a_driver_with_its_own_tool_is_its_files_and_one_word(copy):
+    kept = copy.parent / "kept"
+    listed = {file: file.read_text() for file in (copy / "env").glob("*.yaml")}
+    vocabulary = (copy / VOCABULARY).read_text()
+    for name in FILES:
+        (kept / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(copy / name, kept / name)
+    (copy / VOCABULARY).write_text(vocabulary.replace(WORD, ""))
+    boards(copy, lambda text: text.replace(" can,", ""))
+    python(copy, "-m", "evmperf.grafana")
+
+    assert mentions(copy) == []
+    without = appearances(copy)
+    assert {where: seen for where, seen in without["can"].items() if seen} == {}
+    assert all(without["emmc"].values()), "this test looks in the wrong places"
+
+    for name in FILES:
+        shutil.move(kept / name, copy / name)
+    (copy / VOCABULARY).write_text(vocabulary)
+    for file, text in listed.items():
+        file.write_text(text)
+    python(copy, "-m", "evmperf.grafana")
+
+    within = appearances(copy)
+    assert all(within["can"].values()), within["can"]
+    assert within["emmc"] == without["emmc"]
+    assert (copy / GENERATED).read_text() == (ROOT / GENERATED).read_text()
+    said = python(
+        copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "can_loopback or can/",
+        "selftests/benchmarks/test_catalogue.py", "selftests/tools/test_recordings.py",
+    )  # fmt: skip
+    assert int(re.search(r"(\d+) passed", said)[1]) >= len(FILES)

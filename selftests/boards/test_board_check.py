@@ -1,0 +1,128 @@
+"""`evmperf board`: each mistake in a board file is named, and a new file has none."""
+
+import json
+
+import pytest
+
+from evmperf.boards import board as boards
+from evmperf.boards import reference
+from evmperf.boards.options import known, sections
+from evmperf.cli.main import main
+from evmperf.model.exits import ExitStatus
+from evmperf.model.places import project
+
+PLACE = boards.ENV_DIR / "am64x.yaml"
+LOCAL = boards.ENV_DIR / "virtual.yaml"
+STRATEGY = "      K3BootStrategy: {}\n"
+SLOW = "      K3BootStrategy: {boot_timeout: '1'}\n"
+TYPO = "      K3BootStrategy: {boot_timout: 1}\n"
+POWER = "      NetworkPowerDriver:\n        delay: 0.0\n"
+MERGED = "      NetworkPowerDriver:\n        <<: {delay: 0.0}\n"
+
+
+@pytest.mark.parametrize("file", sorted(boards.ENV_DIR.glob("*.yaml")), ids=lambda file: file.stem)
+def test_the_files_that_come_with_evmperf_have_no_mistake(file, capsys):
+    assert main(["board", "check", str(file)]) == 0
+    assert "without mistakes" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ((PLACE, "K3BootStrategy", "K3BootStrategie"), ["did you mean K3BootStrategy?"]),
+        ((PLACE, "NetworkPowerDriver", "NetworkPowrDriver"), ["did you mean NetworkPowerDriver?"]),
+        ((PLACE, "RemotePlace", "Place51"), ["resources", "no class 'Place51'", "imports?"]),
+        ((PLACE, "  - evmperf.lab.shell\n", ""), ["EvmShellDriver needs evmperf.lab.shell"]),
+        ((PLACE, "evmperf.lab.shell", "evmperf.lab.shel"), ["imports", "No module named"]),
+        ((PLACE, STRATEGY, TYPO), ["did you mean boot_timeout"]),
+        ((PLACE, STRATEGY, SLOW), ["must be <class 'int'>"]),
+        ((PLACE, STRATEGY, ""), ["0 strategies", "K3BootStrategy"]),
+        ((PLACE, "$LG_PLACE", "$PLACE"), ["$BASE", "LG_", "not $PLACE"]),
+        ((PLACE, "$LG_PLACE", "${LG_PLACE"), ["write $NAME"]),
+        (
+            (PLACE, "    resources:", "    ressources:"),
+            ["'ressources'", "did you mean 'resources'"],
+        ),
+        ((PLACE, "targets:", "pahts: {}\ntargets:"), ["'pahts'", "did you mean 'paths'"]),
+        ((PLACE, "features: [boot,", "features: [bot,"), ["'bot'", "did you mean 'boot'"]),
+        ((PLACE, "      boot:", "      absent: {eth_cpswx: x}\n      boot:"), ["options.absent"]),
+        ((LOCAL, "        port: 7001\n", ""), ["NetworkSerialPort.port is missing"]),
+        ((LOCAL, POWER, ""), ["no PowerProtocol stands before it (power)"]),
+        ((LOCAL, POWER, MERGED), ["line ", "merge"]),
+    ],
+)
+def test_a_mistake_is_named_with_the_file(tmp_path, capsys, change, words):
+    file, right, wrong = change
+    text = file.read_text()
+    assert right in text
+    spoilt = tmp_path / "spoilt.yaml"
+    spoilt.write_text(text.replace(right, wrong))
+    assert main(["board", "check", str(spoilt)]) == ExitStatus.USAGE
+    said = capsys.readouterr().err
+    for word in [str(spoilt), *words]:
+        assert word in said
+
+
+def test_classes_may_be_a_list_as_labgrid_has_it(tmp_path, capsys):
+    text = PLACE.read_text()
+    before, _, drivers = text.partition("    drivers:\n")
+    listed = "".join(f"      - {line.strip()}\n" for line in drivers.splitlines())
+    file = tmp_path / "listed.yaml"
+    file.write_text(f"{before}    drivers:\n{listed}")
+    assert main(["board", "check", str(file)]) == 0
+    file.write_text(f"{before}    drivers:\n{listed.replace('Strategy', 'Strategi')}")
+    assert main(["board", "check", str(file)]) == ExitStatus.USAGE
+    assert "did you mean K3BootStrategy" in capsys.readouterr().err
+
+
+def test_a_new_board_is_a_copy_with_its_own_name(tmp_path, capsys):
+    words = ["board", "new", "am69-sk", "--like", "am64x", "--into", str(tmp_path)]
+    assert main([*words, "--title", "AM69: SK"]) == 0
+    file = tmp_path / "am69-sk.yaml"
+    assert str(file) in capsys.readouterr().out
+    new, old = boards.load(file), boards.load(PLACE)
+    assert (new.name, new.options.board.title) == ("am69-sk", "AM69: SK")
+    assert (new.features, new.drivers) == (old.features, old.drivers)
+    assert {**new.said, "board": None} == {**old.said, "board": None}
+    assert "am64x" not in file.read_text()
+    assert main(["board", "check", str(file)]) == 0
+    assert main(words) == ExitStatus.USAGE
+    assert "is there already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["a b", "--like", "am64x"], "cannot be called"),
+        (["../x", "--like", "am64x"], "cannot be called"),
+        (["am64xx-hsevm", "--like", "j7200"], "has a board am64xx-hsevm already"),
+        (["x", "--like", "virtual"], "virtual EVM"),
+        (["x", "--like", "am65x"], "no board file am65x"),
+    ],
+)
+def test_a_name_that_does_not_do_is_refused(tmp_path, capsys, words, said):
+    assert main(["board", "new", *words, "--into", str(tmp_path)]) == ExitStatus.USAGE
+    assert said in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_schema_knows_every_option_and_only_those(capsys):
+    assert main(["board", "schema"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    definitions = schema["$defs"]
+    found = definitions["Options"]["properties"]
+    assert set(found) == {*sections(), "absent"}
+    for name, section in sections().items():
+        definition = definitions[found[name]["$ref"].rpartition("/")[2]]
+        assert definition["additionalProperties"] is False
+        assert set(definition["properties"]) == set(known(section))
+        for option in definition["properties"].values():
+            assert option["description"]
+            assert "" not in option.get("enum", ())
+
+
+def test_the_page_has_the_options_as_they_are():
+    page = project("docs") / "add-a-board.md"
+    text = page.read_text()
+    assert text == reference.page(text), "evmperf board options prints the table for it"
+    assert all(f"`{name}`" in text for name in sections())

@@ -1,0 +1,40 @@
+"""Plays a recorded console to evmperf's strategy, and prints what it makes of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from pathlib import Path
+
+from selftests.support.replayboard import Play, recorded, replay
+
+
+def _main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m selftests.replay",
+        description="Play a recorded console behind a port and a switch of its own, react to what "
+        "is typed, and print marks, attempts and verdict.",
+    )
+    parser.add_argument("file", type=Path, help="a console.log, or a console as text")
+    parser.add_argument("--board", default="am64x.yaml", help="the board's file (%(default)s)")
+    parser.add_argument("--goal", choices=("uboot", "booted"), default="booted")
+    parser.add_argument("--arguments", default="", help="kernel arguments")
+    parser.add_argument("--json", action="store_true", help="for programs")
+    options = parser.parse_args()
+    logging.disable(logging.CRITICAL)  # the outcome says it all
+    outcome = replay(
+        Play(recorded(options.file)), options.board.removesuffix(".yaml"), goal=options.goal,
+        arguments=options.arguments,
+    ).as_dict()  # fmt: skip
+    if options.json:
+        print(json.dumps(outcome, indent=1))
+    else:
+        for name, value in outcome.items():
+            print(f"{name:24}{value}")
+    return 0 if outcome["verdict"] != "failed" else 1
+
+
+if __name__ == "__main__":
+    sys.exit(_main())

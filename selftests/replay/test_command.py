@@ -1,0 +1,102 @@
+"""`evmperf replay` and `python -m selftests.replay`: a console read again."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evmperf.benchmarks.families import boot as boot_readings
+from evmperf.cli.main import main
+from evmperf.console.boot import Boot
+from evmperf.console.marks import find
+from evmperf.console.record import HEADER, POWER_ON, Record
+from evmperf.model.run import Run
+from evmperf.runs.spool import Spool
+from selftests.replay import texts
+from selftests.support.texts import LOGIN
+
+ROOT = Path(__file__).resolve().parents[2]
+BOOT = texts.LOADER + b"=> boot\r\n" + texts.SD
+MS = 1_000_000
+
+
+def records(text, begin=10**9, bound_ns=2 * MS):
+    """A boot from its power-on, in pieces of 100 bytes, 10 ms apart."""
+    pieces = [text[at : at + 100] for at in range(0, len(text), 100)]
+    yield Record(begin, begin, "#", POWER_ON.encode())
+    for number, piece in enumerate(pieces, 1):
+        at = begin + number * 10 * MS
+        yield Record(at, at, "<", piece, bound_ns)
+
+
+def boot_record(marks):
+    return boot_readings.record(Boot("booted", "", 1, 1.0, {mark.phase: mark for mark in marks}))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A run of two boots; of the first it had no mark of TF-A, and a prompt that was late."""
+    spool = Spool(tmp_path, Run("a-run", "our-board", "quick"))
+    first, second = list(records(BOOT)), list(records(BOOT, 5 * 10**9, 80 * MS))
+    lines = [record.line() for record in (*first, *second)]
+    spool.console_log.write_bytes(HEADER + b"".join(lines))
+    marks = find(first, LOGIN)
+    kept = [mark for phase, mark in marks.items() if str(phase) != "tf_a"]
+    spool.append(boot_record(kept))
+    spool.append(boot_record(find(second, LOGIN).values()))
+    return spool.folder
+
+
+def test_what_is_different_today_is_said(folder, capsys):
+    assert main(["replay", str(folder)]) == 0
+    said = capsys.readouterr().out
+    first, second = said.split("boot 2\n")
+    assert "-> tf_a is new" in first
+    assert first.count("->") == 1
+    assert "starting_kernel may be 80 ms off" in second
+    assert "within 80.0 ms" in second
+
+
+def test_a_file_alone_is_read_and_json_is_for_programs(folder, tmp_path, capsys):
+    (tmp_path / "sent").mkdir()
+    alone = (folder / "console.log").rename(tmp_path / "sent/console.log")
+    assert main(["replay", str(alone), "--json"]) == 0
+    first, _ = json.loads(capsys.readouterr().out)
+    phases = [mark["phase"] for mark in first["marks"]]
+    assert phases[0] == "power_on"
+    assert phases[-1] == "prompt"
+    assert first["changes"] == []
+    assert first["alarm"] is None
+
+
+def test_a_disaster_is_named(tmp_path, capsys):
+    text = BOOT + b"root\r\n[   20.000000] Kernel panic - not syncing: it is over\r\n"
+    path = tmp_path / "console.log"
+    path.write_bytes(HEADER + b"".join(record.line() for record in records(text)))
+    assert main(["replay", str(path)]) == 0
+    assert "kernel panic: Kernel panic - not syncing: it is over" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"), [(None, "there is no such file"), (HEADER, "holds no power-on")]
+)
+def test_what_cannot_be_read_is_one_sentence(tmp_path, capsys, content, reason):
+    path = tmp_path / "console.log"
+    if content is not None:
+        path.write_bytes(content)
+    assert main(["replay", str(path)]) == 4
+    assert reason in capsys.readouterr().err
+
+
+def test_the_harness_plays_a_console_to_the_strategy(tmp_path):
+    file = tmp_path / "board.txt"
+    file.write_bytes(BOOT.replace(b"=> boot\r\n", b""))
+    done = subprocess.run(
+        [sys.executable, "-m", "selftests.replay", str(file), "--board", "am64x.yaml", "--json"],
+        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    outcome = json.loads(done.stdout)
+    assert (done.returncode, outcome["verdict"], outcome["attempts"]) == (0, "booted", 1)
+    assert list(outcome["marks"])[-1] == "prompt"

@@ -1,0 +1,182 @@
+"""Boots of forms that boards are known to have, composed in words of our own."""
+
+import re
+
+import pytest
+
+from evmperf.benchmarks.families.boot import condition, readings
+from evmperf.console.marks import Phase
+from evmperf.model.errors import BoardError, Kind, RefusedOutput
+from selftests.replay import texts
+from selftests.support.replayboard import Play, replay, replay_bench
+
+QUICK = {"silence_timeout": 2, "kernel_timeout": 10, "boot_timeout": 10, "uboot_timeout": 10}
+INIT = "init=/bin/sh"
+
+
+def boot(linux, arguments="", *, board="am64x", medium="sd", **play):
+    outcome = replay(
+        Play(texts.LOADER, linux, **play), board, arguments=arguments, medium=medium, **QUICK
+    )
+    return outcome.boot
+
+
+def check_lab_failure(boot, sentence):
+    assert boot.error is not None
+    assert boot.error.kind is Kind.LAB
+    assert re.search(sentence, str(boot.error))
+
+
+# What booted is what was asked for
+
+
+def test_kernel_arguments_survive_scripts_that_set_optargs():
+    found = boot(texts.INIT_SHELL, INIT, environment=texts.ARGS_ALL)
+    assert found.error is None
+    assert readings(found)[0].metric == "boot_time"
+
+
+def test_kernel_arguments_that_do_not_arrive_are_no_boot_time():
+    # A script that cannot be typed at the prompt again, as it has quotes of its own.
+    scripts = {**texts.ARGS_ALL, "args_all": "setenv optargs earlycon; echo 'ready'"}
+    found = boot(texts.INIT_SHELL, INIT, environment=scripts)
+    check_lab_failure(found, "booted without init=/bin/sh .*args_all.*its command line is 'console")
+
+
+def test_a_quiet_kernel_is_asked_for_its_arguments():
+    shell = b"\r\nStarting kernel ...\r\n\r\nsh: no job control\r\nsh-5.2# "
+    good = {"cmdline": f"console=ttyS2 quiet {INIT}", "root": "../mmcblk1p2", "type": "SD"}
+    assert boot(shell, INIT, system=good).error is None
+    bad = {**good, "cmdline": "console=ttyS2 quiet"}
+    check_lab_failure(boot(shell, INIT, system=bad), "booted without init=/bin/sh")
+
+
+@pytest.mark.parametrize(("linux", "medium"), [(texts.SD, "sd"), (texts.EMMC, "emmc")])
+def test_the_right_medium_is_taken(linux, medium):
+    assert boot(linux, medium=medium).error is None
+
+
+@pytest.mark.parametrize(("linux", "medium"), [(texts.EMMC, "sd"), (texts.SD, "emmc")])
+def test_the_wrong_medium_is_no_boot_time(linux, medium):
+    check_lab_failure(boot(linux, medium=medium), f"another medium than {medium}: its root: mmcblk")
+
+
+@pytest.mark.parametrize(("kind", "fits"), [("SD", True), ("MMC", False), ("", False)])
+def test_a_quiet_kernel_is_asked_for_its_root(kind, fits):
+    system = {"cmdline": "quiet", "root": "../block/mmcblk1/mmcblk1p2", "type": kind}
+    found = boot(texts.QUIET, system=system)
+    assert (found.error is None) == fits
+    assert Phase.PROMPT in found.marks, "the mark is taken before"
+
+
+def test_a_lab_whose_boots_are_wrong_counts_them_as_failed_cycles_and_goes_on():
+    with replay_bench(Play(texts.LOADER, texts.EMMC), "am64x", medium="sd", **QUICK) as (_, bench):
+        for _ in range(2):
+            check_lab_failure(bench.cold_boot(""), "another medium")
+
+
+# Prompts
+
+
+def test_a_shell_with_bracketed_paste_is_found():
+    found = boot(texts.INIT_SHELL, INIT)
+    assert found.error is None
+    assert found.marks[Phase.PROMPT].text.endswith("sh-5.2# ")
+
+
+def test_a_prompt_that_a_message_cut_is_asked_for_and_has_no_time():
+    found = boot(texts.CUT_LOGIN)
+    assert found.error is None
+    assert Phase.PROMPT not in found.marks
+    with pytest.raises(RefusedOutput, match="came only when asked for"):
+        readings(found)
+
+
+def test_a_last_login_is_no_login_prompt():
+    linux = texts.SD.replace(b"our-board login: ", b"Last login: Mon\r\n\r\nour-board login: ")
+    found = boot(linux)
+    assert found.error is None
+    assert linux.endswith(found.marks[Phase.PROMPT].text.encode())
+    late = boot(linux[: linux.index(b"our-board login: ")])
+    assert late.error is not None
+
+
+def test_an_arrow_in_the_middle_of_a_line_is_no_prompt():
+    dump = b"crc32 for 80000000 ... 80ffffff ==> 31b6f8fb\r\n" + texts.SD
+    assert boot(dump).error is None
+
+
+# Marks
+
+
+def test_a_quiet_boot_has_no_marks_of_the_kernel():
+    found = boot(texts.QUIET, system={"cmdline": "quiet", "root": "../mmcblk1p2", "type": "SD"})
+    seen = set(found.marks)
+    assert not seen & {Phase.FIRST_KERNEL_LINE, Phase.ROOT_MOUNTED, Phase.INIT_STARTED}
+    assert {"boot_time"} <= {r.metric for r in readings(found)}
+    assert not {"kernel", "userland"} & {r.metric for r in readings(found)}
+
+
+def test_sysvinit_is_an_init():
+    assert boot(texts.SYSVINIT).marks[Phase.INIT_STARTED].text == "INIT: version"
+
+
+def test_an_efi_boot_has_a_time_of_its_own():
+    found = boot(texts.EFI)
+    assert found.error is None
+    assert Phase.STARTING_KERNEL not in found.marks
+    assert condition(found) == "EFI stub"
+    assert readings(found)[0].metric == "boot_time"
+    assert condition(boot(texts.SD)) == ""
+
+
+# Failures, at once
+
+
+@pytest.mark.parametrize(
+    ("linux", "sentence"),
+    [
+        (b"MMC: no card present\r\nBad Linux ARM64 Image magic!\r\n=> ", "no card present"),
+        (b"Failed to load 'boot.scr'\r\nBad Linux ARM64 Image magic!\r\n=> ", "Bad Linux ARM64"),
+        (b"=> ", "it did not say why"),
+        (b"### ERROR ### Please RESET the board ###\r\n", "boot loader stopped"),
+        (b'"Error" handler, esr 0xbf000002\r\nelr: 0 lr : 0\r\n', "U-Boot crashed"),
+        (b"resetting ...\r\n" + texts.LOADER, "silent reset"),
+        (texts.LOADER, "silent reset"),
+        (texts.kernel() + b"E/TC:0 0 Panic 'x' at core/y.c:1 <z>\r\n", "OP-TEE panic"),
+        (texts.kernel() + b"PANIC at PC : 0x000000009e780000\r\n", "TF-A panic"),
+        (texts.kernel() + b"You are in emergency mode. After logging in\r\n", "emergency mode"),
+    ],
+)  # fmt: skip
+def test_a_failed_boot_is_named_at_once(linux, sentence):
+    outcome = replay(Play(texts.LOADER, linux), "am64x", medium="sd")
+    assert isinstance(outcome.boot.error, BoardError)
+    assert re.search(sentence, str(outcome.boot.error))
+    assert outcome.late_s < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (texts.LOADER[: texts.LOADER.index(b"Starting ATF")] * 6, "boot loader in a loop"),
+        (texts.LOADER[: texts.LOADER.index(b"Hit any")] * 5, "boot loader in a loop"),
+        (b"", "nothing came in 2 s since the power was switched on: check that the board has"),
+        (texts.LOADER[:200], "the boot hangs: nothing came for 2 s after"),
+    ],
+)
+def test_a_boot_loader_that_does_not_get_to_its_prompt_is_named(text, sentence):
+    outcome = replay(Play(text), "am64x", **QUICK)
+    assert re.search(sentence, str(outcome.boot.error))
+
+
+def test_a_countdown_that_cannot_be_stopped_is_named():
+    found = replay(Play(texts.LOADER, texts.SD, stoppable=False), "am64x", **QUICK).boot
+    check_lab_failure(found, "autoboot was not stopped.*bootdelay")
+
+
+@pytest.mark.parametrize("text", [b"C" * 40, texts.LOADER[:200] + b"Authentication failed!\r\n"])
+def test_what_a_power_cycle_cannot_heal_is_not_tried_again(text):
+    with replay_bench(Play(text), "am64x", retries=2, **QUICK) as (_, bench):
+        with pytest.raises(BoardError):
+            bench.uboot()
+        assert bench.power_cycles == 1

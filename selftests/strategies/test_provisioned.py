@@ -1,0 +1,46 @@
+"""The strategy's state between off and U-Boot: what is done before each power-on."""
+
+import pytest
+
+from evmperf.model.errors import LabError
+from selftests.strategies.test_strategy import fake, open_bench, switch
+
+__all__ = ["fake", "open_bench", "switch"]
+
+
+def test_before_each_power_on_with_the_power_off(open_bench, fake):
+    bench = open_bench()
+    seen = []
+    bench.before_power_on(lambda: seen.append(fake.is_on))
+    bench.shell()
+    assert seen == [False]
+    bench.abandon()
+    bench.shell()
+    assert seen == [False, False]
+
+
+def test_provisioned_is_off_and_no_boot(open_bench, fake):
+    bench = open_bench()
+    bench.shell()
+    bench.boots()
+    bench.abandon()
+    bench.provisioned()
+    assert not fake.is_on
+    assert bench.boots() == []
+
+
+def test_what_cannot_be_done_is_not_tried_again_and_leaves_the_board_off(open_bench, fake):
+    bench = open_bench(K3BootStrategy={"retries": 2})
+    tries = []
+
+    def refuse():
+        tries.append(1)
+        error = LabError("the card is gone")
+        error.permanent = True
+        raise error
+
+    bench.before_power_on(refuse)
+    with pytest.raises(LabError, match="the card is gone"):
+        bench.shell()
+    assert tries == [1]
+    assert not fake.is_on

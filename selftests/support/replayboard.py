@@ -1,0 +1,264 @@
+"""A board that says what a recorded console says, and reacts to what is typed as a board would."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from labgrid import Environment
+
+from evmperf.boards import board as boards
+from evmperf.console.boot import Boot
+from evmperf.console.record import HEADER, read
+from evmperf.lab.bench import LabgridBench
+from evmperf.model.errors import EvmperfError
+from selftests.support.fakeboard import FakeBoard, FakeSwitch
+
+_BYTES_A_PIECE, _PIECE_S = 115, 0.01
+"""115200 baud."""
+_COUNTDOWN_S = 2.0
+_AUTOBOOT = re.compile(
+    rb"(?:Hit any key to stop autoboot:|Press \S+ to abort autoboot in)[^\n]*\n?"
+)
+_HOST_STAMP = re.compile(rb"^\[\d{4}-\d\d-\d\d [\d:.]+\] ?", re.MULTILINE)
+_NAMED = {b"<BS>": b"\b", b"<ESC>": b"\x1b", b"<FF>": b"\xff", b"<00>": b"\x00"}
+_OPTARGS = re.compile(r"setenv optargs ([^;]*)")
+
+
+def recorded(path: Path) -> bytes:
+    """A console as it went over the wire: from a console.log the first boot, else a text file."""
+    data = path.read_bytes()
+    if data.startswith(HEADER.split(b"/")[0]):
+        boots: list[list[bytes]] = [[]]
+        for record in read(path):
+            if record.kind == "#" and record.data == b"power on" and boots[-1]:
+                boots.append([])
+            elif record.kind == "<":
+                boots[-1].append(record.data)
+        return b"".join(boots[0])
+    for name, byte in _NAMED.items():
+        data = data.replace(name, byte)
+    data = _HOST_STAMP.sub(b"", data).replace(b"\r\n", b"\n")
+    if data.rstrip().endswith(b"login:"):
+        data = data.rstrip() + b" "
+    return data.replace(b"\n", b"\r\n")
+
+
+@dataclass
+class Play:
+    """What a board says: `text` from power-on, `linux` after it where the recording ends early.
+
+    `environment` is U-Boot's, `system` what the running system answers (cmdline, root, type; of
+    the command line a default is made of the text), `stoppable` whether a key stops the countdown.
+    """
+
+    text: bytes
+    linux: bytes = b""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    system: Mapping[str, str] = field(default_factory=dict)
+    stoppable: bool = True
+
+
+class ReplayBoard(FakeBoard):
+    """FakeBoard with the text of a recording instead of its own."""
+
+    def __init__(self, play: Play) -> None:
+        super().__init__()
+        self.prompt = "root@board:~# "
+        self.said_at = time.monotonic()
+        self._play = play
+        self._environment = dict(play.environment)
+        self._turn = 0
+        countdown = _AUTOBOOT.search(play.text)
+        if countdown:
+            self._loader = play.text[: countdown.start()]
+            self._countdown = countdown[0].rstrip(b"\r\n")
+            rest = play.text[countdown.end() :]
+            self._rest = re.sub(rb"^(?:\s*=> ?\r?\n?)+", b"", rest) + play.linux
+        else:
+            self._loader, self._rest, self._countdown = play.text, play.linux, b""
+
+    def switch(self, on: bool) -> None:
+        deadline = time.monotonic() + 10
+        while on and not self._client and time.monotonic() < deadline:
+            time.sleep(0.01)  # the console is connected, but our end of it may not know yet
+        with self._lock:
+            self._turn += 1
+            self._line = ""
+            self._state = "dead" if on else "off"
+            self._environment = dict(self._play.environment)
+        if on:
+            threading.Thread(target=self._run_loader, args=[self._turn], daemon=True).start()
+
+    def _run_loader(self, turn: int) -> None:
+        if not self._pour(self._loader, turn):
+            return
+        if not self._countdown:
+            if self._loader.rstrip(b" ").endswith(b"=>"):
+                self._state = "uboot"
+            elif self._rest:
+                self._run_rest(turn)
+            return
+        if self._play.stoppable:
+            self._state = "autoboot"
+        self.say(self._countdown)
+        if self._play.stoppable:
+            deadline = time.monotonic() + _COUNTDOWN_S
+            while self._state == "autoboot" and time.monotonic() < deadline:
+                time.sleep(0.02)
+        with self._lock:
+            stopped = self._play.stoppable and self._state != "autoboot"
+            if self._turn != turn or stopped:
+                return
+            self._state = "dead"
+        self.say("\r\n")
+        self._run_rest(turn)
+
+    def _boot(self) -> None:
+        self._state = "dead"
+        threading.Thread(target=self._run_rest, args=[self._turn], daemon=True).start()
+
+    def _run_rest(self, turn: int) -> None:
+        text = self._rest.replace(b"{arguments}", self._arguments().encode())
+        ends = {"login": rb"(?:(?<!Last )login|[\r\n]in): $", "shell": rb"# $", "uboot": rb"\n=> $"}
+        then = next((state for state, end in ends.items() if re.search(end, text)), "dead")
+        self._pour(text, turn, then)
+
+    def _pour(self, text: bytes, turn: int, then: str = "dead") -> bool:
+        """Say it at the line's rate, to be in that state at its end; False when the power was
+        switched meanwhile.
+        """
+        for at in range(0, len(text), _BYTES_A_PIECE):
+            with self._lock:
+                if self._turn != turn:
+                    return False
+                if at + _BYTES_A_PIECE >= len(text):
+                    self._state = then
+            self.say(text[at : at + _BYTES_A_PIECE])
+            self.said_at = time.monotonic()
+            time.sleep(_PIECE_S)
+        return self._turn == turn
+
+    def _arguments(self) -> str:
+        """What `optargs` is when the boot command has run its scripts."""
+        value = self._environment.get("optargs", "")
+        for script in self._environment.values():
+            if found := _OPTARGS.search(script):
+                value = found[1]
+        return value.strip()
+
+    def _in_uboot(self, line: str) -> None:
+        for name, value in re.findall(r"setenv (\w+) '([^']*)'", line):
+            self._environment[name] = value
+        if "; printenv; " in line:
+            printed = "".join(f"{name}={value}\r\n" for name, value in self._environment.items())
+            marker = re.sub(r"echo '(.{4})''(.+?)'.*", r"\1\2", line)
+            self.say(f"{marker}\r\n{printed}0\r\n{marker}\r\n=> ")
+        else:
+            super()._in_uboot(line)
+
+    def _in_shell(self, line: str) -> None:
+        if "perf-end" in line:
+            self.say(f"{self._answer()}evmperf-end\r\n{self.prompt}")
+        else:
+            super()._in_shell(line)
+
+    def _run(self, marker: str, quoted: str) -> None:
+        if "echo cmdline:" in quoted:
+            self.say(f"{marker}{self._answer()}{marker} 0\r\n{self.prompt}")
+        else:
+            super()._run(marker, quoted)
+
+    def _answer(self) -> str:
+        text = (self._play.text + self._play.linux).decode("utf-8", "replace")
+        line = re.search(r"(?:append|Kernel command line): ([^\r\n]*)", text)
+        system = {"cmdline": line[1] if line else ""}
+        if found := re.search(r"root=/dev/(mmcblk(\d)\w*)", system["cmdline"]):
+            system |= {"root": found[1], "type": "MMC" if found[2] == "0" else "SD"}
+        system["cmdline"] = system["cmdline"].replace("{arguments}", self._arguments())
+        return "".join(f"{k}: {v}\r\n" for k, v in {**system, **self._play.system}.items())
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a replay went: `late_s` is from the board's last byte to the end of the attempt."""
+
+    boot: Boot
+    late_s: float
+    attempts: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """For people and programs."""
+        error = self.boot.error
+        marks = list(self.boot.marks.values())
+        begin = marks[0].mono_ns if marks else 0
+        return {
+            "goal": self.boot.goal,
+            "verdict": "failed" if error else "booted" if self.boot.goal == "booted" else "reached",
+            "kind": str(error.kind) if error else "",
+            "sentence": str(error) if error else "",
+            "phase": self.boot.phase,
+            "attempts": self.attempts,
+            "seconds_after_last_byte": round(self.late_s, 2),
+            "marks": {str(m.phase): round((m.mono_ns - begin) / 1e9, 3) for m in marks},
+        }
+
+
+@contextmanager
+def replay_bench(
+    play: Play, board_name: str, **strategy: Any
+) -> Iterator[tuple[ReplayBoard, LabgridBench]]:
+    """A bench on a board that replays, with the drivers of a board's file; keywords are arguments
+    of its strategy.
+    """
+    with ExitStack() as stack:
+        board = ReplayBoard(play)
+        stack.callback(board.close)
+        switch = FakeSwitch(board)
+        stack.callback(switch.close)
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evmperf-replay-")))
+        path = folder / "replay.yaml"
+        path.write_text(_file(boards.find(board_name), board.port, switch.port, strategy))
+        environment = Environment(str(path))
+        stack.callback(environment.cleanup)
+        yield board, LabgridBench(environment.get_target("main"), boards.load(path))
+
+
+def _file(source: Path, serial: int, power: int, strategy: Mapping[str, Any]) -> str:
+    data = yaml.safe_load(source.read_text().replace("!template ", ""))
+    main = data["targets"]["main"]
+    main["resources"] = {
+        "NetworkSerialPort": {
+            "host": "127.0.0.1", "port": serial, "protocol": "raw", "speed": 10_000_000,
+        },
+        "NetworkPowerPort": {
+            "model": "rest", "host": f"http://127.0.0.1:{power}/power/{{index}}", "index": "0",
+        },
+    }  # fmt: skip
+    main["drivers"]["NetworkPowerDriver"] = {"delay": 0.0}
+    main["drivers"]["K3BootStrategy"] = {**main["drivers"]["K3BootStrategy"], **strategy}
+    return yaml.safe_dump(data, sort_keys=False)
+
+
+def replay(
+    play: Play, board_name: str, *, goal: str = "booted", arguments: str = "", **strategy: Any
+) -> Outcome:
+    """Take a board that replays to `goal` (uboot, booted), without retries."""
+    with replay_bench(play, board_name, **strategy) as (board, bench):
+        if goal == "booted":
+            bench.cold_boot(arguments)
+        else:
+            bench._strategy.retries = 0
+            with suppress(EvmperfError):  # it is in the record of the attempt
+                bench.uboot()
+        ended = time.monotonic()
+        (boot,) = bench.boots()
+        return Outcome(boot, max(0.0, ended - board.said_at), bench.power_cycles)
