@@ -69,12 +69,15 @@ def line(cells):
     return ",".join(f'"{cell}"' for cell in cells)
 
 
-def pieces():
-    """Every known table of the guides that are there: published ones, and those of baselines/."""
+def pieces(guides=None):
+    """Every known table of the guides that are there (or of so many): published ones, and those of
+    baselines/.
+    """
     given = [
         (file.stem, file.read_text()) for file in (*seeds.files(), *seeds.real("guides", "*.rst"))
     ]
-    for name, text in (*given, *texts().items()):
+    everything = [*given, *texts().items()]
+    for name, text in everything[-guides:] if guides else everything:
         imported = importer.interpret(text)
         for table, read in zip(imported.source.tables, imported.matches, strict=True):
             if read is None or not any(row.figures for row in read.rows):
@@ -438,19 +441,25 @@ def _doubted(place, imported):
     return Key(*key) in artefacts.doubts(known_figures(imported.results[board]))
 
 
-def tried(every=1):
+def _beside(piece, of_guide):
+    """The tables of its section with the same header, which it may be mistaken for, and others."""
+    rest = [other for other in of_guide if other.benchmark != piece.benchmark]
+    place = (piece.section, piece.header)
+    siblings = [other for other in rest if (other.section, other.header) == place]
+    return [*siblings, *(other for other in rest if other not in siblings)][: 2 + len(siblings)]
+
+
+def tried(every=1, guides=None):
     """For each mistake: how often it was made, how many wrong numbers that gave, and those that
     were accepted in silence, with the guide's text.
     """
-    known = list(pieces())
+    known = list(pieces(guides))
     by_guide = {}
     for piece in known:
         by_guide.setdefault(piece.guide, []).append(piece)
     made, wrong, silent = Counter(), Counter(), {}
     for piece in itertools.islice(known, 0, None, every):
-        others = [other for other in by_guide[piece.guide] if other.benchmark != piece.benchmark][
-            :2
-        ]
+        others = _beside(piece, by_guide[piece.guide])
         right = importer.interpret(guide_of(piece, piece.text(), others))
         truth, before = values(right), reasons(right)
         for name, mistakes in MISTAKES.items():
@@ -470,8 +479,8 @@ def tried(every=1):
     return made, wrong, silent
 
 
-def main():
-    every = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+def report(every=1):
+    """Print the counts; returns how many wrong numbers were accepted in silence."""
     made, wrong, silent = tried(every)
     print(f"{'mistake':48} {'made':>6} {'wrong numbers':>14} {'in silence':>11}")
     for name in MISTAKES:
@@ -486,7 +495,12 @@ def main():
     for name, found in silent.items():
         piece, bad, _ = found[0]
         print(f"{name}: {piece.guide} {piece.benchmark} {piece.caption!r}: {bad[:2]}")
-    return bool(total)
+    return total
+
+
+def main():
+    every = next((int(argument) for argument in sys.argv[1:2] if argument.isdigit()), 1)
+    return int(report(every) > 0)
 
 
 if __name__ == "__main__":

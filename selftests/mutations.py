@@ -4,6 +4,8 @@
     python -m selftests.mutations --places 40     at most so many places of each kind and text
     python -m selftests.mutations --only nbench   one tool
 
+Those of `selftests.guide_mutations` follow: mistakes of writers, in every table of every guide.
+
 All recordings that hold a number, and all real outputs where they are. The exit status is 1 for a
 wrong number, except for a lost digit of a number that stands only once (`ONCE`); those are counted.
 """
@@ -16,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from evmperf.model.errors import RefusedOutput
+from selftests import guide_mutations
 from selftests.support import real_tools
 from selftests.support.recordings import (
     KERNEL_LINE,
@@ -172,5 +175,14 @@ def _print_row(name: str, counted: Count) -> None:
     )
 
 
+def all_of_them() -> int:
+    """Print the counts of outputs, and of guides unless it is to be one tool."""
+    status = main()
+    if any(argument.startswith("--only") for argument in sys.argv):
+        return status
+    print()
+    return guide_mutations.main() or status
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(all_of_them())

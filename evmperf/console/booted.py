@@ -38,7 +38,7 @@ class System:
 _COMMAND_LINE = re.compile(r"\] Kernel command line: ([^\r\n]*)")
 _ROOT = re.compile(r"EXT4-fs \((\w+)\): mounted filesystem")
 _HOST = re.compile(r"\b(mmcblk\d+): (mmc\d+):")
-_CARD = re.compile(r"\b(mmc\d+): new [^\r\n]*?\b(SD|MMC)\w* card")
+_CARD = re.compile(r"\b(mmc\d+): new [^\r\n]*?\b(SD|MMC)(?:HC|XC|UC)? card")
 
 
 def shown(text: str) -> System:

@@ -28,8 +28,8 @@ def boots(records: Iterable[Record]) -> Iterable[list[Record]]:
         if record.kind == "#" and record.data == POWER_ON.encode():
             if boot:
                 yield boot
-            boot = []
-        if boot or record.kind == "#":
+            boot = [record]
+        elif boot:
             boot.append(record)
     if boot:
         yield boot

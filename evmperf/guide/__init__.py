@@ -1,11 +1,16 @@
 """The performance guide: reading the published ones, and writing the next.
 
-declared   what each table looks like (tables/*.yaml, outline.yaml), by benchmark
-dialect    how a guide spells units
 cells      the text of a figure
 source     reStructuredText to tables, with line numbers
-match      which benchmark a table is
+match      which benchmark a table is (what words mean: evmperf.published.meaning)
+rows       the rows of a known table to figures
+boards     the boards of a guide, and names that look misspelt
 importer   tables to runs in the spool's schema
+teach      drafts of files for tables that are not known
 layout     what a guide contains, in which order
+origin     what a guide says of where its figures are from
 writer     figures and layout to reStructuredText
+plots, html  plots beside it, and pages
+
+How guides print each table is data: evmperf.published.
 """

@@ -73,6 +73,17 @@ def of_guide(source: Source) -> Boards:
     return Boards(names, names[0] if len(names) == 1 else "", tuple(misspelt), tuple(problems))
 
 
+def headed(source: SourceTable, boards: Boards) -> str:
+    """The board of a table whose header names none: the guide's only one, or the one that a heading
+    above it names; "" if neither says.
+    """
+    for text in map(_squeezed, (*source.section, source.rubric)):
+        named = [board for board in boards.names if _squeezed(board).startswith(text)]
+        if len(text) >= _HEADING and len(named) == 1:
+            return named[0]
+    return boards.lone
+
+
 def of_table(source: SourceTable, found: Match, boards: Boards) -> Iterator[Problem]:
     """Remarks on a table below another board's heading, and on one that names no board."""
     mine = {_squeezed(board) for board in found.boards}
@@ -88,7 +99,8 @@ def of_table(source: SourceTable, found: Match, boards: Boards) -> Iterator[Prob
             reason = f"stands below {heading!r} and is headed {', '.join(found.boards)}"
             yield Problem(source.line, f"{found.table.benchmark}: {reason}", kept=True)
     if not found.boards and found.table.board_in_header:
-        reason = f"{found.table.benchmark}: its header names no board; taken as {boards.lone}'s"
+        board = headed(source, boards)
+        reason = f"{found.table.benchmark}: its header names no board; taken as {board}'s"
         yield Problem(source.line, reason, kept=True)
 
 

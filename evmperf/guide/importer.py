@@ -47,7 +47,7 @@ class Imported:
     """Results by board."""
     matches: list[TableRead | None] = field(default_factory=list)
     """What each table of the source is."""
-    unread: list[tuple[SourceTable, match.Unknown]] = field(default_factory=list)
+    unread: list[SourceTable] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     tables: int = 0
     rows: int = 0
@@ -148,10 +148,11 @@ def _take(
     imported.cells += count
     try:
         found = match.identify(source)
-        if not found.boards and not known.lone:
+        lone = boards.headed(source, known)
+        if not found.boards and not lone:
             raise match.Unknown("it names no board, and the guide has not exactly one")
     except match.Unknown as unknown:
-        imported.unread.append((source, unknown))
+        imported.unread.append(source)
         imported.matches.append(None)
         imported.unknown_cells += count
         imported.problems.append(Problem(source.line, str(unknown), source.text, table=True))
@@ -160,13 +161,16 @@ def _take(
     imported.matches.append(TableRead(found, tuple(done.rows)))
     imported.problems += done.problems
     imported.problems += boards.of_table(source, found, known)
+    if strange := match.strange_words(source, found.table):
+        reason = f"{found.table.benchmark}: read as that, though it says {', '.join(strange)} too"
+        imported.problems.append(Problem(source.line, reason, kept=True))
     imported.unknown_cells += done.unknown_cells
     unit_texts += done.unit_texts
     for row in done.rows:
         for board, figure in row.figures:
             words = {name: text for whose, name, text in row.words if whose == board}
-            profile = "quick" if source.is_quick(board or known.lone) else PROFILE
-            place = (board or known.lone, found.table.benchmark, row.case, figure.metric)
+            profile = "quick" if source.is_quick(board or lone) else PROFILE
+            place = (board or lone, found.table.benchmark, row.case, figure.metric)
             taken.setdefault(place, []).append(_Cell(figure, found, row.row, words, profile))
 
 

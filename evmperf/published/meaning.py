@@ -10,6 +10,7 @@ import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -35,6 +36,15 @@ def said(text: str) -> Meaning:
         if len(values) == 1:
             found[quantity] = values[0]
     return found
+
+
+def unsaid(text: str) -> str:
+    """The words of a text that no pattern of meaning.yaml knows."""
+    words = plain(text)
+    for patterns in _patterns().values():
+        for pattern in patterns.values():
+            words = pattern.sub(" ", words)
+    return " ".join(words.split())
 
 
 def along(headings: Sequence[str]) -> tuple[dict[str, tuple[str, str]], str]:
@@ -63,13 +73,24 @@ def unknown_words(about: Meaning) -> Iterable[str]:
 
 
 @functools.cache
-def _patterns() -> dict[str, dict[str, re.Pattern[str]]]:
+def common() -> frozenset[str]:
+    """Words of headings and captions that tell no two tables apart."""
+    return frozenset(str(_data()["common words"]).split())
+
+
+@functools.cache
+def _data() -> dict[str, Any]:
     file = Path(__file__).with_name("meaning.yaml")
-    data = yaml.safe_load(file.read_text(encoding="utf-8"))
+    data: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return data
+
+
+@functools.cache
+def _patterns() -> dict[str, dict[str, re.Pattern[str]]]:
     return {
         quantity: {
             value: re.compile(rf"(?<![a-z0-9])(?:{'|'.join(patterns)})(?![a-z0-9])")
             for value, patterns in values.items()
         }
-        for quantity, values in data.items()
+        for quantity, values in _data()["quantities"].items()
     }

@@ -111,3 +111,30 @@ def test_a_byte_order_mark_is_no_letter(tmp_path):
     file = tmp_path / "guide.rst"
     file.write_text("\ufeff" + HEAD + storage(("EMMC", "EMMC EXT4")), encoding="utf-8")
     assert importer.load(file).unknown == []
+
+
+def test_a_caption_that_says_more_than_is_known_is_remarked_on():
+    imported = guide(storage(("EMMC",), "EMMC EXT4 HS400"))
+    (remark,) = imported.remarks
+    assert remark.reason == "emmc_ext4: read as that, though it says hs400 too"
+    assert {r.benchmark for r in imported.results["x1-evm"]} == {"emmc_ext4"}
+
+
+def test_a_table_that_names_no_board_is_its_heading_s():
+    power = (
+        "{board}\n~~~~~~~~~\n\nTable:  **Deep sleep**\n\n.. csv-table::\n"
+        '    :header: "Rail name","Rail voltage(V)","Power (mW)"\n\n'
+        '    "vdd_core","0.75","{mw}"\n\n'
+    )
+    body = (
+        storage(("EMMC",), "EMMC EXT4", board="x1-evm")
+        + storage((), "EMMC EXT4", board="y2-evm")
+        + "Low Power Performance\n---------------------\n\n"
+        + power.format(board="X1-EVM", mw="3.10")
+        + power.format(board="Y2-EVM", mw="4.20")
+    )
+    imported = guide(body)
+    assert imported.unknown == []
+    place = ("lpm_power_deep_sleep", "vdd_core", "power")
+    assert cells(imported, "x1-evm")[place][0] == 3.1
+    assert cells(imported, "y2-evm")[place][0] == 4.2

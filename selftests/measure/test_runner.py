@@ -22,7 +22,7 @@ from evmperf.model.run import Run
 from evmperf.model.units import Unit
 from evmperf.runs.spool import Spool, read_records, read_results, read_run
 from selftests.support.boardfiles import fake_board
-from selftests.support.fakes import LocalBench, LocalShell, failed_boot, good_boot
+from selftests.support.fakes import LocalBench, LocalShell, SteppingClock, failed_boot, good_boot
 
 RATE = Metric("rate", Unit.MEGABYTE_PER_SECOND, Direction.HIGHER, "Rate", low=1.0, high=100.0)
 LOAD = Metric("load", Unit.PERCENT, Direction.LOWER, "Load", low=0.0, high=100.0, required=False)
@@ -281,6 +281,13 @@ def uboot_benchmark():
 def test_a_uboot_step_gives_its_console_text(lab):
     result = lab(shell=Uboot(Reply(0, "42"))).measure(uboot_benchmark(), CASE)
     assert result.values("rate") == [42.0]
+
+
+def test_a_uboot_step_takes_the_time_of_the_runners_clock(board, tmp_path):
+    spool = Spool(tmp_path, Run("fake-1", "fake-evm", "quick"))
+    bench = LocalBench(board, Uboot(Reply(0, "42")))
+    runner = Runner(bench, spool, "quick", [], clock=SteppingClock(7.0))
+    assert runner.measure(uboot_benchmark(), CASE).tool_s == 7.0
 
 
 def test_a_failed_uboot_command_is_named_with_its_last_line(lab):

@@ -23,7 +23,7 @@ from evmperf.model.units import Unit
 from evmperf.runs.spool import Spool
 from evmperf.tools import meter
 from selftests.support.boardfiles import fake_board
-from selftests.support.fakes import LocalBench, LocalShell
+from selftests.support.fakes import LocalBench, LocalShell, SteppingClock
 
 RATE = Metric("rate", Unit.MEGABYTE_PER_SECOND, Direction.HIGHER, "Rate", low=1.0, high=100.0)
 DELAY = Metric("delay", Unit.MICROSECOND, Direction.LOWER, "Delay", low=0.1, high=10.0)
@@ -419,6 +419,17 @@ METERED = make(
         )
     ]
 )  # fmt: skip
+
+
+def test_the_meter_waits_by_the_runners_clock(board, tmp_path):
+    window = MeterWindow(("core",), 3600.0, 60.0, 7200.0, 'echo 10 >"$OUT/after"')
+    sleep = MeasurePower("sleep", "true", 10, parse=power, window=window)
+    spool = Spool(tmp_path, Run("fake-1", "fake-evm", "quick"))
+    bench = LocalBench(board, LocalShell(tmp_path / "board"), meter=RailMeter([]))
+    runner = Runner(bench, spool, "quick", [], clock=SteppingClock())
+    result = runner.measure(make(lambda case: [sleep]), A)
+    assert result.values("rate") == [12.0]
+    assert 7200 < result.tool_s < 7300
 
 
 def test_the_meter_is_read_between_the_two_commands_of_one_shared_step(lab):

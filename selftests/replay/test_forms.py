@@ -10,7 +10,7 @@ from evmperf.model.errors import BoardError, Kind, RefusedOutput
 from selftests.replay import texts
 from selftests.support.replayboard import Play, replay, replay_bench
 
-QUICK = {"silence_timeout": 2, "kernel_timeout": 10, "boot_timeout": 10, "uboot_timeout": 10}
+QUICK = {"silence_timeout": 2, "kernel_timeout": 10, "boot_timeout": 5, "uboot_timeout": 10}
 INIT = "init=/bin/sh"
 
 

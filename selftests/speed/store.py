@@ -38,7 +38,7 @@ def append() -> list[Row]:
         results = [spools.a_result(run, number) for number in range(_APPENDED)]
         for result in results:
             began = time.perf_counter()
-            spooled.append_result(result)
+            spooled.append(result)
             ours.append(time.perf_counter() - began)
         file = spooled.folder / spool.RECORDS
         with (Path(folder) / "bare").open("ab", buffering=0) as bare:

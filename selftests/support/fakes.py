@@ -13,6 +13,24 @@ from selftests.support.texts import BOOT, LOGIN
 ON_BOARD = "/tmp/evmperf"  # the text in commands, never a folder here
 
 
+class SteppingClock:
+    """A clock of its own: each look at it takes `step_s` seconds, and sleeping takes none here."""
+
+    def __init__(self, step_s=1.0):
+        self.now_s = 0.0
+        self.step_s = step_s
+
+    def monotonic(self):
+        self.now_s += self.step_s
+        return self.now_s
+
+    def time_ns(self):
+        return round(self.now_s * 1e9)
+
+    def sleep(self, seconds):
+        self.now_s += seconds
+
+
 class LocalShell:
     """evmperf's Shell that runs commands here, below a folder of its own instead of /tmp/evmperf.
 

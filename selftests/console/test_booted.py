@@ -1,0 +1,89 @@
+"""What booted, and how words get onto the kernel's command line: pure text to text."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from evmperf.console import booted, uboot
+
+PRINTED = """\
+args_all=setenv optargs earlycon=${earlycon} ${mtdparts}
+args_mmc=run finduuid;setenv bootargs console=${console} ${optargs} root=PARTUUID=${uuid} rw
+bootcmd=run envboot; bootflow scan -lb
+preboot=if test -n x; then
+  echo two lines
+fi
+fdt_addr_r=0x88000000
+
+Environment size: 1234/131068 bytes
+"""
+
+
+def test_the_environment_is_read_with_values_of_several_lines():
+    found = uboot.parse(PRINTED.replace("\n", "\r\n"))
+    assert list(found) == ["args_all", "args_mmc", "bootcmd", "preboot", "fdt_addr_r"]
+    assert found["preboot"] == "if test -n x; then\n  echo two lines\nfi"
+    assert found["fdt_addr_r"] == "0x88000000"
+
+
+def test_a_script_that_sets_the_variable_is_given_the_words():
+    environment = uboot.parse(PRINTED)
+    assert uboot.overwriting(environment, "optargs") == ["args_all"]
+    assert uboot.arguments_commands(environment, "optargs", "init=/bin/sh") == [
+        "setenv optargs 'init=/bin/sh'",
+        "setenv args_all 'setenv optargs earlycon=${earlycon} ${mtdparts} init=/bin/sh'",
+    ]
+
+
+def test_where_no_script_reads_the_variable_bootargs_gets_the_words():
+    environment = {"bootcmd": "setenv bootargs console=ttyS2 root=/dev/mmcblk1p2; booti x"}
+    assert uboot.arguments_commands(environment, "optargs", "quiet")[1:] == [
+        "setenv bootcmd 'setenv bootargs console=ttyS2 root=/dev/mmcblk1p2 quiet; booti x'"
+    ]
+
+
+def test_without_arguments_nothing_but_the_variable_is_set():
+    assert uboot.arguments_commands(uboot.parse(PRINTED), "optargs", "") == ["setenv optargs ''"]
+
+
+def test_what_cannot_be_typed_is_left_alone():
+    scripts = {"args": "setenv optargs a; echo 'b'", "use": "x ${optargs}", "env": "long" * 300}
+    scripts["more"] = "setenv optargs " + "y" * 1000
+    assert uboot.arguments_commands(scripts, "optargs", "z") == ["setenv optargs 'z'"]
+
+
+@pytest.mark.parametrize(
+    ("card", "root"),
+    [
+        ("ultra high speed SDR104 SDHC", "root: mmcblk1p2 type: SD"),
+        ("high speed SDXC", "root: mmcblk1p2 type: SD"),
+        ("HS400 MMC", "root: mmcblk1p2 type: MMC"),
+        ("SDIO", None),
+    ],
+)
+def test_the_kernels_messages_say_what_the_root_is(card, root):
+    text = (
+        f"[    0.0] Kernel command line: a b=c\r\n[    1.0] mmc1: new {card} card at address 1\r\n"
+        "[    1.1] mmcblk1: mmc1:0001 X 1 GiB\r\n"
+        "[    1.2] EXT4-fs (mmcblk1p2): mounted filesystem with ordered data mode\r\n"
+    )
+    assert booted.shown(text) == booted.System("a b=c", root)
+
+
+def test_a_quiet_console_says_nothing():
+    assert booted.shown("Starting kernel ...\r\n\r\nlogin: ") == booted.System()
+    assert booted.answered("sh: not found") == booted.System()
+
+
+def test_the_question_is_answered_by_a_real_shell():
+    done = subprocess.run(
+        ["sh", "-c", booted.QUESTION], capture_output=True, text=True, check=True, timeout=20
+    )
+    words = Path("/proc/cmdline").read_text(encoding="utf-8").split()
+    system = booted.answered(done.stdout)
+    assert (system.arguments or "").split() == words
+    assert system.root is not None
+    assert booted.missing(" ".join([*words[:1], "evmperf.not_there"]), system) == [
+        "evmperf.not_there"
+    ]
