@@ -65,7 +65,7 @@ def _report(file: Path, imported: Imported) -> None:
     """Say what was not read, and what was and is doubtful, by line."""
     from evmperf.guide import teach  # noqa: PLC0415
 
-    unread = {table.line: table for table, _ in imported.unread}
+    unread = {table.line: table for table in imported.unread}
     for problem in imported.problems:
         what = "remark" if problem.kept else "table not known" if problem.table else "not read"
         print(f"{file} line {problem.line}: {what}: {problem.reason}", file=sys.stderr)
@@ -76,7 +76,7 @@ def _report(file: Path, imported: Imported) -> None:
 def _teach(imported: Imported) -> None:
     from evmperf.guide import teach  # noqa: PLC0415
 
-    for table, _ in imported.unread:
+    for table in imported.unread:
         if drafted := teach.write(table):
             print(f"  line {table.line}: drafted {drafted}: check it and read the guide again")
 

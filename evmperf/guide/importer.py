@@ -47,7 +47,7 @@ class Imported:
     """Results by board."""
     matches: list[TableRead | None] = field(default_factory=list)
     """What each table of the source is."""
-    unread: list[tuple[SourceTable, match.Unknown]] = field(default_factory=list)
+    unread: list[SourceTable] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     tables: int = 0
     rows: int = 0
@@ -152,7 +152,7 @@ def _take(
         if not found.boards and not lone:
             raise match.Unknown("it names no board, and the guide has not exactly one")
     except match.Unknown as unknown:
-        imported.unread.append((source, unknown))
+        imported.unread.append(source)
         imported.matches.append(None)
         imported.unknown_cells += count
         imported.problems.append(Problem(source.line, str(unknown), source.text, table=True))

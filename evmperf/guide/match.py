@@ -22,13 +22,7 @@ _UNIT_SUFFIX = re.compile(r"(?P<label>.*) \((?P<unit>[^()]*)\)")
 
 
 class Unknown(Exception):
-    """A table that is none of the declared ones; its text says why. `near` are the tables that it
-    is most like, the nearest first.
-    """
-
-    def __init__(self, why: str, near: Sequence[Table] = ()) -> None:
-        super().__init__(why)
-        self.near = tuple(near)
+    """A table that is none of the declared ones; its text says why."""
 
 
 @dataclass(frozen=True)
@@ -88,17 +82,17 @@ def identify(source: SourceTable) -> Match:
         raise Unknown(source.error)
     evidence = _evidence(source)
     if evidence.contradiction:
-        raise Unknown(evidence.contradiction, nearest(source))
+        raise Unknown(evidence.contradiction)
     fitting = [
         Match(table, columns)
         for table in tables().values()
         if (columns := columns_of(table, source.header)) is not None
     ]
     if not fitting:
-        raise Unknown(_no_header(source, evidence), nearest(source))
+        raise Unknown(_no_header(source, evidence))
     agreed = [match for match in fitting if not evidence.against(match.table)]
     if not agreed:
-        raise Unknown(_disagreement(fitting, evidence, source), nearest(source))
+        raise Unknown(_disagreement(fitting, evidence, source))
     return _by_rows(_named(agreed, evidence, source), evidence, source)
 
 
@@ -254,7 +248,7 @@ def _named(agreed: list[Match], evidence: _Evidence, source: SourceTable) -> lis
     if evidence.named and not named:
         name, text = next(iter(evidence.named.items()))
         others = ", ".join(match.table.benchmark for match in agreed[:3])
-        raise Unknown(f"{text!r} is {name}, its header is that of {others}", nearest(source))
+        raise Unknown(f"{text!r} is {name}, its header is that of {others}")
     return named or agreed
 
 
@@ -263,7 +257,7 @@ def _by_rows(agreed: list[Match], evidence: _Evidence, source: SourceTable) -> M
     known = {match.table.benchmark: _known_rows(match.table, source) for match in agreed}
     rows = sum(bool(row.cells) for row in source.rows)
     if rows and not any(known.values()):
-        raise Unknown(_other_rows(agreed, evidence, source), nearest(source))
+        raise Unknown(_other_rows(agreed, evidence, source))
     most = max(known.values())
     best = [match for match in agreed if known[match.table.benchmark] == most]
     said_little = source.name and not meaning.said(source.name) and not evidence.named
@@ -274,14 +268,13 @@ def _by_rows(agreed: list[Match], evidence: _Evidence, source: SourceTable) -> M
     if len(best) > 1:
         names = ", ".join(match.table.benchmark for match in best)
         caption = f"the caption {source.caption!r}" if source.caption else "no caption"
-        raise Unknown(f"with {caption} it could be any of {names}", [m.table for m in best])
+        raise Unknown(f"with {caption} it could be any of {names}")
     (found,) = best
     if "device" in evidence.missing(found.table) and found.table.benchmark not in evidence.named:
         where = " / ".join(source.section) or "before the first heading"
         raise Unknown(
             f"nothing says which device it is of: it stands {where!r}, and its header would be "
-            f"that of {found.table.benchmark}",
-            [found.table],
+            f"that of {found.table.benchmark}"
         )
     return found
 

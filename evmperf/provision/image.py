@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evmperf.model.errors import UsageError
-from evmperf.provision import bmap, compression, identity
+from evmperf.provision import bmap
 from evmperf.provision.content import Hashes
 from evmperf.provision.identity import Identity
-
-_SUMS = ("sha256sum", "sha256", "md5", "sha256sums")
 
 
 @dataclass(frozen=True)
@@ -29,13 +27,6 @@ class Image:
     def name(self) -> str:
         """The file's name, which is what people call an image."""
         return self.file.name
-
-
-def stem(name: str) -> str:
-    """An image's name without what says how it is compressed."""
-    for suffix in compression.SUFFIXES:
-        name = name.removesuffix(f".{suffix}")
-    return name
 
 
 def expected_checksum(file: Path) -> str:
@@ -78,8 +69,3 @@ def assemble(source: str, file: Path, content: Path, hashes: Hashes, says: Ident
             f"{hashes.size}; fetch it again"
         )
     return Image(source, file, content, hashes, says, bmap.warnings(file, content, hashes.size))
-
-
-def read(file: Path, content: Path, hashes: Hashes) -> Image:
-    """Read an image whose content was unpacked; raises UsageError for one that is of no use."""
-    return assemble(str(file), file, content, hashes, identity.read(content))

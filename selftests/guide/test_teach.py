@@ -56,7 +56,7 @@ def test_an_unknown_table_is_told_with_its_nearest_and_the_file(tmp_path, capsys
 @pytest.mark.parametrize("body", [SENSOR, DRIVE])
 def test_what_is_taught_is_read_cell_for_cell(body, folder):
     before = importer.interpret(HEAD + body)
-    ((table, _),) = before.unread
+    (table,) = before.unread
     drafted = teach.write(table, folder)
     assert drafted
     assert drafted.parent == folder
@@ -70,7 +70,7 @@ def test_what_is_taught_is_read_cell_for_cell(body, folder):
 
 
 def test_words_are_kept_beside_the_figures(folder):
-    ((table, _),) = importer.interpret(HEAD + SENSOR).unread
+    (table,) = importer.interpret(HEAD + SENSOR).unread
     teach.write(table, folder)
     declared.tables.cache_clear()
     first = importer.interpret(HEAD + SENSOR).results["x1-evm"][0]

@@ -62,7 +62,7 @@ def lab(state, tmp_path):
         )
         data = yaml.safe_load(file.read_text())
         data["targets"]["main"]["drivers"]["K3BootStrategy"].update(
-            retries=0, kernel_timeout=60, boot_timeout=240
+            retries=0, kernel_timeout=180, boot_timeout=240
         )
         file.write_text(yaml.safe_dump(data, sort_keys=False))
         return bench, file
