@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evmperf.cli import arguments
+from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -80,15 +81,12 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(func=_ab)
 
 
-_SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "": 1.0}
-
-
 def duration(text: str) -> float:
     """Seconds of `90s`, `30m` or `2h`; for argparse."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|)", text)
-    if not match or not float(match[1]):
-        raise argparse.ArgumentTypeError(f"{text!r} is no time: say 90s, 30m or 2h")
-    return float(match[1]) * _SECONDS[match[2]]
+    try:
+        return seconds(text)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def share(text: str) -> float:

@@ -67,6 +67,7 @@ def main(words: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     from evmperf.cli import (  # noqa: PLC0415  # after the errors it may raise
         ab,
+        bisect,
         board,
         explain,
         gitlab,
@@ -100,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     guide.add_parsers(commands)
     regress.add_parsers(commands)
     ab.add_parser(commands)
+    bisect.add_parsers(commands)
     board.add_parser(commands)
     explain.add_parser(commands)
     influx.add_parser(commands)

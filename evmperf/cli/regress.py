@@ -47,8 +47,12 @@ def add_parsers(commands: Any) -> None:
         description="Judge run B by run A.",
         epilog=_EPILOG,
     )
-    compare.add_argument("a", metavar="A", help="the run to compare with")
-    compare.add_argument("b", metavar="B", help="the run to judge")
+    compare.add_argument("a", metavar="A", nargs="?", help="the run to compare with")
+    compare.add_argument("b", metavar="B", nargs="?", help="the run to judge")
+    compare.add_argument("--a", dest="side_a", metavar="RUN", nargs="+", default=[],
+                         help="runs to compare with")  # fmt: skip
+    compare.add_argument("--b", dest="side_b", metavar="RUN", nargs="+", default=[],
+                         help="runs to judge")  # fmt: skip
     arguments.add_results(compare)
     _add_output(compare)
     compare.set_defaults(func=_compare)
@@ -114,11 +118,35 @@ def _keep(folder: Path, judgement: Judgement) -> None:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from evmperf.regress import against  # noqa: PLC0415
+    from evmperf.regress import against, judge  # noqa: PLC0415
 
-    folder = against.run_folder(options.b, options.results)
-    what = against.Wanted("run", options.a)
-    return _judge(options, folder, what, str(options.results)).exit_status
+    sides = [
+        [against.run_folder(given, options.results) for given in ([one] if one else many)]
+        for one, many in ((options.a, options.side_a), (options.b, options.side_b))
+    ]
+    if not all(sides):
+        raise UsageError("compare takes two sides: compare A B, or compare --a RUN... --b RUN...")
+    if max(map(len, sides)) > 1:
+        judgement = against.between(sides[0], sides[1], options.level or judge.LEVEL)
+        _write(options, judgement)
+    else:
+        what = against.Wanted("run", options.a or options.side_a[0])
+        judgement = _judge(options, sides[1][0], what, str(options.results))
+    _say_what_differs(options, sides)
+    return judgement.exit_status
+
+
+def _say_what_differs(options: argparse.Namespace, sides: list[list[Path]]) -> None:
+    """Name what else differs in the same breath, unless a program reads what we print."""
+    from evmperf.report import differences as report  # noqa: PLC0415
+    from evmperf.runs import differences  # noqa: PLC0415
+
+    formats = (options.json, options.junit, options.markdown, options.openmetrics)
+    if Path("-") not in formats:
+        found = differences.between(sides[0], sides[1])
+        print("What differs besides:" if found else "Nothing else that is known differs.")
+        for line in report.lines(found) if found else ():
+            print(line)
 
 
 def _judge(options: argparse.Namespace, folder: Path, what: Wanted, named: str) -> Judgement:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
 from evmperf.measure.progress import Progress
+from evmperf.model import anytime
 from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
 from evmperf.model.results import REPEAT, Direction
-from evmperf.model.stats import half_width
 
 _UNTIL = re.compile(r"until:(\d+(?:\.\d+)?)%(?:/(\w+))?")
 _BUDGET_S = 600.0
-_LEAST = 3
-"""Rounds before an interval is looked at: that of two is mostly chance."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Repeats:
                 progress.conditions[REPEAT] = _rounds(progress)
             return progress.rounds >= self.rounds
         widest = max(_widths(progress), default=0.0)
-        known = progress.rounds >= _LEAST and widest <= self.within
+        known = widest <= self.within
         if not known and spent_s * (1 + 1 / progress.rounds) < self.budget_s:
             return False
         why = "" if known else f", not within {self.within:.1%} in {self.budget_s:g} s"
@@ -63,9 +62,10 @@ def _rounds(progress: Progress) -> str:
 
 def _widths(progress: Progress) -> list[float]:
     """The intervals' half widths of the metrics that have a better and a worse, as parts of their
-    means.
+    means; infinite for too few values. They hold although one looks after each round.
     """
     names = [m.name for m in progress.benchmark.metrics_of(progress.case)
              if m.better is not Direction.NONE]  # fmt: skip
     found = (progress.values(name) for name in names)
-    return [half_width(values) / abs(sum(values) / len(values)) for values in found if any(values)]
+    widths = (anytime.half_width(values) for values in found if any(values))
+    return [math.inf if width is None else width for width in widths]

@@ -33,6 +33,8 @@ FEWEST = 4
 _PRIOR_VARIANCE = 5.0
 """Of the change in units of the noise: a change worth finding is some two times the noise."""
 _PRECISION = 1e-9
+_SHARE_FLOOR = 1e-3
+"""Least noise of repetitions that is believed, as a share of their mean."""
 _SHARE = 1e-4
 """How exactly the ends of an interval are found, as a share of its length."""
 _DOUBLINGS = 30
@@ -113,6 +115,16 @@ def mean_interval(
     squares = max(squares, (count - 1) * floor**2)
     reach = math.sqrt((odds - 1) / (1 - odds / wider) * squares / count)
     return mean - reach, mean + reach
+
+
+def half_width(values: Sequence[float]) -> float | None:
+    """Half of the mean's interval as a share of the mean; None while there is none."""
+    mean = math.fsum(values) / len(values) if values else 0.0
+    if len(values) < FEWEST or not mean:
+        return None
+    low, high = mean_interval(values, floor=_SHARE_FLOOR * abs(mean))
+    share = (high - low) / 2 / abs(mean)
+    return share if math.isfinite(share) else None
 
 
 def _edge(inside: Callable[[float], bool], reach: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,25 +32,6 @@ def summarise(values: Sequence[float]) -> Summary:
         median=statistics.median(values),
         outliers=sum(outliers(values)),
     )
-
-
-_T = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
-    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
-    2.052, 2.048, 2.045, 2.042,
-)  # fmt: skip
-"""Student's t for 95 %, both sides, by degrees of freedom from 1."""
-
-
-def half_width(values: Sequence[float]) -> float:
-    """Half the width of the 95 % confidence interval of the mean (Student's t), in their unit;
-    infinity for fewer than two values.
-    """
-    free = len(values) - 1
-    if free < 1:
-        return math.inf
-    quantile = _T[free - 1] if free <= len(_T) else 1.96 + 2.4 / free
-    return quantile * statistics.stdev(values) / math.sqrt(len(values))
 
 
 def outliers(values: Sequence[float]) -> list[bool]:

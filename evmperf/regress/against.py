@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,11 +74,28 @@ def judged(
         )
     known = _figures(run, against, source, read_guide)
     sides = [run, *{other.id: other for other, _ in known.values()}.values()]
-    spreads = usual() | single.seen(nights(_earlier(run, source)[-_ENOUGH:]))
-    verdicts = judge.against_figures(subject, judge.Baseline(known, spreads), level)
+    own = single.seen(nights(_earlier(run, source)[-_ENOUGH:]))
+    baseline = judge.Baseline(known, usual() | own, own if against.kind == "run" else None)
+    verdicts = judge.against_figures(subject, baseline, level)
     return Judgement(
         run.id, run.board, str(against), verdicts, judge.gone(subject, known), _unread(sides)
     )
+
+
+def between(a: Sequence[Path], b: Sequence[Path], level: float = judge.LEVEL) -> Judgement:
+    """Judge the runs in some folders by those in others; the last of each stands for its side."""
+    marks = accepted.read()
+    sides = [
+        [judge.Subject(read_run(f), figures(read_results(f)), marks) for f in side]
+        for side in (a, b)
+    ]
+    names = [" ".join(subject.run.id for subject in side) for side in sides]
+    last, other = sides[1][-1], sides[0][-1]
+    verdicts = judge.between(sides[0], sides[1], level)
+    return Judgement(
+        names[1], last.run.board, f"runs {names[0]}", verdicts, judge.gone(last, other.figures),
+        _unread([last.run, other.run]),
+    )  # fmt: skip
 
 
 def _unread(runs: Iterable[Run]) -> dict[str, int]:

@@ -6,6 +6,7 @@ most that probability, given noise like a normal distribution's.
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,10 @@ from evmperf.regress.nights import Night, Past
 LEVEL = 0.10
 SMALLEST = 0.01
 """Relative change below which nothing is called changed, however sure it is."""
+_FEWEST_RUNS = 2
+_ENOUGH_SAMPLES = 5
+"""Samples of one run that tell something of how much it scatters."""
+_MORE_RUNS = "how much it scatters is not known; name more runs (--a, --b), or use evmperf ab"
 _SMALLEST_PERCENT = 0.2
 """The same for loads, in percentage points."""
 
@@ -51,6 +56,10 @@ class Baseline:
 
     figures: Mapping[Key, tuple[Run, Figure]]
     spreads: single.Spreads = field(default_factory=dict)
+    own: single.Spreads | None = None
+    """Spreads from run to run on this board, where a figure must have one to be judged, or samples
+    enough; None where published bounds tell.
+    """
 
 
 def against_figures(subject: Subject, baseline: Baseline, level: float = LEVEL) -> list[Verdict]:
@@ -73,6 +82,8 @@ def against_figures(subject: Subject, baseline: Baseline, level: float = LEVEL) 
             verdicts.append(replace(verdict, why=f"accepted since {mark.since}: {mark.why}"))
         elif figure.published or other.published:
             verdicts.append(_by_print(verdict, figure, other, baseline.spreads))
+        elif why := _unsure(figure, other, baseline.own):
+            verdicts.append(replace(verdict, outcome=Outcome.NOT_COMPARABLE, why=why))
         else:
             beside = single.compare(figure, other, baseline.spreads)
             open_ones.append((replace(verdict, p=beside.p), beside.spread))
@@ -98,6 +109,53 @@ def _by_print(verdict: Verdict, figure: Figure, other: Figure, spreads: single.S
         unclear = replace(verdict, outcome=Outcome.NOT_JUDGED, why=f"unclear: {beside.why}")
         return unclear if _changed(verdict, verdict.value).outcome is not Outcome.SAME else verdict
     return verdict
+
+
+def between(a: Sequence[Subject], b: Sequence[Subject], level: float = LEVEL) -> list[Verdict]:
+    """Judge several runs by several others: Student's t on one median a run. The verdicts' values
+    are the medians of both sides.
+    """
+    last, other = b[-1], a[-1]
+    shown = _shown_only(last.figures, other.figures)
+    verdicts: list[Verdict] = []
+    open_ones: list[tuple[Verdict, float]] = []
+    for key, figure in last.figures.items():
+        before, after = _centres(a, key), _centres(b, key)
+        if not before:
+            verdicts.append(last.verdict(key, Outcome.NOT_COMPARABLE, "side A has none"))
+            continue
+        verdict = replace(
+            last.verdict(key, Outcome.SAME),
+            value=statistics.median(after),
+            baseline=statistics.median(before),
+        )
+        there = other.figures.get(key, figure)
+        if why := _not_alike(last, figure, other.run, there):
+            verdicts.append(replace(verdict, outcome=Outcome.NOT_COMPARABLE, why=why))
+        elif why := _not_judged(key, shown):
+            verdicts.append(replace(verdict, outcome=Outcome.NOT_JUDGED, why=why))
+        elif min(len(before), len(after)) < _FEWEST_RUNS:
+            verdicts.append(replace(verdict, outcome=Outcome.NOT_COMPARABLE, why=_MORE_RUNS))
+        else:
+            p, spread = single.two_samples(before, after)
+            open_ones.append((replace(verdict, p=p), spread))
+    limit = _limit([verdict.p for verdict, _ in open_ones], level)
+    for verdict, spread in open_ones:
+        allowed = replace(verdict, tolerance=single.tolerance(spread, limit))
+        verdicts.append(_decided(allowed, limit))
+    return list(by_severity(verdicts))
+
+
+def _centres(side: Sequence[Subject], key: Key) -> list[float]:
+    return [subject.figures[key].centre for subject in side if key in subject.figures]
+
+
+def _unsure(figure: Figure, other: Figure, own: single.Spreads | None) -> str:
+    """Why two single figures cannot be told apart, whatever they are."""
+    if own is None or figure.published or other.published or figure.key in own:
+        return ""
+    fewest = min(figure.count, other.count)
+    return "" if fewest >= _ENOUGH_SAMPLES else f"{fewest} of a side: {_MORE_RUNS}"
 
 
 def against_nights(

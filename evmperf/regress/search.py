@@ -81,6 +81,8 @@ class Search:
     select: str = ""
     profile: str = ""
     build: str = ""
+    repository: str = ""
+    """Where the versions are commits; they are then the good and the bad one alone."""
     most_blocks: int = MOST_BLOCKS
     versions: list[str] = field(default_factory=list)
     rounds: list[Measured] = field(default_factory=list)

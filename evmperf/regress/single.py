@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +31,11 @@ few percent of a short time, and jump.
 """
 _FEWEST = 5
 """Runs below which their spread says nothing."""
+
+_FEW_WIDENS = 5.0
+"""Student's quantiles over the normal's at the p-values of many metrics, about: 1.25 of the spread
+with 20 runs, 1.6 with eight.
+"""
 
 Spreads = Mapping[tuple[str, ...], float]
 """Usual relative standard deviation, by benchmark, case and metric, and by benchmark and metric."""
@@ -59,6 +64,22 @@ def compare(figure: Figure, baseline: Figure, spreads: Spreads) -> Beside:
     if not spread:
         return Beside(1.0 if figure.centre == centre else 0.0, spread)
     return Beside(float(2 * stats.norm.sf(abs(figure.centre - centre) / spread)), spread)
+
+
+def two_samples(before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
+    """p-value for "nothing changed" between two sides of two values at least each, by Student's t,
+    and the spread of the difference (standard deviation); no side repeats better than a percent.
+    """
+    floor = _FLOOR * abs(statistics.median(before))
+    spreads = [max(statistics.stdev(side), floor) for side in (before, after)]
+    counts = len(before), len(after)
+    result = stats.ttest_ind_from_stats(
+        statistics.fmean(before), spreads[0], counts[0],
+        statistics.fmean(after), spreads[1], counts[1], equal_var=True,
+    )  # fmt: skip
+    spread = math.sqrt(sum(s**2 / n for s, n in zip(spreads, counts, strict=True)))
+    p = float(result.pvalue)
+    return (p if math.isfinite(p) else 1.0), spread
 
 
 def tolerance(spread: float, p: float) -> float:
@@ -104,7 +125,12 @@ def seen(history: Iterable[Night]) -> dict[tuple[str, ...], float]:
 
 
 def _run_to_run(values: NDArray[np.float64]) -> float:
-    deviation = stats.median_abs_deviation(np.diff(values), scale="normal") / math.sqrt(2)
+    """Of the differences between neighbours, by their mean distance, which one step does not
+    dominate; widened, because a spread of few values is itself not known well.
+    """
+    steps = np.diff(values)
+    distance = np.abs(steps - np.median(steps)).mean()
+    deviation = distance * math.sqrt(math.pi / 2) / math.sqrt(2) * (1 + _FEW_WIDENS / len(values))
     return float(deviation / abs(np.median(values)))
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from evmperf.benchmarks import catalogue
-from evmperf.model import comparable
+from evmperf.model import anytime, comparable
 from evmperf.model.figures import Baseline, Key
 from evmperf.model.results import MARKS, REPEAT, Metric, Published, Result, Status
-from evmperf.model.stats import Summary, half_width, outliers_text, percent, rounded, summarise
+from evmperf.model.stats import Summary, outliers_text, percent, rounded, summarise
 from evmperf.report.columns import Column, table
 
 
@@ -63,8 +63,8 @@ def _row(result: Result, name: str, summary: Summary, unit: str, required: bool)
     notes = []
     if summary.outliers:
         notes.append(outliers_text(summary.outliers))
-    if REPEAT in result.conditions and summary.mean:
-        notes.append(f"±{half_width(result.values(name)) / abs(summary.mean):.1%}")
+    if REPEAT in result.conditions and (known := anytime.half_width(result.values(name))):
+        notes.append(f"±{known:.1%}")
     if mark := result.conditions.get(MARKS):
         notes.append(str(mark))
     if (error := result.error(name)) is not None:

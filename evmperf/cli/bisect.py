@@ -1,0 +1,265 @@
+"""`evmperf bisect` and `evmperf bisect-step`: which change made a metric worse."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evmperf.cli import arguments
+from evmperf.model.errors import EvmperfError, UsageError
+from evmperf.model.exits import ExitStatus
+
+if TYPE_CHECKING:
+    from evmperf.regress.search import Bisector, Search
+
+_EXAMPLES = """\
+A list of versions, the first good, the last bad; {} in --what stands for each:
+  evmperf bisect am64x.yaml --of releases.txt --what image:{} \\
+    --metric emmc_raw_fio_1g/4m/write_throughput
+
+Commits, by `git bisect run`. --build makes what --what names, in a checkout of $VERSION; what it
+makes must bear the version in its name, as good and bad are measured again beside each candidate:
+  evmperf bisect am64x.yaml --of git:v1.2..main --build 'make image O=/tmp/$VERSION' \\
+    --what image:/tmp/{}/image.wic --metric boot_time_mmcsd/default_rootfs/boot_time
+
+Both go on after Ctrl-C, kill -9 or a broken lab with `evmperf bisect --resume FOLDER`. Exit status:
+0 a change is named, 1 none could be, 3 the lab is broken, 5 good and bad do not differ.
+"""
+
+_STEP = """\
+For `git bisect run evmperf bisect-step FOLDER`, where FOLDER is that of `evmperf bisect`. Exit
+status, as git wants it: 0 like the good version, 1 like the bad one, 125 cannot tell (does not
+build, does not boot, neither like good nor like bad), 128 the lab is broken: git stops there.
+"""
+_SKIP, _STOP = 125, 128
+
+
+def add_parsers(commands: Any) -> None:
+    """Add both commands."""
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = commands.add_parser(
+        "bisect",
+        help="which change made a metric worse",
+        description="Find the change that made a metric worse, by measuring versions between a "
+        "good and a bad one; good and bad are measured again beside each (docs/ab.md).",
+        epilog=_EXAMPLES,
+        formatter_class=raw,
+    )
+    parser.add_argument("board", nargs="?", help="a board file, as for pytest --lg-env")
+    parser.add_argument("--of", metavar="LIST|git:GOOD..BAD", help="a file of versions, or commits")
+    parser.add_argument(
+        "--what", action="append", default=[], metavar="WHAT",
+        help="what a version is on the board, in the words of `evmperf ab`, with {} in it",
+    )  # fmt: skip
+    parser.add_argument("--metric", metavar="BENCHMARK/CASE/METRIC", help="what got worse")
+    parser.add_argument("--build", default="", metavar="COMMAND", help="makes a version")
+    parser.add_argument("--repository", type=Path, default=Path(), metavar="DIR", help="of git:")
+    parser.add_argument("--good", action="append", default=[], metavar="WHAT",
+                        help="the good version (default: the first of the list)")  # fmt: skip
+    parser.add_argument("--bad", action="append", default=[], metavar="WHAT",
+                        help="the bad version (default: the last of the list)")  # fmt: skip
+    parser.add_argument("--spare", action="append", default=[], metavar="BOARD",
+                        help="another board of the kind, if the first one dies")  # fmt: skip
+    parser.add_argument("--rounds", type=int, default=60, metavar="N",
+                        help="most blocks for one answer (default: 60)")  # fmt: skip
+    parser.add_argument("-k", dest="select", default="", help="what to measure (default: the case)")
+    parser.add_argument("--profile", choices=("full", "quick"), default="")
+    parser.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with a bisection")
+    arguments.add_results(parser)
+    parser.set_defaults(func=_bisect)
+
+    step = commands.add_parser(
+        "bisect-step",
+        help="one step of a bisection, for git bisect run",
+        description=_STEP,
+        formatter_class=raw,
+    )
+    step.add_argument("folder", type=Path, help="the bisection's folder")
+    step.add_argument("version", nargs="?", help="default: the commit that is checked out here")
+    step.set_defaults(func=_step)
+
+
+def _bisect(options: argparse.Namespace) -> int:
+    from evmperf.regress import experiment, search  # noqa: PLC0415
+
+    if options.resume:
+        folder = options.resume
+        wanted = search.load(folder)
+    else:
+        wanted = _asked(options)
+        folder = options.results / wanted.id
+    _tell(f"measuring into {folder}")
+    with experiment.held(folder):
+        try:
+            status = _search(folder, wanted)
+        except BaseException:
+            print(f"evmperf: to go on: evmperf bisect --resume {folder}", file=sys.stderr)
+            raise
+    return status
+
+
+def _asked(options: argparse.Namespace) -> Search:
+    from evmperf.boards import variation  # noqa: PLC0415
+    from evmperf.measure import boardfile  # noqa: PLC0415
+    from evmperf.regress import gitrange  # noqa: PLC0415
+    from evmperf.regress.search import Search  # noqa: PLC0415
+    from evmperf.runs.spool import new_run_id  # noqa: PLC0415
+
+    for name in ("board", "of", "metric", "what"):
+        if not getattr(options, name):
+            raise UsageError(f"evmperf bisect needs {name}, or --resume FOLDER; see --help")
+    if options.metric.count("/") != 2:
+        raise UsageError(f"--metric {options.metric}: say BENCHMARK/CASE/METRIC")
+    if not any("{}" in word for word in options.what):
+        raise UsageError("--what: must hold {} where the version goes")
+    loaded = boardfile.named(options.board)
+    commits = options.of.removeprefix("git:") if options.of.startswith("git:") else ""
+    if commits:
+        versions = list(gitrange.commits(options.repository, commits))
+    else:
+        versions = _listed(Path(options.of))
+    for word in (versions[0], versions[-1]):
+        variation.parse(entry.replace("{}", word) for entry in options.what)
+    first, last = (
+        [word.replace("{}", end) for word in options.what] for end in (versions[0], versions[-1])
+    )
+    return Search(
+        id=f"bisect-{new_run_id(loaded.name)}",
+        boards=[options.board, *options.spare],
+        metric=options.metric,
+        good=options.good or first,
+        bad=options.bad or last,
+        what=options.what,
+        seed=secrets.token_hex(8),
+        select=options.select,
+        profile=options.profile,
+        build=options.build,
+        repository=str(options.repository.resolve()) if commits else "",
+        most_blocks=options.rounds,
+        versions=versions,
+    )
+
+
+def _listed(file: Path) -> list[str]:
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
+    versions = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    if len(versions) < 2:
+        raise UsageError(f"{file}: names {len(versions)} versions; a bisection needs two at least")
+    if len(set(versions)) < len(versions):
+        raise UsageError(f"{file}: names a version twice")
+    return versions
+
+
+def _search(folder: Path, wanted: Search) -> int:
+    from evmperf.regress import search  # noqa: PLC0415
+
+    bisector = _bisector(folder, wanted)
+    if wanted.repository:
+        return _search_commits(folder, bisector)
+    answer = search.bisect(bisector)
+    if answer is None:
+        return _no_difference(wanted)
+    _end(folder, wanted, f"the first bad version is {answer}" if not answer.why else str(answer))
+    return ExitStatus.FAILED if answer.why else ExitStatus.OK
+
+
+def _search_commits(folder: Path, bisector: Bisector) -> int:
+    from evmperf.regress import candidates, gitrange, search  # noqa: PLC0415
+
+    wanted = bisector.search
+    repository = Path(wanted.repository)
+    good, bad = wanted.versions
+    if wanted.build and not wanted.rounds:
+        before = gitrange.head(repository)
+        for version in (good, bad):
+            gitrange.check_out(repository, version)
+            if not candidates.build(wanted.build, version, folder, repository):
+                raise UsageError(f"{version} does not build; see {folder / candidates.BUILD_LOG}")
+        gitrange.check_out(repository, before)
+    if not bisector.calibrate():
+        return _no_difference(wanted)
+    gitrange.start(repository, good, bad)
+    step = [sys.executable, "-m", "evmperf", "bisect-step", str(folder.resolve())]
+    try:
+        status = gitrange.run(repository, step)
+        first, possible = gitrange.found(repository)
+        names = [gitrange.title(repository, commit) for commit in possible]
+        name = gitrange.title(repository, first) if first else ""
+    finally:
+        gitrange.reset(repository)
+    done = search.load(folder)
+    if name:
+        sure = search.probability(done.steps)
+        _end(folder, done, f"the first bad commit is {name}, with a probability of {sure:.1%}")
+        return ExitStatus.OK
+    if names:
+        _end(folder, done, f"one of these, not closer, as some cannot be told: {'; '.join(names)}")
+        return ExitStatus.FAILED
+    return ExitStatus.LAB_BROKEN if status >= _STOP else ExitStatus.FAILED
+
+
+def _bisector(folder: Path, wanted: Search) -> Bisector:
+    from evmperf.regress import search  # noqa: PLC0415
+    from evmperf.regress.candidates import OnABoard  # noqa: PLC0415
+
+    folder.mkdir(parents=True, exist_ok=True)
+    search.save(folder, wanted)
+    return search.Bisector(wanted, OnABoard(folder), lambda now: search.save(folder, now), _tell)
+
+
+def _no_difference(wanted: Search) -> int:
+    _tell(
+        f"good and bad do not differ in {wanted.metric} as far as {len(wanted.references())} "
+        f"blocks can tell: there is nothing to look for"
+    )
+    return ExitStatus.NOTHING
+
+
+def _end(folder: Path, wanted: Search, sentence: str) -> None:
+    from evmperf.regress import search  # noqa: PLC0415
+
+    wanted.ended = sentence
+    search.save(folder, wanted)
+    for step in wanted.steps:
+        why = f", {step.why}" if step.why else ""
+        print(f"{step.version}: {step.answer} ({step.bad:.1%} bad, {step.blocks} blocks{why})")
+    minutes = wanted.spent_s / 60
+    print(f"{len(wanted.rounds)} rounds, {minutes:.0f} min of measuring: {sentence}.")
+
+
+def _step(options: argparse.Namespace) -> int:
+    try:
+        return _like(options.folder, options.version)
+    except EvmperfError as error:
+        print(f"evmperf: {error}", file=sys.stderr)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # git takes 1 for "bad"
+        print(f"evmperf: {type(error).__name__}: {error}", file=sys.stderr)
+    return _STOP
+
+
+def _like(folder: Path, version: str | None) -> int:
+    from evmperf.regress import candidates, gitrange, search  # noqa: PLC0415
+    from evmperf.regress.search import Answer  # noqa: PLC0415
+
+    wanted = search.load(folder)
+    version = version or gitrange.head(Path())
+    known = any(step.version == version for step in wanted.steps)
+    if wanted.build and not known and not candidates.build(wanted.build, version, folder):
+        _tell(f"{version} does not build; see {folder / candidates.BUILD_LOG}")
+        return _SKIP
+    bisector = _bisector(folder, wanted)
+    if not bisector.calibrate():
+        raise UsageError("good and bad do not differ: there is nothing to look for")
+    step = bisector.step(version)
+    _tell(f"{version}: {step.answer} ({step.bad:.1%} bad, {step.blocks} blocks) {step.why}")
+    return {Answer.GOOD: 0, Answer.BAD: 1}.get(Answer(step.answer), _SKIP)
+
+
+def _tell(line: str) -> None:
+    print(f"evmperf: {line}", file=sys.stderr, flush=True)

@@ -1,0 +1,74 @@
+"""Commits under bisection: git's own engine does the search."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from evmperf.model.errors import UsageError
+
+
+def commits(repository: Path, given: str) -> tuple[str, str]:
+    """The good and the bad end of a range GOOD..BAD as full hashes; raises UsageError."""
+    good, found, bad = given.partition("..")
+    if not found or not good or not bad or bad.startswith("."):
+        raise UsageError(f"git:{given}: say git:GOOD..BAD, two commits of which the second is bad")
+    ends = [_git(repository, "rev-parse", "--verify", f"{end}^{{commit}}") for end in (good, bad)]
+    return ends[0], ends[1]
+
+
+def check_out(repository: Path, commit: str) -> None:
+    """Check a commit out; raises UsageError for a checkout with changes that this would lose."""
+    _git(repository, "checkout", "--quiet", commit)
+
+
+def head(repository: Path) -> str:
+    """The commit that is checked out."""
+    return _git(repository, "rev-parse", "HEAD")
+
+
+def start(repository: Path, good: str, bad: str) -> None:
+    """Begin a bisection between two commits."""
+    _git(repository, "bisect", "start", bad, good)
+
+
+def run(repository: Path, step: Sequence[str]) -> int:
+    """Let git find the first bad commit by calling the step; its exit status."""
+    return subprocess.run(
+        ["git", "bisect", "run", *step], cwd=repository, check=False, stdin=subprocess.DEVNULL
+    ).returncode
+
+
+def found(repository: Path) -> tuple[str, list[str]]:
+    """The first bad commit ("" for none known), and those among which it is when some were skipped,
+    read from git's own log.
+    """
+    first, possible = "", []
+    for line in _git(repository, "bisect", "log").splitlines():
+        if line.startswith("# first bad commit: ["):
+            first = line.partition("[")[2].partition("]")[0]
+        elif line.startswith("# possible first bad commit: ["):
+            possible.append(line.partition("[")[2].partition("]")[0])
+    return first, possible
+
+
+def reset(repository: Path) -> None:
+    """End the bisection and put the checkout back."""
+    _git(repository, "bisect", "reset")
+
+
+def title(repository: Path, commit: str) -> str:
+    """A commit in a line for people."""
+    return _git(repository, "log", "-1", "--format=%h %s", commit)
+
+
+def _git(repository: Path, *words: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(repository), *words], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        said = done.stderr.strip().splitlines() or ["no reason given"]
+        raise UsageError(f"git {shlex.join(words)}: {said[0]}")
+    return done.stdout.strip()

@@ -1,0 +1,226 @@
+import math
+import random
+import subprocess
+
+import pytest
+
+from evmperf.cli.main import main
+from evmperf.model.errors import BoardError, LabError, UsageError
+from evmperf.regress import gitrange, likeness, search
+from evmperf.regress.search import BAD, CANDIDATE, GOOD, Answer, Bisector, Search
+from selftests.regress import simulate_bisect
+
+
+class Board:
+    """Boots in one second, 15 % more from version `first` on; some versions do not boot."""
+
+    def __init__(self, first, *, noise=0.02, dead=(), slower=1.15):
+        self.first, self.noise, self.dead, self.slower = first, noise, dead, slower
+        self.random = random.Random(4)
+        self.broken = {}
+        self.measured = 0
+
+    def measure(self, asked, entry):
+        self.measured += 1
+        if self.broken.get(entry.board, 1e9) < self.measured:
+            raise LabError(f"{entry.board}: the power switch does not answer")
+        number = {GOOD: 0, BAD: len(asked.versions) - 1}.get(entry.label)
+        if number is None:
+            number = asked.versions.index(entry.version)
+        if entry.label == CANDIDATE and number in self.dead:
+            return
+        entry.value = (self.slower if number >= self.first else 1.0) * math.exp(
+            self.random.gauss(0, self.noise)
+        )
+        entry.seconds = 20.0
+
+
+def make(count=16, **given):
+    fields = {
+        "id": "bisect-1", "boards": ["evm.yaml"], "metric": "boot_time_mmcsd/default/boot_time",
+        "good": [], "bad": [], "what": ["args:{}"], "seed": "s",
+        "versions": [f"v{number}" for number in range(count)],
+    }  # fmt: skip
+    return Search(**fields | given)
+
+
+def run(board, asked):
+    return search.bisect(Bisector(asked, board, lambda _: None))
+
+
+@pytest.mark.parametrize("first", [1, 2, 7, 8, 14, 15])
+def test_the_first_bad_version_is_named(first):
+    asked = make()
+    found = run(Board(first), asked)
+    assert (found.before, found.version) == (f"v{first - 1}", f"v{first}")
+    assert found.probability > 0.95
+    assert len(asked.steps) <= 4
+
+
+def test_a_clear_difference_takes_few_rounds_and_a_noisy_one_more():
+    quiet, noisy = make(), make()
+    run(Board(7, noise=0.01), quiet)
+    run(Board(7, noise=0.08), noisy)
+    assert len(quiet.rounds) <= 40
+    assert len(noisy.rounds) > 2 * len(quiet.rounds)
+
+
+def test_good_and_bad_that_do_not_differ_have_no_culprit():
+    asked = make(most_blocks=20)
+    assert run(Board(7, slower=1.0), asked) is None
+    assert len(asked.rounds) == 40
+
+
+def test_versions_that_do_not_boot_are_gone_around():
+    found = run(Board(9, dead=(7, 8)), make())
+    assert found.why
+    assert (found.before, found.version) == ("v6", "v9")
+    assert str(found).startswith("between v6 and v9, not closer: v7 not measured 2 times in a row")
+    assert run(Board(12, dead=(7, 8)), make()).version == "v12"
+
+
+def test_a_dead_board_is_exchanged_and_good_and_bad_measured_anew():
+    board = Board(9)
+    board.broken["evm.yaml"] = 12
+    asked = make(boards=["evm.yaml", "spare.yaml"])
+    assert run(board, asked).version == "v9"
+    assert asked.boards == ["spare.yaml"]
+    first = [entry for entry in asked.rounds if entry.board == "spare.yaml"][:8]
+    assert {entry.label for entry in first} == {GOOD, BAD}
+
+
+def test_without_a_spare_the_lab_is_what_is_broken():
+    board = Board(9)
+    board.broken["evm.yaml"] = 12
+    with pytest.raises(LabError, match="power switch"):
+        run(board, make())
+
+
+def test_a_good_version_that_does_not_boot_is_no_candidates_fault():
+    class Dead(Board):
+        def measure(self, asked, entry):
+            if entry.label != GOOD:
+                super().measure(asked, entry)
+
+    with pytest.raises(BoardError, match="the good version was not measured 3 times in a row"):
+        run(Dead(3), make())
+
+
+def test_it_goes_on_from_its_state(tmp_path):
+    board, asked = Board(9), make()
+    board.broken["evm.yaml"] = 25
+
+    def keep(now):
+        search.save(tmp_path, now)
+
+    with pytest.raises(LabError):
+        search.bisect(Bisector(asked, board, keep))
+    again = search.load(tmp_path)
+    assert again.rounds == asked.rounds
+    board.broken.clear()
+    assert search.bisect(Bisector(again, board, keep)).version == "v9"
+    assert search.load(tmp_path).rounds[: len(asked.rounds)] == asked.rounds
+
+
+def test_a_candidate_in_the_middle_is_neither():
+    known = likeness.Reference(math.log(1.15), 0.02)
+    assert not likeness.likeness([(1.0, 1.15, math.sqrt(1.15))] * 3, known).decided
+    assert likeness.likeness([(1.0, 1.15, 1.15)] * 3, known).bad > 0.99
+    one = likeness.likeness([(1.0, 1.15, 1.0)], likeness.Reference(math.log(1.15), 0.001))
+    assert not one.decided, "one block is an anecdote"
+
+
+def test_one_odd_boot_does_not_decide():
+    known = likeness.Reference(math.log(1.15), 0.02)
+    mostly_good = [(1.0, 1.15, 1.0), (1.0, 1.15, 1.01), (1.0, 1.15, 3.0), (1.0, 1.15, 0.99)]
+    assert likeness.likeness(mostly_good, known).bad < 0.5
+
+
+def test_a_simulated_bisection_on_a_quiet_bank():
+    source = random.Random(1)
+    bank = [{"time_s": 10.0 * n, "boot_time": math.exp(source.gauss(0, 0.03))} for n in range(150)]
+    found = simulate_bisect.tries(bank, "boot_time", 1.15, 12, 1)
+    assert sum(entry.right for entry in found) >= 11
+    assert max(entry.steps for entry in found) <= 8
+    nothing = simulate_bisect.tries(bank, "boot_time", 1.0, 3, 1)
+    assert sum(bool(entry.named) for entry in nothing) <= 1
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """Sixteen commits, each with its number in a file; from the tenth on it is slow."""
+    folder = tmp_path / "repository"
+    folder.mkdir()
+
+    def git(*words):
+        subprocess.run(["git", "-C", folder, *words], check=True, capture_output=True)
+
+    git("init", "-q", "-b", "main")
+    git("config", "user.email", "a@b.example")
+    git("config", "user.name", "A")
+    for number in range(16):
+        (folder / "number").write_text(f"{number}\n")
+        git("add", "number")
+        git("commit", "-qm", f"change {number}")
+        git("tag", f"t{number}")
+    return folder
+
+
+def test_gits_own_engine_does_the_search(repository):
+    good, bad = gitrange.commits(repository, "t0..t15")
+    gitrange.start(repository, good, bad)
+    assert gitrange.run(repository, ["sh", "-c", "[ $(cat number) -lt 9 ]"]) == 0
+    first, possible = gitrange.found(repository)
+    assert gitrange.title(repository, first).endswith("change 9")
+    assert possible == []
+    gitrange.reset(repository)
+    gitrange.start(repository, good, bad)
+    script = "n=$(cat number); [ $n = 8 ] && exit 125; [ $n = 9 ] && exit 125; [ $n -lt 9 ]"
+    gitrange.run(repository, ["sh", "-c", script])
+    first, possible = gitrange.found(repository)
+    gitrange.reset(repository)
+    assert not first
+    assert {gitrange.title(repository, one).split()[-1] for one in possible} == {"8", "9", "10"}
+
+
+def test_a_range_must_be_one(repository):
+    for wrong in ("t0", "..t1", "t0..", "t0...t1", "t0..nothing"):
+        with pytest.raises(UsageError):
+            gitrange.commits(repository, wrong)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "needs board"),
+        (["virtual.yaml"], "needs of"),
+        (["virtual.yaml", "--of", "list", "--what", "args:{}", "--metric", "boot"], "BENCHMARK"),
+        (["virtual.yaml", "--of", "list", "--what", "args:x", "--metric", "a/b/c"], "must hold {}"),
+        (["virtual.yaml", "--of", "none", "--what", "args:{}", "--metric", "a/b/c"], "be read"),
+    ],
+)
+def test_wrong_calls(words, told, capsys):
+    assert main(["bisect", *words]) == 4
+    assert told in capsys.readouterr().err
+
+
+def test_a_step_that_breaks_stops_git_and_is_never_a_verdict(tmp_path, capsys):
+    assert main(["bisect-step", str(tmp_path), "v1"]) == 128
+    assert "nothing to resume" in capsys.readouterr().err
+
+
+def test_a_step_answers_as_git_wants_it(tmp_path):
+    asked = make()
+    for number in range(6):
+        for label, value in ((GOOD, 1.0 + number / 1000), (BAD, 1.15 + number / 900)):
+            asked.rounds.append(search.Measured(number, label, "", "evm.yaml", value=value))
+    for version, answer, bad in (
+        ("v1", Answer.GOOD, 0.001), ("v2", Answer.BAD, 0.999), ("v3", Answer.UNKNOWN, 0.5),
+    ):  # fmt: skip
+        asked.steps.append(search.Step(version, str(answer), bad, 3))
+    search.save(tmp_path, asked)
+    statuses = [main(["bisect-step", str(tmp_path), version]) for version in ("v1", "v2", "v3")]
+    assert statuses == [0, 1, 125]
+    asked.build = "false"
+    search.save(tmp_path, asked)
+    assert main(["bisect-step", str(tmp_path), "v9"]) == 125
