@@ -27,7 +27,7 @@ _MOUNT_OPTIONS = {
 
 
 # What tells a driver's disk from others, in `$k` (its folder in sysfs): the kernel's type of a
-# card, the bus in the path, the name of the host controller. Names like mmcblk0 change from boot to boot.
+# card, the bus in the path, the name of the host controller. Device names change between boots.
 _KIND = {
     "emmc": ("an eMMC", '[ "$(cat $k/device/type)" = MMC ]'),
     "mmcsd": ("an SD card", '[ "$(cat $k/device/type)" = SD ]'),
