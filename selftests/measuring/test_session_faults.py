@@ -103,7 +103,7 @@ def test_a_missing_coordinator_ends_the_session_with_one_sentence(tmp_path: Path
         env={**os.environ, **environment},
     )
     assert done.returncode == 3, done.stdout
-    assert "The lab is broken: Labgrid does not give us the board" in done.stdout
+    assert "no Labgrid coordinator answers at 127.0.0.1:9 " in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
 
 
