@@ -1,5 +1,5 @@
-"""`env/am64x.yaml`, unchanged, in a Labgrid place: coordinator and exporter on loopback, and a
-virtual EVM as the place's board.
+"""`env/am64x.yaml` in a Labgrid place: coordinator and exporter on loopback, and a virtual EVM as the
+place's board, which differs by its boot medium alone.
 """
 
 from __future__ import annotations
@@ -105,9 +105,13 @@ def await_line(holds) -> None:
 def test_a_board_in_a_place_is_booted_and_measured_with_its_own_file(
     lab: Lab, tmp_path: Path
 ) -> None:
+    text = (REPOSITORY / "env" / "am64x.yaml").read_text()
+    assert text.count("medium: sd") == 1
+    board_file = tmp_path / "am64x.yaml"
+    board_file.write_text(text.replace("medium: sd", "medium: virtio"))
     done = subprocess.run(
         [
-            BIN / "pytest", "--lg-env", "am64x.yaml", "--profile", "quick",
+            BIN / "pytest", "--lg-env", board_file, "--profile", "quick",
             f"--results={tmp_path / 'results'}",
             "-k", "default_rootfs or (emmc_raw_fio and 4k)",
         ],
