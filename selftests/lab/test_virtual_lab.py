@@ -1,5 +1,5 @@
-"""`env/am64x.yaml` in a Labgrid place: coordinator and exporter on loopback, and a virtual EVM as the
-place's board, which differs by its boot medium alone.
+"""`env/am64x.yaml` in a Labgrid place: coordinator and exporter on loopback, and a virtual EVM as
+the place's board, which differs by its boot medium alone.
 """
 
 from __future__ import annotations
