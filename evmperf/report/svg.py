@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import count
 
 _WIDTH, _LEFT, _RIGHT, _TOP = 640, 64, 16, 30
 _PLOT = _WIDTH - _LEFT - _RIGHT
@@ -18,8 +17,6 @@ _SERIES = 6
 """Styles that the page has (`s0` to `s5`): colours by Okabe and Ito, which the colour-blind can
 tell apart, each with a pattern and a marker.
 """
-
-_ids = count()
 
 
 @dataclass(frozen=True)
@@ -245,8 +242,8 @@ def _size(size: float) -> str:
 
 
 def _frame(title: str, height: float, body: Sequence[str]) -> str:
-    name = f"plot{next(_ids)}"
+    said = escape(title)
     return (
-        f'<svg role="img" aria-labelledby="{name}" viewBox="0 0 {_WIDTH} {height:.0f}">'
-        f'<title id="{name}">{escape(title)}</title>{"".join(body)}</svg>'
+        f'<svg role="img" aria-label="{said}" viewBox="0 0 {_WIDTH} {height:.0f}">'
+        f"<title>{said}</title>{''.join(body)}</svg>"
     )
