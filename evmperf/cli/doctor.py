@@ -14,8 +14,8 @@ U-Boot, its environment, Linux, kernel command line, root medium, uEnv.txt, scra
 tools, tester, meter, this machine's clock and real-time priority, InfluxDB.
 
 The board is held, power-cycled once, booted, and switched off again. Nothing is written to its
-disks or to U-Boot's environment. What depends on a failed step is not checked, the rest is.
-docs/day-one.md takes a new board from the box through all of this.
+disks or to U-Boot's environment, but a script to its /tmp. What depends on a failed step is not
+checked, the rest is. docs/day-one.md takes a new board from the box through all of this.
 
   evmperf doctor virtual                              try it without a board
   LG_PLACE=my-am64x evmperf doctor am64x --console console.log

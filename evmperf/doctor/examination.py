@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labgrid import Environment
 from pexpect import TIMEOUT
 
 from evmperf.boards.board import Board
@@ -19,6 +17,7 @@ from evmperf.console import booted, uboot
 from evmperf.console.marks import Mark, Phase
 from evmperf.doctor import host, software
 from evmperf.doctor.finding import Finding, Noted, Outcome, bad
+from evmperf.doctor.target import line, opened
 from evmperf.keeping.claim import Claim
 from evmperf.keeping.wanted import Wanted, wanted
 from evmperf.lab import boardcheck
@@ -26,8 +25,6 @@ from evmperf.lab.bench import LabgridBench, LinuxShell, UbootShell, WrongBoot
 from evmperf.lab.tester import SshTester
 from evmperf.measure import shellstep
 from evmperf.model.errors import BoardError, EvmperfError, LabError, ToolError, UsageError
-from evmperf.virtual import client, envfile
-from evmperf.virtual import image as virtual_images
 
 _QUIET_S = 0.5
 _OFF_S = 3.0
@@ -54,7 +51,8 @@ class _Step:
 class Examination:
     """One look at a board and its lab. Iterate over `findings` once; the board is off afterwards.
 
-    Nothing is written to the board's disks or environment. `console` is where its console goes.
+    Nothing is written to the board's disks or environment, but a script to /tmp of its Linux.
+    `console` is where its console is recorded, `coordinator` overrides what the file says.
     """
 
     def __init__(
@@ -103,7 +101,9 @@ class Examination:
             yield bad(step.name, error)
 
     def _steps(self) -> list[_Step]:
-        beside = () if self.board.tester else ("place",)
+        board = self.board
+        tester = ("place",) if board.is_virtual and not board.tester else ()
+        meter = ("place",) if self._needs_meter() else ()
         return [
             _Step("board file", (), self._board_file),
             _Step("coordinator", (), self._coordinator),
@@ -118,8 +118,8 @@ class Examination:
             _Step("uEnv.txt", ("Linux",), self._uenv),
             _Step("scratch", ("Linux",), self._scratch),
             _Step("tools", ("Linux",), self._tools),
-            _Step("tester", beside, self._tester),
-            _Step("meter", ("place",), self._meter),
+            _Step("tester", tester, self._tester),
+            _Step("meter", meter, self._meter),
             _Step("clock", (), host.clock),
             _Step("real time", (), host.real_time),
             _Step("InfluxDB", (), host.influx),
@@ -145,9 +145,7 @@ class Examination:
             )
         claim = Claim.take(self._wanted, "doctor", tell=self._tell)
         self._closing.callback(claim.release)
-        if self.board.is_virtual:
-            self._start_virtual()
-        target = self._target(claim)
+        target = self._closing.enter_context(opened(self.board, claim, self._tell))
         self._bench = LabgridBench(target, self.board, check=claim.check)
         self._closing.callback(self._leave)
         claim.on_lost = self._bench.lose
@@ -156,40 +154,6 @@ class Examination:
         self._strategy = target.get_strategy()
         self._strategy.retries = 0
         return f"{claim.wanted.place} is held by {claim.user or 'this run'} for these checks"
-
-    def _start_virtual(self) -> None:
-        variant = self.board.options.board.virtual
-        serial_port, power_port = envfile.ports(self.board.file)
-        with contextlib.suppress(LabError):
-            client.status_at(power_port)
-            return
-        virtual_images.build(variant, progress=self._tell)
-        lab, started = client.ensure(variant, variant, serial_port, power_port)
-        if started:
-            self._closing.callback(lab.stop)
-
-    def _target(self, claim: Claim) -> Any:
-        place = claim.wanted.place if claim.wanted.coordinator else ""
-        if place:
-            self._closing.enter_context(_named(claim))
-        try:
-            environment = Environment(str(self.board.file))
-            if place:
-                environment.config.set_option("coordinator_address", claim.wanted.coordinator)
-            self._closing.callback(environment.cleanup)
-            return environment.get_target("main")
-        except EvmperfError:
-            raise
-        except Exception as error:  # noqa: BLE001  # Labgrid's errors have no common base
-            remedy = "check resources and drivers in the board file"
-            if place:
-                remedy = (
-                    f"is its exporter running, and does `labgrid-client -p {place} show` list "
-                    f"console and power switch?"
-                )
-            raise LabError(
-                f"Labgrid does not give us the board ({_line(error)}): {remedy}"
-            ) from None
 
     def _leave(self) -> None:
         """Switch the board off, if it was switched on."""
@@ -206,7 +170,7 @@ class Examination:
             raise
         except Exception as error:  # noqa: BLE001  # resources that are away raise all kinds
             raise LabError(
-                f"the console cannot be opened ({_line(error)}): check the exporter, the adapter "
+                f"the console cannot be opened ({line(error)}): check the exporter, the adapter "
                 f"and who else has it open"
             ) from None
         port = console.port
@@ -240,10 +204,8 @@ class Examination:
                 console.await_data(_QUIET_S)
             raise LabError(f"the switch says off and the console talks on: {_WRONG_OUTLET}")
         # Not a newline: where the board is on after all, U-Boot would repeat its last command.
-        console.write(b"\x03")
-        with contextlib.suppress(TIMEOUT):
-            if _READABLE.search(console.await_data(_ANSWER_S)):
-                raise LabError(f"the switch says off and the board answers: {_WRONG_OUTLET}")
+        if _READABLE.search(console.answer(b"\x03", _ANSWER_S)):
+            raise LabError(f"the switch says off and the board answers: {_WRONG_OUTLET}")
 
     def _nothing_readable(self) -> LabError:
         said = self._strategy.console.said()
@@ -365,34 +327,17 @@ class Examination:
             raise LabError(f"not on the tester: {lacking}; install them there")
         return f"{self.board.tester or 'the virtual EVM'}: all {len(users)} programs are there"
 
+    def _needs_meter(self) -> bool:
+        return "power" in self.board.features and "power" not in self.board.options.absent
+
     def _meter(self) -> str:
-        options = self.board.options
-        if "power" not in self.board.features or "power" in options.absent:
+        if not self._needs_meter():
             return "no benchmark of this board needs one"
+        rails = self.board.options.power.rails
         meter = self._bench.meter()
         identity = meter.identity()
-        meter.check(options.power.rails)
-        return f"{identity} reads {len(options.power.rails)} rails"
-
-
-@contextlib.contextmanager
-def _named(claim: Claim) -> Iterator[None]:
-    """Have Labgrid's own session in this process go by the holder's name."""
-    names = {"LG_HOSTNAME": claim.host, "LG_USERNAME": claim.user}
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(names)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+        meter.check(rails)
+        return f"{identity} reads {len(rails)} rails"
 
 
 _WRONG_OUTLET = (

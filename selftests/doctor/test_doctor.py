@@ -24,10 +24,6 @@ from selftests.support.fakeboard import FakeBoard, FakeSwitch
 from selftests.support.placelab import free_port
 from selftests.support.replayboard import Play, replay_lab
 
-# Labgrid's own log of the console, which only its pytest plugin starts, takes a write before the
-# first read for an error.
-pytestmark = pytest.mark.filterwarnings("ignore:unhandled exception during event notification")
-
 SOURCE = boards.ENV_DIR / "virtual.yaml"
 BEFORE = ["board file", "coordinator", "place", "console"]
 ON_THE_BOARD = [

@@ -13,10 +13,7 @@ from evmperf.model.exits import ExitStatus
 from selftests.doctor.test_doctor import check_bad, examine, outcomes
 from selftests.support.placelab import PlaceLab
 
-pytestmark = [
-    pytest.mark.many_sessions,
-    pytest.mark.filterwarnings("ignore:unhandled exception during event notification"),
-]
+pytestmark = pytest.mark.many_sessions
 
 
 @pytest.fixture
