@@ -204,8 +204,10 @@ class Examination:
                 console.await_data(_QUIET_S)
             raise LabError(f"the switch says off and the console talks on: {_WRONG_OUTLET}")
         # Not a newline: where the board is on after all, U-Boot would repeat its last command.
-        if _READABLE.search(console.answer(b"\x03", _ANSWER_S)):
-            raise LabError(f"the switch says off and the board answers: {_WRONG_OUTLET}")
+        console.write(b"\x03")
+        with contextlib.suppress(TIMEOUT):
+            if _READABLE.search(console.await_data(_ANSWER_S)):
+                raise LabError(f"the switch says off and the board answers: {_WRONG_OUTLET}")
 
     def _nothing_readable(self) -> LabError:
         said = self._strategy.console.said()

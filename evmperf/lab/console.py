@@ -158,18 +158,6 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         data: bytes = self._read(1, timeout_s)
         return data
 
-    def answer(self, data: bytes, timeout_s: float) -> bytes:
-        """Send `data` and return what comes within `timeout_s`, b"" for nothing.
-
-        Raises like `await_data`. Not a step of Labgrid's, as a board that is off may be asked, too:
-        its log of the console fails over a write that no read follows.
-        """
-        self._write(data)
-        try:
-            return self.await_data(timeout_s)
-        except TIMEOUT:
-            return b""
-
     def _read(self, size: int = 1, timeout: float = 0.0, max_size: int | None = None) -> bytes:
         deadline = time.monotonic() + timeout
         with self._news:
