@@ -37,7 +37,7 @@ SEND_AT_MOST_S = 20.0
 _BOOT_S = 15.0
 """What a cold boot usually takes."""
 
-_TAKER_S = 1.0
+_TAKER_S = 5.0
 """How long the end of a session waits for the name of who has taken the board."""
 
 SESSION: pytest.StashKey[Session] = pytest.StashKey()

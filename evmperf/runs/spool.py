@@ -188,7 +188,10 @@ def new_run_id(board: str) -> str:
 
 
 def read_run(folder: Path) -> Run:
-    """Read run.json; raises UsageError when the folder holds no run, or one of a later schema."""
+    """Read run.json, as of today's schema (see evmperf.model.schema).
+
+    Raises UsageError when the folder holds no run, or one of a later schema.
+    """
     path = folder / "run.json"
     try:
         text = _text(str(path), path.read_bytes())
@@ -196,9 +199,11 @@ def read_run(folder: Path) -> Run:
         raise UsageError(f"{folder}: holds no run ({path.name}: {error.strerror})") from error
     header(str(path), text)
     try:
-        return msgspec.json.decode(text, type=Run)
+        run = msgspec.json.decode(text, type=Run)
     except msgspec.DecodeError as error:
         raise UsageError(f"{path}: is damaged: {error}") from error
+    run.schema = SCHEMA
+    return run
 
 
 def is_live(folder: Path) -> bool:

@@ -29,19 +29,19 @@ def configured(monkeypatch, bucket, tmp_path):
 
 @pytest.fixture
 def nights(tmp_path):
-    """Twelve nights, in the last six of which a tenth of one metric is lost."""
+    """Sixteen nights, in the last six of which a tenth of one metric is lost."""
     folder = tmp_path / "results"
-    generator = runs.history(folder, nights=6)
-    for number in range(6, 12):
+    generator = runs.history(folder, nights=10)
+    for number in range(10, 16):
         runs.write(folder, runs.results(generator, changed={LOST: 0.9}), number=number)
     return folder
 
 
-def check(results, against, *more, run="am64xx-hsevm-0011"):
+def check(results, against, *more, run="am64xx-hsevm-0015"):
     return cli.main(["check", run, "--against", against, "--results", str(results), *more])
 
 
-def verdicts(results, run="am64xx-hsevm-0011"):
+def verdicts(results, run="am64xx-hsevm-0015"):
     """Verdicts of a run by figure, the later over the earlier, and how many records there are."""
     lines = (results / run / "results.jsonl").read_text().splitlines()
     found = [record for record in map(json.loads, lines) if record["record"] == "verdict"]
@@ -89,7 +89,7 @@ def test_a_guide_from_an_empty_bucket_and_without_settings_says_so(configured, m
 
 
 @pytest.mark.parametrize(
-    ("against", "status"), [("last:11", 1), ("last:4", 5), ("run:am64xx-hsevm-0002", 1)]
+    ("against", "status"), [("last:15", 1), ("last:4", 5), ("run:am64xx-hsevm-0002", 1)]
 )
 def test_verdicts_are_the_same_from_database_and_folder(
     configured, nights, capsys, against, status
@@ -106,31 +106,31 @@ def test_verdicts_are_the_same_from_database_and_folder(
 
 
 def test_a_check_puts_its_verdicts_into_run_report_and_database(configured, nights):
-    assert check(nights, "last:11") == 1
+    assert check(nights, "last:15") == 1
     kept, count = verdicts(nights)
     assert len(kept) == count > 50
     assert kept[LOST]["verdict"] == "worse"
-    assert kept[LOST]["baseline"] == "last:11"
+    assert kept[LOST]["baseline"] == "last:15"
     assert kept[LOST]["driver"] == "emmc"
     assert kept[LOST]["change"] == pytest.approx(-0.1, abs=0.04)
-    assert "since am64xx-hsevm-0006" in kept[LOST]["reason"]
-    report = (nights / "am64xx-hsevm-0011" / "report.html").read_text()
+    assert "since am64xx-hsevm-0010" in kept[LOST]["reason"]
+    report = (nights / "am64xx-hsevm-0015" / "report.html").read_text()
     assert report.index("Worse than the baseline") < report.index("<h3")
-    assert "emmc_ext4, 102400, write_throughput, against last:11: " in report
+    assert "emmc_ext4, 102400, write_throughput, against last:15: " in report
     assert points(configured, "verdict") == count
     assert points(configured, "verdict", metric="write_throughput", case="102400") == 1
 
 
 def test_the_same_check_again_adds_nothing_and_another_replaces(configured, nights):
-    check(nights, "last:11")
+    check(nights, "last:15")
     before = verdicts(nights)
-    check(nights, "last:11")
+    check(nights, "last:15")
     assert verdicts(nights) == before
     assert check(nights, "last:4") == ExitStatus.NOTHING
     kept, count = verdicts(nights)
     assert count == 2 * before[1]
     assert kept[LOST]["verdict"] == "not comparable"
-    assert "Worse than" not in (nights / "am64xx-hsevm-0011" / "report.html").read_text()
+    assert "Worse than" not in (nights / "am64xx-hsevm-0015" / "report.html").read_text()
     assert points(configured, "verdict") == before[1]
 
 
@@ -143,7 +143,7 @@ def test_published_figures_and_runs_going_on_are_left_as_they_are(configured, ni
     live = Spool(nights, Run("going-on", "am64xx-hsevm", "full", started_ns=10**9))
     live.hold()
     live.append(next(runs.results(np.random.default_rng(1))))
-    check(nights, "last:11", run="going-on")
+    check(nights, "last:15", run="going-on")
     assert "is still being measured; check it again at its end" in capsys.readouterr().err
     assert verdicts(nights, "going-on") == ({}, 0)
     live.release()
@@ -153,10 +153,10 @@ def test_without_the_server_the_verdict_stays_and_waits(
     configured, nights, monkeypatch, store, capsys
 ):
     monkeypatch.setenv("EVMPERF_INFLUX_URL", "http://127.0.0.1:9")
-    assert check(nights, "last:11") == 1
+    assert check(nights, "last:15") == 1
     shown = capsys.readouterr()
     assert "cannot be reached" in shown.err
     assert "worse" in shown.out
     _, count = verdicts(nights)
-    RunPush.of(store, nights / "am64xx-hsevm-0011").send()
+    RunPush.of(store, nights / "am64xx-hsevm-0015").send()
     assert points(configured, "verdict") == count > 50

@@ -53,6 +53,7 @@ class PlaceLab:
 
     def __init__(self, folder: Path, places: dict[str, dict[str, str]]) -> None:
         self.folder = folder
+        self.places = places
         self.address = f"127.0.0.1:{free_port()}"
         self.boards = {name: FakeBoard() for name in places}
         for board in self.boards.values():
@@ -71,7 +72,7 @@ class PlaceLab:
             yaml.safe_dump({name: self._resources(name) for name in places})
         )
         self.start_coordinator()
-        self._talk("me", lambda connection: self._create(connection, places))
+        self._talk("me", self._create)
         self.start_exporter()
 
     def _resources(self, name: str) -> dict[str, dict[str, object]]:
@@ -102,10 +103,14 @@ class PlaceLab:
         until(lambda: self.client("", "resources").count("lab/") == wanted)
 
     def restart(self) -> None:
-        """Start coordinator and exporter anew, as a host's service manager does."""
+        """Start coordinator and exporter anew, as a host's service manager does.
+
+        Labgrid's coordinator saves its places every 15 s: those younger than that are made again.
+        """
         for server in list(self.servers):
             self.end(server)
         self.start_coordinator()
+        self._talk("me", self._create)
         self.start_exporter()
 
     def end(self, server: str) -> None:
@@ -135,9 +140,12 @@ class PlaceLab:
 
         return self._talk("me", look)
 
-    async def _create(self, connection: Connection, places: dict[str, dict[str, str]]) -> None:
+    async def _create(self, connection: Connection) -> None:
+        """Make the places that the coordinator does not know."""
         stub = connection._session.stub
-        for name, tags in places.items():
+        for name, tags in self.places.items():
+            if name in connection._session.places:
+                continue
             await stub.AddPlace(pb.AddPlaceRequest(name=name))
             pattern = f"lab/{name}/*"
             await stub.AddPlaceMatch(pb.AddPlaceMatchRequest(placename=name, pattern=pattern))
