@@ -27,7 +27,6 @@ BAD_STEP = {
     "am6x-rom-uart-form-1": "U-Boot",
     "am62x-lp-sk-auth-form-1": "U-Boot",
     "am62x-sk-falcon-1": "U-Boot",
-    "am64x-evm-sdk91-form-1": "U-Boot",
     "am62a-sk-nocard-form-1": "Linux",
     "am64x-phyboard-1": "Linux",
     "am64x-phyboard-2": "",

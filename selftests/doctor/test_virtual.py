@@ -13,7 +13,10 @@ from evmperf.cli.main import main
 from evmperf.model.exits import ExitStatus
 from evmperf.virtual import client, envfile, image
 
-pytestmark = pytest.mark.virtual_evm
+pytestmark = [
+    pytest.mark.virtual_evm,
+    pytest.mark.skipif(os.geteuid() != 0, reason="the tester of a virtual EVM needs root"),
+]
 
 
 @pytest.fixture
