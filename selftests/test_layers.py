@@ -63,6 +63,10 @@ ROOMS = {
         "many boards side by side: plan, journal, health of boards, status, the night's page",
         "keeping runs boards model",
     ),
+    "doctor": (
+        "the checks of day one: the lab and the board, step by step",
+        "lab keeping influx measure benchmarks boards tools console runs virtual model",
+    ),
     "cli": ("every subcommand's arguments, loaded when called", "*"),
 }
 """DESIGN.md's table, a row a room. Lazy and type-only imports count."""
@@ -74,7 +78,7 @@ IMPURE = {
 }  # fmt: skip
 ANYWHERE = {"__init__", "__main__"}
 """Modules that may stand at the top of evmperf."""
-LABGRID = ("lab", "provision", "keeping")
+LABGRID = ("lab", "provision", "keeping", "doctor")
 """Rooms that know Labgrid."""
 
 

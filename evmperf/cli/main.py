@@ -69,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
         ab,
         bisect,
         board,
+        doctor,
         explain,
         gitlab,
         guide,
@@ -103,6 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     ab.add_parser(commands)
     bisect.add_parsers(commands)
     board.add_parser(commands)
+    doctor.add_parser(commands)
     explain.add_parser(commands)
     influx.add_parser(commands)
     runs.add_parser(commands)

@@ -213,11 +213,9 @@ class Outcome:
 
 
 @contextmanager
-def replay_bench(
-    play: Play, board_name: str, **strategy: Any
-) -> Iterator[tuple[ReplayBoard, LabgridBench]]:
-    """A bench on a board that replays, with the drivers of a board's file; keywords are arguments
-    of its strategy.
+def replay_lab(play: Play, board_name: str, **strategy: Any) -> Iterator[tuple[ReplayBoard, Path]]:
+    """A board that replays, and the file that leads to it, with the drivers of a board's file;
+    keywords are arguments of its strategy.
     """
     with ExitStack() as stack:
         board = ReplayBoard(play)
@@ -227,6 +225,15 @@ def replay_bench(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evmperf-replay-")))
         path = folder / "replay.yaml"
         path.write_text(_file(boards.find(board_name), board.port, switch.port, strategy))
+        yield board, path
+
+
+@contextmanager
+def replay_bench(
+    play: Play, board_name: str, **strategy: Any
+) -> Iterator[tuple[ReplayBoard, LabgridBench]]:
+    """A bench on a board that replays; see `replay_lab`."""
+    with replay_lab(play, board_name, **strategy) as (board, path), ExitStack() as stack:
         environment = Environment(str(path))
         stack.callback(environment.cleanup)
         yield board, LabgridBench(environment.get_target("main"), boards.load(path))

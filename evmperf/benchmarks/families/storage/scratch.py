@@ -51,9 +51,9 @@ def _of_kind(partition: str, driver: str) -> str:
     )
 
 
-def guard(partition: str, driver: str) -> str:
+def fits(partition: str, driver: str) -> str:
     """Shell text that fails unless `partition` may be overwritten and is on the kind of disk that
-    the driver is about, and unmounts it.
+    the driver is about; it changes nothing.
     """
     return (
         'no() { echo "$*: name another scratch partition in the board file"; exit 3; }; '
@@ -62,10 +62,19 @@ def guard(partition: str, driver: str) -> str:
         f"{_of_kind(partition, driver)}"
         "r=$(readlink -f /sys/dev/block/$(mountpoint -d /)); "
         f'case "$r/" in "$s"/*) no "{partition} holds the mounted root";; esac; '
+        'p="${d##*/} $(cd "$s" && ls -d */partition 2>/dev/null | cut -d/ -f1)"; '
         # A device that others are built on (LVM, RAID, encryption) may hold the root indirectly.
-        'for n in "${d##*/}" $(cd "$s" && ls -d */partition 2>/dev/null | cut -d/ -f1); do '
-        f'[ -z "$(ls /sys/class/block/$n/holders)" ] || no "{partition} is in use by another"; '
-        'while grep -q "^/dev/$n " /proc/mounts; do umount /dev/$n || exit 3; done; done'
+        f'for n in $p; do [ -z "$(ls /sys/class/block/$n/holders)" ] || '
+        f'no "{partition} is in use by another"; done'
+    )
+
+
+def guard(partition: str, driver: str) -> str:
+    """Shell text that fails like `fits`, and unmounts the partition."""
+    return (
+        f"{fits(partition, driver)}; "
+        'for n in $p; do while grep -q "^/dev/$n " /proc/mounts; do '
+        "umount /dev/$n || exit 3; done; done"
     )
 
 

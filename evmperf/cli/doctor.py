@@ -1,0 +1,79 @@
+"""`evmperf doctor`: is the lab ready, step by step, with a remedy for what is not."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+_ABOUT = """\
+Checks a board and its lab, a line a step: board file, coordinator, place, console, power switch,
+U-Boot, its environment, Linux, kernel command line, root medium, uEnv.txt, scratch partitions,
+tools, tester, meter, this machine's clock and real-time priority, InfluxDB.
+
+The board is held, power-cycled once, booted, and switched off again. Nothing is written to its
+disks or to U-Boot's environment, but a script to its /tmp. What depends on a failed step is not
+checked, the rest is. docs/day-one.md takes a new board from the box through all of this.
+
+  evmperf doctor virtual                              try it without a board
+  LG_PLACE=my-am64x evmperf doctor am64x --console console.log
+"""
+_EPILOG = """\
+Exit status: 0 nothing is bad; else that of the first bad step: 1 the board or its software, 3 the
+lab, 4 the call, the board file, or a board that somebody else has.
+"""
+_WIDTH = 14
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "doctor",
+        help="check a board and its lab, step by step",
+        description=_ABOUT,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("board", metavar="BOARD", help="a board file, as for pytest --lg-env")
+    parser.add_argument(
+        "--coordinator", default="", help="HOST[:PORT], as pytest's --lg-coordinator"
+    )
+    parser.add_argument(
+        "--console", type=Path, metavar="FILE", help="record the console here, for evmperf replay"
+    )
+    parser.add_argument("--json", action="store_true", help="a list of objects, for programs")
+    parser.set_defaults(func=_doctor)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from evmperf.doctor.examination import Examination  # noqa: PLC0415  # Labgrid is slow to import
+    from evmperf.doctor.finding import Finding, Outcome, exit_status  # noqa: PLC0415
+    from evmperf.measure import boardfile  # noqa: PLC0415
+
+    board = boardfile.named(options.board)
+    tell = _quiet if options.json else _say
+    examination = Examination(board, options.coordinator, options.console, tell)
+    found: list[Finding] = []
+    for finding in examination.findings():
+        found.append(finding)
+        if not options.json:
+            print(f"{finding.outcome:<5}{finding.step:<{_WIDTH}} {finding.text}", flush=True)
+    if options.json:
+        print(json.dumps([finding.as_dict() for finding in found], indent=1))
+        return exit_status(found)
+    count = {outcome: sum(f.outcome is outcome for f in found) for outcome in Outcome}
+    print(
+        f"{board.name}: {count[Outcome.OK]} ok, {count[Outcome.NOTE]} notes, "
+        f"{count[Outcome.BAD]} bad, {count[Outcome.UNCHECKED]} not checked"
+    )
+    return exit_status(found)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _quiet(_: str) -> None:
+    pass

@@ -1,0 +1,348 @@
+"""The checks in their order, on the lab's own board: each says what it found, and goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pexpect import TIMEOUT
+
+from evmperf.boards.board import Board
+from evmperf.console import booted, uboot
+from evmperf.console.marks import Mark, Phase
+from evmperf.doctor import host, software
+from evmperf.doctor.finding import Finding, Noted, Outcome, bad
+from evmperf.doctor.target import line, opened
+from evmperf.keeping.claim import Claim
+from evmperf.keeping.wanted import Wanted, wanted
+from evmperf.lab import boardcheck
+from evmperf.lab.bench import LabgridBench, LinuxShell, UbootShell, WrongBoot
+from evmperf.lab.tester import SshTester
+from evmperf.measure import shellstep
+from evmperf.model.errors import BoardError, EvmperfError, LabError, ToolError, UsageError
+
+_QUIET_S = 0.5
+_OFF_S = 3.0
+"""How long a board may go on talking when its power is gone."""
+_ANSWER_S = 1.0
+_COMMAND_S = 60.0
+_GARBAGE = 8
+"""Characters that a healthy line may show when the power comes."""
+_READABLE = re.compile(rb"[\x20-\x7e]{2,}")
+_LOADERS = {Phase.BL1, Phase.SPL_BANNER, Phase.TF_A, Phase.A53_SPL, Phase.UBOOT_BANNER}
+_OTHER_UART = "is this another UART of the board? docs/day-one.md says which is the console"
+
+
+@dataclass(frozen=True)
+class _Step:
+    name: str
+    needs: tuple[str, ...]
+    check: Callable[[], Iterator[Finding | str] | str]
+    """Returns the sentence of a good one, or yields findings of its own; raises EvmperfError or
+    Noted.
+    """
+
+
+class Examination:
+    """One look at a board and its lab. Iterate over `findings` once; the board is off afterwards.
+
+    Nothing is written to the board's disks or environment, but a script to /tmp of its Linux.
+    `console` is where its console is recorded, `coordinator` overrides what the file says.
+    """
+
+    def __init__(
+        self,
+        board: Board,
+        coordinator: str = "",
+        console: Path | None = None,
+        tell: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self.board = board
+        self._stated = coordinator
+        self._record = console
+        self._tell = tell
+        self._closing = contextlib.ExitStack()
+        self._wanted: Wanted | None = None
+        self._bench: LabgridBench
+        self._strategy: Any = None
+        self._uboot: UbootShell
+        self._shell: LinuxShell
+        self._marks: dict[Phase, Mark] = {}
+        self._failed: EvmperfError | None = None
+        """Why U-Boot's prompt was not reached."""
+        self._wrong: WrongBoot | None = None
+
+    def findings(self) -> Iterator[Finding]:
+        """The findings one by one, as they come."""
+        good: set[str] = set()
+        with self._closing:
+            for step in self._steps():
+                if lacks := next((name for name in step.needs if name not in good), ""):
+                    yield Finding(step.name, Outcome.UNCHECKED, f"not checked: it needs {lacks}")
+                    continue
+                found = list(self._do(step))
+                if not any(f.outcome in (Outcome.BAD, Outcome.UNCHECKED) for f in found):
+                    good.add(step.name)
+                yield from found
+
+    def _do(self, step: _Step) -> Iterator[Finding]:
+        try:
+            said = step.check()
+            for item in [said] if isinstance(said, str) else said:
+                yield item if isinstance(item, Finding) else Finding(step.name, Outcome.OK, item)
+        except Noted as note:
+            yield Finding(step.name, Outcome.NOTE, str(note))
+        except EvmperfError as error:
+            yield bad(step.name, error)
+
+    def _steps(self) -> list[_Step]:
+        board = self.board
+        tester = ("place",) if board.is_virtual and not board.tester else ()
+        meter = ("place",) if self._needs_meter() else ()
+        return [
+            _Step("board file", (), self._board_file),
+            _Step("coordinator", (), self._coordinator),
+            _Step("place", ("board file", "coordinator"), self._place),
+            _Step("console", ("place",), self._console),
+            _Step("power switch", ("console",), self._power),
+            _Step("U-Boot", ("power switch",), self._at_uboot),
+            _Step("environment", ("U-Boot",), self._environment),
+            _Step("Linux", ("U-Boot",), self._linux),
+            _Step("command line", ("Linux",), self._command_line),
+            _Step("root medium", ("Linux",), self._root),
+            _Step("uEnv.txt", ("Linux",), self._uenv),
+            _Step("scratch", ("Linux",), self._scratch),
+            _Step("tools", ("Linux",), self._tools),
+            _Step("tester", tester, self._tester),
+            _Step("meter", meter, self._meter),
+            _Step("clock", (), host.clock),
+            _Step("real time", (), host.real_time),
+            _Step("InfluxDB", (), host.influx),
+        ]
+
+    def _board_file(self) -> str:
+        if found := boardcheck.check(self.board.file):
+            raise UsageError("; ".join(found))
+        return f"{self.board.file_name} is of {self.board.name}"
+
+    def _coordinator(self) -> str:
+        self._wanted = wanted(self.board.file, self._stated)
+        if not self._wanted.coordinator:
+            return "none needed: the board file says where the board is"
+        return host.answers(self._wanted.coordinator)
+
+    def _place(self) -> str:
+        assert self._wanted
+        if "$" in self._wanted.place:
+            raise UsageError(
+                f"{self.board.file_name} takes the board's place from the environment: set "
+                f"LG_PLACE to one of `labgrid-client places`"
+            )
+        claim = Claim.take(self._wanted, "doctor", tell=self._tell)
+        self._closing.callback(claim.release)
+        target = self._closing.enter_context(opened(self.board, claim, self._tell))
+        self._bench = LabgridBench(target, self.board, check=claim.check)
+        self._closing.callback(self._leave)
+        claim.on_lost = self._bench.lose
+        if self._record:
+            self._bench.record_console(self._record)
+        self._strategy = target.get_strategy()
+        self._strategy.retries = 0
+        return f"{claim.wanted.place} is held by {claim.user or 'this run'} for these checks"
+
+    def _leave(self) -> None:
+        """Switch the board off, if it was switched on."""
+        with contextlib.suppress(EvmperfError):
+            if self._bench.power_cycles:
+                self._bench.off()
+        self._bench.close()
+
+    def _console(self) -> str:
+        console = self._strategy.console
+        try:
+            self._strategy.target.activate(console)
+        except EvmperfError:
+            raise
+        except Exception as error:  # noqa: BLE001  # resources that are away raise all kinds
+            raise LabError(
+                f"the console cannot be opened ({line(error)}): check the exporter, the adapter "
+                f"and who else has it open"
+            ) from None
+        port = console.port
+        where = f"{port.host}:{port.port}" if hasattr(port, "host") else str(port.port)
+        usb = "" if hasattr(port, "host") else host.usb_uart(str(port.port))
+        return f"{where} is open at {port.speed} baud{f' ({usb})' if usb else ''}"
+
+    def _power(self) -> str:
+        self._bench.off()
+        self._see_it_off()
+        try:
+            self._uboot = self._bench.uboot()
+        except EvmperfError as error:
+            self._failed = error
+        boot = next(reversed(self._bench.boots()), None)
+        self._marks = dict(boot.marks) if boot else {}
+        if self._failed and (boot is None or boot.phase in ("power switch", "console")):
+            raise self._failed
+        power_on, first = (self._marks.get(p) for p in (Phase.POWER_ON, Phase.FIRST_OUTPUT))
+        if first is None or power_on is None:
+            raise self._nothing_readable()
+        seconds = (first.mono_ns - power_on.mono_ns) / 1e9
+        return f"off is silent, and {seconds:.1f} s after on the console speaks"
+
+    def _see_it_off(self) -> None:
+        """Raise LabError when a board that is said to be off talks or answers."""
+        console = self._strategy.console
+        began = time.monotonic()
+        with contextlib.suppress(TIMEOUT):
+            while time.monotonic() - began < _OFF_S:
+                console.await_data(_QUIET_S)
+            raise LabError(f"the switch says off and the console talks on: {_WRONG_OUTLET}")
+        # Not a newline: where the board is on after all, U-Boot would repeat its last command.
+        console.write(b"\x03")
+        with contextlib.suppress(TIMEOUT):
+            if _READABLE.search(console.await_data(_ANSWER_S)):
+                raise LabError(f"the switch says off and the board answers: {_WRONG_OUTLET}")
+
+    def _nothing_readable(self) -> LabError:
+        said = self._strategy.console.said()
+        if len(said) > _GARBAGE:
+            return LabError(
+                f"the console speaks after power-on, but nothing readable ({said[:20]!r}): is its "
+                f"speed right ({self._strategy.console.port.speed} baud)?"
+            )
+        return LabError(
+            f"the console says nothing after power-on: check the outlet, the board's supply and "
+            f"the cable; {_OTHER_UART}"
+        )
+
+    def _at_uboot(self) -> str:
+        if self._failed is None:
+            banner = self._marks.get(Phase.UBOOT_BANNER)
+            return f"stopped at its prompt ({banner.text.strip() if banner else 'no banner'})"
+        if _LOADERS & set(self._marks) or getattr(self._failed, "permanent", False):
+            raise self._failed
+        raise BoardError(f"{self._failed}; no line of a boot loader came: {_OTHER_UART}")
+
+    def _environment(self) -> str:
+        reply = self._uboot.run("printenv", _COMMAND_S)
+        variable = self._strategy.kernel_arguments_variable
+        return software.environment(uboot.parse(reply.text), variable)
+
+    def _linux(self) -> str:
+        self._strategy.kernel_arguments = software.WORD
+        try:
+            self._shell = self._bench.shell()
+        except WrongBoot as error:
+            self._wrong = error
+            # It is Linux all the same: the rest can be checked.
+            self._bench.force("shell")
+            self._shell = self._bench.shell()
+        shellstep.install(self._shell)
+        boots = self._bench.boots()
+        prompt, start = (boots[-1].marks.get(p) for p in (Phase.PROMPT, Phase.STARTING_KERNEL))
+        if prompt is None or start is None:
+            return "logged in as root"
+        seconds = (prompt.mono_ns - start.mono_ns) / 1e9
+        return f"logged in as root; {seconds:.1f} s from the kernel's start to the prompt"
+
+    def _command_line(self) -> str:
+        if self._wrong and "booted without" in str(self._wrong):
+            raise self._wrong
+        system = booted.answered(self._shell.run(booted.QUESTION, _COMMAND_S).text)
+        return f"kernel arguments arrive ({system.arguments})"
+
+    def _root(self) -> str:
+        if self._wrong and "another medium" in str(self._wrong):
+            raise self._wrong
+        medium = self._strategy.medium or self.board.options.boot.medium
+        system = booted.answered(self._shell.run(booted.QUESTION, _COMMAND_S).text)
+        pattern = self._strategy.roots.get(medium)
+        if not pattern:
+            raise Noted(
+                f"not checked: `roots` of K3BootStrategy has no {medium}; it is {system.root}"
+            )
+        if not re.search(pattern, system.root or ""):
+            raise LabError(
+                f"the board booted from another medium than {medium}: its {system.root}; check "
+                f"that the medium is in its slot and bootable, and the boot-mode switches"
+            )
+        return f"{medium}: {system.root}"
+
+    def _uenv(self) -> str:
+        return software.uenv(self._run(software.UENV)[1])
+
+    def _scratch(self) -> Iterator[Finding | str]:
+        checks = software.scratch_checks(self.board)
+        for driver, check in checks.items():
+            status, text = self._run(check)
+            step, where = f"scratch {driver}", self.board.text(driver, "scratch")
+            if status:
+                said = text.strip().splitlines() or [f"exit status {status}"]
+                yield bad(step, LabError(said[-1]))
+            else:
+                yield Finding(step, Outcome.OK, f"{where} may be overwritten")
+        if nowhere := software.without_scratch(self.board):
+            sentence = f"none for {', '.join(nowhere)}, whose benchmarks are skipped"
+            yield Finding("scratch", Outcome.NOTE, f"{sentence}: docs/day-one.md")
+        elif not checks:
+            yield "no driver of this board needs one"
+
+    def _tools(self) -> str:
+        users = software.tools_on(self.board)
+        lacking = software.missing(self._run(software.look_for(users))[1], users)
+        if lacking:
+            raise ToolError(
+                f"not on the board: {lacking}; take an image that has them, or say in "
+                f"options.absent why not"
+            )
+        return f"all {len(users)} programs are there"
+
+    def _run(self, command: str) -> tuple[int, str]:
+        done = shellstep.run(self._shell, command, _COMMAND_S, label="doctor")
+        return done.status, done.files.get(shellstep.LOG, "")
+
+    def _tester(self) -> str:
+        users = software.tools_beside(self.board)
+        if not users:
+            return "no benchmark of this board needs one"
+        if not self.board.tester and not self.board.is_virtual:
+            raise Noted(
+                f"none: {len({n for names in users.values() for n in names})} benchmarks are "
+                f"skipped; set EVMPERF_TESTER to its SSH name (docs/lab-set-up.md)"
+            )
+        look = software.look_for(users)
+        if self.board.tester:
+            tester = SshTester(self.board.tester)
+            try:
+                reply = tester.run(look, _COMMAND_S)
+            finally:
+                tester.close()
+        else:
+            reply = self._bench.tester().run(look, _COMMAND_S)
+        if lacking := software.missing(reply.text, users):
+            raise LabError(f"not on the tester: {lacking}; install them there")
+        return f"{self.board.tester or 'the virtual EVM'}: all {len(users)} programs are there"
+
+    def _needs_meter(self) -> bool:
+        return "power" in self.board.features and "power" not in self.board.options.absent
+
+    def _meter(self) -> str:
+        if not self._needs_meter():
+            return "no benchmark of this board needs one"
+        rails = self.board.options.power.rails
+        meter = self._bench.meter()
+        identity = meter.identity()
+        meter.check(rails)
+        return f"{identity} reads {len(rails)} rails"
+
+
+_WRONG_OUTLET = (
+    "the outlet is another board's, or the board is fed through a USB cable; check which outlet "
+    "it hangs on"
+)

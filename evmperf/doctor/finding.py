@@ -1,0 +1,58 @@
+"""What a check found, and what the command makes of all of it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from evmperf.model.errors import EvmperfError, Kind
+from evmperf.model.exits import ExitStatus, of_kind
+
+
+class Outcome(enum.StrEnum):
+    """How a check went."""
+
+    OK = "ok"
+    NOTE = "note"
+    """Nothing is broken, but something is missing, or is good to know."""
+    BAD = "bad"
+    UNCHECKED = "-"
+    """Not done, as it depends on one that failed."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: the step, how it went, and a sentence with the remedy.
+
+    `kind` is who has to act on a bad one.
+    """
+
+    step: str
+    outcome: Outcome
+    text: str
+    kind: Kind | None = None
+
+    def as_dict(self) -> dict[str, str]:
+        """For programs."""
+        return {
+            "step": self.step,
+            "outcome": "unchecked" if self.outcome is Outcome.UNCHECKED else str(self.outcome),
+            "text": self.text,
+            "kind": str(self.kind or ""),
+        }
+
+
+class Noted(Exception):
+    """Ends a check with a note: nothing is broken, but what depends on it cannot be checked."""
+
+
+def bad(step: str, error: EvmperfError) -> Finding:
+    """What an error of evmperf's says of a step."""
+    return Finding(step, Outcome.BAD, str(error), error.kind)
+
+
+def exit_status(findings: Iterable[Finding]) -> ExitStatus:
+    """The status of the first that is bad: what comes later often follows from it."""
+    first = next((finding for finding in findings if finding.outcome is Outcome.BAD), None)
+    return of_kind(first.kind or Kind.BOARD) if first else ExitStatus.OK

@@ -1,0 +1,87 @@
+"""A board that is held, as Labgrid gives it without pytest."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from labgrid import Environment
+
+from evmperf.boards.board import Board
+from evmperf.keeping.claim import Claim
+from evmperf.model.errors import EvmperfError, LabError
+from evmperf.virtual import client, envfile, image
+
+
+@contextlib.contextmanager
+def opened(board: Board, claim: Claim, tell: Callable[[str], None]) -> Iterator[Any]:
+    """Labgrid's target of a board that `claim` holds; the lab of a virtual one runs meanwhile.
+
+    Raises LabError when Labgrid does not give the board.
+    """
+    place = claim.wanted.place if claim.wanted.coordinator else ""
+    with contextlib.ExitStack() as stack:
+        if board.is_virtual:
+            stack.enter_context(_virtual_lab(board, tell))
+        if place:
+            stack.enter_context(_named(claim))
+        try:
+            environment = Environment(str(board.file))
+            stack.callback(environment.cleanup)
+            if place:
+                environment.config.set_option("coordinator_address", claim.wanted.coordinator)
+            target: Any = environment.get_target("main")
+        except EvmperfError:
+            raise
+        except Exception as error:  # noqa: BLE001  # Labgrid's errors have no common base
+            remedy = "check resources and drivers in the board file"
+            if place:
+                remedy = (
+                    f"is its exporter running, and does `labgrid-client -p {place} show` list "
+                    f"console and power switch?"
+                )
+            raise LabError(
+                f"Labgrid does not give us the board ({line(error)}): {remedy}"
+            ) from None
+        yield target
+
+
+def line(error: Exception) -> str:
+    """What an error says, in one line."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+@contextlib.contextmanager
+def _virtual_lab(board: Board, tell: Callable[[str], None]) -> Iterator[None]:
+    """Have the lab of a virtual EVM; one that was started for this is stopped again."""
+    variant = board.options.board.virtual
+    serial_port, power_port = envfile.ports(board.file)
+    started = False
+    try:
+        client.status_at(power_port)
+    except LabError:
+        image.build(variant, progress=tell)
+        lab, started = client.ensure(variant, variant, serial_port, power_port)
+    try:
+        yield
+    finally:
+        if started:
+            lab.stop()
+
+
+@contextlib.contextmanager
+def _named(claim: Claim) -> Iterator[None]:
+    """Have Labgrid's own session in this process go by the holder's name."""
+    names = {"LG_HOSTNAME": claim.host, "LG_USERNAME": claim.user}
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(names)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,39 @@
+"""A host with a keeper of its own, without settings or a place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evmperf.doctor import examination
+from selftests.support.placelab import end_keeper
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_keeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    folder = tmp_path_factory.mktemp("host")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVMPERF_KEEPER", str(folder / "keeper"))
+        patch.setenv("EVMPERF_LOCKS", str(folder))
+        yield
+    end_keeper(folder / "keeper")
+
+
+@pytest.fixture(autouse=True)
+def no_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVMPERF_INFLUX_CONFIG", str(tmp_path / "influx.toml"))
+    for name in ("LG_PLACE", "LG_COORDINATOR", "EVMPERF_TESTER", "EVMPERF_HOLD"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("URL", "TOKEN", "ORG", "BUCKET"):
+        monkeypatch.delenv(f"EVMPERF_INFLUX_{name}", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def quick(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Boards of threads answer at once, or never."""
+    if not request.node.get_closest_marker("virtual_evm"):
+        monkeypatch.setattr(examination, "_QUIET_S", 0.1)
+        monkeypatch.setattr(examination, "_OFF_S", 0.5)
+        monkeypatch.setattr(examination, "_ANSWER_S", 0.3)

@@ -1,0 +1,320 @@
+"""`evmperf doctor` on boards made of threads: each step when all is well, and when it is not."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from evmperf.boards import board as boards
+from evmperf.cli.main import main
+from evmperf.doctor.examination import Examination
+from evmperf.doctor.finding import Finding, Outcome, exit_status
+from evmperf.measure import boardfile
+from evmperf.model.errors import Kind
+from evmperf.model.exits import ExitStatus
+from selftests.replay import texts
+from selftests.support.fakeboard import FakeBoard, FakeSwitch
+from selftests.support.placelab import free_port
+from selftests.support.replayboard import Play, replay_lab
+
+SOURCE = boards.ENV_DIR / "virtual.yaml"
+BEFORE = ["board file", "coordinator", "place", "console"]
+ON_THE_BOARD = [
+    "environment",
+    "Linux",
+    "command line",
+    "root medium",
+    "uEnv.txt",
+    "scratch",
+    "tools",
+]
+REPLAYED: dict[str, Any] = {
+    "silence_timeout": 2, "kernel_timeout": 10, "boot_timeout": 5, "uboot_timeout": 10,
+}  # fmt: skip
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeBoard]:
+    board = FakeBoard()
+    yield board
+    board.close()
+
+
+@pytest.fixture
+def switch(fake: FakeBoard) -> Iterator[FakeSwitch]:
+    switch = FakeSwitch(fake)
+    yield switch
+    switch.close()
+
+
+@pytest.fixture
+def write(tmp_path: Path, fake: FakeBoard, switch: FakeSwitch) -> Callable[..., Path]:
+    """A function that writes a board file of the scripted board; keywords are its options."""
+
+    def write_it(features: str = "boot", **options: object) -> Path:
+        data = yaml.safe_load(SOURCE.read_text())
+        main = data["targets"]["main"]
+        main["features"] = features.split()
+        general = {**main["options"]["board"]}
+        del general["virtual"]
+        main["options"] = {"board": general, "boot": {"medium": "virtio"}, **options}
+        main["resources"] = {
+            "NetworkSerialPort": {
+                "host": "127.0.0.1", "port": fake.port, "protocol": "raw", "speed": 115200,
+            },
+            "NetworkPowerPort": {
+                "model": "rest", "index": "0",
+                "host": f"http://127.0.0.1:{switch.port}/power/{{index}}",
+            },
+        }  # fmt: skip
+        drivers = main["drivers"]
+        del drivers["ScpiMeterDriver"]
+        drivers["K3BootStrategy"] = {
+            "uboot_timeout": 2, "kernel_timeout": 2, "boot_timeout": 2, "silence_timeout": 1,
+            "roots": {}, "media": {"virtio": []}, "power_timeout": 2,
+        }  # fmt: skip
+        drivers["EvmShellDriver"] = {"login_timeout": 1, "await_login_timeout": 1}
+        path = tmp_path / "scripted.yaml"
+        path.write_text(yaml.safe_dump(data, sort_keys=False))
+        return path
+
+    return write_it
+
+
+def examine(file: Path, **more: Any) -> dict[str, Finding]:
+    return {
+        found.step: found for found in Examination(boardfile.named(str(file)), **more).findings()
+    }
+
+
+def outcomes(found: dict[str, Finding], steps: list[str]) -> set[Outcome]:
+    return {found[step].outcome for step in steps}
+
+
+def check_bad(finding: Finding, kind: Kind, sentence: str) -> None:
+    assert (finding.outcome, finding.kind) == (Outcome.BAD, kind)
+    assert re.search(sentence, finding.text), finding.text
+
+
+def test_a_lab_that_works(write, fake, switch, tmp_path):
+    found = examine(write(), console=tmp_path / "console.log")
+    assert list(found)[:7] == [*BEFORE, "power switch", "U-Boot", "environment"]
+    good = [
+        *BEFORE,
+        "power switch",
+        "U-Boot",
+        "Linux",
+        "command line",
+        "uEnv.txt",
+        "tools",
+        "meter",
+    ]
+    assert outcomes(found, good) == {Outcome.OK}
+    assert "evmperf.doctor" in " ".join(fake.typed)
+    assert not [line for line in fake.typed if "saveenv" in line]
+    assert exit_status(found.values()) is ExitStatus.OK
+    assert not fake.is_on
+    assert b"Starting kernel" in (tmp_path / "console.log").read_bytes()
+
+
+def test_a_power_switch_that_refuses(write, switch):
+    switch.broken = "relay 0 is stuck"
+    found = examine(write())
+    assert outcomes(found, BEFORE) == {Outcome.OK}
+    check_bad(found["power switch"], Kind.LAB, "refused with 500: relay 0 is stuck")
+    assert outcomes(found, ["U-Boot", *ON_THE_BOARD]) == {Outcome.UNCHECKED}
+    assert found["U-Boot"].text == "not checked: it needs power switch"
+    assert Outcome.UNCHECKED not in outcomes(found, ["meter", "clock", "real time", "InfluxDB"])
+    assert exit_status(found.values()) is ExitStatus.LAB_BROKEN
+
+
+def test_the_switch_of_another_board(write, fake, switch):
+    fake.switch(True)
+    fake._take("x")  # at U-Boot's prompt
+    other = FakeBoard()
+    switch.board = other
+    try:
+        found = examine(write())
+    finally:
+        other.close()
+    check_bad(found["power switch"], Kind.LAB, "says off and the board answers: the outlet is")
+
+
+def test_a_board_that_talks_on_when_it_is_off(write, fake):
+    ended = threading.Event()
+
+    def talk() -> None:
+        while not ended.wait(0.02):
+            fake.say("[   99.000000] still here\r\n")
+
+    talker = threading.Thread(target=talk)
+    talker.start()
+    try:
+        found = examine(write())
+    finally:
+        ended.set()
+        talker.join()
+    check_bad(found["power switch"], Kind.LAB, "says off and the console talks on")
+
+
+def test_a_console_that_says_nothing(write, fake, monkeypatch):
+    monkeypatch.setattr(fake, "switch", lambda on: None)
+    check_bad(examine(write())["power switch"], Kind.LAB, "nothing after power-on.*another UART")
+
+
+def test_a_console_at_the_wrong_speed(write, fake, monkeypatch):
+    monkeypatch.setattr(fake, "switch", lambda on: on and fake.say(b"\xf8\x80\xfe\x00\x86\xe6" * 9))
+    check_bad(examine(write())["power switch"], Kind.LAB, r"nothing readable.*115200 baud")
+
+
+def test_another_uart_of_the_board(write, fake, monkeypatch):
+    monkeypatch.setattr(fake, "switch", lambda on: on and fake.say("Sciserver started\r\n" * 3))
+    found = examine(write())
+    assert found["power switch"].outcome is Outcome.OK
+    check_bad(found["U-Boot"], Kind.BOARD, "no line of a boot loader came: is this another UART")
+
+
+def test_a_console_that_is_not_there(write, fake):
+    file = write()
+    fake.close()
+    found = examine(file)
+    check_bad(found["console"], Kind.LAB, ".")
+    assert found["power switch"].text == "not checked: it needs console"
+
+
+def test_a_boot_loader_that_hangs(write, fake):
+    fake.boots = ["mute"]
+    found = examine(write())
+    assert found["power switch"].outcome is Outcome.OK
+    check_bad(found["U-Boot"], Kind.BOARD, "the boot hangs")
+    assert exit_status(found.values()) is ExitStatus.FAILED
+
+
+@pytest.mark.parametrize(("going", "sentence"), [("panic", "kernel panic"), ("stuck", "no login")])
+def test_a_linux_that_does_not_come(write, fake, going, sentence):
+    fake.boots = [going]
+    found = examine(write())
+    assert outcomes(found, ["power switch", "U-Boot"]) == {Outcome.OK}
+    check_bad(found["Linux"], Kind.BOARD, sentence)
+    assert outcomes(found, ON_THE_BOARD[2:]) == {Outcome.UNCHECKED}
+
+
+def test_a_board_file_with_a_mistake(write):
+    file = write()
+    file.write_text(file.read_text().replace("boot_timeout", "boot_timeuot"))
+    found = examine(file)
+    check_bad(found["board file"], Kind.USAGE, "did you mean boot_timeout")
+    assert found["place"].text == "not checked: it needs board file"
+    assert exit_status(found.values()) is ExitStatus.USAGE
+
+
+def test_a_coordinator_that_is_not_there(monkeypatch):
+    port = free_port()
+    monkeypatch.setenv("LG_COORDINATOR", f"127.0.0.1:{port}")
+    found = examine(boards.find("am64x"))
+    check_bad(
+        found["coordinator"], Kind.LAB, f"nothing answers at 127.0.0.1:{port}.*LG_COORDINATOR"
+    )
+    assert found["place"].outcome is Outcome.UNCHECKED
+
+
+# What U-Boot and Linux say, on boards that replay
+
+
+@pytest.fixture
+def replayed(monkeypatch):
+    """A function that examines a board which replays."""
+
+    def examine_it(linux: bytes, **play: Any) -> dict[str, Finding]:
+        with replay_lab(Play(texts.LOADER, linux, **play), "am64x", **REPLAYED) as (_, path):
+            return examine(path)
+
+    return examine_it
+
+
+def test_a_script_that_overwrites_the_arguments_is_named_and_no_hindrance(replayed):
+    found = replayed(texts.SD, environment=texts.ARGS_ALL)
+    assert found["environment"].outcome is Outcome.NOTE
+    assert "args_all sets optargs itself" in found["environment"].text
+    assert outcomes(found, ["Linux", "command line", "root medium"]) == {Outcome.OK}
+
+
+def test_arguments_that_do_not_arrive_leave_the_rest_to_be_checked(replayed):
+    scripts = {**texts.ARGS_ALL, "args_all": "setenv optargs earlycon; echo 'ready'"}
+    found = replayed(texts.SD, environment=scripts)
+    check_bad(found["environment"], Kind.LAB, "args_all sets optargs itself and cannot be changed")
+    check_bad(found["command line"], Kind.LAB, "booted without evmperf.doctor")
+    assert found["Linux"].outcome is Outcome.OK
+    assert found["root medium"].outcome is Outcome.OK
+    assert found["tools"].outcome is not Outcome.UNCHECKED
+
+
+def test_the_wrong_medium_leaves_the_rest_to_be_checked(replayed):
+    found = replayed(texts.EMMC, environment={"x": "${optargs}"})
+    check_bad(found["root medium"], Kind.LAB, "another medium than sd")
+    assert outcomes(found, ["environment", "Linux", "command line"]) == {Outcome.OK}
+    assert found["scratch emmc"].outcome is not Outcome.UNCHECKED
+
+
+# What is on and beside the board
+
+
+def test_scratch_that_is_not_there_is_named_and_a_missing_one_noted(write):
+    emmc = {"device": "/dev/none", "scratch": "/dev/none-p1"}
+    found = examine(write("boot emmc mmcsd", emmc=emmc))
+    check_bad(found["scratch emmc"], Kind.LAB, "/dev/none-p1 is not there: name another scratch")
+    assert found["scratch"].outcome is Outcome.NOTE
+    assert "mmcsd" in found["scratch"].text
+
+
+def test_scratch_on_another_kind_of_disk_is_named(write, tmp_path, monkeypatch):
+    disk = next((d for d in Path("/dev").glob("[sv]d[a-z]") if d.is_block_device()), None)
+    if disk is None:
+        pytest.skip("this machine shows no disk")
+    found = examine(write("boot emmc", emmc={"device": str(disk), "scratch": str(disk)}))
+    check_bad(found["scratch emmc"], Kind.LAB, f"{disk}.* is not on an eMMC")
+
+
+def test_tools_that_are_not_there_are_named_with_their_benchmarks(write):
+    found = examine(write("boot system"))
+    check_bad(found["tools"], Kind.TOOL, r"not on the board: \S+ \(for ")
+
+
+def test_no_tester_is_a_note_and_one_that_is_away_is_bad(write, monkeypatch):
+    cable = {"interface": "eth0", "board_address": "192.0.2.2/24", "tester_address": "192.0.2.1"}
+    found = examine(write("boot cpsw", cpsw=cable))
+    assert found["tester"].outcome is Outcome.NOTE
+    assert "EVMPERF_TESTER" in found["tester"].text
+    monkeypatch.setenv("EVMPERF_TESTER", "tester.invalid")
+    found = examine(write("boot cpsw", cpsw=cable))
+    check_bad(found["tester"], Kind.LAB, "tester.invalid")
+
+
+def test_a_board_for_low_power_without_a_meter(write):
+    found = examine(write("boot power", power={"rails": ["vdd_core"]}))
+    check_bad(found["meter"], Kind.LAB, "names no meter: see docs/power.md")
+
+
+# The command
+
+
+def test_the_command_prints_a_line_a_step_and_ends_with_a_count(write, capsys, fake):
+    fake.boots = ["mute"]
+    assert main(["doctor", str(write())]) == ExitStatus.FAILED
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("bad  U-Boot ")]
+    assert re.fullmatch(r"virtual-evm: \d+ ok, \d+ notes, 1 bad, 7 not checked", lines[-1])
+
+
+def test_the_command_has_a_form_for_programs(write, capsys):
+    assert main(["doctor", "--json", str(write())]) == ExitStatus.OK
+    found = {entry["step"]: entry for entry in json.loads(capsys.readouterr().out)}
+    assert found["U-Boot"]["outcome"] == "ok"
+    assert found["InfluxDB"]["outcome"] == "note"

@@ -1,0 +1,98 @@
+"""The checks of this machine, its database and its serial ports."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from evmperf.doctor import host
+from evmperf.doctor.finding import Noted
+from evmperf.model.errors import LabError, UsageError
+from selftests.support.influxd import running
+from selftests.support.placelab import free_port
+
+
+def settings(**values: str) -> dict[str, str]:
+    return {f"EVMPERF_INFLUX_{name.upper()}": value for name, value in values.items()}
+
+
+def test_a_database_that_answers(tmp_path):
+    with running(tmp_path / "influxd") as server:
+        config = server.bucket()
+        names = ("url", "token", "org", "bucket")
+        given = settings(**{name: getattr(config, name) for name in names})
+        assert host.influx(given) == f"{config} can be read"
+        with pytest.raises(LabError, match="refuses the token"):
+            host.influx(given | settings(token="another"))
+
+
+def test_a_database_that_is_away():
+    url = f"http://127.0.0.1:{free_port()}"
+    with pytest.raises(LabError, match="cannot be reached"):
+        host.influx(settings(url=url, token="t", org="o", bucket="b"))
+
+
+def test_settings_that_are_missing_are_noted_or_named(tmp_path):
+    nothing = {"EVMPERF_INFLUX_CONFIG": str(tmp_path / "none.toml")}
+    with pytest.raises(Noted, match="not configured"):
+        host.influx(nothing)
+    with pytest.raises(UsageError, match="token"):
+        host.influx(nothing | settings(url="http://influx:8086", org="o", bucket="b"))
+
+
+def test_the_clock(monkeypatch):
+    def kernel_says(state: int) -> None:
+        libc = SimpleNamespace(adjtimex=lambda _: state)
+        monkeypatch.setattr(ctypes, "CDLL", lambda _: libc)
+
+    kernel_says(0)
+    assert host.clock() == "synchronised"
+    kernel_says(5)
+    with pytest.raises(Noted, match="not synchronised"):
+        host.clock()
+    monkeypatch.setattr(time, "time", lambda: 1000.0)
+    with pytest.raises(LabError, match="says 1970-01-01"):
+        host.clock()
+
+
+def test_real_time_priority(monkeypatch):
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    except PermissionError:
+        with pytest.raises(Noted, match="no right to real-time priority"):
+            host.real_time()
+    else:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        assert "gets real-time priority" in host.real_time()
+    monkeypatch.setattr(host, "_RAISE", "raise SystemExit(1)")
+    with pytest.raises(Noted, match="rtprio"):
+        host.real_time()
+
+
+def adapter(folder: Path, count: int, kind: str = "ttyUSB") -> Path:
+    """sysfs of a USB adapter with so many serial ports, as the kernel lays it out."""
+    usb, ttys = folder / "devices/1-2", folder / "class/tty"
+    usb.mkdir(parents=True)
+    ttys.mkdir(parents=True)
+    (usb / "product").write_text("Quad RS232-HS\n")
+    for number in range(count):
+        interface = usb / f"1-2:1.{number}"
+        port = interface / f"{kind}{number}" if kind == "ttyUSB" else interface
+        (port / "tty" / f"{kind}{number}").mkdir(parents=True)
+        (interface / "bInterfaceNumber").write_text(f"{number:02}\n")
+        (ttys / f"{kind}{number}").mkdir()
+        (ttys / f"{kind}{number}" / "device").symlink_to(port)
+    return ttys
+
+
+@pytest.mark.parametrize("kind", ["ttyUSB", "ttyACM"])
+def test_which_uart_of_an_adapter_a_port_is(tmp_path, kind):
+    ttys = adapter(tmp_path, 4, kind)
+    said = host.usb_uart(f"/dev/{kind}2", ttys)
+    assert said == "ID_USB_INTERFACE_NUM 02 of 00, 01, 02, 03 on Quad RS232-HS"
+    assert host.usb_uart("/dev/ttyS0", ttys) == ""

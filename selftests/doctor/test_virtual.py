@@ -1,0 +1,47 @@
+"""`evmperf doctor` on a virtual EVM: everything that there is to check, and nothing is bad."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evmperf.cli.main import main
+from evmperf.model.exits import ExitStatus
+from evmperf.virtual import client, envfile, image
+
+pytestmark = [
+    pytest.mark.virtual_evm,
+    pytest.mark.skipif(os.geteuid() != 0, reason="the tester of a virtual EVM needs root"),
+]
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The file of a virtual EVM of our own."""
+    monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
+    image.build("virtual", progress=print)
+    bench = client.Bench(f"doctor{os.getpid()}")
+    bench.start("virtual", serial_port=0, power_port=0)
+    path = tmp_path / "virtual.yaml"
+    ports = bench.ports
+    envfile.write(envfile.source("virtual"), path, serial_port=ports.serial, power_port=ports.power)
+    yield path
+    bench.stop()
+
+
+def test_everything_is_well(file, tmp_path, capsys):
+    console = tmp_path / "console.log"
+    status = main(["doctor", "--json", "--console", str(console), str(file)])
+    found = json.loads(capsys.readouterr().out)
+    assert [entry for entry in found if entry["outcome"] in ("bad", "unchecked")] == []
+    assert status == ExitStatus.OK
+    outcome = {entry["step"]: entry["outcome"] for entry in found}
+    good = "console,power switch,U-Boot,Linux,command line,root medium,tools,meter"
+    scratch = [f"scratch {driver}" for driver in ("emmc", "mmcsd", "pcie", "ufs", "usb")]
+    assert {outcome[step] for step in [*good.split(","), *scratch]} == {"ok"}
+    assert main(["replay", str(console)]) == ExitStatus.OK
+    assert "boot 1" in capsys.readouterr().out
