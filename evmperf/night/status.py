@@ -78,8 +78,8 @@ class Status:
     def _write(self) -> None:
         record = self.record()
         folder = self._night.journal.folder
-        _replace(folder / "status.json", json.dumps(record, indent=1) + "\n")
         _replace(folder / "status.html", render("status.html.j2", status=record))
+        _replace(folder / "status.json", json.dumps(record, indent=1) + "\n")
 
     def _job(self, progress: Progress, held: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         now = held.get(progress.place, {}) if progress.state in ("measuring", "checking") else {}

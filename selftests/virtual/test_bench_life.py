@@ -260,7 +260,7 @@ def test_foreground(state: Path, built_image: object) -> None:
 
 
 def test_help_is_quick_and_light() -> None:
-    code = "import sys; from evmperf.cli.main import virtual as cli; print(*sorted(sys.modules))"
+    code = "import sys; from evmperf.cli import virtual; print(*sorted(sys.modules))"
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
     assert not {"asyncio", "yaml", "requests", "http.client"} & set(loaded)
 
