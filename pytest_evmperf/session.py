@@ -226,6 +226,7 @@ class Session:
         finally:
             if self._started_bench and not self.lost:
                 self._started_bench.stop()
+            self.await_taker()  # while there is a keeper to say it
             self.let_go()
 
     def let_go(self) -> None:

@@ -120,5 +120,5 @@ def test_a_board_is_measured_from_there(installed, lab):
         installed / "pytest", "--lg-env", "my-board.yaml", "-k", "emmc_vfat and 102400", cwd=lab
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    (run,) = (lab / "results").glob("*/run.json")
-    assert json.loads(run.read_text())["facts"]["board_file"] == "my-board.yaml"
+    (found,) = (lab / "results").glob("*/run.json")
+    assert json.loads(found.read_text())["facts"]["board_file"] == "my-board.yaml"
