@@ -6,12 +6,14 @@ import argparse
 import difflib
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evmperf.model.errors import UsageError
 from evmperf.model.stats import rounded
 from evmperf.report.sparkline import sparkline
-from evmperf.runs.history import Measured, RunSource
+
+if TYPE_CHECKING:
+    from evmperf.runs.history import Measured, RunSource
 
 
 def add_parser(commands: Any) -> None:

@@ -6,10 +6,12 @@ import argparse
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evmperf.model.errors import UsageError
-from evmperf.model.run import Run
+
+if TYPE_CHECKING:
+    from evmperf.model.run import Run
 
 _PIPED = 160
 """Characters of a line that goes to a file or another program."""
