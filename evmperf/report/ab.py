@@ -13,6 +13,7 @@ from evmperf.model.stats import percent, rounded
 from evmperf.report import differences as differing
 from evmperf.report.svg import pairs
 from evmperf.report.table import shortened
+from evmperf.report.templates import template
 from evmperf.runs.differences import Difference
 
 if TYPE_CHECKING:
@@ -183,16 +184,7 @@ def _markdown_row(change: Change) -> str:
 
 def as_html(comparison: Comparison, differences: Sequence[Difference] = ()) -> str:
     """A page of its own, with both sides' values beside each other."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  # slow
-
-    environment = Environment(
-        loader=PackageLoader("evmperf.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("ab.html.j2").render(
+    return template("ab.html.j2").render(
         comparison=comparison,
         good=not comparison.count(Decision.WORSE),
         changes=comparison.changes,

@@ -20,6 +20,7 @@ from evmperf.model.verdict import Outcome
 from evmperf.report import plots
 from evmperf.report.excerpt import excerpts
 from evmperf.report.table import Row, result_rows
+from evmperf.report.templates import template
 from evmperf.runs import spool
 
 NAME = "report.html"
@@ -98,17 +99,8 @@ def write(folder: Path) -> Path:
 
 def render(folder: Path) -> str:
     """The page's HTML."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  # slow
-
     page = _gather(folder)
-    environment = Environment(
-        loader=PackageLoader("evmperf.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("report.html.j2").render(
+    return template("report.html.j2").render(
         page=page,
         run=page.run,
         judged=_judged(page.verdicts),
