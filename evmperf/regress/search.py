@@ -80,6 +80,8 @@ class Search:
     seed: str
     select: str = ""
     profile: str = ""
+    boots: int = 0
+    """Cold boots of a case of boot times in each round, 0 those of the profile."""
     build: str = ""
     repository: str = ""
     """Where the versions are commits; they are then the good and the bad one alone."""
