@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -197,7 +197,7 @@ def _write(
 ) -> None:
     from evmperf.report import verdicts as formats  # noqa: PLC0415
 
-    makers = {
+    makers: dict[Path | None, Callable[[Judgement], str]] = {
         options.json: functools.partial(formats.as_json, changed=changed),
         options.junit: formats.as_junit,
         options.markdown: functools.partial(formats.as_markdown, changed=changed),
@@ -205,7 +205,7 @@ def _write(
     }
     makers.pop(None, None)
     for file, make in makers.items():
-        if file != Path("-"):
+        if file and file != Path("-"):
             file.write_text(make(judgement), encoding="utf-8")
     if here := makers.get(Path("-")):
         sys.stdout.write(here(judgement))

@@ -30,7 +30,8 @@ BOOT_TIME = "boot_time_mmcsd/default_rootfs/boot_time"
 EMMC_WRITES = "emmc_raw_fio_1g/1m/write_throughput"
 
 HARMLESS = (
-    "audit=0", "nosoftlockup", "printk.time=1", "rcu_nocbs=1", "consoleblank=0", "nowatchdog", "threadirqs",
+    "audit=0", "nosoftlockup", "printk.time=1", "rcu_nocbs=1", "consoleblank=0", "nowatchdog",
+    "threadirqs",
 )  # fmt: skip
 """Kernel arguments that cost no boot time worth speaking of, one a commit."""
 SLOW = "ftrace=function"
