@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Figure, Key, figures
-from evmperf.model.run import Run
+from evmperf.model.run import NIGHT, Run
 from evmperf.model.verdict import Judgement, Outcome
 from evmperf.published import releases as gather
 from evmperf.regress import accepted, judge, single
@@ -140,11 +140,18 @@ def usual() -> dict[tuple[str, ...], float]:
 
 
 def _earlier(run: Run, source: RunSource) -> list[StoredRun]:
-    """The runs of the board before this one, oldest first."""
+    """The runs of the board before this one, oldest first.
+
+    Those of the same night, on other boards of the kind or on this one before it was lost, are
+    what it is to be judged with, not its past.
+    """
+    night = run.facts.get(NIGHT)
     return [
         entry
         for entry in source.runs(run.board)
-        if entry.run.id != run.id and entry.run.started_ns <= run.started_ns
+        if entry.run.id != run.id
+        and entry.run.started_ns <= run.started_ns
+        and not (night and entry.run.facts.get(NIGHT) == night)
     ]
 
 
