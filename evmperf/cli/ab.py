@@ -213,5 +213,4 @@ class _Shower:
     def _write(self, comparison: Comparison, differences: Sequence[Difference]) -> None:
         from evmperf.report import ab  # noqa: PLC0415
 
-        for name, make in (("html", ab.as_html), ("json", ab.as_json), ("md", ab.as_markdown)):
-            (self._folder / f"ab.{name}").write_text(make(comparison, differences), "utf-8")
+        ab.write(self._folder, comparison, differences)
