@@ -46,9 +46,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--image",
         default="",
         metavar="IMAGE",
-        # The = as for --results.
-        help="as --image=IMAGE: put this on the board first, and prove that it runs; a file, a "
-        "URL, or a release of the lab's list (docs/provisioning.md)",
+        help="put this on the board first, and prove that it runs; a file, a URL, or a release of "
+        "the lab's list (docs/provisioning.md)",
     )
     group.addoption("--release", default="", help="SDK release, where the image does not tell")
     group.addoption(
@@ -77,6 +76,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="HOW",
         help="measure each case so many times, or until:2%% (until the 95 %% confidence interval "
         "of its means is within 2 %%, or 10 minutes are spent; until:2%%/1h: or an hour)",
+    )
+    group.addoption(
+        "--boots",
+        type=int,
+        default=0,
+        metavar="N",
+        help="cold boots of each case of boot times (default: as many as the profile says)",
     )
     group.addoption("--run-id", default="", help="the run's id, for who starts sessions")
     group.addoption("--keep-on", action="store_true", help="leave the board switched on at the end")
@@ -121,7 +127,7 @@ def pytest_configure(config: pytest.Config) -> None:
         influx = config_of_influx(os.environ)
         wait_s = seconds(config.option.wait)
         variation = variations.parse(config.option.vary)
-        repeated = repeats.parse(config.option.repeat)
+        repeated = repeats.parse(config.option.repeat, config.option.boots)
         _provision(config, variation)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None

@@ -57,6 +57,7 @@ def add_parser(commands: Any) -> None:
         )  # fmt: skip
     parser.add_argument("-k", dest="select", default="", help="what to measure, as for pytest")
     parser.add_argument("--profile", choices=("full", "quick"), default="")
+    arguments.add_boots(parser)
     parser.add_argument(
         "--rounds", type=int, default=20, metavar="N", help="most blocks to measure (default: 20)"
     )
@@ -146,6 +147,7 @@ def _asked(options: argparse.Namespace) -> Experiment:
         seed=secrets.token_hex(8),
         select=options.select,
         profile=options.profile,
+        boots=options.boots,
         blocks=options.rounds,
         budget_s=options.budget,
         within=options.within,

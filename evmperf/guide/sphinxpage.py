@@ -16,6 +16,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
+from evmperf.pages import look
+
 _CELL = re.compile(
     r"(?P<mean>~?-?[0-9][0-9.]*)(?P<bounds> \(min [^)]*\))?(?P<unit> [A-Za-z]+/s)?"
     r"(?P<change> \[[^\]]*\])?"
@@ -103,6 +105,7 @@ def _contents(section: nodes.Element, depth: int = 1) -> Iterator[str]:
 def _add_context(
     app: Sphinx, _page: str, _template: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
+    context["look"] = look.inline(plots=False)
     context["cover"] = json.loads(app.config.guide_cover)
     top = doctree.next_node(nodes.section) if doctree else None
     context["contents"] = "\n".join(_contents(top)) if top else ""

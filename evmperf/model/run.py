@@ -8,6 +8,9 @@ import msgspec
 
 from evmperf.model.schema import SCHEMA
 
+NIGHT = "night"
+"""The fact that says of which `evmperf night` a run is."""
+
 
 class Run(msgspec.Struct):
     """One execution of the suite on one board, with everything known about board and software.

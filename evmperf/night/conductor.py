@@ -15,6 +15,7 @@ from evmperf.keeping.listing import places
 from evmperf.keeping.wanted import Wanted
 from evmperf.model.duration import seconds
 from evmperf.model.errors import EvmperfError, LabError, UsageError
+from evmperf.model.run import NIGHT
 from evmperf.night.child import Child, Ending, Outcome, measured_in, why
 from evmperf.night.health import Health, Register, State
 from evmperf.night.journal import Journal
@@ -157,7 +158,8 @@ class Night:
         self, progress: Progress, claim: Claim, run: str, selection: str, but: list[str]
     ) -> Outcome:
         job, plan = progress.job, self.plan
-        options = ["--run-kind", plan.run_kind, *job.options]
+        options = ["--run-kind", plan.run_kind, "--fact", f"{NIGHT}={self.journal.id}"]
+        options += job.options
         options += ["--profile", job.profile] if job.profile else []
         if release := job.release or plan.release:
             options += ["--release", release]
