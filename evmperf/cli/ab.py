@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
-import secrets
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -138,7 +138,7 @@ def _asked(options: argparse.Namespace) -> Experiment:
         id=f"ab-{new_run_id(loaded.name)}",
         board=options.board,
         sides={name: list(side.words) for name, side in sides.items()},
-        seed=secrets.token_hex(8),
+        seed=os.urandom(8).hex(),
         select=options.select,
         profile=options.profile,
         boots=options.boots,

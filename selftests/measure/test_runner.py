@@ -268,6 +268,8 @@ def test_a_broken_lab_keeps_what_the_case_had_measured(lab):
 
 
 class Uboot:
+    files = None
+
     def __init__(self, *replies):
         self.replies = list(replies)
 
