@@ -39,6 +39,8 @@ class Job:
     limit: str = ""
     uses: list[str] = field(default_factory=list)
     options: list[str] = field(default_factory=list)
+    lava: str = ""
+    """Over LAVA, the kind of its job: native, boot, or host; "" for those that fit."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,11 @@ def read(path: Path) -> Plan:
         jobs.append(_check(job, plan, where, {other.name for other in jobs}))
     for duration in (plan.wait, plan.stagger):
         seconds(duration)
+    for word, number in plan.limits.items():
+        if not isinstance(number, int) or number < 1:
+            raise UsageError(f"{path}: limits: {word} must be a number from 1, not {number!r}")
+    if plan.at_once < 0:
+        raise UsageError(f"{path}: at_once must be a number from 1, not {plan.at_once}")
     end_of(plan, 0)
     made: Plan = _replace(plan, boards=jobs)
     return made
@@ -116,6 +123,8 @@ def _check(job: Job, plan: Plan, where: str, taken: set[str]) -> Job:
     for thing in job.uses:
         if thing not in plan.limits:
             raise UsageError(f"{where}: uses {thing}, which has no number under limits")
+    if job.lava not in ("", "native", "boot", "host"):
+        raise UsageError(f"{where}: lava must be native, boot or host, not {job.lava!r}")
     seconds(job.limit)
     usual = job.place or "-".join(job.any.values()) or file.stem
     name = job.name or usual
