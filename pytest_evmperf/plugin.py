@@ -46,9 +46,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--image",
         default="",
         metavar="IMAGE",
-        # The = as for --results.
-        help="as --image=IMAGE: put this on the board first, and prove that it runs; a file, a "
-        "URL, or a release of the lab's list (docs/provisioning.md)",
+        help="put this on the board first, and prove that it runs; a file, a URL, or a release of "
+        "the lab's list (docs/provisioning.md)",
     )
     group.addoption("--release", default="", help="SDK release, where the image does not tell")
     group.addoption(

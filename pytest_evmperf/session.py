@@ -292,22 +292,14 @@ class Session:
         return f"All measured: {whole}."
 
     def _ensure_virtual(self, progress: Callable[[str], None]) -> None:
-        # Not needed for real boards.
-        from evmperf.virtual import client, envfile, image  # noqa: PLC0415
+        from evmperf.virtual import client  # noqa: PLC0415  # not needed for real boards
 
-        variant = self.board.options.board.virtual
         try:
-            serial_port, power_port = envfile.ports(self.board.file)
-            with socket.socket() as probe:
-                probe.settimeout(1)
-                if probe.connect_ex(("127.0.0.1", serial_port)) == 0:
-                    return
-            image.build(variant, progress=progress)
-            bench, started = client.ensure(variant, variant, serial_port, power_port)
+            self._started_bench = client.for_board(
+                self.board.file, self.board.options.board.virtual, progress
+            )
         except UsageError as error:
             raise LabError(str(error)) from None
-        if started:
-            self._started_bench = bench
 
 
 def cause(result: Result) -> str:

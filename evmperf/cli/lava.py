@@ -126,8 +126,9 @@ def _add_job(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[ROLE=]URL",
-        help="boot this over the network: kernel, dtb, ramdisk, nfsrootfs or modules; without "
-        "ROLE= told from the name (default: what is installed boots)",
+        help="image: put this on the board, and prove that it runs; or boot parts over the "
+        "network: kernel, dtb, ramdisk, nfsrootfs or modules; without ROLE= told from the name "
+        "(default: what is installed boots). On the lab's host what pytest's --image takes there",
     )
     parser.add_argument("--device-type", default="", help="default: evm- and the board file's name")
     parser.add_argument("--tag", action="append", default=[], help="a tag the device must have")

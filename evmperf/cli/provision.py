@@ -20,7 +20,7 @@ release of the list that EVMPERF_RELEASES names.
 _PROVISION = """\
 Puts an image on a board's boot medium, reads it back in full, boots it, and sees that it is what
 booted. BOARD is a board file, as for pytest --lg-env. A board that runs exactly this image already
-is left as it is. `pytest --lg-env BOARD --image=IMAGE` does the same before it measures.
+is left as it is. `pytest --lg-env BOARD --image IMAGE` does the same before it measures.
 """
 
 

@@ -12,7 +12,7 @@ from labgrid import Environment
 from evmperf.boards.board import Board
 from evmperf.keeping.claim import Claim
 from evmperf.model.errors import EvmperfError, LabError
-from evmperf.virtual import client, envfile, image
+from evmperf.virtual import client
 
 
 @contextlib.contextmanager
@@ -56,18 +56,11 @@ def line(error: Exception) -> str:
 @contextlib.contextmanager
 def _virtual_lab(board: Board, tell: Callable[[str], None]) -> Iterator[None]:
     """Have the lab of a virtual EVM; one that was started for this is stopped again."""
-    variant = board.options.board.virtual
-    serial_port, power_port = envfile.ports(board.file)
-    started = False
-    try:
-        client.status_at(power_port)
-    except LabError:
-        image.build(variant, progress=tell)
-        lab, started = client.ensure(variant, variant, serial_port, power_port)
+    lab = client.for_board(board.file, board.options.board.virtual, tell)
     try:
         yield
     finally:
-        if started:
+        if lab:
             lab.stop()
 
 

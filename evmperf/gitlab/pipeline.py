@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ import yaml
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
+from evmperf.boards import images
 from evmperf.boards.board import Board
 from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
@@ -42,7 +43,8 @@ class Over(enum.StrEnum):
 @dataclass(frozen=True)
 class Plan:
     """What a night measures. `boards` are board files; empty strings leave the default. With `push`
-    the results go to InfluxDB, whose variables the runners must have.
+    the results go to InfluxDB, whose variables the runners must have. `images` are
+    words: [BOARD=]IMAGE, or over native LAVA jobs parts to boot, ROLE=URL (see `boards.images`).
     """
 
     boards: tuple[Board, ...]
@@ -66,11 +68,6 @@ def chosen(names: Sequence[str]) -> tuple[Board, ...]:
 
 def render(plan: Plan) -> str:
     """The child pipeline as YAML; raises UsageError for a plan that cannot be."""
-    if plan.images and plan.over is not Over.LAVA_NATIVE:
-        raise UsageError(
-            f"images are booted by {Over.LAVA_NATIVE} jobs only: a job over {plan.over} measures "
-            f"what is installed"
-        )
     if not plan.boards:
         raise UsageError("no boards: name them, or add their files to env/")
     pipeline: dict[str, Any] = {
@@ -83,12 +80,23 @@ def render(plan: Plan) -> str:
         },
     }
     stems = [board.file.stem for board in plan.boards]
+    given = _images(plan, stems)
     for board in plan.boards:
-        pipeline[f"measure {board.file.stem}"] = _measure(plan, board)
+        pipeline[f"measure {board.file.stem}"] = _measure(plan, board, given)
     for stem in stems:
         pipeline[f"judge {stem}"] = _judge(plan, stem)
     pipeline["pages"] = _pages(plan, stems)
     return yaml.safe_dump(pipeline, sort_keys=False, width=1000)
+
+
+def _images(plan: Plan, stems: Sequence[str]) -> dict[str, list[str]]:
+    """The words after `--image`, by board."""
+    if plan.over is Over.LAVA_NATIVE and any(
+        images.role(word)[0] in images.PARTS for word in plan.images
+    ):
+        # Kernel, device tree and the like: together they are what every board boots.
+        return {stem: list(plan.images) for stem in stems}
+    return {stem: [image] for stem, image in images.by_board(plan.images, stems).items()}
 
 
 def _name(board: Board) -> str:
@@ -96,11 +104,11 @@ def _name(board: Board) -> str:
     return board.file_name if board.file.parent == boards.ENV_DIR else str(board.file.absolute())
 
 
-def _measure(plan: Plan, board: Board) -> dict[str, Any]:
+def _measure(plan: Plan, board: Board, given: Mapping[str, list[str]]) -> dict[str, Any]:
     stem = board.file.stem
     job: dict[str, Any] = {
         "stage": "measure",
-        "script": [_command(plan, board)],
+        "script": [_command(plan, board, given.get(stem, ()))],
         "resource_group": f"board-{stem}",
         "timeout": "24h",
         "artifacts": {
@@ -117,19 +125,19 @@ def _measure(plan: Plan, board: Board) -> dict[str, Any]:
     return job
 
 
-def _command(plan: Plan, board: Board) -> str:
+def _command(plan: Plan, board: Board, given: Sequence[str]) -> str:
     selection = ["-k", plan.benchmarks] if plan.benchmarks else []
     profile = ["--profile", plan.profile] if plan.profile else []
     release = ["--release", plan.release] if plan.release else []
+    image = [word for one in given for word in ("--image", one)]
     if plan.over is Over.LABGRID:
         words = [".venv/bin/pytest", "--lg-env", _name(board), "--run-kind", "nightly"]
         words += [f"--results={_RESULTS}", "--wait", _WAIT, *selection, *profile, *release]
-        return shlex.join(words)
+        return shlex.join([*words, *image])
     kind = "host" if plan.over is Over.LAVA_HOST else "native"
     words = [_EVMPERF, "lava", "submit", _name(board), "--kind", kind, "--wait", "--import"]
     words += ["--results", _RESULTS, *selection, *profile, *release]
-    words += [word for image in plan.images for word in ("--image", image)]
-    return shlex.join(words)
+    return shlex.join([*words, *image])
 
 
 def _judge(plan: Plan, stem: str) -> dict[str, Any]:

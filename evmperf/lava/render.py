@@ -11,6 +11,7 @@ import yaml
 
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards.board import Board
+from evmperf.boards.images import WHOLE
 from evmperf.lava import marked, script
 from evmperf.lava.console import Console
 from evmperf.lava.names import SUITE
@@ -32,8 +33,8 @@ _SPARE_S = 600
 class Request:
     """What a job is asked to be, beyond board and benchmarks.
 
-    `images` are URLs by what they are (kernel, dtb, ramdisk, nfsrootfs, modules); without any, the
-    board boots what is installed. `keyword` is pytest's -k.
+    `images` are by their role (see `images`); without any, the board boots what is installed.
+    `keyword` is pytest's -k.
     """
 
     kind: JobKind
@@ -137,7 +138,13 @@ def _steps(
     board: Board, selection: Selection, request: Request, header: dict[str, str]
 ) -> list[str]:
     if request.kind is JobKind.HOST:
-        return script.host_steps(board, selection, header, whole=not request.keyword)
+        return script.host_steps(
+            board,
+            selection,
+            header,
+            whole=not request.keyword,
+            image=request.images.get(WHOLE, ""),
+        )
     if request.kind is JobKind.NATIVE:
         return script.native_steps(board, selection, header)
     return [script.prologue(header), script.facts(selection.tools)]

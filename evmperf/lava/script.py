@@ -86,12 +86,13 @@ def native_steps(board: Board, selection: Selection, header: Mapping[str, str]) 
 
 
 def host_steps(
-    board: Board, selection: Selection, header: Mapping[str, str], *, whole: bool
+    board: Board, selection: Selection, header: Mapping[str, str], *, whole: bool, image: str = ""
 ) -> list[str]:
     """The steps of a job on the lab's Labgrid host: one call of pytest, which reports by itself.
 
-    The host's environment says where evmperf is (EVMPERF_HOME), where its own board files are
-    (EVMPERF_BOARDS), and where results go (EVMPERF_RESULTS).
+    `image` is what it puts on the board first, "" for what is there. The host's environment says
+    where evmperf is (EVMPERF_HOME), where its own board files are (EVMPERF_BOARDS), and where
+    results go (EVMPERF_RESULTS).
     """
     words = [f"--profile={selection.profile}", "--run-kind=lava", f"--wait={_WAIT}"]
     if not whole:
@@ -99,6 +100,7 @@ def host_steps(
         chosen = " or ".join(f"[{benchmark.name}-" for benchmark in selection.benchmarks)
         words += [f"-k {shlex.quote(chosen)}"]
     words += [f"--release={shlex.quote(header['release'])}"] if header["release"] else []
+    words += [f"--image={shlex.quote(image)}"] if image else []
     name = shlex.quote(board.file_name)
     text = f"""\
 set +ex

@@ -13,8 +13,7 @@ from evmperf.lab.bench import LabgridBench
 from evmperf.model.errors import EvmperfError, LabError
 from evmperf.provision import cache
 from evmperf.provision.installation import Installation
-from evmperf.virtual import client, envfile
-from evmperf.virtual import image as virtual_images
+from evmperf.virtual import client
 
 
 @contextlib.contextmanager
@@ -28,8 +27,10 @@ def opened(
 
     Raises LabError when Labgrid does not give the board.
     """
-    if board.is_virtual:
-        _start_virtual(board, tell)
+    variant = board.options.board.virtual
+    if variant and client.for_board(board.file, variant, tell):
+        # It goes on running, as a lab does.
+        tell(f"started the lab of the virtual EVM; `evmperf virtual stop {variant}` ends it")
     environment = None
     try:
         try:
@@ -45,15 +46,3 @@ def opened(
     finally:
         if environment:
             environment.cleanup()
-
-
-def _start_virtual(board: Board, tell: Callable[[str], None]) -> None:
-    """Start the lab of a virtual EVM; it goes on running, as a lab does."""
-    variant = board.options.board.virtual
-    serial_port, power_port = envfile.ports(board.file)
-    with contextlib.suppress(LabError):
-        client.status_at(power_port)
-        return
-    virtual_images.build(variant, progress=tell)
-    client.ensure(variant, variant, serial_port, power_port)
-    tell(f"started the lab of the virtual EVM; `evmperf virtual stop {variant}` ends it")

@@ -61,6 +61,15 @@ def test_over_lava_the_job_is_submitted_and_read():
     ]
 
 
+@pytest.mark.parametrize("over", list(Over))
+def test_each_board_gets_its_image_however_it_is_reached(over):
+    data = night(over=over, images=("11.01", "am64x=http://x/am64xx-evm.wic.xz"))
+    assert data["measure virtual"]["script"][0].endswith(" --image 11.01")
+    assert data["measure am64x"]["script"][0].endswith(" --image http://x/am64xx-evm.wic.xz")
+    one = night(over=over, images=("am64x=a.wic",))
+    assert "--image" not in one["measure virtual"]["script"][0]
+
+
 def test_what_a_variable_holds_stays_one_word_of_the_shell():
     (line,) = night(benchmarks="emmc; rm -rf /")["measure virtual"]["script"]
     assert line.endswith("-k 'emmc; rm -rf /'")
@@ -86,7 +95,9 @@ def test_everything_is_judged_and_the_guide_written_whatever_failed():
         (["--boards", "am65x"], "no board file am65x"),
         (["--over", "ssh"], "--over ssh: it is one of labgrid, lava-host, lava-native"),
         (["--profile", "slow"], "--profile slow: it is full or quick"),
-        (["--images", "http://x/Image"], "images are booted by lava-native jobs only"),
+        (["--images", "a.wic b.wic"], "a.wic and b.wic are both for all boards"),
+        (["--images", "am65x=a.wic"], "am65x is no board of this night; there are am62a-sk"),
+        (["--images", "am64x=a.wic am64x=b.wic"], "am64x is given two images"),
     ],
 )
 def test_a_night_that_cannot_be_is_refused(arguments, said, capsys):

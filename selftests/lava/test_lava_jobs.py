@@ -235,6 +235,8 @@ def test_a_host_job_calls_pytest_for_the_benchmarks_alone():
     assert " -k " not in text
     (text,) = shell_text(job(kind=JobKind.HOST, release='11 "beta"'))
     assert "'--release=11 \"beta\"'" in text or "--release='11 \"beta\"'" in text
+    (text,) = shell_text(job(kind=JobKind.HOST, images={"image": "it's 11.01"}))
+    assert """ --image='it'"'"'s 11.01'""" in text
 
 
 def test_what_cannot_be_in_a_job_is_said_in_one_line():

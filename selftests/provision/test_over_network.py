@@ -72,7 +72,7 @@ def board_file(file, bench, served):
     data = yaml.safe_load(file.read_text())
     main = data["targets"]["main"]
     main["resources"]["HTTPProvider"]["internal"] = f"{served}/"
-    main["drivers"]["K3BootStrategy"].update(retries=0, boot_timeout=240)
+    main["drivers"]["K3BootStrategy"].update(boot_timeout=240)
     file.write_text(yaml.safe_dump(data, sort_keys=False))
     return file
 
