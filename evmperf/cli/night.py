@@ -89,10 +89,8 @@ def _night(options: argparse.Namespace) -> int:
 
     def tell(line: str) -> None:
         done = sum(progress.done for progress in night.progress)
-        end = status.expected_end()
-        expected = f", expected end {time.strftime('%H:%M', time.localtime(end))}" if end else ""
-        print(f"{time.strftime('%H:%M:%S')} [{done}/{len(night.progress)}{expected}] {line}",
-              flush=True)  # fmt: skip
+        shown = ", ".join(filter(None, [f"{done}/{len(night.progress)}", status.expected_end()]))
+        print(f"{time.strftime('%H:%M:%S')} [{shown}] {line}", flush=True)
 
     night.tell = tell
     cut = []

@@ -46,6 +46,8 @@ class Progress:
     failures: list[str] = field(default_factory=list)
     tried: list[str] = field(default_factory=list)
     losses: int = 0
+    page: str = ""
+    """Where LAVA shows its job."""
     blamed: Ending | None = None
 
     @property
@@ -85,6 +87,11 @@ class Night:
         self._children: set[Session] = set()
         self._recall()
 
+    @property
+    def coordinators(self) -> set[str]:
+        """The coordinators whose places the boards are in."""
+        return {c for job in self.plan.boards if (c := self.plan.wanted(job).coordinator)}
+
     def measure(self) -> None:
         """Measure all jobs; returns when all are done or the night has to end."""
         threads = []
@@ -117,6 +124,8 @@ class Night:
             if event["event"] == "started":
                 progress.runs.append(event["run"])
                 progress.place = event["place"]
+            elif event["event"] == "submitted":
+                progress.page = event["page"]
             elif event["event"] == "measured":
                 if event["run"] and event["run"] not in progress.runs:
                     progress.runs.append(event["run"])

@@ -89,6 +89,11 @@ class Calls:
 class LavaNight(Night):
     """A night whose jobs are LAVA's."""
 
+    @property
+    def coordinators(self) -> set[str]:
+        """None: LAVA has boards of its own."""
+        return set()
+
     def _try(self, progress: Progress, stack: contextlib.ExitStack) -> None:
         """Submit a job unless it has been submitted, follow it to its end, and read it."""
         self._share(progress, stack)
@@ -132,6 +137,7 @@ class LavaNight(Night):
         if not found:
             raise (UsageError if said.status == ExitStatus.USAGE else LabError)(said.last)
         number = int(found[1])
+        progress.page = found[2]
         self.journal.note("submitted", job=job.name, lava=number, page=found[2])
         self.tell(f"{job.name}: submitted as {found[2]}")
         return number
