@@ -189,6 +189,7 @@ class Night:
         options = ["--run-kind", plan.run_kind, "--fact", f"{NIGHT}={self.journal.id}"]
         options += job.options
         options += ["--profile", job.profile] if job.profile else []
+        options += ["--image", job.image] if job.image else []
         if release := job.release or plan.release:
             options += ["--release", release]
         options += ["--give-way"] if plan.give_way else []

@@ -130,6 +130,7 @@ class LavaNight(Night):
         words += ["--priority", "low"]
         words += ["-k", job.benchmarks] if job.benchmarks else []
         words += ["--profile", job.profile] if job.profile else []
+        words += ["--image", job.image] if job.image else []
         if release := job.release or plan.release:
             words += ["--release", release]
         said = calls(*words)
