@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evmperf.cli import arguments
-from evmperf.model.errors import UsageError
+from evmperf.model.errors import EvmperfError, UsageError
+from evmperf.model.exits import ExitStatus, of_kind
 
 if TYPE_CHECKING:
     from evmperf.model.verdict import Judgement
@@ -22,13 +23,13 @@ def add_parsers(commands: Any) -> None:
     """Add the three commands."""
     check = commands.add_parser(
         "check",
-        help="judge a run",
-        description="Judge a run: same, better, worse, or not comparable, metric by metric. The "
+        help="judge a run, or several",
+        description="Judge runs: same, better, worse, or not comparable, metric by metric. The "
         "verdicts go into the run in place of earlier ones, its report is written again, and "
         "they go to InfluxDB if it is configured. Published figures are left as they are.",
-        epilog=_EPILOG,
+        epilog=f"{_EPILOG} Of several runs the worst counts.",
     )
-    arguments.add_run(check)
+    arguments.add_run(check, "+")
     check.add_argument(
         "--against", required=True, metavar="WHAT",
         help="release:11.00, run:ID, last:N (earlier runs of the board), or guide:FILE",
@@ -85,13 +86,27 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 def _check(options: argparse.Namespace) -> int:
     from evmperf.regress import against  # noqa: PLC0415  # scipy is slow to import
 
-    folder = against.run_folder(options.run, options.results)
-    judgement = _judge(
-        options, folder, against.wanted(options.against), options.source or str(options.results)
-    )
-    if not options.dry_run:
-        _keep(folder, judgement)
-    return judgement.exit_status
+    if len(options.run) > 1 and any(_outputs(options)):
+        raise UsageError("a file for the verdicts is of one run: check one at a time")
+    wanted = against.wanted(options.against)
+    source = options.source or str(options.results)
+    statuses: list[ExitStatus] = []
+    for given in options.run:
+        try:
+            folder = against.run_folder(given, options.results)
+            judgement = _judge(options, folder, wanted, source)
+            if not options.dry_run:
+                _keep(folder, judgement)
+            statuses.append(judgement.exit_status)
+        except EvmperfError as error:
+            if len(options.run) == 1:
+                raise
+            # The others are judged all the same.
+            print(f"evmperf: {given}: {error}", file=sys.stderr)
+            statuses.append(of_kind(error.kind))
+    if set(statuses) <= {ExitStatus.OK, ExitStatus.NOTHING}:
+        return min(statuses)
+    return max(status for status in statuses if status is not ExitStatus.NOTHING)
 
 
 def _keep(folder: Path, judgement: Judgement) -> None:
@@ -141,8 +156,7 @@ def _say_what_differs(options: argparse.Namespace, sides: list[list[Path]]) -> N
     from evmperf.report import differences as report  # noqa: PLC0415
     from evmperf.runs import differences  # noqa: PLC0415
 
-    formats = (options.json, options.junit, options.markdown, options.openmetrics)
-    if Path("-") not in formats:
+    if Path("-") not in _outputs(options):
         found = differences.between(sides[0], sides[1])
         print("What differs besides:" if found else "Nothing else that is known differs.")
         for line in report.lines(found) if found else ():
@@ -167,6 +181,11 @@ def _read_guide(file: Path, board: str) -> StoredRun:
     from evmperf.guide import importer  # noqa: PLC0415  # docutils is slow to import
 
     return importer.stored(file, board)
+
+
+def _outputs(options: argparse.Namespace) -> tuple[Path | None, ...]:
+    """The files that the verdicts go into."""
+    return options.json, options.junit, options.markdown, options.openmetrics
 
 
 def _write(options: argparse.Namespace, judgement: Judgement) -> None:

@@ -291,7 +291,6 @@ class Night:
             raise UsageError(
                 f"no {'other ' if progress.tried else ''}place with {tags} to try "
                 f"({len(fitting)} with devices, {bad} of them bad)"
-                + (f"; {progress.failures[-1]}" if progress.failures else "")
             )
         return Wanted(fresh[0], wanted.coordinator, others=tuple(fresh[1:]))
 

@@ -26,6 +26,10 @@ EVERY_S = 2.0
 """How old what is shown is, at most; the page loads itself anew as often."""
 
 
+GONE_S = 30.0
+"""A page that is older than this is of a night that was killed."""
+
+
 class Status:
     """Writes status.json and status.html into the night's folder until it is closed."""
 
@@ -70,7 +74,10 @@ class Status:
             "updated": time.time(),
             "ended": self._ended.is_set(),
             "every_s": EVERY_S,
+            "gone_s": GONE_S,
             "states": dict(states),
+            "done": sum(progress.done for progress in self._night.progress),
+            "expected": "" if self._ended.is_set() else self.expected_end(),
             "jobs": [self._job(progress, held) for progress in self._night.progress],
             "places": places,
         }

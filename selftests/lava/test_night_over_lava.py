@@ -64,7 +64,6 @@ def test_a_night_over_lava_is_the_same_night(lab, server, tmp_path) -> None:
     (night,) = (tmp_path / "results").glob("night-*")
     assert run.facts["night"] == night.name
     assert "| virtual-native | measured | virtual-01 |" in (night / "night.md").read_text()
-    assert (night / f"verdict-{run.id}.md").exists()
 
 
 @pytest.mark.long_lava_job
