@@ -12,7 +12,7 @@ from evmperf.night.closing import Board, Closing, _describe, sentence
 from evmperf.night.conductor import Progress
 from evmperf.night.page import render
 from evmperf.night.plan import Job
-from evmperf.runs.spool import Spool, read_run
+from evmperf.runs.spool import append_records
 from selftests.support import runs
 
 
@@ -31,7 +31,7 @@ def closing(tmp_path):
         ]
     ):
         folder = runs.write(tmp_path, [], number=number)
-        Spool(tmp_path, read_run(folder)).append_all(verdicts)
+        append_records(folder, verdicts)
         job = Job("am64x.yaml", name=f"am64x-{number}")
         boards.append(Board(Progress(job, "measured", runs=[folder.name, "killed-early"])))
         _describe(boards[-1], tmp_path)
