@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
-import secrets
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -57,6 +57,7 @@ def add_parser(commands: Any) -> None:
         )  # fmt: skip
     parser.add_argument("-k", dest="select", default="", help="what to measure, as for pytest")
     parser.add_argument("--profile", choices=("full", "quick"), default="")
+    arguments.add_boots(parser)
     parser.add_argument(
         "--rounds", type=int, default=20, metavar="N", help="most blocks to measure (default: 20)"
     )
@@ -143,9 +144,10 @@ def _asked(options: argparse.Namespace) -> Experiment:
         id=f"ab-{new_run_id(loaded.name)}",
         board=options.board,
         sides={name: list(side.words) for name, side in sides.items()},
-        seed=secrets.token_hex(8),
+        seed=os.urandom(8).hex(),
         select=options.select,
         profile=options.profile,
+        boots=options.boots,
         blocks=options.rounds,
         budget_s=options.budget,
         within=options.within,

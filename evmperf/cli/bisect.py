@@ -67,6 +67,7 @@ def add_parsers(commands: Any) -> None:
                         help="most blocks for one answer (default: 60)")  # fmt: skip
     parser.add_argument("-k", dest="select", default="", help="what to measure (default: the case)")
     parser.add_argument("--profile", choices=("full", "quick"), default="")
+    arguments.add_boots(parser)
     parser.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with a bisection")
     arguments.add_results(parser)
     parser.set_defaults(func=_bisect)
@@ -121,8 +122,9 @@ def _asked(options: argparse.Namespace) -> Search:
         versions = list(gitrange.commits(options.repository, commits))
     else:
         versions = _listed(Path(options.of))
-    for word in (versions[0], versions[-1]):
-        variation.parse(entry.replace("{}", word) for entry in options.what)
+    if not options.build:  # else what a file of words says is known only when it is built
+        for word in (versions[0], versions[-1]):
+            variation.parse(entry.replace("{}", word) for entry in options.what)
     first, last = (
         [word.replace("{}", end) for word in options.what] for end in (versions[0], versions[-1])
     )
@@ -136,6 +138,7 @@ def _asked(options: argparse.Namespace) -> Search:
         seed=secrets.token_hex(8),
         select=options.select,
         profile=options.profile,
+        boots=options.boots,
         build=options.build,
         repository=str(options.repository.resolve()) if commits else "",
         most_blocks=options.rounds,

@@ -85,6 +85,7 @@ def _measure(
             experiment.select,
             experiment.profile,
             facts=(f"ab={experiment.id} block {block} side {side}",),
+            boots=experiment.boots,
             leave_out=_decided_cases(compared(folder, experiment)),
         )
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Figure, Key, figures
 from evmperf.model.run import NIGHT, Run
-from evmperf.model.verdict import Judgement
+from evmperf.model.verdict import Judgement, Outcome
 from evmperf.published import releases as gather
 from evmperf.regress import accepted, judge, single
 from evmperf.regress.nights import nights
@@ -80,6 +80,36 @@ def judged(
     return Judgement(
         run.id, run.board, str(against), verdicts, judge.gone(subject, known), _unread(sides)
     )
+
+
+_BEFORE = 5
+"""Runs before a change that stand for how things were."""
+
+
+def sides(
+    folder: Path, against: Wanted, source: RunSource, judgement: Judgement
+) -> tuple[list[Path], list[Path]]:
+    """The folders of runs before and after what got worse first, for saying what else changed;
+    none before where nothing got worse, or the runs' files are not here.
+    """
+    worse = [v for v in judgement.verdicts if v.outcome is Outcome.WORSE]
+    if not worse or against.kind not in ("last", "run"):
+        return [], [folder]
+    if against.kind == "run":
+        entry = _named(against.value, source)
+        return [f for f in [_files(entry, folder)] if f], [folder]
+    earlier = _earlier(read_run(folder), source)[-int(against.value) :]
+    names = [entry.run.id for entry in earlier]
+    first = min((names.index(v.since) for v in worse if v.since in names), default=len(earlier))
+    there = [_files(entry, folder) for entry in earlier]
+    before = [f for f in there[max(0, first - _BEFORE) : first] if f]
+    return before, [*(f for f in there[first:] if f), folder]
+
+
+def _files(entry: StoredRun, beside: Path) -> Path | None:
+    """Where the files of a run are, which may have come from a database."""
+    known = entry.folder or beside.parent / entry.run.id
+    return known if (known / "run.json").is_file() else None
 
 
 def between(a: Sequence[Path], b: Sequence[Path], level: float = judge.LEVEL) -> Judgement:

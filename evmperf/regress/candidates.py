@@ -34,6 +34,7 @@ class OnABoard:
                 search.select or f"{benchmark}-{case}",
                 search.profile,
                 kind="bisect",
+                boots=search.boots,
                 facts=(f"bisect={search.id} block {entry.block} {entry.label} {entry.version}",),
             )
         )

@@ -57,6 +57,8 @@ class Experiment:
     budget_s: float = 0.0
     """0: no budget but the blocks."""
     within: float = 0.02
+    boots: int = 0
+    """Cold boots of a case of boot times in each round, 0 those of the profile."""
     metrics: list[str] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)
     ended: str = ""

@@ -170,8 +170,7 @@ def as_markdown(comparison: Comparison, differences: Sequence[Difference] = ()) 
         ]
     lines += [f"{line}  " for line in undecided(comparison)]
     if differences:
-        lines += ["", "<details><summary>What differs between the sides</summary>", "", "```"]
-        lines += [*differing.lines(differences), "```", "", "</details>"]
+        lines += ["", *differing.folded(differences, "What differs between the sides")]
     return "\n".join([*lines, ended(comparison), ""])
 
 

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from evmperf.model.verdict import Judgement, Outcome, Verdict, change_text, explained, number
+from evmperf.report import differences as differing
 from evmperf.report.columns import Column, table
 from evmperf.report.sparkline import sparkline
 from evmperf.report.table import shortened
+from evmperf.runs.differences import Difference
 
 _SPARK_WIDTH = 16
 _ALARMS = (Outcome.WORSE, Outcome.BETTER)
@@ -68,7 +70,7 @@ def _tolerance(verdict: Verdict) -> str:
     return f"±{abs(verdict.tolerance / verdict.baseline) * 100:.1f} %"
 
 
-def as_json(judgement: Judgement) -> str:
+def as_json(judgement: Judgement, changed: Sequence[Difference] = ()) -> str:
     """Everything, as one object."""
     data = {
         "run": judgement.run,
@@ -79,6 +81,7 @@ def as_json(judgement: Judgement) -> str:
         "new": judgement.new,
         "unread_tables": dict(judgement.unread),
         "counts": {outcome: judgement.count(outcome) for outcome in Outcome},
+        "changed": [vars(entry) for entry in changed],
         "verdicts": [_object(verdict) for verdict in judgement.verdicts],
     }
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
@@ -130,8 +133,10 @@ def _sentence(verdict: Verdict) -> str:
     return f"{verdict.outcome}: {explained(verdict)}"
 
 
-def as_markdown(judgement: Judgement) -> str:
-    """For a merge request: what changed in a table, the rest in a sentence."""
+def as_markdown(judgement: Judgement, changed: Sequence[Difference] = ()) -> str:
+    """For a merge request: what changed in a table, the rest in a sentence, and what else changed
+    folded away.
+    """
     lines = [f"### {judgement.board}: {_headline(judgement)}", "", judgement.sentence(), ""]
     rows = shown(judgement)
     if rows:
@@ -142,6 +147,7 @@ def as_markdown(judgement: Judgement) -> str:
             "",
         ]
     lines += [f"* {line}" for line in judgement.gaps()]
+    lines += differing.folded(changed, "What else changed") if changed else []
     return "\n".join(lines)
 
 
