@@ -168,6 +168,8 @@ class LavaNight(Night):
             "--run-kind", self.plan.run_kind, "--fact", f"{NIGHT}={self.journal.id}", last=True,
         )  # fmt: skip
         folder = _READ.search(read.text)
+        if not folder and waited.status == ExitStatus.OK:
+            raise LabError(f"what LAVA's job {number} measured cannot be read: {read.last}")
         if not folder:
             # It has no log, or one that ends before anything was measured.
             lab = waited.status == ExitStatus.LAB_BROKEN

@@ -2,8 +2,8 @@
 
 python -m selftests.night.pictures FOLDER
 
-Eight boards: one that does not boot and is tried elsewhere, one that a colleague has, one where
-some boots fail. Each page is drawn wide and narrow, in light and dark colours.
+Eight boards that boot slower than in the nights before: one does not boot, one is a colleague's at
+first, and of one some boots fail. Each page is drawn wide and narrow, in light and dark colours.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from selftests.support.browser import chromium
 from selftests.support.placelab import REPOSITORY, PlaceLab, until
 
 WIDTHS = (390, 1440)
+_NIGHTS = 8
 
 
 def draw(page: Path, name: str, folder: Path) -> None:
@@ -64,6 +65,7 @@ def _night(lab: PlaceLab, target: Path) -> None:
     plan.write_text(
         yaml.safe_dump({"until": "30m", "stagger": "0s", "boards": [usual | job for job in jobs]})
     )
+    _measure_before(lab, file)
     words = [sys.executable, "-m", "evmperf.cli.main", "night", str(plan)]
     words += ["--results", str(lab.folder / "results")]
     process = subprocess.Popen(words, cwd=REPOSITORY, env=lab.environment)
@@ -85,6 +87,19 @@ def _night(lab: PlaceLab, target: Path) -> None:
         if process.poll() is None:
             process.kill()
             process.wait()
+
+
+def _measure_before(lab: PlaceLab, file: Path) -> None:
+    """The nights before: what boots are compared with."""
+    words = [sys.executable, "-m", "pytest", "--lg-env", str(file), "-k", "default_rootfs"]
+    words += [f"--results={lab.folder / 'results'}", "-p", "no:cacheprovider"]
+    environment = {**lab.environment, "LG_PLACE": "am62x-3"}
+    for _ in range(_NIGHTS):
+        subprocess.run(
+            words, cwd=REPOSITORY, env=environment, stdout=subprocess.DEVNULL, check=True
+        )
+    for board in lab.boards.values():
+        board.pace_s = 1.0
 
 
 if __name__ == "__main__":
