@@ -94,12 +94,14 @@ def _measure_before(lab: PlaceLab, file: Path) -> None:
     words = [sys.executable, "-m", "pytest", "--lg-env", str(file), "-k", "default_rootfs"]
     words += [f"--results={lab.folder / 'results'}", "-p", "no:cacheprovider"]
     environment = {**lab.environment, "LG_PLACE": "am62x-3"}
+    for board in lab.boards.values():
+        board.pace_s = 0.5
     for _ in range(_NIGHTS):
         subprocess.run(
             words, cwd=REPOSITORY, env=environment, stdout=subprocess.DEVNULL, check=True
         )
     for board in lab.boards.values():
-        board.pace_s = 1.0
+        board.pace_s *= 1.25
 
 
 if __name__ == "__main__":
