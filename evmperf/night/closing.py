@@ -6,14 +6,17 @@ does not keep the others from being done.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
@@ -23,6 +26,7 @@ from evmperf.model.verdict import Outcome
 from evmperf.night.child import measured_in
 from evmperf.night.conductor import Night, Progress
 from evmperf.night.page import render
+from evmperf.night.plan import board_file
 from evmperf.runs import spool
 
 _COMMAND_S = 1800.0
@@ -130,11 +134,13 @@ def close(night: Night, began: float) -> Closing:
     closing = Closing([Board(progress) for progress in night.progress])
     runs = [run for board in closing.boards for run in board.progress.runs]
     measured = [run for run in runs if measured_in(night.results / run)]
+    words = ["--results", str(night.results), "--against", plan.against]
     if measured:
-        words = ["check", *measured, "--results", str(night.results), "--against", plan.against]
-        _call(closing, words, fine=_CHECKED)
+        _call(closing, ["check", *measured, *words], fine=_CHECKED)
     for board in closing.boards:
         _describe(board, night.results)
+    if plan.confirm:
+        _confirm(closing, night, words)
     if plan.guide and any(board.runs for board in closing.boards):
         release = plan.release or "newest"
         words = ["guide", "--release", release, "--from", str(night.results)]
@@ -166,6 +172,28 @@ def sentence(closing: Closing) -> str:
     return ", ".join([text, *others]) + "."
 
 
+def _confirm(closing: Closing, night: Night, words: Sequence[str]) -> None:
+    """Check again what is worse, on all boards at the same time, as far as the night has time."""
+    budget = min(seconds(night.plan.confirm), night.until - time.time())
+    # LAVA's devices are not ours to hold for that.
+    worse = [board for board in closing.boards if board.worse and not board.progress.job.lava]
+    if not worse or budget < 1:
+        return
+
+    def again(board: Board) -> None:
+        file = board_file(board.progress.job).absolute()
+        here = {"LG_PLACE": board.progress.place}
+        for run in dict.fromkeys(run for run, _ in board.worse):
+            more = ["--confirm", f"{budget:.0f}s", "--wait", f"{budget:.0f}s", "--board", str(file)]
+            _call(closing, ["check", run, *words, *more], _CHECKED, 2 * budget, here)
+
+    with ThreadPoolExecutor(len(worse)) as pool:
+        list(pool.map(again, worse))
+    for board in worse:
+        board.runs.clear()
+        _describe(board, night.results)
+
+
 def _describe(board: Board, results: Path) -> None:
     """Read what the runs of a job hold."""
     for name in board.progress.runs:
@@ -175,7 +203,7 @@ def _describe(board: Board, results: Path) -> None:
         except UsageError:
             continue
         board.release = run.release or board.release
-        seconds = max(run.ended_ns - run.started_ns, 0) / 1e9
+        took_s = max(run.ended_ns - run.started_ns, 0) / 1e9
         # A session that was killed has no report.
         page = "report.html" if (folder / "report.html").exists() else ""
         board.runs.append(
@@ -184,7 +212,7 @@ def _describe(board: Board, results: Path) -> None:
                 name,
                 f"../{name}/{page}",
                 len(measured_in(folder)),
-                seconds,
+                took_s,
             )
         )
         for entry in spool.read_records(folder):
@@ -192,12 +220,19 @@ def _describe(board: Board, results: Path) -> None:
                 board.verdicts[name, entry.key] = entry
 
 
-def _call(closing: Closing, words: Sequence[str], fine: Sequence[int] = (0,)) -> None:
+def _call(
+    closing: Closing,
+    words: Sequence[str],
+    fine: Sequence[int] = (0,),
+    longer_s: float = 0.0,
+    variables: Mapping[str, str] | None = None,
+) -> None:
     command = [sys.executable, "-m", "evmperf.cli.main", *words]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_COMMAND_S, check=False
-        )
+            command, capture_output=True, text=True, timeout=_COMMAND_S + longer_s, check=False,
+            env={**os.environ, **(variables or {})},
+        )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         closing.commands.append((f"evmperf {words[0]}", str(error)))
         return

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 
 import pytest
 
 from evmperf.model.exits import ExitStatus
 from evmperf.model.records import VerdictRecord
-from evmperf.night.closing import Board, Closing, _describe, sentence
-from evmperf.night.conductor import Progress
+from evmperf.night.closing import Board, Closing, _describe, close, sentence
+from evmperf.night.conductor import Night, Progress
+from evmperf.night.journal import Journal
 from evmperf.night.page import render
-from evmperf.night.plan import Job
+from evmperf.night.plan import Job, read
 from evmperf.runs.spool import append_records
 from selftests.support import runs
 
@@ -47,6 +49,35 @@ def test_a_figure_that_is_worse_on_several_boards_is_one_line(closing):
     assert (second.case, [run.job for run in second.runs]) == ("4k", ["am64x-1"])
     assert [board.judged for board in closing.boards] == ["1 worse, 1 same", "2 worse", "none"]
     assert sentence(closing) == "2 of 3 boards measured, 1 given up, 2 figures are worse."
+
+
+def test_all_runs_are_judged_and_what_is_worse_is_checked_again(tmp_path):
+    lost = ("emmc_ext4", "102400", "write_throughput")
+    generator = runs.history(tmp_path, nights=12)
+    for number in (20, 21):
+        changed = {lost: 0.7} if number == 20 else {}
+        runs.write(
+            tmp_path, runs.results(generator, changed=changed), number=number, night="night-x"
+        )
+    file = tmp_path / "x.yaml"
+    file.write_text(
+        "boards: [{board: virtual.yaml}, {board: virtual.yaml}]\nguide: no\nconfirm: 1m\n"
+    )
+    journal = Journal(tmp_path / "night-x")
+    night = Night(read(file), tmp_path, journal, time.time() + 3600, lambda line: None)
+    for progress, number in zip(night.progress, (20, 21), strict=True):
+        progress.state, progress.runs = "measured", [f"am64xx-hsevm-{number:04}"]
+    closing = close(night, time.time())
+    (worse,) = closing.worse
+    assert (worse.benchmark, worse.case, worse.metric) == lost
+    assert [run.id for run in worse.runs] == ["am64xx-hsevm-0020"]
+    # There is no image of a good run to check it with, and that is nobody's failure.
+    assert closing.commands == []
+    assert closing.status == ExitStatus.FAILED
+    assert (
+        "| emmc_ext4 | 102400 | write_throughput | -30."
+        in (tmp_path / "night-x/night.md").read_text()
+    )
 
 
 def test_the_exit_status_says_first_what_a_lab_has_to_mend(closing):
