@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from evmperf.model.duration import seconds
+from evmperf.model.errors import UsageError
+
 A_RUN = "a run's folder, its name below --results, or `last`"
 
 
@@ -28,6 +31,25 @@ def add_boots(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="cold boots of a round of boot times (default: as many as the profile says)",
     )
+
+
+def add_wait(parser: argparse.ArgumentParser) -> None:
+    """How long to wait for a board that somebody else holds."""
+    parser.add_argument(
+        "--wait",
+        type=duration,
+        default=0.0,
+        metavar="TIME",
+        help="wait so long for a board that somebody else holds: 90s, 30m, 2h (default: not)",
+    )
+
+
+def duration(text: str) -> float:
+    """Seconds of `90s`, `30m` or `2h`; for argparse."""
+    try:
+        return seconds(text)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def count(text: str) -> int:

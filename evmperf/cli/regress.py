@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evmperf.cli import arguments
+from evmperf.cli import arguments, confirming
 from evmperf.model.errors import UsageError
 
 if TYPE_CHECKING:
     from evmperf.model.verdict import Judgement
-    from evmperf.regress.against import Wanted
+    from evmperf.regress.against import Sides, Wanted
     from evmperf.runs.differences import Difference
     from evmperf.runs.history import StoredRun
 
@@ -42,6 +42,7 @@ def add_parsers(commands: Any) -> None:
         help="where earlier runs are (default: the folder of --results)",
     )  # fmt: skip
     check.add_argument("--dry-run", action="store_true", help="only say what the verdicts are")
+    confirming.add_options(check)
     _add_output(check)
     check.set_defaults(func=_check)
 
@@ -93,9 +94,11 @@ def _check(options: argparse.Namespace) -> int:
     folder = against.run_folder(options.run, options.results)
     what = against.wanted(options.against)
     judgement, sides = _judge(options, folder, what, options.source or str(options.results))
-    changed = differences.between(*sides) if all(sides) else []
+    judgement = confirming.confirmed(options, folder, judgement, sides.good)
+    known = (sides.before, sides.after)
+    changed = differences.between(*known) if all(known) else []
     _write(options, judgement, changed)
-    said = _say(options, sides, changed, "What else changed") if all(sides) else ""
+    said = _say(options, known, changed, "What else changed") if all(known) else ""
     if not options.dry_run:
         _keep(folder, judgement, said)
     return judgement.exit_status
@@ -171,9 +174,9 @@ def _say(
 
 def _judge(
     options: argparse.Namespace, folder: Path, what: Wanted, named: str
-) -> tuple[Judgement, tuple[list[Path], list[Path]]]:
+) -> tuple[Judgement, Sides]:
     """Judge a run by what the source of that name has; with it the runs before and after what got
-    worse, as `against.sides`.
+    worse.
     """
     from evmperf.cli import sources  # noqa: PLC0415
     from evmperf.regress import against, judge  # noqa: PLC0415

@@ -86,7 +86,7 @@ def _measure(
             experiment.profile,
             facts=(f"ab={experiment.id} block {block} side {side}",),
             boots=experiment.boots,
-            leave_out=_decided_cases(compared(folder, experiment)),
+            leave_out=[*experiment.leave_out, *_decided_cases(compared(folder, experiment))],
         )
     )
     entry.run, entry.status, entry.seconds = session.run, session.status, session.seconds

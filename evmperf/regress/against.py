@@ -86,24 +86,36 @@ _BEFORE = 5
 """Runs before a change that stand for how things were."""
 
 
-def sides(
-    folder: Path, against: Wanted, source: RunSource, judgement: Judgement
-) -> tuple[list[Path], list[Path]]:
-    """The folders of runs before and after what got worse first, for saying what else changed;
-    none before where nothing got worse, or the runs' files are not here.
+@dataclass(frozen=True)
+class Sides:
+    """The runs before and after what got worse first: the last good one, and the folders of those
+    whose files are here.
+    """
+
+    good: Run | None = None
+    before: Sequence[Path] = ()
+    after: Sequence[Path] = ()
+
+
+def sides(folder: Path, against: Wanted, source: RunSource, judgement: Judgement) -> Sides:
+    """What to ask what else changed; empty where nothing got worse, or against other figures than
+    those of runs.
     """
     worse = [v for v in judgement.verdicts if v.outcome is Outcome.WORSE]
     if not worse or against.kind not in ("last", "run"):
-        return [], [folder]
+        return Sides()
     if against.kind == "run":
-        entry = _named(against.value, source)
-        return [f for f in [_files(entry, folder)] if f], [folder]
-    earlier = _earlier(read_run(folder), source)[-int(against.value) :]
-    names = [entry.run.id for entry in earlier]
-    first = min((names.index(v.since) for v in worse if v.since in names), default=len(earlier))
+        earlier = [_named(against.value, source)]
+        first = 1
+    else:
+        earlier = _earlier(read_run(folder), source)[-int(against.value) :]
+        names = [entry.run.id for entry in earlier]
+        first = min((names.index(v.since) for v in worse if v.since in names), default=len(names))
+    if not first:
+        return Sides()
     there = [_files(entry, folder) for entry in earlier]
     before = [f for f in there[max(0, first - _BEFORE) : first] if f]
-    return before, [*(f for f in there[first:] if f), folder]
+    return Sides(earlier[first - 1].run, before, [*(f for f in there[first:] if f), folder])
 
 
 def _files(entry: StoredRun, beside: Path) -> Path | None:

@@ -80,6 +80,7 @@ def as_json(judgement: Judgement, changed: Sequence[Difference] = ()) -> str:
         "gone": dict(judgement.gone),
         "new": judgement.new,
         "unread_tables": dict(judgement.unread),
+        "checked_again": judgement.again,
         "counts": {outcome: judgement.count(outcome) for outcome in Outcome},
         "changed": [vars(entry) for entry in changed],
         "verdicts": [_object(verdict) for verdict in judgement.verdicts],
@@ -141,8 +142,8 @@ def as_markdown(judgement: Judgement, changed: Sequence[Difference] = ()) -> str
     rows = shown(judgement)
     if rows:
         lines += [
-            "| verdict | metric | value | baseline | change | since |",
-            "|---|---|---:|---:|---:|---|",
+            "| verdict | metric | value | baseline | change | since | why |",
+            "|---|---|---:|---:|---:|---|---|",
             *map(_markdown_row, rows),
             "",
         ]
@@ -166,6 +167,7 @@ def _markdown_row(verdict: Verdict) -> str:
         number(verdict.baseline),
         change_text(verdict.change),
         verdict.since,
+        verdict.why,
     )
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
