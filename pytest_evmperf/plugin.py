@@ -290,12 +290,14 @@ def what_is_measured(item: pytest.Item) -> tuple[Benchmark, Case] | None:
 def measuring(request: pytest.FixtureRequest) -> Iterator[Session]:
     """The session with its bench ready; the board is off again afterwards."""
     session = request.config.stash[SESSION]
-    with _ending(request.session, session):
-        session.open(_target(request), _teller(request.config))
-        if state := request.config.option.lg_initial_state:
-            session.begin_at(state)
-    yield session
-    session.close(keep_on=request.config.option.keep_on)
+    try:
+        with _ending(request.session, session):
+            session.open(_target(request), _teller(request.config))
+            if state := request.config.option.lg_initial_state:
+                session.begin_at(state)
+        yield session
+    finally:
+        session.close(keep_on=request.config.option.keep_on)
 
 
 def _teller(config: pytest.Config) -> Callable[[str], None]:

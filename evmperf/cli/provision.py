@@ -99,7 +99,6 @@ def _provision(options: argparse.Namespace) -> int:
         if not options.keep_on:
             installation.bench.off()
     runs = outcome.runs
-    assert runs is not None
     done = "ran already, and was left" if outcome.left_alone else "put on the board; it runs"
     print(f"{outcome.image.name} {done}: {runs.kernel} {runs.kernel_version}, {runs.uboot}")
     return 0
