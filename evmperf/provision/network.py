@@ -33,17 +33,43 @@ _TRIES = 2
 _HEAD = 1 << 20
 """Bytes at the beginning that are written last, and the block size of dd."""
 
-_LOOK = "cat /sys/class/block/{name}/size; cat /proc/mounts"
+_LOOK = """
+cat /sys/class/block/{name}/size /proc/mounts; echo type $(cat /sys/class/block/{name}/device/type)
+"""
+# Not wget's own -T: a busybox that is built without it crashes of that (CVE-2026-76014).
 _WRITE = r"""
 set -o pipefail
 cd /tmp
 printf '{mark}' >mark
 failed() {{ echo "cannot write: $(grep -m 1 ^dd: said)"; }}
+received() {{
+  cat /sys/class/net/*/statistics/rx_bytes | {{
+    n=0; while read -r bytes; do n=$((n + bytes)); done; echo $n
+  }}
+}}
+watch_over() {{ # PID: ends it when nothing comes any more
+  before=$(received)
+  while sleep {silence}; kill -0 $1; do
+    now=$(received)
+    [ $((now - before)) -gt 65536 ] || {{
+      kill $1; echo "the server said nothing for {silence} s"; break
+    }}
+    before=$now
+  done
+}}
+: >silence
 if dd if=mark of={device} bs=4096 count=1 conv=sync,fsync 2>said; then
-  wget -q -T {silence} -O - '{url}' | {{
+  (
+    wget -q -t 1 -O - '{url}' &
+    web=$!
+    watch_over $web >silence 2>/dev/null </dev/null &
+    wait $web; code=$?
+    kill $!; exit $code
+  ) | {{
     dd of=head bs=1M count=1 iflag=fullblock 2>/dev/null
     dd of={device} bs=1M seek=1 iflag=fullblock conv=fsync 2>said || failed
   }} && echo fetched
+  cat silence
 else
   failed
 fi
@@ -147,6 +173,11 @@ class NetworkWay:
         found = re.match(r"(\d+)\s", said)
         if not found:
             raise LabError(f"the board has no {self._device}: is the disk in, and in its drivers?")
+        # Linux numbers cards as it finds them, where the device tree does not say.
+        if self._board.options.boot.medium == "emmc" and re.search(
+            r"^type SD$", said, re.MULTILINE
+        ):
+            raise LabError(f"{self._device} is an SD card this time, and not the eMMC: start again")
         if int(found[1]) * 512 < image.hashes.size:
             raise UsageError(
                 f"the image has {image.hashes.size} bytes and {self._device} only "
