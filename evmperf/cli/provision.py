@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import time
@@ -44,6 +45,7 @@ def add_parsers(subparsers: Any) -> None:
     put.add_argument("board", metavar="BOARD")
     put.add_argument("image", metavar="IMAGE")
     put.add_argument("--force", action="store_true", help="write also what the board runs already")
+    put.add_argument("--coordinator", default="", help="HOST[:PORT], as pytest's --lg-coordinator")
     put.add_argument("--keep-on", action="store_true", help="leave the board switched on")
     put.set_defaults(func=_provision)
 
@@ -88,16 +90,29 @@ def _everything(image: Image) -> dict[str, Any]:
 
 
 def _provision(options: argparse.Namespace) -> int:
-    from evmperf.benchmarks import catalogue  # noqa: PLC0415
+    from evmperf.benchmarks import catalogue  # noqa: PLC0415  # slow to import, as all of it
     from evmperf.boards import board as boards  # noqa: PLC0415
-    from evmperf.provision import session  # noqa: PLC0415
+    from evmperf.doctor import target as targets  # noqa: PLC0415
+    from evmperf.keeping.claim import Claim  # noqa: PLC0415
+    from evmperf.keeping.wanted import wanted  # noqa: PLC0415
+    from evmperf.lab.bench import LabgridBench  # noqa: PLC0415
+    from evmperf.provision.installation import Installation  # noqa: PLC0415
 
     board = catalogue.board(boards.find(options.board))
-    with Bar() as bar, session.opened(board, tell=bar.line, progress=bar.progress) as installation:
-        print(f"{board.name}: overwrites {installation.describe()}", flush=True)
-        outcome = installation.install(options.image, force=options.force)
+    with contextlib.ExitStack() as stack:
+        bar = stack.enter_context(Bar())
+        claim = Claim.take(wanted(board.file, options.coordinator), "provision", tell=bar.line)
+        stack.callback(claim.release)
+        opened = targets.opened(board, claim, bar.line, keep_lab=options.keep_on)
+        target = stack.enter_context(opened)
+        bench = LabgridBench(target, board, check=claim.check)
+        stack.callback(bench.close)
+        claim.on_lost = bench.lose
+        work = Installation(target, board, bench, tell=bar.line, progress=bar.progress)
+        print(f"{board.name}: overwrites {work.describe()}", flush=True)
+        outcome = work.install(options.image, force=options.force)
         if not options.keep_on:
-            installation.bench.off()
+            bench.off()
     runs = outcome.runs
     done = "ran already, and was left" if outcome.left_alone else "put on the board; it runs"
     print(f"{outcome.image.name} {done}: {runs.kernel} {runs.kernel_version}, {runs.uboot}")

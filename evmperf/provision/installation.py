@@ -10,7 +10,7 @@ from typing import Any
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure.bench import Shell
-from evmperf.model.errors import BoardError, EvmperfError, LabError, UsageError
+from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError, UsageError
 from evmperf.provision import cache, catalogue, checks, running, scratch, ways
 from evmperf.provision.cache import Cache
 from evmperf.provision.image import Image
@@ -80,9 +80,9 @@ class Installation:
         try:
             self._put(image)
             return self._identified(image, self._checked(image))
-        except BoardError as error:
-            raise self._recovered(image, error) from error
-        except EvmperfError:
+        except EvmperfError as error:
+            if error.kind == Kind.BOARD:
+                raise self._recovered(image, error) from error
             # Nothing must be measured on what is there now.
             with contextlib.suppress(EvmperfError):
                 self.bench.off()
@@ -193,7 +193,7 @@ class Installation:
             outcome.facts["scratch"] = scratch.make(self.bench.shell(), runs.device, mib)
         return outcome
 
-    def _recovered(self, image: Image, error: BoardError) -> EvmperfError:
+    def _recovered(self, image: Image, error: EvmperfError) -> EvmperfError:
         """Put the last good image back; returns what to raise: the first error, and that it was."""
         good = self._book.read().good
         said = f"{image.name} does not boot: {error}"

@@ -92,6 +92,10 @@ _NO_TFTP = re.compile(r"Retry count exceeded|TFTP server died|\bT( T)+\s*$", re.
 _TFTP_ERROR = re.compile(r"TFTP error: .*")
 
 
+class WrongCard(LabError):
+    """The disk that is to be written is another this time."""
+
+
 class NetworkWay:
     """eMMC, NVMe or another disk of the board, written by the board itself."""
 
@@ -177,7 +181,9 @@ class NetworkWay:
         if self._board.options.boot.medium == "emmc" and re.search(
             r"^type SD$", said, re.MULTILINE
         ):
-            raise LabError(f"{self._device} is an SD card this time, and not the eMMC: start again")
+            raise WrongCard(
+                f"{self._device} is an SD card this time, and not the eMMC: start again"
+            )
         if int(found[1]) * 512 < image.hashes.size:
             raise UsageError(
                 f"the image has {image.hashes.size} bytes and {self._device} only "
