@@ -33,6 +33,12 @@ def add_parsers(subparsers: Any) -> None:
     )
     about.add_argument("image", metavar="IMAGE")
     about.add_argument("--board", help="a board file: say also whether the image is for it")
+    about.add_argument(
+        "--write",
+        metavar="DEVICE",
+        help="make this medium of this host equal to it, and read all of it back: a card in a "
+        "reader, or one that a card switch has moved here",
+    )
     about.add_argument("--json", action="store_true", help="everything known, for programs")
     about.set_defaults(func=_about)
 
@@ -52,14 +58,20 @@ def add_parsers(subparsers: Any) -> None:
 
 def _about(options: argparse.Namespace) -> int:
     from evmperf.boards import board as boards  # noqa: PLC0415  # slow to import, as all of it
-    from evmperf.provision import catalogue, checks, identity  # noqa: PLC0415
+    from evmperf.provision import catalogue, checks, identity, ways  # noqa: PLC0415
     from evmperf.provision.cache import Cache  # noqa: PLC0415
+    from evmperf.provision.remote import Host  # noqa: PLC0415
 
     board = boards.load(boards.find(options.board)) if options.board else None
     machine = board.options.image.machine if board else ""
     source = catalogue.find(options.image, machine)
     with Bar() as bar:
         image = Cache().get(source.where, sha256=source.sha256, tell=bar.progress)
+        if board:
+            checks.check(image, board)
+        if options.write:
+            done = ways.write(Host(), options.write, image, bar.progress)
+            bar.line(f"{options.write}: {done['written'] >> 10} KiB written, all of it read back")
     if options.json:
         print(json.dumps(_everything(image), indent=1))
     else:
@@ -69,7 +81,6 @@ def _about(options: argparse.Namespace) -> int:
         for warning in image.warnings:
             print(f"note: {warning}")
     if board:
-        checks.check(image, board)
         print(f"fit for {board.name} ({board.file_name})", file=sys.stderr)
     return 0
 
