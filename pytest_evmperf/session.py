@@ -40,6 +40,9 @@ _BOOT_S = 15.0
 _TAKER_S = 5.0
 """How long the end of a session waits for the name of who has taken the board."""
 
+_ETHERNET = ("cpsw", "icssg", "ipsec")
+"""Drivers whose figures a boot over the network would spoil."""
+
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
 
 
@@ -60,6 +63,8 @@ class Session:
     """What cases have measured for others too; see `expected_s`."""
     image: str = ""
     """What is put on the board before it is measured, "" for what is there."""
+    netboot: dict[str, str] = field(default_factory=dict)
+    """What is booted over the network: files by kernel, dtb or ramdisk."""
     influx: Config | None = None
     sent: str = ""
     """How sending to InfluxDB went, in a sentence."""
@@ -106,6 +111,12 @@ class Session:
         if revision:
             run.facts["board_revision"] = revision
         return cls(board, profile, results / run.id, run)
+
+    def unsupported(self, benchmark: Benchmark, case: Case) -> str:
+        """Why a case is not measured in this session, "" if it is."""
+        if self.netboot and benchmark.driver in _ETHERNET:
+            return "booted over the network: no figures of the Ethernet that the board hangs on"
+        return benchmark.unsupported(self.board, case)
 
     def name(self, run: str) -> None:
         """Give the run an id that somebody else has chosen, "" leaves its own."""
@@ -191,17 +202,23 @@ class Session:
 
     def _provision(self, target: Any, progress: Callable[[str], None]) -> str:
         """Put the image on the board, if one is asked for; returns its release."""
-        from evmperf.provision import installation  # noqa: PLC0415  # as slow as Labgrid
+        from evmperf.provision import installation, netboot  # noqa: PLC0415  # slow as Labgrid
 
         assert self.bench is not None
-        if not self.image:
+        release = ""
+        if self.image:
+            work = installation.Installation(target, self.board, self.bench, tell=progress)
+            outcome = work.install(self.image)
+            self.run.facts["provisioned"] = outcome.facts
+            release = outcome.image.identity.release
+        else:
             installation.guard(target, self.board, self.bench)
-            return ""
-        work = installation.Installation(target, self.board, self.bench, tell=progress)
-        outcome = work.install(self.image)
-        self.run.facts["provisioned"] = outcome.facts
+        if self.netboot:
+            started = netboot.start(target, self.board, self.bench, self.netboot)
+            self.run.facts["netboot"] = started
+            progress(f"booted over the network: {', '.join(started)}")
         self.bench.boots()  # how long it took to boot is for a benchmark to say
-        return outcome.image.identity.release
+        return release
 
     def measure(self, benchmark: Benchmark, case: Case) -> Result:
         """Measure one case; raises LabError when the lab is broken."""

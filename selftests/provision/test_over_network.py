@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import re
 import shutil
 import subprocess
 import sys
@@ -25,7 +26,7 @@ from evmperf.virtual import envfile, image, release
 from evmperf.virtual.client import Bench
 from selftests.provision import imagelab
 from selftests.provision.imagelab import Spec
-from selftests.provision.sessions import measure_in_turn
+from selftests.provision.sessions import measure, measure_in_turn
 
 pytestmark = [pytest.mark.virtual_evm, pytest.mark.long_provisioning]
 
@@ -121,6 +122,7 @@ def board_file(file, bench, served):
     data = yaml.safe_load(file.read_text())
     main = data["targets"]["main"]
     main["resources"]["HTTPProvider"]["internal"] = f"{served}/"
+    main["resources"]["TFTPProvider"]["internal"] = f"{served.parent / 'tftp'}/"
     main["drivers"]["K3BootStrategy"].update(kernel_timeout=300, boot_timeout=300)
     file.write_text(yaml.safe_dump(data, sort_keys=False))
     return file
@@ -154,7 +156,15 @@ def test_an_image_goes_to_the_board_s_disk_and_boots_from_there(lab, releases):
 
 
 def test_each_session_measures_the_release_it_was_given_and_says_so(lab, releases, tmp_path):
-    measure_in_turn(lab.file, releases, tmp_path / "results")
+    results = tmp_path / "results"
+    measure_in_turn(lab.file, releases, results)
+    # And a kernel alone, which is not written anywhere.
+    content = (image.build(VARIANT, progress=print).directory / "Image").read_bytes()
+    own = tmp_path / "Image-own"
+    own.write_bytes(re.sub(rb"#\d (SMP [^\0\n]*)", rb"#7 \1", content))
+    run = measure(lab.file, results, "--kernel", own)
+    assert " #7 SMP" in run["facts"]["netboot"]["kernel"]["version"]
+    assert run["release"] == "virtual-net-2026.02"
 
 
 def test_a_server_that_is_away_is_said_so_and_the_disk_is_never_booted(lab, small):
