@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import os
 import socket
 import time
@@ -13,29 +13,26 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evmperf.benchmarks.benchmark import Benchmark, Place
+from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards.board import Board
 from evmperf.boards.variation import Variation
-from evmperf.keeping.claim import Claim
-from evmperf.keeping.wanted import wanted
 from evmperf.measure import provenance
 from evmperf.measure.repeats import Repeats
-from evmperf.measure.runner import Runner
 from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError
 from evmperf.model.results import Case, Result
 from evmperf.model.run import Run
 from evmperf.runs.spool import Spool, new_run_id
+from pytest_evmperf.forecast import Forecast
 
 if TYPE_CHECKING:
     from evmperf.influx.config import Config
     from evmperf.influx.sender import Sender
+    from evmperf.keeping.claim import Claim
     from evmperf.lab.bench import LabgridBench
+    from evmperf.measure.runner import Runner
 
 SEND_AT_MOST_S = 20.0
 """How long the end of a session waits for InfluxDB."""
-
-_BOOT_S = 15.0
-"""What a cold boot usually takes."""
 
 _TAKER_S = 5.0
 """How long the end of a session waits for the name of who has taken the board."""
@@ -59,8 +56,6 @@ class Session:
     run: Run
     planned: list[tuple[Benchmark, Case]] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
-    shared: set[str] = field(default_factory=set)
-    """What cases have measured for others too; see `expected_s`."""
     image: str = ""
     """What is put on the board before it is measured, "" for what is there."""
     netboot: dict[str, str] = field(default_factory=dict)
@@ -130,6 +125,10 @@ class Session:
         `tell` gets what a person should know about that, also later. Raises UsageError for a board
         that is not to be had, LabError when the lab does not answer.
         """
+        # Collecting tests has no use for what holds a board and measures on it.
+        from evmperf.keeping.claim import Claim  # noqa: PLC0415
+        from evmperf.keeping.wanted import wanted  # noqa: PLC0415
+
         board = wanted(self.board.file, coordinator)
         self.claim = Claim.take(
             board, self.run.id, until=self.expected_end(), wait_s=self.wait_s, tell=tell
@@ -144,12 +143,23 @@ class Session:
 
     def expected_end(self) -> float:
         """When all that is planned should be measured, in seconds since the epoch."""
-        seconds = sum(
-            expected_s(benchmark, case, self.board, self.profile, shared)
-            for shared in [set[str]()]
-            for benchmark, case in self.planned
-        )
-        return time.time() + seconds * self.repeats.rounds
+        return time.time() + self.forecast.rest_s(len(self.results))
+
+    @functools.cached_property
+    def forecast(self) -> Forecast:
+        """How long what is planned takes; asked for when that is known."""
+        return Forecast(self.planned, self.board, self.profile, self.repeats)
+
+    def learn(self, number: int, taken_s: float) -> None:
+        """A planned case has taken so long: forecast the others by that."""
+        if self.bench and self.bench.power_cycles and self._runner and self._runner.boot_s:
+            self.forecast.boot_s = self._runner.boot_s / self.bench.power_cycles
+        self.forecast.learn(number, taken_s)
+
+    @property
+    def activity(self) -> str:
+        """What happens to the board right now."""
+        return (self.bench.activity if self.bench else "") or "measuring"
 
     @property
     def lost(self) -> str:
@@ -173,6 +183,7 @@ class Session:
         `progress` is told each step of building a virtual EVM that is not built yet.
         """
         from evmperf.lab.bench import LabgridBench  # noqa: PLC0415  # Labgrid is slow to import
+        from evmperf.measure.runner import Runner  # noqa: PLC0415  # not needed to collect tests
 
         spool = Spool(self.folder.parent, self.run)
         spool.hold()
@@ -325,23 +336,3 @@ def cause(result: Result) -> str:
     if not lasting:
         return "some samples are missing"
     return f"{lasting[-1].message} ({lasting[-1].kind})"
-
-
-def expected_s(
-    benchmark: Benchmark, case: Case, board: Board, profile: str, done: set[str]
-) -> float:
-    """Seconds that a case usually takes by its own declaration; 0 for one that cannot be declared,
-    of which the runner says why.
-
-    `done` is what earlier cases shared with others and measured: it takes no time any more. What
-    this case adds is put there.
-    """
-    repeats = benchmark.profiles[profile].repeats
-    seconds = repeats * _BOOT_S if benchmark.place is Place.BOOT else 0.0
-    with contextlib.suppress(EvmperfError):
-        for step in benchmark.declared_steps(board, case, profile):
-            key = benchmark.shared_key(step)
-            if not key or key not in done:
-                seconds += step.expect_s
-            done.add(key)
-    return seconds
