@@ -200,28 +200,27 @@ class Session:
         self.claim.check()
         self.bench.record_console(spool.console_log)
         tools = [tool for benchmark, _ in self.planned for tool in benchmark.tools_on(self.board)]
-        release = self._provision(target, progress)
+        self._provision(target, progress)
         self._runner = Runner(
             self.bench,
             spool,
             self.profile,
             tools,
-            self.run.release or release,
+            self.run.release,
             variation=self.variation,
             repeats=self.repeats,
         )
 
-    def _provision(self, target: Any, progress: Callable[[str], None]) -> str:
-        """Put the image on the board, if one is asked for; returns its release."""
+    def _provision(self, target: Any, progress: Callable[[str], None]) -> None:
+        """Put the image on the board, if one is asked for; its release is the run's."""
         from evmperf.provision import installation, netboot  # noqa: PLC0415  # slow as Labgrid
 
         assert self.bench is not None
-        release = ""
         if self.image:
             work = installation.Installation(target, self.board, self.bench, tell=progress)
             outcome = work.install(self.image)
             self.run.facts["provisioned"] = outcome.facts
-            release = outcome.image.identity.release
+            self.run.release = self.run.release or outcome.image.identity.release
         else:
             installation.guard(target, self.board, self.bench)
         if self.netboot:
@@ -229,7 +228,6 @@ class Session:
             self.run.facts["netboot"] = started
             progress(f"booted over the network: {', '.join(started)}")
         self.bench.boots()  # how long it took to boot is for a benchmark to say
-        return release
 
     def measure(self, benchmark: Benchmark, case: Case) -> Result:
         """Measure one case; raises LabError when the lab is broken."""
