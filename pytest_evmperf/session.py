@@ -16,7 +16,7 @@ import pytest
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards.board import Board
 from evmperf.boards.variation import Variation
-from evmperf.measure import provenance
+from evmperf.measure import addresses, provenance
 from evmperf.measure.repeats import Repeats
 from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError
 from evmperf.model.results import Case, Result
@@ -96,6 +96,7 @@ class Session:
             place=os.environ.get("LG_PLACE", ""),
             release=release,
             started_ns=time.time_ns(),
+            addresses=addresses.of_run(results, os.environ),
             facts={
                 "board_file": board.file_name,
                 "virtual": board.is_virtual,
