@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,13 +27,15 @@ from evmperf.runs.spool import Spool, new_folder, read_results, read_run
 @dataclass(frozen=True)
 class Source:
     """Where a log comes from: `name` for messages, and what the server says about the job, whose
-    `number` is 0 for a log file alone.
+    `number` is 0 for a log file alone. `kind` and `facts` are for the run.
     """
 
     name: str
     number: int = 0
     server: str = ""
     device: str = ""
+    kind: str = "lava"
+    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -116,13 +118,14 @@ def _run(
         id=f"{board.name}-{moment:%Y%m%dT%H%M%SZ}-{digits}",
         board=board.name,
         profile=header["profile"],
-        kind="lava",
+        kind=source.kind,
         lab=source.server,
         place=source.device,
         started_ns=begin,
         ended_ns=end,
         release=header.get("release", ""),
         facts={
+            **source.facts,
             "board_file": board.file_name,
             "virtual": board.is_virtual,
             **provenance.project(),
