@@ -261,7 +261,7 @@ def test_no_runs_are_no_site(tmp_path):
         site.write(tmp_path / "public", SpoolFolder(tmp_path))
 
 
-@pytest.mark.parametrize(("nights", "samples"), [(365, 300), (60_000, 3)])
+@pytest.mark.parametrize(("nights", "samples"), [(365, 600), (60_000, 3)])
 def test_a_page_stays_small_and_says_what_it_leaves_out(nights, samples):
     found = [
         Point(night, 1.5, tuple(1.0 + n / 7 for n in range(samples)), "") for night in range(nights)
