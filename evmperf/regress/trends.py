@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 from evmperf.model import comparable as facets
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
@@ -106,7 +108,7 @@ class Trends:
 def of_nights(nights: Iterable[Night], marks: Sequence[Accepted] = ()) -> Trends:
     """Trends of one board's nights, oldest first."""
     runs: list[Run] = []
-    pasts: dict[Key, list[tuple[int, Past]]] = {}
+    pasts: dict[Key, list[_Seen]] = {}
     shared: dict[tuple[tuple[str, str], ...], facets.Facets] = {}
     for number, night in enumerate(nights):
         runs.append(night.run)
@@ -116,7 +118,7 @@ def of_nights(nights: Iterable[Night], marks: Sequence[Accepted] = ()) -> Trends
             if alike is None:
                 alike = shared.setdefault(tuple(past.facets.items()), past.facets)
                 known[id(past.facets)] = alike
-            pasts.setdefault(key, []).append((number, past._replace(facets=alike)))
+            pasts.setdefault(key, []).append((number, past, alike))
     told: dict[tuple[int, int], str] = {}
     trends = {key: _trend(key, found, told) for key, found in pasts.items()}
     _add_levels(list(trends.values()), runs, marks)
@@ -124,16 +126,22 @@ def of_nights(nights: Iterable[Night], marks: Sequence[Accepted] = ()) -> Trends
     return Trends(runs, trends)
 
 
-def _trend(key: Key, pasts: list[tuple[int, Past]], told: dict[tuple[int, int], str]) -> Trend:
-    recent = Counter((id(past.facets), past.unit) for _, past in pasts[-_RECENT:])
+_Seen = tuple[int, Past, facets.Facets]
+"""A figure with the index of its run, and what it was measured under: the same object for all that
+were measured alike.
+"""
+
+
+def _trend(key: Key, pasts: list[_Seen], told: dict[tuple[int, int], str]) -> Trend:
+    recent = Counter((id(alike), past.unit) for _, past, alike in pasts[-_RECENT:])
     ours, unit = recent.most_common(1)[0][0]
-    under = next(past.facets for _, past in pasts if id(past.facets) == ours)
+    under = next(alike for _, _, alike in reversed(pasts) if id(alike) == ours)
     points = []
-    for number, past in pasts:
-        pair = (ours, id(past.facets))
+    for number, past, alike in pasts:
+        pair = (ours, id(alike))
         why = told.get(pair)
         if why is None:
-            why = told[pair] = facets.difference(under, past.facets)
+            why = told[pair] = facets.difference(under, alike)
         if not why and past.unit != unit:
             why = f"unit differs ({unit}, not {past.unit})"
         points.append(Point(number, past.value, past.samples or (past.value,), why))
@@ -149,7 +157,7 @@ def _add_levels(trends: list[Trend], runs: Sequence[Run], marks: Sequence[Accept
         ends = [*found, len(alike)]
         for first, last in zip([0, *found], ends, strict=True):
             values = [point.value for point in alike[first:last]]
-            spread = statistics.stdev(values) if len(values) > 1 else 0.0
+            spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
             trend.levels.append(
                 Level(alike[first].run, alike[last - 1].run, statistics.median(values), spread)
             )
