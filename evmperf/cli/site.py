@@ -23,9 +23,9 @@ def add_parser(commands: Any) -> None:
         help="where the runs are (default: results)",
     )  # fmt: skip
     parser.add_argument(
-        "--reports", default="", metavar="ADDRESS",
-        help="where the runs' folders can be seen, e.g. https://lab/results (default: where they "
-        "lie on this host)",
+        "--reports", default="", metavar="ADDRESS|copied",
+        help="where the runs' folders can be seen, e.g. https://lab/results, or `copied`: copy the "
+        "reports into the site (default: where they lie on this host)",
     )  # fmt: skip
     parser.set_defaults(func=_site)
 

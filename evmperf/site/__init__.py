@@ -11,6 +11,7 @@ It needs no server: every page opens from a file system. What a case page draws 
 list of a board's runs, which all its case pages share, is `BOARD/runs.js`.
 """
 
+from evmperf.site.pages import COPIED
 from evmperf.site.write import Written, write
 
-__all__ = ["Written", "write"]
+__all__ = ["COPIED", "Written", "write"]

@@ -12,6 +12,8 @@ from evmperf.site import names
 from evmperf.site.board import Change, Summary
 from evmperf.site.pages import Folder, kernel
 
+GUIDE = "guide/index.html"
+"""Where the performance guide is, if it is part of the site."""
 _MOST = 100
 """Changes of the fleet on its page; each board's page has all of its own."""
 
@@ -29,7 +31,7 @@ def write(out: Path, boards: Sequence[Summary]) -> list[int]:
     worse = [change for change in changes if _alarming(change)]
     folder.page(
         "index.html", "fleet.html.j2", boards=boards, worse=worse[:_MOST], kernel=kernel,
-        more=len(worse) - _MOST,
+        more=len(worse) - _MOST, guide=(out / GUIDE).is_file(),
     )  # fmt: skip
     folder.file("static/search.js", f"evmperf_search = {_index(boards)};\n")
     script = Path(__file__).with_name("site.js").read_text(encoding="utf-8")

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from evmperf.model.run import Run
 
 _SAFE = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
-_TAKEN = ("index", "static")
+_TAKEN = ("index", "static", "guide", "reports")
+"""What the site itself has beside boards and cases."""
 
 
 def slug(name: str) -> str:

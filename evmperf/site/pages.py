@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from evmperf.pages.templates import environment
 from evmperf.runs.history import StoredRun
 from evmperf.site import names
 
+COPIED = "copied"
+"""Said in place of an address: the reports belong to the site."""
+
 
 @dataclass
 class Folder:
@@ -22,7 +26,7 @@ class Folder:
 
     out: Path
     reports: str
-    """Address of the runs' folders; "" for where they lie."""
+    """Address of the runs' folders; COPIED for copies within the site, "" for where they lie."""
     sizes: list[int] = field(default_factory=list)
 
     def page(self, place: str, template: str, **values: Any) -> None:
@@ -41,12 +45,21 @@ class Folder:
         return path.write_bytes(text.encode())
 
     def report(self, entry: StoredRun) -> str:
-        """The address of a run's report, seen from `out`; "" where there is none."""
-        if self.reports:
+        """The address of a run's report, seen from `out`; "" where there is none. Raises OSError
+        when it cannot be copied.
+        """
+        if self.reports not in ("", COPIED):
             return f"{self.reports.rstrip('/')}/{quote(entry.run.id)}/report.html"
-        if entry.folder is None or not (entry.folder / "report.html").is_file():
+        report = entry.folder / "report.html" if entry.folder else None
+        if report is None or not report.is_file():
             return ""
-        return quote(os.path.relpath(entry.folder / "report.html", self.out))
+        if self.reports == COPIED:
+            copy = self.out / "reports" / f"{names.slug(entry.run.id)}.html"
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            if not copy.exists() or copy.stat().st_mtime < report.stat().st_mtime:
+                shutil.copy(report, copy)
+            report = copy
+        return quote(os.path.relpath(report, self.out))
 
 
 def amount(change: float | None) -> str:

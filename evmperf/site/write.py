@@ -37,9 +37,10 @@ class Written:
 def write(out: Path, source: RunSource, reports: str = "") -> Written:
     """Write the site of all runs of a source into a folder; what is there is written over.
 
-    `reports` is the address at which the runs' folders can be seen (`https://lab/results`); without
-    one, points lead to the reports where they lie, as far as they do. Raises UsageError when there
-    are no runs, LabError when the disk does not take the pages.
+    `reports` is the address at which the runs' folders can be seen (`https://lab/results`), or
+    `copied` for copies of the reports within the site; without it, points lead to the reports where
+    they lie, as far as they do. Raises UsageError when there are no runs, LabError when the disk
+    does not take the pages.
     """
     problems: list[str] = []
     boards: dict[str, list[StoredRun]] = {}

@@ -240,6 +240,29 @@ def test_reports_can_be_at_an_address(tmp_path):
     assert f"https://lab/results/{spools.RECORDED.name}/report.html" in text
 
 
+def test_reports_can_be_part_of_the_site(tmp_path):
+    run = spools.recorded(tmp_path / "results")
+    (run / "report.html").write_text("<title>one</title>")
+    public = tmp_path / "public"
+    for text in ("<title>one</title>", "<title>written again</title>"):
+        (run / "report.html").write_text(text)
+        site.write(public, SpoolFolder(tmp_path / "results"), site.COPIED)
+    (copy,) = (public / "reports").iterdir()
+    assert copy.read_text() == "<title>written again</title>"
+    assert f'"reports/{copy.name}"' in (public / "virtual-evm/runs.js").read_text()
+
+
+def test_the_guide_is_linked_where_there_is_one(tmp_path):
+    spools.recorded(tmp_path / "results")
+    index = tmp_path / "public/index.html"
+    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
+    assert "guide/index.html" not in index.read_text()
+    (tmp_path / "public/guide").mkdir()
+    (tmp_path / "public/guide/index.html").write_text("")
+    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
+    assert 'href="guide/index.html"' in index.read_text()
+
+
 def test_what_cannot_be_read_is_said_and_left_out(tmp_path):
     good = spools.recorded(tmp_path / "results")
     for name, file in (("damaged", "results.jsonl"), ("strange", "run.json")):

@@ -1,0 +1,3 @@
+"""The site from a real InfluxDB: what the spools give, but for what a database does not have."""
+
+
