@@ -138,15 +138,28 @@ def _runs(folder: Folder, entries: Sequence[StoredRun]) -> str:
 
 
 def _by_benchmark(found: Trends) -> dict[str, dict[str, list[Trend]]]:
-    """Trends by benchmark, in the catalogue's order, and case, in natural order."""
-    sorted_: dict[str, dict[str, list[Trend]]] = {}
-    order = {name: number for number, name in enumerate(catalogue.benchmarks())}
-    for key, trend in found.trends.items():
-        sorted_.setdefault(key.benchmark, {}).setdefault(key.case, []).append(trend)
-    return {
-        name: dict(sorted(sorted_[name].items(), key=lambda pair: natural(pair[0])))
-        for name in sorted(sorted_, key=lambda name: (order.get(name, len(order)), name))
+    """Trends by benchmark and case: benchmarks and metrics in the catalogue's order, cases in
+    natural order.
+    """
+    known = catalogue.benchmarks()
+    order = {name: number for number, name in enumerate(known)}
+    places = {
+        (name, metric.name): number
+        for name, benchmark in known.items()
+        for number, metric in enumerate(benchmark.metrics)
     }
+
+    def place(trend: Trend) -> tuple[object, ...]:
+        benchmark, case, metric = trend.key
+        return (
+            order.get(benchmark, len(order)), benchmark, natural(case),
+            places.get((benchmark, metric), len(places)), metric,
+        )  # fmt: skip
+
+    grouped: dict[str, dict[str, list[Trend]]] = {}
+    for trend in sorted(found.trends.values(), key=place):
+        grouped.setdefault(trend.key.benchmark, {}).setdefault(trend.key.case, []).append(trend)
+    return grouped
 
 
 def _changes(board: str, found: Trends) -> Iterator[Change]:
