@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import gc
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -77,6 +78,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="measure each case so many times, or until:2%% (until the 95 %% confidence interval "
         "of its means is within 2 %%, or 10 minutes are spent; until:2%%/1h: or an hour)",
     )
+    group.addoption(
+        "--boots",
+        type=int,
+        default=0,
+        metavar="N",
+        help="cold boots of each case of boot times (default: as many as the profile says)",
+    )
     group.addoption("--run-id", default="", help="the run's id, for who starts sessions")
     group.addoption("--keep-on", action="store_true", help="leave the board switched on at the end")
     group.addoption(
@@ -120,7 +128,7 @@ def pytest_configure(config: pytest.Config) -> None:
         influx = config_of_influx(os.environ)
         wait_s = seconds(config.option.wait)
         variation = variations.parse(config.option.vary)
-        repeated = repeats.parse(config.option.repeat)
+        repeated = repeats.parse(config.option.repeat, config.option.boots)
         _provision(config, variation)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
@@ -144,6 +152,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # What the lab starts for us (a virtual EVM, a tester's shell) has no use for the token.
     os.environ.pop(variable("token"), None)
     config.stash[SESSION] = session
+    gc.freeze()  # what is loaded stays: pytest's full collections need not walk it
     if not config.option.collectonly:
         config.option.xmlpath = config.option.xmlpath or str(session.folder / "junit.xml")
 

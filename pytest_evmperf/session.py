@@ -16,11 +16,8 @@ import pytest
 from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.boards.board import Board
 from evmperf.boards.variation import Variation
-from evmperf.keeping.claim import Claim
-from evmperf.keeping.wanted import wanted
 from evmperf.measure import provenance
 from evmperf.measure.repeats import Repeats
-from evmperf.measure.runner import Runner
 from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError
 from evmperf.model.results import Case, Result
 from evmperf.model.run import Run
@@ -29,7 +26,9 @@ from evmperf.runs.spool import Spool, new_run_id
 if TYPE_CHECKING:
     from evmperf.influx.config import Config
     from evmperf.influx.sender import Sender
+    from evmperf.keeping.claim import Claim
     from evmperf.lab.bench import LabgridBench
+    from evmperf.measure.runner import Runner
 
 SEND_AT_MOST_S = 20.0
 """How long the end of a session waits for InfluxDB."""
@@ -119,6 +118,10 @@ class Session:
         `tell` gets what a person should know about that, also later. Raises UsageError for a board
         that is not to be had, LabError when the lab does not answer.
         """
+        # Collecting tests has no use for what holds a board and measures on it.
+        from evmperf.keeping.claim import Claim  # noqa: PLC0415
+        from evmperf.keeping.wanted import wanted  # noqa: PLC0415
+
         board = wanted(self.board.file, coordinator)
         self.claim = Claim.take(
             board, self.run.id, until=self.expected_end(), wait_s=self.wait_s, tell=tell
@@ -162,6 +165,7 @@ class Session:
         `progress` is told each step of building a virtual EVM that is not built yet.
         """
         from evmperf.lab.bench import LabgridBench  # noqa: PLC0415  # Labgrid is slow to import
+        from evmperf.measure.runner import Runner  # noqa: PLC0415  # not needed to collect tests
 
         spool = Spool(self.folder.parent, self.run)
         spool.hold()

@@ -18,7 +18,7 @@ ROOMS = {
     "boards": ("board files, typed; their vocabulary; where they are looked for", "model"),
     "tools": ("one module a tool: command line and parser", "model"),
     "console": ("the console as a record: stamps, marks, watch, one boot", "model"),
-    "runs": ("the spool on disk; earlier runs, wherever they are kept", "model"),
+    "runs": ("the spool on disk; earlier runs, wherever they are kept", "console model"),
     "benchmarks": (
         "what a benchmark is, the catalogue, families of tables, one module a table",
         "boards tools console model",

@@ -36,6 +36,7 @@ def add_parser(subparsers: Any) -> None:
         "list); over lava-native [ROLE=]URL to boot",
     )
     _add(nightly, "against", "last:30", "what the verdict compares with, as for `evmperf check`")
+    _add(nightly, "confirm", "", "time for checking what is worse again (30m; default: not)")
     _add(nightly, "runner-tag", "evmperf", "tag of the GitLab runners in the lab")
     nightly.add_argument("-o", "--output", type=Path, help="default: standard output")
     nightly.set_defaults(func=_run_nightly)
@@ -79,6 +80,7 @@ def _run_nightly(options: argparse.Namespace) -> int:
             options.release,
             tuple(_words(options.images)),
             options.against,
+            options.confirm,
             options.runner_tag,
             push=bool(os.environ.get(_INFLUX)),
         )

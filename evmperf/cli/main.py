@@ -23,7 +23,7 @@ _EXTRAS = {
     "docutils": "guide",
     "matplotlib": "guide",
     "sphinx": "guide",
-    "rst2pdf": "guide",
+    "weasyprint": "guide",
     "grafana_foundation_sdk": "dashboards",
 }
 """Modules that not every host needs, and the extra of pyproject.toml that brings them."""

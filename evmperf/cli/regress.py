@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import functools
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evmperf.cli import arguments
+from evmperf.cli import arguments, confirming
 from evmperf.model.errors import UsageError
 
 if TYPE_CHECKING:
     from evmperf.model.verdict import Judgement
-    from evmperf.regress.against import Wanted
+    from evmperf.regress.against import Sides, Wanted
+    from evmperf.runs.differences import Difference
     from evmperf.runs.history import StoredRun
 
 _EPILOG = "Exit status: 0 nothing worse, 1 something worse, 5 nothing comparable."
@@ -38,6 +42,7 @@ def add_parsers(commands: Any) -> None:
         help="where earlier runs are (default: the folder of --results)",
     )  # fmt: skip
     check.add_argument("--dry-run", action="store_true", help="only say what the verdicts are")
+    confirming.add_options(check)
     _add_output(check)
     check.set_defaults(func=_check)
 
@@ -84,17 +89,22 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 def _check(options: argparse.Namespace) -> int:
     from evmperf.regress import against  # noqa: PLC0415  # scipy is slow to import
+    from evmperf.runs import differences  # noqa: PLC0415
 
     folder = against.run_folder(options.run, options.results)
-    judgement = _judge(
-        options, folder, against.wanted(options.against), options.source or str(options.results)
-    )
+    what = against.wanted(options.against)
+    judgement, sides = _judge(options, folder, what, options.source or str(options.results))
+    judgement = confirming.confirmed(options, folder, judgement, sides.good)
+    known = (sides.before, sides.after)
+    changed = differences.between(*known) if all(known) else []
+    _write(options, judgement, changed)
+    said = _say(options, known, changed, "What else changed") if all(known) else ""
     if not options.dry_run:
-        _keep(folder, judgement)
+        _keep(folder, judgement, said)
     return judgement.exit_status
 
 
-def _keep(folder: Path, judgement: Judgement) -> None:
+def _keep(folder: Path, judgement: Judgement, changed: str) -> None:
     """Put verdicts where people look. A run that is still being measured is its session's."""
     from evmperf.influx.sender import send_if_named  # noqa: PLC0415
     from evmperf.report import page  # noqa: PLC0415
@@ -112,6 +122,10 @@ def _keep(folder: Path, judgement: Judgement) -> None:
         )
         return
     records.keep(folder, judgement)
+    with contextlib.suppress(FileNotFoundError):
+        (folder / page.CHANGED).unlink()
+    if changed:
+        (folder / page.CHANGED).write_text(changed, encoding="utf-8")
     page.write(folder)
     if problem := send_if_named(folder):
         print(f"evmperf: {problem}", file=sys.stderr)
@@ -119,6 +133,7 @@ def _keep(folder: Path, judgement: Judgement) -> None:
 
 def _compare(options: argparse.Namespace) -> int:
     from evmperf.regress import against, judge  # noqa: PLC0415
+    from evmperf.runs import differences  # noqa: PLC0415
 
     sides = [
         [against.run_folder(given, options.results) for given in ([one] if one else many)]
@@ -128,29 +143,41 @@ def _compare(options: argparse.Namespace) -> int:
         raise UsageError("compare takes two sides: compare A B, or compare --a RUN... --b RUN...")
     if max(map(len, sides)) > 1:
         judgement = against.between(sides[0], sides[1], options.level or judge.LEVEL)
-        _write(options, judgement)
     else:
         what = against.Wanted("run", options.a or options.side_a[0])
-        judgement = _judge(options, sides[1][0], what, str(options.results))
-    _say_what_differs(options, sides)
+        judgement, _ = _judge(options, sides[1][0], what, str(options.results))
+    changed = differences.between(sides[0], sides[1])
+    _write(options, judgement, changed)
+    _say(options, sides, changed, "What differs besides")
     return judgement.exit_status
 
 
-def _say_what_differs(options: argparse.Namespace, sides: list[list[Path]]) -> None:
-    """Name what else differs in the same breath, unless a program reads what we print."""
+def _say(
+    options: argparse.Namespace,
+    sides: Sequence[Sequence[Path]],
+    changed: Sequence[Difference],
+    title: str,
+) -> str:
+    """Name what differs between two sides in the same breath as the verdicts, unless a program
+    reads what we print; returns what was to say.
+    """
     from evmperf.report import differences as report  # noqa: PLC0415
-    from evmperf.runs import differences  # noqa: PLC0415
 
-    formats = (options.json, options.junit, options.markdown, options.openmetrics)
-    if Path("-") not in formats:
-        found = differences.between(sides[0], sides[1])
-        print("What differs besides:" if found else "Nothing else that is known differs.")
-        for line in report.lines(found) if found else ():
-            print(line)
+    names = (" ".join(folder.name for folder in side) for side in sides)
+    head = [f"{title} (A: {next(names)}; B: {next(names)}):"]
+    lines = [*head, *report.lines(changed)] if changed else ["Nothing else that is known differs."]
+    text = "".join(f"{line}\n" for line in lines)
+    if Path("-") not in (options.json, options.junit, options.markdown, options.openmetrics):
+        print(text, end="")
+    return text
 
 
-def _judge(options: argparse.Namespace, folder: Path, what: Wanted, named: str) -> Judgement:
-    """Judge a run by what the source of that name has, and say so."""
+def _judge(
+    options: argparse.Namespace, folder: Path, what: Wanted, named: str
+) -> tuple[Judgement, Sides]:
+    """Judge a run by what the source of that name has; with it the runs before and after what got
+    worse.
+    """
     from evmperf.cli import sources  # noqa: PLC0415
     from evmperf.regress import against, judge  # noqa: PLC0415
 
@@ -159,8 +186,7 @@ def _judge(options: argparse.Namespace, folder: Path, what: Wanted, named: str) 
         raise UsageError(f"--level {level:g}: must be between 0 and 1")
     with sources.opened(named) as source:
         judgement = against.judged(folder, what, source, level, _read_guide)
-    _write(options, judgement)
-    return judgement
+        return judgement, against.sides(folder, what, source, judgement)
 
 
 def _read_guide(file: Path, board: str) -> StoredRun:
@@ -169,18 +195,20 @@ def _read_guide(file: Path, board: str) -> StoredRun:
     return importer.stored(file, board)
 
 
-def _write(options: argparse.Namespace, judgement: Judgement) -> None:
+def _write(
+    options: argparse.Namespace, judgement: Judgement, changed: Sequence[Difference]
+) -> None:
     from evmperf.report import verdicts as formats  # noqa: PLC0415
 
-    makers = {
-        options.json: formats.as_json,
+    makers: dict[Path | None, Callable[[Judgement], str]] = {
+        options.json: functools.partial(formats.as_json, changed=changed),
         options.junit: formats.as_junit,
-        options.markdown: formats.as_markdown,
+        options.markdown: functools.partial(formats.as_markdown, changed=changed),
         options.openmetrics: formats.as_openmetrics,
     }
     makers.pop(None, None)
     for file, make in makers.items():
-        if file != Path("-"):
+        if file and file != Path("-"):
             file.write_text(make(judgement), encoding="utf-8")
     if here := makers.get(Path("-")):
         sys.stdout.write(here(judgement))

@@ -19,6 +19,7 @@ from evmperf.boards import board as boards
 from evmperf.boards import images
 from evmperf.boards.board import Board
 from evmperf.measure import boardfile
+from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 
@@ -54,6 +55,8 @@ class Plan:
     release: str = ""
     images: tuple[str, ...] = ()
     against: str = "last:30"
+    confirm: str = ""
+    """Time for checking what is worse again, "" for not at all."""
     runner_tag: str = "evmperf"
     push: bool = False
 
@@ -70,6 +73,9 @@ def render(plan: Plan) -> str:
     """The child pipeline as YAML; raises UsageError for a plan that cannot be."""
     if not plan.boards:
         raise UsageError("no boards: name them, or add their files to env/")
+    if plan.confirm and plan.over is not Over.LABGRID:
+        raise UsageError("--confirm: needs boards over labgrid, as an A/B puts images on them")
+    seconds(plan.confirm)
     pipeline: dict[str, Any] = {
         "stages": ["measure", "judge", "report"],
         "default": {
@@ -83,8 +89,8 @@ def render(plan: Plan) -> str:
     given = _images(plan, stems)
     for board in plan.boards:
         pipeline[f"measure {board.file.stem}"] = _measure(plan, board, given)
-    for stem in stems:
-        pipeline[f"judge {stem}"] = _judge(plan, stem)
+    for board in plan.boards:
+        pipeline[f"judge {board.file.stem}"] = _judge(plan, board)
     pipeline["pages"] = _pages(plan, stems)
     return yaml.safe_dump(pipeline, sort_keys=False, width=1000)
 
@@ -119,10 +125,16 @@ def _measure(plan: Plan, board: Board, given: Mapping[str, list[str]]) -> dict[s
             "reports": {"junit": f"{_RESULTS}/*/junit.xml"},
         },
     }
+    return job | _place(plan, board)
+
+
+def _place(plan: Plan, board: Board) -> dict[str, Any]:
+    """What a job that measures on the board needs; its session holds the place by itself
+    (docs/lab-at-scale.md).
+    """
     if plan.over is Over.LABGRID and not board.is_virtual:
-        # The session holds its place by itself (docs/lab-at-scale.md).
-        job["variables"] = {"LG_PLACE": stem}
-    return job
+        return {"variables": {"LG_PLACE": board.file.stem}}
+    return {}
 
 
 def _command(plan: Plan, board: Board, given: Sequence[str]) -> str:
@@ -140,15 +152,18 @@ def _command(plan: Plan, board: Board, given: Sequence[str]) -> str:
     return shlex.join([*words, *image])
 
 
-def _judge(plan: Plan, stem: str) -> dict[str, Any]:
+def _judge(plan: Plan, board: Board) -> dict[str, Any]:
+    stem = board.file.stem
     verdict = f"verdict-{stem}"
     check = [_EVMPERF, "check", "last", "--results", _RESULTS, "--against", plan.against]
     if plan.push:
         # Only tonight's run is here; the nights before are in the database.
         check += ["--from", "influx"]
+    if plan.confirm:
+        check += ["--confirm", plan.confirm, "--board", _name(board), "--wait", _WAIT]
     for kind, suffix in (("junit", "xml"), ("markdown", "md"), ("openmetrics", "txt")):
         check += [f"--{kind}", f"{verdict}.{suffix}"]
-    return {
+    job: dict[str, Any] = {
         "stage": "judge",
         "when": "always",
         "needs": [{"job": f"measure {stem}", "artifacts": True}],
@@ -163,6 +178,9 @@ def _judge(plan: Plan, stem: str) -> dict[str, Any]:
             "reports": {"junit": f"{verdict}.xml", "metrics": f"{verdict}.txt"},
         },
     }
+    if plan.confirm:
+        job |= {"resource_group": f"board-{stem}", "timeout": "24h", **_place(plan, board)}
+    return job
 
 
 def _pages(plan: Plan, stems: Sequence[str]) -> dict[str, Any]:

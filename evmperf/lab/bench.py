@@ -18,6 +18,7 @@ from evmperf.boards.variation import Variation
 from evmperf.console.boot import Boot
 from evmperf.console.marks import find
 from evmperf.lab.console import ConsoleLost
+from evmperf.lab.files import SshFiles
 from evmperf.lab.meter import RailMeterProtocol
 from evmperf.lab.shell import CommandTimeout
 from evmperf.lab.tester import CommandTester, SshTester
@@ -80,7 +81,9 @@ class LabgridBench:
         before = self.power_cycles
         self._transition("shell")
         if self._shell is None or self.power_cycles != before:
-            self._shell = LinuxShell(self._strategy.shell, self._check)
+            self._close_files()
+            files = SshFiles.of(self._target)
+            self._shell = LinuxShell(self._strategy.shell, self._check, files)
         return self._shell
 
     def tester(self) -> Shell:
@@ -115,10 +118,15 @@ class LabgridBench:
             self._tester.forbid(BoardLost(why))
 
     def close(self) -> None:
-        """Give up the connection to the tester."""
+        """Give up the connections to the tester and to the board's files."""
+        self._close_files()
         if self._tester:
             self._tester.close()
             self._tester = None
+
+    def _close_files(self) -> None:
+        if self._shell and self._shell.files:
+            self._shell.files.close()
 
     def meter(self) -> Meter:
         """The meter on the board's rails; raises LabError when there is none."""
@@ -245,7 +253,10 @@ class WrongBoot(BoardError):
 class LinuxShell:
     """evmperf's Shell over EvmShellDriver."""
 
-    def __init__(self, driver: Any, check: Callable[[], None]) -> None:
+    def __init__(
+        self, driver: Any, check: Callable[[], None], files: SshFiles | None = None
+    ) -> None:
+        self.files = files
         self._driver = driver
         self._check = check
 
@@ -265,6 +276,8 @@ class LinuxShell:
 
 class UbootShell:
     """evmperf's Shell over Labgrid's UBootDriver."""
+
+    files = None
 
     def __init__(self, strategy: Any, check: Callable[[], None]) -> None:
         self._strategy = strategy

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.records import VerdictRecord
@@ -69,7 +70,9 @@ def close(night: Night, began: float) -> Closing:
         if measured_in(night.results / run):
             words = ["check", run, "--results", str(night.results), "--against", plan.against]
             words += ["--markdown", str(folder / f"verdict-{run}.md")]
-            _call(closing, words, fine=_CHECKED)
+            if plan.confirm:
+                words += ["--confirm", plan.confirm, "--wait", plan.confirm]
+            _call(closing, words, fine=_CHECKED, longer_s=2 * seconds(plan.confirm))
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(judge, runs))
@@ -129,11 +132,13 @@ def _describe(board: Board, results: Path) -> None:
     ]
 
 
-def _call(closing: Closing, words: Sequence[str], fine: Sequence[int] = (0,)) -> None:
+def _call(
+    closing: Closing, words: Sequence[str], fine: Sequence[int] = (0,), longer_s: float = 0.0
+) -> None:
     command = [sys.executable, "-m", "evmperf.cli.main", *words]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_COMMAND_S, check=False
+            command, capture_output=True, text=True, timeout=_COMMAND_S + longer_s, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         closing.commands.append((f"evmperf {words[0]}", str(error)))

@@ -57,6 +57,8 @@ class Plan:
     run_kind: str = "nightly"
     give_way: bool = False
     against: str = "last:30"
+    confirm: str = ""
+    """How long an A/B may check what is worse again, "" for not at all."""
     guide: bool = True
     push: bool = False
     health_check: str = "boot_time"
@@ -85,7 +87,7 @@ def read(path: Path) -> Plan:
         where = f"{path}: boards, number {number}"
         job: Job = _build(Job, _mapping(where, entry), where)
         jobs.append(_check(job, plan, where, {other.name for other in jobs}))
-    for duration in (plan.wait, plan.stagger):
+    for duration in (plan.wait, plan.stagger, plan.confirm):
         seconds(duration)
     end_of(plan, 0)
     made: Plan = _replace(plan, boards=jobs)

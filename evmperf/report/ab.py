@@ -6,6 +6,7 @@ import json
 import math
 import statistics
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evmperf.model.change import Change, Comparison, Decision
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _CHANGED = (Decision.WORSE, Decision.BETTER)
+
+
+def write(folder: Path, comparison: Comparison, differences: Sequence[Difference]) -> None:
+    """Write `ab.html`, `ab.json` and `ab.md` into the folder of an A/B."""
+    for name, make in (("html", as_html), ("json", as_json), ("md", as_markdown)):
+        (folder / f"ab.{name}").write_text(make(comparison, differences), "utf-8")
 
 
 def table(comparison: Comparison, *, everything: bool = False) -> Table:
@@ -170,8 +177,7 @@ def as_markdown(comparison: Comparison, differences: Sequence[Difference] = ()) 
         ]
     lines += [f"{line}  " for line in undecided(comparison)]
     if differences:
-        lines += ["", "<details><summary>What differs between the sides</summary>", "", "```"]
-        lines += [*differing.lines(differences), "```", "", "</details>"]
+        lines += ["", *differing.folded(differences, "What differs between the sides")]
     return "\n".join([*lines, ended(comparison), ""])
 
 

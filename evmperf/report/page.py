@@ -25,6 +25,8 @@ from evmperf.report.table import Row, result_rows
 from evmperf.runs import spool
 
 NAME = "report.html"
+CHANGED = "changed.txt"
+"""In a run's folder: what else changed, where `evmperf check` found something worse."""
 
 _MOST_CASES = 300
 """Cases of one benchmark on the page; the longest published table has 70."""
@@ -116,6 +118,7 @@ def render(folder: Path) -> str:
             page=page,
             run=page.run,
             judged=_judged(page.verdicts),
+            changed=_changed(folder),
             facts=list(_facts(page.run)),
             files=[name for name in _FILES if (folder / name).exists()],
             href=quote,
@@ -126,6 +129,13 @@ def render(folder: Path) -> str:
 
 
 _FILES = ("console.log", "results.jsonl", "run.json", "junit.xml")
+
+
+def _changed(folder: Path) -> str:
+    try:
+        return (folder / CHANGED).read_text(encoding="utf-8")
+    except OSError:
+        return ""
 
 
 def _gather(folder: Path) -> _Page:

@@ -75,6 +75,15 @@ def test_what_a_variable_holds_stays_one_word_of_the_shell():
     assert line.endswith("-k 'emmc; rm -rf /'")
 
 
+def test_alarms_are_checked_again_on_the_board_within_the_time_that_is_given():
+    job = night(confirm="30m")["judge am64x"]
+    assert "--confirm 30m --board am64x.yaml --wait" in job["script"][0]
+    assert (job["resource_group"], job["variables"]) == ("board-am64x", {"LG_PLACE": "am64x"})
+    assert "--confirm" not in night()["judge am64x"]["script"][0]
+    with pytest.raises(UsageError, match="--confirm: needs boards over labgrid"):
+        night(over=Over.LAVA_HOST, confirm="30m")
+
+
 def test_everything_is_judged_and_the_guide_written_whatever_failed():
     data = night(against="release:11.00")
     for name in ("judge am64x", "judge virtual", "pages"):

@@ -198,6 +198,27 @@ def test_every_format_says_the_same(nights, tmp_path, capsys, marks):
     assert metrics.endswith("# EOF\n")
 
 
+def test_what_else_changed_stands_with_what_is_worse(tmp_path, capsys, marks):
+    results = tmp_path / "results"
+    generator = runs.history(results, nights=12)
+    for number in range(12, 22):
+        changed = {("emmc_ext4", "102400", "write_throughput"): 0.7}
+        lost = runs.results(generator, changed=changed)
+        folder = runs.write(results, lost, number=number)
+        run = json.loads((folder / "run.json").read_text())
+        run["facts"] |= {"kernel": "6.18.1", "command_line": "quiet mitigations=auto"}
+        (folder / "run.json").write_text(json.dumps(run))
+    note = tmp_path / "note.md"
+    command = ["check", str(folder), "--against", "last:40", "--results", str(results)]
+    assert cli.main([*command, "--markdown", str(note)]) == 1
+    said = capsys.readouterr().out
+    assert "What else changed (A: " in said
+    for text in (said, note.read_text(), (folder / "report.html").read_text()):
+        assert "mitigations" in text
+    assert cli.main(["check", str(folder), "--against", "last:1", "--results", str(results)]) != 1
+    assert "mitigations" not in (folder / "report.html").read_text().partition("Board and")[0]
+
+
 def test_runs_that_measured_nothing_or_were_cut_short_are_no_hindrance(tmp_path):
     generator = runs.history(tmp_path, nights=8)
     (tmp_path / "am64xx-hsevm-0003" / "results.jsonl").unlink()
