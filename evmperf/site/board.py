@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,8 @@ from evmperf.site.pages import Folder, kernel
 
 _SPARKED = 60
 """Nights of the small histories."""
+RECENT_DAYS = 30
+"""What began within so many days before a board's newest run is news."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,11 @@ class Change:
         return "changed" if self.outcome is Outcome.NOT_JUDGED else str(self.outcome)
 
     @property
+    def alarming(self) -> bool:
+        """Whether somebody should look at it."""
+        return self.state == Outcome.WORSE
+
+    @property
     def href(self) -> str:
         """The place of its page."""
         return "/".join(map(names.slug, (self.board, self.key.benchmark, self.key.case))) + ".html"
@@ -73,7 +81,8 @@ class Summary:
     run: Run
     runs: int
     figures: int
-    counts: dict[str, int]
+    news: dict[str, int]
+    """How many figures came to a new level, or are off, within RECENT_DAYS, by `Change.state`."""
     changes: list[Change]
     cases: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     """Metrics by benchmark and case."""
@@ -90,10 +99,8 @@ def write(job: Job) -> Summary:
     folder = Folder(job.out, job.reports)
     name = job.entries[-1].run.board
     changes = sorted(_changes(name, found), key=lambda one: one.run.started_ns, reverse=True)
-    counts = {
-        str(outcome): sum(trend.outcome is outcome for trend in found.trends.values())
-        for outcome in (Outcome.WORSE, Outcome.BETTER, Outcome.SAME)
-    }
+    since = found.runs[-1].started_ns - RECENT_DAYS * 86400 * 10**9 if found.runs else 0
+    news = Counter(one.state for one in changes if one.run.started_ns >= since)
     place = names.slug(name)
     folder.file(f"{place}/runs.js", f"evmperf_runs = {_runs(folder, entries)};\n")
     benchmarks = _by_benchmark(found)
@@ -102,7 +109,7 @@ def write(job: Job) -> Summary:
     wrote = months.write(folder, name, entries)
     folder.page(
         f"{place}/index.html", "board.html.j2", board=name, runs=found.runs, changes=changes,
-        counts=counts, months=wrote, kernel=kernel,
+        news=news, days=RECENT_DAYS, months=wrote, kernel=kernel,
         benchmarks=[_row(benchmark, cases) for benchmark, cases in benchmarks.items()],
     )  # fmt: skip
     metrics = {
@@ -111,7 +118,7 @@ def write(job: Job) -> Summary:
         for label, trends in labels.items()
     }
     return Summary(
-        name, job.entries[-1].run, len(found.runs), len(found.trends), counts, changes, metrics,
+        name, job.entries[-1].run, len(found.runs), len(found.trends), news, changes, metrics,
         folder.sizes, problems,
     )  # fmt: skip
 

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evmperf.benchmarks import catalogue
-from evmperf.model.verdict import Outcome
 from evmperf.site import names
-from evmperf.site.board import Change, Summary
+from evmperf.site.board import RECENT_DAYS, Summary
 from evmperf.site.pages import Folder, kernel
 
 GUIDE = "guide/index.html"
@@ -28,19 +27,15 @@ def write(out: Path, boards: Sequence[Summary]) -> list[int]:
         key=lambda change: change.run.started_ns,
         reverse=True,
     )
-    worse = [change for change in changes if _alarming(change)]
+    worse = [change for change in changes if change.alarming]
     folder.page(
         "index.html", "fleet.html.j2", boards=boards, worse=worse[:_MOST], kernel=kernel,
-        more=len(worse) - _MOST, guide=(out / GUIDE).is_file(),
+        more=len(worse) - _MOST, guide=(out / GUIDE).is_file(), days=RECENT_DAYS,
     )  # fmt: skip
     folder.file("static/search.js", f"evmperf_search = {_index(boards)};\n")
     script = Path(__file__).with_name("site.js").read_text(encoding="utf-8")
     folder.file("static/site.js", script)
     return folder.sizes
-
-
-def _alarming(change: Change) -> bool:
-    return change.outcome is Outcome.WORSE and not change.why
 
 
 def _index(boards: Sequence[Summary]) -> str:

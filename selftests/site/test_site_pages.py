@@ -120,6 +120,7 @@ def test_the_fleet_lists_what_became_worse_and_was_not_meant(public):
     text = (public / "index.html").read_text()
     assert "emmc_ext4 102400 write_throughput" in text
     assert "emmc_ext4 102400 read_throughput" not in text
+    assert "1 of 48 figures became worse within 30 days" in text
     board = (public / "am64x-hsevm/index.html").read_text()
     assert f"accepted <small>({WHY})</small>" in board
     assert "No figure has come to another level." in (public / "am62x-sk/index.html").read_text()
@@ -319,4 +320,6 @@ def test_a_figure_that_is_off_has_its_mark(tmp_path):
     text = (tmp_path / "public/evm/uboot_emmc_raw/2000000.html").read_text()
     data = json.loads(re.search(r'id="data">(.*)</script>', text)[1])
     assert [series["off"][1] for series in data] == ["worse"] * len(data)
-    assert "newest figures are worse" in (tmp_path / "public/index.html").read_text()
+    assert (
+        "4 of 4 figures became worse within 30 days" in (tmp_path / "public/index.html").read_text()
+    )
