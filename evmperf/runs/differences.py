@@ -144,7 +144,9 @@ def known(folder: Path) -> Flat:
 
 
 def _documents(folder: Path | None) -> dict[str, str]:
-    files = {name: folder / FACTS / name for name in _DOCUMENTS} if folder else {}
+    if folder is None or not (folder / FACTS).is_dir():
+        return {}
+    files = {name: folder / FACTS / name for name in _DOCUMENTS}
     return {
         name: file.read_text(encoding="utf-8", errors="replace")
         for name, file in files.items()

@@ -16,6 +16,7 @@ from selftests.speed import (
     guides,
     lab,
     media,
+    provision,
     sessions,
     sites,
     stamping,
@@ -45,6 +46,7 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
     "lab-night": lab.night,
     "lab-kick": lab.kicks,
     "media": media.write,
+    "provision": provision.install,
 }
 
 
