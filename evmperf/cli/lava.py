@@ -156,6 +156,7 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
 
 def _definition(options: argparse.Namespace) -> str:
     """The job that the options describe, checked as far as it can be without a server."""
+    from evmperf.boards.images import WHOLE  # noqa: PLC0415
     from evmperf.lava import images, render, selection  # noqa: PLC0415
     from evmperf.measure import boardfile  # noqa: PLC0415  # slow to import, as what follows
 
@@ -165,16 +166,44 @@ def _definition(options: argparse.Namespace) -> str:
     chosen = selection.select(board, kind, profile, options.keyword)
     for line in chosen.refused if options.keyword else ():
         print(f"not in this job: {line}", file=sys.stderr)
+    given = images.resources(options.image, kind)
     request = render.Request(
         kind,
         options.keyword,
         options.release,
-        images.resources(options.image, kind),
+        given,
+        _says(board, given.get(WHOLE, "")) if kind is selection.JobKind.NATIVE else {},
         options.device_type,
         tuple(options.tag),
         options.priority,
     )
     return render.render(board, chosen, request)
+
+
+def _says(board: Board, url: str) -> dict[str, str]:
+    """What an image says of itself, which is fetched for that; nothing for none."""
+    from evmperf.provision import installation  # noqa: PLC0415  # slow to import
+
+    if not url:
+        return {}
+    given = url.removeprefix("file://")
+    if given != url and not Path(given).is_file():
+        print(
+            f"{given} is not on this machine: what boots is not compared with it", file=sys.stderr
+        )
+        return {}
+    image = installation.open_image(given, board)
+    says = image.identity
+    words = {
+        "name": image.name,
+        "sha256": image.hashes.file,
+        "uboot": says.uboot,
+        "kernel": says.kernel,
+        "version": says.kernel_version,
+        "release": says.release,
+        "machine": says.machine,
+    }
+    return {key: value for key, value in words.items() if value}
 
 
 def _render(options: argparse.Namespace) -> int:

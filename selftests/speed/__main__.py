@@ -11,7 +11,18 @@ import time
 from collections.abc import Callable
 from dataclasses import astuple
 
-from selftests.speed import dialogue, guides, lab, media, sessions, stamping, store, verdicts
+from selftests.speed import (
+    dialogue,
+    guides,
+    lab,
+    media,
+    provision,
+    sessions,
+    sites,
+    stamping,
+    store,
+    verdicts,
+)
 from selftests.speed.figures import ROOT, Row, conditions, load, table
 
 _MEASURES: dict[str, Callable[[], list[Row]]] = {
@@ -30,10 +41,12 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
     "push": store.push,
     "memory": store.memory,
     "report": store.report,
+    "site": sites.year,
     "lab-stamps": lab.stamps,
     "lab-night": lab.night,
     "lab-kick": lab.kicks,
     "media": media.write,
+    "provision": provision.install,
 }
 
 
