@@ -19,9 +19,9 @@ from evmperf.boards.variation import Variation
 from evmperf.keeping.claim import Claim
 from evmperf.keeping.wanted import wanted
 from evmperf.measure import provenance
-from evmperf.measure.repeats import Repeats
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError
+from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case, Result
 from evmperf.model.run import Run
 from evmperf.runs.spool import Spool, new_run_id

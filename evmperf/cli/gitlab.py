@@ -29,6 +29,7 @@ def add_parser(subparsers: Any) -> None:
     _add(nightly, "profile", "", "full or quick (default: the board's)")
     _add(nightly, "release", "", "SDK release, where the images do not tell")
     _add(nightly, "images", "", "[ROLE=]URL of images to boot, over lava-native")
+    _add(nightly, "repeat", "", "as pytest's --repeat: 5 or until:2%% (over labgrid)")
     _add(nightly, "against", "last:30", "what the verdict compares with, as for `evmperf check`")
     _add(nightly, "runner-tag", "evmperf", "tag of the GitLab runners in the lab")
     nightly.add_argument("-o", "--output", type=Path, help="default: standard output")
@@ -75,6 +76,7 @@ def _run_nightly(options: argparse.Namespace) -> int:
             options.against,
             options.runner_tag,
             push=bool(os.environ.get(_INFLUX)),
+            repeat=options.repeat,
         )
     )
     if options.output:

@@ -18,6 +18,7 @@ from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.boards.board import Board
 from evmperf.measure import boardfile
+from evmperf.model import repeats
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 
@@ -54,6 +55,7 @@ class Plan:
     against: str = "last:30"
     runner_tag: str = "evmperf"
     push: bool = False
+    repeat: str = ""
 
 
 def chosen(names: Sequence[str]) -> tuple[Board, ...]:
@@ -66,6 +68,10 @@ def chosen(names: Sequence[str]) -> tuple[Board, ...]:
 
 def render(plan: Plan) -> str:
     """The child pipeline as YAML; raises UsageError for a plan that cannot be."""
+    if plan.repeat:
+        repeats.parse(plan.repeat)
+        if plan.over is not Over.LABGRID:
+            raise UsageError(f"--repeat is for jobs over {Over.LABGRID}: LAVA jobs measure once")
     if plan.images and plan.over is not Over.LAVA_NATIVE:
         raise UsageError(
             f"images are booted by {Over.LAVA_NATIVE} jobs only: a job over {plan.over} measures "
@@ -124,6 +130,7 @@ def _command(plan: Plan, board: Board) -> str:
     if plan.over is Over.LABGRID:
         words = [".venv/bin/pytest", "--lg-env", _name(board), "--run-kind", "nightly"]
         words += [f"--results={_RESULTS}", "--wait", _WAIT, *selection, *profile, *release]
+        words += [f"--repeat={plan.repeat}"] if plan.repeat else []
         return shlex.join(words)
     kind = "host" if plan.over is Over.LAVA_HOST else "native"
     words = [_EVMPERF, "lava", "submit", _name(board), "--kind", kind, "--wait", "--import"]

@@ -17,6 +17,7 @@ import yaml
 
 from evmperf.boards import board as boards
 from evmperf.keeping.wanted import Wanted, wanted
+from evmperf.model import repeats
 from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
 
@@ -36,6 +37,7 @@ class Job:
     benchmarks: str = ""
     profile: str = ""
     release: str = ""
+    repeat: str = ""
     limit: str = ""
     uses: list[str] = field(default_factory=list)
     options: list[str] = field(default_factory=list)
@@ -54,6 +56,7 @@ class Plan:
     at_once: int = 0
     limits: Mapping[str, int] = field(default_factory=dict)
     release: str = ""
+    repeat: str = ""
     run_kind: str = "nightly"
     give_way: bool = False
     against: str = "last:30"
@@ -85,6 +88,7 @@ def read(path: Path) -> Plan:
         where = f"{path}: boards, number {number}"
         job: Job = _build(Job, _mapping(where, entry), where)
         jobs.append(_check(job, plan, where, {other.name for other in jobs}))
+    _check_repeat(plan.repeat, str(path))
     for duration in (plan.wait, plan.stagger):
         seconds(duration)
     end_of(plan, 0)
@@ -117,6 +121,7 @@ def _check(job: Job, plan: Plan, where: str, taken: set[str]) -> Job:
         if thing not in plan.limits:
             raise UsageError(f"{where}: uses {thing}, which has no number under limits")
     seconds(job.limit)
+    _check_repeat(job.repeat, where)
     usual = job.place or "-".join(job.any.values()) or file.stem
     name = job.name or usual
     number = 1
@@ -125,6 +130,14 @@ def _check(job: Job, plan: Plan, where: str, taken: set[str]) -> Job:
         name = f"{job.name or usual}-{number}"
     named: Job = _replace(job, name=name)
     return named
+
+
+def _check_repeat(text: str, where: str) -> None:
+    try:
+        if text:
+            repeats.parse(text)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
 
 
 def _mapping(where: str, data: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import http.server
 import json
+import shlex
 import threading
 
 import pytest
@@ -49,6 +50,12 @@ def test_over_labgrid_the_session_holds_its_place_by_itself():
     assert job["artifacts"]["reports"]["junit"] == "results/*/junit.xml"
 
 
+def test_a_night_may_measure_until_means_are_known(capsys):
+    assert cli.main(["nightly", "--boards", "am64x", "--repeat", "until:2%/30m"]) == 0
+    (script,) = yaml.safe_load(capsys.readouterr().out)["measure am64x"]["script"]
+    assert shlex.split(script)[-1] == "--repeat=until:2%/30m"
+
+
 def test_the_virtual_evm_has_no_place():
     assert len(night()["measure virtual"]["script"]) == 1
 
@@ -86,6 +93,8 @@ def test_everything_is_judged_and_the_guide_written_whatever_failed():
         (["--boards", "am65x"], "no board file am65x"),
         (["--over", "ssh"], "--over ssh: it is one of labgrid, lava-host, lava-native"),
         (["--profile", "slow"], "--profile slow: it is full or quick"),
+        (["--repeat", "often"], "--repeat=often is neither a number of times nor until:"),
+        (["--repeat", "5", "--over", "lava-host"], "LAVA jobs measure once"),
         (["--images", "http://x/Image"], "images are booted by lava-native jobs only"),
     ],
 )
