@@ -22,7 +22,6 @@ FEATURES: Mapping[str, str] = {
     "ufs": "has UFS storage",
     "sata": "has a SATA port",
     "msata": "has an mSATA slot",
-    "camera": "has a camera",
     "emmc": "has an eMMC",
     "mmcsd": "has an SD card slot",
     "usb": "has a USB port",
