@@ -22,12 +22,12 @@ virtual: setup ## build the virtual EVMs that the tests use (once; cached in ~/.
 influxd: ## build InfluxDB's server for the tests (once; cached in ~/.cache/evmperf)
 	@dashboards/influxd/build
 
-browser: selftests/npm/node_modules/.ready ## install what the tests of report and dashboards need
-	@scripts/host-packages selftests/host-packages.txt
+browser: selftests/npm/node_modules/.ready ## install what the tests of report, guide and dashboards need
+	@scripts/host-packages selftests/host-packages.txt scripts/pdf-packages.txt
 
 selftests/npm/node_modules/.ready: selftests/npm/package-lock.json
 	@scripts/host-packages selftests/host-packages.txt
-	@npm ci --silent --prefix selftests/npm
+	@scripts/alive "Node packages of the tests" npm ci --prefix selftests/npm
 	@touch $@
 
 dashboards: setup ## write the Grafana dashboards anew, after a change of the catalogue
@@ -54,7 +54,8 @@ bench: virtual influxd ## how fast evmperf itself is: ratios measured side by si
 RELEASE ?= 11.01
 FROM ?= baselines
 
-guide-html: setup ## the performance guide as pages and PDF: RELEASE=11.01 FROM=baselines
+guide-html: setup ## the performance guide as a page and PDF: RELEASE=11.01 FROM=baselines
+	@scripts/host-packages scripts/pdf-packages.txt
 	$(BIN)/evmperf guide --release $(RELEASE) --from $(FROM) --with delta,counts,outliers \
 	  --html build/guide --pdf build/guide
 

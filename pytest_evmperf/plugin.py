@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import gc
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -47,10 +48,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--image",
         default="",
         metavar="IMAGE",
-        # The = as for --results.
-        help="as --image=IMAGE: put this on the board first, and prove that it runs; a file, a "
-        "URL, or a release of the lab's list (docs/provisioning.md)",
+        help="put this on the board first, and prove that it runs; a file, a URL, or a release of "
+        "the lab's list (docs/provisioning.md)",
     )
+    for part in ("kernel", "dtb", "ramdisk"):
+        group.addoption(
+            f"--{part}",
+            default="",
+            metavar="FILE",
+            help=f"boot this {part} over the network; nothing is written (docs/provisioning.md)",
+        )
     group.addoption("--release", default="", help="SDK release, where the image does not tell")
     group.addoption(
         "--results",
@@ -78,6 +85,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="HOW",
         help="measure each case so many times, or until:2%% (until the 95 %% confidence interval "
         "of its means is within 2 %%, or 10 minutes are spent; until:2%%/1h: or an hour)",
+    )
+    group.addoption(
+        "--boots",
+        type=int,
+        default=0,
+        metavar="N",
+        help="cold boots of each case of boot times (default: as many as the profile says)",
     )
     group.addoption("--run-id", default="", help="the run's id, for who starts sessions")
     group.addoption("--keep-on", action="store_true", help="leave the board switched on at the end")
@@ -122,7 +136,7 @@ def pytest_configure(config: pytest.Config) -> None:
         influx = config_of_influx(os.environ)
         wait_s = seconds(config.option.wait)
         variation = variations.parse(config.option.vary)
-        repeated = repeats.parse(config.option.repeat)
+        repeated = repeats.parse(config.option.repeat, config.option.boots)
         _provision(config, variation)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
@@ -143,9 +157,12 @@ def pytest_configure(config: pytest.Config) -> None:
     session.repeats = repeated
     session.run.facts |= dict(word.split("=", 1) for word in config.option.fact if "=" in word)
     session.image = config.option.image
+    given = {part: getattr(config.option, part) for part in ("kernel", "dtb", "ramdisk")}
+    session.netboot = {part: file for part, file in given.items() if file}
     # What the lab starts for us (a virtual EVM, a tester's shell) has no use for the token.
     os.environ.pop(variable("token"), None)
     config.stash[SESSION] = session
+    gc.freeze()  # what is loaded stays: pytest's full collections need not walk it
     if not config.option.collectonly:
         config.option.xmlpath = config.option.xmlpath or str(session.folder / "junit.xml")
 
@@ -153,8 +170,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def _provision(config: pytest.Config, variation: variations.Variation) -> None:
     """Hand what must be put on the board to the options of provisioning."""
     for kind, given in variation.provisioned.items():
-        if not hasattr(config.option, kind):
-            raise UsageError(f"{kind}:{given}: this evmperf cannot put a {kind} on a board")
         setattr(config.option, kind, given)
 
 
@@ -228,7 +243,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     )
     for item in measuring:
         what = what_is_measured(item)
-        reason = what[0].unsupported(session.board, what[1]) if what else ""
+        reason = session.unsupported(*what) if what else ""
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
 
@@ -292,12 +307,14 @@ def what_is_measured(item: pytest.Item) -> tuple[Benchmark, Case] | None:
 def measuring(request: pytest.FixtureRequest) -> Iterator[Session]:
     """The session with its bench ready; the board is off again afterwards."""
     session = request.config.stash[SESSION]
-    with _ending(request.session, session):
-        session.open(_target(request), _teller(request.config))
-        if state := request.config.option.lg_initial_state:
-            session.begin_at(state)
-    yield session
-    session.close(keep_on=request.config.option.keep_on)
+    try:
+        with _ending(request.session, session):
+            session.open(_target(request), _teller(request.config))
+            if state := request.config.option.lg_initial_state:
+                session.begin_at(state)
+        yield session
+    finally:
+        session.close(keep_on=request.config.option.keep_on)
 
 
 def _teller(config: pytest.Config) -> Callable[[str], None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import os
 import socket
 import time
@@ -13,32 +13,32 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evmperf.benchmarks.benchmark import Benchmark, Place
+from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards.board import Board
 from evmperf.boards.variation import Variation
-from evmperf.keeping.claim import Claim
-from evmperf.keeping.wanted import wanted
-from evmperf.measure import provenance
-from evmperf.measure.runner import Runner
+from evmperf.measure import addresses, provenance
 from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError
 from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case, Result
 from evmperf.model.run import Run
 from evmperf.runs.spool import Spool, new_run_id
+from pytest_evmperf.forecast import Forecast
 
 if TYPE_CHECKING:
     from evmperf.influx.config import Config
     from evmperf.influx.sender import Sender
+    from evmperf.keeping.claim import Claim
     from evmperf.lab.bench import LabgridBench
+    from evmperf.measure.runner import Runner
 
 SEND_AT_MOST_S = 20.0
 """How long the end of a session waits for InfluxDB."""
 
-_BOOT_S = 15.0
-"""What a cold boot usually takes."""
-
 _TAKER_S = 5.0
 """How long the end of a session waits for the name of who has taken the board."""
+
+_ETHERNET = ("cpsw", "icssg", "ipsec")
+"""Drivers whose figures a boot over the network would spoil."""
 
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
 
@@ -56,10 +56,10 @@ class Session:
     run: Run
     planned: list[tuple[Benchmark, Case]] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
-    shared: set[str] = field(default_factory=set)
-    """What cases have measured for others too; see `expected_s`."""
     image: str = ""
     """What is put on the board before it is measured, "" for what is there."""
+    netboot: dict[str, str] = field(default_factory=dict)
+    """What is booted over the network: files by kernel, dtb or ramdisk."""
     influx: Config | None = None
     sent: str = ""
     """How sending to InfluxDB went, in a sentence."""
@@ -96,6 +96,7 @@ class Session:
             place=os.environ.get("LG_PLACE", ""),
             release=release,
             started_ns=time.time_ns(),
+            addresses=addresses.of_run(results, os.environ),
             facts={
                 "board_file": board.file_name,
                 "virtual": board.is_virtual,
@@ -106,6 +107,12 @@ class Session:
         if revision:
             run.facts["board_revision"] = revision
         return cls(board, profile, results / run.id, run)
+
+    def unsupported(self, benchmark: Benchmark, case: Case) -> str:
+        """Why a case is not measured in this session, "" if it is."""
+        if self.netboot and benchmark.driver in _ETHERNET:
+            return "booted over the network: no figures of the Ethernet that the board hangs on"
+        return benchmark.unsupported(self.board, case)
 
     def name(self, run: str) -> None:
         """Give the run an id that somebody else has chosen, "" leaves its own."""
@@ -119,6 +126,10 @@ class Session:
         `tell` gets what a person should know about that, also later. Raises UsageError for a board
         that is not to be had, LabError when the lab does not answer.
         """
+        # Collecting tests has no use for what holds a board and measures on it.
+        from evmperf.keeping.claim import Claim  # noqa: PLC0415
+        from evmperf.keeping.wanted import wanted  # noqa: PLC0415
+
         board = wanted(self.board.file, coordinator)
         self.claim = Claim.take(
             board, self.run.id, until=self.expected_end(), wait_s=self.wait_s, tell=tell
@@ -133,12 +144,23 @@ class Session:
 
     def expected_end(self) -> float:
         """When all that is planned should be measured, in seconds since the epoch."""
-        seconds = sum(
-            expected_s(benchmark, case, self.board, self.profile, shared)
-            for shared in [set[str]()]
-            for benchmark, case in self.planned
-        )
-        return time.time() + seconds * self.repeats.rounds
+        return time.time() + self.forecast.rest_s(len(self.results))
+
+    @functools.cached_property
+    def forecast(self) -> Forecast:
+        """How long what is planned takes; asked for when that is known."""
+        return Forecast(self.planned, self.board, self.profile, self.repeats)
+
+    def learn(self, number: int, taken_s: float) -> None:
+        """A planned case has taken so long: forecast the others by that."""
+        if self.bench and self.bench.power_cycles and self._runner and self._runner.boot_s:
+            self.forecast.boot_s = self._runner.boot_s / self.bench.power_cycles
+        self.forecast.learn(number, taken_s)
+
+    @property
+    def activity(self) -> str:
+        """What happens to the board right now."""
+        return (self.bench.activity if self.bench else "") or "measuring"
 
     @property
     def lost(self) -> str:
@@ -162,6 +184,7 @@ class Session:
         `progress` is told each step of building a virtual EVM that is not built yet.
         """
         from evmperf.lab.bench import LabgridBench  # noqa: PLC0415  # Labgrid is slow to import
+        from evmperf.measure.runner import Runner  # noqa: PLC0415  # not needed to collect tests
 
         spool = Spool(self.folder.parent, self.run)
         spool.hold()
@@ -178,30 +201,34 @@ class Session:
         self.claim.check()
         self.bench.record_console(spool.console_log)
         tools = [tool for benchmark, _ in self.planned for tool in benchmark.tools_on(self.board)]
-        release = self._provision(target, progress)
+        self._provision(target, progress)
         self._runner = Runner(
             self.bench,
             spool,
             self.profile,
             tools,
-            self.run.release or release,
+            self.run.release,
             variation=self.variation,
             repeats=self.repeats,
         )
 
-    def _provision(self, target: Any, progress: Callable[[str], None]) -> str:
-        """Put the image on the board, if one is asked for; returns its release."""
-        from evmperf.provision import installation  # noqa: PLC0415  # as slow as Labgrid
+    def _provision(self, target: Any, progress: Callable[[str], None]) -> None:
+        """Put the image on the board, if one is asked for; its release is the run's."""
+        from evmperf.provision import installation, netboot  # noqa: PLC0415  # slow as Labgrid
 
         assert self.bench is not None
-        if not self.image:
+        if self.image:
+            work = installation.Installation(target, self.board, self.bench, tell=progress)
+            outcome = work.install(self.image)
+            self.run.facts["provisioned"] = outcome.facts
+            self.run.release = self.run.release or outcome.image.identity.release
+        else:
             installation.guard(target, self.board, self.bench)
-            return ""
-        work = installation.Installation(target, self.board, self.bench, tell=progress)
-        outcome = work.install(self.image)
-        self.run.facts["provisioned"] = outcome.facts
+        if self.netboot:
+            started = netboot.start(target, self.board, self.bench, self.netboot)
+            self.run.facts["netboot"] = started
+            progress(f"booted over the network: {', '.join(started)}")
         self.bench.boots()  # how long it took to boot is for a benchmark to say
-        return outcome.image.identity.release
 
     def measure(self, benchmark: Benchmark, case: Case) -> Result:
         """Measure one case; raises LabError when the lab is broken."""
@@ -292,22 +319,14 @@ class Session:
         return f"All measured: {whole}."
 
     def _ensure_virtual(self, progress: Callable[[str], None]) -> None:
-        # Not needed for real boards.
-        from evmperf.virtual import client, envfile, image  # noqa: PLC0415
+        from evmperf.virtual import client  # noqa: PLC0415  # not needed for real boards
 
-        variant = self.board.options.board.virtual
         try:
-            serial_port, power_port = envfile.ports(self.board.file)
-            with socket.socket() as probe:
-                probe.settimeout(1)
-                if probe.connect_ex(("127.0.0.1", serial_port)) == 0:
-                    return
-            image.build(variant, progress=progress)
-            bench, started = client.ensure(variant, variant, serial_port, power_port)
+            self._started_bench = client.for_board(
+                self.board.file, self.board.options.board.virtual, progress
+            )
         except UsageError as error:
             raise LabError(str(error)) from None
-        if started:
-            self._started_bench = bench
 
 
 def cause(result: Result) -> str:
@@ -316,23 +335,3 @@ def cause(result: Result) -> str:
     if not lasting:
         return "some samples are missing"
     return f"{lasting[-1].message} ({lasting[-1].kind})"
-
-
-def expected_s(
-    benchmark: Benchmark, case: Case, board: Board, profile: str, done: set[str]
-) -> float:
-    """Seconds that a case usually takes by its own declaration; 0 for one that cannot be declared,
-    of which the runner says why.
-
-    `done` is what earlier cases shared with others and measured: it takes no time any more. What
-    this case adds is put there.
-    """
-    repeats = benchmark.profiles[profile].repeats
-    seconds = repeats * _BOOT_S if benchmark.place is Place.BOOT else 0.0
-    with contextlib.suppress(EvmperfError):
-        for step in benchmark.declared_steps(board, case, profile):
-            key = benchmark.shared_key(step)
-            if not key or key not in done:
-                seconds += step.expect_s
-            done.add(key)
-    return seconds

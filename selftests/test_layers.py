@@ -11,10 +11,14 @@ PACKAGES = ("evmperf", "pytest_evmperf", "strategies", "tests", "selftests")
 ROOMS = {
     # room: what it is | which rooms it may import
     "model": ("the words as data: records, units, errors, statistics, what is comparable", ""),
+    "pages": (
+        "the look of every page: style sheet, base, plots, names of cases",
+        "model",
+    ),
     "boards": ("board files, typed; their vocabulary; where they are looked for", "model"),
     "tools": ("one module a tool: command line and parser", "model"),
     "console": ("the console as a record: stamps, marks, watch, one boot", "model"),
-    "runs": ("the spool on disk; earlier runs, wherever they are kept", "model"),
+    "runs": ("the spool on disk; earlier runs, wherever they are kept", "console model"),
     "benchmarks": (
         "what a benchmark is, the catalogue, families of tables, one module a table",
         "boards tools console model",
@@ -42,15 +46,15 @@ ROOMS = {
     ),
     "guide": (
         "reading guides, and writing the next",
-        "published benchmarks boards tools console runs model",
+        "published pages benchmarks boards tools console runs model",
     ),
     "regress": (
         "judging runs; A/B and bisection",
         "published measure benchmarks boards tools console runs model",
     ),
     "report": (
-        "terminal tables, the report of a run, the site of trends",
-        "benchmarks boards tools console runs model",
+        "terminal tables, the report of a run",
+        "pages benchmarks boards tools console runs model",
     ),
     "influx": ("the way to the database and back", "runs benchmarks model"),
     "grafana": ("dashboards and alerts from the catalogue", "runs benchmarks boards model"),
@@ -61,7 +65,7 @@ ROOMS = {
     "gitlab": ("pipelines and notes", "measure benchmarks boards runs model"),
     "night": (
         "many boards side by side: plan, journal, health of boards, status, the night's page",
-        "keeping runs boards model",
+        "keeping pages runs boards model",
     ),
     "doctor": (
         "the checks of day one: the lab and the board, step by step",

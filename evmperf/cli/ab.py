@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
-import secrets
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evmperf.cli import arguments
-from evmperf.model.duration import seconds
+from evmperf.cli.holding import Holding
 from evmperf.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,11 +57,13 @@ def add_parser(commands: Any) -> None:
         )  # fmt: skip
     parser.add_argument("-k", dest="select", default="", help="what to measure, as for pytest")
     parser.add_argument("--profile", choices=("full", "quick"), default="")
+    arguments.add_boots(parser)
+    arguments.add_wait(parser)
     parser.add_argument(
         "--rounds", type=int, default=20, metavar="N", help="most blocks to measure (default: 20)"
     )
     parser.add_argument(
-        "--budget", type=duration, default=0.0, metavar="TIME", help="most time: 90m, 2h"
+        "--budget", type=arguments.duration, default=0.0, metavar="TIME", help="most time: 90m, 2h"
     )
     parser.add_argument(
         "--within", type=share, default=0.02, metavar="SHARE",
@@ -79,14 +81,6 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--markdown", action="store_true", help="print ab.md at the end")
     arguments.add_results(parser)
     parser.set_defaults(func=_ab)
-
-
-def duration(text: str) -> float:
-    """Seconds of `90s`, `30m` or `2h`; for argparse."""
-    try:
-        return seconds(text)
-    except UsageError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def share(text: str) -> float:
@@ -110,7 +104,8 @@ def _ab(options: argparse.Namespace) -> int:
         wanted = _asked(options)
         folder = options.results / wanted.id
     sessions = Sessions(folder)
-    with experiment.held(folder):
+    with experiment.held(folder), Holding(wanted.id, options.wait) as holding:
+        holding.have(wanted.board)
         if options.resume:
             sessions.wait_for_others()
         shower = _Shower(folder, options)
@@ -143,9 +138,10 @@ def _asked(options: argparse.Namespace) -> Experiment:
         id=f"ab-{new_run_id(loaded.name)}",
         board=options.board,
         sides={name: list(side.words) for name, side in sides.items()},
-        seed=secrets.token_hex(8),
+        seed=os.urandom(8).hex(),
         select=options.select,
         profile=options.profile,
+        boots=options.boots,
         blocks=options.rounds,
         budget_s=options.budget,
         within=options.within,
@@ -217,5 +213,4 @@ class _Shower:
     def _write(self, comparison: Comparison, differences: Sequence[Difference]) -> None:
         from evmperf.report import ab  # noqa: PLC0415
 
-        for name, make in (("html", ab.as_html), ("json", ab.as_json), ("md", ab.as_markdown)):
-            (self._folder / f"ab.{name}").write_text(make(comparison, differences), "utf-8")
+        ab.write(self._folder, comparison, differences)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evmperf.cli import arguments
+from evmperf.cli.holding import Holding
 from evmperf.model.errors import EvmperfError, UsageError
 from evmperf.model.exits import ExitStatus
 
@@ -67,6 +68,8 @@ def add_parsers(commands: Any) -> None:
                         help="most blocks for one answer (default: 60)")  # fmt: skip
     parser.add_argument("-k", dest="select", default="", help="what to measure (default: the case)")
     parser.add_argument("--profile", choices=("full", "quick"), default="")
+    arguments.add_boots(parser)
+    arguments.add_wait(parser)
     parser.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with a bisection")
     arguments.add_results(parser)
     parser.set_defaults(func=_bisect)
@@ -92,9 +95,9 @@ def _bisect(options: argparse.Namespace) -> int:
         wanted = _asked(options)
         folder = options.results / wanted.id
     _tell(f"measuring into {folder}")
-    with experiment.held(folder):
+    with experiment.held(folder), Holding(wanted.id, options.wait) as holding:
         try:
-            status = _search(folder, wanted)
+            status = _search(_bisector(folder, wanted, holding), folder)
         except BaseException:
             print(f"evmperf: to go on: evmperf bisect --resume {folder}", file=sys.stderr)
             raise
@@ -121,8 +124,9 @@ def _asked(options: argparse.Namespace) -> Search:
         versions = list(gitrange.commits(options.repository, commits))
     else:
         versions = _listed(Path(options.of))
-    for word in (versions[0], versions[-1]):
-        variation.parse(entry.replace("{}", word) for entry in options.what)
+    if not options.build:  # else what a file of words says is known only when it is built
+        for word in (versions[0], versions[-1]):
+            variation.parse(entry.replace("{}", word) for entry in options.what)
     first, last = (
         [word.replace("{}", end) for word in options.what] for end in (versions[0], versions[-1])
     )
@@ -136,6 +140,7 @@ def _asked(options: argparse.Namespace) -> Search:
         seed=secrets.token_hex(8),
         select=options.select,
         profile=options.profile,
+        boots=options.boots,
         build=options.build,
         repository=str(options.repository.resolve()) if commits else "",
         most_blocks=options.rounds,
@@ -156,10 +161,10 @@ def _listed(file: Path) -> list[str]:
     return versions
 
 
-def _search(folder: Path, wanted: Search) -> int:
+def _search(bisector: Bisector, folder: Path) -> int:
     from evmperf.regress import search  # noqa: PLC0415
 
-    bisector = _bisector(folder, wanted)
+    wanted = bisector.search
     if wanted.repository:
         return _search_commits(folder, bisector)
     answer = search.bisect(bisector)
@@ -204,13 +209,14 @@ def _search_commits(folder: Path, bisector: Bisector) -> int:
     return ExitStatus.LAB_BROKEN if status >= _STOP else ExitStatus.FAILED
 
 
-def _bisector(folder: Path, wanted: Search) -> Bisector:
+def _bisector(folder: Path, wanted: Search, holding: Holding) -> Bisector:
     from evmperf.regress import search  # noqa: PLC0415
     from evmperf.regress.candidates import OnABoard  # noqa: PLC0415
 
     folder.mkdir(parents=True, exist_ok=True)
     search.save(folder, wanted)
-    return search.Bisector(wanted, OnABoard(folder), lambda now: search.save(folder, now), _tell)
+    measures = OnABoard(folder, holding.have)
+    return search.Bisector(wanted, measures, lambda now: search.save(folder, now), _tell)
 
 
 def _no_difference(wanted: Search) -> int:
@@ -253,10 +259,11 @@ def _like(folder: Path, version: str | None) -> int:
     if wanted.build and not known and not candidates.build(wanted.build, version, folder):
         _tell(f"{version} does not build; see {folder / candidates.BUILD_LOG}")
         return _SKIP
-    bisector = _bisector(folder, wanted)
-    if not bisector.calibrate():
-        raise UsageError("good and bad do not differ: there is nothing to look for")
-    step = bisector.step(version)
+    with Holding(wanted.id) as holding:
+        bisector = _bisector(folder, wanted, holding)
+        if not bisector.calibrate():
+            raise UsageError("good and bad do not differ: there is nothing to look for")
+        step = bisector.step(version)
     _tell(f"{version}: {step.answer} ({step.bad:.1%} bad, {step.blocks} blocks) {step.why}")
     return {Answer.GOOD: 0, Answer.BAD: 1}.get(Answer(step.answer), _SKIP)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 from typing import Any
 
@@ -50,6 +49,8 @@ def _explain(options: argparse.Namespace) -> int:
         raise UsageError("explain takes two sides: evmperf explain A B, or --a RUN... --b RUN...")
     found = differences.between(*sides)
     if options.json:
+        import dataclasses  # noqa: PLC0415
+
         print(json.dumps([dataclasses.asdict(entry) for entry in found], indent=1))
     else:
         print(report.text(found, everything=options.all), end="")

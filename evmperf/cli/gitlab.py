@@ -28,9 +28,16 @@ def add_parser(subparsers: Any) -> None:
     _add(nightly, "benchmarks", "", "as pytest's -k (default: all)")
     _add(nightly, "profile", "", "full or quick (default: the board's)")
     _add(nightly, "release", "", "SDK release, where the images do not tell")
-    _add(nightly, "images", "", "[ROLE=]URL of images to boot, over lava-native")
+    _add(
+        nightly,
+        "images",
+        "",
+        "over labgrid [BOARD=]IMAGE to put on the boards (a file, a URL or a release of the lab's "
+        "list); over lava-native [ROLE=]URL to boot",
+    )
     _add(nightly, "repeat", "", "as pytest's --repeat: 5 or until:2%% (over labgrid)")
     _add(nightly, "against", "last:30", "what the verdict compares with, as for `evmperf check`")
+    _add(nightly, "confirm", "", "time for checking what is worse again (30m; default: not)")
     _add(nightly, "runner-tag", "evmperf", "tag of the GitLab runners in the lab")
     nightly.add_argument("-o", "--output", type=Path, help="default: standard output")
     nightly.set_defaults(func=_run_nightly)
@@ -74,6 +81,7 @@ def _run_nightly(options: argparse.Namespace) -> int:
             options.release,
             tuple(_words(options.images)),
             options.against,
+            options.confirm,
             options.runner_tag,
             push=bool(os.environ.get(_INFLUX)),
             repeat=options.repeat,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +13,10 @@ from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 
 if TYPE_CHECKING:
+    from evmperf.guide.html import Cover
     from evmperf.guide.importer import Imported
     from evmperf.guide.layout import Figures, Layout
-    from evmperf.guide.writer import Extras
+    from evmperf.guide.writer import Extras, Head
     from evmperf.runs.history import RunSource, StoredRun
 
 _EXTRAS = ("counts", "delta", "outliers")
@@ -109,7 +112,7 @@ def _add_guide(commands: Any) -> None:
     parser.add_argument(
         "--html", type=Path, metavar="DIR", help="build web pages there, with plots, by Sphinx"
     )
-    parser.add_argument("--pdf", type=Path, metavar="DIR", help="build a PDF there")
+    parser.add_argument("--pdf", type=Path, metavar="DIR", help="print the page into a PDF there")
     parser.set_defaults(func=_guide)
 
 
@@ -122,7 +125,6 @@ def _extras(text: str) -> tuple[str, ...]:
 
 def _guide(options: argparse.Namespace) -> int:
     from evmperf.cli import sources  # noqa: PLC0415
-    from evmperf.guide import html  # noqa: PLC0415
 
     built = options.html or options.pdf
     if built:
@@ -135,11 +137,22 @@ def _guide(options: argparse.Namespace) -> int:
     if options.plots and not options.output:
         raise UsageError("--plots needs a place for its files: name the guide's file with -o")
     with sources.opened(options.source) as source:
-        title, plan = _render(options, source)
-    for target, pdf in ((options.html, False), (options.pdf, True)):
-        if target:
-            print(html.build(options.output, target, title, pdf))
+        cover, plan = _render(options, source)
+    if built:
+        _build(options, cover)
     return _left_out(options, plan)
+
+
+def _build(options: argparse.Namespace, cover: Cover) -> None:
+    """The page and the PDF, as far as they are wanted."""
+    from evmperf.guide import html  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory(prefix="evmperf-guide-") as scratch:
+        page = html.build(options.output, options.html or Path(scratch), cover)
+        if options.html:
+            print(page)
+        if options.pdf:
+            print(html.printed(page, options.pdf))
 
 
 def _left_out(options: argparse.Namespace, plan: Layout) -> int:
@@ -158,8 +171,8 @@ def _left_out(options: argparse.Namespace, plan: Layout) -> int:
     return ExitStatus.FAILED
 
 
-def _render(options: argparse.Namespace, source: RunSource) -> tuple[str, Layout]:
-    """Write the guide; returns its title and what is in it."""
+def _render(options: argparse.Namespace, source: RunSource) -> tuple[Cover, Layout]:
+    """Write the guide; returns its cover and what is in it."""
     from evmperf.guide import importer, layout, writer  # noqa: PLC0415
     from evmperf.published import dialect  # noqa: PLC0415
     from evmperf.published import releases as gather  # noqa: PLC0415
@@ -179,7 +192,27 @@ def _render(options: argparse.Namespace, source: RunSource) -> tuple[str, Layout
         options.output.write_text(text, encoding="utf-8")
     else:
         sys.stdout.write(text)
-    return head.title, plan
+    return _cover(head, figures, chosen, extras), plan
+
+
+def _cover(head: Head, figures: Figures, chosen: list[StoredRun], extras: Extras) -> Cover:
+    from evmperf.guide import html, origin  # noqa: PLC0415
+    from evmperf.runs.history import GUIDE  # noqa: PLC0415
+
+    facts = list(origin.sentences(figures))
+    days = sorted(
+        datetime.fromtimestamp(entry.run.started_ns / 1e9, UTC).date().isoformat()
+        for entry in chosen
+        if entry.run.kind != GUIDE
+    )
+    if days:
+        first, last = days[0], days[-1]
+        facts.append(f"Measured {f'on {first}' if first == last else f'from {first} to {last}'}.")
+    if extras.previous:
+        facts.append(f"Changes are shown since release {extras.before}.")
+    described = {module.board: module.description for module in head.modules}
+    boards = [(board, described.get(board, "")) for board in figures]
+    return html.Cover(head.title, head.os, head.release, boards, facts)
 
 
 def _what_extras(
@@ -188,17 +221,19 @@ def _what_extras(
     from evmperf.guide import plots, writer  # noqa: PLC0415
     from evmperf.published import releases as gather  # noqa: PLC0415
 
-    previous = None
+    previous, last = None, ""
     if "delta" in options.extras:
         known = there if options.source == "baselines" else [*gather.published(), *there]
         run = chosen[-1].run
-        before = gather.previous_release(known, run.release, run.os)
         virtual = gather.is_virtual(run)
-        previous = gather.by_board(e for e in before if gather.is_virtual(e.run) == virtual)
+        alike = [entry for entry in known if gather.is_virtual(entry.run) == virtual]
+        before = gather.previous_release(alike, run.release, run.os)
+        previous, last = gather.by_board(before), before[-1].run.release if before else ""
     drawn = plots.draw(options.output, figures, chosen) if options.plots else None
     return writer.Extras(
         counts="counts" in options.extras,
         outliers="outliers" in options.extras,
         previous=previous,
+        before=last,
         plots=drawn,
     )

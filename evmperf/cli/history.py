@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evmperf.model.errors import UsageError
-from evmperf.model.stats import rounded
-from evmperf.report.sparkline import sparkline
 
 if TYPE_CHECKING:
     from evmperf.runs.history import Measured, RunSource
@@ -96,6 +94,8 @@ def _measured(source: RunSource, board: str, last: int) -> int:
 
 
 def _show(heading: str, found: list[Measured]) -> None:
+    from evmperf.report.sparkline import sparkline  # noqa: PLC0415
+
     print(heading)
     by_case: dict[str, list[Measured]] = {}
     for figure in found:
@@ -107,6 +107,8 @@ def _show(heading: str, found: list[Measured]) -> None:
 
 
 def _line(figure: Measured) -> str:
+    from evmperf.model.stats import rounded  # noqa: PLC0415
+
     run, summary = figure.run, figure.summary
     day = datetime.fromtimestamp(run.started_ns / 1e9, UTC)
     return (

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import functools
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evmperf.cli import arguments
-from evmperf.model.errors import UsageError
+from evmperf.cli import arguments, confirming
+from evmperf.model.errors import EvmperfError, UsageError
+from evmperf.model.exits import ExitStatus, of_kind
 
 if TYPE_CHECKING:
     from evmperf.model.verdict import Judgement
-    from evmperf.regress.against import Wanted
+    from evmperf.regress.against import Sides, Wanted
+    from evmperf.runs.differences import Difference
     from evmperf.runs.history import StoredRun
 
 _EPILOG = "Exit status: 0 nothing worse, 1 something worse, 5 nothing comparable."
@@ -22,13 +27,13 @@ def add_parsers(commands: Any) -> None:
     """Add the three commands."""
     check = commands.add_parser(
         "check",
-        help="judge a run",
-        description="Judge a run: same, better, worse, or not comparable, metric by metric. The "
+        help="judge a run, or several",
+        description="Judge runs: same, better, worse, or not comparable, metric by metric. The "
         "verdicts go into the run in place of earlier ones, its report is written again, and "
         "they go to InfluxDB if it is configured. Published figures are left as they are.",
-        epilog=_EPILOG,
+        epilog=f"{_EPILOG} Of several runs the worst counts.",
     )
-    arguments.add_run(check)
+    arguments.add_run(check, "+")
     check.add_argument(
         "--against", required=True, metavar="WHAT",
         help="release:11.00, run:ID, last:N (earlier runs of the board), or guide:FILE",
@@ -38,6 +43,7 @@ def add_parsers(commands: Any) -> None:
         help="where earlier runs are (default: the folder of --results)",
     )  # fmt: skip
     check.add_argument("--dry-run", action="store_true", help="only say what the verdicts are")
+    confirming.add_options(check)
     _add_output(check)
     check.set_defaults(func=_check)
 
@@ -85,16 +91,40 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 def _check(options: argparse.Namespace) -> int:
     from evmperf.regress import against  # noqa: PLC0415  # scipy is slow to import
 
-    folder = against.run_folder(options.run, options.results)
-    judgement = _judge(
-        options, folder, against.wanted(options.against), options.source or str(options.results)
-    )
+    if len(options.run) > 1 and any(_outputs(options)):
+        raise UsageError("a file for the verdicts is of one run: check one at a time")
+    wanted = against.wanted(options.against)
+    statuses: list[ExitStatus] = []
+    for given in options.run:
+        try:
+            folder = against.run_folder(given, options.results)
+            statuses.append(_check_one(options, folder, wanted))
+        except EvmperfError as error:
+            if len(options.run) == 1:
+                raise
+            # The others are judged all the same.
+            print(f"evmperf: {given}: {error}", file=sys.stderr)
+            statuses.append(of_kind(error.kind))
+    if set(statuses) <= {ExitStatus.OK, ExitStatus.NOTHING}:
+        return min(statuses)
+    return max(status for status in statuses if status is not ExitStatus.NOTHING)
+
+
+def _check_one(options: argparse.Namespace, folder: Path, what: Wanted) -> ExitStatus:
+    from evmperf.runs import differences  # noqa: PLC0415
+
+    judgement, sides = _judge(options, folder, what, options.source or str(options.results))
+    judgement = confirming.confirmed(options, folder, judgement, sides.good)
+    known = (sides.before, sides.after)
+    changed = differences.between(*known) if all(known) else []
+    _write(options, judgement, changed)
+    said = _say(options, known, changed, "What else changed") if all(known) else ""
     if not options.dry_run:
-        _keep(folder, judgement)
+        _keep(folder, judgement, said)
     return judgement.exit_status
 
 
-def _keep(folder: Path, judgement: Judgement) -> None:
+def _keep(folder: Path, judgement: Judgement, changed: str) -> None:
     """Put verdicts where people look. A run that is still being measured is its session's."""
     from evmperf.influx.sender import send_if_named  # noqa: PLC0415
     from evmperf.report import page  # noqa: PLC0415
@@ -112,6 +142,10 @@ def _keep(folder: Path, judgement: Judgement) -> None:
         )
         return
     records.keep(folder, judgement)
+    with contextlib.suppress(FileNotFoundError):
+        (folder / page.CHANGED).unlink()
+    if changed:
+        (folder / page.CHANGED).write_text(changed, encoding="utf-8")
     page.write(folder)
     if problem := send_if_named(folder):
         print(f"evmperf: {problem}", file=sys.stderr)
@@ -119,6 +153,7 @@ def _keep(folder: Path, judgement: Judgement) -> None:
 
 def _compare(options: argparse.Namespace) -> int:
     from evmperf.regress import against, judge  # noqa: PLC0415
+    from evmperf.runs import differences  # noqa: PLC0415
 
     sides = [
         [against.run_folder(given, options.results) for given in ([one] if one else many)]
@@ -128,29 +163,41 @@ def _compare(options: argparse.Namespace) -> int:
         raise UsageError("compare takes two sides: compare A B, or compare --a RUN... --b RUN...")
     if max(map(len, sides)) > 1:
         judgement = against.between(sides[0], sides[1], options.level or judge.LEVEL)
-        _write(options, judgement)
     else:
         what = against.Wanted("run", options.a or options.side_a[0])
-        judgement = _judge(options, sides[1][0], what, str(options.results))
-    _say_what_differs(options, sides)
+        judgement, _ = _judge(options, sides[1][0], what, str(options.results))
+    changed = differences.between(sides[0], sides[1])
+    _write(options, judgement, changed)
+    _say(options, sides, changed, "What differs besides")
     return judgement.exit_status
 
 
-def _say_what_differs(options: argparse.Namespace, sides: list[list[Path]]) -> None:
-    """Name what else differs in the same breath, unless a program reads what we print."""
+def _say(
+    options: argparse.Namespace,
+    sides: Sequence[Sequence[Path]],
+    changed: Sequence[Difference],
+    title: str,
+) -> str:
+    """Name what differs between two sides in the same breath as the verdicts, unless a program
+    reads what we print; returns what was to say.
+    """
     from evmperf.report import differences as report  # noqa: PLC0415
-    from evmperf.runs import differences  # noqa: PLC0415
 
-    formats = (options.json, options.junit, options.markdown, options.openmetrics)
-    if Path("-") not in formats:
-        found = differences.between(sides[0], sides[1])
-        print("What differs besides:" if found else "Nothing else that is known differs.")
-        for line in report.lines(found) if found else ():
-            print(line)
+    names = (" ".join(folder.name for folder in side) for side in sides)
+    head = [f"{title} (A: {next(names)}; B: {next(names)}):"]
+    lines = [*head, *report.lines(changed)] if changed else ["Nothing else that is known differs."]
+    text = "".join(f"{line}\n" for line in lines)
+    if Path("-") not in _outputs(options):
+        print(text, end="")
+    return text
 
 
-def _judge(options: argparse.Namespace, folder: Path, what: Wanted, named: str) -> Judgement:
-    """Judge a run by what the source of that name has, and say so."""
+def _judge(
+    options: argparse.Namespace, folder: Path, what: Wanted, named: str
+) -> tuple[Judgement, Sides]:
+    """Judge a run by what the source of that name has; with it the runs before and after what got
+    worse.
+    """
     from evmperf.cli import sources  # noqa: PLC0415
     from evmperf.regress import against, judge  # noqa: PLC0415
 
@@ -159,8 +206,7 @@ def _judge(options: argparse.Namespace, folder: Path, what: Wanted, named: str) 
         raise UsageError(f"--level {level:g}: must be between 0 and 1")
     with sources.opened(named) as source:
         judgement = against.judged(folder, what, source, level, _read_guide)
-    _write(options, judgement)
-    return judgement
+        return judgement, against.sides(folder, what, source, judgement)
 
 
 def _read_guide(file: Path, board: str) -> StoredRun:
@@ -169,18 +215,25 @@ def _read_guide(file: Path, board: str) -> StoredRun:
     return importer.stored(file, board)
 
 
-def _write(options: argparse.Namespace, judgement: Judgement) -> None:
+def _outputs(options: argparse.Namespace) -> tuple[Path | None, ...]:
+    """The files that the verdicts go into."""
+    return options.json, options.junit, options.markdown, options.openmetrics
+
+
+def _write(
+    options: argparse.Namespace, judgement: Judgement, changed: Sequence[Difference]
+) -> None:
     from evmperf.report import verdicts as formats  # noqa: PLC0415
 
-    makers = {
-        options.json: formats.as_json,
+    makers: dict[Path | None, Callable[[Judgement], str]] = {
+        options.json: functools.partial(formats.as_json, changed=changed),
         options.junit: formats.as_junit,
-        options.markdown: formats.as_markdown,
+        options.markdown: functools.partial(formats.as_markdown, changed=changed),
         options.openmetrics: formats.as_openmetrics,
     }
     makers.pop(None, None)
     for file, make in makers.items():
-        if file != Path("-"):
+        if file and file != Path("-"):
             file.write_text(make(judgement), encoding="utf-8")
     if here := makers.get(Path("-")):
         sys.stdout.write(here(judgement))

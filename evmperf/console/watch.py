@@ -8,6 +8,7 @@ act, and what to do.
 from __future__ import annotations
 
 import enum
+import functools
 import re
 from dataclasses import dataclass
 
@@ -161,24 +162,30 @@ as it goes on with the next medium.
 _LINUX = (
     r"Starting kernel \.\.\.|Linux version \d|Booting Linux on physical CPU|EFI stub: Booting Linux"
 )
-_EVENTS = re.compile(
-    "|".join(
-        [
-            *(f"(?P<{key}>{sign.pattern})" for key, sign in _SIGNS.items()),
-            r"(?P<spl>[\r\n\x00-\x1f\x80-\xff]U-Boot SPL \d{4}\.\d\d[^\r\n]*[\r\n])",
-            r"(?P<uboot>[\r\n]U-Boot \d{4}\.\d\d[^\r\n]*[\r\n])",
-            r"(?P<loader>[\r\n](?:SYSFW ABI: \d|SPL initial stack usage: \d|Trying to boot from \w|"
-            r"EEPROM not available at|Resetting on cold boot|SoC: +\w|Model: \w|Board: \w|"
-            r"DRAM: +\d|Core: +\d|CPU: +\w))",
-            rf"(?P<linux>{_LINUX})",
-            r"(?P<login>[\r\n][\w.-]+ login: )",
-            rf"(?P<trouble>[\r\n](?:[^\r\n]*)(?:{'|'.join(_TROUBLES)})[^\r\n]*)",
-            r"(?P<asleep>PM: suspend entry)",
-            r"(?P<awake>PM: suspend exit)",
-        ]
-    ).encode("latin-1")
-)
 _RESET = "silent reset"
+
+
+@functools.cache
+def _events() -> re.Pattern[bytes]:
+    """Everything that tells something; takes 10 ms to compile, of no use where no board is."""
+    return re.compile(
+        "|".join(
+            [
+                *(f"(?P<{key}>{sign.pattern})" for key, sign in _SIGNS.items()),
+                r"(?P<spl>[\r\n\x00-\x1f\x80-\xff]U-Boot SPL \d{4}\.\d\d[^\r\n]*[\r\n])",
+                r"(?P<uboot>[\r\n]U-Boot \d{4}\.\d\d[^\r\n]*[\r\n])",
+                r"(?P<loader>[\r\n](?:SYSFW ABI: \d|SPL initial stack usage: \d|"
+                r"Trying to boot from \w|"
+                r"EEPROM not available at|Resetting on cold boot|SoC: +\w|Model: \w|Board: \w|"
+                r"DRAM: +\d|Core: +\d|CPU: +\w))",
+                rf"(?P<linux>{_LINUX})",
+                r"(?P<login>[\r\n][\w.-]+ login: )",
+                rf"(?P<trouble>[\r\n](?:[^\r\n]*)(?:{'|'.join(_TROUBLES)})[^\r\n]*)",
+                r"(?P<asleep>PM: suspend entry)",
+                r"(?P<awake>PM: suspend exit)",
+            ]
+        ).encode("latin-1")
+    )
 
 
 class Watch:
@@ -230,7 +237,7 @@ class Watch:
         base = self._offset - len(self._tail)
         self._offset += len(data)
         begin = 0
-        for match in _EVENTS.finditer(window):
+        for match in _events().finditer(window):
             # What was seen must not be seen again in another light; but the end of a line is the
             # beginning of the next.
             begin = match.end() - (match.group()[-1:] in b"\r\n")

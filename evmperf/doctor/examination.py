@@ -116,6 +116,7 @@ class Examination:
             _Step("command line", ("Linux",), self._command_line),
             _Step("root medium", ("Linux",), self._root),
             _Step("uEnv.txt", ("Linux",), self._uenv),
+            _Step("files", ("Linux",), self._files),
             _Step("scratch", ("Linux",), self._scratch),
             _Step("tools", ("Linux",), self._tools),
             _Step("tester", tester, self._tester),
@@ -276,6 +277,14 @@ class Examination:
 
     def _uenv(self) -> str:
         return software.uenv(self._run(software.UENV)[1])
+
+    def _files(self) -> str:
+        files = self._shell.files
+        if files is None:
+            return "over the console, as the board file has no SSHDriver"
+        if files.get("/proc/version") is None:
+            raise Noted(f"over the console, as SSH to the board fails: {files.broken}")
+        return "over SSH, those of more than 4 KiB"
 
     def _scratch(self) -> Iterator[Finding | str]:
         checks = software.scratch_checks(self.board)

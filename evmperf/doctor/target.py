@@ -12,19 +12,22 @@ from labgrid import Environment
 from evmperf.boards.board import Board
 from evmperf.keeping.claim import Claim
 from evmperf.model.errors import EvmperfError, LabError
-from evmperf.virtual import client, envfile, image
+from evmperf.virtual import client
 
 
 @contextlib.contextmanager
-def opened(board: Board, claim: Claim, tell: Callable[[str], None]) -> Iterator[Any]:
-    """Labgrid's target of a board that `claim` holds; the lab of a virtual one runs meanwhile.
+def opened(
+    board: Board, claim: Claim, tell: Callable[[str], None], *, keep_lab: bool = False
+) -> Iterator[Any]:
+    """Labgrid's target of a board that `claim` holds; the lab of a virtual one runs meanwhile, and
+    with `keep_lab` goes on.
 
     Raises LabError when Labgrid does not give the board.
     """
     place = claim.wanted.place if claim.wanted.coordinator else ""
     with contextlib.ExitStack() as stack:
         if board.is_virtual:
-            stack.enter_context(_virtual_lab(board, tell))
+            stack.enter_context(_virtual_lab(board, tell, keep=keep_lab))
         if place:
             stack.enter_context(_named(claim))
         try:
@@ -54,20 +57,13 @@ def line(error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def _virtual_lab(board: Board, tell: Callable[[str], None]) -> Iterator[None]:
+def _virtual_lab(board: Board, tell: Callable[[str], None], *, keep: bool) -> Iterator[None]:
     """Have the lab of a virtual EVM; one that was started for this is stopped again."""
-    variant = board.options.board.virtual
-    serial_port, power_port = envfile.ports(board.file)
-    started = False
-    try:
-        client.status_at(power_port)
-    except LabError:
-        image.build(variant, progress=tell)
-        lab, started = client.ensure(variant, variant, serial_port, power_port)
+    lab = client.for_board(board.file, board.options.board.virtual, tell)
     try:
         yield
     finally:
-        if started:
+        if lab and not keep:
             lab.stop()
 
 

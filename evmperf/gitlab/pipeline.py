@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +16,11 @@ import yaml
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
+from evmperf.boards import images
 from evmperf.boards.board import Board
 from evmperf.measure import boardfile
 from evmperf.model import repeats
+from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 
@@ -43,7 +45,8 @@ class Over(enum.StrEnum):
 @dataclass(frozen=True)
 class Plan:
     """What a night measures. `boards` are board files; empty strings leave the default. With `push`
-    the results go to InfluxDB, whose variables the runners must have.
+    the results go to InfluxDB, whose variables the runners must have. `images` are
+    words: [BOARD=]IMAGE, or over native LAVA jobs parts to boot, ROLE=URL (see `boards.images`).
     """
 
     boards: tuple[Board, ...]
@@ -53,6 +56,8 @@ class Plan:
     release: str = ""
     images: tuple[str, ...] = ()
     against: str = "last:30"
+    confirm: str = ""
+    """Time for checking what is worse again, "" for not at all."""
     runner_tag: str = "evmperf"
     push: bool = False
     repeat: str = ""
@@ -72,13 +77,11 @@ def render(plan: Plan) -> str:
         repeats.parse(plan.repeat)
         if plan.over is not Over.LABGRID:
             raise UsageError(f"--repeat is for jobs over {Over.LABGRID}: LAVA jobs measure once")
-    if plan.images and plan.over is not Over.LAVA_NATIVE:
-        raise UsageError(
-            f"images are booted by {Over.LAVA_NATIVE} jobs only: a job over {plan.over} measures "
-            f"what is installed"
-        )
     if not plan.boards:
         raise UsageError("no boards: name them, or add their files to env/")
+    if plan.confirm and plan.over is not Over.LABGRID:
+        raise UsageError("--confirm: needs boards over labgrid, as an A/B puts images on them")
+    seconds(plan.confirm)
     pipeline: dict[str, Any] = {
         "stages": ["measure", "judge", "report"],
         "default": {
@@ -89,12 +92,23 @@ def render(plan: Plan) -> str:
         },
     }
     stems = [board.file.stem for board in plan.boards]
+    given = _images(plan, stems)
     for board in plan.boards:
-        pipeline[f"measure {board.file.stem}"] = _measure(plan, board)
-    for stem in stems:
-        pipeline[f"judge {stem}"] = _judge(plan, stem)
+        pipeline[f"measure {board.file.stem}"] = _measure(plan, board, given)
+    for board in plan.boards:
+        pipeline[f"judge {board.file.stem}"] = _judge(plan, board)
     pipeline["pages"] = _pages(plan, stems)
     return yaml.safe_dump(pipeline, sort_keys=False, width=1000)
+
+
+def _images(plan: Plan, stems: Sequence[str]) -> dict[str, list[str]]:
+    """The words after `--image`, by board."""
+    if plan.over is Over.LAVA_NATIVE and any(
+        images.role(word)[0] in images.PARTS for word in plan.images
+    ):
+        # Kernel, device tree and the like: together they are what every board boots.
+        return {stem: list(plan.images) for stem in stems}
+    return {stem: [image] for stem, image in images.by_board(plan.images, stems).items()}
 
 
 def _name(board: Board) -> str:
@@ -102,11 +116,11 @@ def _name(board: Board) -> str:
     return board.file_name if board.file.parent == boards.ENV_DIR else str(board.file.absolute())
 
 
-def _measure(plan: Plan, board: Board) -> dict[str, Any]:
+def _measure(plan: Plan, board: Board, given: Mapping[str, list[str]]) -> dict[str, Any]:
     stem = board.file.stem
     job: dict[str, Any] = {
         "stage": "measure",
-        "script": [_command(plan, board)],
+        "script": [_command(plan, board, given.get(stem, ()))],
         "resource_group": f"board-{stem}",
         "timeout": "24h",
         "artifacts": {
@@ -117,37 +131,46 @@ def _measure(plan: Plan, board: Board) -> dict[str, Any]:
             "reports": {"junit": f"{_RESULTS}/*/junit.xml"},
         },
     }
+    return job | _place(plan, board)
+
+
+def _place(plan: Plan, board: Board) -> dict[str, Any]:
+    """What a job that measures on the board needs; its session holds the place by itself
+    (docs/lab-at-scale.md).
+    """
     if plan.over is Over.LABGRID and not board.is_virtual:
-        # The session holds its place by itself (docs/lab-at-scale.md).
-        job["variables"] = {"LG_PLACE": stem}
-    return job
+        return {"variables": {"LG_PLACE": board.file.stem}}
+    return {}
 
 
-def _command(plan: Plan, board: Board) -> str:
+def _command(plan: Plan, board: Board, given: Sequence[str]) -> str:
     selection = ["-k", plan.benchmarks] if plan.benchmarks else []
     profile = ["--profile", plan.profile] if plan.profile else []
     release = ["--release", plan.release] if plan.release else []
+    image = [word for one in given for word in ("--image", one)]
     if plan.over is Over.LABGRID:
         words = [".venv/bin/pytest", "--lg-env", _name(board), "--run-kind", "nightly"]
         words += [f"--results={_RESULTS}", "--wait", _WAIT, *selection, *profile, *release]
         words += [f"--repeat={plan.repeat}"] if plan.repeat else []
-        return shlex.join(words)
+        return shlex.join([*words, *image])
     kind = "host" if plan.over is Over.LAVA_HOST else "native"
     words = [_EVMPERF, "lava", "submit", _name(board), "--kind", kind, "--wait", "--import"]
     words += ["--results", _RESULTS, *selection, *profile, *release]
-    words += [word for image in plan.images for word in ("--image", image)]
-    return shlex.join(words)
+    return shlex.join([*words, *image])
 
 
-def _judge(plan: Plan, stem: str) -> dict[str, Any]:
+def _judge(plan: Plan, board: Board) -> dict[str, Any]:
+    stem = board.file.stem
     verdict = f"verdict-{stem}"
     check = [_EVMPERF, "check", "last", "--results", _RESULTS, "--against", plan.against]
     if plan.push:
         # Only tonight's run is here; the nights before are in the database.
         check += ["--from", "influx"]
+    if plan.confirm:
+        check += ["--confirm", plan.confirm, "--board", _name(board), "--wait", _WAIT]
     for kind, suffix in (("junit", "xml"), ("markdown", "md"), ("openmetrics", "txt")):
         check += [f"--{kind}", f"{verdict}.{suffix}"]
-    return {
+    job: dict[str, Any] = {
         "stage": "judge",
         "when": "always",
         "needs": [{"job": f"measure {stem}", "artifacts": True}],
@@ -162,6 +185,9 @@ def _judge(plan: Plan, stem: str) -> dict[str, Any]:
             "reports": {"junit": f"{verdict}.xml", "metrics": f"{verdict}.txt"},
         },
     }
+    if plan.confirm:
+        job |= {"resource_group": f"board-{stem}", "timeout": "24h", **_place(plan, board)}
+    return job
 
 
 def _pages(plan: Plan, stems: Sequence[str]) -> dict[str, Any]:

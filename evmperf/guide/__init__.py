@@ -10,7 +10,8 @@ teach      drafts of files for tables that are not known
 layout     what a guide contains, in which order
 origin     what a guide says of where its figures are from
 writer     figures and layout to reStructuredText
-plots, html  plots beside it, and pages
+plots      plots beside it
+html       the page and the PDF; sphinxpage, theme: Sphinx's part of the page
 
 How guides print each table is data: evmperf.published.
 """

@@ -1,58 +1,84 @@
-"""A guide as web pages and as PDF, through Sphinx. Any warning of Sphinx is an error."""
+"""A guide as a web page, through Sphinx, and as PDF, printed from that page by WeasyPrint.
+
+Any warning of Sphinx is an error.
+"""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from evmperf.model.errors import ToolError
-
-_PDF_STYLE = """\
-pageSetup: {margin-left: 1.2cm, margin-right: 1.2cm}
-styles: {base: {fontSize: 8}, bodytext: {fontSize: 8}}
-"""
-_PDF_CONF = """\
-extensions = ["rst2pdf.pdfbuilder"]
-pdf_documents = [({stem!r}, {stem!r}, {title!r}, "evmperf")]
-pdf_stylesheets = ["a4-landscape", "guide"]
-pdf_style_path = ["."]
-pdf_use_index = pdf_use_modindex = False
-"""
+from evmperf.model.errors import ToolError, UsageError
 
 
-def build(source: Path, target: Path, title: str, pdf: bool = False) -> Path:
-    """Build the pages (or the PDF) of the guide `source`; returns the file to open.
+@dataclass(frozen=True)
+class Cover:
+    """What the first page says of the guide."""
+
+    title: str
+    os: str
+    release: str
+    boards: Sequence[tuple[str, str]] = ()
+    """Name and description."""
+    facts: Sequence[str] = ()
+    """Sentences: where the figures are from, when they were measured, what they are held against.
+    """
+
+
+def build(source: Path, target: Path, cover: Cover) -> Path:
+    """Build the page of the guide `source` in the folder `target`; returns the file to open.
 
     Raises ToolError with Sphinx's words when it warns or fails.
     """
     target.mkdir(parents=True, exist_ok=True)
     settings = {
-        "project": title,
+        "extensions": "evmperf.guide.sphinxpage",
+        "project": cover.title,
         "root_doc": source.stem,
-        "html_theme": "alabaster",
-        "html_show_copyright": "0",
-        "html_theme_options.page_width": "95%",
+        "html_theme": "guide",
+        "guide_cover": json.dumps(asdict(cover)),
+        "highlight_language": "none",
+        # What stands in the guide stays as it is.
+        "smartquotes": "0",
     }
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-E"]
-    if pdf:
-        folder = source.parent
-        (folder / "guide.yaml").write_text(_PDF_STYLE, encoding="utf-8")
-        conf = _PDF_CONF.format(stem=source.stem, title=title)
-        (folder / "conf.py").write_text(conf, encoding="utf-8")
-        command += ["-b", "pdf"]
-    else:
-        command += ["-C", "-b", "html"]
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-C"]
     for key, value in settings.items():
         command += ["-D", f"{key}={value}"]
-    done = subprocess.run(
-        [*command, str(source.parent), str(target)], capture_output=True, text=True, check=False
-    )
+    with tempfile.TemporaryDirectory(prefix="evmperf-guide-") as scratch:
+        # Sphinx's notes are of no use to readers of the folder.
+        command += ["-b", "singlehtml", "-d", scratch, str(source.parent), str(target)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         # Sphinx gives its reason first and a traceback after it.
         said = " ".join((done.stderr or done.stdout).split())
         raise ToolError(f"Sphinx does not accept {source}: {said[:600]}")
-    built = target / f"{source.stem}.{'pdf' if pdf else 'html'}"
+    built = target / f"{source.stem}.html"
     if not built.is_file() or not built.stat().st_size:
         raise ToolError(f"Sphinx made no {built}: {' '.join(done.stderr.split())[:600]}")
+    (target / ".buildinfo").unlink(missing_ok=True)
     return built
+
+
+def printed(page: Path, target: Path) -> Path:
+    """Print a page into the folder `target`, as a tagged PDF; returns the file.
+
+    Raises UsageError where the system lacks the library that sets WeasyPrint's text.
+    """
+    try:
+        from weasyprint import HTML  # noqa: PLC0415  # slow to import
+    except OSError as error:
+        # WeasyPrint loads Pango when it is imported, and says how to install it, at length.
+        reason = str(error).partition("\n")[0]
+        raise UsageError(
+            f"a PDF needs Pango ({reason}): apt-get install libpango-1.0-0 libpangoft2-1.0-0 "
+            f"libharfbuzz-subset0"
+        ) from None
+    target.mkdir(parents=True, exist_ok=True)
+    file = target / f"{page.stem}.pdf"
+    HTML(page).write_pdf(file, pdf_variant="pdf/ua-1")
+    return file

@@ -27,6 +27,16 @@ def kind_of(figure: Figure) -> str:
     return QUICK if figure.result.profile != "full" else MEASURED
 
 
+def sentences(figures: Figures) -> Iterator[str]:
+    """Where the figures are from, by board, a sentence for each."""
+    kinds: dict[str, list[str]] = {}
+    for board, known in figures.items():
+        for kind in sorted({kind_of(figure) for figure in known.values()}):
+            kinds.setdefault(kind, []).append(board)
+    for kind, boards in sorted(kinds.items()):
+        yield f"{SENTENCES[kind]}: {', '.join(boards)}."
+
+
 def quick(slot: Slot, figures: Figures) -> str:
     """What the caption of a table with figures of the quick profile says of them; "" for none."""
     boards: dict[str, set[bool]] = {}

@@ -12,15 +12,21 @@ from evmperf.guide.layout import Figures, Layout, Line, Path, Slot, Unread, figu
 from evmperf.guide.match import Column
 from evmperf.guide.source import QUICK_MARK
 from evmperf.model.figures import Figure
+from evmperf.model.results import Direction
 from evmperf.model.stats import outliers_text, percent
 from evmperf.published.declared import outline
 from evmperf.published.dialect import Dialect
 from evmperf.published.releases import Module
 
+_NOTHING = percent(0.0)[1:]
 _UNDERLINES = '-^"~'
 _MEANS = """\
 A figure stands for the mean of its samples, with the smallest and the largest behind it in
 parentheses where there are several.
+"""
+_CHANGES = """\
+Percentages in brackets are the change of the mean since release {}. Better and worse say which way
+it goes; whether it is more than chance, ``evmperf check`` tells from the runs.
 """
 _AGAIN = """\
 Each table is one benchmark. ``evmperf list`` has their names, and this measures one again::
@@ -51,6 +57,8 @@ class Extras:
     outliers: bool = False
     previous: Figures | None = None
     """Figures of the release before, to show the change against."""
+    before: str = ""
+    """That release."""
     plots: Mapping[str, Sequence[str]] | None = None
 
 
@@ -58,7 +66,7 @@ def render(layout: Layout, figures: Figures, head: Head, extras: Extras | None =
     """The whole guide."""
     extras = extras or Extras()
     bar = "=" * (len(head.title) + 2)
-    parts = [f"{bar}\n {head.title}\n{bar}\n", *_introduction(figures)]
+    parts = [f"{bar}\n {head.title}\n{bar}\n", *_introduction(figures, extras)]
     if head.modules:
         parts.append(_modules(head.modules))
     seen: Path = ()
@@ -78,17 +86,15 @@ def render(layout: Layout, figures: Figures, head: Head, extras: Extras | None =
     return "\n".join(parts)
 
 
-def _introduction(figures: Figures) -> Iterator[str]:
-    """Where the figures are from, by board."""
-    kinds: dict[str, list[str]] = {}
-    for board, known in figures.items():
-        for kind in sorted({origin.kind_of(figure) for figure in known.values()}):
-            kinds.setdefault(kind, []).append(board)
+def _introduction(figures: Figures, extras: Extras) -> Iterator[str]:
+    """Where the figures are from, by board, and what is said beside them."""
     yield "Figures of the device drivers and of the system as a whole.\n"
-    for kind, boards in sorted(kinds.items()):
-        yield f"{origin.SENTENCES[kind]}: {', '.join(boards)}.\n"
+    for sentence in origin.sentences(figures):
+        yield f"{sentence}\n"
     yield _MEANS
-    if set(kinds) - {origin.PUBLISHED}:
+    if extras.previous:
+        yield _CHANGES.format(extras.before)
+    if any(not figure.published for known in figures.values() for figure in known.values()):
         yield _AGAIN
 
 
@@ -111,8 +117,6 @@ def _headings(before: Path, path: Path, layout: Layout, figures: Figures) -> Ite
 
 
 def _table(slot: Slot, figures: Figures, extras: Extras) -> Iterator[str]:
-    if slot.table.prose:
-        yield slot.table.prose
     header = [*slot.table.keys, *(_header(slot, column) for column in slot.columns)]
     caption, style = slot.caption, slot.caption_style
     if quick := origin.quick(slot, figures):
@@ -167,7 +171,7 @@ def _cells(slot: Slot, line: Line, figures: Figures, extras: Extras) -> list[str
         else:
             before = figures_of(slot.table, column, line.case, extras.previous or {})
             pairs = itertools.zip_longest(found, before[: len(found)])
-            cells = [cell_text(slot, new) + _extra(new, old, extras) for new, old in pairs]
+            cells = [cell_text(slot, new) + _extra(slot, new, old, extras) for new, old in pairs]
             texts.append(",".join(cells))
     while texts and not texts[-1] and line.width and len(texts) + len(line.label) > line.width:
         texts.pop()
@@ -184,15 +188,24 @@ def cell_text(slot: Slot, figure: Figure) -> str:
     return f"{text} {figure.unit}" if slot.table.unit_in_cell else text
 
 
-def _extra(figure: Figure, before: Figure | None, extras: Extras) -> str:
+def _extra(slot: Slot, figure: Figure, before: Figure | None, extras: Extras) -> str:
     parts = []
     if extras.counts and figure.count:
         parts.append(f"n {figure.count}")
     if before and before.mean and before.unit == figure.unit:
-        parts.append(percent(figure.mean / before.mean - 1))
+        parts.append(_change(slot, figure, figure.mean / before.mean - 1))
     if extras.outliers and figure.outliers:
         parts.append(outliers_text(figure.outliers))
     return f" [{', '.join(parts)}]" if parts else ""
+
+
+def _change(slot: Slot, figure: Figure, change: float) -> str:
+    """A change with the way it goes, where the metric has a better way and it is not nothing."""
+    text = percent(change)
+    metric = slot.table.metric(figure.key.case, figure.key.metric)
+    if metric is None or metric.better is Direction.NONE or text[1:] == _NOTHING:
+        return text
+    return f"{text} {'better' if (change > 0) == (metric.better is Direction.HIGHER) else 'worse'}"
 
 
 def _notes(slot: Slot, figures: Figures) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,6 +18,7 @@ from evmperf.boards.variation import Variation
 from evmperf.console.boot import Boot
 from evmperf.console.marks import find
 from evmperf.lab.console import ConsoleLost
+from evmperf.lab.files import SshFiles
 from evmperf.lab.meter import RailMeterProtocol
 from evmperf.lab.shell import CommandTimeout
 from evmperf.lab.tester import CommandTester, SshTester
@@ -36,6 +37,14 @@ from evmperf.model.errors import (
 
 _UBOOT_INTERRUPT_S = 5
 _ALL_LINES = 1 << 30
+_ACTIVITIES = {
+    "off": "switching the board off",
+    "uboot": "booting to U-Boot",
+    "booted": "booting Linux",
+    "shell": "booting Linux",
+    "provisioned": "putting the image on the board",
+}
+"""What a person reads while the strategy goes to a state."""
 
 
 class LabgridBench:
@@ -52,6 +61,8 @@ class LabgridBench:
         action of the power switch and each command.
         """
         self.board = board
+        self.activity = ""
+        """What the bench is doing with the board, "" while it leaves it to commands."""
         self._check = check
         self._target = target
         self._tester: CommandTester | None = None
@@ -80,7 +91,9 @@ class LabgridBench:
         before = self.power_cycles
         self._transition("shell")
         if self._shell is None or self.power_cycles != before:
-            self._shell = LinuxShell(self._strategy.shell, self._check)
+            self._close_files()
+            files = SshFiles.of(self._target)
+            self._shell = LinuxShell(self._strategy.shell, self._check, files)
         return self._shell
 
     def tester(self) -> Shell:
@@ -118,10 +131,15 @@ class LabgridBench:
             self._tester.forbid(BoardLost(why))
 
     def close(self) -> None:
-        """Give up the connection to the tester."""
+        """Give up the connections to the tester and to the board's files."""
+        self._close_files()
         if self._tester:
             self._tester.close()
             self._tester = None
+
+    def _close_files(self) -> None:
+        if self._shell and self._shell.files:
+            self._shell.files.close()
 
     def meter(self) -> Meter:
         """The meter on the board's rails; raises LabError when there is none."""
@@ -197,6 +215,12 @@ class LabgridBench:
             self._strategy.medium = own
             self._strategy.forget()
 
+    def boot_from(self, medium: str, variables: Mapping[str, str]) -> None:
+        """From now on boot from another medium of the strategy, with these U-Boot variables."""
+        self._strategy.medium = medium
+        self._strategy.uboot_variables |= variables
+        self._strategy.forget()
+
     def console_lines(self) -> list[str]:
         """What the board has printed since its last power-on, line by line."""
         lines: list[str] = self._console.tail(_ALL_LINES)
@@ -214,11 +238,14 @@ class LabgridBench:
 
     def _transition(self, state: str) -> None:
         self._check()
+        self.activity = _ACTIVITIES.get(state, "")
         try:
             self._strategy.transition(state)
         except StrategyError as error:
             attempts = self._strategy.attempts
             raise classify(error, attempts[-1].phase if attempts else "") from error
+        finally:
+            self.activity = ""
 
     def _keep_boot(self, attempt: Any) -> None:
         if attempt.goal in ("off", "provisioned"):
@@ -248,7 +275,10 @@ class WrongBoot(BoardError):
 class LinuxShell:
     """evmperf's Shell over EvmShellDriver."""
 
-    def __init__(self, driver: Any, check: Callable[[], None]) -> None:
+    def __init__(
+        self, driver: Any, check: Callable[[], None], files: SshFiles | None = None
+    ) -> None:
+        self.files = files
         self._driver = driver
         self._check = check
 
@@ -268,6 +298,8 @@ class LinuxShell:
 
 class UbootShell:
     """evmperf's Shell over Labgrid's UBootDriver."""
+
+    files = None
 
     def __init__(self, strategy: Any, check: Callable[[], None]) -> None:
         self._strategy = strategy

@@ -208,11 +208,13 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             raise self._forbidden
         if transport is None:
             raise self._error or LabError("the console is not connected")
+        # Before it is sent: on a busy host the board may have answered before we run again.
+        sent_ns = time.monotonic_ns()
         try:
             transport.write(data)
         except OSError as error:
             raise ConsoleLost(f"the console did not take input ({error})") from error
-        self.history.feed(data, time.monotonic_ns(), kind=">")
+        self.history.feed(data, sent_ns, kind=">")
         return len(data)
 
     def _connect(self) -> StampedPort:

@@ -38,6 +38,8 @@ class CommandTester:
     `name` is what messages call the tester.
     """
 
+    files = None  # it is no serial line
+
     def __init__(self, prefix: Sequence[str], name: str) -> None:
         self.name = name
         self._prefix = list(prefix)

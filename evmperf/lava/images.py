@@ -1,60 +1,54 @@
-"""Images that a job boots over the network: what each is, and whether it is there."""
+"""Images that a job boots: what each is, and whether it is there."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import requests
 
+from evmperf.boards import images
 from evmperf.lava.selection import JobKind
 from evmperf.model.errors import UsageError
 
-ROLES = ("kernel", "dtb", "ramdisk", "nfsrootfs", "modules")
-
-_NAMES = (
-    ("dtb", re.compile(r"\.dtb$")),
-    ("modules", re.compile(r"modules.*\.t(ar|gz)")),
-    ("nfsrootfs", re.compile(r"\.tar(\.\w+)?$|\.tgz$")),
-    ("ramdisk", re.compile(r"\.cpio(\.\w+)?$|initrd|initramfs|ramdisk")),
-    ("kernel", re.compile(r"^(Image|vmlinu[xz]|zImage|uImage)")),
-)
 _ANSWER_S = 20.0
 
 
 def resources(given: Iterable[str], kind: JobKind) -> dict[str, str]:
-    """URLs by role of `[ROLE=]URL` words; raises UsageError for one that does not answer."""
+    """Images by their role: WHOLE alone, or parts of a boot over the network.
+
+    Of a job on the lab's host it is what pytest's --image takes there; of a native one they are
+    URLs. Raises UsageError for one that does not answer, or that no such job can use.
+    """
+    words = list(given)
+    if not words:
+        return {}
+    if kind is JobKind.BOOT:
+        raise UsageError(f"--image is for native and host jobs: a {kind} job boots what is there")
+    if kind is JobKind.HOST:
+        if len(words) > 1 or images.role(words[0])[0] in images.PARTS:
+            raise UsageError("--image: a host job puts one whole image on its board")
+        return {images.WHOLE: words[0]}
     found: dict[str, str] = {}
-    for word in given:
-        role, equals, url = word.partition("=")
-        if not equals or role not in ROLES:
-            role, url = _role(word), word
+    for word in words:
+        role, url = images.role(word)
+        if not role:
+            raise UsageError(
+                f"--image {url}: its name does not tell what it is: write ROLE={url} with ROLE one "
+                f"of {', '.join([images.WHOLE, *images.PARTS])}"
+            )
         if role in found:
             raise UsageError(f"--image: two images are the {role}: {found[role]} and {url}")
         _check(url)
         found[role] = url
-    if not found:
-        return {}
-    if kind is not JobKind.NATIVE:
-        raise UsageError(f"--image is for native jobs: a {kind} job measures what is installed")
-    if "kernel" not in found or not {"ramdisk", "nfsrootfs"} & set(found):
+    if images.WHOLE in found:
+        if len(found) > 1:
+            raise UsageError("--image: a whole image has its own kernel: give nothing beside it")
+    elif "kernel" not in found or not {"ramdisk", "nfsrootfs"} & set(found):
         raise UsageError(
             "--image: a boot over the network needs a kernel, and ramdisk or nfsrootfs"
         )
     return found
-
-
-def _role(url: str) -> str:
-    name = Path(urlsplit(url).path).name
-    for role, pattern in _NAMES:
-        if pattern.search(name):
-            return role
-    raise UsageError(
-        f"--image {url}: its name does not tell what it is: write ROLE={url} with ROLE one of "
-        f"{', '.join(ROLES)}"
-    )
 
 
 def _check(url: str) -> None:

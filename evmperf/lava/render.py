@@ -11,6 +11,7 @@ import yaml
 
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards.board import Board
+from evmperf.boards.images import WHOLE
 from evmperf.lava import marked, script
 from evmperf.lava.console import Console
 from evmperf.lava.names import SUITE
@@ -24,6 +25,8 @@ METADATA = "evmperf"
 """The key of a job's metadata that says what it measures."""
 
 _BOOT_S = 300
+_FLASHING_S = 3600
+"""For fetching an image and putting it on the board's medium."""
 _SPARE_S = 600
 """For what surrounds the measuring: queueing in the job, deploying, transferring the overlay."""
 
@@ -32,14 +35,16 @@ _SPARE_S = 600
 class Request:
     """What a job is asked to be, beyond board and benchmarks.
 
-    `images` are URLs by what they are (kernel, dtb, ramdisk, nfsrootfs, modules); without any, the
-    board boots what is installed. `keyword` is pytest's -k.
+    `images` are by their role (see `images`); without any, the board boots what is installed.
+    `keyword` is pytest's -k.
     """
 
     kind: JobKind
     keyword: str = ""
     release: str = ""
     images: Mapping[str, str] = field(default_factory=dict)
+    says: Mapping[str, str] = field(default_factory=dict)
+    """What a whole image says of itself: name, sha256, uboot, kernel, version, release, machine."""
     device_type: str = ""
     tags: tuple[str, ...] = ()
     priority: str = "medium"
@@ -69,13 +74,18 @@ def render(board: Board, selection: Selection, request: Request) -> str:
         suite=SUITE,
         no_overlay=script.NO_OVERLAY,
         console=Console.of(board),
-        images={name: image(url) for name, url in request.images.items()},
+        images={name: image(url) for name, url in request.images.items() if name != WHOLE},
+        whole=_whole(request),
+        flashing_s=_FLASHING_S,
         nfs="nfsrootfs" in request.images,
         cycles=cycles(selection),
         steps=_steps(board, selection, request, header),
         boot_s=_BOOT_S,
         measuring_s=measuring_s,
-        job_s=measuring_s + _SPARE_S + _BOOT_S * (len(cycles(selection)) + 1),
+        job_s=measuring_s
+        + _SPARE_S
+        + _BOOT_S * (len(cycles(selection)) + 1)
+        + (_FLASHING_S if WHOLE in request.images else 0),
     )
 
 
@@ -87,9 +97,10 @@ def job_header(board: Board, selection: Selection, request: Request) -> dict[str
         "board": board.name,
         "board_file": board.file_name,
         "profile": selection.profile,
-        "release": request.release,
+        "release": request.release or request.says.get("release", ""),
         "benchmarks": ",".join(benchmark.name for benchmark in selection.benchmarks),
         **provenance.project(),
+        **{f"image_{key}": value for key, value in request.says.items()},
     }
 
 
@@ -133,11 +144,25 @@ def image(url: str) -> dict[str, str]:
     return {"url": url} | ({"compression": compression} if compression else {})
 
 
+def _whole(request: Request) -> dict[str, str]:
+    """The deploy resource of a whole image, with its checksum where that is known."""
+    if WHOLE not in request.images:
+        return {}
+    known = {"sha256sum": request.says["sha256"]} if "sha256" in request.says else {}
+    return image(request.images[WHOLE]) | known
+
+
 def _steps(
     board: Board, selection: Selection, request: Request, header: dict[str, str]
 ) -> list[str]:
     if request.kind is JobKind.HOST:
-        return script.host_steps(board, selection, header, whole=not request.keyword)
+        return script.host_steps(
+            board,
+            selection,
+            header,
+            whole=not request.keyword,
+            image=request.images.get(WHOLE, ""),
+        )
     if request.kind is JobKind.NATIVE:
         return script.native_steps(board, selection, header)
     return [script.prologue(header), script.facts(selection.tools)]

@@ -159,6 +159,8 @@ class LogBench:
 class _LoggedShell:
     """Stands for the job's shell, whose steps LoggedSteps reads."""
 
+    files = None
+
     def run(self, command: str, timeout_s: float) -> Reply:
         """Nothing but steps can be read from a log; raises LabError."""
         raise LabError(f"`{command[:80]}` is no step of the job")

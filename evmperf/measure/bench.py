@@ -33,8 +33,22 @@ class Reply:
     text: str
 
 
+class Files(Protocol):
+    """A faster way than the console to a machine's files; it may fail at any time."""
+
+    def get(self, path: str) -> bytes | None:
+        """A file's bytes, None where they do not come."""
+
+    def put(self, path: str, data: bytes) -> bool:
+        """Write a file of at most 64 KiB; whether it is there."""
+
+
 class Shell(Protocol):
     """A prompt that takes one command at a time."""
+
+    @property
+    def files(self) -> Files | None:
+        """What long outputs and commands take instead, None where there is nothing beside."""
 
     def run(self, command: str, timeout_s: float) -> Reply:
         """Run a command; raises ToolError when it hangs and was interrupted, BoardError or

@@ -173,7 +173,7 @@ class Runner:
         self._installed_on = None
         arguments = str(progress.case.params.get("kernel_arguments", ""))
         failed = 0
-        for cycle in range(progress.plan.repeats):
+        for cycle in range(self._repeats.boots or progress.plan.repeats):
             failed += not self._measure_cycle(progress, cycle, arguments)
             if failed > allowed:
                 self.broken = f"the board is broken: {failed} of {cycle + 1} boots failed"

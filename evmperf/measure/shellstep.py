@@ -3,6 +3,7 @@
 The step writes files into a folder on the board. They come back as a compressed archive in
 base64, which a serial console carries at a third of the size, and whose checksum (gzip's CRC-32)
 tells when a kernel message cut in; the archive is then fetched again, the step is not repeated.
+A long archive comes over the machine's network where the shell has files beside it.
 """
 
 from __future__ import annotations
@@ -27,8 +28,13 @@ _FETCH_TIMEOUT_S = 300.0
 _TYPED_LIMIT = 900
 """Longest command typed in one line: busybox ash edits lines of at most 1024 characters."""
 
-# Sourced with arguments: COMMAND runs and fetches, COMMAND quiet fetches only after a failure, none
-# fetches again. Each program started costs a slow board tens of milliseconds, so there are few.
+_BESIDE = re.compile(r"beside (\d+)")
+_BESIDE_BYTES = 4096
+"""Archives up to that come over the console: half a second at 115200 baud, as a transfer takes."""
+
+# Sourced with arguments: COMMAND runs and fetches, COMMAND quiet fetches only after a failure,
+# COMMAND beside leaves a long archive in a file and says its size, none fetches again. Each program
+# started costs a slow board tens of milliseconds, so there are few.
 _WRAPPER = """\
 F=@STEP_FOLDER@; OUT=$F/out; export OUT LC_ALL=C
 if [ $# -gt 0 ]; then
@@ -41,7 +47,14 @@ read t1 x </proc/uptime
 echo "step $r $t0 $t1" >$F/head
 fi
 read -r h <$F/head && echo "$h"
-[ "$2$r" = quiet0 ] || tar -C $OUT -cf - . | gzip -c | base64
+case "$2$r" in
+quiet0) ;;
+beside*)
+tar -C $OUT -cf - . | gzip -c >$F/archive
+s=$(wc -c <$F/archive)
+if [ $s -gt @BESIDE_BYTES@ ]; then echo "beside $s"; else base64 <$F/archive; fi ;;
+*) tar -C $OUT -cf - . | gzip -c | base64 ;;
+esac
 """
 
 # In a shell without job control the step shares the shell's process group, which must live.
@@ -88,15 +101,17 @@ def run(
     if len(typed) > _TYPED_LIMIT:
         typed = _upload(shell, command, folder)
     source = _in(folder, _SOURCE)
+    mode = " quiet" if quiet else " beside" if shell.files else ""
     try:
-        reply = shell.run(f"set -- {typed}{' quiet' if quiet else ''}; {source}", timeout_s)
+        reply = shell.run(f"set -- {typed}{mode}; {source}", timeout_s)
     except ToolError:
         # Ctrl-C gave the prompt back, but what ignores it would run on under the next step.
         shell.run(_in(folder, _KILL), 10)
         raise
     for fetches in range(1, _FETCHES + 1):
         try:
-            status, busy_s, files = decode(reply.text, bare=quiet)
+            text = _with_archive(shell, reply.text, folder)
+            status, busy_s, files = decode(text, bare=quiet)
             return StepOutput(status, files, busy_s, fetches)
         except RefusedOutput as error:
             if fetches == _FETCHES:
@@ -105,6 +120,21 @@ def run(
                 ) from None
         reply = shell.run(f"set --; {source}", _FETCH_TIMEOUT_S)
     raise AssertionError("unreachable: the last fetch returns or raises")
+
+
+def _with_archive(shell: Shell, text: str, folder: str) -> str:
+    """The wrapper's answer with the archive that it left beside, where it did.
+
+    Raises RefusedOutput when that does not come; the console then carries it.
+    """
+    head, _, body = text.partition("\n")
+    left = _BESIDE.fullmatch(body.strip())
+    if not left:
+        return text
+    archive = shell.files.get(f"{folder}/archive") if shell.files else None
+    if archive is None or len(archive) != int(left.group(1)):
+        raise RefusedOutput("the network did not bring the step's output whole", text)
+    return f"{head}\n{base64.b64encode(archive).decode()}"
 
 
 def decode(text: str, *, bare: bool = False) -> tuple[int, float, dict[str, str]]:
@@ -135,13 +165,17 @@ def _text(file: io.BufferedReader | object) -> str:
 
 
 def _in(folder: str, text: str) -> str:
-    return text.replace("@STEP_FOLDER@", folder)
+    return text.replace("@STEP_FOLDER@", folder).replace("@BESIDE_BYTES@", str(_BESIDE_BYTES))
 
 
 def _upload(shell: Shell, command: str, folder: str) -> str:
-    """Bring a long command to the board piece by piece; returns what to type in its place."""
+    """Bring a long command to the board, piece by piece where there is no faster way; returns what
+    to type in its place.
+    """
     pieces = [command[i : i + 600] for i in range(0, len(command), 600)]
     target = f"{folder}/command"
+    if shell.files and shell.files.put(target, command.encode()):
+        pieces = []
     for index, piece in enumerate(pieces):
         arrow = ">>" if index else ">"
         reply = shell.run(f"printf %s {shlex.quote(piece)} {arrow}{target}", 10)

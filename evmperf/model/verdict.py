@@ -68,6 +68,8 @@ class Judgement:
     """Figures of the baseline that the run does not have, by benchmark."""
     unread: Mapping[str, int] = field(default_factory=dict)
     """Tables of a published guide that were not read, by its run."""
+    again: str = ""
+    """What came of checking the alarms again, "" where nobody did."""
 
     @property
     def new(self) -> dict[str, int]:
@@ -112,7 +114,8 @@ class Judgement:
         counts = ", ".join(
             f"{number} {outcome}" for outcome in Outcome if (number := self.count(outcome))
         )
-        return f"{self.run} against {self.against}: {counts or 'nothing to compare'}"
+        again = f"; {self.again}" if self.again else ""
+        return f"{self.run} against {self.against}: {counts or 'nothing to compare'}{again}"
 
 
 def by_severity(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:

@@ -1,28 +1,21 @@
-"""The pages of a night, in the style of a run's report."""
+"""The pages of a night."""
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
-import jinja2
-
 from evmperf.keeping.hold import clock
-
-_TEMPLATES = jinja2.Environment(
-    loader=jinja2.ChoiceLoader(
-        [
-            jinja2.PackageLoader("evmperf.night", "."),
-            jinja2.PackageLoader("evmperf.report", "."),  # its style
-        ]
-    ),
-    autoescape=lambda name: bool(name and ".html" in name),
-    undefined=jinja2.StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-_TEMPLATES.filters["clock"] = lambda seconds: clock(seconds) if seconds else ""
+from evmperf.pages import look
+from evmperf.pages.templates import environment
 
 
 def render(template: str, **values: Any) -> str:
     """A page; raises jinja2's errors for a template that is wrong."""
-    return _TEMPLATES.get_template(template).render(**values)
+    templates = environment("evmperf.night")
+    templates.filters |= {
+        "clock": lambda seconds: clock(seconds) if seconds else "",
+        "clock_s": lambda seconds: time.strftime("%H:%M:%S", time.localtime(seconds)),
+        "cell": lambda text: text.replace("|", "\\|"),
+    }
+    return templates.get_template(template).render(look=look.inline(plots=False), **values)

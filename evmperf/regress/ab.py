@@ -85,7 +85,8 @@ def _measure(
             experiment.select,
             experiment.profile,
             facts=(f"ab={experiment.id} block {block} side {side}",),
-            leave_out=_decided_cases(compared(folder, experiment)),
+            boots=experiment.boots,
+            leave_out=[*experiment.leave_out, *_decided_cases(compared(folder, experiment))],
         )
     )
     entry.run, entry.status, entry.seconds = session.run, session.status, session.seconds

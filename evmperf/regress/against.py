@@ -8,8 +8,8 @@ from pathlib import Path
 
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Figure, Key, figures
-from evmperf.model.run import Run
-from evmperf.model.verdict import Judgement
+from evmperf.model.run import NIGHT, Run
+from evmperf.model.verdict import Judgement, Outcome
 from evmperf.published import releases as gather
 from evmperf.regress import accepted, judge, single
 from evmperf.regress.nights import nights
@@ -82,6 +82,48 @@ def judged(
     )
 
 
+_BEFORE = 5
+"""Runs before a change that stand for how things were."""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The runs before and after what got worse first: the last good one, and the folders of those
+    whose files are here.
+    """
+
+    good: Run | None = None
+    before: Sequence[Path] = ()
+    after: Sequence[Path] = ()
+
+
+def sides(folder: Path, against: Wanted, source: RunSource, judgement: Judgement) -> Sides:
+    """What to ask what else changed; empty where nothing got worse, or against other figures than
+    those of runs.
+    """
+    worse = [v for v in judgement.verdicts if v.outcome is Outcome.WORSE]
+    if not worse or against.kind not in ("last", "run"):
+        return Sides()
+    if against.kind == "run":
+        earlier = [_named(against.value, source)]
+        first = 1
+    else:
+        earlier = _earlier(read_run(folder), source)[-int(against.value) :]
+        names = [entry.run.id for entry in earlier]
+        first = min((names.index(v.since) for v in worse if v.since in names), default=len(names))
+    if not first:
+        return Sides()
+    there = [_files(entry, folder) for entry in earlier]
+    before = [f for f in there[max(0, first - _BEFORE) : first] if f]
+    return Sides(earlier[first - 1].run, before, [*(f for f in there[first:] if f), folder])
+
+
+def _files(entry: StoredRun, beside: Path) -> Path | None:
+    """Where the files of a run are, which may have come from a database."""
+    known = entry.folder or beside.parent / entry.run.id
+    return known if (known / "run.json").is_file() else None
+
+
 def between(a: Sequence[Path], b: Sequence[Path], level: float = judge.LEVEL) -> Judgement:
     """Judge the runs in some folders by those in others; the last of each stands for its side."""
     marks = accepted.read()
@@ -110,11 +152,18 @@ def usual() -> dict[tuple[str, ...], float]:
 
 
 def _earlier(run: Run, source: RunSource) -> list[StoredRun]:
-    """The runs of the board before this one, oldest first."""
+    """The runs of the board before this one, oldest first.
+
+    Those of the same night, on other boards of the kind or on this one before it was lost, are
+    what it is to be judged with, not its past.
+    """
+    night = run.facts.get(NIGHT)
     return [
         entry
         for entry in source.runs(run.board)
-        if entry.run.id != run.id and entry.run.started_ns <= run.started_ns
+        if entry.run.id != run.id
+        and entry.run.started_ns <= run.started_ns
+        and not (night and entry.run.facts.get(NIGHT) == night)
     ]
 
 

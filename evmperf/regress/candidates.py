@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 from evmperf.model.errors import LabError
@@ -20,12 +21,14 @@ BUILD_LOG = "build.log"
 class OnABoard:
     """Measures rounds of a search with pytest sessions, into its folder."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, have: Callable[[str], None]) -> None:
+        """`have` holds a board and lets go of any other; raises LabError."""
+        self._folder, self._have = folder, have
         self._sessions = Sessions(folder)
 
     def measure(self, search: Search, entry: Measured) -> None:
         """See `evmperf.regress.search.Measures`. The median of the metric's samples counts."""
+        self._have(search.board)
         benchmark, case, _ = search.metric.split("/")
         session = self._sessions.measure(
             Wanted(
@@ -34,6 +37,7 @@ class OnABoard:
                 search.select or f"{benchmark}-{case}",
                 search.profile,
                 kind="bisect",
+                boots=search.boots,
                 facts=(f"bisect={search.id} block {entry.block} {entry.label} {entry.version}",),
             )
         )

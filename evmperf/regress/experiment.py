@@ -57,7 +57,11 @@ class Experiment:
     budget_s: float = 0.0
     """0: no budget but the blocks."""
     within: float = 0.02
+    boots: int = 0
+    """Cold boots of a case of boot times in each round, 0 those of the profile."""
     metrics: list[str] = field(default_factory=list)
+    leave_out: list[str] = field(default_factory=list)
+    """Cases that are not measured, as BENCHMARK/CASE."""
     rounds: list[Round] = field(default_factory=list)
     ended: str = ""
     schema: int = SCHEMA

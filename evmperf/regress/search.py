@@ -80,6 +80,8 @@ class Search:
     seed: str
     select: str = ""
     profile: str = ""
+    boots: int = 0
+    """Cold boots of a case of boot times in each round, 0 those of the profile."""
     build: str = ""
     repository: str = ""
     """Where the versions are commits; they are then the good and the bad one alone."""
@@ -106,12 +108,12 @@ class Search:
         """Seconds that all rounds took."""
         return sum(entry.seconds for entry in self.rounds)
 
-    def references(self) -> list[tuple[float, float]]:
-        """Good and bad of each block that has both, on today's board."""
+    def references(self, before: float = math.inf) -> list[tuple[float, float]]:
+        """Good and bad of each block that has both, on today's board; of those before a block."""
         return [
             (values[GOOD], values[BAD])
-            for values in self._blocks().values()
-            if GOOD in values and BAD in values
+            for number, values in self._blocks().items()
+            if number < before and GOOD in values and BAD in values
         ]
 
     def triples(self, version: str) -> list[tuple[float, float, float]]:
@@ -211,7 +213,12 @@ class Bisector:
             )
 
     def _likeness(self, version: str) -> Likeness:
-        return likeness(self.search.triples(version), reference(self.search.references()))
+        search = self.search
+        began = min(
+            (e.block for e in search.rounds if (e.version, e.board) == (version, search.board)),
+            default=math.inf,
+        )
+        return likeness(search.triples(version), reference(search.references(began)))
 
     def _keep(self, step: Step) -> Step:
         self.search.steps.append(step)

@@ -31,6 +31,8 @@ class Wanted:
     kind: str = "ab"
     facts: Sequence[str] = ()
     leave_out: Iterable[str] = ()
+    boots: int = 0
+    """Cold boots of a case of boot times, 0 those of the profile."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,7 @@ def _command(wanted: Wanted, folder: Path) -> list[str]:
         "env", "--default-signal=INT",
         sys.executable, "-m", "pytest", "--lg-env", wanted.board,
         f"--results={folder}", f"--run-kind={wanted.kind}", "-p", "no:cacheprovider",
+        *([f"--boots={wanted.boots}"] if wanted.boots else []),
         *(["-k", wanted.select] if wanted.select else []),
         *([f"--profile={wanted.profile}"] if wanted.profile else []),
         *(word for fact in wanted.facts for word in ("--fact", fact)),

@@ -6,20 +6,29 @@ import json
 import math
 import statistics
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evmperf.model.change import Change, Comparison, Decision
 from evmperf.model.stats import percent, rounded
+from evmperf.pages import look
+from evmperf.pages import plots as drawing
+from evmperf.pages.templates import environment
 from evmperf.report import differences as differing
-from evmperf.report.svg import pairs
 from evmperf.report.table import shortened
-from evmperf.report.templates import template
 from evmperf.runs.differences import Difference
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
     from rich.table import Table
 
 _CHANGED = (Decision.WORSE, Decision.BETTER)
+
+
+def write(folder: Path, comparison: Comparison, differences: Sequence[Difference]) -> None:
+    """Write `ab.html`, `ab.json` and `ab.md` into the folder of an A/B."""
+    for name, make in (("html", as_html), ("json", as_json), ("md", as_markdown)):
+        (folder / f"ab.{name}").write_text(make(comparison, differences), "utf-8")
 
 
 def table(comparison: Comparison, *, everything: bool = False) -> Table:
@@ -168,8 +177,7 @@ def as_markdown(comparison: Comparison, differences: Sequence[Difference] = ()) 
         ]
     lines += [f"{line}  " for line in undecided(comparison)]
     if differences:
-        lines += ["", "<details><summary>What differs between the sides</summary>", "", "```"]
-        lines += [*differing.lines(differences), "```", "", "</details>"]
+        lines += ["", *differing.folded(differences, "What differs between the sides")]
     return "\n".join([*lines, ended(comparison), ""])
 
 
@@ -184,15 +192,28 @@ def _markdown_row(change: Change) -> str:
 
 def as_html(comparison: Comparison, differences: Sequence[Difference] = ()) -> str:
     """A page of its own, with both sides' values beside each other."""
-    return template("ab.html.j2").render(
-        comparison=comparison,
-        good=not comparison.count(Decision.WORSE),
-        changes=comparison.changes,
-        plot=lambda change: pairs(str(change.key), change.a, change.b, change.quantity.unit),
-        amount=amount,
-        interval=interval,
-        middle=_middle,
-        undecided=undecided(comparison),
-        ended=ended(comparison),
-        differences=list(differing.lines(differences)),
+    return (
+        environment("evmperf.report")
+        .get_template("ab.html.j2")
+        .render(
+            look=look.inline(),
+            comparison=comparison,
+            good=not comparison.count(Decision.WORSE),
+            changes=comparison.changes,
+            plot=_sides,
+            amount=amount,
+            interval=interval,
+            middle=_middle,
+            undecided=undecided(comparison),
+            ended=ended(comparison),
+            differences=list(differing.lines(differences)),
+        )
     )
+
+
+def _sides(change: Change) -> Markup:
+    series = [
+        drawing.Series(name, list(enumerate(values, 1)))
+        for name, values in (("A", change.a), ("B", change.b))
+    ]
+    return drawing.lines(str(change.key), series, ("block", change.quantity.unit), zero=False)

@@ -31,6 +31,12 @@ def lines(differences: Sequence[Difference], *, everything: bool = False) -> Ite
             yield f"  ... and {len(entries) - len(shown)} more (--all)"
 
 
+def folded(differences: Sequence[Difference], title: str) -> list[str]:
+    """Lines of Markdown: a title that unfolds."""
+    head = [f"<details><summary>{title}</summary>", "", "```"]
+    return [*head, *lines(differences), "```", "", "</details>"]
+
+
 def _line(entry: Difference) -> str:
     if entry.a and entry.b:
         return f"{entry.what}: {entry.a} in A, {entry.b} in B"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,13 +16,17 @@ from evmperf.model.records import BootFailure, BootRecord, VerdictRecord
 from evmperf.model.results import Failure, Result, Status
 from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome
+from evmperf.pages import look
+from evmperf.pages.cases import named_size, natural
+from evmperf.pages.templates import environment
 from evmperf.report import plots
 from evmperf.report.excerpt import excerpts
 from evmperf.report.table import Row, result_rows
-from evmperf.report.templates import template
 from evmperf.runs import spool
 
 NAME = "report.html"
+CHANGED = "changed.txt"
+"""In a run's folder: what else changed, where `evmperf check` found something worse."""
 
 _MOST_CASES = 300
 """Cases of one benchmark on the page; the longest published table has 70."""
@@ -41,6 +44,8 @@ class _Benchmark:
     title: str
     results: list[Result] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
+    sizes: dict[str, str] = field(default_factory=dict)
+    """What the names of cases mean that are sizes in hexadecimal digits."""
     left_out: int = 0
     plots: list[plots.Plot] = field(default_factory=list)
 
@@ -78,6 +83,11 @@ class _Page:
         return whole and self.run.exit_status == 0 and bool(self.run.ended_ns) and not self.worse
 
     @property
+    def drawn(self) -> bool:
+        """Whether there is anything to draw."""
+        return any(b.plots for benchmarks in self.drivers.values() for b in benchmarks.values())
+
+    @property
     def worse(self) -> int:
         """How many figures are worse than what they were compared with."""
         return sum(record.verdict == Outcome.WORSE for record in self.verdicts.values())
@@ -100,19 +110,32 @@ def write(folder: Path) -> Path:
 def render(folder: Path) -> str:
     """The page's HTML."""
     page = _gather(folder)
-    return template("report.html.j2").render(
-        page=page,
-        run=page.run,
-        judged=_judged(page.verdicts),
-        facts=list(_facts(page.run)),
-        files=[name for name in _FILES if (folder / name).exists()],
-        href=quote,
-        when=_when,
-        duration=_duration,
+    return (
+        environment("evmperf.report")
+        .get_template("report.html.j2")
+        .render(
+            look=look.inline(plots=page.drawn),
+            page=page,
+            run=page.run,
+            judged=_judged(page.verdicts),
+            changed=_changed(folder),
+            facts=list(_facts(page.run)),
+            files=[name for name in _FILES if (folder / name).exists()],
+            href=quote,
+            when=_when,
+            duration=_duration,
+        )
     )
 
 
 _FILES = ("console.log", "results.jsonl", "run.json", "junit.xml")
+
+
+def _changed(folder: Path) -> str:
+    try:
+        return (folder / CHANGED).read_text(encoding="utf-8")
+    except OSError:
+        return ""
 
 
 def _gather(folder: Path) -> _Page:
@@ -130,8 +153,8 @@ def _gather(folder: Path) -> _Page:
                 _take_boot(page, record, record.failure)
     for benchmarks in page.drivers.values():
         for benchmark in benchmarks.values():
-            benchmark.rows.sort(key=lambda row: _natural(row.case))
-            benchmark.results.sort(key=lambda result: _natural(result.case))
+            benchmark.rows.sort(key=lambda row: natural(row.case))
+            benchmark.results.sort(key=lambda result: natural(result.case))
             benchmark.plots = list(plots.of_benchmark(benchmark.title, benchmark.results, folder))
     texts = excerpts(folder / "console.log", page.failed)
     for result, text in zip(page.failed, texts, strict=True):
@@ -159,6 +182,8 @@ def _take(page: _Page, result: Result) -> None:
         benchmark.left_out += 1
         return
     benchmark.results.append(result)
+    if size := named_size(result.params):
+        benchmark.sizes[result.case] = size
     for row in result_rows(result):
         benchmark.rows.append(row)
         page.rows += 1
@@ -171,19 +196,6 @@ def _take_boot(page: _Page, record: BootRecord, failure: BootFailure) -> None:
     where = f"boot {page.boots} ({record.goal}), got to {failure.phase or 'nothing'}"
     said = Failure(failure.kind, failure.message)
     page.troubles.append(_Trouble(where, "failed", [said], record.post_mortem[-_TEXT:]))
-
-
-_SIZES = {"": 0, "k": 1, "K": 1, "m": 2, "M": 2, "g": 3, "G": 3}
-
-
-def _natural(case: str) -> tuple[tuple[int, float, str], ...]:
-    """What cases sort by: numbers by their value, 4k before 1m, 9 before 10."""
-    return tuple(
-        (0, float(number) * 1024 ** _SIZES[unit], "") if number else (1, 0.0, word)
-        for number, unit, word in re.findall(
-            r"(\d+(?:\.\d+)?)([kKmMgG]?)(?![a-zA-Z0-9])|(\D+|\d+)", case
-        )
-    )
 
 
 def _judged(verdicts: Mapping[Key, VerdictRecord]) -> dict[str, list[VerdictRecord]]:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
+from markupsafe import Markup
+
 from evmperf.benchmarks.families import latency
 from evmperf.benchmarks.families.boot import SPANS
 from evmperf.model.results import ParamValue, Result
 from evmperf.model.units import Unit, size_bytes
-from evmperf.report import svg
+from evmperf.pages import plots as drawing
 
 _MOST_POINTS = 2000
 _SIZES: Mapping[str, Callable[[ParamValue], int]] = {
@@ -24,10 +26,10 @@ _SIZES: Mapping[str, Callable[[ParamValue], int]] = {
 
 @dataclass(frozen=True)
 class Plot:
-    """A caption and an SVG."""
+    """A caption, and what stands above it."""
 
     caption: str
-    svg: str
+    html: Markup
 
 
 def of_benchmark(title: str, results: Sequence[Result], folder: Path) -> Iterator[Plot]:
@@ -54,14 +56,17 @@ def _boots(title: str, result: Result) -> Iterator[Plot]:
     for cycle in sorted({*cycles, *failed}):
         phases = cycles.get(cycle)
         if phases is None:
-            bars.append(svg.Bar(str(cycle + 1), [], f"failed ({failed[cycle]})"))
+            bars.append(drawing.Bar(str(cycle + 1), [], f"failed ({failed[cycle]})"))
             continue
         widths = [phases.get(name, 0.0) for name, *_ in SPANS[1:]]
-        bars.append(svg.Bar(str(cycle + 1), widths, f"{phases.get('boot_time', 0):.2f} s"))
+        bars.append(drawing.Bar(str(cycle + 1), widths, f"{phases.get('boot_time', 0):.2f} s"))
     if bars:
-        caption = f"{title}, {result.case}: phases of every cycle; the figure is the boot time"
+        caption = (
+            f"{title}, {result.case}: phases of every cycle in seconds since power-on; "
+            f"the figure is the boot time"
+        )
         parts = [label for _, _, _, label, _ in SPANS[1:]]
-        yield Plot(caption, svg.stacked(caption, parts, bars, "seconds since power-on"))
+        yield Plot(caption, drawing.bars(caption, parts, bars, "s"))
 
 
 def _over_sizes(title: str, results: Sequence[Result]) -> Iterator[Plot]:
@@ -78,8 +83,8 @@ def _over_sizes(title: str, results: Sequence[Result]) -> Iterator[Plot]:
     for unit, metrics in units.items():
         what = "CPU load" if unit == Unit.PERCENT else unit
         caption = f"{title}: {what} against size"
-        series = [svg.Series(name, points) for name, points in metrics.items()]
-        yield Plot(caption, svg.lines(caption, series, ("bytes", unit), sizes=True))
+        series = [drawing.Series(name, points) for name, points in metrics.items()]
+        yield Plot(caption, drawing.lines(caption, series, ("bytes", unit), sizes=True))
 
 
 def _size(result: Result) -> int | None:
@@ -102,15 +107,17 @@ def _trials(result: Result) -> Iterator[Plot]:
                 quantities.setdefault(name, []).append((number, value))
     for name, points in quantities.items():
         caption = f"{result.case}: {name} in each trial of the search"
-        yield Plot(caption, svg.lines(caption, [svg.Series(name, points)], ("trial", name)))
+        yield Plot(caption, drawing.lines(caption, [drawing.Series(name, points)], ("trial", name)))
 
 
 def _histograms(title: str, results: Sequence[Result], folder: Path) -> Iterator[Plot]:
     """Latency histograms of cyclictest; one that cannot be read has its link to the raw file."""
     for _, cpus in latency.histograms(results, folder):
-        series = [svg.Series(f"CPU {number}", _steps(counts)) for number, counts in enumerate(cpus)]
+        series = [
+            drawing.Series(f"CPU {number}", _steps(counts)) for number, counts in enumerate(cpus)
+        ]
         caption = f"{title}: how often each latency was seen"
-        if drawn := svg.histogram(caption, series, "latency in microseconds"):
+        if drawn := drawing.histogram(caption, series, "latency in microseconds"):
             yield Plot(caption, drawn)
 
 

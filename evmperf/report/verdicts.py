@@ -8,9 +8,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from evmperf.model.verdict import Judgement, Outcome, Verdict, change_text, explained, number
+from evmperf.report import differences as differing
 from evmperf.report.columns import Column, table
 from evmperf.report.sparkline import sparkline
 from evmperf.report.table import shortened
+from evmperf.runs.differences import Difference
 
 _SPARK_WIDTH = 16
 _ALARMS = (Outcome.WORSE, Outcome.BETTER)
@@ -68,7 +70,7 @@ def _tolerance(verdict: Verdict) -> str:
     return f"±{abs(verdict.tolerance / verdict.baseline) * 100:.1f} %"
 
 
-def as_json(judgement: Judgement) -> str:
+def as_json(judgement: Judgement, changed: Sequence[Difference] = ()) -> str:
     """Everything, as one object."""
     data = {
         "run": judgement.run,
@@ -78,7 +80,9 @@ def as_json(judgement: Judgement) -> str:
         "gone": dict(judgement.gone),
         "new": judgement.new,
         "unread_tables": dict(judgement.unread),
+        "checked_again": judgement.again,
         "counts": {outcome: judgement.count(outcome) for outcome in Outcome},
+        "changed": [vars(entry) for entry in changed],
         "verdicts": [_object(verdict) for verdict in judgement.verdicts],
     }
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
@@ -130,18 +134,21 @@ def _sentence(verdict: Verdict) -> str:
     return f"{verdict.outcome}: {explained(verdict)}"
 
 
-def as_markdown(judgement: Judgement) -> str:
-    """For a merge request: what changed in a table, the rest in a sentence."""
+def as_markdown(judgement: Judgement, changed: Sequence[Difference] = ()) -> str:
+    """For a merge request: what changed in a table, the rest in a sentence, and what else changed
+    folded away.
+    """
     lines = [f"### {judgement.board}: {_headline(judgement)}", "", judgement.sentence(), ""]
     rows = shown(judgement)
     if rows:
         lines += [
-            "| verdict | metric | value | baseline | change | since |",
-            "|---|---|---:|---:|---:|---|",
+            "| verdict | metric | value | baseline | change | since | why |",
+            "|---|---|---:|---:|---:|---|---|",
             *map(_markdown_row, rows),
             "",
         ]
     lines += [f"* {line}" for line in judgement.gaps()]
+    lines += differing.folded(changed, "What else changed") if changed else []
     return "\n".join(lines)
 
 
@@ -160,6 +167,7 @@ def _markdown_row(verdict: Verdict) -> str:
         number(verdict.baseline),
         change_text(verdict.change),
         verdict.since,
+        verdict.why,
     )
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 

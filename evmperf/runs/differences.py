@@ -74,8 +74,11 @@ def between(a: Sequence[Path], b: Sequence[Path]) -> list[Difference]:
 def compare(a: Sequence[Flat], b: Sequence[Flat]) -> list[Difference]:
     """The same from what is known of each run."""
     names = dict.fromkeys(name for flat in (*a, *b) for name in flat)
+    overwritten = _overwritten([*a, *b])
     found = []
     for area, what in names:
+        if area == _MESSAGES and what in overwritten:
+            continue
         ours, theirs = ({flat.get((area, what), NOT_THERE) for flat in side} for side in (a, b))
         if ours & theirs:
             continue
@@ -84,6 +87,34 @@ def compare(a: Sequence[Flat], b: Sequence[Flat]) -> list[Difference]:
         found.append(Difference(area, what, _text(ours), _text(theirs)))
     order = {area: number for number, area in enumerate(AREAS)}
     return sorted(found, key=lambda entry: (order[entry.area], entry.what))
+
+
+_MESSAGES = "kernel messages"
+_FIRST_MESSAGES = ("Booting Linux", "Linux version")
+_MOSTLY = 0.9
+
+
+def _overwritten(flats: Sequence[Flat]) -> set[str]:
+    """Messages that some run cannot have, because the kernel's ring buffer overflowed and its log
+    begins late: those of another run up to where that log begins.
+
+    Where it begins is not told by its first message alone, which may come a second time in the
+    other run; it is the last place before which nearly nothing is in that log.
+    """
+    logs = [[what for area, what in flat if area == _MESSAGES] for flat in flats]
+    found: set[str] = set()
+    for late in logs:
+        if not late or any(message.startswith(_FIRST_MESSAGES) for message in late):
+            continue
+        there = set(late)
+        for other in logs:
+            end = missing = 0
+            for number, message in enumerate(other, 1):
+                missing += message not in there
+                if missing >= _MOSTLY * number:
+                    end = number
+            found |= set(other[:end]) - there
+    return found
 
 
 def _known_to_all(area: str, flats: Iterable[Flat]) -> bool:
@@ -192,7 +223,7 @@ def _device_tree(text: str) -> Iterator[tuple[str, str]]:
 
 
 _DOCUMENTS: Mapping[str, tuple[str, Callable[[str], Iterable[tuple[str, str]]]]] = {
-    "dmesg": ("kernel messages", _messages),
+    "dmesg": (_MESSAGES, _messages),
     "modules": ("modules", _lines),
     "mounts": ("mounts", _lines),
     "mitigations": ("mitigations", lambda text: _assignments(text, ":")),

@@ -25,10 +25,11 @@ from typing import BinaryIO
 import msgspec
 
 from evmperf.model.errors import LabError, UsageError
-from evmperf.model.records import KINDS
+from evmperf.model.records import KINDS, BootRecord
 from evmperf.model.results import Result
 from evmperf.model.run import Run
 from evmperf.model.schema import SCHEMA, Header, Record
+from evmperf.runs import stamps
 
 RECORDS = "results.jsonl"
 """The file of a run's records."""
@@ -65,7 +66,7 @@ class Spool:
     @property
     def console_log(self) -> Path:
         """Where the console's record goes."""
-        return self.folder / "console.log"
+        return self.folder / stamps.CONSOLE_LOG
 
     def hold(self) -> None:
         """Be known as the one that measures this run, until this process ends however it does;
@@ -227,8 +228,26 @@ def read_records(folder: Path) -> Iterator[Record]:
 
 
 def records_from(folder: Path, offset: int) -> Iterator[tuple[int, Record]]:
-    """The whole records from a byte of results.jsonl on, each with the byte that follows it."""
-    path = folder / RECORDS
+    """The whole records from a byte of results.jsonl on, each with the byte that follows it; those
+    of an old run with the errors of their times (`evmperf.runs.stamps`).
+    """
+    old: stamps.Stamps | None = None
+    for end, schema, record in _decoded(folder / RECORDS, offset):
+        if not stamps.needed(schema):
+            yield end, record
+            continue
+        old = old or stamps.Stamps(folder, _boots(folder))
+        yield end, old.amend(record)
+
+
+def _boots(folder: Path) -> list[BootRecord]:
+    """All boots of a run, as they were recorded."""
+    records = (record for _, _, record in _decoded(folder / RECORDS, 0))
+    return [record for record in records if isinstance(record, BootRecord)]
+
+
+def _decoded(path: Path, offset: int) -> Iterator[tuple[int, int, Record]]:
+    """Each whole record from a byte on, with the byte that follows it and its schema."""
     if not path.exists():
         return
     with path.open("rb") as file:
@@ -239,14 +258,16 @@ def records_from(folder: Path, offset: int) -> Iterator[tuple[int, Record]]:
             offset += len(text)
             where = f"{path} line {number}"
             said = _text(where, text)
-            kind = header(where, said).record
-            if kind not in _DECODERS:
-                raise UsageError(f"{where}: is damaged: there is no kind of record {kind!r}")
+            found = header(where, said)
+            if found.record not in _DECODERS:
+                raise UsageError(
+                    f"{where}: is damaged: there is no kind of record {found.record!r}"
+                )
             try:
-                record = _DECODERS[kind].decode(said)
+                record = _DECODERS[found.record].decode(said)
             except msgspec.DecodeError as error:
                 raise UsageError(f"{where}: is damaged: {error}") from error
-            yield offset, record
+            yield offset, found.schema, record
 
 
 def read_results(folder: Path) -> list[Result]:

@@ -11,10 +11,11 @@ import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from typing import Any
 import evmperf
 from evmperf.model.errors import LabError, UsageError
 from evmperf.virtual import board as boards
-from evmperf.virtual import envfile, tester
+from evmperf.virtual import envfile, image, tester
 from evmperf.virtual.board import BenchStatus, Record
 
 START_TIMEOUT = 60.0
@@ -30,6 +31,7 @@ START_TIMEOUT = 60.0
 STOP_TIMEOUT = 15.0
 _SWITCH_TIMEOUT = 20.0
 _ANSWER_TIMEOUT = 5.0
+_PROBE_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -320,6 +322,22 @@ def ensure(
     bench = Bench(name)
     started = bench.start(variant, serial_port=serial_port, power_port=power_port)
     return bench, started
+
+
+def for_board(file: Path, variant: str, progress: Callable[[str], None]) -> Bench | None:
+    """Have the lab of the virtual EVM that a board file describes, built where it is not yet.
+
+    Returns its bench if this call started it, None where something answers on the board's serial
+    port. Raises UsageError for a file that says no ports, LabError if it cannot be started.
+    """
+    serial_port, power_port = envfile.ports(file)
+    with socket.socket() as probe:
+        probe.settimeout(_PROBE_S)
+        if probe.connect_ex((boards.HOST, serial_port)) == 0:
+            return None
+    image.build(variant, progress=progress)
+    bench, started = ensure(variant, variant, serial_port, power_port)
+    return bench if started else None
 
 
 def all_benches() -> list[Bench]:

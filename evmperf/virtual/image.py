@@ -123,12 +123,11 @@ def build(variant: str, *, force: bool = False, progress: Progress) -> Image:
     recipe = Recipe.read(variant)
     steps = Steps(_images() / "logs", progress)
     final = _images() / f"{variant}-{recipe.hash()}"
+    if not force and (built := _built(variant)):
+        return built  # without waiting for somebody's build of another variant
     with _locked(steps):
-        if not force:
-            try:
-                return load(variant)
-            except LabError:
-                pass  # Not there or damaged: that is what building is for.
+        if not force and (built := _built(variant)):
+            return built
         check_host(paths.recipes_dir() / "host-packages.txt")
         for log in steps.log_dir.glob("*.log"):
             log.unlink()
@@ -145,6 +144,14 @@ def build(variant: str, *, force: bool = False, progress: Progress) -> Image:
                 "make room or correct the permissions there and build again."
             ) from error
     return load(variant)
+
+
+def _built(variant: str) -> Image | None:
+    """The image, None when it is not there or damaged: that is what building is for."""
+    try:
+        return load(variant)
+    except LabError:
+        return None
 
 
 def _images() -> Path:

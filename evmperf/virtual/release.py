@@ -11,7 +11,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,15 @@ def name(variant: str, number: int) -> str:
     return f"{variant}-2026.{number:02}"
 
 
-def build(variant: str, number: int, target: Path, progress: Progress) -> None:
-    """Make the image of a release, with numbers from 1 to 9, compressed.
+def build(
+    variant: str,
+    number: int,
+    target: Path,
+    progress: Progress,
+    change: Callable[[Path], None] = lambda _root: None,
+) -> None:
+    """Make the image of a release, with numbers from 1 to 9, compressed. `change` may alter the
+    folder of its root file system, whose files are hard links: what it alters it makes anew.
 
     Raises UsageError for a variant that has no releases, LabError when making it fails.
     """
@@ -55,7 +62,7 @@ def build(variant: str, number: int, target: Path, progress: Progress) -> None:
         tempfile.TemporaryDirectory(prefix=".release", dir=folder.parent) as work,
     ):
         try:
-            maker = _Maker(recipe, steps, paths, Path(work), number)
+            maker = _Maker(recipe, steps, paths, Path(work), number, change)
             _compress(maker.make(spec), target)
         except OSError as error:
             raise LabError(f"{target} cannot be made: {error}") from None
@@ -70,6 +77,7 @@ class _Maker:
     parts: dict[str, Path]
     work: Path
     number: int
+    change: Callable[[Path], None]
 
     def make(self, spec: Mapping[str, Any]) -> Path:
         """Make the raw image; returns its file."""
@@ -80,6 +88,7 @@ class _Maker:
             self.recipe, self.steps, self.parts, root, release=release, build_id=build_id
         )
         _number_kernel(root / "boot/Image", self.number)
+        self.change(root)
         boot_mib, root_mib = spec["boot_mib"], spec["root_mib"]
         with raw.open("wb") as file:
             file.truncate((1 + boot_mib + root_mib) * _MIB)

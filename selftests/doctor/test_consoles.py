@@ -38,7 +38,7 @@ BAD_STEP = {
 @pytest.mark.parametrize("name", BAD_STEP)
 def test_a_console(name):
     case = next(case for case in CASES if case.name == name)
-    text = case.before + recorded(CONSOLES / f"{name}.txt")
+    text = case.before + recorded(CONSOLES / f"{name}.txt").text
     arguments = {**QUICK, "medium": case.medium}
     with replay_lab(Play(text, case.after), case.board, **arguments) as (_, path):
         found = {f.step: f for f in Examination(boards.load(path)).findings()}

@@ -68,9 +68,27 @@ def test_over_lava_the_job_is_submitted_and_read():
     ]
 
 
+@pytest.mark.parametrize("over", list(Over))
+def test_each_board_gets_its_image_however_it_is_reached(over):
+    data = night(over=over, images=("11.01", "am64x=http://x/am64xx-evm.wic.xz"))
+    assert data["measure virtual"]["script"][0].endswith(" --image 11.01")
+    assert data["measure am64x"]["script"][0].endswith(" --image http://x/am64xx-evm.wic.xz")
+    one = night(over=over, images=("am64x=a.wic",))
+    assert "--image" not in one["measure virtual"]["script"][0]
+
+
 def test_what_a_variable_holds_stays_one_word_of_the_shell():
     (line,) = night(benchmarks="emmc; rm -rf /")["measure virtual"]["script"]
     assert line.endswith("-k 'emmc; rm -rf /'")
+
+
+def test_alarms_are_checked_again_on_the_board_within_the_time_that_is_given():
+    job = night(confirm="30m")["judge am64x"]
+    assert "--confirm 30m --board am64x.yaml --wait" in job["script"][0]
+    assert (job["resource_group"], job["variables"]) == ("board-am64x", {"LG_PLACE": "am64x"})
+    assert "--confirm" not in night()["judge am64x"]["script"][0]
+    with pytest.raises(UsageError, match="--confirm: needs boards over labgrid"):
+        night(over=Over.LAVA_HOST, confirm="30m")
 
 
 def test_everything_is_judged_and_the_guide_written_whatever_failed():
@@ -95,7 +113,9 @@ def test_everything_is_judged_and_the_guide_written_whatever_failed():
         (["--profile", "slow"], "--profile slow: it is full or quick"),
         (["--repeat", "often"], "--repeat=often is neither a number of times nor until:"),
         (["--repeat", "5", "--over", "lava-host"], "LAVA jobs measure once"),
-        (["--images", "http://x/Image"], "images are booted by lava-native jobs only"),
+        (["--images", "a.wic b.wic"], "a.wic and b.wic are both for all boards"),
+        (["--images", "am65x=a.wic"], "am65x is no board of this night; there are am62a-sk"),
+        (["--images", "am64x=a.wic am64x=b.wic"], "am64x is given two images"),
     ],
 )
 def test_a_night_that_cannot_be_is_refused(arguments, said, capsys):
@@ -111,7 +131,7 @@ def test_the_pipelines_variables_are_the_commands(monkeypatch, capsys, tmp_path)
     data = yaml.safe_load((tmp_path / "nightly.yml").read_text())
     assert "lava submit j7200.yaml --kind host" in data["measure j7200"]["script"][0]
     parent = yaml.safe_load((ENV_DIR.parent / ".gitlab-ci.yml").read_text())
-    assert set(parent["variables"]) <= {f"EVMPERF_{name}" for name in VARIABLES}
+    assert set(parent["variables"]) - {"EVMPERF_PLAN"} <= {f"EVMPERF_{name}" for name in VARIABLES}
     assert parent["variables"]["EVMPERF_OVER"]["options"] == [str(over) for over in Over]
 
 

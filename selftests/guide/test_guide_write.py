@@ -151,7 +151,7 @@ def test_a_release_that_is_not_there_names_those_that_are(capsys):
 
 def test_the_change_to_the_release_before_is_shown(capsys):
     assert cli.main(["guide", "--release", "11.01", "--from", "baselines", "--with=delta"]) == 0
-    assert '"17.29 (min 16.89, max 17.67) [-90.0 %]"' in capsys.readouterr().out
+    assert '"17.29 (min 16.89, max 17.67) [-90.0 % worse]"' in capsys.readouterr().out
 
 
 def test_newest_is_each_boards_last_release(capsys):

@@ -111,6 +111,9 @@ def test_images_are_told_from_their_names(web):
         "kernel"
     }
     assert role == "ramdisk"
+    whole = resources([f"{web}/there/tisdk-default-image-am64xx-evm.rootfs.wic.xz"], JobKind.NATIVE)
+    assert list(whole) == ["image"]
+    assert resources(["11.01"], JobKind.HOST) == {"image": "11.01"}
 
 
 @pytest.mark.parametrize(
@@ -122,7 +125,9 @@ def test_images_are_told_from_their_names(web):
         (["ftp://x/Image"], JobKind.NATIVE, "http://, https:// and file:// only"),
         (["{web}/there/Image"], JobKind.NATIVE, "needs a kernel, and ramdisk or nfsrootfs"),
         (["{web}/there/Image", "{web}/there/Image.gz"], JobKind.NATIVE, "two images are the"),
-        (["{web}/there/Image", "{web}/there/initrd"], JobKind.HOST, "--image is for native jobs"),
+        (["{web}/there/Image", "{web}/there/initrd"], JobKind.HOST, "one whole image"),
+        (["{web}/there/Image"], JobKind.BOOT, "--image is for native and host jobs"),
+        (["{web}/there/a.wic.xz", "{web}/there/Image"], JobKind.NATIVE, "has its own kernel"),
     ],
 )
 def test_an_image_that_cannot_be_booted_is_named(web, images, kind, said):

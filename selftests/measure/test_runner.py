@@ -17,6 +17,7 @@ from evmperf.measure.runner import Runner
 from evmperf.model import places
 from evmperf.model.errors import BoardError, Interrupted, Kind, LabError, RefusedOutput, ToolError
 from evmperf.model.records import BootRecord
+from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case, Direction, Metric, Reading, Status
 from evmperf.model.run import Run
 from evmperf.model.units import Unit
@@ -63,10 +64,11 @@ def board(tmp_path):
 def lab(tmp_path, board):
     """A function that makes a runner; keywords go to the bench."""
 
-    def make_runner(scripted=(), *, results=tmp_path, shell=None, **bench):
+    def make_runner(scripted=(), *, results=tmp_path, shell=None, repeats=None, **bench):
         shell = shell or LocalShell(tmp_path / "board", scripted)
         spool = Spool(results, Run("fake-1", "fake-evm", "quick"))
-        return Runner(LocalBench(board, shell, **bench), spool, "quick", ["dd", "no-such-tool"])
+        local = LocalBench(board, shell, **bench)
+        return Runner(local, spool, "quick", ["dd", "no-such-tool"], repeats=repeats)
 
     return make_runner
 
@@ -266,6 +268,8 @@ def test_a_broken_lab_keeps_what_the_case_had_measured(lab):
 
 
 class Uboot:
+    files = None
+
     def __init__(self, *replies):
         self.replies = list(replies)
 
@@ -318,6 +322,11 @@ def test_boots_give_one_sample_each(lab):
     boots = boot_records(runner)
     assert len(boots) == 5
     assert read_run(runner.spool.folder).facts["uboot"].startswith("U-Boot 2025.01")
+
+
+def test_boots_that_were_asked_for_go_before_the_profiles(lab):
+    runner = lab(boots=[good_boot(seconds) for seconds in (2, 3)], repeats=Repeats(boots=2))
+    assert runner.measure(BOOTS, CASE).values("boot_time") == [2, 3]
 
 
 def test_boot_times_alone_come_with_the_facts_of_the_linux_they_booted(lab):

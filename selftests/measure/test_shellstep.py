@@ -152,7 +152,7 @@ class Garbling:
     """A shell whose first answers to the wrapper are damaged."""
 
     def __init__(self, shell, times):
-        self.shell, self.left = shell, times
+        self.shell, self.left, self.files = shell, times, shell.files
 
     def run(self, command, timeout_s):
         reply = self.shell.run(command, timeout_s)

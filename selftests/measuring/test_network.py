@@ -199,6 +199,8 @@ FAR = "evmperf-far"
 class FarShell:
     """A shell on the far side."""
 
+    files = None
+
     def __init__(self, shell) -> None:
         self.shell = shell
 

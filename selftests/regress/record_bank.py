@@ -27,7 +27,7 @@ from evmperf.measure.runner import Runner
 from evmperf.model.errors import EvmperfError
 from evmperf.model.results import Case, Result
 from evmperf.runs import spool
-from evmperf.virtual import client, envfile, image
+from selftests.regress.virtuallab import board_file
 
 BENCHMARK = "emmc_raw_fio_1g"
 CASE = Case("1m", {"block_size": "1m", "size": "16m", "runtime_s": 2, "settle_s": 0})
@@ -37,23 +37,13 @@ CASE = Case("1m", {"block_size": "1m", "size": "16m", "runtime_s": 2, "settle_s"
 def record(file: Path, minutes: float) -> int:
     """Append boots to a file until the time is up; returns how many."""
     ends = time.monotonic() + 60 * minutes
-    image.build("virtual", progress=print)
-    virtual = client.Bench(f"bank{os.getpid()}")
-    virtual.start("virtual", serial_port=0, power_port=0)
-    try:
-        with tempfile.TemporaryDirectory() as scratch:
-            return _record(file, Path(scratch), virtual.ports, ends)
-    finally:
-        virtual.stop()
+    with tempfile.TemporaryDirectory() as scratch, board_file("virtual", Path(scratch)) as board:
+        return _record(file, Path(scratch), board, ends)
 
 
-def _record(file: Path, scratch: Path, ports: client.Ports, ends: float) -> int:
-    board_file = scratch / "bank.yaml"
-    envfile.write(
-        envfile.source("virtual"), board_file, serial_port=ports.serial, power_port=ports.power
-    )
-    environment = Environment(str(board_file))
-    bench = LabgridBench(environment.get_target(), load(board_file))
+def _record(file: Path, scratch: Path, board: Path, ends: float) -> int:
+    environment = Environment(str(board))
+    bench = LabgridBench(environment.get_target(), load(board))
     run = spool.Run(spool.new_run_id("bank"), "bank", "quick")
     runner = Runner(bench, spool.Spool(scratch, run), "quick", ("fio", "mpstat"))
     recorded = 0

@@ -1,4 +1,6 @@
 import json
+import re
+from html import unescape
 
 import pytest
 
@@ -170,7 +172,10 @@ def test_every_format_says_the_same(folder):
         assert "args:slow" in shown
         assert "1 worse" in shown
         assert f"{worse['change'] * 100:+.1f} %" in shown
-    assert page.count('class="p s0"') == sum(len(change["a"]) for change in data["changes"])
+    drawn = [json.loads(unescape(text)) for text in re.findall(r'data-plot="([^"]*)"', page)]
+    assert [[y for _, y in plot["series"][0]["points"]] for plot in drawn] == [
+        change["a"] for change in data["changes"]
+    ]
     assert "| **worse** | emmc_ext4 102400 write_throughput |" in note
 
 

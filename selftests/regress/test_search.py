@@ -136,6 +136,30 @@ def test_one_odd_boot_does_not_decide():
     assert likeness.likeness(mostly_good, known).bad < 0.5
 
 
+@pytest.mark.parametrize("flattered", [0.5, 1.0, 2.0])
+def test_a_wrong_belief_about_difference_and_noise_costs_blocks_but_gives_no_wrong_answers(
+    flattered,
+):
+    source, noise, bad = random.Random(2), 0.12, math.log(1.15)
+    known = likeness.Reference(bad * flattered, noise / flattered)
+    wrong = right = 0
+    for _ in range(40):
+        triples = []
+        found = likeness.likeness(triples, known)
+        while not found.decided and len(triples) < 100:
+            level = source.choice((0.5, 1.0, 1.5))
+            triples.append(
+                tuple(
+                    math.exp(off + level * source.gauss(0, noise / 2**0.5)) for off in (0, bad, 0)
+                )
+            )
+            found = likeness.likeness(triples, known)
+        wrong += found.bad > 1 - likeness.ERROR
+        right += found.bad < likeness.ERROR
+    assert wrong <= 1
+    assert right >= 10
+
+
 def test_a_simulated_bisection_on_a_quiet_bank():
     source = random.Random(1)
     bank = [{"time_s": 10.0 * n, "boot_time": math.exp(source.gauss(0, 0.03))} for n in range(150)]

@@ -198,6 +198,27 @@ def test_every_format_says_the_same(nights, tmp_path, capsys, marks):
     assert metrics.endswith("# EOF\n")
 
 
+def test_what_else_changed_stands_with_what_is_worse(tmp_path, capsys, marks):
+    results = tmp_path / "results"
+    generator = runs.history(results, nights=12)
+    for number in range(12, 22):
+        changed = {("emmc_ext4", "102400", "write_throughput"): 0.7}
+        lost = runs.results(generator, changed=changed)
+        folder = runs.write(results, lost, number=number)
+        run = json.loads((folder / "run.json").read_text())
+        run["facts"] |= {"kernel": "6.18.1", "command_line": "quiet mitigations=auto"}
+        (folder / "run.json").write_text(json.dumps(run))
+    note = tmp_path / "note.md"
+    command = ["check", str(folder), "--against", "last:40", "--results", str(results)]
+    assert cli.main([*command, "--markdown", str(note)]) == 1
+    said = capsys.readouterr().out
+    assert "What else changed (A: " in said
+    for text in (said, note.read_text(), (folder / "report.html").read_text()):
+        assert "mitigations" in text
+    assert cli.main(["check", str(folder), "--against", "last:1", "--results", str(results)]) != 1
+    assert "mitigations" not in (folder / "report.html").read_text().partition("Board and")[0]
+
+
 def test_runs_that_measured_nothing_or_were_cut_short_are_no_hindrance(tmp_path):
     generator = runs.history(tmp_path, nights=8)
     (tmp_path / "am64xx-hsevm-0003" / "results.jsonl").unlink()
@@ -207,6 +228,20 @@ def test_runs_that_measured_nothing_or_were_cut_short_are_no_hindrance(tmp_path)
     judgement = check(last, "last:8", tmp_path)
     assert judgement.count(Outcome.SAME) > 50
     assert worse(judgement) == []
+
+
+def test_the_other_boards_of_the_same_night_are_no_history(tmp_path):
+    generator = runs.history(tmp_path, nights=10)
+    tonight = {"night": "night-kind-20260901T220000Z"}
+    lost = runs.write(tmp_path, runs.results(generator, changed={LOST: 0.8}), number=20, **tonight)
+    alone = check(lost, "last:8", tmp_path)
+    assert worse(alone) == [LOST]
+    for number in range(11, 19):
+        runs.write(tmp_path, runs.results(generator, changed={LOST: 0.8}), number=number, **tonight)
+    assert check(lost, "last:8", tmp_path) == alone
+    # Those of another night are.
+    runs.write(tmp_path, runs.results(generator), number=19, night="night-kind-20260831T220000Z")
+    assert check(lost, "last:8", tmp_path) != alone
 
 
 def test_nothing_to_compare_is_status_4(nights, marks):

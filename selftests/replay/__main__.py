@@ -17,16 +17,19 @@ def _main() -> int:
         description="Play a recorded console behind a port and a switch of its own, react to what "
         "is typed, and print marks, attempts and verdict.",
     )
-    parser.add_argument("file", type=Path, help="a console.log, or a console as text")
+    parser.add_argument(
+        "file", type=Path, help="a console.log, whose time stamps are kept, or a console as text"
+    )
     parser.add_argument("--board", default="am64x.yaml", help="the board's file (%(default)s)")
     parser.add_argument("--goal", choices=("uboot", "booted"), default="booted")
     parser.add_argument("--arguments", default="", help="kernel arguments")
     parser.add_argument("--json", action="store_true", help="for programs")
     options = parser.parse_args()
     logging.disable(logging.CRITICAL)  # the outcome says it all
+    recording = recorded(options.file)
     outcome = replay(
-        Play(recorded(options.file)), options.board.removesuffix(".yaml"), goal=options.goal,
-        arguments=options.arguments,
+        Play(recording.text, pauses=recording.pauses), options.board.removesuffix(".yaml"),
+        goal=options.goal, arguments=options.arguments,
     ).as_dict()  # fmt: skip
     if options.json:
         print(json.dumps(outcome, indent=1))

@@ -46,7 +46,7 @@ class Case:
 
     def play(self) -> Outcome:
         """Play it."""
-        text = self.before + recorded(CONSOLES / f"{self.name}.txt")
+        text = self.before + recorded(CONSOLES / f"{self.name}.txt").text
         return replay(
             Play(text, self.after), self.board, goal=self.goal, medium=self.medium,
             silence_timeout=SILENCE_S, uboot_timeout=20,
@@ -150,7 +150,7 @@ def test_a_console(case):
 @pytest.mark.parametrize("name", SESSIONS)
 @pytest.mark.parametrize("size", [1, 64, 4096])
 def test_a_session_raises_no_alarm(name, size):
-    text = texts.LOADER + texts.SD + recorded(CONSOLES / f"{name}.txt")
+    text = texts.LOADER + texts.SD + recorded(CONSOLES / f"{name}.txt").text
     watch = Watch()
     watch.restart()
     watch.settle()

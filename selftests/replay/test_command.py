@@ -15,6 +15,7 @@ from evmperf.console.record import HEADER, POWER_ON, Record
 from evmperf.model.run import Run
 from evmperf.runs.spool import Spool
 from selftests.replay import texts
+from selftests.support.replayboard import Play, recorded, replay
 from selftests.support.texts import LOGIN
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,3 +103,18 @@ def test_the_harness_plays_a_console_to_the_strategy(tmp_path):
     outcome = json.loads(done.stdout)
     assert (done.returncode, outcome["verdict"], outcome["attempts"]) == (0, "booted", 1)
     assert list(outcome["marks"])[-1] == "prompt"
+
+
+def test_the_harness_keeps_a_recordings_own_time(tmp_path):
+    before, after = BOOT.replace(b"=> boot\r\n", b"").split(b"Run /sbin/init", 1)
+    first = list(records(before))
+    pause = first[-1].mono_ns + 2 * 10**9
+    rest = list(records(b"Run /sbin/init" + after, pause))[1:]
+    file = tmp_path / "console.log"
+    file.write_bytes(HEADER + b"".join(record.line() for record in (*first, *rest)))
+    recording = recorded(file)
+    assert recording.text == before + b"Run /sbin/init" + after
+    assert list(recording.pauses) == [len(before)]
+    outcome = replay(Play(recording.text, pauses=recording.pauses), "am64x")
+    marks = outcome.as_dict()["marks"]
+    assert marks["init_started"] - marks["starting_kernel"] >= 2

@@ -87,6 +87,27 @@ def test_kernel_messages_are_compared_without_times_and_numbers(make):
     ]
 
 
+def boot_log(*more):
+    """Messages of 200 drivers; one comes again later."""
+    start = ["Booting Linux on physical CPU 0x0", "Linux version 6.12.1 (builder)"]
+    drivers = [f"driver-{chr(97 + n % 26)}{chr(97 + n // 26)}: probed" for n in range(200)]
+    lines = [*start, *drivers[:3], "mmc0: cache flushed", *drivers[3:], *more]
+    return [f"[{number:5}.000000] {line}" for number, line in enumerate(lines)]
+
+
+def test_a_ring_buffer_that_overflowed_is_no_reason_to_name_what_was_overwritten(make):
+    whole = make("a", {"dmesg": "\n".join(boot_log("mmc0: cache flushed"))})
+    late = boot_log("mmc0: cache flushed", "mmc0: Tuning failed, falling back to legacy")
+    del late[60]  # a driver that B does not have
+    cut = make("b", {"dmesg": "\n".join(late[40:])})
+    assert told(differences.between([whole], [cut])) == [
+        ("kernel messages", "driver-fc: probed", "yes", ""),
+        ("kernel messages", "mmc#: Tuning failed, falling back to legacy", "", "yes"),
+    ]
+    later = make("c", {"dmesg": "\n".join(boot_log()[120:])})
+    assert told(differences.between([later], [whole])) == []
+
+
 def test_device_trees_are_compared_by_node_and_not_by_what_each_boot_changes(make):
     a = make("a", {"device_tree": tree()})
     b = make("b", {"device_tree": tree("quiet rw", 4, "ospi@fc40000 {\n};")})

@@ -1,6 +1,7 @@
 """Strategy, console and shells against a scripted board: each fault by its name and kind."""
 
 import subprocess
+import time
 
 import pytest
 import yaml
@@ -14,6 +15,7 @@ from evmperf.console.marks import Phase
 from evmperf.lab import bench as bench_module
 from evmperf.lab import shell as shell_module
 from evmperf.lab.bench import LabgridBench
+from evmperf.lab.stamper import StampedPort
 from evmperf.model.errors import (
     BoardError,
     Interrupted,
@@ -482,3 +484,17 @@ def test_everything_on_the_console_is_recorded(open_bench, tmp_path):
     assert [r.data for r in records if r.kind == "#"][:2] == [b"power off", b"power on"]
     stamps = [r.mono_ns for r in records if r.kind == "<"]
     assert stamps == sorted(stamps)
+
+
+def test_a_boot_has_its_prompt_on_a_host_that_is_kept_from_running(open_bench, fake, monkeypatch):
+    """32 boards on two cores: Linux has started long before its `boot` is written down."""
+    fake.pace_s = 0.5
+    send = StampedPort.write
+
+    def send_and_be_kept(port, data):
+        send(port, data)
+        time.sleep(0.3)
+
+    monkeypatch.setattr(StampedPort, "write", send_and_be_kept)
+    boot = open_bench().cold_boot("")
+    assert {Phase.STARTING_KERNEL, Phase.PROMPT} <= set(boot.marks)

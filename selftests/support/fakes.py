@@ -44,6 +44,7 @@ class LocalShell:
         self.when = when
         self.asked = []
         self.hanging = None
+        self.files = None
 
     def run(self, command, timeout_s):
         self.asked.append(command)

@@ -17,11 +17,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from evmperf.grafana.write import FOLDER
+from evmperf.grafana.write import DASHBOARDS, FOLDER
 from evmperf.influx import config as configs
 from evmperf.influx.config import Config
 from evmperf.model.errors import UsageError
-from evmperf.report import svg
+from evmperf.pages import look, plots
 from selftests.support.browser import chromium
 from selftests.support.grafana import choose, interpolated, panels
 from selftests.support.influxd import flux
@@ -35,7 +35,6 @@ body { font: 14px system-ui, sans-serif; margin: 16px; background: #f4f5f5; colo
 .panel { background: #fff; border: 1px solid #ccc; padding: 8px; overflow: hidden; }
 .panel h3 { font-size: 14px; margin: 0 0 6px; } h2 { grid-column: 1 / -1; margin: 12px 0 0; }
 .number { font-size: 40px; } td, th { padding: 2px 8px; text-align: left; white-space: nowrap; }
-svg[role] { max-width: none; min-width: 0; }
 """
 
 
@@ -58,10 +57,10 @@ def page(dashboard: Mapping[str, Any], config: Config, values: Any, span: Any) -
                 f'<div class="panel" style="grid-column: span {panel["gridPos"]["w"]}">'
                 f"<h3>{html.escape(title)}</h3>{_drawn(panel, answers, begin)}</div>"
             )
-    style = (Path(svg.__file__).parent / "report.css").read_text() + _STYLE
-    patterns = _patterns()
+    ours = look.inline()
     return (
-        f"<!DOCTYPE html><meta charset=utf-8><style>{style}</style>{patterns}{''.join(parts)}</div>"
+        f"<!DOCTYPE html><meta charset=utf-8>{ours.style}<style>{_STYLE}</style>"
+        f"{''.join(parts)}</div>{ours.script}"
     )
 
 
@@ -82,7 +81,7 @@ def _drawn(panel: Mapping[str, Any], answers: Sequence[Any], begin: datetime) ->
         return kinds[panel["type"]](rows, unit)
     if fields.get("custom", {}).get("stacking", {}).get("mode") == "normal":
         return _stacked(rows, unit)
-    return svg.lines("", _series(rows, begin), ("hours", unit))
+    return plots.lines("", _series(rows, begin), ("hours", unit))
 
 
 Rows = Sequence[Mapping[str, str]]
@@ -96,11 +95,11 @@ def _stat(rows: Rows, unit: str) -> str:
 def _bars(rows: Rows, unit: str) -> str:
     sides = [name for name in rows[0] if name not in {*_ABOUT, "case"}]
     bars = [
-        svg.Bar(side, [float(row[side])], f"{row['case'].split(' (')[0]}: {float(row[side]):.2f}")
+        plots.Bar(side, [float(row[side])], f"{row['case'].split(' (')[0]}: {float(row[side]):.2f}")
         for row in rows
         for side in sides
     ]
-    return svg.stacked("", ["mean"], bars, unit)
+    return plots.bars("", ["mean"], bars, unit)
 
 
 def _stacked(rows: Rows, unit: str) -> str:
@@ -109,10 +108,10 @@ def _stacked(rows: Rows, unit: str) -> str:
     for row in rows:
         times.setdefault(row["_time"], {}).update(row)
     bars = [
-        svg.Bar(time[11:16], [float(row.get(name) or 0) for name in names], "")
+        plots.Bar(time[11:16], [float(row.get(name) or 0) for name in names], "")
         for time, row in sorted(times.items())
     ]
-    return svg.stacked("", names, bars, unit)
+    return plots.bars("", names, bars, unit)
 
 
 def _histogram(rows: Rows, unit: str) -> str:
@@ -121,10 +120,10 @@ def _histogram(rows: Rows, unit: str) -> str:
     for row in rows:
         value = round(float(row[name]), 1)
         counts[value] = counts.get(value, 0) + 1
-    return svg.histogram("", [svg.Series(name, sorted(counts.items()))], unit)
+    return plots.histogram("", [plots.Series(name, sorted(counts.items()))], unit)
 
 
-def _series(rows: Rows, begin: datetime) -> list[svg.Series]:
+def _series(rows: Rows, begin: datetime) -> list[plots.Series]:
     found: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
         hours = (datetime.fromisoformat(row["_time"]) - begin) / timedelta(hours=1)
@@ -133,7 +132,7 @@ def _series(rows: Rows, begin: datetime) -> list[svg.Series]:
                 found.setdefault(name, []).append((round(hours, 3), float(value)))
     # Grafana fills between these and keeps them out of the legend.
     return [
-        svg.Series(name, points)
+        plots.Series(name, points)
         for name, points in found.items()
         if not name.endswith((" low", " high"))
     ]
@@ -148,20 +147,13 @@ def _table(rows: Rows, unit: str) -> str:
     return f"<table><tr>{head}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 
 
-def _patterns() -> str:
-    """The patterns that the report's page defines."""
-    from jinja2 import Template
-
-    text = (Path(svg.__file__).parent / "report.html.j2").read_text()
-    begin, end = text.index("<svg width"), text.index("</defs></svg>")
-    return Template(text[begin:end] + "</defs></svg>").render()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m selftests.support.picture", description=__doc__
     )
-    parser.add_argument("dashboards", nargs="+", help="files in dashboards/, e.g. boot.json")
+    parser.add_argument(
+        "dashboards", nargs="+", help="files in dashboards/grafana/, e.g. boot.json"
+    )
     parser.add_argument("--to", type=Path, required=True, help="folder for the pictures")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--hours", type=float, default=24, help="how far back (default: 24)")
@@ -174,7 +166,7 @@ def main() -> None:
     given = {name: [value] for name, _, value in (text.partition("=") for text in options.set)}
     with chromium() as browser:
         for name in options.dashboards:
-            dashboard = json.loads((FOLDER / name).read_text())
+            dashboard = json.loads((FOLDER / DASHBOARDS / name).read_text())
             values = choose(dashboard, config, given, begin, end)
             sheet = browser.new_page(viewport={"width": 1440, "height": 600})
             sheet.set_content(page(dashboard, config, values, (begin, end)))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,13 +18,15 @@ from labgrid import Environment
 
 from evmperf.boards import board as boards
 from evmperf.console.boot import Boot
-from evmperf.console.record import HEADER, read
+from evmperf.console.record import HEADER, POWER_ON, Record, read
 from evmperf.lab.bench import LabgridBench
 from evmperf.model.errors import EvmperfError
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
 
 _BYTES_A_PIECE, _PIECE_S = 115, 0.01
 """115200 baud."""
+_PAUSE_S = 0.05
+"""Silence of a recording that is more than its line's rate and its reader's."""
 _COUNTDOWN_S = 2.0
 _AUTOBOOT = re.compile(
     rb"(?:Hit any key to stop autoboot:|Press \S+ to abort autoboot in)[^\n]*\n?"
@@ -33,17 +36,41 @@ _NAMED = {b"<BS>": b"\b", b"<ESC>": b"\x1b", b"<FF>": b"\xff", b"<00>": b"\x00"}
 _OPTARGS = re.compile(r"setenv optargs ([^;]*)")
 
 
-def recorded(path: Path) -> bytes:
-    """A console as it went over the wire: from a console.log the first boot, else a text file."""
+@dataclass(frozen=True)
+class Recording:
+    """A console as it went over the wire; `pauses` are the silences in it that are known, in
+    seconds before the byte of that number.
+    """
+
+    text: bytes
+    pauses: Mapping[int, float] = field(default_factory=dict)
+
+
+def recorded(path: Path) -> Recording:
+    """The first boot of a console.log with its time stamps, or a text file, which has none."""
     data = path.read_bytes()
     if data.startswith(HEADER.split(b"/")[0]):
-        boots: list[list[bytes]] = [[]]
-        for record in read(path):
-            if record.kind == "#" and record.data == b"power on" and boots[-1]:
-                boots.append([])
-            elif record.kind == "<":
-                boots[-1].append(record.data)
-        return b"".join(boots[0])
+        return _first_boot(read(path))
+    return Recording(_as_sent(data))
+
+
+def _first_boot(records: Iterable[Record]) -> Recording:
+    text, pauses, before_ns = b"", {}, None
+    for record in records:
+        if record.kind == "#" and record.data == POWER_ON.encode():
+            if text:
+                break
+            before_ns = record.mono_ns
+        elif record.kind == "<":
+            silence = (record.mono_ns - (before_ns or record.mono_ns)) / 1e9
+            if silence > _PAUSE_S:
+                pauses[len(text)] = silence
+            text += record.data
+            before_ns = record.mono_ns
+    return Recording(text, pauses)
+
+
+def _as_sent(data: bytes) -> bytes:
     for name, byte in _NAMED.items():
         data = data.replace(name, byte)
     data = _HOST_STAMP.sub(b"", data).replace(b"\r\n", b"\n")
@@ -57,7 +84,8 @@ class Play:
     """What a board says: `text` from power-on, `linux` after it where the recording ends early.
 
     `environment` is U-Boot's, `system` what the running system answers (cmdline, root, type; of
-    the command line a default is made of the text), `stoppable` whether a key stops the countdown.
+    the command line a default is made of the text), `stoppable` whether a key stops the countdown,
+    `pauses` those of the text's Recording.
     """
 
     text: bytes
@@ -65,6 +93,7 @@ class Play:
     environment: Mapping[str, str] = field(default_factory=dict)
     system: Mapping[str, str] = field(default_factory=dict)
     stoppable: bool = True
+    pauses: Mapping[int, float] = field(default_factory=dict)
 
 
 class ReplayBoard(FakeBoard):
@@ -83,8 +112,10 @@ class ReplayBoard(FakeBoard):
             self._countdown = countdown[0].rstrip(b"\r\n")
             rest = play.text[countdown.end() :]
             self._rest = re.sub(rb"^(?:\s*=> ?\r?\n?)+", b"", rest) + play.linux
+            self._rest_at = len(play.text) + len(play.linux) - len(self._rest)
         else:
             self._loader, self._rest, self._countdown = play.text, play.linux, b""
+            self._rest_at = len(play.text)
 
     def switch(self, on: bool) -> None:
         deadline = time.monotonic() + 10
@@ -130,21 +161,23 @@ class ReplayBoard(FakeBoard):
         text = self._rest.replace(b"{arguments}", self._arguments().encode())
         ends = {"login": rb"(?:(?<!Last )login|[\r\n]in): $", "shell": rb"# $", "uboot": rb"\n=> $"}
         then = next((state for state, end in ends.items() if re.search(end, text)), "dead")
-        self._pour(text, turn, then)
+        self._pour(text, turn, then, self._rest_at)
 
-    def _pour(self, text: bytes, turn: int, then: str = "dead") -> bool:
-        """Say it at the line's rate, to be in that state at its end; False when the power was
-        switched meanwhile.
+    def _pour(self, text: bytes, turn: int, then: str = "dead", begin: int = 0) -> bool:
+        """Say it at the line's rate and with the recording's pauses, to be in that state at its
+        end; False when the power was switched meanwhile. It begins at that byte of the recording.
         """
-        for at in range(0, len(text), _BYTES_A_PIECE):
+        pauses = {at - begin: pause for at, pause in self._play.pauses.items()}
+        cuts = {*range(0, len(text), _BYTES_A_PIECE), *(at for at in pauses if 0 < at < len(text))}
+        for at, end in itertools.pairwise([*sorted(cuts), len(text)]):
+            time.sleep(pauses.get(at, _PIECE_S if at else 0))
             with self._lock:
                 if self._turn != turn:
                     return False
-                if at + _BYTES_A_PIECE >= len(text):
+                if end == len(text):
                     self._state = then
-            self.say(text[at : at + _BYTES_A_PIECE])
+            self.say(text[at:end])
             self.said_at = time.monotonic()
-            time.sleep(_PIECE_S)
         return self._turn == turn
 
     def _arguments(self) -> str:

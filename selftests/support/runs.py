@@ -68,3 +68,9 @@ def refused(result):
     """The same result, with one repetition refused."""
     failure = Failure(Kind.TOOL, "output cut", "write", refused=True)
     return replace(result, status=Status.PARTIAL, failures=(failure,))
+
+
+def scaled(result, factor):
+    """The same result, with every sample so many times as large."""
+    samples = (replace(sample, value=sample.value * factor) for sample in result.samples)
+    return replace(result, samples=tuple(samples))

@@ -1,0 +1,60 @@
+"""The words of `--image` and `--images`: what a file is by its name, and which board gets it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from evmperf.model.errors import UsageError
+
+WHOLE = "image"
+"""The role of a whole disk's image."""
+PARTS = ("kernel", "dtb", "ramdisk", "nfsrootfs", "modules")
+"""The roles of what is booted over the network."""
+
+_NAMES = (
+    (WHOLE, re.compile(r"\.(wic|img|sdimg)(\.\w+)?$")),
+    ("dtb", re.compile(r"\.dtb$")),
+    ("modules", re.compile(r"modules.*\.t(ar|gz)")),
+    ("nfsrootfs", re.compile(r"\.tar(\.\w+)?$|\.tgz$")),
+    ("ramdisk", re.compile(r"\.cpio(\.\w+)?$|initrd|initramfs|ramdisk")),
+    ("kernel", re.compile(r"^(Image|vmlinu[xz]|zImage|uImage)")),
+)
+_NAMED = re.compile(r"([A-Za-z0-9][\w.-]*)=(.+)", re.DOTALL)
+
+
+def role(word: str) -> tuple[str, str]:
+    """Role and file of a word `[ROLE=]FILE`; the role is "" where neither it nor the name says."""
+    said, equals, file = word.partition("=")
+    if equals and said in (WHOLE, *PARTS):
+        return said, file
+    name = word.partition("?")[0].rpartition("/")[2]
+    return next((kind for kind, pattern in _NAMES if pattern.search(name)), ""), word
+
+
+def by_board(words: Iterable[str], boards: Sequence[str]) -> dict[str, str]:
+    """The image of each of `boards` that gets one, of words `IMAGE` (for all) and `BOARD=IMAGE`.
+
+    An image is what `pytest --image` takes: a file, a URL, or a release of the lab's list, which
+    is the one word that fits boards of several machines. Raises UsageError for a board that is not
+    among `boards`, or that is given two images.
+    """
+    everywhere: list[str] = []
+    own: dict[str, str] = {}
+    for word in words:
+        named = _NAMED.fullmatch(word)
+        if named is None:
+            everywhere.append(word)
+        elif named[1] not in boards:
+            raise UsageError(
+                f"image {word}: {named[1]} is no board of this night; there are {', '.join(boards)}"
+            )
+        elif named[1] in own:
+            raise UsageError(f"{named[1]} is given two images: {own[named[1]]} and {named[2]}")
+        else:
+            own[named[1]] = named[2]
+    if len(everywhere) > 1:
+        raise UsageError(
+            f"{everywhere[0]} and {everywhere[1]} are both for all boards: write BOARD=IMAGE"
+        )
+    return {**dict.fromkeys(boards if everywhere else (), *everywhere), **own}

@@ -1,0 +1,68 @@
+"""Holding a board over many sessions, so that nobody takes it between two rounds."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from evmperf.keeping.claim import Claim
+
+_BOARD = "EVMPERF_HOLD_BOARD"
+"""The variable that says which board `EVMPERF_HOLD` is for, for a program that we start."""
+
+
+class Holding:
+    """Holds one board after the other; sessions that are started meanwhile share the hold.
+
+    `run` is what the holder is called, `wait_s` how long to wait for a board that others hold. A
+    board that whoever started us holds already, as a night does, is held by them.
+    """
+
+    def __init__(self, run: str, wait_s: float = 0.0) -> None:
+        self._run, self._wait_s = run, wait_s
+        self._claim: Claim | None = None
+        self._before: dict[str, str | None] = {}
+        self._board = ""
+
+    def have(self, board: str) -> None:
+        """Hold the board of this file, and no other any more; raises UsageError when it is not to
+        be had, LabError.
+        """
+        from evmperf.keeping.claim import JOIN, Claim  # noqa: PLC0415  # not needed for --help
+        from evmperf.keeping.wanted import wanted  # noqa: PLC0415
+        from evmperf.measure import boardfile  # noqa: PLC0415
+
+        if board == self._board:
+            if self._claim:
+                self._claim.check()
+            return
+        if not self._board and os.environ.get(JOIN) and os.environ.get(_BOARD, board) == board:
+            self._board = board
+            return
+        self._let_go()
+        self._before = {name: os.environ.pop(name, None) for name in (JOIN, _BOARD)}
+        file = boardfile.named(board).file
+        self._claim = Claim.take(
+            wanted(file), self._run, wait_s=self._wait_s,
+            tell=lambda said: print(f"evmperf: {said}", file=sys.stderr, flush=True),
+        )  # fmt: skip
+        os.environ |= {JOIN: self._claim.token, _BOARD: board}
+        self._board = board
+
+    def _let_go(self) -> None:
+        if self._claim:
+            self._claim.release()
+            self._claim = None
+        for name, value in self._before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+        self._before, self._board = {}, ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._let_go()

@@ -1,0 +1,122 @@
+"""Sphinx's part of the guide's page: an extension with the theme `guide`.
+
+The page is one file: a cover, the contents, and the guide, whose tables scroll on a narrow screen.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
+
+from evmperf.pages import look
+
+_CELL = re.compile(
+    r"(?P<mean>~?-?[0-9][0-9.]*)(?P<bounds> \(min [^)]*\))?(?P<unit> [A-Za-z]+/s)?"
+    r"(?P<change> \[[^\]]*\])?"
+)
+"""A figure as `evmperf.guide.writer` prints it."""
+_DEEPEST = 2
+"""Levels of the list of contents."""
+
+
+class Translator(HTML5Translator):
+    """Tables in frames of their own, and figures in their parts."""
+
+    def visit_table(self, node: nodes.table) -> None:
+        """Open the frame that scrolls; its name is the table's, for screen readers."""
+        name = html.escape(_name_of(node), quote=True)
+        self.body.append(f'<div class="wide" role="group" tabindex="0" aria-label="{name}">')
+        super().visit_table(node)
+
+    def depart_table(self, node: nodes.table) -> None:
+        """Close the frame."""
+        super().depart_table(node)
+        self.body.append("</div>\n")
+
+    def visit_title(self, node: nodes.title) -> None:
+        """The guide's own title is on the cover."""
+        if isinstance(node.parent, nodes.section) and self.section_level == 1:
+            raise nodes.SkipNode
+        super().visit_title(node)
+
+    def visit_Text(self, node: nodes.Text) -> None:  # noqa: N802  # docutils' name
+        """The mean of a cell large, the rest small; the text stays what it is in the guide."""
+        text = node.astext()
+        match = _CELL.fullmatch(text) if _is_figure(node) else None
+        if not match:
+            super().visit_Text(node)
+            return
+        self.body.append(f'<span class="mean">{match["mean"]}</span>')
+        for part in ("bounds", "unit", "change"):
+            if said := match[part]:
+                way = next((word for word in ("better", "worse") if word in said), "")
+                self.body.append(f' <span class="{part} {way}">{html.escape(said.strip())}</span>')
+
+
+def _name_of(table: nodes.table) -> str:
+    """A table's caption, or the heading above it."""
+    title = table.next_node(nodes.title)
+    above: nodes.Element | None = table
+    while title is None and above is not None:
+        above = above.parent
+        if isinstance(above, nodes.section):
+            title = above.next_node(nodes.title)
+    return title.astext() if title else "Table"
+
+
+def _is_figure(node: nodes.Node) -> bool:
+    """Whether a text is that of a cell behind the first of its row."""
+    entry = node.parent.parent if node.parent else None
+    if not isinstance(entry, nodes.entry) or not isinstance(entry.parent.parent, nodes.tbody):
+        return False
+    return entry.parent.index(entry) > 0
+
+
+def _head_rows(app: Sphinx, doctree: nodes.document, _name: str) -> None:
+    """The first cell of each row heads it."""
+    for group in doctree.findall(nodes.tgroup):
+        column = group.next_node(nodes.colspec)
+        if column is not None:
+            column["stub"] = 1
+
+
+def _contents(section: nodes.Element, depth: int = 1) -> Iterator[str]:
+    """The sections below one, as nested lists."""
+    below = [child for child in section.children if isinstance(child, nodes.section)]
+    if not below or depth > _DEEPEST:
+        return
+    yield "<ul>"
+    for child in below:
+        title = child.next_node(nodes.title)
+        assert title is not None  # docutils makes no section without
+        yield f'<li><a href="#{child["ids"][0]}">{html.escape(title.astext())}</a>'
+        yield from _contents(child, depth + 1)
+        yield "</li>"
+    yield "</ul>"
+
+
+def _add_context(
+    app: Sphinx, _page: str, _template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    context["look"] = look.inline(plots=False)
+    context["cover"] = json.loads(app.config.guide_cover)
+    top = doctree.next_node(nodes.section) if doctree else None
+    context["contents"] = "\n".join(_contents(top)) if top else ""
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """What Sphinx calls."""
+    app.add_config_value("guide_cover", "{}", "html", str)
+    app.add_html_theme("guide", str(Path(__file__).parent / "theme"))
+    app.set_translator("singlehtml", Translator)
+    app.connect("doctree-resolved", _head_rows)
+    app.connect("html-page-context", _add_context)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,1 @@
+"""The look of every page: one style sheet, one base, one way to draw."""

@@ -1,0 +1,89 @@
+"""Plots as HTML, for a page with the look of this room (`look`).
+
+Curves are drawn by uPlot when the page is opened: an element carries what to draw as JSON, and
+`plots.js` draws it. Bars are a table, and need no script. Either way each series has a colour of
+Okabe and Ito's palette, which the colour-blind can tell apart, and a dash or hatching of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from evmperf.pages.templates import environment
+
+
+@dataclass(frozen=True)
+class Series:
+    """A named line: points in data units, in the order of x."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A row of stacked widths from 0, in one unit, and the text behind it; `low` and `high` bound
+    what the whole bar stands for. Without widths, the text alone.
+    """
+
+    label: str
+    widths: Sequence[float]
+    text: str
+    low: float | None = None
+    high: float | None = None
+
+
+def bars(label: str, parts: Sequence[str], rows: Sequence[Bar], unit: str) -> Markup:
+    """Horizontal bars, each of the same parts; `label` says what they show."""
+    longest = max((max(sum(row.widths), row.high or 0.0) for row in rows), default=0.0) or 1.0
+    text = environment("evmperf.pages").get_template("bars.html.j2").render(
+        label=label, parts=parts, bars=rows, unit=unit,
+        share=lambda width: f"{max(0.0, width) / longest:.2%}",
+    )  # fmt: skip
+    return Markup(text)
+
+
+def lines(
+    label: str,
+    series: Sequence[Series],
+    axes: tuple[str, str],
+    *,
+    sizes: bool = False,
+    zero: bool = True,
+) -> Markup:
+    """Lines with markers over x; `axes` are the titles of x and y. With `sizes`, x is bytes, in
+    powers of two. Without `zero`, y begins where the values do.
+    """
+    return _drawn(label, "lines", series, axes, sizes=sizes, zero=zero)
+
+
+def histogram(label: str, series: Sequence[Series], axis: str) -> Markup:
+    """Counts on a logarithmic scale over values; "" where nothing was counted."""
+    counted = [Series(s.name, [p for p in s.points if p[1] > 0]) for s in series]
+    if not any(s.points for s in counted):
+        return Markup("")
+    return _drawn(label, "histogram", counted, (axis, "count"))
+
+
+def spark(values: Sequence[float | None]) -> Markup:
+    """A series as a word-sized line, for a cell of a table."""
+    text = json.dumps([None if v is None else float(f"{v:.4g}") for v in values])
+    return Markup('<div class="spark" aria-hidden="true" data-spark="{}"></div>').format(text)
+
+
+def _drawn(
+    label: str, kind: str, series: Sequence[Series], axes: tuple[str, str], **more: Any
+) -> Markup:
+    data = {
+        "kind": kind,
+        "axes": axes,
+        "series": [{"name": s.name, "points": [list(p) for p in s.points]} for s in series],
+        **more,
+    }
+    element = Markup('<div class="plot" role="img" aria-label="{}" data-plot="{}"></div>')
+    return element.format(label, json.dumps(data, separators=(",", ":")))

@@ -1,0 +1,30 @@
+"""Templates of a room, on the base that all pages share."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+@functools.cache
+def environment(package: str) -> Environment:
+    """The templates in a package's folder, which may extend `base.html.j2` of this room: they
+    escape what they are given, and fail for what they are not given.
+    """
+    from jinja2 import (  # noqa: PLC0415  # slow to import
+        ChoiceLoader,
+        Environment,
+        PackageLoader,
+        StrictUndefined,
+    )
+
+    return Environment(
+        loader=ChoiceLoader([PackageLoader(package, "."), PackageLoader("evmperf.pages", ".")]),
+        autoescape=lambda name: bool(name and ".html" in name),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -1,0 +1,123 @@
+"""A night's alarm checked again: an A/B of what got worse against the last image that was good.
+
+A verdict against earlier nights mixes the software with the board's day. Measured in turn on one
+board, the image of that night and the one before it tell which of the two it was.
+"""
+
+from __future__ import annotations
+
+import glob
+import secrets
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from evmperf.model.change import Change, Comparison, Decision
+from evmperf.model.errors import UsageError
+from evmperf.model.run import Run
+from evmperf.model.stats import percent
+from evmperf.model.verdict import Judgement, Outcome, Verdict, by_severity
+from evmperf.regress.experiment import Experiment
+from evmperf.runs import spool
+
+BLOCKS = 40
+"""Most blocks; the budget ends it earlier."""
+
+
+@dataclass(frozen=True)
+class Images:
+    """The words by which the image of the last good run and that of the judged one are put on a
+    board, and the name of the good run.
+    """
+
+    good: str
+    bad: str
+    since: str
+
+
+def images(before: Run, run: Run) -> Images:
+    """What a run and the last good one before it had on the board. Raises UsageError when that is
+    not known, or the same.
+    """
+    good, bad = _image(before), _image(run)
+    if good["content_sha256"] == bad["content_sha256"]:
+        raise UsageError(
+            f"{before.id} ran the same image ({bad['name']}), so the image is not what changed"
+        )
+    return Images(f"image:{good['source']}", f"image:{bad['source']}", before.id)
+
+
+def _image(run: Run) -> dict[str, str]:
+    found = run.facts.get("provisioned")
+    if not isinstance(found, dict):
+        raise UsageError(f"{run.id} was not given its image by --image: there is none to put back")
+    return found
+
+
+def asked(
+    folder: Path, judgement: Judgement, board: str, sides: Images, budget_s: float
+) -> Experiment:
+    """The A/B that checks what got worse, of no other cases."""
+    worse = [v.key for v in judgement.verdicts if v.outcome is Outcome.WORSE]
+    wanted = {(key.benchmark, key.case) for key in worse}
+    benchmarks = sorted({benchmark for benchmark, _ in wanted})
+    measured = {(r.benchmark, r.case) for r in spool.read_results(folder)}
+    return Experiment(
+        id=f"ab-{folder.name}",
+        board=board,
+        sides={"a": [sides.good], "b": [sides.bad]},
+        seed=secrets.token_hex(8),
+        select=" or ".join(benchmarks),
+        profile=spool.read_run(folder).profile,
+        blocks=BLOCKS,
+        budget_s=budget_s,
+        metrics=[glob.escape("/".join(key)) for key in worse],
+        leave_out=[
+            f"{benchmark}/{case}"
+            for benchmark, case in sorted(measured - wanted)
+            if benchmark in benchmarks
+        ],
+    )
+
+
+def settled(judgement: Judgement, comparison: Comparison, since: str) -> Judgement:
+    """The judgement with what an A/B says of its alarms: a figure that is the same, or better, on
+    both images is not worse. What is still unknown stays an alarm, and says so.
+    """
+    found = {change.key: change for change in comparison.changes}
+    verdicts = [
+        _settled(verdict, found.get(verdict.key), since)
+        if verdict.outcome is Outcome.WORSE
+        else verdict
+        for verdict in judgement.verdicts
+    ]
+    counts = [
+        f"{number} {word}"
+        for word in (_CONFIRMED, _DISMISSED, _OPEN)
+        if (number := sum(verdict.why.startswith(word) for verdict in verdicts))
+    ]
+    again = (
+        f"checked again in an A/B with the image of {since} ({comparison.id}, {comparison.blocks} "
+        f"blocks, {comparison.spent_s / 60:.0f} min): {', '.join(counts) or 'nothing measured'}"
+    )
+    return replace(judgement, verdicts=by_severity(verdicts), again=again)
+
+
+_CONFIRMED, _DISMISSED, _OPEN = "confirmed", "not confirmed", "not settled"
+
+
+def _settled(verdict: Verdict, change: Change | None, since: str) -> Verdict:
+    if change is None:
+        return replace(
+            verdict, why=f"{_OPEN}: the A/B with the image of {since} has no such figure"
+        )
+    bounds = f"{_text(change, change.low)} to {_text(change, change.high)}"
+    if change.decision is Decision.WORSE:
+        return replace(verdict, why=f"{_CONFIRMED} by an A/B with the image of {since}: {bounds}")
+    if change.decision is Decision.UNKNOWN:
+        return replace(verdict, why=f"{_OPEN} by an A/B with the image of {since}: {bounds}")
+    why = f"{_DISMISSED}: an A/B with the image of {since} shows {bounds}"
+    return replace(verdict, outcome=Outcome.SAME, why=why)
+
+
+def _text(change: Change, value: float) -> str:
+    return f"{value:+.1f} points" if change.in_points else percent(value)

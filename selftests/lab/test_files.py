@@ -1,0 +1,113 @@
+"""Long outputs beside the console: Labgrid's SSHDriver, and a real sshd on loopback."""
+
+import getpass
+
+import pytest
+from labgrid import Target
+from labgrid.driver import SSHDriver
+from labgrid.resource import NetworkService
+
+from evmperf.lab.files import SshFiles
+from evmperf.measure import shellstep
+from selftests.support.fakes import LocalShell
+from selftests.support.sshd import Sshd
+
+LONG = 'head -c 20000 /dev/urandom | base64 >"$OUT/noise"'
+
+
+@pytest.fixture
+def sshd(tmp_path):
+    folder = tmp_path / "sshd"
+    folder.mkdir()
+    sshd = Sshd(folder)
+    yield sshd
+    sshd.stop()
+
+
+@pytest.fixture
+def files(sshd):
+    target = Target("board")
+    NetworkService(target, "net", address="127.0.0.1", username=getpass.getuser(), port=sshd.port)
+    SSHDriver(target, "ssh", keyfile=str(sshd.folder / "user"), connection_timeout=10.0)
+    files = SshFiles.of(target)
+    yield files
+    files.close()
+
+
+class Listening(LocalShell):
+    """Keeps what the console carried."""
+
+    def __init__(self, folder, files):
+        super().__init__(folder)
+        self.files = files
+        self.carried = []
+
+    def run(self, command, timeout_s):
+        reply = super().run(command, timeout_s)
+        self.carried.append(len(reply.text))
+        return reply
+
+
+@pytest.fixture
+def shell(tmp_path, files):
+    shell = Listening(tmp_path / "board", files)
+    shellstep.install(shell, str(shell.folder))
+    shell.carried.clear()
+    shell.asked.clear()
+    return shell
+
+
+def step(shell, command):
+    return shellstep.run(shell, command, 30, folder=str(shell.folder))
+
+
+def test_a_target_without_the_driver_has_no_files_beside():
+    assert SshFiles.of(Target("board")) is None
+
+
+def test_a_long_output_comes_beside_the_console(shell, files):
+    output = step(shell, LONG)
+    assert len(output.files["noise"]) > 20000
+    assert output.fetches == 1
+    assert sum(shell.carried) < 100
+    assert not files.broken
+
+
+def test_a_short_output_comes_over_the_console(shell):
+    assert step(shell, "echo said").files["log"] == "said\n"
+    assert sum(shell.carried) > 100
+
+
+def test_a_long_command_goes_beside_in_one_piece(shell):
+    words = "x" * 5000
+    output = step(shell, f"echo {words}")
+    assert output.files["log"] == f"{words}\n"
+    assert len(shell.asked) == 1
+
+
+def test_without_the_network_the_console_carries_everything(shell, sshd, files):
+    assert files.put(f"{shell.folder}/there", b"x")  # the connection was good
+    sshd.stop()
+    before = dict(step(shell, LONG).files)
+    assert len(before["noise"]) > 20000
+    assert files.broken
+    sshd.start()  # for the fixture to stop
+
+
+def test_a_network_that_was_never_there_costs_one_attempt(tmp_path):
+    target = Target("board")
+    NetworkService(target, "net", address="127.0.0.1", username="root", port=1)
+    SSHDriver(target, "ssh", connection_timeout=0.5)
+    shell = Listening(tmp_path / "board", SshFiles.of(target))
+    shellstep.install(shell, str(shell.folder))
+    output = step(shell, LONG)
+    assert len(output.files["noise"]) > 20000
+    assert output.fetches == 2
+    assert "ssh" in shell.files.broken.lower()
+
+
+def test_what_the_network_brings_damaged_is_fetched_over_the_console(shell, files):
+    files.get = lambda path: b"not what was written"
+    output = step(shell, LONG)
+    assert len(output.files["noise"]) > 20000
+    assert output.fetches == 2

@@ -1,0 +1,184 @@
+"""Bisections on a virtual EVM, with a change that is known, from end to end:
+
+    python -m selftests.regress.bisections commits   # 16 commits, by `git bisect run`
+    python -m selftests.regress.bisections boot      # 8 images provisioned, one init step more
+    python -m selftests.regress.bisections emmc      # the same, eMMC writes in small pieces
+
+Each says what was measured and ends with 0 if the right version was named. `--versions` makes the
+series shorter, `--bad` says from which version on it is slow (default: a random one).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from evmperf.regress import search
+from evmperf.virtual import release
+from selftests.regress.virtuallab import board_file
+
+BOOT_TIME = "boot_time_mmcsd/default_rootfs/boot_time"
+EMMC_WRITES = "emmc_raw_fio_1g/1m/write_throughput"
+
+HARMLESS = (
+    "audit=0", "nosoftlockup", "printk.time=1", "rcu_nocbs=1", "consoleblank=0", "nowatchdog",
+    "threadirqs",
+)  # fmt: skip
+"""Kernel arguments that cost no boot time worth speaking of, one a commit."""
+SLOW = "ftrace=function"
+"""A tracer that somebody left switched on."""
+DEAD = "init=/nowhere"
+
+RCS = "etc/init.d/rcS"
+SLOW_INIT = "sleep 20 # waits for a network that nobody needs\n"
+SMALL_PIECES = "echo 4 >/sys/block/mmcblk0/queue/max_sectors_kb\n"
+VARIANT = "virtual-sd"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a bisection said, of the version that is the right answer."""
+
+    right: str
+    said: str
+    state: search.Search
+    minutes: float
+
+    @property
+    def found(self) -> bool:
+        """Whether the right version was named, with as much certainty as it claims."""
+        return self.right in self.said and "not closer" not in self.said
+
+    def table(self) -> str:
+        """The steps, as Markdown."""
+        lines = ["| version | answer | like bad | blocks |", "|---|---|---|---|"]
+        lines += [
+            f"| {Path(step.version).name[:12]} | {step.answer} | {step.bad:.1%} | {step.blocks} |"
+            for step in self.state.steps
+        ]
+        return "\n".join(
+            [
+                *lines,
+                f"\n{self.said}; it is {self.right}. {len(self.state.references())} blocks of good "
+                f"and bad, {len(self.state.rounds)} rounds, {self.minutes:.0f} min in all.",
+            ]
+        )
+
+
+def commits(folder: Path, versions: int, bad: int) -> Outcome:
+    """Bisect a repository in which commits add a kernel argument each; one slows the boot, and two
+    (in a series of eight and more; else one) do not boot.
+    """
+    repository, made = folder / "repository", folder / "made"
+    made.mkdir()
+    dead = {number for number in (versions // 4, versions // 2) if number not in (0, bad)}
+    dead = dead if versions >= 8 else set(list(dead)[:1])
+    _make_repository(repository, versions, bad, dead)
+    with board_file("virtual", folder) as board:
+        return _bisect(
+            folder, f"change {bad}", board,
+            "--of", f"git:v0..v{versions - 1}", "--repository", repository,
+            "--build", f"cp variation.yaml {made}/$VERSION.yaml", "--what", f"{made}/{{}}.yaml",
+        )  # fmt: skip
+
+
+def _make_repository(folder: Path, versions: int, bad: int, dead: set[int]) -> None:
+    def git(*words: str) -> None:
+        subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True)
+
+    folder.mkdir()
+    git("init", "-q", "-b", "main")
+    git("config", "user.email", "somebody@board.example")
+    git("config", "user.name", "Somebody")
+    arguments: list[str] = []
+    for number in range(versions):
+        if number == bad:
+            arguments.append(SLOW)
+        elif number:
+            arguments.append(HARMLESS[number % len(HARMLESS)])
+        words = [*arguments, DEAD] if number in dead else arguments
+        text = json.dumps([f"args:{word}" for word in dict.fromkeys(words)])
+        (folder / "variation.yaml").write_text(f"# change {number}\n{text}\n")
+        git("add", "variation.yaml")
+        git("commit", "-qm", f"change {number}")
+        git("tag", f"v{number}")
+
+
+def images(folder: Path, versions: int, bad: int, metric: str, slow: str) -> Outcome:
+    """Bisect releases that are put on the board one after the other; from one on, its init has a
+    line more.
+    """
+
+    def change(root: Path) -> None:
+        file = root / RCS
+        text, mode = file.read_text(), file.stat().st_mode
+        file.unlink()
+        file.write_text(text + slow)
+        file.chmod(mode)
+
+    files = [folder / f"{release.name(VARIANT, n + 1)}.wic.zst" for n in range(versions)]
+    for number, file in enumerate(files):
+        extra = {"change": change} if number >= bad else {}
+        release.build(VARIANT, number + 1, file, print, **extra)
+    listed = folder / "releases.txt"
+    listed.write_text("".join(f"{file}\n" for file in files))
+    with board_file(VARIANT, folder) as board:
+        what = ("--of", listed, "--what", "image:{}")
+        return _bisect(folder, files[bad].name, board, *what, metric=metric)
+
+
+def _bisect(
+    folder: Path, right: str, board: Path, *what: str | Path, metric: str = BOOT_TIME
+) -> Outcome:
+    began = time.monotonic()
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "evmperf", "bisect", board, *what,
+            "--metric", metric, "--boots=1", f"--results={folder / 'results'}",
+        ],
+        stdout=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    (state,) = (folder / "results").glob("*/search.json")
+    said = (done.stdout.strip().splitlines() or ["it said nothing"])[-1]
+    minutes = (time.monotonic() - began) / 60
+    return Outcome(right, said, search.load(state.parent), minutes)
+
+
+KINDS: dict[str, tuple[int, Callable[[Path, int, int], Outcome]]] = {
+    "commits": (16, commits),
+    "boot": (8, lambda folder, n, bad: images(folder, n, bad, BOOT_TIME, SLOW_INIT)),
+    "emmc": (8, lambda folder, n, bad: images(folder, n, bad, EMMC_WRITES, SMALL_PIECES)),
+}
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("--versions", type=int)
+    parser.add_argument("--bad", type=int, metavar="NUMBER")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave everything there")
+    options = parser.parse_args(words)
+    usual, bisect = KINDS[options.kind]
+    versions = options.versions or usual
+    bad = options.bad or random.randrange(1, versions)
+    with ExitStack() as stack:
+        folder = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder.mkdir(parents=True, exist_ok=True)
+        outcome = bisect(folder.resolve(), versions, bad)
+    print(outcome.table())
+    return 0 if outcome.found else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

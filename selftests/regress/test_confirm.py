@@ -1,0 +1,102 @@
+"""Alarms checked again: which A/B is asked for, and what it makes of the verdicts."""
+
+from dataclasses import replace
+
+import pytest
+
+from evmperf.cli.main import main
+from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
+from evmperf.model.figures import Key
+from evmperf.model.results import Direction
+from evmperf.model.run import Run
+from evmperf.model.verdict import Judgement, Outcome, Verdict
+from evmperf.regress import ab, confirm
+from evmperf.report import verdicts as report
+from selftests.regress.rounds import FakeSessions, noisy
+from selftests.support import runs
+
+GOOD = {"name": "a.wic", "source": "/images/a.wic", "content_sha256": "aa"}
+BAD = {"name": "b.wic", "source": "/images/b.wic", "content_sha256": "bb"}
+
+
+def provisioned(name, image):
+    return Run(name, "evm", "full", facts={"provisioned": image} if image else {})
+
+
+def alarm(case, metric="write_throughput"):
+    key = Key("emmc_ext4", case, metric)
+    return Verdict(key, Outcome.WORSE, "MB/s", Direction.HIGHER, 45.0, 50.0)
+
+
+@pytest.fixture
+def judged(tmp_path, monkeypatch):
+    """A run on disk, of which two cases are worse than before."""
+    generator = runs.history(tmp_path, nights=0)
+    folder = runs.write(tmp_path, runs.results(generator), number=1, provisioned=BAD)
+    return folder, Judgement(folder.name, "evm", "last:30", (alarm("102400"), alarm("1048576")))
+
+
+def test_the_images_of_both_nights_are_what_is_compared():
+    found = confirm.images(provisioned("run-1", GOOD), provisioned("run-2", BAD))
+    assert found == confirm.Images("image:/images/a.wic", "image:/images/b.wic", "run-1")
+
+
+def test_the_same_image_is_not_what_changed():
+    with pytest.raises(UsageError, match="run-1 ran the same image"):
+        confirm.images(provisioned("run-1", GOOD), provisioned("run-2", GOOD))
+    with pytest.raises(UsageError, match="run-1 was not given its image by --image"):
+        confirm.images(provisioned("run-1", None), provisioned("run-2", GOOD))
+
+
+def test_only_what_is_worse_is_measured_again(judged):
+    folder, judgement = judged
+    images = confirm.images(provisioned("run-0", GOOD), provisioned("run-1", BAD))
+    asked = confirm.asked(folder, judgement, "evm.yaml", images, 600)
+    assert asked.sides == {"a": ["image:/images/a.wic"], "b": ["image:/images/b.wic"]}
+    assert asked.select == "emmc_ext4"
+    assert asked.budget_s == 600
+    assert "emmc_ext4/256k" in asked.leave_out or "emmc_ext4/262144" in asked.leave_out
+    assert not {"emmc_ext4/102400", "emmc_ext4/1048576"} & set(asked.leave_out)
+    for key in (v.key for v in judgement.verdicts):
+        assert ab.matches(key, asked.metrics)
+
+
+@pytest.mark.parametrize(
+    ("budget_s", "expected"),
+    [
+        (36000, {"102400": (Outcome.WORSE, "confirmed by"), "1048576": (Outcome.SAME, "not conf")}),
+        (300, {"102400": (Outcome.WORSE, "not settled"), "1048576": (Outcome.WORSE, "not sett")}),
+    ],
+)
+def test_an_ab_confirms_an_alarm_or_takes_it_back(judged, budget_s, expected):
+    folder, judgement = judged
+    images = confirm.images(provisioned("run-0", GOOD), provisioned("run-1", BAD))
+    asked = confirm.asked(folder, judgement, "evm.yaml", images, budget_s)
+    place = folder.parent / asked.id
+    place.mkdir()
+    figures = noisy({"102400": -0.10, "1048576": 0.0})
+
+    def by_image(wanted):
+        return figures(replace(wanted, words=wanted.words if "b.wic" in wanted.words[0] else ()))
+
+    sessions = FakeSessions(place, by_image)
+    settled = confirm.settled(judgement, ab.go_on(place, asked, sessions), images.since)
+    found = {v.key.case: (v.outcome, v.why) for v in settled.verdicts}
+    for case, (outcome, why) in expected.items():
+        assert found[case][0] is outcome
+        assert found[case][1].startswith(why)
+    assert "checked again in an A/B with the image of run-0" in settled.sentence()
+    assert expected["102400"][1] in report.as_markdown(settled)
+
+
+def test_an_alarm_that_cannot_be_checked_again_stays_with_the_reason(tmp_path, capsys):
+    generator = runs.history(tmp_path, nights=12)
+    changed = {("emmc_ext4", "102400", "write_throughput"): 0.7}
+    for number in range(12, 22):
+        folder = runs.write(tmp_path, runs.results(generator, changed=changed), number=number)
+    command = ["check", str(folder), "--against", "last:40", "--results", str(tmp_path)]
+    assert main([*command, "--confirm", "30m"]) == ExitStatus.FAILED
+    said = capsys.readouterr().out
+    assert "not checked again: " in said
+    assert "was not given its image by --image" in said
