@@ -69,10 +69,13 @@ class Plan:
     run_kind: str = "nightly"
     give_way: bool = False
     against: str = "last:30"
+    history: str = ""
+    """Where earlier runs are, DIR or influx; "" for the night's own results."""
     confirm: str = ""
     """How long an A/B may check what is worse again, "" for not at all."""
     guide: bool = True
     push: bool = False
+    site: bool = True
     health_check: str = "boot_time"
     health_options: list[str] = field(default_factory=list)
 
