@@ -136,8 +136,15 @@ def test_nothing_is_wider_than_a_phone(opened, place):
     assert sheet.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(22, 22, 22)"
 
 
-@pytest.mark.parametrize("place", ["index.html", "am64x-hsevm/emmc_ext4/index.html", CASE])
-@pytest.mark.parametrize(("viewport", "scheme"), [(PHONE, "dark"), (DESK, "light")])
+@pytest.mark.parametrize(
+    ("place", "viewport", "scheme"),
+    [
+        ("index.html", PHONE, "dark"),
+        ("am64x-hsevm/emmc_ext4/index.html", DESK, "light"),
+        (CASE, PHONE, "light"),
+        (CASE, DESK, "dark"),
+    ],
+)
 def test_it_is_accessible(opened, place, viewport, scheme):
     assert violations(opened(place, viewport, color_scheme=scheme)) == []
 
@@ -239,6 +246,20 @@ def test_reports_can_be_at_an_address(tmp_path):
     site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"), "https://lab/results/")
     text = (tmp_path / "public/virtual-evm/runs.js").read_text()
     assert f"https://lab/results/{spools.RECORDED.name}/report.html" in text
+
+
+def test_a_run_says_where_its_report_and_its_job_are(opened, public, tmp_path):
+    addresses = {"results": "https://lab/results", "job": "https://ci/job/7"}
+    run = spools.a_run(addresses=addresses)
+    spools.write(tmp_path, run, [spools.a_result(run)])
+    site.write(public / "served", SpoolFolder(tmp_path))
+    sheet = opened(f"served/made-up/emmc_ext4/{names.slug('case 0')}.html")
+    sheet.get_by_role("button", name="newest night").click()
+    links = sheet.locator(".picked a").evaluate_all("links => links.map(a => a.href)")
+    assert links[:2] == [f"https://lab/results/{run.id}/report.html", "https://ci/job/7"]
+    month = (public / f"served/made-up/{names.month(run)}.html").read_text()
+    assert all(f'href="{link}"' in month for link in links[:2])
+    shutil.rmtree(public / "served")
 
 
 def test_reports_can_be_part_of_the_site(tmp_path):
