@@ -185,13 +185,19 @@ def _judge(plan: Plan, board: Board) -> dict[str, Any]:
 
 def _pages(plan: Plan, stems: Sequence[str]) -> dict[str, Any]:
     guide = [_EVMPERF, "guide", "--release", plan.release or "newest", "--from", _RESULTS]
-    # GitLab's Pages begin at index.html; Sphinx wants its source in a folder of its own.
-    guide += ["-o", "public/source/index.rst", "--html", "public"]
+    guide += ["-o", "build/guide/index.rst", "--html", "public/guide"]
+    # With a database the site shows all nights, else those whose runs are in the job's folder.
+    site = [_EVMPERF, "site", "-o", "public", "--from", "influx" if plan.push else _RESULTS]
     return {
         "stage": "report",
         "when": "always",
         "needs": [{"job": f"measure {stem}", "artifacts": True} for stem in stems],
-        "script": ["mkdir -p public/source", shlex.join(guide)]
-        + ([f"{_EVMPERF} push"] if plan.push else []),
+        "script": [
+            # A night without a guide has a site all the same.
+            f"{shlex.join(guide)} || failed=$?",
+            *([f"{_EVMPERF} push"] if plan.push else []),
+            shlex.join([*site, "--reports", "copied"]),
+            "exit ${failed:-0}",
+        ],
         "artifacts": {"paths": ["public"], "expire_in": _WEEK},
     }

@@ -90,7 +90,12 @@ def test_everything_is_judged_and_the_guide_written_whatever_failed():
         assert data[name]["when"] == "always"
     assert not any(line.endswith(" push") for line in data["pages"]["script"])
     with_influx = night(push=True)
-    assert with_influx["pages"]["script"][-1] == ".venv/bin/evmperf push"
+    assert ".venv/bin/evmperf push" in with_influx["pages"]["script"]
+    for one, source in ((data, "results"), (with_influx, "influx")):
+        guide, *_, site, end = one["pages"]["script"]
+        assert "--html public/guide" in guide
+        assert site == f".venv/bin/evmperf site -o public --from {source} --reports copied"
+        assert end == "exit ${failed:-0}"
     judging = next(job for name, job in with_influx.items() if name.startswith("judge "))
     assert "--from influx" in judging["script"][0]
     assert "--against release:11.00" in data["judge am64x"]["script"][0]
