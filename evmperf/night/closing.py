@@ -69,7 +69,7 @@ def close(night: Night, began: float) -> Closing:
     def judge(run: str) -> None:
         if measured_in(night.results / run):
             words = ["check", run, "--results", str(night.results), "--against", plan.against]
-            words += ["--markdown", str(folder / f"verdict-{run}.md")]
+            words += ["--history", "--markdown", str(folder / f"verdict-{run}.md")]
             if plan.confirm:
                 words += ["--confirm", plan.confirm, "--wait", plan.confirm]
             _call(closing, words, fine=_CHECKED, longer_s=2 * seconds(plan.confirm))
