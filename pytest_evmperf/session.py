@@ -37,6 +37,9 @@ SEND_AT_MOST_S = 20.0
 _TAKER_S = 5.0
 """How long the end of a session waits for the name of who has taken the board."""
 
+_ETHERNET = ("cpsw", "icssg", "ipsec")
+"""Drivers whose figures a boot over the network would spoil."""
+
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
 
 
@@ -55,6 +58,8 @@ class Session:
     results: list[Result] = field(default_factory=list)
     image: str = ""
     """What is put on the board before it is measured, "" for what is there."""
+    netboot: dict[str, str] = field(default_factory=dict)
+    """What is booted over the network: files by kernel, dtb or ramdisk."""
     influx: Config | None = None
     sent: str = ""
     """How sending to InfluxDB went, in a sentence."""
@@ -102,6 +107,12 @@ class Session:
         if revision:
             run.facts["board_revision"] = revision
         return cls(board, profile, results / run.id, run)
+
+    def unsupported(self, benchmark: Benchmark, case: Case) -> str:
+        """Why a case is not measured in this session, "" if it is."""
+        if self.netboot and benchmark.driver in _ETHERNET:
+            return "booted over the network: no figures of the Ethernet that the board hangs on"
+        return benchmark.unsupported(self.board, case)
 
     def name(self, run: str) -> None:
         """Give the run an id that somebody else has chosen, "" leaves its own."""
@@ -190,30 +201,34 @@ class Session:
         self.claim.check()
         self.bench.record_console(spool.console_log)
         tools = [tool for benchmark, _ in self.planned for tool in benchmark.tools_on(self.board)]
-        release = self._provision(target, progress)
+        self._provision(target, progress)
         self._runner = Runner(
             self.bench,
             spool,
             self.profile,
             tools,
-            self.run.release or release,
+            self.run.release,
             variation=self.variation,
             repeats=self.repeats,
         )
 
-    def _provision(self, target: Any, progress: Callable[[str], None]) -> str:
-        """Put the image on the board, if one is asked for; returns its release."""
-        from evmperf.provision import installation  # noqa: PLC0415  # as slow as Labgrid
+    def _provision(self, target: Any, progress: Callable[[str], None]) -> None:
+        """Put the image on the board, if one is asked for; its release is the run's."""
+        from evmperf.provision import installation, netboot  # noqa: PLC0415  # slow as Labgrid
 
         assert self.bench is not None
-        if not self.image:
+        if self.image:
+            work = installation.Installation(target, self.board, self.bench, tell=progress)
+            outcome = work.install(self.image)
+            self.run.facts["provisioned"] = outcome.facts
+            self.run.release = self.run.release or outcome.image.identity.release
+        else:
             installation.guard(target, self.board, self.bench)
-            return ""
-        work = installation.Installation(target, self.board, self.bench, tell=progress)
-        outcome = work.install(self.image)
-        self.run.facts["provisioned"] = outcome.facts
+        if self.netboot:
+            started = netboot.start(target, self.board, self.bench, self.netboot)
+            self.run.facts["netboot"] = started
+            progress(f"booted over the network: {', '.join(started)}")
         self.bench.boots()  # how long it took to boot is for a benchmark to say
-        return outcome.image.identity.release
 
     def measure(self, benchmark: Benchmark, case: Case) -> Result:
         """Measure one case; raises LabError when the lab is broken."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -211,6 +211,12 @@ class LabgridBench:
         finally:
             self._strategy.medium = own
             self._strategy.forget()
+
+    def boot_from(self, medium: str, variables: Mapping[str, str]) -> None:
+        """From now on boot from another medium of the strategy, with these U-Boot variables."""
+        self._strategy.medium = medium
+        self._strategy.uboot_variables |= variables
+        self._strategy.forget()
 
     def console_lines(self) -> list[str]:
         """What the board has printed since its last power-on, line by line."""
