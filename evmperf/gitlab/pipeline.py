@@ -19,6 +19,7 @@ from evmperf.boards import board as boards
 from evmperf.boards import images
 from evmperf.boards.board import Board
 from evmperf.measure import boardfile
+from evmperf.model import repeats
 from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
@@ -59,6 +60,7 @@ class Plan:
     """Time for checking what is worse again, "" for not at all."""
     runner_tag: str = "evmperf"
     push: bool = False
+    repeat: str = ""
 
 
 def chosen(names: Sequence[str]) -> tuple[Board, ...]:
@@ -71,6 +73,10 @@ def chosen(names: Sequence[str]) -> tuple[Board, ...]:
 
 def render(plan: Plan) -> str:
     """The child pipeline as YAML; raises UsageError for a plan that cannot be."""
+    if plan.repeat:
+        repeats.parse(plan.repeat)
+        if plan.over is not Over.LABGRID:
+            raise UsageError(f"--repeat is for jobs over {Over.LABGRID}: LAVA jobs measure once")
     if not plan.boards:
         raise UsageError("no boards: name them, or add their files to env/")
     if plan.confirm and plan.over is not Over.LABGRID:
@@ -145,6 +151,7 @@ def _command(plan: Plan, board: Board, given: Sequence[str]) -> str:
     if plan.over is Over.LABGRID:
         words = [".venv/bin/pytest", "--lg-env", _name(board), "--run-kind", "nightly"]
         words += [f"--results={_RESULTS}", "--wait", _WAIT, *selection, *profile, *release]
+        words += [f"--repeat={plan.repeat}"] if plan.repeat else []
         return shlex.join([*words, *image])
     kind = "host" if plan.over is Over.LAVA_HOST else "native"
     words = [_EVMPERF, "lava", "submit", _name(board), "--kind", kind, "--wait", "--import"]
