@@ -162,9 +162,10 @@ def _command(plan: Plan, board: Board, given: Sequence[str]) -> str:
 def _judge(plan: Plan, board: Board) -> dict[str, Any]:
     stem = board.file.stem
     verdict = f"verdict-{stem}"
+    # Only tonight's run is here; the nights before are in the lab's history, or the database.
     check = [_EVMPERF, "check", "last", "--results", _RESULTS, "--against", plan.against]
+    check += ["--history"]
     if plan.push:
-        # Only tonight's run is here; the nights before are in the database.
         check += ["--from", "influx"]
     if plan.confirm:
         check += ["--confirm", plan.confirm, "--board", _name(board), "--wait", _WAIT]
@@ -193,8 +194,8 @@ def _judge(plan: Plan, board: Board) -> dict[str, Any]:
 def _pages(plan: Plan, stems: Sequence[str]) -> dict[str, Any]:
     guide = [_EVMPERF, "guide", "--release", plan.release or "newest", "--from", _RESULTS]
     guide += ["-o", "build/guide/index.rst", "--html", "public/guide"]
-    # With a database the site shows all nights, else those whose runs are in the job's folder.
-    site = [_EVMPERF, "site", "-o", "public", "--from", "influx" if plan.push else _RESULTS]
+    # Tonight's runs with their reports; those before lead to their jobs.
+    site = [_EVMPERF, "site", "-o", "public", "--from", _RESULTS, "--history"]
     return {
         "stage": "report",
         "when": "always",
