@@ -27,7 +27,7 @@ browser: selftests/npm/node_modules/.ready ## install what the tests of report, 
 
 selftests/npm/node_modules/.ready: selftests/npm/package-lock.json
 	@scripts/host-packages selftests/host-packages.txt
-	@npm ci --silent --prefix selftests/npm
+	@scripts/alive "Node packages of the tests" npm ci --prefix selftests/npm
 	@touch $@
 
 dashboards: setup ## write the Grafana dashboards anew, after a change of the catalogue

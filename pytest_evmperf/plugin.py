@@ -50,6 +50,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="put this on the board first, and prove that it runs; a file, a URL, or a release of "
         "the lab's list (docs/provisioning.md)",
     )
+    for part in ("kernel", "dtb", "ramdisk"):
+        group.addoption(
+            f"--{part}",
+            default="",
+            metavar="FILE",
+            help=f"boot this {part} over the network; nothing is written (docs/provisioning.md)",
+        )
     group.addoption("--release", default="", help="SDK release, where the image does not tell")
     group.addoption(
         "--results",
@@ -149,6 +156,8 @@ def pytest_configure(config: pytest.Config) -> None:
     session.repeats = repeated
     session.run.facts |= dict(word.split("=", 1) for word in config.option.fact if "=" in word)
     session.image = config.option.image
+    given = {part: getattr(config.option, part) for part in ("kernel", "dtb", "ramdisk")}
+    session.netboot = {part: file for part, file in given.items() if file}
     # What the lab starts for us (a virtual EVM, a tester's shell) has no use for the token.
     os.environ.pop(variable("token"), None)
     config.stash[SESSION] = session
@@ -160,8 +169,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def _provision(config: pytest.Config, variation: variations.Variation) -> None:
     """Hand what must be put on the board to the options of provisioning."""
     for kind, given in variation.provisioned.items():
-        if not hasattr(config.option, kind):
-            raise UsageError(f"{kind}:{given}: this evmperf cannot put a {kind} on a board")
         setattr(config.option, kind, given)
 
 
@@ -235,7 +242,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     )
     for item in measuring:
         what = what_is_measured(item)
-        reason = what[0].unsupported(session.board, what[1]) if what else ""
+        reason = session.unsupported(*what) if what else ""
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
 
@@ -299,12 +306,14 @@ def what_is_measured(item: pytest.Item) -> tuple[Benchmark, Case] | None:
 def measuring(request: pytest.FixtureRequest) -> Iterator[Session]:
     """The session with its bench ready; the board is off again afterwards."""
     session = request.config.stash[SESSION]
-    with _ending(request.session, session):
-        session.open(_target(request), _teller(request.config))
-        if state := request.config.option.lg_initial_state:
-            session.begin_at(state)
-    yield session
-    session.close(keep_on=request.config.option.keep_on)
+    try:
+        with _ending(request.session, session):
+            session.open(_target(request), _teller(request.config))
+            if state := request.config.option.lg_initial_state:
+                session.begin_at(state)
+        yield session
+    finally:
+        session.close(keep_on=request.config.option.keep_on)
 
 
 def _teller(config: pytest.Config) -> Callable[[str], None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import os
 import socket
 import time
@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evmperf.benchmarks.benchmark import Benchmark, Place
+from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards.board import Board
 from evmperf.boards.variation import Variation
-from evmperf.measure import provenance
+from evmperf.measure import addresses, provenance
 from evmperf.measure.repeats import Repeats
 from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError
 from evmperf.model.results import Case, Result
 from evmperf.model.run import Run
 from evmperf.runs.spool import Spool, new_run_id
+from pytest_evmperf.forecast import Forecast
 
 if TYPE_CHECKING:
     from evmperf.influx.config import Config
@@ -33,11 +34,11 @@ if TYPE_CHECKING:
 SEND_AT_MOST_S = 20.0
 """How long the end of a session waits for InfluxDB."""
 
-_BOOT_S = 15.0
-"""What a cold boot usually takes."""
-
 _TAKER_S = 5.0
 """How long the end of a session waits for the name of who has taken the board."""
+
+_ETHERNET = ("cpsw", "icssg", "ipsec")
+"""Drivers whose figures a boot over the network would spoil."""
 
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
 
@@ -55,10 +56,10 @@ class Session:
     run: Run
     planned: list[tuple[Benchmark, Case]] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
-    shared: set[str] = field(default_factory=set)
-    """What cases have measured for others too; see `expected_s`."""
     image: str = ""
     """What is put on the board before it is measured, "" for what is there."""
+    netboot: dict[str, str] = field(default_factory=dict)
+    """What is booted over the network: files by kernel, dtb or ramdisk."""
     influx: Config | None = None
     sent: str = ""
     """How sending to InfluxDB went, in a sentence."""
@@ -95,6 +96,7 @@ class Session:
             place=os.environ.get("LG_PLACE", ""),
             release=release,
             started_ns=time.time_ns(),
+            addresses=addresses.of_run(results, os.environ),
             facts={
                 "board_file": board.file_name,
                 "virtual": board.is_virtual,
@@ -105,6 +107,12 @@ class Session:
         if revision:
             run.facts["board_revision"] = revision
         return cls(board, profile, results / run.id, run)
+
+    def unsupported(self, benchmark: Benchmark, case: Case) -> str:
+        """Why a case is not measured in this session, "" if it is."""
+        if self.netboot and benchmark.driver in _ETHERNET:
+            return "booted over the network: no figures of the Ethernet that the board hangs on"
+        return benchmark.unsupported(self.board, case)
 
     def name(self, run: str) -> None:
         """Give the run an id that somebody else has chosen, "" leaves its own."""
@@ -136,12 +144,23 @@ class Session:
 
     def expected_end(self) -> float:
         """When all that is planned should be measured, in seconds since the epoch."""
-        seconds = sum(
-            expected_s(benchmark, case, self.board, self.profile, shared)
-            for shared in [set[str]()]
-            for benchmark, case in self.planned
-        )
-        return time.time() + seconds * self.repeats.rounds
+        return time.time() + self.forecast.rest_s(len(self.results))
+
+    @functools.cached_property
+    def forecast(self) -> Forecast:
+        """How long what is planned takes; asked for when that is known."""
+        return Forecast(self.planned, self.board, self.profile, self.repeats)
+
+    def learn(self, number: int, taken_s: float) -> None:
+        """A planned case has taken so long: forecast the others by that."""
+        if self.bench and self.bench.power_cycles and self._runner and self._runner.boot_s:
+            self.forecast.boot_s = self._runner.boot_s / self.bench.power_cycles
+        self.forecast.learn(number, taken_s)
+
+    @property
+    def activity(self) -> str:
+        """What happens to the board right now."""
+        return (self.bench.activity if self.bench else "") or "measuring"
 
     @property
     def lost(self) -> str:
@@ -182,30 +201,34 @@ class Session:
         self.claim.check()
         self.bench.record_console(spool.console_log)
         tools = [tool for benchmark, _ in self.planned for tool in benchmark.tools_on(self.board)]
-        release = self._provision(target, progress)
+        self._provision(target, progress)
         self._runner = Runner(
             self.bench,
             spool,
             self.profile,
             tools,
-            self.run.release or release,
+            self.run.release,
             variation=self.variation,
             repeats=self.repeats,
         )
 
-    def _provision(self, target: Any, progress: Callable[[str], None]) -> str:
-        """Put the image on the board, if one is asked for; returns its release."""
-        from evmperf.provision import installation  # noqa: PLC0415  # as slow as Labgrid
+    def _provision(self, target: Any, progress: Callable[[str], None]) -> None:
+        """Put the image on the board, if one is asked for; its release is the run's."""
+        from evmperf.provision import installation, netboot  # noqa: PLC0415  # slow as Labgrid
 
         assert self.bench is not None
-        if not self.image:
+        if self.image:
+            work = installation.Installation(target, self.board, self.bench, tell=progress)
+            outcome = work.install(self.image)
+            self.run.facts["provisioned"] = outcome.facts
+            self.run.release = self.run.release or outcome.image.identity.release
+        else:
             installation.guard(target, self.board, self.bench)
-            return ""
-        work = installation.Installation(target, self.board, self.bench, tell=progress)
-        outcome = work.install(self.image)
-        self.run.facts["provisioned"] = outcome.facts
+        if self.netboot:
+            started = netboot.start(target, self.board, self.bench, self.netboot)
+            self.run.facts["netboot"] = started
+            progress(f"booted over the network: {', '.join(started)}")
         self.bench.boots()  # how long it took to boot is for a benchmark to say
-        return outcome.image.identity.release
 
     def measure(self, benchmark: Benchmark, case: Case) -> Result:
         """Measure one case; raises LabError when the lab is broken."""
@@ -312,23 +335,3 @@ def cause(result: Result) -> str:
     if not lasting:
         return "some samples are missing"
     return f"{lasting[-1].message} ({lasting[-1].kind})"
-
-
-def expected_s(
-    benchmark: Benchmark, case: Case, board: Board, profile: str, done: set[str]
-) -> float:
-    """Seconds that a case usually takes by its own declaration; 0 for one that cannot be declared,
-    of which the runner says why.
-
-    `done` is what earlier cases shared with others and measured: it takes no time any more. What
-    this case adds is put there.
-    """
-    repeats = benchmark.profiles[profile].repeats
-    seconds = repeats * _BOOT_S if benchmark.place is Place.BOOT else 0.0
-    with contextlib.suppress(EvmperfError):
-        for step in benchmark.declared_steps(board, case, profile):
-            key = benchmark.shared_key(step)
-            if not key or key not in done:
-                seconds += step.expect_s
-            done.add(key)
-    return seconds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,40 +11,83 @@ import pytest
 from evmperf.model.results import Result, Status
 from evmperf.report.table import result_rows, text_table
 from pytest_evmperf.plugin import RESULT, what_is_measured
-from pytest_evmperf.session import SESSION, Session, cause, expected_s
+from pytest_evmperf.session import SESSION, Session, cause
+from pytest_evmperf.ticker import Ticker
 
 REPORTER = "terminalreporter"
 
 
 def _clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02d}"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def _at(seconds: float) -> str:
+    """The time of day in so many seconds; with its day where that is another."""
+    now = datetime.now().astimezone()
+    then = now + timedelta(seconds=seconds)
+    return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%a %H:%M}"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Say what is going to be measured, with what, and until when."""
+    measuring = session.config.stash.get(SESSION, None)
+    reporter = session.config.pluginmanager.getplugin(REPORTER)
+    if measuring is None or reporter is None or measuring.claim is None:
+        return
+    image = measuring.image or "what is on it"
+    rest_s = measuring.forecast.rest_s()
+    reporter.ensure_newline()
+    reporter.write_line(
+        f"{measuring.board.name} ({measuring.board.file_name}), profile {measuring.profile}, "
+        f"image: {image}"
+    )
+    cases = len(measuring.planned)
+    reporter.write_line(
+        f"{cases} {'case' if cases == 1 else 'cases'}, about {_clock(rest_s)}, until {_at(rest_s)}"
+    )
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Any:
-    """Say what is measured, before and after."""
+    """Say what is measured, before, meanwhile and after."""
     session = item.config.stash.get(SESSION, None)
     reporter = item.config.pluginmanager.getplugin(REPORTER)
     what = what_is_measured(item)
     if session is None or reporter is None or what not in session.planned:
         return (yield)
-    number, whole = session.planned.index(what) + 1, len(session.planned)
-    elapsed = time.monotonic() - session.began
-    expected = expected_s(*what, session.board, session.profile, session.shared)
-    expected *= session.repeats.rounds
+    index, whole = session.planned.index(what), len(session.planned)
+    number, width = index + 1, len(str(whole))
+    began = time.monotonic()
+    expected, rest = session.forecast.case_s(index), session.forecast.rest_s(index)
     reporter.ensure_newline()
     reporter.write_line(
-        f"[{number:>{len(str(whole))}}/{whole}] {session.board.name}  {what[0].name} {what[1]}  "
-        f"(elapsed {_clock(elapsed)}, expected {_clock(expected)})"
+        f"[{number:>{width}}/{whole}] {session.board.name}  {what[0].name} {what[1]}  "
+        f"(elapsed {_clock(began - session.began)}, expected {_clock(expected)}, "
+        f"all until {_at(rest)})"
     )
     if session.claim:
-        session.claim.doing(f"{what[0].name} {what[1]} ({number} of {whole})")
-    outcome = yield
+        session.claim.doing(
+            f"{what[0].name} {what[1]} ({number} of {whole})", session.expected_end()
+        )
+
+    def sign() -> str:
+        passed = time.monotonic() - began
+        return f"{'':{width * 2 + 4}}{_clock(passed)} of {_clock(expected)}: {session.activity}"
+
+    ticker = Ticker(sign)
+    ticker.start()
+    try:
+        outcome = yield
+    finally:
+        ticker.close()
     result = item.stash.get(RESULT, None)
     if result:
+        session.learn(index, result.duration_s)
         reporter.ensure_newline()
-        reporter.write_line(f"{'':{len(str(whole)) * 2 + 4}}{_one_line(result)}")
+        reporter.write_line(f"{'':{width * 2 + 4}}{_one_line(result)}")
     return outcome
 
 

@@ -5,11 +5,8 @@ Labgrid's protocols, and uses what evmperf's console can do beyond that where it
 post-mortem, the watch, and what the kernel said of itself. docs/boot.md has the state diagram.
 """
 
-import contextlib
 import enum
 import re
-import signal
-import threading
 import time
 
 import attr
@@ -20,6 +17,7 @@ from pexpect import TIMEOUT
 
 from evmperf.boards import prompts
 from evmperf.console import booted, uboot
+from evmperf.console.deadline import deadline
 
 POST_MORTEM_LINES = 200
 _ASK_AGAIN_S = 5
@@ -71,29 +69,6 @@ class WrongBoot(StrategyError):
 
     kind = "lab"
     permanent = True
-
-
-@contextlib.contextmanager
-def _deadline(seconds, message):
-    """Raise TIMEOUT out of whatever blocks after so long.
-
-    By a signal, not a thread: Labgrid's record of steps is of one thread. Signals are of the main
-    thread, so there is no deadline elsewhere.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def expire(*_):
-        raise TIMEOUT(f"{message} for {seconds} s")
-
-    before = signal.signal(signal.SIGALRM, expire)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def _dict_of_lists(instance, attribute, value):
@@ -269,7 +244,7 @@ class K3BootStrategy(Strategy):
         for guard in self.guards:
             guard()
         self.target.activate(self.power)
-        with _deadline(self.power_timeout, "the power switch has not answered"):
+        with deadline(self.power_timeout, "the power switch has not answered"):
             return getattr(self.power, action)()
 
     def _start_uboot(self):

@@ -111,12 +111,13 @@ def names() -> list[str]:
 
 
 def find(given: str) -> Path:
-    """The board file meant by `given`: a path, or a name in `env/` with or without .yaml.
+    """The board file meant by `given`: a path, or a name in `env/`, with or without .yaml.
 
     Raises UsageError that says where it was looked for and which files there are.
     """
-    if Path(given).is_file():
-        return Path(given)
+    for path in (Path(given), Path(f"{given}.yaml")):
+        if path.is_file():
+            return path
     known = files()
     for name in (given, f"{given}.yaml"):
         if name in known:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from evmperf.cli import arguments
 from evmperf.cli.holding import Holding
 from evmperf.model.errors import EvmperfError, UsageError
-from evmperf.model.run import Run
-from evmperf.model.verdict import Judgement, Outcome
+
+if TYPE_CHECKING:
+    from evmperf.model.run import Run
+    from evmperf.model.verdict import Judgement
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +35,10 @@ def confirmed(
     """The judgement with what an A/B says of its alarms. Where there can be none, the alarms stay,
     with the reason.
     """
+    from dataclasses import replace  # noqa: PLC0415
+
+    from evmperf.model.verdict import Outcome  # noqa: PLC0415
+
     if not options.confirm or not judgement.count(Outcome.WORSE):
         return judgement
     try:

@@ -54,6 +54,7 @@ def add_parser(subparsers: Any) -> None:
 
     wait = commands.add_parser("wait", help="follow a job to its end")
     wait.add_argument("job", help="its number or its page")
+    _add_board(wait)
     _add_server(wait)
     wait.set_defaults(func=_wait)
 
@@ -65,7 +66,12 @@ def add_parser(subparsers: Any) -> None:
         "was read before is left alone.",
     )
     read.add_argument("job", help="its number, its page, or its log as a file (YAML)")
-    read.add_argument("--board", help="the board file, where the job's is not in env/")
+    _add_board(read)
+    read.add_argument("--run-kind", default="lava", help="default: %(default)s")
+    read.add_argument(
+        "--fact", action="append", default=[], metavar="NAME=VALUE",
+        help="one more fact to keep with the run",
+    )  # fmt: skip
     _add_server(read)
     _add_results(read)
     read.set_defaults(func=_import)
@@ -77,8 +83,14 @@ def add_parser(subparsers: Any) -> None:
         "1: something failed; 3: LAVA or the lab failed.",
     )
     verdict.add_argument("job", help="its number or its page")
+    _add_board(verdict)
     _add_server(verdict)
     verdict.set_defaults(func=_verdict)
+
+    cancel = commands.add_parser("cancel", help="end a job that runs or waits")
+    cancel.add_argument("job", help="its number or its page")
+    _add_server(cancel)
+    cancel.set_defaults(func=_cancel)
 
     device = commands.add_parser(
         "device",
@@ -123,6 +135,10 @@ def _add_job(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--priority", choices=("low", "medium", "high"), default="medium")
 
 
+def _add_board(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--board", help="the board file, where the job's is not in env/")
+
+
 def _add_server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--identity", default="", help="a server of lavacli's configuration, by its name there"
@@ -140,6 +156,7 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
 
 def _definition(options: argparse.Namespace) -> str:
     """The job that the options describe, checked as far as it can be without a server."""
+    from evmperf.boards.images import WHOLE  # noqa: PLC0415
     from evmperf.lava import images, render, selection  # noqa: PLC0415
     from evmperf.measure import boardfile  # noqa: PLC0415  # slow to import, as what follows
 
@@ -149,16 +166,44 @@ def _definition(options: argparse.Namespace) -> str:
     chosen = selection.select(board, kind, profile, options.keyword)
     for line in chosen.refused if options.keyword else ():
         print(f"not in this job: {line}", file=sys.stderr)
+    given = images.resources(options.image, kind)
     request = render.Request(
         kind,
         options.keyword,
         options.release,
-        images.resources(options.image, kind),
+        given,
+        _says(board, given.get(WHOLE, "")) if kind is selection.JobKind.NATIVE else {},
         options.device_type,
         tuple(options.tag),
         options.priority,
     )
     return render.render(board, chosen, request)
+
+
+def _says(board: Board, url: str) -> dict[str, str]:
+    """What an image says of itself, which is fetched for that; nothing for none."""
+    from evmperf.provision import installation  # noqa: PLC0415  # slow to import
+
+    if not url:
+        return {}
+    given = url.removeprefix("file://")
+    if given != url and not Path(given).is_file():
+        print(
+            f"{given} is not on this machine: what boots is not compared with it", file=sys.stderr
+        )
+        return {}
+    image = installation.open_image(given, board)
+    says = image.identity
+    words = {
+        "name": image.name,
+        "sha256": image.hashes.file,
+        "uboot": says.uboot,
+        "kernel": says.kernel,
+        "version": says.kernel_version,
+        "release": says.release,
+        "machine": says.machine,
+    }
+    return {key: value for key, value in words.items() if value}
 
 
 def _render(options: argparse.Namespace) -> int:
@@ -179,7 +224,7 @@ def _submit(options: argparse.Namespace) -> int:
         if options.wait:
             job = server.wait(number, options.timeout, _tell)
             if options.read:
-                status = max(status, _read_job(server, job, None, options.results))
+                status = max(status, _read_job(server, job, None, options.results, {}))
             status = max(status, _judge(server, job))
     return status
 
@@ -189,7 +234,7 @@ def _wait(options: argparse.Namespace) -> int:
 
     number = job_number(options.job)
     server = _connect(options)
-    return _judge(server, server.wait(number, options.timeout, _tell))
+    return _judge(server, server.wait(number, options.timeout, _tell), options.board)
 
 
 def _verdict(options: argparse.Namespace) -> int:
@@ -197,7 +242,14 @@ def _verdict(options: argparse.Namespace) -> int:
 
     number = job_number(options.job)
     server = _connect(options)
-    return _judge(server, _finished(server, number))
+    return _judge(server, _finished(server, number), options.board)
+
+
+def _cancel(options: argparse.Namespace) -> int:
+    from evmperf.lava.server import job_number  # noqa: PLC0415
+
+    _connect(options).cancel(job_number(options.job))
+    return 0
 
 
 def _import(options: argparse.Namespace) -> int:
@@ -205,14 +257,16 @@ def _import(options: argparse.Namespace) -> int:
     from evmperf.measure import boardfile  # noqa: PLC0415
 
     board = boardfile.named(options.board) if options.board else None
+    facts = dict(word.split("=", 1) for word in options.fact if "=" in word)
+    more = {"kind": options.run_kind, "facts": facts}
     if Path(options.job).is_file():
-        return _read_file(Path(options.job), board, options.results)
+        return _read_file(Path(options.job), board, options.results, more)
     number = job_number(options.job)
     server = _connect(options)
-    return _read_job(server, _finished(server, number), board, options.results)
+    return _read_job(server, _finished(server, number), board, options.results, more)
 
 
-def _read_file(path: Path, board: Board | None, results: Path) -> int:
+def _read_file(path: Path, board: Board | None, results: Path, more: Mapping[str, Any]) -> int:
     from evmperf.lava import importing, joblog  # noqa: PLC0415
 
     try:
@@ -220,16 +274,18 @@ def _read_file(path: Path, board: Board | None, results: Path) -> int:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read: {error}") from None
     header = importing.header_of(joblog.parse(text, str(path)), str(path))
-    return _read(text, header, importing.Source(str(path)), board, results)
+    return _read(text, header, importing.Source(str(path), **more), board, results)
 
 
-def _read_job(server: Server, job: Job, board: Board | None, results: Path) -> int:
+def _read_job(
+    server: Server, job: Job, board: Board | None, results: Path, more: Mapping[str, Any]
+) -> int:
     from evmperf.lava import importing, render  # noqa: PLC0415
 
     header = render.definition_header(job.definition)
     if header is None:
         raise UsageError(f"job {job.id} is none of evmperf's: its metadata names no benchmarks")
-    source = importing.Source(f"job {job.id}", job.id, server.url, job.device)
+    source = importing.Source(f"job {job.id}", job.id, server.url, job.device, **more)
     if header["kind"] == "host":
         return _read("", header, source, board, results)
     return _read(server.log(job.id), header, source, board, results)
@@ -252,10 +308,11 @@ def _read(
     return done.run.exit_status or 0
 
 
-def _judge(server: Server, job: Job) -> int:
+def _judge(server: Server, job: Job, board: str | None = None) -> int:
     from evmperf.lava.verdict import judge  # noqa: PLC0415
+    from evmperf.measure import boardfile  # noqa: PLC0415
 
-    verdict = judge(server, job)
+    verdict = judge(server, job, boardfile.named(board) if board else None)
     print("\n".join(verdict.lines))
     return verdict.exit_status
 

@@ -39,7 +39,12 @@ class _Parser(argparse.ArgumentParser):
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status (evmperf.model.exits)."""
-    options = _parser().parse_args(words)
+    parser = _parser()
+    if "_ARGCOMPLETE" in os.environ:
+        from evmperf.cli import completion  # noqa: PLC0415  # for shells only
+
+        completion.complete(parser)
+    options = parser.parse_args(words)
     try:
         status: int = options.func(options)
     except EvmperfError as error:

@@ -6,12 +6,16 @@ import argparse
 import os
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evmperf.cli import arguments
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
+
+if TYPE_CHECKING:
+    from evmperf.night.plan import Job, Plan
 
 _NIGHT = """\
 Measures many boards side by side, by a plan (docs/lab-at-scale.md): a session of its own for each
@@ -34,6 +38,11 @@ def add_parsers(subparsers: Any) -> None:
     night.add_argument("plan", type=Path, metavar="PLAN.yaml")
     night.add_argument("--results", type=Path, help="default: what the plan says")
     night.add_argument("--new", action="store_true", help="do not go on with a night that was cut")
+    night.add_argument(
+        "--over", choices=("labgrid", "lava"), default="labgrid",
+        help="who finds the boards: Labgrid's coordinator, or LAVA's scheduler (docs/lava.md)",
+    )  # fmt: skip
+    night.add_argument("--identity", default="", help="over LAVA: a server of lavacli's, by name")
     night.set_defaults(func=_night)
 
     health = subparsers.add_parser(
@@ -55,29 +64,33 @@ def _night(options: argparse.Namespace) -> int:
     from evmperf.night import closing, plan  # noqa: PLC0415  # loaded when called
     from evmperf.night.conductor import Night  # noqa: PLC0415
     from evmperf.night.journal import open_night  # noqa: PLC0415
+    from evmperf.night.overlava import LavaNight  # noqa: PLC0415
     from evmperf.night.status import Status  # noqa: PLC0415
 
     wanted = plan.read(options.plan)
+    if options.over == "lava":
+        wanted = _for_lava(wanted)
     results = (options.results or Path(wanted.results)).absolute()
-    journal = open_night(results, wanted.name, options.plan.read_text(), fresh=options.new)
+    said = f"over {options.over}\n{options.plan.read_text()}"
+    journal = open_night(results, wanted.name, said, fresh=options.new)
     begun = next((e for e in journal.events() if e["event"] == "begun"), None)
     began = begun["at"] if begun else time.time()
     until = begun["until"] if begun else plan.end_of(wanted, began)
     if begun:
         print(f"going on with {journal.id}, which began at {time.ctime(began)}", flush=True)
     else:
-        journal.note("begun", plan=options.plan.read_text(), until=until)
+        journal.note("begun", plan=said, until=until)
     print(f"status: {journal.folder / 'status.html'}", flush=True)
 
-    night = Night(wanted, results, journal, until, lambda line: None)
+    kind = LavaNight if options.over == "lava" else Night
+    night = kind(wanted, results, journal, until, lambda line: None)
+    night.identity = options.identity
     status = Status(night, began)
 
     def tell(line: str) -> None:
         done = sum(progress.done for progress in night.progress)
-        end = status.expected_end()
-        expected = f", expected end {time.strftime('%H:%M', time.localtime(end))}" if end else ""
-        print(f"{time.strftime('%H:%M:%S')} [{done}/{len(night.progress)}{expected}] {line}",
-              flush=True)  # fmt: skip
+        shown = ", ".join(filter(None, [f"{done}/{len(night.progress)}", status.expected_end()]))
+        print(f"{time.strftime('%H:%M:%S')} [{shown}] {line}", flush=True)
 
     night.tell = tell
     cut = []
@@ -102,6 +115,32 @@ def _night(options: argparse.Namespace) -> int:
         print(f"{command}: {said}")
     print(f"{closing.sentence(ended)} {journal.folder / 'night.html'}")
     return ended.status
+
+
+def _for_lava(given: Plan) -> Plan:
+    """The plan with a job for each kind of LAVA job that fits; says what fits none."""
+    from evmperf.lava.selection import JobKind, select  # noqa: PLC0415
+    from evmperf.measure import boardfile  # noqa: PLC0415
+
+    jobs: list[Job] = []
+    for job in given.boards:
+        board = boardfile.named(job.board)
+        profile = job.profile or board.options.board.profile
+        kinds = [JobKind(job.lava)] if job.lava else [JobKind.NATIVE, JobKind.BOOT]
+        refused: list[set[str]] = []
+        for kind in kinds:
+            try:
+                chosen = select(board, kind, profile, job.benchmarks)
+            except UsageError as error:
+                reason = str(error)
+                continue
+            refused.append({line.partition(":")[0] for line in chosen.refused})
+            jobs.append(replace(job, name=f"{job.name}-{kind}", lava=str(kind)))
+        if not refused:
+            raise UsageError(f"{job.name}: {reason}")
+        if job.benchmarks and (none := sorted(set.intersection(*refused))):
+            print(f"{job.name}: not over LAVA: {', '.join(none)} (`evmperf lava render` says why)")
+    return replace(given, boards=jobs)
 
 
 def _health(options: argparse.Namespace) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import time
@@ -32,6 +33,12 @@ def add_parsers(subparsers: Any) -> None:
     )
     about.add_argument("image", metavar="IMAGE")
     about.add_argument("--board", help="a board file: say also whether the image is for it")
+    about.add_argument(
+        "--write",
+        metavar="DEVICE",
+        help="make this medium of this host equal to it, and read all of it back: a card in a "
+        "reader, or one that a card switch has moved here",
+    )
     about.add_argument("--json", action="store_true", help="everything known, for programs")
     about.set_defaults(func=_about)
 
@@ -44,20 +51,27 @@ def add_parsers(subparsers: Any) -> None:
     put.add_argument("board", metavar="BOARD")
     put.add_argument("image", metavar="IMAGE")
     put.add_argument("--force", action="store_true", help="write also what the board runs already")
+    put.add_argument("--coordinator", default="", help="HOST[:PORT], as pytest's --lg-coordinator")
     put.add_argument("--keep-on", action="store_true", help="leave the board switched on")
     put.set_defaults(func=_provision)
 
 
 def _about(options: argparse.Namespace) -> int:
     from evmperf.boards import board as boards  # noqa: PLC0415  # slow to import, as all of it
-    from evmperf.provision import catalogue, checks, identity  # noqa: PLC0415
+    from evmperf.provision import catalogue, checks, identity, ways  # noqa: PLC0415
     from evmperf.provision.cache import Cache  # noqa: PLC0415
+    from evmperf.provision.remote import Host  # noqa: PLC0415
 
     board = boards.load(boards.find(options.board)) if options.board else None
     machine = board.options.image.machine if board else ""
     source = catalogue.find(options.image, machine)
     with Bar() as bar:
         image = Cache().get(source.where, sha256=source.sha256, tell=bar.progress)
+        if board:
+            checks.check(image, board)
+        if options.write:
+            done = ways.write(Host(), options.write, image, bar.progress)
+            bar.line(f"{options.write}: {done['written'] >> 10} KiB written, all of it read back")
     if options.json:
         print(json.dumps(_everything(image), indent=1))
     else:
@@ -67,7 +81,6 @@ def _about(options: argparse.Namespace) -> int:
         for warning in image.warnings:
             print(f"note: {warning}")
     if board:
-        checks.check(image, board)
         print(f"fit for {board.name} ({board.file_name})", file=sys.stderr)
     return 0
 
@@ -88,18 +101,30 @@ def _everything(image: Image) -> dict[str, Any]:
 
 
 def _provision(options: argparse.Namespace) -> int:
-    from evmperf.benchmarks import catalogue  # noqa: PLC0415
+    from evmperf.benchmarks import catalogue  # noqa: PLC0415  # slow to import, as all of it
     from evmperf.boards import board as boards  # noqa: PLC0415
-    from evmperf.provision import session  # noqa: PLC0415
+    from evmperf.doctor import target as targets  # noqa: PLC0415
+    from evmperf.keeping.claim import Claim  # noqa: PLC0415
+    from evmperf.keeping.wanted import wanted  # noqa: PLC0415
+    from evmperf.lab.bench import LabgridBench  # noqa: PLC0415
+    from evmperf.provision.installation import Installation  # noqa: PLC0415
 
     board = catalogue.board(boards.find(options.board))
-    with Bar() as bar, session.opened(board, tell=bar.line, progress=bar.progress) as installation:
-        print(f"{board.name}: overwrites {installation.describe()}", flush=True)
-        outcome = installation.install(options.image, force=options.force)
+    with contextlib.ExitStack() as stack:
+        bar = stack.enter_context(Bar())
+        claim = Claim.take(wanted(board.file, options.coordinator), "provision", tell=bar.line)
+        stack.callback(claim.release)
+        opened = targets.opened(board, claim, bar.line, keep_lab=options.keep_on)
+        target = stack.enter_context(opened)
+        bench = LabgridBench(target, board, check=claim.check)
+        stack.callback(bench.close)
+        claim.on_lost = bench.lose
+        work = Installation(target, board, bench, tell=bar.line, progress=bar.progress)
+        print(f"{board.name}: overwrites {work.describe()}", flush=True)
+        outcome = work.install(options.image, force=options.force)
         if not options.keep_on:
-            installation.bench.off()
+            bench.off()
     runs = outcome.runs
-    assert runs is not None
     done = "ran already, and was left" if outcome.left_alone else "put on the board; it runs"
     print(f"{outcome.image.name} {done}: {runs.kernel} {runs.kernel_version}, {runs.uboot}")
     return 0

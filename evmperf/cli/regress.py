@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evmperf.cli import arguments, confirming
-from evmperf.model.errors import UsageError
+from evmperf.model.errors import EvmperfError, UsageError
+from evmperf.model.exits import ExitStatus, of_kind
 
 if TYPE_CHECKING:
     from evmperf.model.verdict import Judgement
@@ -26,13 +27,13 @@ def add_parsers(commands: Any) -> None:
     """Add the three commands."""
     check = commands.add_parser(
         "check",
-        help="judge a run",
-        description="Judge a run: same, better, worse, or not comparable, metric by metric. The "
+        help="judge a run, or several",
+        description="Judge runs: same, better, worse, or not comparable, metric by metric. The "
         "verdicts go into the run in place of earlier ones, its report is written again, and "
         "they go to InfluxDB if it is configured. Published figures are left as they are.",
-        epilog=_EPILOG,
+        epilog=f"{_EPILOG} Of several runs the worst counts.",
     )
-    arguments.add_run(check)
+    arguments.add_run(check, "+")
     check.add_argument(
         "--against", required=True, metavar="WHAT",
         help="release:11.00, run:ID, last:N (earlier runs of the board), or guide:FILE",
@@ -89,10 +90,29 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 def _check(options: argparse.Namespace) -> int:
     from evmperf.regress import against  # noqa: PLC0415  # scipy is slow to import
+
+    if len(options.run) > 1 and any(_outputs(options)):
+        raise UsageError("a file for the verdicts is of one run: check one at a time")
+    wanted = against.wanted(options.against)
+    statuses: list[ExitStatus] = []
+    for given in options.run:
+        try:
+            folder = against.run_folder(given, options.results)
+            statuses.append(_check_one(options, folder, wanted))
+        except EvmperfError as error:
+            if len(options.run) == 1:
+                raise
+            # The others are judged all the same.
+            print(f"evmperf: {given}: {error}", file=sys.stderr)
+            statuses.append(of_kind(error.kind))
+    if set(statuses) <= {ExitStatus.OK, ExitStatus.NOTHING}:
+        return min(statuses)
+    return max(status for status in statuses if status is not ExitStatus.NOTHING)
+
+
+def _check_one(options: argparse.Namespace, folder: Path, what: Wanted) -> ExitStatus:
     from evmperf.runs import differences  # noqa: PLC0415
 
-    folder = against.run_folder(options.run, options.results)
-    what = against.wanted(options.against)
     judgement, sides = _judge(options, folder, what, options.source or str(options.results))
     judgement = confirming.confirmed(options, folder, judgement, sides.good)
     known = (sides.before, sides.after)
@@ -167,7 +187,7 @@ def _say(
     head = [f"{title} (A: {next(names)}; B: {next(names)}):"]
     lines = [*head, *report.lines(changed)] if changed else ["Nothing else that is known differs."]
     text = "".join(f"{line}\n" for line in lines)
-    if Path("-") not in (options.json, options.junit, options.markdown, options.openmetrics):
+    if Path("-") not in _outputs(options):
         print(text, end="")
     return text
 
@@ -193,6 +213,11 @@ def _read_guide(file: Path, board: str) -> StoredRun:
     from evmperf.guide import importer  # noqa: PLC0415  # docutils is slow to import
 
     return importer.stored(file, board)
+
+
+def _outputs(options: argparse.Namespace) -> tuple[Path | None, ...]:
+    """The files that the verdicts go into."""
+    return options.json, options.junit, options.markdown, options.openmetrics
 
 
 def _write(

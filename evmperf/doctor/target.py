@@ -16,15 +16,18 @@ from evmperf.virtual import client
 
 
 @contextlib.contextmanager
-def opened(board: Board, claim: Claim, tell: Callable[[str], None]) -> Iterator[Any]:
-    """Labgrid's target of a board that `claim` holds; the lab of a virtual one runs meanwhile.
+def opened(
+    board: Board, claim: Claim, tell: Callable[[str], None], *, keep_lab: bool = False
+) -> Iterator[Any]:
+    """Labgrid's target of a board that `claim` holds; the lab of a virtual one runs meanwhile, and
+    with `keep_lab` goes on.
 
     Raises LabError when Labgrid does not give the board.
     """
     place = claim.wanted.place if claim.wanted.coordinator else ""
     with contextlib.ExitStack() as stack:
         if board.is_virtual:
-            stack.enter_context(_virtual_lab(board, tell))
+            stack.enter_context(_virtual_lab(board, tell, keep=keep_lab))
         if place:
             stack.enter_context(_named(claim))
         try:
@@ -54,13 +57,13 @@ def line(error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def _virtual_lab(board: Board, tell: Callable[[str], None]) -> Iterator[None]:
+def _virtual_lab(board: Board, tell: Callable[[str], None], *, keep: bool) -> Iterator[None]:
     """Have the lab of a virtual EVM; one that was started for this is stopped again."""
     lab = client.for_board(board.file, board.options.board.virtual, tell)
     try:
         yield
     finally:
-        if lab:
+        if lab and not keep:
             lab.stop()
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from evmperf.grafana.write import FOLDER, files
+from evmperf.grafana.write import DASHBOARDS, FOLDER, files
 
 for name, text in files().items():
     path = FOLDER / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
-for path in FOLDER.glob("*.json"):
-    if path.name not in files():
+for path in (FOLDER / DASHBOARDS).glob("*.json"):
+    if f"{DASHBOARDS}/{path.name}" not in files():
         path.unlink()

@@ -20,6 +20,7 @@ def dashboard() -> parts.Builder:
             "evmperf-boot", "Boot time", "Cold boots of one board: phases, cycles, and failures."
         )
         .choice(*parts.BOARD)
+        .kinds()
         .choice("benchmark", flux.tag_values("benchmark", *chosen))
         .choice("case", flux.tag_values("case", *chosen))
         .choice("release", flux.tag_values("release", *chosen, flux.MEASURED), multi=True)
@@ -31,22 +32,45 @@ def dashboard() -> parts.Builder:
                     # A query a phase: they are stacked in the order of the queries.
                     parts.over_time(
                         "Mean of each phase",
+                        "Stacked from power-on: what a whole boot of each run was made of.",
                         *(_phase(name, title) for name, title in _PHASES),
                         unit="s",
                         width=24,
                         height=10,
                     )
                 ),
-                parts.distribution("Boot time of all cycles", _cycles(), unit="s"),
-                parts.over_time("Boot time of every cycle", _cycles(), unit="s"),
+                parts.distribution(
+                    "Boot time of all cycles",
+                    "How often each boot time was seen.",
+                    _cycles(),
+                    unit="s",
+                ),
+                parts.over_time(
+                    "Boot time of every cycle",
+                    "From power-on to the prompt, a point a cycle.",
+                    _cycles(),
+                    unit="s",
+                ),
             ],
         )
         .row(
             "Marks and failures",
             [
-                parts.over_time("Marks since power-on", _marks(), unit="s"),
-                parts.over_time("Failed boots of each run", _failed()),
-                parts.rows("Failed boots", _failures(), _FAILURE),
+                parts.over_time(
+                    "Marks since power-on",
+                    "When each phase showed on the console.",
+                    _marks(),
+                    unit="s",
+                ),
+                parts.over_time(
+                    "Failed boots of each run", "Beside all boots of the run.", _failed()
+                ),
+                parts.rows(
+                    "Failed boots",
+                    "How far each got, and why it was given up.",
+                    _failures(),
+                    _FAILURE,
+                ),
             ],
         )
     )
@@ -60,6 +84,7 @@ def _samples(metric: str) -> str:
         'r.case == "${case}"',
         f"r.metric == {flux.text(metric)}",
         flux.MEASURED,
+        flux.OF_KINDS,
         flux.OF_RELEASES,
     )
 
@@ -82,7 +107,7 @@ def _cycles() -> str:
 
 def _marks() -> str:
     return (
-        f"{flux.points(BOOT_MARK, flux.OF_BOARD, flux.OF_RELEASES)}\n"
+        f"{flux.points(BOOT_MARK, flux.OF_BOARD, flux.OF_KINDS, flux.OF_RELEASES)}\n"
         "|> filter(fn: (r) => exists r.since_power_on_s)\n"
         "|> map(fn: (r) => ({_time: r._time, series: r.phase, _value: r.since_power_on_s}))\n"
         f"{flux.wide('series')}"
@@ -91,7 +116,7 @@ def _marks() -> str:
 
 def _failed() -> str:
     return (
-        f"{flux.points(RUN, flux.OF_BOARD, flux.MEASURED)}\n|> group()\n"
+        f"{flux.points(RUN, flux.OF_BOARD, flux.MEASURED, flux.OF_KINDS)}\n|> group()\n"
         '|> map(fn: (r) => ({_time: r._time, "failed boots": r.failed_boots, '
         '"boots": r.boots}))\n|> sort(columns: ["_time"])'
     )
@@ -100,7 +125,7 @@ def _failed() -> str:
 def _failures() -> str:
     """One row a failed boot: its last mark."""
     return (
-        f"{flux.points(BOOT_MARK, flux.OF_BOARD)}\n|> group()\n"
+        f"{flux.points(BOOT_MARK, flux.OF_BOARD, flux.OF_KINDS)}\n|> group()\n"
         "|> filter(fn: (r) => r.failed == 1)\n"
         '|> group(columns: ["run", "started_ns"]) |> sort(columns: ["_time"]) |> tail(n: 1)\n'
         "|> group() |> keep(columns: [" + ", ".join(map(flux.text, _FAILURE)) + "])\n"

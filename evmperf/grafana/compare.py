@@ -34,8 +34,17 @@ def dashboard() -> parts.Builder:
     return builder.row(
         "Side by side",
         [
-            parts.bars("${benchmark}: ${metric}", _bars()),
-            parts.rows("All figures of ${driver}", _table(), _COLUMNS, height=16),
+            parts.bars(
+                "${benchmark}: ${metric}", "The mean of each case that both sides have.", _bars()
+            ),
+            parts.rows(
+                "All figures of ${driver}",
+                "Means; B / A is 1 where they are equal. Whether a difference is more than chance "
+                "is told by evmperf compare.",
+                _table(),
+                _COLUMNS,
+                height=16,
+            ),
         ],
     )
 

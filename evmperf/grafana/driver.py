@@ -8,8 +8,14 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.grafana import flux, parts
-from evmperf.model.results import Metric
+from evmperf.model.results import Direction, Metric
 from evmperf.runs.measurements import SAMPLE
+
+_WAYS = {
+    Direction.HIGHER: "Higher is better.",
+    Direction.LOWER: "Lower is better.",
+    Direction.NONE: "Neither way is better.",
+}
 
 
 def dashboards() -> Iterator[parts.Builder]:
@@ -32,6 +38,7 @@ def _dashboard(driver: str, benchmarks: Sequence[Benchmark]) -> parts.Builder:
             "the latest published figure, and where the release changed.",
         )
         .choice("board", flux.tag_values("board", of_driver))
+        .kinds()
         .choice("profile", flux.tag_values("profile", *chosen))
         .choice("release", flux.tag_values("release", *chosen), multi=True)
         .choice("case", flux.tag_values("case", *chosen), multi=True)
@@ -63,16 +70,18 @@ def _panel(benchmark: Benchmark, metric: Metric, cases: Sequence[str]) -> object
         flux.OF_CASES,
     )
     measured = flux.points(
-        SAMPLE, *what, flux.MEASURED, flux.OF_PROFILE, flux.OF_RELEASES
+        SAMPLE, *what, flux.MEASURED, flux.OF_KINDS, flux.OF_PROFILE, flux.OF_RELEASES
     ) + unit_is(metric)
     published = flux.points(SAMPLE, *what, flux.PUBLISHED, always=True) + unit_is(metric)
     panel = parts.over_time(
         f"{benchmark.title}: {metric.title}",
-        flux.bands(measured),
+        f"{_WAYS[metric.better]} Mean of each run, between its lowest and highest sample; dashed: "
+        "the latest published figure. A click on a point leads to the run's report and CI job.",
+        flux.bands(measured, flux.OF_BOARD, flux.MEASURED),
         flux.baseline(published),
         unit=parts.unit_id(metric.unit),
     )
-    return parts.banded(panel, cases)
+    return parts.banded(parts.linked(panel), cases)
 
 
 def unit_is(metric: Metric) -> str:

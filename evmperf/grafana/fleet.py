@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from evmperf.grafana import flux, parts
-from evmperf.runs.measurements import RUN
+from evmperf.model.verdict import Outcome
+from evmperf.runs.measurements import ADDRESSES, RUN, VERDICT
 
-_COUNTS = ("verdict_worse", "verdict_better", "measured", "partial", "refused", "failed")
+_COUNTS = (
+    "verdict_worse",
+    "verdict_better",
+    "verdict_same",
+    "measured",
+    "partial",
+    "refused",
+    "failed",
+)
 
 _COLUMNS = (
     "board", "_time", "release", "kind", "outcome", "verdict_worse", "verdict_better", "cases",
     "measured", "partial", "refused", "failed", "boots", "failed_boots", "lab", "run",
+    *ADDRESSES,
+)  # fmt: skip
+
+
+_CHANGED = (
+    "_time", "board", "benchmark", "case", "metric", "verdict", "change", "reason", "baseline",
+    "release", "kind", "run",
 )  # fmt: skip
 
 
@@ -19,23 +35,83 @@ def dashboard() -> parts.Builder:
         parts.Builder(
             "evmperf-fleet", "Fleet", "Every board: its last run, and what became worse.", "now-14d"
         )
+        .kinds()
         .row(
             "Now",
             [
-                parts.single("Boards", _count("true")),
-                parts.single("Boards with worse figures", _count("r.verdict_worse > 0")),
-                parts.single("Boards with cases not measured", _count("r.measured < r.cases")),
-                parts.single("Boards with failed boots", _count("r.failed_boots > 0")),
-                parts.rows("Last run of every board", _last_runs(), _COLUMNS),
+                parts.single("Boards", "Boards with a run in this time.", _count("true")),
+                parts.single(
+                    "Boards with worse figures",
+                    "Boards whose last run has a figure that is worse than its baseline.",
+                    _count("r.verdict_worse > 0"),
+                    trouble="red",
+                ),
+                parts.single(
+                    "Boards with cases not measured",
+                    "Boards whose last run has a case that is partial, refused or failed.",
+                    _count("r.measured < r.cases"),
+                    trouble="orange",
+                ),
+                parts.single(
+                    "Boards with failed boots",
+                    "Boards that did not boot each time in their last run.",
+                    _count("r.failed_boots > 0"),
+                    trouble="orange",
+                ),
+                parts.rows(
+                    "Last run of every board",
+                    "Report and CI job open where the run left their addresses.",
+                    _last_runs(),
+                    _COLUMNS,
+                ),
+            ],
+        )
+        .row(
+            "Nights and places",
+            [
+                parts.states(
+                    "Nights",
+                    "What the verdicts on each board's run were together, from one run to the "
+                    "next: worse if one figure is, not judged if none was compared.",
+                    _nights(),
+                ),
+                parts.states(
+                    "Places",
+                    "Which board was measured in each place; a gap is an idle place. Runs without "
+                    "a place stand under their lab.",
+                    _places(),
+                ),
+                parts.rows(
+                    "Figures that changed",
+                    "Verdicts worse and better, the newest first, 500 at most.",
+                    _changed(),
+                    _CHANGED,
+                ),
             ],
         )
         .row(
             "Over time",
             [
-                parts.over_time("Worse figures", _per_board("verdict_worse")),
-                parts.over_time("Better figures", _per_board("verdict_better")),
-                parts.over_time("Failed boots", _per_board("failed_boots")),
-                parts.over_time("Cases not measured", _per_board("r.cases - r.measured")),
+                parts.over_time(
+                    "Worse figures",
+                    "Of each run, against its baseline.",
+                    _per_board("verdict_worse"),
+                ),
+                parts.over_time(
+                    "Better figures",
+                    "Of each run, against its baseline.",
+                    _per_board("verdict_better"),
+                ),
+                parts.over_time(
+                    "Failed boots",
+                    "Boots of each run that did not reach their goal.",
+                    _per_board("failed_boots"),
+                ),
+                parts.over_time(
+                    "Cases not measured",
+                    "Partial, refused or failed, of each run.",
+                    _per_board("r.cases - r.measured"),
+                ),
             ],
         )
     )
@@ -46,8 +122,11 @@ def _runs() -> str:
         f"{name}: if exists r.{name} then r.{name} else 0"
         for name in (*_COUNTS, "cases", "boots", "failed_boots")
     )
+    shown += "".join(
+        f', {name}: if exists r.{name}_url then r.{name}_url else ""' for name in ADDRESSES
+    )
     return (
-        f"{flux.points(RUN, flux.MEASURED)}\n|> group()\n"
+        f"{flux.points(RUN, flux.MEASURED, flux.OF_KINDS)}\n|> group()\n"
         "|> map(fn: (r) => ({_time: r._time, board: r.board, kind: r.kind, run: r.run, "
         'release: if exists r.release then r.release else "", '
         f'lab: if exists r.lab then r.lab else "", outcome: r.outcome, {shown}}}))'
@@ -76,4 +155,45 @@ def _per_board(figure: str) -> str:
     return (
         f"{_runs()}\n|> map(fn: (r) => ({{_time: r._time, board: r.board, _value: {value}}}))\n"
         f"{flux.wide('board')}"
+    )
+
+
+def _nights() -> str:
+    """A column a board: the worst verdict of each run."""
+    judged = (
+        f"if r.verdict_worse > 0 then {flux.text(Outcome.WORSE)} "
+        f"else if r.verdict_better > 0 then {flux.text(Outcome.BETTER)} "
+        f"else if r.verdict_same > 0 then {flux.text(Outcome.SAME)} "
+        f"else {flux.text(Outcome.NOT_JUDGED)}"
+    )
+    return (
+        f"{_runs()}\n|> map(fn: (r) => ({{_time: r._time, board: r.board, _value: {judged}}}))\n"
+        f"{flux.wide('board')}"
+    )
+
+
+def _places() -> str:
+    """A column a place: the board from a run's beginning, and nothing from its end."""
+    place = 'if exists r.place then r.place else if exists r.lab then r.lab else "unknown"'
+    return (
+        f"data = {flux.points(RUN, flux.MEASURED, flux.OF_KINDS)}\n|> group()\n"
+        "|> filter(fn: (r) => exists r.ended_ns)\n"
+        f"|> map(fn: (r) => ({{_time: r._time, ended: r.ended_ns, place: {place}, "
+        "board: r.board}))\n"
+        "begins = data |> map(fn: (r) => "
+        "({_time: r._time, place: r.place, _value: r.board}))\n"
+        "ends = data |> map(fn: (r) => "
+        '({_time: time(v: r.ended), place: r.place, _value: ""}))\n'
+        f"union(tables: [begins, ends])\n{flux.wide('place')}"
+    )
+
+
+def _changed() -> str:
+    words = f"[{flux.text(Outcome.WORSE)}, {flux.text(Outcome.BETTER)}]"
+    names = ", ".join(map(flux.text, _CHANGED))
+    return (
+        f"{flux.points(VERDICT, flux.MEASURED, flux.OF_KINDS)}\n|> group()\n"
+        f"|> filter(fn: (r) => contains(value: r.verdict, set: {words}))\n"
+        f"|> keep(columns: [{names}])\n"
+        '|> sort(columns: ["_time"], desc: true) |> limit(n: 500)'
     )

@@ -7,6 +7,7 @@ and its variables: `${board}` as text, `${case:json}` as a list. The schema is i
 from __future__ import annotations
 
 from evmperf.runs.history import GUIDE
+from evmperf.runs.measurements import ADDRESSES, RUN
 
 
 def text(value: str) -> str:
@@ -38,6 +39,7 @@ PUBLISHED = f'r.kind == "{GUIDE}"'
 OF_BOARD = 'r.board == "${board}"'
 OF_PROFILE = 'r.profile == "${profile}"'
 OF_RELEASES = 'contains(value: if exists r.release then r.release else "", set: ${release:json})'
+OF_KINDS = "contains(value: r.kind, set: ${kind:json})"
 OF_CASES = "contains(value: r.case, set: ${case:json})"
 
 
@@ -75,20 +77,39 @@ PER_RUN = """
 """Behind the points of samples: one row a case and run, with mean, low, high, n."""
 
 
-def bands(samples: str) -> str:
-    """Mean, low and high of every case over time, a column each, named `CASE mean` and so on."""
+def bands(samples: str, *runs: str) -> str:
+    """Mean, low and high of every case over time, a column each, named `CASE mean` and so on, with
+    the run and its addresses; `runs` are conditions on the points of runs.
+    """
     rows = ", ".join(
         "data |> map(fn: (r) => "
-        f'({{_time: r._time, series: r.case + " {name}", _value: r.{name}}}))'
+        f'({{_time: r._time, run: r.run, series: r.case + " {name}", _value: r.{name}}}))'
         for name in ("mean", "low", "high")
     )
-    return f"data = {samples}\n{PER_RUN}\nunion(tables: [{rows}])\n{wide('series')}"
-
-
-def wide(names: str) -> str:
-    """One table with a column for each value of the column `names`, by time."""
+    points = f"points = union(tables: [{rows}])\n{wide('series', 'run')}"
+    addresses = ", ".join(f"{name}: r.{name}" for name in ADDRESSES)
     return (
-        f'|> group() |> pivot(rowKey: ["_time"], columnKey: ["{names}"], valueColumn: "_value")\n'
+        f'import "join"\ndata = {samples}\n{PER_RUN}\n{points}\n'
+        f"runs = {addressed(*runs)}\n|> group()\n"
+        "join.left(left: points, right: runs, on: (l, r) => l.run == r.run, "
+        f"as: (l, r) => ({{l with {addresses}}}))\n"
+        '|> sort(columns: ["_time"])'
+    )
+
+
+def addressed(*conditions: str) -> str:
+    """Each run's id and its addresses; text for all, as a frame has it."""
+    shown = ", ".join(
+        f'{name}: if exists r.{name}_url then r.{name}_url else ""' for name in ADDRESSES
+    )
+    return f"{points(RUN, *conditions, always=True)}\n|> map(fn: (r) => ({{run: r.run, {shown}}}))"
+
+
+def wide(names: str, *keys: str) -> str:
+    """One table with a column for each value of the column `names`, by time (and `keys`)."""
+    rows = ", ".join(map(text, ("_time", *keys)))
+    return (
+        f'|> group() |> pivot(rowKey: [{rows}], columnKey: ["{names}"], valueColumn: "_value")\n'
         '|> sort(columns: ["_time"])'
     )
 

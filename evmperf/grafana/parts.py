@@ -7,21 +7,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from grafana_foundation_sdk.builders import barchart, dashboard, histogram, stat, table, timeseries
+from grafana_foundation_sdk.builders import (
+    barchart,
+    dashboard,
+    histogram,
+    stat,
+    statetimeline,
+    table,
+    timeseries,
+)
 from grafana_foundation_sdk.cog import builder as cogbuilder
 from grafana_foundation_sdk.cog import variants
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import common
 from grafana_foundation_sdk.models import dashboard as model
 
-from evmperf.grafana import flux
+from evmperf.grafana import flux, words
 from evmperf.model.units import Unit
-from evmperf.runs.measurements import EVENT
+from evmperf.runs.measurements import ADDRESSES, EVENT, RUN
 
 SOURCE_UID = "evmperf-influxdb"
-"""Of the data source; dashboards/provisioning/datasources names the same."""
+"""Of the data source that is provisioned, which alerts must name: they know no variables."""
 
-SOURCE = model.DataSourceRef(type_val="influxdb", uid=SOURCE_UID)
+SOURCE = model.DataSourceRef(type_val="influxdb", uid="${datasource}")
 
 _FULL_WIDTH = 24
 
@@ -67,19 +75,21 @@ class _Target(cogbuilder.Builder[variants.Dataquery]):
         return self._query
 
 
-def _dressed(panel: Any, title: str, queries: Sequence[str], width: int, height: int) -> Any:
-    """Title, size and queries of a panel."""
-    panel.title(title).datasource(SOURCE).span(width).height(height)
+def _dressed(
+    panel: Any, title: str, about: str, queries: Sequence[str], *, width: int, height: int
+) -> Any:
+    """Title, description, size and queries of a panel."""
+    panel.title(title).description(about).datasource(SOURCE).span(width).height(height)
     for number, query in enumerate(queries):
         panel.with_target(_Target(query, chr(ord("A") + number)))
     return panel
 
 
 def over_time(
-    title: str, *queries: str, unit: str = "short", width: int = 12, height: int = 8
+    title: str, about: str, *queries: str, unit: str = "short", width: int = 12, height: int = 8
 ) -> timeseries.Panel:
-    """Lines over time with a point at each run."""
-    panel = _dressed(timeseries.Panel(), title, queries, width, height)
+    """Lines over time with a point at each run; `about` is what its title does not say."""
+    panel = _dressed(timeseries.Panel(), title, about, queries, width=width, height=height)
     legend = _legend()
     panel.unit(unit).show_points(common.VisibilityMode.ALWAYS).span_nulls(True).legend(legend)
     assert isinstance(panel, timeseries.Panel)
@@ -106,6 +116,15 @@ def stacked(panel: timeseries.Panel) -> timeseries.Panel:
     return panel.draw_style(common.GraphDrawStyle.BARS).fill_opacity(80).stacking(stacking)
 
 
+def linked(panel: timeseries.Panel) -> timeseries.Panel:
+    """Lead from each point to the report and the CI job of its run (`flux.with_addresses`)."""
+    nowhere = {"legend": True, "tooltip": True, "viz": True}
+    hidden = [model.DynamicConfigValue("custom.hideFrom", nowhere)]
+    panel.override_by_regexp(f"/^({'|'.join(('run', *ADDRESSES))})$/", hidden)
+    links = [model.DynamicConfigValue("links", words.point_links())]
+    return panel.override_by_regexp("/ mean$/", links)
+
+
 def banded(panel: timeseries.Panel, cases: Sequence[str]) -> timeseries.Panel:
     """Fill between a case's lowest and highest value, and draw published figures dashed."""
     hidden = [
@@ -124,39 +143,65 @@ def banded(panel: timeseries.Panel, cases: Sequence[str]) -> timeseries.Panel:
     return panel.override_by_regexp("/ published$/", [dashed, points])
 
 
-def single(title: str, query: str, unit: str = "short", width: int = 6) -> stat.Panel:
-    """One number, large."""
-    panel = _dressed(stat.Panel(), title, [query], width, 4)
+def single(
+    title: str, about: str, query: str, *, trouble: str = "", unit: str = "short", width: int = 6
+) -> stat.Panel:
+    """One number, large; `trouble` is its colour from 1 on, if it should be zero."""
+    panel = _dressed(stat.Panel(), title, about, [query], width=width, height=4)
     from grafana_foundation_sdk.builders import common as builders  # noqa: PLC0415
 
     # Without options of its own the SDK writes null, which Grafana's types do not allow.
     options = builders.ReduceDataOptions().calcs(["lastNotNull"])
     panel.unit(unit).reduce_options(options).graph_mode(common.BigValueGraphMode.NONE)
+    steps = words.steps(trouble) if trouble else [model.Threshold(None, "text")]
+    levels = dashboard.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(steps)
+    panel.thresholds(levels)
+    if trouble:
+        panel.color_mode(common.BigValueColorMode.BACKGROUND)
     assert isinstance(panel, stat.Panel)
     return panel
 
 
-def rows(title: str, query: str, columns: Sequence[str], height: int = 10) -> table.Panel:
+def states(
+    title: str, about: str, query: str, width: int = _FULL_WIDTH, height: int = 8
+) -> statetimeline.Panel:
+    """What each column was at which time, as bars of words."""
+    panel = _dressed(statetimeline.Panel(), title, about, [query], width=width, height=height)
+    panel.mappings(words.mappings()).merge_values(True).show_value(common.VisibilityMode.AUTO)
+    panel.row_height(0.9).fill_opacity(70).line_width(0).legend(_legend())
+    assert isinstance(panel, statetimeline.Panel)
+    return panel
+
+
+def rows(
+    title: str, about: str, query: str, columns: Sequence[str], height: int = 10
+) -> table.Panel:
     """A table over the whole width, its columns in that order (Flux has none of its own)."""
-    panel = _dressed(table.Panel(), title, [query], _FULL_WIDTH, height)
-    order = {name: number for number, name in enumerate(columns)}
-    organised = model.DataTransformerConfig(id_val="organize", options={"indexByName": order})
+    panel = _dressed(table.Panel(), title, about, [query], width=_FULL_WIDTH, height=height)
+    options = {
+        "indexByName": {name: number for number, name in enumerate(columns)},
+        "renameByName": {name: words.NAMES[name] for name in columns},
+    }
+    organised = model.DataTransformerConfig(id_val="organize", options=options)
     panel.show_header(True).with_transformation(organised)
+    words.dress(panel)
     assert isinstance(panel, table.Panel)
     return panel
 
 
-def bars(title: str, query: str, width: int = _FULL_WIDTH, height: int = 10) -> barchart.Panel:
+def bars(
+    title: str, about: str, query: str, width: int = _FULL_WIDTH, height: int = 10
+) -> barchart.Panel:
     """Bars by the first text column."""
-    panel = _dressed(barchart.Panel(), title, [query], width, height)
+    panel = _dressed(barchart.Panel(), title, about, [query], width=width, height=height)
     panel.legend(_legend())
     assert isinstance(panel, barchart.Panel)
     return panel
 
 
-def distribution(title: str, query: str, unit: str, width: int = 12) -> histogram.Panel:
+def distribution(title: str, about: str, query: str, unit: str, width: int = 12) -> histogram.Panel:
     """How often each value was seen."""
-    panel = _dressed(histogram.Panel(), title, [query], width, 8)
+    panel = _dressed(histogram.Panel(), title, about, [query], width=width, height=8)
     panel.unit(unit).legend(_legend())
     assert isinstance(panel, histogram.Panel)
     return panel
@@ -166,7 +211,7 @@ def variable(name: str, query: str, *, label: str = "", multi: bool = False) -> 
     """A choice that the data give; `multi` allows several and starts with all."""
     choice = (
         dashboard.QueryVariable(name)
-        .label(label or name)
+        .label(label or name.capitalize())
         .datasource(SOURCE)
         .query(query)
         .refresh(model.VariableRefresh.ON_TIME_RANGE_CHANGED)
@@ -195,6 +240,9 @@ class Builder:
             .timezone("browser")
             .readonly()
             .link(_links())
+            .with_variable(
+                dashboard.DatasourceVariable("datasource").label("Database").type("influxdb")
+            )
         )
         self._annotations: list[dict[str, Any]] = []
 
@@ -202,6 +250,15 @@ class Builder:
         """Add a variable."""
         self._dashboard.with_variable(variable(name, query, **options))
         return self
+
+    def kinds(self) -> Self:
+        """Add the choice of what runs were for: nightly, desk, lava."""
+        return self.choice(
+            "kind",
+            flux.tag_values("kind", flux.MEASURED, measurement=RUN),
+            label="Kind",
+            multi=True,
+        )
 
     def row(self, title: str, panels: Sequence[Any], *, collapsed: bool = False) -> Self:
         """Add panels under a heading that can be folded."""
@@ -266,4 +323,7 @@ def _numbered(built: dict[str, Any]) -> dict[str, Any]:
             one["id"] = number
             if one["type"] != "row" and one.get("options") is None:
                 one["options"] = {}
+            if one["type"] == "table":
+                # The SDK writes what Grafana 12 and 13 no longer know.
+                one["options"].pop("footer", None)
     return built

@@ -6,6 +6,8 @@ from evmperf.grafana import alerts, boot, compare, driver, fleet, lab
 from evmperf.model.places import project
 
 FOLDER = project("dashboards")
+DASHBOARDS = "grafana"
+"""The folder below FOLDER that Grafana reads, and only that."""
 
 
 def files() -> dict[str, str]:
@@ -17,5 +19,5 @@ def files() -> dict[str, str]:
         lab.dashboard(),
         *driver.dashboards(),
     ]
-    made = {f"{b.uid.removeprefix('evmperf-')}.json": b.json() for b in builders}
+    made = {f"{DASHBOARDS}/{b.uid.removeprefix('evmperf-')}.json": b.json() for b in builders}
     return {**made, "provisioning/alerting/evmperf.yaml": alerts.text()}

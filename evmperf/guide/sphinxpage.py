@@ -50,8 +50,8 @@ class Translator(HTML5Translator):
     def visit_Text(self, node: nodes.Text) -> None:  # noqa: N802  # docutils' name
         """The mean of a cell large, the rest small; the text stays what it is in the guide."""
         text = node.astext()
-        match = _CELL.fullmatch(text) if _in_body_cell(node) else None
-        if not match or not (match["bounds"] or match["change"]):
+        match = _CELL.fullmatch(text) if _is_figure(node) else None
+        if not match:
             super().visit_Text(node)
             return
         self.body.append(f'<span class="mean">{match["mean"]}</span>')
@@ -72,11 +72,12 @@ def _name_of(table: nodes.table) -> str:
     return title.astext() if title else "Table"
 
 
-def _in_body_cell(node: nodes.Node) -> bool:
+def _is_figure(node: nodes.Node) -> bool:
+    """Whether a text is that of a cell behind the first of its row."""
     entry = node.parent.parent if node.parent else None
-    if not isinstance(entry, nodes.entry):
+    if not isinstance(entry, nodes.entry) or not isinstance(entry.parent.parent, nodes.tbody):
         return False
-    return isinstance(entry.parent.parent, nodes.tbody)
+    return entry.parent.index(entry) > 0
 
 
 def _head_rows(app: Sphinx, doctree: nodes.document, _name: str) -> None:

@@ -117,8 +117,6 @@ def _headings(before: Path, path: Path, layout: Layout, figures: Figures) -> Ite
 
 
 def _table(slot: Slot, figures: Figures, extras: Extras) -> Iterator[str]:
-    if slot.table.prose:
-        yield slot.table.prose
     header = [*slot.table.keys, *(_header(slot, column) for column in slot.columns)]
     caption, style = slot.caption, slot.caption_style
     if quick := origin.quick(slot, figures):

@@ -192,6 +192,10 @@ class Lines:
             revision=facts.get("evmperf_revision"),
             run_release=run.release or "unknown",
             run_lab=run.lab,
+            job_url=run.addresses.get("job"),
+            pipeline_url=run.addresses.get("pipeline"),
+            results_url=run.addresses.get("results"),
+            report_url=run.report,
             facts=_json(facts),
         )
         return f"{RUN}{_tags(**self._common)} {fields} {run.started_ns}"

@@ -136,6 +136,11 @@ def _run(row: Mapping[str, Any]) -> Run:
         # The server's CSV ends every line like that, those within a text too.
         outcome=(row.get("outcome") or "").replace("\r\n", "\n"),
         facts=_structure(row, "facts", {}),
+        addresses={
+            name: address
+            for name in ("job", "pipeline", "results")
+            if (address := row.get(f"{name}_url"))
+        },
     )
 
 

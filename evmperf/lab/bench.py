@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -37,6 +37,14 @@ from evmperf.model.errors import (
 
 _UBOOT_INTERRUPT_S = 5
 _ALL_LINES = 1 << 30
+_ACTIVITIES = {
+    "off": "switching the board off",
+    "uboot": "booting to U-Boot",
+    "booted": "booting Linux",
+    "shell": "booting Linux",
+    "provisioned": "putting the image on the board",
+}
+"""What a person reads while the strategy goes to a state."""
 
 
 class LabgridBench:
@@ -53,6 +61,8 @@ class LabgridBench:
         action of the power switch and each command.
         """
         self.board = board
+        self.activity = ""
+        """What the bench is doing with the board, "" while it leaves it to commands."""
         self._check = check
         self._target = target
         self._tester: CommandTester | None = None
@@ -202,6 +212,12 @@ class LabgridBench:
             self._strategy.medium = own
             self._strategy.forget()
 
+    def boot_from(self, medium: str, variables: Mapping[str, str]) -> None:
+        """From now on boot from another medium of the strategy, with these U-Boot variables."""
+        self._strategy.medium = medium
+        self._strategy.uboot_variables |= variables
+        self._strategy.forget()
+
     def console_lines(self) -> list[str]:
         """What the board has printed since its last power-on, line by line."""
         lines: list[str] = self._console.tail(_ALL_LINES)
@@ -219,11 +235,14 @@ class LabgridBench:
 
     def _transition(self, state: str) -> None:
         self._check()
+        self.activity = _ACTIVITIES.get(state, "")
         try:
             self._strategy.transition(state)
         except StrategyError as error:
             attempts = self._strategy.attempts
             raise classify(error, attempts[-1].phase if attempts else "") from error
+        finally:
+            self.activity = ""
 
     def _keep_boot(self, attempt: Any) -> None:
         if attempt.goal in ("off", "provisioned"):

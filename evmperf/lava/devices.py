@@ -25,6 +25,12 @@ _DEVICE = """\
 {{% set hard_reset_command = 'curl -sf http://power.lab.example/outlet/1/cycle' %}}
 {{% set power_on_command = 'curl -sf http://power.lab.example/outlet/1/on' %}}
 {{% set power_off_command = 'curl -sf http://power.lab.example/outlet/1/off' %}}
+{{# With a card switch, what puts an image on its card (docs/provisioning.md):
+{{% set flasher_deploy_commands = ['{{POWER_OFF_COMMAND}}',
+     'usbsdmux /dev/usb-sd-mux/id-1 host',
+     'evmperf image {{IMAGE}} --write /dev/disk/by-id/the-card',
+     'usbsdmux /dev/usb-sd-mux/id-1 dut'] %}}
+#}}
 """
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from evmperf.lava.render import HEADER_SCHEMA, cycles
 from evmperf.lava.selection import JobKind, Selection, steps_of
 from evmperf.measure import provenance
 from evmperf.measure.runner import Runner
-from evmperf.model.errors import LabError, UsageError
+from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result, Status
 from evmperf.model.run import Run
@@ -27,13 +27,15 @@ from evmperf.runs.spool import Spool, new_folder, read_results, read_run
 @dataclass(frozen=True)
 class Source:
     """Where a log comes from: `name` for messages, and what the server says about the job, whose
-    `number` is 0 for a log file alone.
+    `number` is 0 for a log file alone. `kind` and `facts` are for the run.
     """
 
     name: str
     number: int = 0
     server: str = ""
     device: str = ""
+    kind: str = "lava"
+    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,10 @@ def read(
     blocks = marked.read_blocks(joblog.board_lines(entries))
     _check_versions(board, selection, blocks, header, source.name)
     with new_folder(results) as scratch:
-        done = _replay(entries, blocks, selection, Spool(scratch, run), board)
+        failure = outcome.failure(entries)
+        if other := outcome.other_loader(entries, header.get("image_uboot", "")):
+            failure, blocks = other, {}
+        done = _replay(entries, blocks, selection, Spool(scratch, run), failure)
         (scratch / run.id).rename(results / run.id)
     return Imported(results / run.id, run, done, _missing(selection, done), new=True)
 
@@ -113,20 +118,28 @@ def _run(
         id=f"{board.name}-{moment:%Y%m%dT%H%M%SZ}-{digits}",
         board=board.name,
         profile=header["profile"],
-        kind="lava",
+        kind=source.kind,
         lab=source.server,
         place=source.device,
         started_ns=begin,
         ended_ns=end,
         release=header.get("release", ""),
         facts={
+            **source.facts,
             "board_file": board.file_name,
             "virtual": board.is_virtual,
             **provenance.project(),
             "lava_job": {key: value for key, value in job.items() if value},
             "lava_job_made_by": header.get("evmperf_revision") or header.get("evmperf", ""),
+            **_provisioned(header),
         },
     )
+
+
+def _provisioned(header: Mapping[str, str]) -> dict[str, object]:
+    """What the job says of the image that it put on the board."""
+    said = {k.removeprefix("image_"): v for k, v in header.items() if k.startswith("image_")}
+    return {"provisioned": said} if said else {}
 
 
 def _replay(
@@ -134,9 +147,9 @@ def _replay(
     blocks: dict[str, marked.Block],
     selection: Selection,
     spool: Spool,
-    board: Board,
+    failure: EvmperfError | None,
 ) -> list[Result]:
-    failure = outcome.failure(entries)
+    board = selection.board
     clock = replay.LogClock(entries[0].time_ns)
     arguments = [words for _, _, words in cycles(selection)]
     boots = replay.find_boots(entries, Console.of(board), arguments)

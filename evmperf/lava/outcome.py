@@ -18,7 +18,14 @@ _AUTHOR = re.compile(
     r"Invalid job|validat|not found in supported|Resource .*(unavailable|not)", re.I
 )
 _DEPLOYING = re.compile(r"download|deploy|tftp|overlay|compress|extract", re.I)
-_BROKEN = (script.NO_CHECKOUT, script.LAB_BROKEN, script.NOT_RUN, script.NO_OVERLAY)
+_BROKEN = (
+    script.NO_CHECKOUT,
+    script.LAB_BROKEN,
+    script.NOT_RUN,
+    script.NO_OVERLAY,
+    script.OTHER_IMAGE,
+)
+_UBOOT = re.compile(r"U-Boot 20\d\d\.\d\d.*")
 
 
 def failure(entries: list[Entry]) -> EvmperfError | None:
@@ -37,6 +44,19 @@ def failure(entries: list[Entry]) -> EvmperfError | None:
     if alarm := _alarm(entries):
         return BoardError(f"{alarm} (LAVA: {message})")
     return _sorted(kind, message)
+
+
+def other_loader(entries: list[Entry], asked: str) -> LabError | None:
+    """Why the board did not start by its image's U-Boot, whose first line is `asked`; None if it
+    did, or if the log does not tell.
+    """
+    said = [match[0] for entry in entries if (match := _UBOOT.search(entry.text))]
+    if not asked or not said or asked in said[-1]:
+        return None
+    return LabError(
+        f"the board does not run the image that it was given: its U-Boot is {said[-1].strip()!r} "
+        f"and the image's {asked!r}: does it start from another medium?"
+    )
 
 
 def _sorted(kind: str, message: str) -> EvmperfError:

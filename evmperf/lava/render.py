@@ -25,6 +25,8 @@ METADATA = "evmperf"
 """The key of a job's metadata that says what it measures."""
 
 _BOOT_S = 300
+_FLASHING_S = 3600
+"""For fetching an image and putting it on the board's medium."""
 _SPARE_S = 600
 """For what surrounds the measuring: queueing in the job, deploying, transferring the overlay."""
 
@@ -41,6 +43,8 @@ class Request:
     keyword: str = ""
     release: str = ""
     images: Mapping[str, str] = field(default_factory=dict)
+    says: Mapping[str, str] = field(default_factory=dict)
+    """What a whole image says of itself: name, sha256, uboot, kernel, version, release, machine."""
     device_type: str = ""
     tags: tuple[str, ...] = ()
     priority: str = "medium"
@@ -70,13 +74,18 @@ def render(board: Board, selection: Selection, request: Request) -> str:
         suite=SUITE,
         no_overlay=script.NO_OVERLAY,
         console=Console.of(board),
-        images={name: image(url) for name, url in request.images.items()},
+        images={name: image(url) for name, url in request.images.items() if name != WHOLE},
+        whole=_whole(request),
+        flashing_s=_FLASHING_S,
         nfs="nfsrootfs" in request.images,
         cycles=cycles(selection),
         steps=_steps(board, selection, request, header),
         boot_s=_BOOT_S,
         measuring_s=measuring_s,
-        job_s=measuring_s + _SPARE_S + _BOOT_S * (len(cycles(selection)) + 1),
+        job_s=measuring_s
+        + _SPARE_S
+        + _BOOT_S * (len(cycles(selection)) + 1)
+        + (_FLASHING_S if WHOLE in request.images else 0),
     )
 
 
@@ -88,9 +97,10 @@ def job_header(board: Board, selection: Selection, request: Request) -> dict[str
         "board": board.name,
         "board_file": board.file_name,
         "profile": selection.profile,
-        "release": request.release,
+        "release": request.release or request.says.get("release", ""),
         "benchmarks": ",".join(benchmark.name for benchmark in selection.benchmarks),
         **provenance.project(),
+        **{f"image_{key}": value for key, value in request.says.items()},
     }
 
 
@@ -132,6 +142,14 @@ def image(url: str) -> dict[str, str]:
     suffixes = {"gz": "gz", "xz": "xz", "bz2": "bz2", "zst": "zstd", "zip": "zip"}
     compression = suffixes.get(url.rpartition(".")[2].lower())
     return {"url": url} | ({"compression": compression} if compression else {})
+
+
+def _whole(request: Request) -> dict[str, str]:
+    """The deploy resource of a whole image, with its checksum where that is known."""
+    if WHOLE not in request.images:
+        return {}
+    known = {"sha256sum": request.says["sha256"]} if "sha256" in request.says else {}
+    return image(request.images[WHOLE]) | known
 
 
 def _steps(

@@ -21,6 +21,20 @@ NOT_RUN = "evmperf-did-not-measure"
 """What a lab-host job raises when pytest did not measure."""
 NO_OVERLAY = "no-test-shell-came-over-the-network"
 """What a job on the board raises when LAVA's test shell could not be fetched."""
+OTHER_IMAGE = "the-board-runs-another-image"
+"""What a job on the board raises when what booted is not the image that it was given."""
+
+_QUESTIONS = {
+    "image_kernel": ("kernel", "uname -r"),
+    "image_version": ("build of the kernel", "uname -v"),
+    "image_release": (
+        "release",
+        "for f in /etc/os-release /etc/evmperf-release; do [ ! -r $f ] || . $f; done; "
+        'echo "${BUILD_ID:-$VERSION_ID}"',
+    ),
+    "image_machine": ("machine", "cat /etc/hostname"),
+}
+"""What of a header an image says of itself: in words, and as a question to the board's shell."""
 
 _FACTS_S = 60.0
 _WAIT = "30m"
@@ -61,7 +75,13 @@ evm_shared() {{ # a step that several cases read
   evm_measure "$@"; [ $go = 0 ] || : >"$F/shared.$2"
 }}
 evm_always() {{ evm_step "$@" quiet || ok=fail; }}
-evm_end() {{ lava-test-case "$1" --result $ok; }}"""
+evm_end() {{ lava-test-case "$1" --result $ok; }}
+evm_same() {{ # WHAT ASKED FOUND
+  [ -n "$3" ] && [ "$(echo $2)" != "$(echo $3)" ] || return 0
+  evm_twice echo "its $1 is $3 and the image's $2"
+  lava-test-raise {OTHER_IMAGE}
+  exit 1
+}}"""
 
 
 def native_steps(board: Board, selection: Selection, header: Mapping[str, str]) -> list[str]:
@@ -69,6 +89,7 @@ def native_steps(board: Board, selection: Selection, header: Mapping[str, str]) 
     return [
         prologue(header),
         facts(selection.tools),
+        *identified(header),
         *(
             "\n".join(
                 [
@@ -123,6 +144,18 @@ def prologue(header: Mapping[str, str]) -> str:
     """What makes the test shell ready, and says in the log what job this is."""
     functions = _FUNCTIONS.replace("@WRAPPER@", shellstep.wrapper().rstrip("\n"))
     return f"{functions}\nevm_twice echo {shlex.quote(marked.header_line(header))}"
+
+
+def identified(header: Mapping[str, str]) -> list[str]:
+    """The step that ends the job unless the board says of itself what its image does; none for a
+    job without an image. U-Boot is compared when the log is read.
+    """
+    calls = [
+        f'evm_same {shlex.quote(what)} {shlex.quote(header[key])} "$({question})"'
+        for key, (what, question) in _QUESTIONS.items()
+        if header.get(key)
+    ]
+    return ["\n".join(calls)] if calls else []
 
 
 def facts(tools: list[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from evmperf.boards.board import Board
 from evmperf.lava import importing, joblog, outcome, render
 from evmperf.lava.names import SUITE, case_name
 from evmperf.lava.selection import JobKind
@@ -21,15 +22,15 @@ class Verdict:
     lines: list[str]
 
 
-def judge(server: Server, job: Job) -> Verdict:
-    """Compare what a finished job reported with what it should have; raises UsageError for a job
-    that is none of evmperf's.
+def judge(server: Server, job: Job, board: Board | None = None) -> Verdict:
+    """Compare what a finished job reported with what it should have, on `board` where its file is
+    not in env/; raises UsageError for a job that is none of evmperf's.
     """
     header = render.definition_header(job.definition)
     if header is None:
         raise UsageError(f"job {job.id} is none of evmperf's: its metadata names no benchmarks")
     reported = {r.name: r.result for r in server.results(job.id) if r.suite == SUITE}
-    expected = _expected(header, job)
+    expected = _expected(header, job, board)
     wrong = [
         f"{name}: {reported.get(name, 'did not report')}"
         for name in expected
@@ -58,11 +59,11 @@ def _failure(server: Server, job: Job) -> EvmperfError | None:
         return error
 
 
-def _expected(header: dict[str, str], job: Job) -> list[str]:
+def _expected(header: dict[str, str], job: Job, board: Board | None) -> list[str]:
     """The cases that a job must report; the cycles of a boot-time job are in its log only."""
     if header["kind"] == JobKind.BOOT:
         return []
-    board = boardfile.named(header["board_file"])
+    board = board or boardfile.named(header["board_file"])
     selection = importing.selection_of(header, board, f"job {job.id}")
     return [case_name(benchmark, case) for benchmark, case in selection.cases]
 

@@ -16,6 +16,8 @@ class Run(msgspec.Struct):
     """One execution of the suite on one board, with everything known about board and software.
 
     Times are nanoseconds since the epoch. `outcome` is one sentence at the end, "" while running.
+    `addresses` are URLs that lead from a figure back to where it was measured: `job` and
+    `pipeline` of CI, and `results`, below which the run's folder is served.
     """
 
     id: str
@@ -31,4 +33,11 @@ class Run(msgspec.Struct):
     exit_status: int | None = None
     outcome: str = ""
     facts: dict[str, Any] = {}
+    addresses: dict[str, str] = {}
     schema: int = SCHEMA
+
+    @property
+    def report(self) -> str:
+        """The address of the run's report, "" where nobody serves it."""
+        base = self.addresses.get("results", "")
+        return f"{base.rstrip('/')}/{self.id}/report.html" if base else ""

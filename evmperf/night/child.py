@@ -46,6 +46,8 @@ class Ending(enum.StrEnum):
     """The board was taken away, or given to who asked for it."""
     CUT = "cut"
     """The night had to end."""
+    LIMIT = "over its limit"
+    """The plan gave it no more time."""
     WRONG = "wrong"
     """A wrong call: the plan is to blame."""
 

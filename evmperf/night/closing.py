@@ -9,20 +9,24 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.model.figures import Key
 from evmperf.model.records import VerdictRecord
+from evmperf.model.stats import percent
+from evmperf.model.verdict import Outcome
 from evmperf.night.child import measured_in
 from evmperf.night.conductor import Night, Progress
 from evmperf.night.page import render
+from evmperf.night.plan import board_file
 from evmperf.runs import spool
 
 _COMMAND_S = 1800.0
@@ -30,14 +34,64 @@ _CHECKED = (ExitStatus.OK, ExitStatus.FAILED, ExitStatus.NOTHING)
 """How `evmperf check` ends when it could judge: fine, worse, nothing comparable."""
 
 
+@dataclass(frozen=True)
+class Measured:
+    """A run of a job: where its report is, and how much of it was measured."""
+
+    job: str
+    id: str
+    href: str
+    measured: int
+    seconds: float
+
+
+@dataclass
+class Worse:
+    """A figure that is worse, on one or more boards; `reason` is that of the first."""
+
+    benchmark: str
+    case: str
+    metric: str
+    change: str
+    reason: str
+    runs: list[Measured] = field(default_factory=list)
+
+
 @dataclass
 class Board:
     """What the night's page says of one job."""
 
     progress: Progress
-    runs: list[dict[str, Any]] = field(default_factory=list)
-    verdicts: dict[str, int] = field(default_factory=dict)
-    worse: list[str] = field(default_factory=list)
+    release: str = ""
+    runs: list[Measured] = field(default_factory=list)
+    verdicts: dict[tuple[str, Key], VerdictRecord] = field(default_factory=dict)
+
+    @property
+    def cases(self) -> int:
+        """How many were measured, in all its runs."""
+        return sum(run.measured for run in self.runs)
+
+    @property
+    def minutes(self) -> str:
+        """How long its sessions took."""
+        return f"{sum(run.seconds for run in self.runs) / 60:.0f}" if self.runs else ""
+
+    @property
+    def judged(self) -> str:
+        """How many of which verdict, the worst first."""
+        counts = Counter(verdict.verdict for verdict in self.verdicts.values())
+        return ", ".join(f"{counts[o]} {o}" for o in Outcome if counts[o]) or "none"
+
+    @property
+    def worse(self) -> list[tuple[str, VerdictRecord]]:
+        """What is worse, with the run that it is of."""
+        return [(run, v) for (run, _), v in self.verdicts.items() if v.verdict == Outcome.WORSE]
+
+    @property
+    def remarks(self) -> list[str]:
+        """What there is to say of a job that did not go smoothly."""
+        said = [] if self.progress.state == "measured" else [self.progress.sentence]
+        return [*dict.fromkeys([*self.progress.failures, *said])]
 
 
 @dataclass
@@ -46,6 +100,20 @@ class Closing:
 
     boards: list[Board]
     commands: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def worse(self) -> list[Worse]:
+        """What is worse, a line a figure: on several boards it is the software's doing."""
+        found: dict[Key, Worse] = {}
+        for board in self.boards:
+            by_id = {run.id: run for run in board.runs}
+            for run, verdict in board.worse:
+                change = "" if verdict.change is None else percent(verdict.change)
+                line = found.setdefault(
+                    verdict.key, Worse(*verdict.key, change=change, reason=verdict.reason)
+                )
+                line.runs.append(by_id[run])
+        return sorted(found.values(), key=lambda line: -len(line.runs))
 
     @property
     def status(self) -> ExitStatus:
@@ -65,26 +133,29 @@ def close(night: Night, began: float) -> Closing:
     plan, folder = night.plan, night.journal.folder
     closing = Closing([Board(progress) for progress in night.progress])
     runs = [run for board in closing.boards for run in board.progress.runs]
-
-    def judge(run: str) -> None:
-        if measured_in(night.results / run):
-            words = ["check", run, "--results", str(night.results), "--against", plan.against]
-            words += ["--markdown", str(folder / f"verdict-{run}.md")]
-            if plan.confirm:
-                words += ["--confirm", plan.confirm, "--wait", plan.confirm]
-            _call(closing, words, fine=_CHECKED, longer_s=2 * seconds(plan.confirm))
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(judge, runs))
+    measured = [run for run in runs if measured_in(night.results / run)]
+    words = ["--results", str(night.results), "--against", plan.against]
+    if measured:
+        _call(closing, ["check", *measured, *words], fine=_CHECKED)
     for board in closing.boards:
         _describe(board, night.results)
+    if plan.confirm:
+        _confirm(closing, night, words)
     if plan.guide and any(board.runs for board in closing.boards):
         release = plan.release or "newest"
         words = ["guide", "--release", release, "--from", str(night.results)]
         _call(closing, [*words, "-o", str(folder / "guide.rst")])
     if plan.push:
         _call(closing, ["push", "--results", str(night.results)])
-    values = {"night": night, "began": began, "closing": closing, "sentence": sentence(closing)}
+    links = {"journal": "journal.jsonl", "status": "status.html", "guide": "guide.rst"}
+    values = {
+        "night": night,
+        "began": began,
+        "ended": time.time(),
+        "closing": closing,
+        "sentence": sentence(closing),
+        "links": [(name, file) for name, file in links.items() if (folder / file).exists()],
+    }
     for suffix in ("html", "md"):
         (folder / f"night.{suffix}").write_text(render(f"night.{suffix}.j2", **values))
     return closing
@@ -96,50 +167,72 @@ def sentence(closing: Closing) -> str:
     whole = len(closing.boards)
     text = f"{states['measured']} of {whole} {'board' if whole == 1 else 'boards'} measured"
     others = [f"{n} {state}" for state, n in sorted(states.items()) if state != "measured"]
-    worse = sum(len(board.worse) for board in closing.boards)
+    worse = len(closing.worse)
     others += [f"{worse} {'figure is' if worse == 1 else 'figures are'} worse"] if worse else []
     return ", ".join([text, *others]) + "."
 
 
+def _confirm(closing: Closing, night: Night, words: Sequence[str]) -> None:
+    """Check again what is worse, on all boards at the same time, as far as the night has time."""
+    budget = min(seconds(night.plan.confirm), night.until - time.time())
+    # LAVA's devices are not ours to hold for that.
+    worse = [board for board in closing.boards if board.worse and not board.progress.job.lava]
+    if not worse or budget < 1:
+        return
+
+    def again(board: Board) -> None:
+        file = board_file(board.progress.job).absolute()
+        here = {"LG_PLACE": board.progress.place}
+        for run in dict.fromkeys(run for run, _ in board.worse):
+            more = ["--confirm", f"{budget:.0f}s", "--wait", f"{budget:.0f}s", "--board", str(file)]
+            _call(closing, ["check", run, *words, *more], _CHECKED, 2 * budget, here)
+
+    with ThreadPoolExecutor(len(worse)) as pool:
+        list(pool.map(again, worse))
+    for board in worse:
+        board.runs.clear()
+        _describe(board, night.results)
+
+
 def _describe(board: Board, results: Path) -> None:
     """Read what the runs of a job hold."""
-    found: dict[Any, VerdictRecord] = {}
-    for run in board.progress.runs:
-        folder = results / run
+    for name in board.progress.runs:
+        folder = results / name
         try:
-            record = spool.read_run(folder)
-            whole = spool.read_results(folder)
+            run = spool.read_run(folder)
         except UsageError:
             continue
+        board.release = run.release or board.release
+        took_s = max(run.ended_ns - run.started_ns, 0) / 1e9
+        # A session that was killed has no report.
+        page = "report.html" if (folder / "report.html").exists() else ""
         board.runs.append(
-            {
-                "id": run,
-                "href": f"../{run}/report.html",
-                "outcome": record.outcome or "was killed",
-                "place": record.place,
-                "measured": sum(result.status == "measured" for result in whole),
-                "cases": len(whole),
-            }
+            Measured(
+                board.progress.job.name,
+                name,
+                f"../{name}/{page}",
+                len(measured_in(folder)),
+                took_s,
+            )
         )
         for entry in spool.read_records(folder):
             if isinstance(entry, VerdictRecord):
-                found[run, entry.key] = entry
-    board.verdicts = dict(Counter(entry.verdict for entry in found.values()))
-    board.worse = [
-        f"{entry.benchmark} {entry.case} {entry.metric}: {entry.reason}"
-        for entry in found.values()
-        if entry.verdict == "worse"
-    ]
+                board.verdicts[name, entry.key] = entry
 
 
 def _call(
-    closing: Closing, words: Sequence[str], fine: Sequence[int] = (0,), longer_s: float = 0.0
+    closing: Closing,
+    words: Sequence[str],
+    fine: Sequence[int] = (0,),
+    longer_s: float = 0.0,
+    variables: Mapping[str, str] | None = None,
 ) -> None:
     command = [sys.executable, "-m", "evmperf.cli.main", *words]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_COMMAND_S + longer_s, check=False
-        )
+            command, capture_output=True, text=True, timeout=_COMMAND_S + longer_s, check=False,
+            env={**os.environ, **(variables or {})},
+        )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         closing.commands.append((f"evmperf {words[0]}", str(error)))
         return

@@ -6,8 +6,9 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 from evmperf.boards import board as boards
 from evmperf.keeping.claim import Claim
@@ -45,6 +46,8 @@ class Progress:
     failures: list[str] = field(default_factory=list)
     tried: list[str] = field(default_factory=list)
     losses: int = 0
+    page: str = ""
+    """Where LAVA shows its job."""
     blamed: Ending | None = None
 
     @property
@@ -53,8 +56,18 @@ class Progress:
         return self.state in {*map(str, Ending)} - {"lost", "lab", "board"} | {"given up"}
 
 
+class Session(Protocol):
+    """What measures for a job."""
+
+    def cut(self) -> None:
+        """End it; callable in any thread."""
+
+
 class Night:
     """Measures a plan; `progress` may be read by other threads at any time."""
+
+    identity: str = ""
+    """Over LAVA, a server of lavacli's configuration by its name there."""
 
     def __init__(
         self,
@@ -71,8 +84,13 @@ class Night:
         self._register = Register(results)
         self._limits = {name: threading.Semaphore(n) for name, n in plan.limits.items()}
         self._at_once = threading.Semaphore(plan.at_once or len(plan.boards))
-        self._children: set[Child] = set()
+        self._children: set[Session] = set()
         self._recall()
+
+    @property
+    def coordinators(self) -> set[str]:
+        """The coordinators whose places the boards are in."""
+        return {c for job in self.plan.boards if (c := self.plan.wanted(job).coordinator)}
 
     def measure(self) -> None:
         """Measure all jobs; returns when all are done or the night has to end."""
@@ -106,31 +124,41 @@ class Night:
             if event["event"] == "started":
                 progress.runs.append(event["run"])
                 progress.place = event["place"]
+            elif event["event"] == "submitted":
+                progress.page = event["page"]
             elif event["event"] == "measured":
+                if event["run"] and event["run"] not in progress.runs:
+                    progress.runs.append(event["run"])
                 self._conclude(progress, event["place"], _outcome(event))
         for progress in self.progress:
             if not progress.done:
                 progress.state = "waiting"
 
     def _job(self, progress: Progress) -> None:
-        with contextlib.ExitStack() as stack:
-            for limit in [self._at_once, *(self._limits[name] for name in progress.job.uses)]:
-                stack.enter_context(limit)
-            try:
-                while not progress.done and not self.ending.is_set():
-                    self._try(progress)
-            except EvmperfError as error:
-                self._give_up(progress, str(error))
+        try:
+            while not progress.done and not self.ending.is_set():
+                with contextlib.ExitStack() as stack:
+                    self._try(progress, stack)
+        except EvmperfError as error:
+            self._give_up(progress, str(error))
         if not progress.done:
             self._give_up(progress, progress.sentence or "the night had to end")
 
-    def _try(self, progress: Progress) -> None:
-        """Find a board and measure on it, once."""
+    def _share(self, progress: Progress, stack: contextlib.ExitStack) -> None:
+        """Wait until the host and what a job shares with others can bear it."""
+        # In one order for all, or two jobs that use two things would wait for each other.
+        shared = [self._limits[name] for name in sorted(set(progress.job.uses))]
+        for limit in (self._at_once, *shared):
+            stack.enter_context(limit)
+
+    def _try(self, progress: Progress, stack: contextlib.ExitStack) -> None:
+        """Find a board and measure on it, once; `stack` holds what is shared with other jobs."""
         try:
-            claim = self._claim(progress)
+            claim = self._find(progress, stack)
         except LabError as error:
             # The coordinator is away: it may be started anew.
             progress.state, progress.sentence = "waiting", str(error)
+            stack.close()
             self.ending.wait(_LAB_S)
             return
         try:
@@ -161,6 +189,7 @@ class Night:
         options = ["--run-kind", plan.run_kind, "--fact", f"{NIGHT}={self.journal.id}"]
         options += job.options
         options += ["--profile", job.profile] if job.profile else []
+        options += ["--image", job.image] if job.image else []
         if release := job.release or plan.release:
             options += ["--release", release]
         options += ["--give-way"] if plan.give_way else []
@@ -172,9 +201,12 @@ class Night:
                 child.cut()
             deadline = min(limit, self.until)
             there = [case for name in but for case in measured_in(self.results / name)]
-            return child.run(claim, run, selection, but=there, options=options, deadline=deadline)
+            done = child.run(claim, run, selection, but=there, options=options, deadline=deadline)
         finally:
             self._children.discard(child)
+        if done.ending is Ending.CUT and limit <= time.time() < self.until:
+            return replace(done, ending=Ending.LIMIT)
+        return done
 
     def _conclude(self, progress: Progress, place: str, outcome: Outcome) -> None:
         """Decide what an outcome means for the job."""
@@ -202,10 +234,21 @@ class Night:
 
     # Which board
 
-    def _claim(self, progress: Progress) -> Claim:
+    def _find(self, progress: Progress, stack: contextlib.ExitStack) -> Claim:
+        """Hold a board for a job, and its share of what others use, too."""
+        self._share(progress, stack)
+        with contextlib.suppress(UsageError):
+            return self._claim(progress, 0.0)
+        # Somebody has it, perhaps for hours: nobody else is to wait for that.
+        stack.close()
+        waiting = min(seconds(self.plan.wait) or self.until, self.until - time.time())
+        claim = self._claim(progress, max(waiting, 0.0))
+        self._share(progress, stack)
+        return claim
+
+    def _claim(self, progress: Progress, wait_s: float) -> Claim:
         """Hold a board for a job; raises UsageError when there is none for it."""
         wanted = self._candidates(progress)
-        waiting = min(seconds(self.plan.wait) or self.until, self.until - time.time())
 
         def tell(sentence: str) -> None:
             progress.state, progress.sentence = "waiting", sentence
@@ -215,7 +258,7 @@ class Night:
             wanted,
             self.journal.id,
             until=self.until,
-            wait_s=max(waiting, 0.0),
+            wait_s=wait_s,
             priority=_PRIORITY,
             tell=tell,
         )
@@ -248,7 +291,6 @@ class Night:
             raise UsageError(
                 f"no {'other ' if progress.tried else ''}place with {tags} to try "
                 f"({len(fitting)} with devices, {bad} of them bad)"
-                + (f"; {progress.failures[-1]}" if progress.failures else "")
             )
         return Wanted(fresh[0], wanted.coordinator, others=tuple(fresh[1:]))
 

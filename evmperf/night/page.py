@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from evmperf.keeping.hold import clock
@@ -12,5 +13,9 @@ from evmperf.pages.templates import environment
 def render(template: str, **values: Any) -> str:
     """A page; raises jinja2's errors for a template that is wrong."""
     templates = environment("evmperf.night")
-    templates.filters["clock"] = lambda seconds: clock(seconds) if seconds else ""
+    templates.filters |= {
+        "clock": lambda seconds: clock(seconds) if seconds else "",
+        "clock_s": lambda seconds: time.strftime("%H:%M:%S", time.localtime(seconds)),
+        "cell": lambda text: text.replace("|", "\\|"),
+    }
     return templates.get_template(template).render(look=look.inline(plots=False), **values)

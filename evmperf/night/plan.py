@@ -9,13 +9,14 @@ import difflib
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from evmperf.boards import board as boards
+from evmperf.boards.images import by_board
 from evmperf.keeping.wanted import Wanted, wanted
 from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
@@ -37,13 +38,20 @@ class Job:
     profile: str = ""
     release: str = ""
     limit: str = ""
+    image: str = ""
+    """What is put on the board first, as pytest's --image; "" for what is there."""
     uses: list[str] = field(default_factory=list)
     options: list[str] = field(default_factory=list)
+    lava: str = ""
+    """Over LAVA, the kind of its job: native, boot, or host; "" for those that fit."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A night. Durations are as in 30m, `until` is a time of day (06:30) or a duration."""
+    """A night. Durations are as in 30m, `until` is a time of day (06:30) or a duration.
+
+    `images` are words IMAGE, for all boards, or BOARD=IMAGE for those with the board file BOARD.
+    """
 
     boards: list[Job]
     name: str = ""
@@ -54,6 +62,7 @@ class Plan:
     at_once: int = 0
     limits: Mapping[str, int] = field(default_factory=dict)
     release: str = ""
+    images: list[str] = field(default_factory=list)
     run_kind: str = "nightly"
     give_way: bool = False
     against: str = "last:30"
@@ -89,9 +98,16 @@ def read(path: Path) -> Plan:
         jobs.append(_check(job, plan, where, {other.name for other in jobs}))
     for duration in (plan.wait, plan.stagger, plan.confirm):
         seconds(duration)
+    for word, number in plan.limits.items():
+        if not isinstance(number, int) or number < 1:
+            raise UsageError(f"{path}: limits: {word} must be a number from 1, not {number!r}")
+    if plan.at_once < 0:
+        raise UsageError(f"{path}: at_once must be a number from 1, not {plan.at_once}")
     end_of(plan, 0)
-    made: Plan = _replace(plan, boards=jobs)
-    return made
+    stems = list(dict.fromkeys(board_file(job).stem for job in jobs))
+    given = by_board(plan.images, stems)
+    jobs = [replace(job, image=job.image or given.get(board_file(job).stem, "")) for job in jobs]
+    return replace(plan, boards=jobs)
 
 
 def end_of(plan: Plan, began: float) -> float:
@@ -118,6 +134,8 @@ def _check(job: Job, plan: Plan, where: str, taken: set[str]) -> Job:
     for thing in job.uses:
         if thing not in plan.limits:
             raise UsageError(f"{where}: uses {thing}, which has no number under limits")
+    if job.lava not in ("", "native", "boot", "host"):
+        raise UsageError(f"{where}: lava must be native, boot or host, not {job.lava!r}")
     seconds(job.limit)
     usual = job.place or "-".join(job.any.values()) or file.stem
     name = job.name or usual
@@ -125,8 +143,7 @@ def _check(job: Job, plan: Plan, where: str, taken: set[str]) -> Job:
     while name in taken:
         number += 1
         name = f"{job.name or usual}-{number}"
-    named: Job = _replace(job, name=name)
-    return named
+    return replace(job, name=name)
 
 
 def _mapping(where: str, data: Any) -> dict[str, Any]:
@@ -155,7 +172,3 @@ def _type(entry: Any) -> type:
     if entry.default is not MISSING:
         return type(entry.default)
     return dict if entry.default_factory is dict else list if entry.name != "board" else str
-
-
-def _replace(thing: Any, **changes: Any) -> Any:
-    return type(thing)(**{**{f.name: getattr(thing, f.name) for f in fields(thing)}, **changes})

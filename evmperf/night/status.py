@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evmperf.keeping import listing, locks
-from evmperf.keeping.hold import of_place
+from evmperf.keeping.hold import clock, of_place
 from evmperf.model.errors import EvmperfError
 from evmperf.night.child import measured_in
 from evmperf.night.health import Health
 from evmperf.night.page import render
+from evmperf.runs.spool import RECORDS
 
 if TYPE_CHECKING:
     from evmperf.night.conductor import Night, Progress
@@ -25,16 +26,17 @@ EVERY_S = 2.0
 """How old what is shown is, at most; the page loads itself anew as often."""
 
 
+GONE_S = 30.0
+"""A page that is older than this is of a night that was killed."""
+
+
 class Status:
     """Writes status.json and status.html into the night's folder until it is closed."""
 
     def __init__(self, night: Night, began: float) -> None:
         self._night, self._began = night, began
-        self._coordinators = {
-            wanted.coordinator
-            for job in night.plan.boards
-            if (wanted := night.plan.wanted(job)).coordinator
-        }
+        self._coordinators = night.coordinators
+        self._counted: dict[str, tuple[int, int]] = {}
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._go_on, name="status", daemon=True)
         self._thread.start()
@@ -45,9 +47,16 @@ class Status:
         self._thread.join()
         self._write()
 
-    def expected_end(self) -> float:
-        """When the boards that are measured now should be done, in seconds since the epoch."""
-        return max((job["until"] for job in self.record()["jobs"]), default=0.0)
+    def expected_end(self) -> str:
+        """When all should be measured, as the end of a sentence; "" while that is not known."""
+        held = {record["place"]: record for record in locks.held()}
+        jobs = [self._job(progress, held) for progress in self._night.progress]
+        # Until its session has begun, a board is held for the whole night.
+        known = [job["until"] for job in jobs if job["doing"] and job["until"]]
+        if not known:
+            return ""
+        waits = any(not p.done for p in self._night.progress if p.state != "measuring")
+        return f"expected end {'after ' if waits else ''}{clock(max(known))}"
 
     def record(self) -> dict[str, Any]:
         """Everything that is shown."""
@@ -65,7 +74,10 @@ class Status:
             "updated": time.time(),
             "ended": self._ended.is_set(),
             "every_s": EVERY_S,
+            "gone_s": GONE_S,
             "states": dict(states),
+            "done": sum(progress.done for progress in self._night.progress),
+            "expected": "" if self._ended.is_set() else self.expected_end(),
             "jobs": [self._job(progress, held) for progress in self._night.progress],
             "places": places,
         }
@@ -93,10 +105,18 @@ class Status:
             "doing": now.get("doing", ""),
             "since": now.get("since", 0.0),
             "until": now.get("until", 0.0),
-            "measured": sum(
-                len(measured_in(self._night.results / run)) for run in list(progress.runs)
-            ),
+            "page": progress.page,
+            "measured": sum(self._measured(run) for run in list(progress.runs)),
         }
+
+    def _measured(self, run: str) -> int:
+        """How many cases a run has measured; counted anew when there are more results."""
+        folder = self._night.results / run
+        with contextlib.suppress(OSError):
+            size = (folder / RECORDS).stat().st_size
+            if self._counted.get(run, (-1, 0))[0] != size:
+                self._counted[run] = size, len(measured_in(folder))
+        return self._counted.get(run, (0, 0))[1]
 
     @staticmethod
     def _places(coordinator: str) -> list[dict[str, Any]]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure.bench import Shell
-from evmperf.model.errors import BoardError, EvmperfError, LabError, UsageError
+from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError, UsageError
 from evmperf.provision import cache, catalogue, checks, running, scratch, ways
 from evmperf.provision.cache import Cache
 from evmperf.provision.image import Image
@@ -27,9 +27,9 @@ class Outcome:
     """Outcome of an installation: the image, whether it had to be written, what runs now."""
 
     image: Image
-    facts: dict[str, Any] = field(default_factory=dict)
-    left_alone: bool = False
-    runs: Running | None = None
+    facts: dict[str, Any]
+    left_alone: bool
+    runs: Running
 
 
 class Installation:
@@ -74,28 +74,41 @@ class Installation:
         image = open_image(given, self.board, tell=self._progress)
         for warning in image.warnings:
             self._tell(f"note: {warning}")
-        if not force and self._is_there(image):
-            return self._identified(image, left_alone=True)
+        if not force and (runs := self._already(image)):
+            self._done = {"left_alone": True}
+            return self._identified(image, runs)
         try:
             self._put(image)
-            outcome = self._identified(image, left_alone=False)
-        except BoardError as error:
-            raise self._recovered(image, error) from error
-        return outcome
-
-    def _is_there(self, image: Image) -> bool:
-        """Whether the board runs exactly this image already: by record, and by looking."""
-        known = self._book.read()
-        if known.writing or known.on_board is None or known.good != known.on_board:
-            return False
-        if known.on_board.content != image.hashes.content:
-            return False
-        try:
-            running.check(image.identity, self._runs(), own_loader=self._way.own_loader)
+            return self._identified(image, self._checked(image))
         except EvmperfError as error:
-            self._tell(f"{image.name} should be on the board, but: {error}")
-            return False
-        return True
+            if error.kind == Kind.BOARD:
+                raise self._recovered(image, error) from error
+            # Nothing must be measured on what is there now.
+            with contextlib.suppress(EvmperfError):
+                self.bench.off()
+            raise
+
+    def _already(self, image: Image) -> Running | None:
+        """What the board runs, if that is this image already, by record and by looking; else None.
+
+        What that proves: this host wrote the image there, read all of it back, and saw it boot; the
+        medium is still that one; what runs says the same of itself as the image does; and its root
+        was mounted no more often than this host has switched the board on since. What the system
+        itself, or who used it in between, changed in its files is not seen.
+        """
+        known = self._book.read()
+        if known.why_not(image.hashes.content):
+            return None
+        try:
+            runs = self._checked(image)
+            # Read anew: this start was counted, too.
+            reason = self._book.read().why_other(runs.medium, runs.mounts)
+        except EvmperfError as error:
+            reason = str(error)
+        if not reason:
+            return runs
+        self._tell(f"{image.name} should be on the board, but {reason}")
+        return None
 
     def _put(self, image: Image) -> None:
         self._tell(f"writing {image.name} ({image.hashes.size >> 20} MiB) to {self.describe()}")
@@ -126,6 +139,7 @@ class Installation:
                         f"interrupted: it is not booted; give the board an image with --image"
                     )
                 self._way.ready()
+            self._book.starts()
         except EvmperfError as error:
             # Another power cycle would not make it better.
             error.permanent = True  # type: ignore[attr-defined]
@@ -163,22 +177,23 @@ class Installation:
                 f"note: {self._done['repeated']} bytes read back as others and were written again"
             )
 
-    def _identified(self, image: Image, *, left_alone: bool) -> Outcome:
-        runs = self._runs()
+    def _checked(self, image: Image) -> Running:
+        """What the board runs; raises LabError if it is not what the image says of itself."""
+        shell: Shell = self.bench.shell()
+        runs = running.ask(shell, self.bench.console_lines())
         running.check(image.identity, runs, own_loader=self._way.own_loader)
-        self._book.booted()
+        return runs
+
+    def _identified(self, image: Image, runs: Running) -> Outcome:
+        self._book.booted(runs.medium, runs.mounts)
         self._tell(f"the board runs {image.name}: {runs.release or runs.kernel_version}")
-        outcome = Outcome(image, left_alone=left_alone, runs=runs)
-        outcome.facts = facts(image, runs, self._done)
+        left_alone = "left_alone" in self._done
+        outcome = Outcome(image, facts(image, runs, self._done), left_alone, runs)
         if mib := self.board.options.image.scratch_mib:
             outcome.facts["scratch"] = scratch.make(self.bench.shell(), runs.device, mib)
         return outcome
 
-    def _runs(self) -> Running:
-        shell: Shell = self.bench.shell()
-        return running.ask(shell, self.bench.console_lines())
-
-    def _recovered(self, image: Image, error: BoardError) -> EvmperfError:
+    def _recovered(self, image: Image, error: EvmperfError) -> EvmperfError:
         """Put the last good image back; returns what to raise: the first error, and that it was."""
         good = self._book.read().good
         said = f"{image.name} does not boot: {error}"
@@ -188,8 +203,10 @@ class Installation:
         try:
             before = Cache().get(good.file, sha256=good.sha256, tell=self._progress)
             self._put(before)
-            self._identified(before, left_alone=False)
+            self._identified(before, self._checked(before))
         except EvmperfError as second:
+            with contextlib.suppress(EvmperfError):
+                self.bench.off()
             return LabError(f"{said}; and {good.name}, put back, does not run either: {second}")
         return BoardError(f"{said}; {good.name}, the last one that did, was put back and runs")
 

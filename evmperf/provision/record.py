@@ -11,7 +11,7 @@ from evmperf.boards.board import Board
 from evmperf.model.errors import LabError
 from evmperf.virtual import paths
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,40 @@ class Entry:
 @dataclass(frozen=True)
 class Record:
     """`on_board` is what was written last, `writing` whether that write came to its end, `good` the
-    last image that booted and was identified.
+    last image that booted and was identified. `medium` and `mounts` are what the board said of its
+    medium then (see `running.Running`), `starts` counts how often this host has switched the
+    board on since.
     """
 
     on_board: Entry | None = None
     writing: bool = False
     good: Entry | None = None
+    medium: str = ""
+    mounts: int | None = None
+    starts: int = 0
+
+    def why_not(self, content: str) -> str:
+        """Why the image of this SHA-256 cannot be on the board, "" if it may be."""
+        if self.on_board is None:
+            return "this host has not written it yet"
+        if self.writing:
+            return "the last write was interrupted"
+        if self.on_board.content != content:
+            return f"{self.on_board.name} was written last"
+        return "" if self.good == self.on_board else "it has not been seen to boot"
+
+    def why_other(self, medium: str, mounts: int | None) -> str:
+        """Why a medium that says this of itself is not as this host left it, "" if it is."""
+        if medium != self.medium:
+            return f"its medium is another: {medium or 'none'} and not {self.medium or 'none'}"
+        if mounts is None or self.mounts is None:
+            return "" if mounts == self.mounts else "its root is another file system"
+        if not 0 <= mounts - self.mounts <= self.starts:
+            return (
+                f"its root was mounted {mounts} times and not at most {self.mounts + self.starts}: "
+                f"somebody else has started the board, or had its medium"
+            )
+        return ""
 
 
 class Book:
@@ -58,16 +86,22 @@ class Book:
 
     def begins(self, entry: Entry) -> None:
         """An image is going to be written."""
-        self._write(replace(self.read(), on_board=entry, writing=True))
+        self._write(Record(on_board=entry, writing=True, good=self.read().good))
 
     def written(self) -> None:
         """The write came to its end, and was read back."""
         self._write(replace(self.read(), writing=False))
 
-    def booted(self) -> None:
-        """What is on the board booted and is what it should be."""
+    def starts(self) -> None:
+        """The board is going to be switched on."""
         known = self.read()
-        self._write(replace(known, good=known.on_board))
+        if known.on_board:
+            self._write(replace(known, starts=known.starts + 1))
+
+    def booted(self, medium: str, mounts: int | None) -> None:
+        """What is on the board booted and is what it should be; its medium says this of itself."""
+        known = self.read()
+        self._write(replace(known, good=known.on_board, medium=medium, mounts=mounts, starts=0))
 
     def _write(self, record: Record) -> None:
         try:

@@ -13,6 +13,7 @@ from evmperf.provision.identity import Identity, assignments
 
 _TIMEOUT_S = 30.0
 _LIMIT = 400
+_EXT_MAGIC = 0xEF53
 
 SCRIPT = r"""
 say() { echo "=$1"; cat; echo; }
@@ -34,13 +35,22 @@ cat /sys/class/block/$name/partition 2>/dev/null | say number
 dd if=/dev/$disk bs=512 count=1 2>/dev/null | od -An -v -tx1 | say table
 cat /sys/block/$disk/device/type 2>/dev/null | say type
 lsblk -ndo PARTUUID "$root" 2>/dev/null | say partuuid
+for name in /sys/block/$disk/device/cid /sys/block/$disk/device/serial /sys/block/$disk/serial; do
+  [ ! -r $name ] || cat $name
+done | head -n 1 | say medium
+# Of ext4's superblock: mounts for writing, the most before a check, and its magic number.
+dd if="$root" bs=2 skip=538 count=3 2>/dev/null | od -An -v -tu2 | say superblock
 """
 """Shell text that prints `=NAME` and then what that is, for any shell and busybox."""
 
 
 @dataclass(frozen=True)
 class Running:
-    """A running system, in the words of `identity.Identity`. `device` is where its root is."""
+    """A running system, in the words of `identity.Identity`. `device` is where its root is.
+
+    `medium` is the serial number of the disk with the root, "" where it has none. `mounts` counts
+    how often the root was ever mounted for writing, on whatever host; None where it does not tell.
+    """
 
     kernel: str
     kernel_version: str
@@ -50,6 +60,8 @@ class Running:
     root: str
     device: str
     uboot: str
+    medium: str = ""
+    mounts: int | None = None
 
     @property
     def release(self) -> str:
@@ -86,7 +98,15 @@ def parse(text: str, uboot: str) -> Running:
         root=said.get("partuuid") or _partuuid(said),
         device=said.get("root", ""),
         uboot=uboot,
+        medium=" ".join(said.get("medium", "").split()),
+        mounts=_mounts(said.get("superblock", "")),
     )
+
+
+def _mounts(superblock: str) -> int | None:
+    """`s_mnt_count` (Linux, Documentation/filesystems/ext4/super.rst), where it is ext4's."""
+    words = superblock.split()
+    return int(words[0]) if len(words) == 3 and int(words[2]) == _EXT_MAGIC else None
 
 
 def _partuuid(said: Mapping[str, str]) -> str:

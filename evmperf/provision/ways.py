@@ -53,6 +53,13 @@ def choose(target: Any, board: Board, bench: LabgridBench) -> Way:
     )
 
 
+def write(host: Host, medium: str, image: Image, progress: Progress) -> dict[str, Any]:
+    """Make a medium at `host` equal to an image; what `writer.put` returns."""
+    about = Content(image.hashes.size, image.hashes.content, image.name)
+    source = writer.chunks_of(str(image.content), image.hashes.size)
+    return host.put(medium, source, about, progress)
+
+
 class CardWay:
     """An SD card that a switch moves between board and host."""
 
@@ -72,10 +79,7 @@ class CardWay:
         try:
             prefix = self._switch.prefix()
             host = Host(prefix, "the exporter" if prefix else "this host")
-            size, content = image.hashes.size, image.hashes.content
-            source = writer.chunks_of(str(image.content), size)
-            about = Content(size, content, image.name)
-            return host.put(self._switch.medium(), source, about, progress)
+            return write(host, self._switch.medium(), image, progress)
         finally:
             self._switch.to("dut")
 

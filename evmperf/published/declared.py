@@ -78,7 +78,6 @@ class Table:
     """Release and case of published rows that lack cells at their end."""
     tool: str = ""
     """The program behind published figures, where evmperf measures with another one."""
-    prose: str = ""
     own_driver: str = ""
     own_metrics: tuple[Metric, ...] = ()
     """Of a table that no module measures."""

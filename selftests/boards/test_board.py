@@ -155,7 +155,7 @@ def test_a_board_is_found_by_path_by_name_and_without_its_suffix(tmp_path, writt
     file = written()
     assert boards.find(str(file)) == file
     monkeypatch.chdir(tmp_path)
-    assert boards.find("x.yaml") == Path("x.yaml")
+    assert boards.find("x.yaml") == boards.find("x") == Path("x.yaml")
     (tmp_path / "env").mkdir()
     file.rename(tmp_path / "env" / "x.yaml")
     assert boards.find("x.yaml") == boards.find("x") == Path("env/x.yaml")

@@ -101,6 +101,8 @@ def test_merge_requests_and_nights_have_their_own_jobs(here: Here) -> None:
     assert night.returncode == 0, night.stdout + night.stderr
     assert "json schema validated" in night.stdout + night.stderr
     assert jobs(night.stdout) == {"nightly plan", "nightly"}
+    planned = here("--list", EVMPERF_PLAN="night.yaml")
+    assert jobs(planned.stdout) == {"night"}
     request = here("--list", CI_PIPELINE_SOURCE="merge_request_event")
     assert jobs(request.stdout) == {"lint", "selftests"}
 

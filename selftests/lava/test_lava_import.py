@@ -11,7 +11,7 @@ from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.cli import main as cli
 from evmperf.lava import joblog, marked, script
-from evmperf.lava.importing import Source, read
+from evmperf.lava.importing import Source, header_of, read
 from evmperf.model.exits import ExitStatus
 from evmperf.runs.spool import RECORDS, read_records, read_results, read_run
 from selftests.support import lava_jobs
@@ -186,6 +186,7 @@ FAILED = {
     "dead shell": (ending("LAVATimeout", "lava-test-shell timed out"), "", "board", 1),
     "job time-out": (ending("Job", "job timed out after 60 seconds"), "", "board", 1),
     "no test shell": (ending("Test", script.NO_OVERLAY), "", "lab", 3),
+    "another image": (ending("Test", script.OTHER_IMAGE), "", "lab", 3),
     "lab host's own": (ending("Test", script.LAB_BROKEN), "", "lab", 3),
     "a case raised": (ending("Test", "something"), "", "tool", 1),
     "panic": (ending("Job", "wait for prompt timed out"), PANIC, "board", 1),
@@ -205,6 +206,20 @@ def test_lavas_failures_are_the_projects_kinds(outputs, tmp_path, what):
     assert done.run.exit_status == status
     if said:
         assert ("panic" in done.run.outcome) is (kind == "board")
+
+
+def test_a_board_that_started_by_another_u_boot_gives_no_figures(outputs, tmp_path):
+    old, new = "U-Boot 2024.04 (May 02 2024 - 01:02:03)", "U-Boot 2025.01 (Jan 01 2025 - 00:00:00)"
+    text = lava_jobs.log(f"U-Boot SPL 2024.04 (x)\n{old}\n{outputs('plain')}", END)
+    header = header_of(joblog.parse(text, "a log"), "a log")
+    for said, good in ((new, False), (old, True)):
+        given = {**header, "image_uboot": said, "image_name": "a.wic.xz"}
+        done = read(text, given, Source("a log"), BOARD, tmp_path / said[7:14])
+        assert done.measured == good
+        assert done.run.facts["provisioned"] == {"uboot": said, "name": "a.wic.xz"}
+        assert done.run.exit_status == (0 if good else 3)
+        assert (f"its U-Boot is '{old}' and the image's '{new}'" in done.run.outcome) != good
+        assert any(result.samples for result in done.results) == good
 
 
 def checksum_of(label):

@@ -16,7 +16,7 @@ from evmperf.boards import board as boards
 from evmperf.boards import prompts
 from evmperf.lab.shell import EvmShellDriver
 from evmperf.lab.strategy import K3BootStrategy
-from evmperf.lava import devices, paths
+from evmperf.lava import devices, paths, script
 from evmperf.lava.console import Console
 from evmperf.lava.marked import decode_header
 from evmperf.lava.render import METADATA, Request, default_device_type, render
@@ -100,6 +100,56 @@ IMAGES = {
     "dtb": "http://images/k3.dtb",
     "ramdisk": "http://images/root.cpio.gz",
 }
+
+
+SAYS = {
+    "name": "a.wic.xz", "sha256": "ab" * 32, "uboot": "U-Boot 2025.01 (Jan 01 2025 - 00:00:00)",
+    "kernel": "6.12.43-ti", "version": "#1 SMP it's", "release": "11.01", "machine": "am64xx-evm",
+}  # fmt: skip
+
+
+def test_a_job_with_a_whole_image_has_it_flashed_and_fits_both_schemas(lava):
+    data = job("am64x.yaml", images={"image": "http://images/a.wic.xz"}, says=SAYS)
+    assert lava.strict(data) == lava.submission(data) == ""
+    flash, overlay, boot = (next(iter(action.values())) for action in data["actions"][:3])
+    assert flash["to"] == "flasher"
+    assert flash["images"]["image"] == {
+        "url": "http://images/a.wic.xz", "compression": "xz", "sha256sum": "ab" * 32,
+    }  # fmt: skip
+    assert overlay["to"] == "overlay"
+    assert boot["commands"][-1] == "boot"
+    header = decode_header(data["metadata"][METADATA])
+    assert header["image_uboot"] == SAYS["uboot"]
+    assert header["release"] == "11.01"
+    plain = job("am64x.yaml")
+    assert next(iter(plain["actions"][0].values()))["to"] == "overlay"
+    assert not [
+        text for text in shell_text(plain) if "evm_same" in text and "evm_same()" not in text
+    ]
+
+
+def test_a_board_that_runs_another_image_ends_the_job_before_anything_is_measured():
+    """The step, run in a shell, on the kernel of this machine."""
+    said = {
+        "image_kernel": subprocess.run(
+            ["uname", "-r"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+    }
+    functions = re.search(r"^evm_same\(\) \{.*?^\}", script.prologue({}), re.M | re.S)[0]
+    around = f'evm_twice() {{ "$@"; }}\nlava-test-raise() {{ echo raised $1; }}\n{functions}\n'
+
+    def run(header):
+        (step,) = script.identified(header)
+        text = f"{around}{step}\necho measured"
+        return subprocess.run(["bash", "-c", text], capture_output=True, text=True, check=False)
+
+    assert run(said).stdout == "measured\n"
+    other = run(said | {"image_version": "#9 it's another"}).stdout
+    assert "its build of the kernel is #" in other
+    assert "and the image's #9 it's another" in other
+    assert f"raised {script.OTHER_IMAGE}" in other
+    assert "measured" not in other
+    assert script.identified({"board": "x"}) == []
 
 
 @pytest.mark.parametrize("root", ["ramdisk", "nfsrootfs"])

@@ -1,6 +1,7 @@
 // Holds dashboards against Grafana's own types: node types.mjs FILE...
 // The whole file against Dashboard, and options and field settings of each panel against the types
-// of its kind. Written as TypeScript literals, so that a name Grafana does not know is an error.
+// of its kind, for each Grafana that is supported. Written as TypeScript literals, so that a name
+// Grafana does not know is an error.
 import { readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,15 +12,17 @@ const kinds = {
   barchart: "barchart/panelcfg/x/BarChartPanelCfg",
   histogram: "histogram/panelcfg/x/HistogramPanelCfg",
   stat: "stat/panelcfg/x/StatPanelCfg",
+  statetimeline: "statetimeline/panelcfg/x/StateTimelinePanelCfg",
   table: "table/panelcfg/x/TablePanelCfg",
   timeseries: "timeseries/panelcfg/x/TimeSeriesPanelCfg",
 };
-const raw = "./node_modules/@grafana/schema/dist/esm/raw/composable/";
+// Newest first; package.json has their versions.
+const grafanas = { 13: "@grafana/schema", 12: "grafana-schema-12" };
 
-const head = `
-import type { Dashboard } from "@grafana/schema";
+const head = (schema) => `
+import type { Dashboard } from "${schema}";
 ${Object.entries(kinds)
-  .map(([kind, path]) => `import type * as ${kind} from "${raw}${path}_types.gen";`)
+  .map(([kind, path]) => `import type * as ${kind} from "./node_modules/${schema}/dist/esm/raw/composable/${path}_types.gen";`)
   .join("\n")}
 // Types of what stands in JSON: text where the types have an enumeration.
 type Plain<T> = T extends string ? \`\${T}\`
@@ -31,20 +34,21 @@ type Annotations = { annotations: { list: { target: { query: string } }[] } };
 type NoFields = Record<string, never>;
 `;
 
-function source(file) {
+function source(file, schema) {
   const text = readFileSync(file, "utf8");
   const dashboard = JSON.parse(text);
-  const lines = [head, `const whole: Plain<Dashboard> & Annotations = ${text};`, "void whole;"];
+  const lines = [head(schema), `const whole: Plain<Dashboard> & Annotations = ${text};`, "void whole;"];
   const panels = dashboard.panels.flatMap((panel) => [panel, ...(panel.panels ?? [])]);
   panels.forEach((panel, number) => {
     if (panel.type === "row") return;
-    if (!(panel.type in kinds)) throw new Error(`${file}: no types for a ${panel.type}`);
+    const kind = panel.type.replaceAll("-", "");
+    if (!(kind in kinds)) throw new Error(`${file}: no types for a ${panel.type}`);
     const options = JSON.stringify(panel.options, null, 1);
-    lines.push(`const options${number}: Partial<Plain<${panel.type}.Options>> = ${options};`);
+    lines.push(`const options${number}: Partial<Plain<${kind}.Options>> = ${options};`);
     lines.push(`void options${number};`);
     const custom = panel.fieldConfig?.defaults?.custom;
     if (custom === undefined) return;
-    const fields = panel.type === "stat" ? "NoFields" : `Partial<Plain<${panel.type}.FieldConfig>>`;
+    const fields = kind === "stat" ? "NoFields" : `Partial<Plain<${kind}.FieldConfig>>`;
     lines.push(`const custom${number}: ${fields} = ${JSON.stringify(custom, null, 1)};`);
     lines.push(`void custom${number};`);
   });
@@ -52,7 +56,11 @@ function source(file) {
 }
 
 const sources = new Map(
-  process.argv.slice(2).map((file) => [join(here, `${basename(file)}.ts`), source(file)]),
+  Object.entries(grafanas).flatMap(([number, schema]) =>
+    process.argv
+      .slice(2)
+      .map((file) => [join(here, `${number}-${basename(file)}.ts`), source(file, schema)]),
+  ),
 );
 const settings = {
   strict: true,

@@ -7,25 +7,31 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def measure(file: Path, results: Path, *options: object) -> dict[str, Any]:
+    """Measure one boot with these options; its run, and as `said` what the session printed."""
+    before = set(results.glob("*"))
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "pytest", "--lg-env", file, *map(str, options),
+            f"--results={results}", "-k", "boot_time and init",
+        ],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    (run,) = set(results.glob("*")) - before
+    return {**json.loads((run / "run.json").read_text()), "said": done.stdout}
 
 
 def measure_in_turn(file: Path, releases: Sequence[Path], results: Path) -> None:
     """Measure each release in one command, and see that its run says which it was."""
     for image in releases:
-        before = set(results.glob("*"))
-        done = subprocess.run(
-            [
-                sys.executable, "-m", "pytest", "--lg-env", file, "--image", image,
-                f"--results={results}", "-k", "boot_time and init",
-            ],
-            cwd=ROOT, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stdout[-3000:] + done.stderr
-        (run,) = set(results.glob("*")) - before
-        said = json.loads((run / "run.json").read_text())
+        run = measure(file, results, "--image", image)
         name = image.name.removesuffix(".wic.zst")
-        assert said["release"] == name
-        assert said["facts"]["provisioned"]["name"] == image.name
-        assert f"the board runs {image.name}: {name}" in done.stdout
+        assert run["release"] == name
+        assert run["facts"]["provisioned"]["name"] == image.name
+        assert f"the board runs {image.name}: {name}" in run["said"]

@@ -29,7 +29,7 @@ class Server(http.server.ThreadingHTTPServer):
     def __init__(self, content):
         super().__init__(("127.0.0.1", 0), Handler)
         self.content, self.cut, self.asked, self.sent = content, [], [], 0
-        self.stalls = False
+        self.stalls, self.pause_s = False, 0.0
         threading.Thread(target=self.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server_port}/images/a.wic.zst"
 
@@ -65,7 +65,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if body and self.server.cut:
             body = body[: self.server.cut.pop(0)]
             self.close_connection = True
-        self.wfile.write(body)
+        piece = len(body) // 8 + 1 if self.server.pause_s else len(body) or 1
+        for start in range(0, len(body), piece):
+            self.wfile.write(body[start : start + piece])
+            time.sleep(self.server.pause_s)
         self.server.sent += len(body)
 
     def log_message(self, *_):
@@ -167,6 +170,23 @@ def test_a_wrong_checksum_is_refused_and_nothing_kept(server, tmp_path):
         Cache(tmp_path).get(server.url, sha256="1" * 64)
     assert not list((tmp_path / "content").glob("*/content.img"))
     assert Cache(tmp_path).get(server.url)
+
+
+def test_a_full_disk_is_the_lab_s_and_named_and_leaves_no_image(server, tmp_path):
+    server.content = bytes(1 << 20)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", tmp_path], check=True)
+    try:
+        with pytest.raises(LabError, match=r"there is no room in .* for http://.*EVMPERF_CACHE"):
+            Cache(tmp_path).get(server.url)
+        assert not list(tmp_path.rglob("*.img"))
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
+
+
+def test_a_slow_server_costs_only_time(server, tmp_path, plain, monkeypatch):
+    monkeypatch.setattr(download, "TIMEOUT_S", 1.0)
+    server.pause_s = 0.2
+    assert Cache(tmp_path).get(server.url).content.read_bytes() == plain.read_bytes()
 
 
 GET = """

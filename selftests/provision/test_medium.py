@@ -79,12 +79,31 @@ def loop(tmp_path):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             pytest.skip(f"no loop devices here: {done.stderr.strip()}")
-        devices.append(done.stdout.strip())
-        return Path(devices[-1])
+        devices.append(Path(done.stdout.strip()))
+        return devices[-1]
 
+    attach.devices = devices
     yield attach
     for device in devices:
         subprocess.run(["/usr/sbin/losetup", "--detach", device], check=True)
+
+
+@pytest.fixture
+def dying(tmp_path, loop):
+    """A block device that takes no more from its second mebibyte on: what is behind it is full."""
+    full = tmp_path / "full"
+    full.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", full], check=True)
+    try:
+        file = full / "disk"
+        with file.open("wb") as disk:
+            disk.truncate(8 * MIB)
+        device = loop(file)
+        yield device
+        loop.devices.remove(device)
+        subprocess.run(["/usr/sbin/losetup", "--detach", device], check=True)
+    finally:
+        subprocess.run(["umount", "--lazy", full], check=True)
 
 
 @pytest.fixture(params=["here", "behind a connection"])
@@ -226,6 +245,41 @@ def test_one_card_asked_for_twice_at_a_time(image, card):
     assert_equal(card, image)
 
 
+TWO = """
+import sys
+from selftests.provision.test_medium import put, Path
+from evmperf.provision.cache import Cache
+image = Cache(Path(sys.argv[1])).get(sys.argv[2])
+print("at it", flush=True)
+sys.stdin.readline()
+put(image.content, Path(sys.argv[3]))
+"""
+
+
+def test_two_boards_at_once_by_one_host_each_get_all_of_it(tmp_path):
+    raw = imagelab.build(tmp_path / "a.wic")
+    packed = imagelab.pack(raw, "zst")
+    cards = [used_card(tmp_path / f"card{number}", 10 * MIB) for number in range(2)]
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", TWO, tmp_path / "cache", packed, card],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            cwd=Path(__file__).resolve().parents[2],
+        )
+        for card in cards
+    ]  # fmt: skip
+    for process in both:
+        assert process.stdout.readline() == "at it\n"
+    for process in both:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in both:
+        process.communicate(timeout=120)
+    assert [process.returncode for process in both] == [0, 0]
+    for card in cards:
+        assert_equal(card, raw)
+
+
 # Faults
 
 
@@ -277,6 +331,14 @@ def test_i_o_errors_in_the_middle_name_the_byte(image, card, loop):
     os.truncate(card, 2 * MIB)
     with pytest.raises(LabError, match=r"cannot be (read|written) at byte \d+ .*replace it"):
         put(image, device)
+
+
+def test_a_card_that_takes_no_more_in_the_middle_names_the_byte(tmp_path, dying):
+    image = tmp_path / "image"
+    image.write_bytes(random.Random(3).randbytes(6 * MIB))
+    with pytest.raises(LabError, match=r"cannot be written at byte \d+"):
+        put(image, dying)
+    assert writer.mark(str(dying))["image"] == "image"
 
 
 KILLED = """

@@ -5,35 +5,44 @@ import functools
 import hashlib
 import http.server
 import os
+import shutil
+import signal
 import subprocess
 import threading
+import time
 
 import pytest
 from labgrid.target import Target
 
 from evmperf.lab.tester import CommandTester
-from evmperf.model.errors import LabError, UsageError
+from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.provision import network, writer
 from evmperf.provision.network import NetworkWay
 from selftests.provision.imagelab import MIB
-from selftests.provision.test_medium import loop, used_card
+from selftests.provision.test_medium import USED, dying, loop, used_card
 from selftests.provision.test_switch import Image
 from selftests.provision.test_ways import board
 
-__all__ = ["loop"]
+__all__ = ["dying", "loop"]
 
 
 class Bench:
-    """A system in memory: busybox's shell, with a /tmp that is its own."""
+    """A system in memory: busybox's shell and programs, with a /tmp that is its own."""
 
     def __init__(self):
         self.mediums = []
-        start = "mount -t tmpfs none /tmp && echo up && exec sleep 600"
+        start = (
+            "mount -t tmpfs none /tmp && mkdir /tmp/bin && busybox --install -s /tmp/bin && "
+            "echo up && exec sleep 600"
+        )
         self._system = subprocess.Popen(
             ["unshare", "--mount", "sh", "-c", start], stdout=subprocess.PIPE, text=True
         )
         assert self._system.stdout.readline() == "up\n"
-        enter = ["nsenter", f"--mount=/proc/{self._system.pid}/ns/mnt", "busybox"]
+        enter = [
+            "nsenter", f"--mount=/proc/{self._system.pid}/ns/mnt",
+            "env", "PATH=/tmp/bin", shutil.which("busybox"),
+        ]  # fmt: skip
         self._shell = CommandTester(enter, "the system in memory")
 
     @contextlib.contextmanager
@@ -59,14 +68,30 @@ class Provider:
         return f"{self.url}/image"
 
 
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Sends a file, and in its middle does what the server's `fault` says."""
+
+    def copyfile(self, source, outputfile):
+        outputfile.write(source.read(2 * MIB))
+        outputfile.flush()
+        if self.server.fault(self):
+            super().copyfile(source, outputfile)
+
+    def log_message(self, *_):
+        pass
+
+
 @pytest.fixture
 def served(tmp_path):
     folder = tmp_path / "served"
     folder.mkdir()
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    handler = functools.partial(Handler, directory=str(folder))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.fault = lambda _: True
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield Provider(folder, f"http://127.0.0.1:{server.server_port}")
+    provider = Provider(folder, f"http://127.0.0.1:{server.server_port}")
+    provider.server = server
+    yield provider
     server.shutdown()
     server.server_close()
 
@@ -112,10 +137,145 @@ def test_what_a_server_cuts_short_is_never_whole(way, image, disk, served, monke
     way._provider = Short(served.folder, served.url)
     with pytest.raises(LabError, match="its SHA-256 is another each time"):
         way.put(image, lambda *_: None)
-    assert writer.mark(str(disk)) == {
-        "image": image.name.replace("'", "_"),
-        "sha256": digest(image),
-    }
+    assert_marked(disk, image)
+
+
+def assert_marked(disk, image):
+    """Nobody boots it, and whoever looks is told what it was to become."""
+    name = image.name.replace("'", "_")
+    assert writer.mark(str(disk)) == {"image": name, "sha256": digest(image)}
+    table = subprocess.run(["/usr/sbin/sfdisk", "--dump", disk], capture_output=True, check=False)
+    assert table.returncode
+
+
+def test_a_server_that_falls_silent_is_said_so(way, image, disk, served, monkeypatch):
+    over = threading.Event()
+    monkeypatch.setattr(network, "SILENCE_S", 1)
+    served.server.fault = lambda _: over.wait(60) and False
+    try:
+        with pytest.raises(
+            LabError, match=r"did not get http://.*: the server said nothing for 1 s"
+        ):
+            way.put(image, lambda *_: None)
+    finally:
+        over.set()
+    assert_marked(disk, image)
+
+
+def test_a_connection_that_is_cut_is_said_so(way, image, disk, served):
+    served.server.fault = lambda handler: handler.connection.close()
+    with pytest.raises(LabError, match=r"the board did not get http://"):
+        way.put(image, lambda *_: None)
+    assert_marked(disk, image)
+
+
+def test_a_slow_server_costs_only_time(way, image, disk, served):
+    served.server.fault = lambda _: time.sleep(3) or True
+    way.put(image, lambda *_: None)
+    content = image.file.read_bytes()
+    assert disk.open("rb").read(len(content)) == content
+
+
+def test_a_server_that_is_too_slow_is_given_up(way, image, disk, served, monkeypatch):
+    monkeypatch.setattr(network, "_limit", lambda _: 4.0)
+    served.server.fault = lambda _: time.sleep(20) or True
+    with pytest.raises(LabError, match=r"getting http://.* did not end within 4 s: network or"):
+        way.put(image, lambda *_: None)
+    assert_marked(disk, image)
+
+
+def test_a_write_protected_disk_is_said_so(tmp_path, served, image, loop, monkeypatch):
+    monkeypatch.setattr(Target, "get_driver", lambda *_: served)
+    card = used_card(tmp_path / "protected", 6 * MIB)
+    disk = loop(card, "--read-only")
+    bench = Bench()
+    try:
+        way = NetworkWay(Target("main"), board(tmp_path, device=str(disk)), bench)
+        with pytest.raises(LabError, match=r"cannot be written on the board \(dd: .*protected\?"):
+            way.put(image, lambda *_: None)
+    finally:
+        bench.close()
+    assert set(card.read_bytes()) == {USED}
+
+
+def test_a_disk_that_dies_in_the_middle_is_said_so(tmp_path, served, image, dying, monkeypatch):
+    monkeypatch.setattr(Target, "get_driver", lambda *_: served)
+    bench = Bench()
+    try:
+        way = NetworkWay(Target("main"), board(tmp_path, device=str(dying)), bench)
+        with pytest.raises(
+            LabError, match=r"cannot be written on the board \(dd: .*else replace it"
+        ):
+            way.put(image, lambda *_: None)
+    finally:
+        bench.close()
+    assert_marked(dying, image)
+
+
+def test_a_session_that_is_killed_in_mid_write_leaves_a_disk_that_nobody_boots(
+    way, image, disk, served
+):
+    """The board goes on writing: what it lacks at the end is its first block."""
+    half, over = threading.Event(), threading.Event()
+    served.server.fault = lambda _: half.set() or over.wait(60)
+    session = os.fork()
+    if not session:
+        with contextlib.suppress(BaseException):
+            way.put(image, lambda *_: None)
+        os._exit(0)
+    assert half.wait(60)
+    os.kill(session, signal.SIGKILL)
+    os.waitpid(session, 0)
+    over.set()
+    assert_marked(disk, image)
+    way.put(image, lambda *_: None)
+    assert writer.mark(str(disk)) is None
+
+
+class Lost:
+    """A bench whose system in memory does not come, or goes."""
+
+    def __init__(self, said, starts):
+        self._said, self._starts = said, starts
+
+    @contextlib.contextmanager
+    def started_from(self, _medium):
+        if not self._starts:
+            raise BoardError("the board did not get to shell")
+        yield self
+
+    def run(self, *_):
+        raise BoardError("the board stopped answering on the console")
+
+    def console_lines(self):
+        return self._said
+
+
+@pytest.mark.parametrize(
+    ("said", "starts", "reason"),
+    [
+        (
+            ["Loading: *", "\tT T T T ", "Retry count exceeded"],
+            False,
+            "nothing comes from the server",
+        ),
+        (["ARP Retry count exceeded; starting again"], False, "nothing comes from the server"),
+        (
+            ["Loading: *", "TFTP error: 'File not found' (1)"],
+            False,
+            "'File not found'.*server looks",
+        ),
+        (["Starting kernel ..."], False, "over TFTP: the board did not get to shell"),
+        ([], True, "lost while it wrote .*the disk is marked as not whole"),
+    ],
+)
+def test_a_system_in_memory_that_does_not_come_or_goes_is_the_lab_s(
+    way, image, said, starts, reason
+):
+    """U-Boot's words are those of net/tftp.c and net/arp.c."""
+    way._bench = Lost(said, starts)
+    with pytest.raises(LabError, match=reason):
+        way.put(image, lambda *_: None)
 
 
 def digest(image):
@@ -129,7 +289,7 @@ def test_a_server_without_the_image_is_said_so(way, image, disk, served):
 
     way._provider = Wrong(served.folder, served.url)
     with pytest.raises(
-        LabError, match=r"the board did not get http://.*none: the server was silent"
+        LabError, match=r"the board did not get http://.*none: wget: server returned error: .*404"
     ):
         way.put(image, lambda *_: None)
 

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -48,13 +49,20 @@ def state(tmp_path, monkeypatch):
 
 @pytest.fixture
 def lab(state, tmp_path):
-    """A function that starts a virtual lab; gives its bench and a board file for it."""
-    benches = []
+    """A function that starts a virtual lab; gives its bench and a board file for it.
 
-    def start(**options):
+    What is on the board's other disks must be the same in the end; `emmc` is put on one of them.
+    """
+    benches, before = [], {}
+
+    def start(emmc=None, **options):
         bench = Bench(f"card{len(benches)}")
         bench.start(VARIANT, serial_port=0, power_port=0, **options)
         benches.append(bench)
+        if emmc:
+            with (bench.folder / "disks/emmc.img").open("r+b") as disk, emmc.open("rb") as content:
+                shutil.copyfileobj(content, disk)
+        before[bench.name] = other_disks(bench)
         file = tmp_path / f"{bench.name}.yaml"
         ports = bench.ports
         envfile.write(
@@ -68,8 +76,13 @@ def lab(state, tmp_path):
         return bench, file
 
     yield start
-    for bench in benches:
-        bench.stop()
+    try:
+        for bench in benches:
+            bench.off()
+            assert other_disks(bench) == before[bench.name]
+    finally:
+        for bench in benches:
+            bench.stop()
 
 
 @pytest.fixture
@@ -102,7 +115,6 @@ def other_disks(bench):
 def test_two_releases_in_turn_each_proved(lab, install, releases):
     bench, file = lab()
     work = install(file)
-    before = other_disks(bench)
     first = work.install(str(releases[0]))
     assert first.runs.release == "virtual-sd-2026.01"
     assert first.facts["write"]["written"] > 100 << 20
@@ -120,8 +132,48 @@ def test_two_releases_in_turn_each_proved(lab, install, releases):
     assert shell.run("cat /sys/class/block/mmcblk1p3/size", 10).text.strip() == str(32 << 11)
     again = work.install(str(releases[1]))
     assert again.left_alone
+    assert again.facts["write"] == {"left_alone": True}
+    # Somebody else starts the board: what they did there this host does not know.
     work.bench.off()
-    assert other_disks(bench) == before
+    bench.on()
+    await_mount(bench)
+    bench.off()
+    after = work.install(str(releases[1]))
+    assert not after.left_alone
+    assert any("somebody else has started the board" in line for line in work.told)
+    assert after.facts["write"]["written"] < first.facts["write"]["written"] // 10
+
+
+def await_mount(bench):
+    """Wait until the board has mounted the card's root, by its superblock's count of that."""
+
+    def mounts():
+        with (bench.folder / "disks/sd.img").open("rb") as card:
+            card.seek((17 << 20) + 1024 + 52)
+            return int.from_bytes(card.read(2), "little")
+
+    before, deadline = mounts(), time.monotonic() + 300
+    while mounts() == before:
+        assert time.monotonic() < deadline, "the board does not mount its root"
+        time.sleep(0.2)
+
+
+@pytest.mark.long_provisioning
+def test_a_board_that_boots_another_release_is_found(lab, install, releases, tmp_path):
+    """The card's boot loader starts the kernel that is on the eMMC, with the card's own root."""
+    other = Cache().get(str(releases[1]))
+    _, file = lab(emmc=other.content)
+    astray = tmp_path / "astray.wic"
+    shutil.copyfile(Cache().get(str(releases[0])).content, astray)
+    words = tmp_path / "uEnv.txt"
+    own = (ROOT / f"virtual-evm/{VARIANT}/uEnv.txt").read_text()
+    words.write_text(own.replace("load mmc 1:2", "load mmc 0:2"))
+    imagelab.run("mcopy", "-D", "o", "-i", f"{astray}@@1M", words, "::uEnv.txt")
+    work = install(file)
+    with pytest.raises(LabError) as failed:
+        work.install(str(astray))
+    assert "its build of the kernel is '#2" in str(failed.value)
+    assert "the image's '#1" in str(failed.value)
 
 
 @pytest.mark.long_provisioning

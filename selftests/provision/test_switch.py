@@ -14,6 +14,7 @@ from labgrid.target import Target
 from evmperf.lab import media
 from evmperf.lab.media import CardSwitch
 from evmperf.model.errors import LabError
+from evmperf.provision import writer
 from evmperf.provision.ways import CardWay
 from selftests.provision.imagelab import MIB
 from selftests.provision.test_medium import assert_equal, content_of, loop, used_card
@@ -64,8 +65,9 @@ def exporter(tmp_path, monkeypatch):
         (tools / name).write_text(text)
         (tools / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
-    yield tools
-    sshd.stop()
+    yield tools, sshd
+    if sshd.process.poll() is None:
+        sshd.stop()
 
 
 @pytest.fixture
@@ -87,7 +89,7 @@ def target(exporter, tmp_path, card, loop, monkeypatch):
     device.avail = True
     switch = USBSDMuxDriver(target, name=None)
     # Where there is an environment, its `tools` say where this is.
-    switch.tool = str(exporter / "usbsdmux")
+    switch.tool = str(exporter[0] / "usbsdmux")
     USBStorageDriver(target, name=None)
     return target
 
@@ -105,6 +107,23 @@ def test_an_image_goes_to_the_card_at_the_exporter(target, image, card, tmp_path
     assert done["written"] == image.hashes.size
     assert set(modes) == {"host"}
     assert mode(tmp_path) == "dut"
+
+
+def test_a_link_that_is_cut_in_mid_write_leaves_a_card_that_nobody_boots(
+    target, exporter, card, tmp_path
+):
+    _, sshd = exporter
+    file = tmp_path / "long.wic"
+    file.write_bytes(os.urandom(4 * MIB))
+
+    def cut(what, done, whole):
+        if what == "write" and done >= whole // 2 and sshd.process.poll() is None:
+            sshd.stop()
+
+    with pytest.raises(LabError, match=r"ended the writing of .*: .*marked as not whole|cut"):
+        CardWay(CardSwitch.of(target)).put(Image(file), cut)
+    subprocess.run(["sync"], check=True)
+    assert writer.mark(str(card))["image"] == "long.wic"
 
 
 def test_a_switch_that_is_stuck_at_the_board_is_said_so(target, image, card, tmp_path):

@@ -6,8 +6,12 @@ import pytest
 from labgrid.target import Target
 
 from evmperf.boards.board import Board
+from evmperf.cli import main as cli
 from evmperf.model.errors import LabError, UsageError
+from evmperf.model.exits import ExitStatus
 from evmperf.provision import ways
+from selftests.provision import imagelab
+from selftests.provision.test_medium import assert_equal, used_card
 from selftests.provision.test_switch import Image
 
 
@@ -50,3 +54,18 @@ def test_a_command_that_fails_is_a_lab_failure_with_its_last_words(tmp_path, ima
 def test_a_command_without_the_image_is_a_mistake(tmp_path):
     with pytest.raises(UsageError, match=r"image\.command must have \{image\} in it"):
         ways.choose(Target("main"), board(tmp_path, command="flash"), None)
+
+
+def test_the_command_writes_a_card_in_a_reader(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("EVMPERF_CACHE", str(tmp_path / "cache"))
+    raw = imagelab.build(tmp_path / "a.wic")
+    card = used_card(tmp_path / "card", 10 * imagelab.MIB)
+    packed = imagelab.pack(raw, "zst")
+    for written in (raw.stat().st_size >> 10, 0):
+        assert cli.main(["image", str(packed), "--write", str(card)]) == 0
+        assert f"{card}: {written} KiB written, all of it read back" in capsys.readouterr().out
+    assert_equal(card, raw)
+    assert (
+        cli.main(["image", str(packed), "--write", str(tmp_path / "none")]) == ExitStatus.LAB_BROKEN
+    )
+    assert "is not there" in capsys.readouterr().err

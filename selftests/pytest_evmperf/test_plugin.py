@@ -10,7 +10,7 @@ from evmperf.boards.board import ENV_DIR
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Case
-from pytest_evmperf.session import expected_s
+from pytest_evmperf.forecast import expected_s
 
 NO_CATALOGUE = """
 from evmperf.benchmarks import catalogue

@@ -11,7 +11,17 @@ import time
 from collections.abc import Callable
 from dataclasses import astuple
 
-from selftests.speed import dialogue, guides, lab, media, sessions, stamping, store, verdicts
+from selftests.speed import (
+    dialogue,
+    guides,
+    lab,
+    media,
+    provision,
+    sessions,
+    stamping,
+    store,
+    verdicts,
+)
 from selftests.speed.figures import ROOT, Row, conditions, load, table
 
 _MEASURES: dict[str, Callable[[], list[Row]]] = {
@@ -34,6 +44,7 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
     "lab-night": lab.night,
     "lab-kick": lab.kicks,
     "media": media.write,
+    "provision": provision.install,
 }
 
 

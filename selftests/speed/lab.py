@@ -20,13 +20,15 @@ import yaml
 from evmperf.keeping.claim import Claim
 from evmperf.keeping.wanted import Wanted
 from evmperf.lab.stamper import StampedPort
+from evmperf.model.exits import ExitStatus
 from selftests.speed.figures import ROOT, Row, met, quantile, seconds
-from selftests.support.placelab import PlaceLab
+from selftests.support.placelab import PlaceLab, until
 
 BOARDS = 32
 _STREAM_S = 15.0
-_KICKS = 10
+_KICKS, _ENDS = 10, 3
 _STAMP_GOAL_MS, _WALL_GOAL, _MEMORY_GOAL_GB, _KICK_GOAL_S = 2.0, 1.1, 3.0, 0.2
+_END_GOAL_S, _AGE_GOAL_S = 2.0, 5.0
 _NIGHT_S = 3600.0
 """What the cost of a night beside one board is compared with: an hour of measuring."""
 
@@ -107,8 +109,8 @@ def night() -> list[Row]:
     measured is evmperf's own cost.
     """
     with _lab(BOARDS) as lab:
-        alone, _ = _measure(lab, 1)
-        together, peak_gb = _measure(lab, BOARDS)
+        alone, _, _ = _measure(lab, 1)
+        together, peak_gb, age_s = _measure(lab, BOARDS)
     more = together - alone
     share = (_NIGHT_S + more) / _NIGHT_S
     return [
@@ -124,6 +126,10 @@ def night() -> list[Row]:
             "  memory at the peak (PSS of night, sessions, keeper)",
             f"{peak_gb:.2f} GB", "", "", f"<= {_MEMORY_GOAL_GB:g} GB",
             met(peak_gb, _MEMORY_GOAL_GB),
+        ),
+        Row(
+            "  age of the status page at most",
+            seconds(age_s), "", "", f"<= {_AGE_GOAL_S:g} s", met(age_s, _AGE_GOAL_S),
         ),
     ]  # fmt: skip
 
@@ -149,17 +155,67 @@ def kicks() -> list[Row]:
             delays[-1] += at[0]
             claim.release()
             lab.client(place, "release", user=f"user{number}")
-    worst = max(delays)
     return [
-        Row(
-            f"kick to silence, n {_KICKS}",
-            f"median {seconds(statistics.median(delays))}",
-            "",
-            f"worst {seconds(worst)}",
-            f"<= {_KICK_GOAL_S:g} s",
-            met(worst, _KICK_GOAL_S),
-        )
+        _row("kick to silence", delays, _KICK_GOAL_S),
+        _row("kick to the session's end", _ends_of_sessions(), _END_GOAL_S),
+        _row("kill -9 of a night to boards off and places free", _ends_of_nights(), _END_GOAL_S),
     ]
+
+
+def _row(what: str, delays: list[float], goal: float) -> Row:
+    return Row(
+        f"{what}, n {len(delays)}",
+        f"median {seconds(statistics.median(delays))}",
+        "",
+        f"worst {seconds(max(delays))}",
+        f"<= {goal:g} s",
+        met(max(delays), goal),
+    )
+
+
+def _ends_of_sessions() -> list[float]:
+    """From the request that takes a place away to the end of the pytest that measured there."""
+    delays = []
+    with _lab(1) as lab:
+        ((place, board),) = lab.boards.items()
+        words = [sys.executable, "-m", "pytest", "--lg-env"]
+        words += [str(lab.board_file(lab.folder / "scripted.yaml")), "-k", "default_rootfs"]
+        words += [f"--results={lab.folder / 'results'}", "-p", "no:cacheprovider"]
+        for number in range(_ENDS):
+            board.boots[:] = ["stuck"]
+            board.typed.clear()
+            environment = {**lab.environment, "LG_PLACE": place}
+            process = subprocess.Popen(words, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
+            until(lambda: board.typed[-1:] == ["boot"], 120)
+            asked = lab.kick(place, f"user{number}")
+            if process.wait(60) != ExitStatus.LAB_BROKEN:
+                raise RuntimeError("the session did not notice that its board was taken")
+            delays.append(time.monotonic() - asked)
+            lab.client(place, "release", user=f"user{number}")
+    return delays
+
+
+def _ends_of_nights() -> list[float]:
+    """From `kill -9` of a night to the moment when its boards are off and its places free."""
+    delays = []
+    with _lab(2) as lab:
+        for number in range(_ENDS):
+            for board in lab.boards.values():
+                board.boots[:] = ["stuck"]
+                board.typed.clear()
+            with (lab.folder / f"night{number}.log").open("wb") as log:
+                words = _night_on(lab, len(lab.boards), f"results{number}")
+                process = subprocess.Popen(
+                    words, cwd=ROOT, env=lab.environment, stdout=log, stderr=subprocess.STDOUT
+                )
+            until(lambda: all(b.typed[-1:] == ["boot"] for b in lab.boards.values()), 120)
+            killed = time.monotonic()
+            process.kill()
+            process.wait()
+            until(lambda: not any(board.is_on for board in lab.boards.values()), 60)
+            until(lambda: not any(lab.holder(place) for place in lab.boards), 60)
+            delays.append(time.monotonic() - killed)
+    return delays
 
 
 @contextlib.contextmanager
@@ -172,8 +228,8 @@ def _lab(count: int) -> Iterator[PlaceLab]:
             lab.close()
 
 
-def _measure(lab: PlaceLab, count: int) -> tuple[float, float]:
-    """Wall in seconds and peak memory in GB of a night on so many boards."""
+def _night_on(lab: PlaceLab, count: int, results: str) -> list[str]:
+    """The call of a night on so many boards of a lab."""
     file = lab.board_file(lab.folder / "scripted.yaml")
     jobs = [
         {"board": str(file), "place": place, "benchmarks": "default_rootfs"}
@@ -182,8 +238,15 @@ def _measure(lab: PlaceLab, count: int) -> tuple[float, float]:
     plan = lab.folder / f"plan{count}.yaml"
     plan.write_text(yaml.safe_dump({"boards": jobs, "stagger": "0s", "guide": False}))
     words = [sys.executable, "-m", "evmperf.cli.main", "night", str(plan)]
-    words += ["--results", str(lab.folder / f"results{count}")]
-    began, peak = time.monotonic(), 0.0
+    return [*words, "--results", str(lab.folder / results)]
+
+
+def _measure(lab: PlaceLab, count: int) -> tuple[float, float, float]:
+    """Wall in seconds, peak memory in GB, and the status page's greatest age in seconds, of a night
+    on so many boards.
+    """
+    words = _night_on(lab, count, f"results{count}")
+    began, peak, age = time.monotonic(), 0.0, 0.0
     with (lab.folder / f"night{count}.log").open("wb") as log:
         process = subprocess.Popen(
             words, cwd=ROOT, env=lab.environment, stdout=log, stderr=subprocess.STDOUT
@@ -191,13 +254,15 @@ def _measure(lab: PlaceLab, count: int) -> tuple[float, float]:
         ended = threading.Event()
         waiter = threading.Thread(target=lambda: (process.wait(), ended.set()))
         waiter.start()
-        while not ended.wait(2.0):
+        while not ended.wait(1.0):
             peak = max(peak, _memory_gb(str(lab.folder)))
+            for page in lab.folder.glob(f"results{count}/night-*/status.json"):
+                age = max(age, time.time() - page.stat().st_mtime)
     wall = time.monotonic() - began
     # Figures of such boards may be worse by chance, and stamps too late on a loaded machine.
     if process.returncode not in (0, 1):
         raise RuntimeError((lab.folder / f"night{count}.log").read_text()[-2000:])
-    return wall, peak
+    return wall, peak, age
 
 
 def _memory_gb(folder: str) -> float:

@@ -25,7 +25,8 @@ _UBOOT = re.compile(r"""echo '(.{4})''(.+?)'; (.*); echo "\$\?"; echo '.*';$""")
 class FakeBoard:
     """Off until its switch says on. `boots` are how the next boots go, then they go well:
 
-    mute: U-Boot says its name and no more. panic, oops, reset: while Linux boots. stuck: no login.
+    mute: U-Boot says its name and no more. panic, oops, reset: while Linux boots. stuck: no login,
+    or only after `go_on`. `switched` is all that the power switch has done.
     """
 
     def __init__(self):
@@ -33,6 +34,7 @@ class FakeBoard:
         self.password = None
         self.prompt = "root@virtual-evm:~# "
         self.typed = []
+        self.switched = []
         self.ignores_ctrl_c = False
         self.away_s = 0.0
         self.pace_s = 0.0  # between what is printed while it boots
@@ -67,6 +69,7 @@ class FakeBoard:
 
     def switch(self, on):
         """What the power switch does."""
+        self.switched.append(on)
         with self._lock:
             self._line = self._begun = ""
             if not on:
@@ -167,6 +170,15 @@ class FakeBoard:
         if disaster or self.going == "stuck":
             self.say(disaster or b"A start job is running\r\n")
             return
+        self._come_up()
+
+    def go_on(self):
+        """Let a stuck boot come to its end."""
+        with self._lock:
+            if self.is_on and self.going == "stuck":
+                self._come_up()
+
+    def _come_up(self):
         self.say(BOOT[_USERLAND:_LOGIN])
         self._ended.wait(self.pace_s)
         if any("init=" in line for line in self.typed[-3:]):

@@ -40,6 +40,8 @@ def choose(
     """What the variables' own queries give, in their order; single ones take the first."""
     values: dict[str, list[str]] = {}
     for variable in dashboard["templating"]["list"]:
+        if variable["type"] == "datasource":
+            continue
         rows = flux(config, interpolated(variable["query"], config, values, begin, end))
         found = [row["_value"] for row in rows]
         assert found, f"{dashboard['title']}: no {variable['name']}\n{variable['query']}"

@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from evmperf.grafana.write import FOLDER
+from evmperf.grafana.write import DASHBOARDS, FOLDER
 from evmperf.influx import config as configs
 from evmperf.influx.config import Config
 from evmperf.model.errors import UsageError
@@ -151,7 +151,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m selftests.support.picture", description=__doc__
     )
-    parser.add_argument("dashboards", nargs="+", help="files in dashboards/, e.g. boot.json")
+    parser.add_argument("dashboards", nargs="+", help="files in dashboards/grafana/, e.g. boot.json")
     parser.add_argument("--to", type=Path, required=True, help="folder for the pictures")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--hours", type=float, default=24, help="how far back (default: 24)")
@@ -164,7 +164,7 @@ def main() -> None:
     given = {name: [value] for name, _, value in (text.partition("=") for text in options.set)}
     with chromium() as browser:
         for name in options.dashboards:
-            dashboard = json.loads((FOLDER / name).read_text())
+            dashboard = json.loads((FOLDER / DASHBOARDS / name).read_text())
             values = choose(dashboard, config, given, begin, end)
             sheet = browser.new_page(viewport={"width": 1440, "height": 600})
             sheet.set_content(page(dashboard, config, values, (begin, end)))

@@ -26,7 +26,7 @@ BIN = Path(sys.executable).parent
 REPOSITORY = Path(__file__).parents[2]
 QUICK = {
     "K3BootStrategy": {
-        "uboot_timeout": 20, "kernel_timeout": 20, "boot_timeout": 60, "retries": 0,
+        "uboot_timeout": 20, "kernel_timeout": 20, "boot_timeout": 240, "retries": 0,
         "media": {"virtio": ["setenv mmcdev 1", "setenv bootpart 1:2"]},
     },
     "EvmShellDriver": {"login_timeout": 5, "await_login_timeout": 2},

@@ -1,0 +1,111 @@
+"""What people read in a panel instead of the database's words: names, colours, links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from grafana_foundation_sdk.models import dashboard as model
+
+from evmperf.model.results import Status
+from evmperf.model.verdict import Outcome
+from evmperf.runs.measurements import ADDRESSES
+
+NAMES: Mapping[str, str] = {
+    "_time": "Time", "board": "Board", "release": "Release", "kind": "Kind", "outcome": "Outcome",
+    "verdict_worse": "Worse", "verdict_better": "Better", "cases": "Cases",
+    "measured": "Measured", "partial": "Partial", "refused": "Refused", "failed": "Failed",
+    "boots": "Boots", "failed_boots": "Failed boots", "lab": "Lab", "run": "Run",
+    "benchmark": "Benchmark", "case": "Case", "metric": "Metric", "unit": "Unit",
+    "verdict": "Verdict", "change": "Change", "reason": "Reason", "baseline": "Baseline",
+    "status": "Status", "cause": "Cause", "phase": "Last phase", "failure": "Failure",
+    "goal": "Goal", "a": "A", "b": "B", "B / A": "B / A",
+    "report": "Report", "job": "CI job", "pipeline": "Pipeline",
+}  # fmt: skip
+"""Column headings by field."""
+
+# Shape and word say what the colour says.
+_LOOKS: Mapping[str, tuple[str, str]] = {
+    Outcome.WORSE: ("▼ worse", "red"),
+    Outcome.BETTER: ("▲ better", "green"),
+    Outcome.SAME: ("= same", "text"),
+    Outcome.NOT_JUDGED: ("○ not judged", "blue"),
+    Outcome.NOT_COMPARABLE: ("? not comparable", "purple"),
+    Status.MEASURED: ("✓ measured", "green"),
+    Status.PARTIAL: ("◐ partial", "orange"),
+    Status.REFUSED: ("✗ refused", "orange"),
+    Status.FAILED: ("✗ failed", "red"),
+}
+_TROUBLE = {"verdict_worse": "red", "failed_boots": "orange", "refused": "orange", "failed": "red"}
+"""Counts that should be zero, and the colour of those that are not."""
+
+
+def mappings() -> list[Any]:
+    """Verdicts and statuses as people see them."""
+    options = {
+        str(word): model.ValueMappingResult(text=text, color=colour, index=number)
+        for number, (word, (text, colour)) in enumerate(_LOOKS.items())
+    }
+    return [model.ValueMap(options=options)]
+
+
+def steps(colour: str, fine: str = "green") -> list[model.Threshold]:
+    """Colours of a count that should be zero."""
+    return [model.Threshold(None, fine), model.Threshold(1, colour)]
+
+
+def dress(panel: Any) -> None:
+    """Columns of a table: headings, units, colours, and addresses as links."""
+    coloured = {"type": "color-text"}
+    for field, colour in _TROUBLE.items():
+        levels = {
+            "mode": "absolute",
+            "steps": [{"value": None, "color": "text"}, {"value": 1, "color": colour}],
+        }
+        panel.override_by_name(
+            NAMES[field],
+            [
+                model.DynamicConfigValue("custom.cellOptions", coloured),
+                model.DynamicConfigValue("thresholds", levels),
+            ],
+        )
+    words = [{"type": "value", "options": _plain()}]
+    for field in ("verdict", "status"):
+        panel.override_by_name(
+            NAMES[field],
+            [
+                model.DynamicConfigValue("custom.cellOptions", coloured),
+                model.DynamicConfigValue("mappings", words),
+            ],
+        )
+    panel.override_by_name(NAMES["change"], [model.DynamicConfigValue("unit", "percentunit")])
+    for field in ADDRESSES:
+        heading = NAMES[field]
+        link = {"title": heading, "url": "${__value.raw}", "targetBlank": True}
+        shown = {"type": "regex", "options": {"pattern": "^http.*", "result": {"text": "open"}}}
+        panel.override_by_name(
+            heading,
+            [
+                model.DynamicConfigValue("links", [link]),
+                model.DynamicConfigValue("mappings", [shown]),
+            ],
+        )
+
+
+def point_links() -> list[dict[str, Any]]:
+    """From a point to its report and its CI job; the frame has their addresses."""
+    return [
+        {
+            "title": f"{NAMES[field]} of this run",
+            "url": f"${{__data.fields.{field}}}",
+            "targetBlank": True,
+        }
+        for field in ADDRESSES
+    ]
+
+
+def _plain() -> dict[str, Any]:
+    return {
+        str(word): {"text": text, "color": colour, "index": number}
+        for number, (word, (text, colour)) in enumerate(_LOOKS.items())
+    }

@@ -1,0 +1,91 @@
+"""Kernel, device tree or ramdisk over the network, for who develops them: nothing is written.
+
+Labgrid's TFTPProvider puts the files where the lab's TFTP server looks, and the strategy's
+`media.netboot` boots them: its commands find the names in the U-Boot variables netboot_kernel,
+netboot_dtb and netboot_ramdisk, of which those that were given are set.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from labgrid.driver.exception import ExecutionError
+from labgrid.exceptions import NoDriverFoundError
+
+from evmperf.boards.board import Board
+from evmperf.lab.bench import LabgridBench
+from evmperf.model.errors import LabError, UsageError
+from evmperf.provision import software
+
+PARTS = ("kernel", "dtb", "ramdisk")
+MEDIUM = "netboot"
+_TIMEOUT_S = 30.0
+
+
+def start(
+    target: Any, board: Board, bench: LabgridBench, given: Mapping[str, str]
+) -> dict[str, Any]:
+    """Boot files by what they are (of PARTS), now and at each further boot; returns facts of them.
+
+    Raises UsageError for a file or a board that cannot be, LabError when what runs is not the
+    kernel or the device tree that was given, BoardError when it does not boot.
+    """
+    files = {part: _file(part, name) for part, name in given.items()}
+    strategy = board.drivers.get("K3BootStrategy") or {}
+    if MEDIUM not in strategy.get("media", {}):
+        raise UsageError(
+            f"{board.file_name} does not say how its U-Boot boots over the network: give "
+            f"K3BootStrategy media.{MEDIUM} (docs/provisioning.md)"
+        )
+    staged = {part: _stage(target, board, file) for part, file in files.items()}
+    bench.boot_from(MEDIUM, {f"{MEDIUM}_{part}": name for part, name in staged.items()})
+    shell = bench.shell()
+    facts: dict[str, Any] = {
+        part: {"name": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
+        for part, file in files.items()
+    }
+    if "kernel" in files and (kernel := software.kernel(files["kernel"].read_bytes())):
+        asked = f"{kernel.release} {kernel.version}"
+        _check("kernel", asked, shell.run("uname -rv", _TIMEOUT_S).text)
+        facts["kernel"]["version"] = asked
+    if "dtb" in files:
+        root = software.nodes(files["dtb"].read_bytes()).get("/", {})
+        asked = root.get("model", b"").rstrip(b"\0").decode("utf-8", "replace")
+        reply = shell.run("tr -d '\\0' 2>/dev/null </proc/device-tree/model", _TIMEOUT_S)
+        _check("device tree's model", asked, reply.text if reply.status == 0 else "")
+    return facts
+
+
+def _file(part: str, name: str) -> Path:
+    file = Path(name).expanduser()
+    if not file.is_file():
+        raise UsageError(f"there is no {part} {name}")
+    return file.absolute()
+
+
+def _stage(target: Any, board: Board, file: Path) -> str:
+    try:
+        return str(target.get_driver("TFTPProviderDriver").stage(str(file)))
+    except (NoDriverFoundError, KeyError):
+        raise UsageError(
+            f"{board.file_name} names no TFTPProvider with its driver, which gives the board "
+            f"{file.name} (docs/provisioning.md)"
+        ) from None
+    except (OSError, subprocess.SubprocessError, ExecutionError) as error:
+        raise LabError(
+            f"{file.name} cannot be put where the lab's TFTP server looks (TFTPProvider's "
+            f"internal): {' '.join(str(error).split())[:160]}"
+        ) from None
+
+
+def _check(what: str, asked: str, found: str) -> None:
+    asked, found = " ".join(asked.split()), " ".join(found.split())
+    if asked and found and asked != found:
+        raise LabError(
+            f"the board does not run what it was given over the network: its {what} is {found!r} "
+            f"and not {asked!r}"
+        )

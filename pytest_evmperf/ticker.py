@@ -1,0 +1,70 @@
+"""Signs of life while a case is measured: a line that is written over on a terminal, and one now
+and then in a log.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+_TERMINAL_S = 1.0
+_LOG_S = 30.0
+"""Seconds between two signs: a log keeps them all."""
+_COLUMNS = 80
+"""What a terminal has that does not say."""
+_CLEAR = "\r\x1b[K"
+
+
+class Ticker:
+    """Writes what `say` returns again and again, beside pytest's capturing.
+
+    pytest captures what is written while a test runs; this has a descriptor of its own, taken
+    before.
+    """
+
+    def __init__(self, say: Callable[[], str]) -> None:
+        self._say = say
+        self._out = os.dup(1)
+        self._terminal = os.isatty(self._out)
+        self._end = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to give signs, the first after some time."""
+        self._end.clear()
+        self._thread = threading.Thread(target=self._tick, name="ticker", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Give no more signs, and leave the terminal's line empty."""
+        if self._thread:
+            self._end.set()
+            self._thread.join()
+            self._thread = None
+
+    def close(self) -> None:
+        """Give up the descriptor."""
+        self.stop()
+        os.close(self._out)
+
+    def _tick(self) -> None:
+        said = False
+        while not self._end.wait(_TERMINAL_S if self._terminal else _LOG_S):
+            begin, end = (_CLEAR, "") if self._terminal else ("", "\n")
+            self._write(f"{begin}{self._line()}{end}")
+            said = True
+        if said and self._terminal:
+            self._write(_CLEAR)
+
+    def _line(self) -> str:
+        line = self._say()
+        if self._terminal:
+            columns = os.get_terminal_size(self._out).columns or _COLUMNS
+            line = line[: columns - 1]
+        return line
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError):  # nobody reads any more
+            os.write(self._out, text.encode("utf-8", "replace"))

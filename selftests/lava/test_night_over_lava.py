@@ -1,0 +1,81 @@
+"""A night's plan on a real LAVA: submitted once, followed, read and judged."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from evmperf.lava import paths
+from evmperf.runs.spool import read_results, read_run
+
+pytestmark = pytest.mark.virtual_evm
+
+DEADLINE_S = 1200.0
+REPOSITORY = paths.JOBS.parent
+
+
+def write_plan(folder: Path, benchmarks: str) -> list[str]:
+    """The call of a night that measures that on the lab's board."""
+    plan = folder / "two.yaml"
+    jobs = [{"board": "virtual", "benchmarks": benchmarks}]
+    plan.write_text(yaml.safe_dump({"boards": jobs, "until": "40m", "against": "last:3"}))
+    words = [sys.executable, "-m", "evmperf.cli.main", "night", str(plan), "--over", "lava"]
+    return [*words, "--results", str(folder / "results")]
+
+
+def events(folder: Path, kind: str) -> list[dict[str, object]]:
+    lines = [
+        json.loads(line)
+        for journal in folder.glob("results/night-*/journal.jsonl")
+        for line in journal.read_text().splitlines()
+    ]
+    return [event for event in lines if event["event"] == kind]
+
+
+def test_a_night_over_lava_is_the_same_night(lab, server, tmp_path) -> None:
+    words = write_plan(tmp_path, "emmc_vfat")
+    log = tmp_path / "first.log"
+    with log.open("wb") as file:
+        first = subprocess.Popen(words, cwd=REPOSITORY, stdout=file, stderr=subprocess.STDOUT)
+    deadline = time.monotonic() + 120
+    while not events(tmp_path, "submitted"):
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.2)
+    # LAVA goes on with the job, and the night called again finds it.
+    first.kill()
+    first.wait()
+    again = subprocess.run(
+        words, cwd=REPOSITORY, capture_output=True, text=True, timeout=DEADLINE_S, check=False
+    )
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "going on with night-two-" in again.stdout
+    assert "1 of 1 board measured." in again.stdout
+    (submitted,) = events(tmp_path, "submitted")
+    (measured,) = events(tmp_path, "measured")
+    assert measured["lava"] == submitted["lava"]
+    run = read_run(tmp_path / "results" / str(measured["run"]))
+    assert (run.kind, run.place, run.exit_status) == ("nightly", "virtual-01", 0)
+    (night,) = (tmp_path / "results").glob("night-*")
+    assert run.facts["night"] == night.name
+    assert "| virtual-native | measured | virtual-01 |" in (night / "night.md").read_text()
+
+
+@pytest.mark.long_lava_job
+def test_what_no_lava_job_can_be_is_said_and_the_rest_is_measured(lab, server, tmp_path) -> None:
+    words = write_plan(tmp_path, "emmc_vfat or boot_time or uboot_emmc")
+    done = subprocess.run(
+        words, cwd=REPOSITORY, capture_output=True, text=True, timeout=DEADLINE_S, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "virtual: not over LAVA: uboot_emmc" in done.stdout
+    assert "2 of 2 boards measured." in done.stdout
+    runs = [tmp_path / "results" / str(event["run"]) for event in events(tmp_path, "measured")]
+    assert {r.benchmark for run in runs for r in read_results(run)} == {
+        "emmc_vfat", "boot_time_mmcsd"
+    }  # fmt: skip

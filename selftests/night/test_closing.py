@@ -1,0 +1,101 @@
+"""What the night's page says of verdicts: one line a figure, however many boards have it."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from evmperf.model.exits import ExitStatus
+from evmperf.model.records import VerdictRecord
+from evmperf.night.closing import Board, Closing, _describe, close, sentence
+from evmperf.night.conductor import Night, Progress
+from evmperf.night.journal import Journal
+from evmperf.night.page import render
+from evmperf.night.plan import Job, read
+from evmperf.runs.spool import append_records
+from selftests.support import runs
+
+
+def verdict(case, outcome, reason="", change=None):
+    return VerdictRecord("emmc_ext4", case, "write", "emmc", outcome, reason, "last:30", change)
+
+
+@pytest.fixture
+def closing(tmp_path):
+    """Two boards with the same loss, and one that was not measured."""
+    boards = []
+    for number, verdicts in enumerate(
+        [
+            [verdict("4m", "worse", "since | then", -0.2), verdict("4k", "same")],
+            [verdict("4m", "worse", "since then", -0.21), verdict("4k", "worse", "so", -0.1)],
+        ]
+    ):
+        folder = runs.write(tmp_path, [], number=number)
+        append_records(folder, verdicts)
+        job = Job("am64x.yaml", name=f"am64x-{number}")
+        boards.append(Board(Progress(job, "measured", runs=[folder.name, "killed-early"])))
+        _describe(boards[-1], tmp_path)
+    lab = Progress(Job("am64x.yaml", name="other"), "given up", sentence="the night had to end")
+    return Closing([*boards, Board(lab)])
+
+
+def test_a_figure_that_is_worse_on_several_boards_is_one_line(closing):
+    first, second = closing.worse
+    assert (first.case, first.change, [run.job for run in first.runs]) == (
+        "4m", "-20.0 %", ["am64x-0", "am64x-1"],
+    )  # fmt: skip
+    assert (second.case, [run.job for run in second.runs]) == ("4k", ["am64x-1"])
+    assert [board.judged for board in closing.boards] == ["1 worse, 1 same", "2 worse", "none"]
+    assert sentence(closing) == "2 of 3 boards measured, 1 given up, 2 figures are worse."
+
+
+def test_all_runs_are_judged_and_what_is_worse_is_checked_again(tmp_path):
+    lost = ("emmc_ext4", "102400", "write_throughput")
+    generator = runs.history(tmp_path, nights=12)
+    for number in (20, 21):
+        changed = {lost: 0.7} if number == 20 else {}
+        runs.write(
+            tmp_path, runs.results(generator, changed=changed), number=number, night="night-x"
+        )
+    file = tmp_path / "x.yaml"
+    file.write_text(
+        "boards: [{board: virtual.yaml}, {board: virtual.yaml}]\nguide: no\nconfirm: 1m\n"
+    )
+    journal = Journal(tmp_path / "night-x")
+    night = Night(read(file), tmp_path, journal, time.time() + 3600, lambda line: None)
+    for progress, number in zip(night.progress, (20, 21), strict=True):
+        progress.state, progress.runs = "measured", [f"am64xx-hsevm-{number:04}"]
+    closing = close(night, time.time())
+    (worse,) = closing.worse
+    assert (worse.benchmark, worse.case, worse.metric) == lost
+    assert [run.id for run in worse.runs] == ["am64xx-hsevm-0020"]
+    # There is no image of a good run to check it with, and that is nobody's failure.
+    assert closing.commands == []
+    assert closing.status == ExitStatus.FAILED
+    assert (
+        "| emmc_ext4 | 102400 | write_throughput | -30."
+        in (tmp_path / "night-x/night.md").read_text()
+    )
+
+
+def test_the_exit_status_says_first_what_a_lab_has_to_mend(closing):
+    assert closing.status == ExitStatus.LAB_BROKEN
+    assert Closing(closing.boards[:2]).status == ExitStatus.FAILED
+    assert Closing([]).status == ExitStatus.OK
+
+
+def test_the_page_is_the_same_in_both_forms(closing):
+    closing.commands.append(("evmperf push", "no server"))
+    values = {
+        "night": SimpleNamespace(journal=SimpleNamespace(id="night-x")), "closing": closing,
+        "began": 1.8e9, "ended": 1.8e9 + 60, "sentence": sentence(closing), "links": [],
+    }  # fmt: skip
+    markdown, html = (render(f"night.{form}.j2", **values) for form in ("md", "html"))
+    assert "| emmc_ext4 | 4m | write | -20.0 % | am64x-0, am64x-1 | since \\| then |" in markdown
+    assert "since | then" in html
+    for text in (markdown, html):
+        assert "2 of 3 boards measured" in text
+        assert "the night had to end" in text
+        assert "no server" in text

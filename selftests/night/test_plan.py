@@ -1,0 +1,66 @@
+"""What a night's plan may say, and what is wrong with those that may not."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import yaml
+
+from evmperf.model.errors import UsageError
+from evmperf.night import plan
+
+BOARD = "virtual.yaml"
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read_it(boards=({"board": BOARD},), **words):
+        file = tmp_path / "night.yaml"
+        file.write_text(yaml.safe_dump({"boards": list(boards), **words}))
+        return plan.read(file)
+
+    return read_it
+
+
+def test_a_plan_names_its_jobs(read):
+    found = read([{"board": BOARD}, {"board": BOARD}, {"board": BOARD, "place": "desk-3"}])
+    assert [job.name for job in found.boards] == ["virtual", "virtual-2", "desk-3"]
+    assert found.name == "night"
+
+
+def test_a_board_gets_its_own_image_or_that_of_all(read):
+    boards = [{"board": BOARD}, {"board": "virtual-sd.yaml"}, {"board": BOARD, "image": "mine.wic"}]
+    found = read(boards, images=["11.01", "virtual-sd=b.wic.zst"])
+    assert [job.image for job in found.boards] == ["11.01", "b.wic.zst", "mine.wic"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"boards": []}, "boards: is empty"),
+        ({"boards": [{"board": "none.yaml"}]}, "none.yaml"),
+        ({"boards": [{"name": "x"}]}, "boards, number 1: board is missing"),
+        ({"boards": [{"board": BOARD, "plase": "a"}]}, "'plase'; did you mean place"),
+        ({"boards": [{"board": BOARD, "uses": ["tester"]}]}, "no number under limits"),
+        ({"boards": [{"board": BOARD, "place": "a", "any": {"b": "c"}}]}, "either place or any"),
+        ({"boards": [{"board": BOARD, "lava": "nativ"}]}, "native, boot or host, not 'nativ'"),
+        ({"limits": {"tester": 0}}, "tester must be a number from 1, not 0"),
+        ({"at_once": -1}, "at_once must be a number from 1, not -1"),
+        ({"stagger": "soon"}, "soon"),
+        ({"until": "tomorrow"}, "tomorrow"),
+        ({"push": "yes please"}, "push must be of type bool"),
+        ({"images": ["am99x=a.wic"]}, "am99x is no board of this night; there are virtual"),
+    ],
+)
+def test_a_mistake_is_named(read, words, said):
+    with pytest.raises(UsageError) as found:
+        read(**words)
+    assert said in str(found.value)
+
+
+def test_a_night_ends_at_its_hour(read):
+    began = time.mktime((2026, 11, 22, 22, 0, 0, 0, 0, -1))
+    assert time.localtime(plan.end_of(read(until="06:30"), began))[2:5] == (23, 6, 30)
+    assert time.localtime(plan.end_of(read(until="22:30"), began))[2:5] == (22, 22, 30)
+    assert plan.end_of(read(until="90m"), began) == began + 5400

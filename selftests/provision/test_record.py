@@ -1,0 +1,71 @@
+"""What this host remembers of a board's medium, and when that is not enough to leave it alone."""
+
+import dataclasses
+
+import pytest
+
+from evmperf.provision.record import Book, Entry, Record
+from selftests.provision.test_ways import board
+
+A = Entry("a.wic", "a.wic", "/a.wic", "1" * 64, "a" * 64)
+B = dataclasses.replace(A, name="b.wic", content="b" * 64)
+LEFT = Record(on_board=A, good=A, medium="cid1", mounts=7, starts=2)
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
+    return Book(board(tmp_path))
+
+
+def test_an_image_that_was_written_whole_and_booted_may_be_there(book):
+    assert book.read().why_not(A.content) == "this host has not written it yet"
+    book.begins(A)
+    assert book.read().why_not(A.content) == "the last write was interrupted"
+    book.written()
+    assert book.read().why_not(A.content) == "it has not been seen to boot"
+    book.starts()
+    book.booted("cid1", 7)
+    assert book.read().why_not(A.content) == ""
+    assert book.read().why_not(B.content) == "a.wic was written last"
+    book.begins(B)
+    assert book.read() == Record(on_board=B, writing=True, good=A)
+
+
+def test_starts_are_counted_from_the_last_look_at_the_medium(book):
+    book.starts()
+    assert book.read() == Record(), "of a board that never got an image there is nothing to know"
+    book.begins(A)
+    book.written()
+    book.starts()
+    book.booted("cid1", 7)
+    for _ in range(3):
+        book.starts()
+    assert book.read().starts == 3
+
+
+@pytest.mark.parametrize(
+    ("medium", "mounts", "said"),
+    [
+        ("cid1", 9, ""),
+        ("cid1", 8, ""),  # one start got no further than U-Boot
+        ("cid1", 10, "mounted 10 times and not at most 9: somebody else"),
+        ("cid1", 1, "mounted 1 times"),  # counted anew: checked or made again
+        ("cid2", 9, "its medium is another: cid2 and not cid1"),
+        ("", 9, "its medium is another: none and not cid1"),
+        ("cid1", None, "its root is another file system"),
+    ],
+)
+def test_a_medium_that_is_not_as_it_was_left_is_told(medium, mounts, said):
+    reason = LEFT.why_other(medium, mounts)
+    assert said in reason
+    assert bool(reason) == bool(said)
+
+
+def test_a_record_of_another_version_is_none(book):
+    book.begins(A)
+    text = book.file.read_text()
+    book.file.write_text(text.replace('"schema": 2', '"schema": 1'))
+    assert book.read() == Record()
+    book.file.write_text("{")
+    assert book.read() == Record()

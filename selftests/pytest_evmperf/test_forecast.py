@@ -1,0 +1,103 @@
+"""How long a session will take, and the signs of life meanwhile."""
+
+import os
+import pty
+import subprocess
+import sys
+import termios
+
+import pytest
+
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.step import Measure
+from evmperf.measure.repeats import Repeats
+from evmperf.model.results import Case
+from pytest_evmperf.forecast import Forecast
+
+TICKING = """\
+import time
+from pytest_evmperf import ticker
+ticker._LOG_S = 0.2
+shown = iter("abcdefgh")
+sign = ticker.Ticker(lambda: f"0:0{next(shown)} of 0:09: booting Linux" + "." * 200)
+sign.start()
+time.sleep(2.5)
+sign.close()
+print("after")
+"""
+
+
+def a_benchmark(place, seconds=10, repeats=1):
+    steps = [Measure("all", "", 99, seconds, parse=None)] if place is not Place.BOOT else []
+    profile = Profile((Case("a"), Case("b")), repeats)
+    return Benchmark("x", "emmc", "X", ("X",), (), {"quick": profile}, place, lambda *_: steps)
+
+
+def cases(*benchmarks):
+    return [(b, case) for b in benchmarks for case in b.profiles["quick"].cases]
+
+
+def test_boots_and_changes_of_prompt_count():
+    plan = cases(a_benchmark(Place.SHELL), a_benchmark(Place.UBOOT))
+    forecast = Forecast(plan, None, "quick", Repeats())
+    forecast.boot_s = 20
+    first, second, third, fourth = (forecast.case_s(number) for number in range(4))
+    assert first == third
+    assert second == fourth
+    assert first - second == 20
+    assert forecast.rest_s() == first + second + third + fourth
+    assert forecast.rest_s(3) == fourth
+
+
+def test_each_cold_boot_of_a_boot_time_counts():
+    forecast = Forecast(cases(a_benchmark(Place.BOOT, repeats=5)), None, "quick", Repeats())
+    before = forecast.case_s(0)
+    forecast.boot_s += 2
+    assert forecast.case_s(0) - before == pytest.approx(10)
+
+
+def test_repeats_count():
+    plan = cases(a_benchmark(Place.SHELL))
+    once, thrice = (Forecast(plan, None, "quick", Repeats(rounds)) for rounds in (1, 3))
+    assert thrice.case_s(1) - once.case_s(1) == pytest.approx(20)
+
+
+def test_what_took_longer_makes_the_rest_longer():
+    forecast = Forecast(cases(a_benchmark(Place.SHELL)), None, "quick", Repeats())
+    before = forecast.case_s(1)
+    forecast.learn(0, 2 * (forecast.case_s(0) - forecast.boot_s) + forecast.boot_s)
+    assert forecast.case_s(1) == pytest.approx(2 * before)
+    forecast.learn(1, 10_000)
+    assert forecast.case_s(1) < 10 * before
+
+
+def test_a_log_gets_a_line_now_and_then():
+    done = subprocess.run(
+        [sys.executable, "-c", TICKING], capture_output=True, text=True, check=True
+    )
+    first, second, *_, last = done.stdout.splitlines()
+    assert first.startswith("0:0a of 0:09: booting Linux")
+    assert second.startswith("0:0b")
+    assert last == "after"
+    assert "\r" not in done.stdout
+
+
+def test_a_terminals_line_is_written_over_and_cleared():
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 60))
+    with subprocess.Popen([sys.executable, "-c", TICKING], stdout=theirs) as process:
+        os.close(theirs)
+        said = b""
+        try:
+            while piece := os.read(ours, 4096):
+                said += piece
+        except OSError:
+            pass  # the other end is closed
+        assert process.wait() == 0
+    os.close(ours)
+    before, after = said.split(b"after")
+    assert before.startswith(b"\r\x1b[K0:0a")
+    assert before.endswith(b"\r\x1b[K")
+    assert b"\n" not in before
+    assert max(map(len, before.split(b"\r\x1b[K"))) < 60
+    assert after.strip() == b""
