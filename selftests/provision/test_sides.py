@@ -20,7 +20,7 @@ def test_a_side_without_an_image_gets_the_one_that_is_on_the_board(board):
     with pytest.raises(UsageError, match="args:quiet: which image is on virtual-evm-sd is not"):
         with_images(sides, board)
     Book(board).begins(Entry("a.wic", "a.wic", "/images/a.wic", "f", "c"))
-    Book(board).booted()
+    Book(board).booted("cid1", 7)
     assert with_images(sides, board) == [
         ["image:/images/a.wic", "args:quiet"],
         ["image:/images/b.wic"],
