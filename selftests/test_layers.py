@@ -56,6 +56,10 @@ ROOMS = {
         "terminal tables, the report of a run",
         "pages benchmarks boards tools console runs model",
     ),
+    "site": (
+        "the site of trends: static pages from runs",
+        "regress published measure pages benchmarks boards tools console runs model",
+    ),
     "influx": ("the way to the database and back", "runs benchmarks model"),
     "grafana": ("dashboards and alerts from the catalogue", "runs benchmarks boards model"),
     "lava": (

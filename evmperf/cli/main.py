@@ -88,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
         replay,
         report,
         runs,
+        site,
         virtual,
     )
 
@@ -115,6 +116,7 @@ def _parser() -> argparse.ArgumentParser:
     runs.add_parser(commands)
     history.add_parser(commands)
     report.add_parser(commands)
+    site.add_parser(commands)
     replay.add_parser(commands)
     keeping.add_parsers(commands)
     night.add_parsers(commands)

@@ -19,6 +19,7 @@ from evmperf.boards import board as boards
 from evmperf.boards import images
 from evmperf.boards.board import Board
 from evmperf.measure import boardfile
+from evmperf.model import repeats
 from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
@@ -59,6 +60,7 @@ class Plan:
     """Time for checking what is worse again, "" for not at all."""
     runner_tag: str = "evmperf"
     push: bool = False
+    repeat: str = ""
 
 
 def chosen(names: Sequence[str]) -> tuple[Board, ...]:
@@ -71,6 +73,10 @@ def chosen(names: Sequence[str]) -> tuple[Board, ...]:
 
 def render(plan: Plan) -> str:
     """The child pipeline as YAML; raises UsageError for a plan that cannot be."""
+    if plan.repeat:
+        repeats.parse(plan.repeat)
+        if plan.over is not Over.LABGRID:
+            raise UsageError(f"--repeat is for jobs over {Over.LABGRID}: LAVA jobs measure once")
     if not plan.boards:
         raise UsageError("no boards: name them, or add their files to env/")
     if plan.confirm and plan.over is not Over.LABGRID:
@@ -145,6 +151,7 @@ def _command(plan: Plan, board: Board, given: Sequence[str]) -> str:
     if plan.over is Over.LABGRID:
         words = [".venv/bin/pytest", "--lg-env", _name(board), "--run-kind", "nightly"]
         words += [f"--results={_RESULTS}", "--wait", _WAIT, *selection, *profile, *release]
+        words += [f"--repeat={plan.repeat}"] if plan.repeat else []
         return shlex.join([*words, *image])
     kind = "host" if plan.over is Over.LAVA_HOST else "native"
     words = [_EVMPERF, "lava", "submit", _name(board), "--kind", kind, "--wait", "--import"]
@@ -155,9 +162,10 @@ def _command(plan: Plan, board: Board, given: Sequence[str]) -> str:
 def _judge(plan: Plan, board: Board) -> dict[str, Any]:
     stem = board.file.stem
     verdict = f"verdict-{stem}"
+    # Only tonight's run is here; the nights before are in the lab's history, or the database.
     check = [_EVMPERF, "check", "last", "--results", _RESULTS, "--against", plan.against]
+    check += ["--history"]
     if plan.push:
-        # Only tonight's run is here; the nights before are in the database.
         check += ["--from", "influx"]
     if plan.confirm:
         check += ["--confirm", plan.confirm, "--board", _name(board), "--wait", _WAIT]
@@ -185,13 +193,19 @@ def _judge(plan: Plan, board: Board) -> dict[str, Any]:
 
 def _pages(plan: Plan, stems: Sequence[str]) -> dict[str, Any]:
     guide = [_EVMPERF, "guide", "--release", plan.release or "newest", "--from", _RESULTS]
-    # GitLab's Pages begin at index.html; Sphinx wants its source in a folder of its own.
-    guide += ["-o", "public/source/index.rst", "--html", "public"]
+    guide += ["-o", "build/guide/index.rst", "--html", "public/guide"]
+    # With a database the site shows all nights, else those whose runs are in the job's folder.
+    site = [_EVMPERF, "site", "-o", "public", "--from", "influx" if plan.push else _RESULTS]
     return {
         "stage": "report",
         "when": "always",
         "needs": [{"job": f"measure {stem}", "artifacts": True} for stem in stems],
-        "script": ["mkdir -p public/source", shlex.join(guide)]
-        + ([f"{_EVMPERF} push"] if plan.push else []),
+        "script": [
+            # A night without a guide has a site all the same.
+            f"{shlex.join(guide)} || failed=$?",
+            *([f"{_EVMPERF} push"] if plan.push else []),
+            shlex.join([*site, "--reports", "copied"]),
+            "exit ${failed:-0}",
+        ],
         "artifacts": {"paths": ["public"], "expire_in": _WEEK},
     }

@@ -14,7 +14,7 @@ from typing import Any
 
 import grpc
 from labgrid.remote.client import ClientSession, ServerError
-from labgrid.remote.common import Place
+from labgrid.remote.common import Place, ReservationState
 from labgrid.remote.generated import labgrid_coordinator_pb2 as pb
 from labgrid.remote.generated import labgrid_coordinator_pb2_grpc as rpc
 from labgrid.util.proxy import proxymanager
@@ -24,6 +24,8 @@ from evmperf.model.errors import LabError, UsageError
 
 _ANSWER_S = 30.0
 """An acquire waits for the exporter, at most 10 s for each resource."""
+
+_NO_MORE = (ReservationState.expired.value, ReservationState.invalid.value)
 
 _OPTIONS = [
     ("grpc.use_local_subchannel_pool", 1),
@@ -193,12 +195,17 @@ class Connection:
         answer = await self._ask("CreateReservation", request)
         return str(answer.reservation.token)
 
-    async def is_our_turn(self, token: str) -> bool:
-        """Whether the place is ours to acquire; keeps the reservation alive, which ends after 60 s
-        without being asked.
+    async def is_our_turn(self, token: str) -> bool | None:
+        """Whether the place is ours to acquire, None where the reservation is no more: somebody has
+        cancelled it, or it was not asked for within 60 s, which each asking puts off.
         """
         request = pb.PollReservationRequest(token=token)
-        answer = await self._ask("PollReservation", request)
+        try:
+            answer = await self._ask("PollReservation", request)
+        except grpc.aio.AioRpcError:
+            return None
+        if answer.reservation.state in _NO_MORE:
+            return None
         return bool(answer.reservation.allocations)
 
     async def give_up(self, token: str) -> None:

@@ -7,7 +7,7 @@ import contextlib
 import getpass
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evmperf.keeping import locks
@@ -135,7 +135,8 @@ class Taking:
         try:
             while True:
                 hold.changed.clear()
-                reasons = [await self._try(hold, place, tokens) for place in places]
+                turns = await _turns(connection, tokens)
+                reasons = [await self._try(hold, place, turns.get(place.name)) for place in places]
                 if hold.owner:
                     return
                 if time.monotonic() >= deadline:
@@ -154,8 +155,10 @@ class Taking:
                 for token in tokens.values():
                     await connection.give_up(token)
 
-    async def _try(self, hold: Hold, place: Any, tokens: Mapping[str, str]) -> str:
-        """Take a place if that is possible now; why not, "" where it has been taken."""
+    async def _try(self, hold: Hold, place: Any, turn: bool | None) -> str:
+        """Take a place if that is possible now; why not, "" where it has been taken. `turn` is what
+        the queue says, None where we do not stand in it.
+        """
         from evmperf.keeping.places import Taken  # noqa: PLC0415  # Labgrid is slow to import
 
         if hold.owner:
@@ -168,8 +171,7 @@ class Taking:
                 return ""
         except Busy as busy:
             return refusal(place.name, busy.holder)
-        token = tokens.get(place.name, "")
-        free = not place.acquired and (not token or await connection.is_our_turn(token))
+        free = not place.acquired and turn is not False
         if not free and not await self._is_stale(hold, place):
             return _why_not(place, "")
         try:
@@ -248,6 +250,18 @@ class Taking:
         if not self._users[key]:
             del self._connections[key], self._users[key]
             await connection.close()
+
+
+async def _turns(connection: Connection, tokens: dict[str, str]) -> dict[str, bool]:
+    """Whether it is our turn, by place; forgets the reservations that are no more.
+
+    All are asked for, also those of places that somebody has: else they would end.
+    """
+    found = {name: await connection.is_our_turn(token) for name, token in tokens.items()}
+    for name, turn in found.items():
+        if turn is None:
+            del tokens[name]
+    return {name: turn for name, turn in found.items() if turn is not None}
 
 
 def _place_key(hold: Hold) -> str:

@@ -7,7 +7,8 @@ stamped bytes go to a queue without limit, from which a thread writes them to th
 whenever that reads.
 
 No stamp is trusted: each comes with the time since this process last knew that nothing was waiting
-to be read. All bytes of a frame arrived within it, however long the process was kept from running.
+to be read. All bytes of a frame arrived within it, however long the process was kept from running,
+or the kernel kept the bytes of a serial port (`evmperf.lab.sentinel`).
 
 Protocol: bytes on standard input go to the board. On standard output come frames, each of a header
 (stamp in ns of CLOCK_MONOTONIC, bound in ns, length in bytes; little-endian, 64, 64 and 32 bits)
@@ -151,9 +152,10 @@ def _stamp(transport: Transport, frames: queue.SimpleQueue[bytes]) -> None:
     waiting.register(transport, select.POLLIN)
     known = time.monotonic_ns()  # what had arrived by then has been read
     while True:
+        settled = transport.settled_ns()
         begin = time.monotonic_ns()
         if not waiting.poll(_LOOK_MS):
-            known = begin + _LOOK_MS * 1_000_000
+            known = min(begin + _LOOK_MS * 1_000_000, settled)
             continue
         begin = time.monotonic_ns()
         data = transport.read()
@@ -161,7 +163,7 @@ def _stamp(transport: Transport, frames: queue.SimpleQueue[bytes]) -> None:
         if data:
             frames.put(_frame(stamp, stamp - known, data))
         if not transport.more:
-            known = begin
+            known = min(begin, settled)
             time.sleep(_PAUSE_S)
 
 

@@ -12,9 +12,12 @@ import socket
 from typing import Any, Protocol
 
 from evmperf.lab.rfc2217 import ComPort
+from evmperf.lab.sentinel import Sentinel
 from evmperf.model.errors import LabError
 
 _SOCKET_BYTES = 65536
+ALL = 1 << 63
+"""Later than any time in ns."""
 _TTY_BYTES = 4095
 """What one read of a terminal device gives at most (the kernel's N_TTY buffer)."""
 
@@ -35,6 +38,11 @@ class Transport(Protocol):
 
     def write(self, data: bytes) -> None:
         """Send all of `data`."""
+
+    def settled_ns(self) -> int:
+        """Until when (CLOCK_MONOTONIC, ns) what had reached this machine can be read by now, `ALL`
+        where nothing is kept on its way.
+        """
 
 
 class RawTcp:
@@ -68,6 +76,10 @@ class RawTcp:
     def write(self, data: bytes) -> None:
         """Send all of `data`."""
         self._socket.sendall(data)
+
+    def settled_ns(self) -> int:
+        """A network's interrupt brings what it received to the socket itself."""
+        return ALL
 
 
 class Rfc2217(RawTcp):
@@ -104,6 +116,7 @@ class LocalSerial:
         self._serial.baudrate = baud
         self._serial.timeout = 0
         self._serial.open()
+        self._sentinel = Sentinel()
 
     def fileno(self) -> int:
         """The device."""
@@ -123,6 +136,10 @@ class LocalSerial:
     def write(self, data: bytes) -> None:
         """Send all of `data`."""
         self._serial.write(data)
+
+    def settled_ns(self) -> int:
+        """As a byte of our own tells."""
+        return self._sentinel.settled_ns()
 
 
 def connect(protocol: str, place: str, port: int, baud: int, timeout_s: float) -> Transport:

@@ -120,6 +120,7 @@ const evmperf = (() => {
         let free = -Infinity;
         c.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
         c.textBaseline = "top";
+        c.textAlign = "left";
         for (const mark of marks) {
           const x = u.valToPos(mark.x, "x", true), paint = css(`--mark-${mark.kind}`);
           stroke(c, paint, mark.kind === "release" ? 1 : 1.5, mark.kind === "release" ? [2, 4] : mark.kind === "accepted" ? [8, 4] : [], [[x, u.bbox.top], [x, u.bbox.top + u.bbox.height]]);
@@ -141,8 +142,9 @@ const evmperf = (() => {
     }
     place(element, height, (width) => (plot = new uPlot({
       width, height, hooks,
-      scales: { y: { range: [low - margin, high + margin] } },
-      axes: [axis(null, { space: 60 }), measured(spec.unit)],
+      tzDate: (time) => uPlot.tzDate(new Date(time * 1000), "Etc/UTC"),
+      scales: { x: { range: (_, from, to) => [from - DAY, to + DAY] }, y: { range: [low - margin, high + margin] } },
+      axes: [axis(null, { space: 64, values: (_, splits, __, ___, step) => splits.map((time) => new Date(time * 1000).toISOString().slice(...(step < 28 * DAY ? [5, 10] : [0, 7]))) }), measured(spec.unit)],
       cursor: { y: false, drag: { x: true, y: false } },
       series: [{ value: (_, v) => (v === null ? "–" : new Date(v * 1000).toISOString().slice(0, 10)), label: "night" }, {
         label: spec.count ? "median" : spec.metric, stroke: () => colour(0), width: 1, spanGaps: true, points: { show: false },
@@ -152,7 +154,7 @@ const evmperf = (() => {
     return {
       choose,
       step: (by) => choose(chosen < 0 ? points.length - 1 : chosen + by),
-      last: (nights) => plot.setScale("x", { min: nights ? xs[Math.max(0, xs.length - nights)] - DAY : xs[0] - DAY, max: xs[xs.length - 1] + DAY }),
+      last: (nights) => plot.setScale("x", { min: nights ? xs[Math.max(0, xs.length - nights)] : xs[0], max: xs[xs.length - 1] }),
     };
   }
 

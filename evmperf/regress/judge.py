@@ -10,6 +10,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from scipy import stats
 
@@ -47,7 +48,7 @@ class Subject:
     def verdict(self, key: Key, outcome: Outcome, why: str = "") -> Verdict:
         """A verdict on one metric, without a comparison yet."""
         figure = self.figures[key]
-        return Verdict(key, outcome, figure.unit, _better(key), figure.centre, why=why)
+        return Verdict(key, outcome, figure.unit, better(key), figure.centre, why=why)
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def against_figures(subject: Subject, baseline: Baseline, level: float = LEVEL) 
         verdict = replace(subject.verdict(key, Outcome.SAME), baseline=other.centre)
         if why := _not_alike(subject, figure, run, other) or _payload(key, subject.figures, theirs):
             verdicts.append(replace(verdict, outcome=Outcome.NOT_COMPARABLE, why=why))
-        elif why := _not_judged(key, shown):
+        elif why := not_judged(key, shown):
             verdicts.append(replace(verdict, outcome=Outcome.NOT_JUDGED, why=why))
         elif mark := _meant(subject, key, run):
             verdicts.append(replace(verdict, why=f"accepted since {mark.since}: {mark.why}"))
@@ -104,10 +105,10 @@ def _by_print(verdict: Verdict, figure: Figure, other: Figure, spreads: single.S
     beside = printed.beside(figure, other, single.usual_of(figure, spreads))
     verdict = replace(verdict, tolerance=beside.tolerance)
     if beside.seen is printed.Seen.CHANGED:
-        return _changed(verdict, verdict.value)
+        return changed(verdict, verdict.value)
     if beside.seen is printed.Seen.UNCLEAR:
         unclear = replace(verdict, outcome=Outcome.NOT_JUDGED, why=f"unclear: {beside.why}")
-        return unclear if _changed(verdict, verdict.value).outcome is not Outcome.SAME else verdict
+        return unclear if changed(verdict, verdict.value).outcome is not Outcome.SAME else verdict
     return verdict
 
 
@@ -132,7 +133,7 @@ def between(a: Sequence[Subject], b: Sequence[Subject], level: float = LEVEL) ->
         there = other.figures.get(key, figure)
         if why := _not_alike(last, figure, other.run, there):
             verdicts.append(replace(verdict, outcome=Outcome.NOT_COMPARABLE, why=why))
-        elif why := _not_judged(key, shown):
+        elif why := not_judged(key, shown):
             verdicts.append(replace(verdict, outcome=Outcome.NOT_JUDGED, why=why))
         elif min(len(before), len(after)) < _FEWEST_RUNS:
             verdicts.append(replace(verdict, outcome=Outcome.NOT_COMPARABLE, why=_MORE_RUNS))
@@ -167,7 +168,7 @@ def against_nights(
     pasts: list[_Past] = []
     shown = _shown_only(subject.figures)
     for key, past in _pasts(subject, history).items():
-        if why := _not_judged(key, shown):
+        if why := not_judged(key, shown):
             verdicts.append(subject.verdict(key, Outcome.NOT_JUDGED, why))
         elif len(past.values) < shift.FEWEST:
             why = past.why or f"only {len(past.values)} earlier runs"
@@ -175,26 +176,51 @@ def against_nights(
         else:
             keys.append(key)
             pasts.append(past)
-    series = [[*p.values, subject.figures[k].centre] for k, p in zip(keys, pasts, strict=True)]
-    shifts = shift.judge(series) if series else []
-    limit = _limit([found.p for found in shifts], level)
-    for key, past, found in zip(keys, pasts, shifts, strict=True):
-        last = past.values[-(found.nights - 1) :] if found.nights > 1 else []
-        centre = sorted([*last, subject.figures[key].centre])[found.nights // 2]
-        verdict = replace(
-            subject.verdict(key, Outcome.SAME),
-            value=subject.figures[key].centre,
-            baseline=found.level,
-            tolerance=single.tolerance(found.spread, limit),
-            p=found.p,
-            history=tuple(past.values),
-        )
-        decided = _decided(verdict, limit, centre)
-        if decided.outcome is not Outcome.SAME:
-            since = [*past.runs, subject.run.id][-found.nights]
-            decided = replace(decided, since=since)
-        verdicts.append(decided)
+    verdicts += latest(
+        [
+            Series(subject.verdict(key, Outcome.SAME), past.values, [*past.runs, subject.run.id])
+            for key, past in zip(keys, pasts, strict=True)
+        ],
+        level,
+    )
     return list(by_severity(verdicts))
+
+
+@dataclass(frozen=True)
+class Series:
+    """A metric's history: at least `shift.FEWEST` values before that of the verdict, oldest first;
+    `runs` are their ids and, last, that of the verdict.
+    """
+
+    verdict: Verdict
+    values: Sequence[float]
+    runs: Sequence[str]
+
+
+def latest(series: Sequence[Series], level: float = LEVEL) -> list[Verdict]:
+    """Judge the verdicts' own values by what came before, all together."""
+    if not series:
+        return []
+    found = shift.judge([[*row.values, row.verdict.value or 0.0] for row in series])
+    limit = _limit([one.p for one in found], level)
+    return [_latest(row, one, limit) for row, one in zip(series, found, strict=True)]
+
+
+def _latest(row: Series, found: shift.Shift, limit: float) -> Verdict:
+    value = row.verdict.value or 0.0
+    last = row.values[-(found.nights - 1) :] if found.nights > 1 else []
+    centre = sorted([*last, value])[found.nights // 2]
+    verdict = replace(
+        row.verdict,
+        baseline=found.level,
+        tolerance=single.tolerance(found.spread, limit),
+        p=found.p,
+        history=tuple(row.values),
+    )
+    decided = _decided(verdict, limit, centre)
+    if decided.outcome is not Outcome.SAME:
+        decided = replace(decided, since=row.runs[-found.nights])
+    return decided
 
 
 @dataclass
@@ -268,14 +294,14 @@ def _shown_only(*sides: Mapping[Key, Figure]) -> dict[Key, str]:
     return found
 
 
-def _not_judged(key: Key, shown: Mapping[Key, str]) -> str:
+def not_judged(key: Key, shown: Mapping[Key, str] = MappingProxyType({})) -> str:
     """Why a metric is shown only."""
     if key in shown:
         return shown[key]
     table = tables().get(key.benchmark)
     if table and (other := table.aliases.get(key.case)):
         return f"second name of {other}"
-    if _better(key) is Direction.NONE:
+    if better(key) is Direction.NONE:
         return "it has no better or worse"
     return ""
 
@@ -296,7 +322,8 @@ def _meant(subject: Subject, key: Key, run: Run) -> Accepted | None:
     return None
 
 
-def _better(key: Key) -> Direction:
+def better(key: Key) -> Direction:
+    """Which way a metric gets better; NONE for one that no table has."""
     table = tables().get(key.benchmark)
     metric = table.metric(key.case, key.metric) if table else None
     return metric.better if metric else Direction.NONE
@@ -319,10 +346,10 @@ def _decided(verdict: Verdict, limit: float, value: float | None = None) -> Verd
     value = verdict.value if value is None else value
     if verdict.p is None or verdict.p > limit or value is None or verdict.baseline is None:
         return verdict
-    return _changed(verdict, value)
+    return changed(verdict, value)
 
 
-def _changed(verdict: Verdict, value: float | None) -> Verdict:
+def changed(verdict: Verdict, value: float | None) -> Verdict:
     """Better or worse, where a change is large enough for anybody to care."""
     if value is None or verdict.baseline is None:
         return verdict

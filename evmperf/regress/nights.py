@@ -25,7 +25,8 @@ _TOLD = ("medium", VARIANT)
 
 
 class Past(NamedTuple):
-    """One metric in one earlier run: its median in `unit`, and what it was measured under.
+    """One metric in one earlier run: its median in `unit`, what it was measured under, and its
+    samples.
 
     Figures measured alike share their `facets`, the very same object.
     """
@@ -33,6 +34,7 @@ class Past(NamedTuple):
     value: float
     unit: str
     facets: Facets
+    samples: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,18 +91,16 @@ def _of_lines(run: Run, lines: Iterable[_Line]) -> dict[Key, Past]:
             conditions = dict(zip(_TOLD, map(msgspec.json.decode, told), strict=True))
             case = facets.Case(line.driver, line.profile, line.version, line.tools, conditions)
             under = shared[alike] = facets.of_run(run) | facets.of_case(run, case)
-        by_metric: dict[str, list[_Sample]] = {}
+        values: dict[str, list[float]] = {}
+        units = {}
         for sample in line.samples:
-            by_metric.setdefault(sample.metric, []).append(sample)
-        for metric, samples in by_metric.items():
-            first = samples[0]
-            middle = first.value if len(samples) == 1 else _median(samples)
-            found[Key(line.benchmark, line.case, metric)] = Past(middle, first.unit, under)
+            values.setdefault(sample.metric, []).append(sample.value)
+            units[sample.metric] = sample.unit
+        for metric, samples in values.items():
+            middle = samples[0] if len(samples) == 1 else statistics.median(samples)
+            key = Key(line.benchmark, line.case, metric)
+            found[key] = Past(middle, units[metric], under, tuple(samples))
     return found
-
-
-def _median(samples: Iterable[_Sample]) -> float:
-    return statistics.median(sample.value for sample in samples)
 
 
 def _of_results(run: Run, results: Iterable[Result]) -> dict[Key, Past]:
@@ -109,5 +109,6 @@ def _of_results(run: Run, results: Iterable[Result]) -> dict[Key, Past]:
     for key, figure in figures(results).items():
         under = facets.of_result(run, figure.result)
         alike = shared.setdefault(tuple(under.items()), under)
-        found[key] = Past(figure.centre, figure.unit, alike)
+        samples = tuple(figure.result.values(key.metric))
+        found[key] = Past(figure.centre, figure.unit, alike, samples)
     return found

@@ -82,27 +82,55 @@ def _stacked(
         yield from zip(indices, work(together), strict=True)
 
 
+def changes(series: Sequence[Sequence[float]]) -> list[list[int]]:
+    """Where each series, nights of one metric, has come to another level: places, ascending. What
+    fewer than ten nights have is no level yet.
+    """
+    found = dict(_stacked(series, _changes))
+    return [_settled(row, found[index]) for index, row in enumerate(series)]
+
+
+def _settled(values: Sequence[float], places: list[int]) -> list[int]:
+    """The places without a last one that is only there because a level has so many nights, while
+    the nights that are different are fewer.
+    """
+    if not places or places[-1] != len(values) - _SEGMENT:
+        return places
+    row = np.array(values[places[-2] if len(places) > 1 else 0 :])
+    row -= row.mean()
+    left = np.arange(1, len(row))
+    sums = row.cumsum()
+    # The split with the least squares is that with the largest of these.
+    fit = sums[:-1] ** 2 / left + (sums[-1] - sums[:-1]) ** 2 / (len(row) - left)
+    return places[:-1] if fit.argmax() + 1 > len(row) - _SEGMENT else places
+
+
 def _begins(together: Floats) -> list[int]:
     """Where the present level of each row began, leaving the last nights out of it."""
-    history = together[:, : -max(_WEIGHTS)]
+    return [(found or [0])[-1] for found in _changes(together[:, : -max(_WEIGHTS)])]
+
+
+def _changes(history: Floats) -> list[list[int]]:
+    """The change points of each row."""
     rows, length = history.shape
     if length < 2 * _SEGMENT:
-        return [0] * rows
+        return [[] for _ in range(rows)]
     noise = stats.median_abs_deviation(np.diff(history), axis=1, scale="normal") / np.sqrt(2)
     noise = np.maximum(noise, _RESOLUTION * np.abs(np.median(history, axis=1)))
     return [
-        _last_change(row / scale) if scale else 0 for row, scale in zip(history, noise, strict=True)
+        _change_points(row / scale) if scale else []
+        for row, scale in zip(history, noise, strict=True)
     ]
 
 
-def _last_change(values: Floats) -> int:
-    """The last change point of a history in units of its noise; 0 for none."""
+def _change_points(values: Floats) -> list[int]:
+    """The change points of a history in units of its noise."""
     found: list[int] = (
         ruptures.KernelCPD(kernel="linear", min_size=_SEGMENT)
         .fit(values.reshape(-1, 1))
         .predict(pen=_PENALTY * np.log(len(values)))
     )
-    return found[-2] if len(found) > 1 else 0
+    return found[:-1]
 
 
 def _judge(together: Floats, farthest: Mapping[int, float]) -> list[Shift]:

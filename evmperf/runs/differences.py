@@ -15,6 +15,7 @@ from typing import Any
 
 from evmperf.model.run import Run
 from evmperf.runs import spool
+from evmperf.runs.history import StoredRun
 
 FACTS = "facts"
 """Folder of the documents below a run's."""
@@ -125,15 +126,39 @@ def _text(values: set[str]) -> str:
     return " or ".join(sorted(values - {NOT_THERE}))
 
 
+def between_runs(a: StoredRun, b: StoredRun) -> list[Difference]:
+    """What differs between two runs, as far as it is kept: a database has no documents."""
+    texts = [_documents(entry.folder) for entry in (a, b)]
+    # Most documents of neighbouring nights are the same: no need to read what is in them.
+    same = {name for name, text in texts[0].items() if texts[1].get(name) == text}
+    sides = [
+        _of_run(entry.run, {name: text for name, text in found.items() if name not in same})
+        for entry, found in zip((a, b), texts, strict=True)
+    ]
+    return compare(*([side] for side in sides))
+
+
 def known(folder: Path) -> Flat:
     """Everything known of the run in a folder; raises UsageError when there is none."""
-    run = spool.read_run(folder)
+    return _of_run(spool.read_run(folder), _documents(folder))
+
+
+def _documents(folder: Path | None) -> dict[str, str]:
+    if folder is None or not (folder / FACTS).is_dir():
+        return {}
+    files = {name: folder / FACTS / name for name in _DOCUMENTS}
+    return {
+        name: file.read_text(encoding="utf-8", errors="replace")
+        for name, file in files.items()
+        if file.is_file()
+    }
+
+
+def _of_run(run: Run, documents: Mapping[str, str]) -> Flat:
     flat = {(area, what): text for area, what, text in _facts(run) if text}
-    for name, (area, read) in _DOCUMENTS.items():
-        file = folder / FACTS / name
-        if file.is_file():
-            text = file.read_text(encoding="utf-8", errors="replace")
-            flat |= {(area, what): value or "yes" for what, value in read(text)}
+    for name, document in documents.items():
+        area, read = _DOCUMENTS[name]
+        flat |= {(area, what): value or "yes" for what, value in read(document)}
     return flat
 
 

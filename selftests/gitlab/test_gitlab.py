@@ -2,6 +2,7 @@
 
 import http.server
 import json
+import shlex
 import threading
 
 import pytest
@@ -49,6 +50,12 @@ def test_over_labgrid_the_session_holds_its_place_by_itself():
     assert job["artifacts"]["reports"]["junit"] == "results/*/junit.xml"
 
 
+def test_a_night_may_measure_until_means_are_known(capsys):
+    assert cli.main(["nightly", "--boards", "am64x", "--repeat", "until:2%/30m"]) == 0
+    (script,) = yaml.safe_load(capsys.readouterr().out)["measure am64x"]["script"]
+    assert shlex.split(script)[-1] == "--repeat=until:2%/30m"
+
+
 def test_the_virtual_evm_has_no_place():
     assert len(night()["measure virtual"]["script"]) == 1
 
@@ -90,7 +97,12 @@ def test_everything_is_judged_and_the_guide_written_whatever_failed():
         assert data[name]["when"] == "always"
     assert not any(line.endswith(" push") for line in data["pages"]["script"])
     with_influx = night(push=True)
-    assert with_influx["pages"]["script"][-1] == ".venv/bin/evmperf push"
+    assert ".venv/bin/evmperf push" in with_influx["pages"]["script"]
+    for one, source in ((data, "results"), (with_influx, "influx")):
+        guide, *_, site, end = one["pages"]["script"]
+        assert "--html public/guide" in guide
+        assert site == f".venv/bin/evmperf site -o public --from {source} --reports copied"
+        assert end == "exit ${failed:-0}"
     judging = next(job for name, job in with_influx.items() if name.startswith("judge "))
     assert "--from influx" in judging["script"][0]
     assert "--against release:11.00" in data["judge am64x"]["script"][0]
@@ -104,6 +116,8 @@ def test_everything_is_judged_and_the_guide_written_whatever_failed():
         (["--boards", "am65x"], "no board file am65x"),
         (["--over", "ssh"], "--over ssh: it is one of labgrid, lava-host, lava-native"),
         (["--profile", "slow"], "--profile slow: it is full or quick"),
+        (["--repeat", "often"], "--repeat=often is neither a number of times nor until:"),
+        (["--repeat", "5", "--over", "lava-host"], "LAVA jobs measure once"),
         (["--images", "a.wic b.wic"], "a.wic and b.wic are both for all boards"),
         (["--images", "am65x=a.wic"], "am65x is no board of this night; there are am62a-sk"),
         (["--images", "am64x=a.wic am64x=b.wic"], "am64x is given two images"),

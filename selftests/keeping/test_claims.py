@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -143,6 +144,31 @@ def test_a_board_of_somebody_who_is_done_goes_to_who_waits(lab, place):
     assert lab.holder("one") == "here/me+run-2"
     said[1].release()
     assert "waiting" not in lab.client("", "reservations")
+
+
+def test_who_waits_for_long_keeps_its_turn(lab, place):
+    """A reservation ends after 60 s unless it is asked for, and anybody may cancel it."""
+
+    def queued():
+        shown = lab.client("", "reservations")
+        return dict(re.findall(r"token: (\w+)\n(?:.*\n)*?  timeout: (.+)", shown))
+
+    lab.client("one", "acquire", user="bob")
+    taken = []
+    waiting = threading.Thread(
+        target=lambda: taken.append(Claim.take(place, "run-2", wait_s=120, priority=-1.0))
+    )
+    waiting.start()
+    until(queued, 60)
+    ((token, ends),) = queued().items()
+    until(lambda: queued()[token] > ends, 60)
+    lab.client("", "cancel-reservation", token)
+    until(lambda: queued() and token not in queued(), 60)
+    lab.client("one", "release", user="bob")
+    waiting.join(60)
+    taken[0].check()
+    assert lab.holder("one") == "here/me+run-2"
+    taken[0].release()
 
 
 def test_who_waits_in_vain_is_told_by_whom(place):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
+import queue
 import signal
 import socket
 import threading
@@ -20,7 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evmperf.console.record import History
+from evmperf.lab import stamper
 from evmperf.lab.rfc2217 import ComPort
+from evmperf.lab.sentinel import Sentinel
 from evmperf.lab.stamper import StampedPort
 from evmperf.model.errors import LabError
 from selftests.speed.boards import burners
@@ -297,6 +300,60 @@ def test_bounds_hold_over_every_wire(talking, wire):
     # What a server keeps to itself for a while is not seen here; `Line` finds it by the rate.
     assert wire in ("ser2net", "rfc2217") or not outside(frames, said)
     assert all(stamp >= said[0][0] for stamp, _, _ in frames)
+
+
+class Slow:
+    """A wire that knows that bytes of the last `behind_ns` may still be on their way."""
+
+    more = False
+    said = b""
+
+    def __init__(self, behind_ns: int) -> None:
+        self._behind_ns = behind_ns
+        self._end, self._other = socket.socketpair()
+        self._left = 20
+
+    def fileno(self) -> int:
+        return self._end.fileno()
+
+    def read(self) -> bytes:
+        if not self._left:
+            raise ConnectionResetError("the end")
+        self._left -= 1
+        return self._end.recv(100)
+
+    def write(self, data: bytes) -> None:
+        self._other.send(data)
+
+    def settled_ns(self) -> int:
+        self.write(b"x")
+        return time.monotonic_ns() - self._behind_ns
+
+
+def test_what_may_be_on_its_way_in_the_kernel_is_in_the_bound() -> None:
+    frames: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    with pytest.raises(ConnectionResetError):
+        stamper._stamp(Slow(70 * MS), frames)
+    _, *later = (frames.get() for _ in range(frames.qsize()))
+    assert len(later) > 10
+    for frame in later:
+        _, bound, _ = stamper._HEADER.unpack_from(frame)
+        assert 70 * MS <= bound < 10_000 * MS
+
+
+def test_the_sentinel_tells_until_when_the_kernel_has_brought_what_came() -> None:
+    sentinel = Sentinel()
+    begin = time.monotonic_ns()
+    try:
+        deadline = time.monotonic() + 20
+        while sentinel.settled_ns() < begin:
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        times = [sentinel.settled_ns() for _ in range(100)]
+        assert times == sorted(times)
+        assert times[-1] <= time.monotonic_ns()
+    finally:
+        sentinel.close()
 
 
 def test_what_comes_after_a_silence_has_a_small_bound(talking):

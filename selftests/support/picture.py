@@ -151,7 +151,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m selftests.support.picture", description=__doc__
     )
-    parser.add_argument("dashboards", nargs="+", help="files in dashboards/grafana/: boot.json")
+    parser.add_argument(
+        "dashboards", nargs="+", help="files in dashboards/grafana/, e.g. boot.json"
+    )
     parser.add_argument("--to", type=Path, required=True, help="folder for the pictures")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--hours", type=float, default=24, help="how far back (default: 24)")

@@ -1,0 +1,45 @@
+"""`evmperf site`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "site",
+        help="write the site of trends",
+        description="Write static pages of all runs there are: every board, benchmark and case "
+        "over time, what changed when and what became worse. They open from a file system, on a "
+        "phone, and in GitLab Pages (docs/site.md).",
+    )
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
+    parser.add_argument(
+        "--from", dest="source", default="results", metavar="DIR|influx",
+        help="where the runs are (default: results)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--reports", default="", metavar="ADDRESS|copied",
+        help="where the runs' folders can be seen, e.g. https://lab/results, or `copied`: copy the "
+        "reports into the site (default: where they lie on this host)",
+    )  # fmt: skip
+    parser.set_defaults(func=_site)
+
+
+def _site(options: argparse.Namespace) -> int:
+    from evmperf import site  # noqa: PLC0415  # slow to import, as what follows
+    from evmperf.cli import sources  # noqa: PLC0415
+
+    with sources.opened(options.source) as source:
+        written = site.write(options.output, source, options.reports)
+    for problem in written.problems:
+        print(f"evmperf: {problem}", file=sys.stderr)
+    print(
+        f"{written.index}: {written.runs} runs of {written.boards} boards on "
+        f"{written.pages} pages, the largest {written.largest / 1e6:.2f} MB"
+    )
+    return 0

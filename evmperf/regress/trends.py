@@ -1,0 +1,197 @@
+"""A board's nights as trends: every figure over time, its levels, and where they changed."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from evmperf.model import comparable as facets
+from evmperf.model.figures import Key
+from evmperf.model.results import Direction
+from evmperf.model.run import Run
+from evmperf.model.verdict import Outcome, Verdict
+from evmperf.regress import judge, shift
+from evmperf.regress.accepted import Accepted
+from evmperf.regress.nights import Night, Past
+
+_RECENT = 30
+"""Points whose most common conditions are those that a trend is about."""
+_NEAR = 5
+"""Nights between a change point and the run that a change was accepted from: the change point of a
+noisy series may be some nights off.
+"""
+
+
+class Point(NamedTuple):
+    """A figure of one night: the index of its run, the median of the samples, the samples, and
+    what of its conditions differs from the trend's ("" for nothing).
+    """
+
+    run: int
+    value: float
+    samples: tuple[float, ...]
+    other: str
+
+
+@dataclass(frozen=True)
+class Level:
+    """Nights of one level: runs `first` to `last` (indices), median and standard deviation of
+    their figures, in the trend's unit.
+    """
+
+    first: int
+    last: int
+    value: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class Move:
+    """Another level from the run `at` (index) on; `accepted` when somebody meant it."""
+
+    at: int
+    before: float
+    after: float
+    outcome: Outcome
+    accepted: Accepted | None = None
+
+    @property
+    def change(self) -> float | None:
+        """Relative change, None from a level of 0."""
+        return self.after / self.before - 1 if self.before else None
+
+    @property
+    def worse(self) -> bool:
+        """Whether somebody should look at it."""
+        return self.outcome is Outcome.WORSE and not self.accepted
+
+
+@dataclass
+class Trend:
+    """One metric of one case over a board's nights. `verdict` is the newest figure's, by the nights
+    before; None where those are too few.
+    """
+
+    key: Key
+    unit: str
+    better: Direction
+    points: list[Point]
+    levels: list[Level] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
+    marks: list[Accepted] = field(default_factory=list)
+    verdict: Verdict | None = None
+
+    @property
+    def alike(self) -> list[Point]:
+        """The points that are compared with each other."""
+        return [point for point in self.points if not point.other]
+
+    @property
+    def outcome(self) -> Outcome:
+        """The newest figure's verdict in a word."""
+        return self.verdict.outcome if self.verdict else Outcome.NOT_COMPARABLE
+
+
+@dataclass
+class Trends:
+    """All trends of a board, over its runs, oldest first."""
+
+    runs: list[Run]
+    trends: dict[Key, Trend]
+
+
+def of_nights(nights: Iterable[Night], marks: Sequence[Accepted] = ()) -> Trends:
+    """Trends of one board's nights, oldest first."""
+    runs: list[Run] = []
+    pasts: dict[Key, list[_Seen]] = {}
+    shared: dict[tuple[tuple[str, str], ...], facets.Facets] = {}
+    for number, night in enumerate(nights):
+        runs.append(night.run)
+        known: dict[int, facets.Facets] = {}
+        for key, past in night.figures.items():
+            alike = known.get(id(past.facets))
+            if alike is None:
+                alike = shared.setdefault(tuple(past.facets.items()), past.facets)
+                known[id(past.facets)] = alike
+            pasts.setdefault(key, []).append((number, past, alike))
+    told: dict[tuple[int, int], str] = {}
+    trends = {key: _trend(key, found, told) for key, found in pasts.items()}
+    _add_levels(list(trends.values()), runs, marks)
+    _add_verdicts(list(trends.values()), runs)
+    return Trends(runs, trends)
+
+
+_Seen = tuple[int, Past, facets.Facets]
+"""A figure with the index of its run, and what it was measured under: the same object for all that
+were measured alike.
+"""
+
+
+def _trend(key: Key, pasts: list[_Seen], told: dict[tuple[int, int], str]) -> Trend:
+    recent = Counter((id(alike), past.unit) for _, past, alike in pasts[-_RECENT:])
+    ours, unit = recent.most_common(1)[0][0]
+    under = next(alike for _, _, alike in reversed(pasts) if id(alike) == ours)
+    points = []
+    for number, past, alike in pasts:
+        pair = (ours, id(alike))
+        why = told.get(pair)
+        if why is None:
+            why = told[pair] = facets.difference(under, alike)
+        if not why and past.unit != unit:
+            why = f"unit differs ({unit}, not {past.unit})"
+        points.append(Point(number, past.value, past.samples or (past.value,), why))
+    return Trend(key, unit, judge.better(key), points)
+
+
+def _add_levels(trends: list[Trend], runs: Sequence[Run], marks: Sequence[Accepted]) -> None:
+    places = shift.changes([[point.value for point in trend.alike] for trend in trends])
+    for trend, found in zip(trends, places, strict=True):
+        alike = trend.alike
+        board = runs[alike[-1].run].board
+        trend.marks = [mark for mark in marks if mark.covers(trend.key, board)]
+        ends = [*found, len(alike)]
+        for first, last in zip([0, *found], ends, strict=True):
+            values = [point.value for point in alike[first:last]]
+            spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+            trend.levels.append(
+                Level(alike[first].run, alike[last - 1].run, statistics.median(values), spread)
+            )
+        for before, after in zip(trend.levels, trend.levels[1:], strict=False):
+            if move := _move(trend, before, after, runs):
+                trend.moves.append(move)
+
+
+def _move(trend: Trend, before: Level, after: Level, runs: Sequence[Run]) -> Move | None:
+    """The change between two levels, None for one that is too small for anybody to care."""
+    verdict = Verdict(trend.key, Outcome.SAME, trend.unit, trend.better, after.value, before.value)
+    outcome = judge.changed(verdict, after.value).outcome
+    if outcome is Outcome.SAME:
+        return None
+    if judge.not_judged(trend.key):
+        outcome = Outcome.NOT_JUDGED
+    near = runs[max(0, after.first - _NEAR) : after.first + _NEAR + 1]
+    meant = [m for m in trend.marks if near[0].started_ns <= m.since_ns <= near[-1].started_ns]
+    return Move(after.first, before.value, after.value, outcome, meant[-1] if meant else None)
+
+
+def _add_verdicts(trends: list[Trend], runs: Sequence[Run]) -> None:
+    """Judge each newest figure, all together, as `evmperf check --against last:N` does."""
+    judged, series = [], []
+    for trend in trends:
+        alike = trend.alike
+        if trend.marks:
+            since = trend.marks[-1].since_ns
+            alike = [point for point in alike if runs[point.run].started_ns >= since]
+        if len(alike) <= shift.FEWEST or judge.not_judged(trend.key):
+            continue
+        verdict = Verdict(trend.key, Outcome.SAME, trend.unit, trend.better, alike[-1].value)
+        ids = [runs[point.run].id for point in alike]
+        judged.append(trend)
+        series.append(judge.Series(verdict, [point.value for point in alike[:-1]], ids))
+    for trend, verdict in zip(judged, judge.latest(series), strict=True):
+        trend.verdict = verdict

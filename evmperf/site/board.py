@@ -1,0 +1,235 @@
+"""The pages of one board."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from evmperf.benchmarks import catalogue
+from evmperf.model.figures import Key
+from evmperf.model.run import Run
+from evmperf.model.verdict import Outcome
+from evmperf.pages import plots
+from evmperf.pages.cases import natural
+from evmperf.regress import trends as regress
+from evmperf.regress.accepted import Accepted
+from evmperf.regress.nights import Night, nights
+from evmperf.regress.trends import Move, Trend, Trends
+from evmperf.runs.history import StoredRun
+from evmperf.site import case, months, names
+from evmperf.site.pages import Folder, kernel
+
+_SPARKED = 60
+"""Nights of the small histories."""
+RECENT_DAYS = 30
+"""What began within so many days before a board's newest run is news."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What writing a board's pages needs; `entries` are its runs, oldest first."""
+
+    out: Path
+    reports: str
+    entries: Sequence[StoredRun]
+    marks: Sequence[Accepted]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of level, or a newest figure that is off, for the lists of pages."""
+
+    board: str
+    key: Key
+    unit: str
+    run: Run
+    before: float
+    after: float
+    relative: float | None
+    outcome: Outcome
+    why: str = ""
+    """Why it was accepted."""
+
+    @property
+    def state(self) -> str:
+        """In a word; `changed` where there is no better or worse."""
+        if self.why:
+            return "accepted"
+        return "changed" if self.outcome is Outcome.NOT_JUDGED else str(self.outcome)
+
+    @property
+    def alarming(self) -> bool:
+        """Whether somebody should look at it."""
+        return self.state == Outcome.WORSE
+
+    @property
+    def href(self) -> str:
+        """The place of its page."""
+        return "/".join(map(names.slug, (self.board, self.key.benchmark, self.key.case))) + ".html"
+
+
+@dataclass
+class Summary:
+    """What the fleet's page says of a board, and what can be searched for."""
+
+    board: str
+    run: Run
+    runs: int
+    figures: int
+    news: dict[str, int]
+    """How many figures came to a new level, or are off, within RECENT_DAYS, by `Change.state`."""
+    changes: list[Change]
+    cases: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    """Metrics by benchmark and case."""
+    pages: list[int] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def write(job: Job) -> Summary:
+    """Write a board's pages; raises OSError when the disk does not take them."""
+    problems: list[str] = []
+    found = regress.of_nights(_nights(job.entries, problems), job.marks)
+    by_id = {entry.run.id: entry for entry in job.entries}
+    entries = [by_id[run.id] for run in found.runs]
+    folder = Folder(job.out, job.reports)
+    name = job.entries[-1].run.board
+    changes = sorted(_changes(name, found), key=lambda one: one.run.started_ns, reverse=True)
+    since = found.runs[-1].started_ns - RECENT_DAYS * 86400 * 10**9 if found.runs else 0
+    news = Counter(one.state for one in changes if one.run.started_ns >= since)
+    place = names.slug(name)
+    folder.file(f"{place}/runs.js", f"evmperf_runs = {_runs(folder, entries)};\n")
+    benchmarks = _by_benchmark(found)
+    for benchmark, cases in benchmarks.items():
+        _write_benchmark(folder, name, benchmark, cases, found)
+    wrote = months.write(folder, name, entries)
+    folder.page(
+        f"{place}/index.html", "board.html.j2", board=name, runs=found.runs, changes=changes,
+        news=news, days=RECENT_DAYS, months=wrote, kernel=kernel,
+        benchmarks=[_row(benchmark, cases) for benchmark, cases in benchmarks.items()],
+    )  # fmt: skip
+    metrics = {
+        (benchmark, label): [trend.key.metric for trend in trends]
+        for benchmark, labels in benchmarks.items()
+        for label, trends in labels.items()
+    }
+    return Summary(
+        name, job.entries[-1].run, len(found.runs), len(found.trends), news, changes, metrics,
+        folder.sizes, problems,
+    )  # fmt: skip
+
+
+def _nights(entries: Iterable[StoredRun], problems: list[str]) -> Iterator[Night]:
+    """The runs that can be read; of the others a sentence each."""
+    for entry in entries:
+        try:
+            yield from nights([entry])
+        except msgspec.DecodeError as error:
+            problems.append(f"{entry.folder}: its results are damaged ({error}); it is left out")
+
+
+def _runs(folder: Folder, entries: Sequence[StoredRun]) -> str:
+    """What all case pages of a board share: of each run its time (seconds), id, release, kernel,
+    month, the address of its report, and its place on the month's page.
+    """
+    rows = [
+        (e.run.started_ns // 10**9, e.run.id, e.run.release, kernel(e.run), names.month(e.run),
+         folder.report(e), names.slug(e.run.id))
+        for e in entries
+    ]  # fmt: skip
+    return json.dumps(rows, separators=(",", ":"))
+
+
+def _by_benchmark(found: Trends) -> dict[str, dict[str, list[Trend]]]:
+    """Trends by benchmark and case: benchmarks and metrics in the catalogue's order, cases in
+    natural order.
+    """
+    known = catalogue.benchmarks()
+    order = {name: number for number, name in enumerate(known)}
+    places = {
+        (name, metric.name): number
+        for name, benchmark in known.items()
+        for number, metric in enumerate(benchmark.metrics)
+    }
+
+    def place(trend: Trend) -> tuple[object, ...]:
+        benchmark, case, metric = trend.key
+        return (
+            order.get(benchmark, len(order)), benchmark, natural(case),
+            places.get((benchmark, metric), len(places)), metric,
+        )  # fmt: skip
+
+    grouped: dict[str, dict[str, list[Trend]]] = {}
+    for trend in sorted(found.trends.values(), key=place):
+        grouped.setdefault(trend.key.benchmark, {}).setdefault(trend.key.case, []).append(trend)
+    return grouped
+
+
+def _changes(board: str, found: Trends) -> Iterator[Change]:
+    """Every change of level, and every newest figure that is off and not one of these."""
+    for key, trend in found.trends.items():
+        for move in trend.moves:
+            yield _of_move(board, trend, move, found.runs)
+        verdict = trend.verdict
+        if verdict and verdict.outcome in (Outcome.WORSE, Outcome.BETTER):
+            run = next(run for run in reversed(found.runs) if run.id == verdict.since)
+            if any(found.runs[move.at].id == run.id for move in trend.moves):
+                continue
+            before, after = verdict.baseline or 0.0, verdict.value or 0.0
+            yield Change(
+                board, key, trend.unit, run, before, after, verdict.change, verdict.outcome
+            )
+
+
+def _of_move(board: str, trend: Trend, move: Move, runs: Sequence[Run]) -> Change:
+    why = move.accepted.why if move.accepted else ""
+    return Change(
+        board, trend.key, trend.unit, runs[move.at], move.before, move.after, move.change,
+        move.outcome, why,
+    )  # fmt: skip
+
+
+def _title(benchmark: str) -> str:
+    known = catalogue.benchmarks().get(benchmark)
+    return known.title if known else benchmark
+
+
+def _row(benchmark: str, cases: dict[str, list[Trend]]) -> dict[str, object]:
+    """A benchmark in the list of a board's."""
+    trends = [trend for found in cases.values() for trend in found]
+    known = catalogue.benchmarks().get(benchmark)
+    return {
+        "name": benchmark,
+        "title": _title(benchmark),
+        "driver": known.driver if known else "",
+        "cases": len(cases),
+        "figures": len(trends),
+        "worse": sum(trend.outcome is Outcome.WORSE for trend in trends),
+        "better": sum(trend.outcome is Outcome.BETTER for trend in trends),
+        "changes": sum(len(trend.moves) for trend in trends),
+    }
+
+
+def _write_benchmark(
+    folder: Folder, board: str, benchmark: str, cases: dict[str, list[Trend]], found: Trends
+) -> None:
+    place = f"{names.slug(board)}/{names.slug(benchmark)}"
+    title = _title(benchmark)
+    labels = list(cases)
+    for number, label in enumerate(labels):
+        before = labels[number - 1] if number else ""
+        after = labels[number + 1] if number + 1 < len(labels) else ""
+        page = case.Case(board, benchmark, title, label, before, after)
+        case.write(folder, page, cases[label], found.runs)
+    folder.page(
+        f"{place}/index.html", "benchmark.html.j2", board=board, benchmark=benchmark, title=title,
+        cases=cases, runs=found.runs, spark=_spark,
+    )  # fmt: skip
+
+
+def _spark(trend: Trend) -> str:
+    return plots.spark([point.value for point in trend.alike[-_SPARKED:]])

@@ -1,0 +1,121 @@
+"""The page of a case: every sample of every night, with what changed when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from evmperf.benchmarks import catalogue
+from evmperf.model.run import Run
+from evmperf.pages.cases import named_size
+from evmperf.regress.trends import Trend
+from evmperf.site.names import slug
+from evmperf.site.pages import Folder
+
+_LARGEST = 900_000
+"""Bytes of a page's data, at most."""
+_FEW = 3
+"""Samples that stand for all of a night where there are too many: lowest, median, highest."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Whose page it is; `before` and `after` are the cases beside it, "" for none."""
+
+    board: str
+    benchmark: str
+    title: str
+    """The benchmark's, for people."""
+    label: str
+    before: str
+    after: str
+
+
+def write(folder: Folder, case: Case, trends: Sequence[Trend], runs: Sequence[Run]) -> None:
+    """Write the page of one case; raises OSError when the disk does not take it."""
+    known = catalogue.benchmarks().get(case.benchmark)
+    cases = known.cases("full") if known else ()
+    params = next((one.params for one in cases if one.label == case.label), {})
+    data, shortened = fitting(trends, runs)
+    place = "/".join(map(slug, (case.board, case.benchmark, case.label)))
+    folder.page(
+        f"{place}.html", "case.html.j2", case=case, size=named_size(params), trends=trends,
+        runs=runs, data=data, shortened=shortened,
+    )  # fmt: skip
+
+
+def fitting(trends: Sequence[Trend], runs: Sequence[Run]) -> tuple[str, str]:
+    """The data of a page as JSON, and what was left out of it for its size, in a sentence."""
+    text = _encoded([_series(trend, runs) for trend in trends])
+    if len(text) <= _LARGEST:
+        return text, ""
+    text = _encoded([_series(trend, runs, most=_FEW) for trend in trends])
+    said = "Of each night only the lowest and highest sample and the median are shown"
+    first = 0
+    while len(text) > _LARGEST:
+        # The share of nights that will fit, and a little less.
+        first += max(1, int((len(runs) - first) * (1.05 - _LARGEST / len(text))))
+        text = _encoded([_series(trend, runs, _FEW, first) for trend in trends])
+    return text, f"{said}{f', and the newest {len(runs) - first} nights' if first else ''}."
+
+
+def _encoded(value: Any) -> str:
+    # Within a script element only its end has a meaning.
+    return msgspec.json.encode(value).decode().replace("</", "<\\/")
+
+
+def _series(trend: Trend, runs: Sequence[Run], most: int = 0, first: int = 0) -> dict[str, Any]:
+    """One metric: of each night the index of its run, and its sample or samples."""
+    points = [point for point in trend.points if point.run >= first]
+    values = [_values(point.samples, point.value, most) for point in points]
+    return {
+        "metric": trend.key.metric,
+        "unit": trend.unit,
+        "runs": [point.run for point in points],
+        "values": values,
+        "other": {number: point.other for number, point in enumerate(points) if point.other},
+        "levels": [
+            (max(level.first, first), level.last, _short(level.value), _short(level.spread))
+            for level in trend.levels
+            if level.last >= first
+        ],
+        "moves": [
+            (move.at, "accepted" if move.accepted else str(move.outcome), move.change)
+            for move in trend.moves
+            if move.at >= first
+        ],
+        "off": _off(trend, runs),
+        "accepted": [
+            (number, mark.why)
+            for mark in trend.marks
+            for number, run in enumerate(runs)
+            if run.id == mark.since and number >= first
+        ],
+    }
+
+
+def _off(trend: Trend, runs: Sequence[Run]) -> tuple[int, str, float | None] | None:
+    """Since when, how and how much the newest figures are off."""
+    verdict = trend.verdict
+    if verdict is None or not verdict.since:
+        return None
+    at = next(number for number, run in enumerate(runs) if run.id == verdict.since)
+    if any(move.at == at for move in trend.moves):
+        return None
+    return at, str(verdict.outcome), verdict.change
+
+
+def _values(samples: Sequence[float], median: float, most: int) -> float | list[float]:
+    if len(samples) == 1:
+        return _short(samples[0])
+    if most and len(samples) > most:
+        samples = (min(samples), median, max(samples))
+    return [_short(value) for value in samples]
+
+
+def _short(value: float) -> float:
+    """In six digits, which a plot does not exhaust."""
+    return float(f"{value:.6g}")

@@ -1,0 +1,54 @@
+"""The site's first page, and the index for searching."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from evmperf.benchmarks import catalogue
+from evmperf.site import names
+from evmperf.site.board import RECENT_DAYS, Summary
+from evmperf.site.pages import Folder, kernel
+
+GUIDE = "guide/index.html"
+"""Where the performance guide is, if it is part of the site."""
+_MOST = 100
+"""Changes of the fleet on its page; each board's page has all of its own."""
+
+
+def write(out: Path, boards: Sequence[Summary]) -> list[int]:
+    """Write the fleet's page and what all pages share; returns the bytes of the page. Raises
+    OSError when the disk does not take them.
+    """
+    folder = Folder(out, "")
+    changes = sorted(
+        (change for board in boards for change in board.changes),
+        key=lambda change: change.run.started_ns,
+        reverse=True,
+    )
+    worse = [change for change in changes if change.alarming]
+    folder.page(
+        "index.html", "fleet.html.j2", boards=boards, worse=worse[:_MOST], kernel=kernel,
+        more=len(worse) - _MOST, guide=(out / GUIDE).is_file(), days=RECENT_DAYS,
+    )  # fmt: skip
+    folder.file("static/search.js", f"evmperf_search = {_index(boards)};\n")
+    script = Path(__file__).with_name("site.js").read_text(encoding="utf-8")
+    folder.file("static/site.js", script)
+    return folder.sizes
+
+
+def _index(boards: Sequence[Summary]) -> str:
+    """Boards with their cases: a case is named once for all boards that have it."""
+    rows: dict[tuple[str, str], int] = {}
+    texts = []
+    for board in boards:
+        for (benchmark, case), metrics in board.cases.items():
+            if (benchmark, case) not in rows:
+                rows[benchmark, case] = len(rows)
+                known = catalogue.benchmarks().get(benchmark)
+                title = known.title if known else benchmark
+                place = f"{names.slug(benchmark)}/{names.slug(case)}.html"
+                texts.append((benchmark, case, title, " ".join(metrics), place))
+    whose = [(b.board, names.slug(b.board), [rows[key] for key in b.cases]) for b in boards]
+    return json.dumps({"cases": texts, "boards": whose}, separators=(",", ":"))

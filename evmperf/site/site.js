@@ -1,0 +1,131 @@
+"use strict";
+// Search, and what a page of a case does: its plots, and a night's links.
+(() => {
+  const root = document.body.dataset.root;
+  const make = (tag, text, attributes = {}) => {
+    const element = document.createElement(tag);
+    if (text) element.textContent = text;
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    return element;
+  };
+
+  const MOST = 30;
+  const box = document.getElementById("search"), list = document.getElementById("found");
+  let loading = null;
+  // A script, because a page from a file system may fetch nothing else.
+  const index = () => (loading ??= new Promise((done) => {
+    const script = make("script", "", { src: `${root}static/search.js` });
+    script.onload = () => done(window.evmperf_search);
+    document.head.append(script);
+  }));
+
+  async function search() {
+    const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const { cases, boards } = await index();
+    if (words.join(" ") !== box.value.toLowerCase().split(/\s+/).filter(Boolean).join(" ")) return;
+    list.replaceChildren();
+    if (!words.length) return;
+    let more = 0;
+    const add = (text, address) => {
+      if (list.children.length >= MOST) { more += 1; return; }
+      const item = make("li");
+      item.append(make("a", text, { href: root + address }));
+      list.append(item);
+    };
+    for (const [name, place] of boards)
+      if (words.every((w) => name.toLowerCase().includes(w))) add(name, `${place}/index.html`);
+    const texts = cases.map(([benchmark, label, title, metrics]) => `${benchmark} ${label} ${title} ${metrics}`.toLowerCase());
+    for (const [name, place, rows] of boards) {
+      const left = words.filter((w) => !name.toLowerCase().includes(w));
+      for (const row of rows)
+        if (left.length && left.every((w) => texts[row].includes(w)))
+          add(`${name}: ${cases[row][2]}, ${cases[row][1] || "all"}`, `${place}/${cases[row][4]}`);
+    }
+    if (more) list.append(make("li", `and ${more} more: say another word`));
+    if (!list.children.length) list.append(make("li", "nothing has these words"));
+  }
+  box.addEventListener("input", search);
+
+  const holder = document.getElementById("data");
+  if (!holder) return;
+  const runs = window.evmperf_runs;
+  const percent = (change) => (change === null ? "" : ` ${change < 0 ? "−" : "+"}${Math.abs(change * 100).toFixed(1)} %`);
+  const address = (report) => (report.includes("://") ? report : root + report);
+  const date = (run) => new Date(run[0] * 1000).toISOString().slice(0, 16).replace("T", " ");
+
+  function median(values) {
+    const sorted = [...values].sort((a, b) => a - b), half = sorted.length >> 1;
+    return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+  }
+
+  // A run is [seconds, id, release, kernel, month, report, place on the month's page].
+  function links(run, before) {
+    const found = make("span");
+    if (run[5]) found.append(make("a", "report", { href: address(run[5]) }), " ");
+    found.append(make("a", before ? "difference from the run before" : "the first run", { href: `../${run[4]}.html#${run[6]}` }));
+    return found;
+  }
+
+  JSON.parse(holder.textContent).forEach((series, number) => {
+    const section = document.querySelector(`[data-number="${number}"]`);
+    const points = series.runs.map((run, at) => {
+      const values = [series.values[at]].flat();
+      return { x: runs[run][0], run, values, median: median(values), other: series.other[at] || "" };
+    });
+    const where = new Map(points.map((p, at) => [p.run, at]));
+    // A level begins at a night that is there.
+    const levels = series.levels.map(([from, to, level, spread]) => ({ from: where.get(from) ?? 0, to: where.get(to) ?? points.length - 1, level, spread }));
+    const marks = [];
+    let release = null;
+    for (const { run, x } of points) {
+      if (release !== null && runs[run][2] && runs[run][2] !== release) marks.push({ x, kind: "release", text: runs[run][2] });
+      release = runs[run][2] || release;
+    }
+    for (const [run] of series.accepted) marks.push({ x: runs[run][0], kind: "accepted", text: "accepted" });
+    for (const [run, outcome, change] of series.off ? [...series.moves, series.off] : series.moves)
+      if (outcome !== "accepted") marks.push({ x: runs[run][0], kind: outcome === "worse" || outcome === "better" ? outcome : "release", text: `${outcome === "not judged" ? "changed" : outcome}${percent(change)}` });
+    marks.sort((a, b) => a.x - b.x);
+
+    const card = section.querySelector(".picked");
+    const said = (p) => `${p.values.length > 1 ? "median " : ""}${evmperf.number(p.median)} ${series.unit}`;
+    const drawn = evmperf.trend(section.querySelector(".plot"), { points, levels, marks, unit: series.unit, metric: series.metric, count: points.some((p) => p.values.length > 1) }, (p, at) => {
+      const run = runs[p.run];
+      card.replaceChildren();
+      const by = (step, text, name) => {
+        const button = make("button", text, { type: "button", "aria-label": name });
+        button.addEventListener("click", () => { drawn.step(step); card.querySelector(`[aria-label="${name}"]`).focus(); });
+        return button;
+      };
+      const text = make("p");
+      text.append(make("strong", `${date(run)} UTC: ${said(p)}`), ` ${p.values.length > 1 ? `(${p.values.map(evmperf.number).join(", ")}) ` : ""}`,
+        `release ${run[2] || "unknown"}, kernel ${run[3] || "unknown"}${p.other ? `; ${p.other}` : ""} `, links(run, p.run > 0));
+      card.append(by(-1, "‹", "night before"), by(1, "›", "night after"), text);
+    });
+    section.querySelectorAll("[data-nights]").forEach((button) => button.addEventListener("click", () => {
+      drawn.last(Number(button.dataset.nights));
+      section.querySelectorAll("[data-nights]").forEach((other) => other.setAttribute("aria-pressed", String(other === button)));
+    }));
+    card.append(make("p", "Tap a night, or: "));
+    const newest = make("button", "newest night", { type: "button" });
+    newest.addEventListener("click", () => drawn.choose(points.length - 1));
+    card.firstChild.append(newest);
+
+    const details = section.querySelector(".nights");
+    details.addEventListener("toggle", () => {
+      if (details.querySelector("table")) return;
+      const table = make("table"), head = make("tr");
+      for (const name of ["night", "figure", "samples", "release", "leads to"]) head.append(make("th", name, { scope: "col" }));
+      table.append(make("thead"), make("tbody"));
+      table.tHead.append(head);
+      for (const p of [...points].reverse()) {
+        const row = make("tr"), run = runs[p.run], last = make("td");
+        last.append(links(run, p.run > 0));
+        row.append(make("th", date(run), { scope: "row" }), make("td", said(p), { class: "n" }), make("td", String(p.values.length), { class: "n" }), make("td", run[2]), last);
+        table.tBodies[0].append(row);
+      }
+      const wide = make("div", "", { class: "wide", tabindex: "0", role: "region", "aria-label": `Nights of ${series.metric}` });
+      wide.append(table);
+      details.append(wide);
+    });
+  });
+})();

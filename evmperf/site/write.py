@@ -1,0 +1,98 @@
+"""Writing the site: a process for each core works through the boards, then the fleet's page."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from evmperf.model.errors import LabError, UsageError
+from evmperf.pages import look
+from evmperf.regress import accepted
+from evmperf.runs import spool
+from evmperf.runs.history import GUIDE, RunSource, SpoolFolder, StoredRun
+from evmperf.site import board, fleet
+from evmperf.site.board import Job, Summary
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written: how many pages, the bytes of the largest, and what could not be read, in
+    sentences.
+    """
+
+    index: Path
+    boards: int
+    runs: int
+    pages: int
+    largest: int
+    problems: Sequence[str]
+
+
+def write(out: Path, source: RunSource, reports: str = "") -> Written:
+    """Write the site of all runs of a source into a folder; what is there is written over.
+
+    `reports` is the address at which the runs' folders can be seen (`https://lab/results`), or
+    `copied` for copies of the reports within the site; without it, points lead to the reports where
+    they lie, as far as they do. Raises UsageError when there are no runs, LabError when the disk
+    does not take the pages.
+    """
+    problems: list[str] = []
+    boards: dict[str, list[StoredRun]] = {}
+    for entry in _runs(source, problems):
+        boards.setdefault(entry.run.board, []).append(entry)
+    if not boards:
+        raise UsageError(f"{source}: holds no runs to make a site of; measure a board first")
+    marks = accepted.read()
+    jobs = [Job(out, reports, entries, marks) for _, entries in sorted(boards.items())]
+    try:
+        look.write(out / "static")
+        summaries = list(_boards(jobs, alone=isinstance(source, SpoolFolder)))
+        pages = fleet.write(out, summaries)
+    except OSError as error:
+        raise LabError(f"{out}: cannot be written: {error.strerror}") from error
+    sizes = [*(size for one in summaries for size in one.pages), *pages]
+    problems += [problem for one in summaries for problem in one.problems]
+    runs = sum(map(len, boards.values()))
+    return Written(out / "index.html", len(boards), runs, len(sizes), max(sizes), problems)
+
+
+def _runs(source: RunSource, problems: list[str]) -> Iterable[StoredRun]:
+    """All runs that tell of a board as it is, oldest first: no guides, nothing that was varied."""
+    found = _readable(source, problems) if isinstance(source, SpoolFolder) else source.everything()
+    for entry in found:
+        if entry.run.kind != GUIDE and not entry.run.facts.get("variation"):
+            yield entry
+
+
+def _readable(source: SpoolFolder, problems: list[str]) -> list[StoredRun]:
+    found = []
+    for path in source.results.glob("*/run.json"):
+        try:
+            run = spool.read_run(path.parent)
+        except UsageError as error:
+            problems.append(f"{error}; the run is left out")
+            continue
+        found.append(StoredRun(run, partial(spool.read_results, path.parent), path.parent))
+    return sorted(found, key=lambda entry: (entry.run.started_ns, entry.run.id))
+
+
+def _boards(jobs: Sequence[Job], *, alone: bool) -> Iterator[Summary]:
+    """Write each board's pages, in processes of their own where the runs can be read there."""
+    workers = min(os.cpu_count() or 1, len(jobs))
+    if not alone or workers < 2:
+        yield from map(board.write, jobs)
+        return
+    # The largest first, so that no core waits for another at the end.
+    order = sorted(range(len(jobs)), key=lambda number: -len(jobs[number].entries))
+    # A caller may have threads, which a forked process must not inherit.
+    context = multiprocessing.get_context("spawn")
+    with contextlib.ExitStack() as stack:
+        pool = stack.enter_context(ProcessPoolExecutor(workers, context))
+        found = dict(zip(order, pool.map(board.write, [jobs[n] for n in order]), strict=True))
+    yield from (found[number] for number in range(len(jobs)))

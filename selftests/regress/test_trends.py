@@ -1,0 +1,103 @@
+"""Trends: levels, changes, what is comparable, and what somebody accepted."""
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from evmperf.model.figures import Key
+from evmperf.model.run import Run
+from evmperf.model.verdict import Outcome
+from evmperf.regress import shift, trends
+from evmperf.regress.accepted import Accepted
+from evmperf.regress.nights import Night, Past
+
+KEY = Key("emmc_ext4", "102400", "write_throughput")
+UNDER = {"board": "evm", "profile": "full"}
+
+
+def nights(values, key=KEY, unit="MB/s", under=UNDER):
+    return [
+        Night(
+            Run(f"night-{n:03}", "evm", "full", started_ns=n * 10**9),
+            {key: Past(float(value), unit, dict(under), (float(value),))},
+        )
+        for n, value in enumerate(values)
+    ]
+
+
+def noisy(level, count, seed=1):
+    return level * (1 + 0.01 * np.random.default_rng(seed).standard_normal(count))
+
+
+def the_trend(found, marks=(), key=KEY):
+    return trends.of_nights(found, marks).trends[key]
+
+
+def mark(night, why="meant"):
+    return Accepted("emmc_ext4/*/*", "evm", f"night-{night:03}", night * 10**9, why)
+
+
+def test_a_step_is_two_levels_and_a_change_at_its_night():
+    trend = the_trend(nights([*noisy(100, 40), *noisy(80, 40, 2)]))
+    assert [(level.first, level.last) for level in trend.levels] == [(0, 39), (40, 79)]
+    assert [level.value for level in trend.levels] == pytest.approx([100, 80], rel=0.01)
+    (move,) = trend.moves
+    assert (move.at, move.outcome, move.worse) == (40, Outcome.WORSE, True)
+    assert move.change == pytest.approx(-0.2, abs=0.02)
+    assert trend.verdict.outcome is Outcome.SAME  # ten nights and more: it is the level now
+
+
+def test_the_newest_nights_have_a_verdict_before_there_is_a_level():
+    trend = the_trend(nights([*noisy(100, 60), *noisy(80, 5, 2)]))
+    assert trend.moves == []
+    assert trend.verdict.outcome is Outcome.WORSE
+    assert trend.verdict.since in {f"night-{n:03}" for n in range(60, 65)}
+
+
+def test_noise_is_one_level():
+    trend = the_trend(nights(noisy(100, 200)))
+    assert (len(trend.levels), trend.moves, trend.verdict.outcome) == (1, [], Outcome.SAME)
+
+
+def test_a_change_that_was_meant_is_no_alarm():
+    found = nights([*noisy(100, 40), *noisy(80, 40, 2)])
+    trend = the_trend(found, [mark(41, "the driver waits")])
+    assert trend.moves[0].accepted.why == "the driver waits"
+    assert not trend.moves[0].worse
+    assert the_trend(found, [mark(20)]).moves[0].worse  # meant, but not this one
+
+
+def test_nights_under_other_conditions_are_shown_and_not_compared():
+    other = nights([50.0], under={**UNDER, "profile": "quick"})[0].figures[KEY]
+    found = nights(noisy(100, 40))
+    found[39] = Night(found[39].run, {KEY: other})
+    trend = the_trend(found)
+    assert [point.other for point in trend.points if point.other] == [
+        "profile differs (full, not quick)"
+    ]
+    assert len(trend.alike) == 39
+    assert len(trend.levels) == 1
+
+
+def test_another_unit_is_not_compared():
+    found = [*nights(noisy(100, 20)), *nights([0.1], unit="GB/s")]
+    assert "unit differs (MB/s, not GB/s)" in [point.other for point in the_trend(found).points]
+
+
+def test_a_quantity_without_a_direction_changes_and_is_not_judged():
+    key = Key("no_such_benchmark", "case", "figure")
+    trend = the_trend(nights([*noisy(100, 40), *noisy(80, 40, 2)], key), key=key)
+    assert trend.moves[0].outcome is Outcome.NOT_JUDGED
+    assert trend.verdict is None
+
+
+def test_samples_are_kept():
+    found = nights(noisy(100, 3))
+    past = found[0].figures[KEY]._replace(samples=(1.0, 2.0, 3.0))
+    found[0] = Night(replace(found[0].run), {KEY: past})
+    assert the_trend(found).points[0].samples == (1.0, 2.0, 3.0)
+
+
+def test_changes_of_several_series_are_each_ones_own():
+    steps = [*noisy(100, 30), *noisy(120, 30, 2), *noisy(90, 30, 3)]
+    assert shift.changes([noisy(100, 50), steps, [1.0] * 5, [7.0] * 50]) == [[], [30, 60], [], []]

@@ -1,0 +1,325 @@
+"""The site of trends, opened as a person does: from the file system, on a phone, in the dark."""
+
+import json
+import re
+import shutil
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from evmperf import site
+from evmperf.model.errors import UsageError
+from evmperf.model.figures import Key
+from evmperf.regress.accepted import Accepted
+from evmperf.regress.trends import Point, Trend
+from evmperf.runs.history import SpoolFolder
+from evmperf.site import case, names
+from selftests.support import spools, years
+from selftests.support.browser import chromium, violations
+
+BOARDS = ("am62x-sk", "am64x-hsevm")
+BENCHMARKS = ("emmc_ext4", "uboot_emmc_raw")
+NIGHTS = 70
+STEP = 40
+PHONE = {"width": 390, "height": 844}
+DESK = {"width": 1440, "height": 900}
+KEY = Key("boot_time_mmcsd", "default_rootfs", "boot_time")
+CASE = "am64x-hsevm/emmc_ext4/102400.html"
+WHY = "the driver now waits for the card"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """Two boards' nights; on one of them, two figures became worse at a known night."""
+    folder = tmp_path_factory.mktemp("results")
+    years.write(folder, BOARDS, NIGHTS, BENCHMARKS, changed=0.0)
+    for run in sorted(folder.glob("am64x-hsevm-*"))[STEP:]:
+        file = run / "results.jsonl"
+        records = [json.loads(line) for line in file.open()]
+        for record in records:
+            if (record["benchmark"], record["case"]) == ("emmc_ext4", "102400"):
+                for sample in record["samples"]:
+                    if sample["metric"].endswith("throughput"):
+                        sample["value"] *= 0.8
+        file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def public(results, tmp_path_factory):
+    """The site of it, with one of the two changes accepted."""
+    out = tmp_path_factory.mktemp("public")
+    run = sorted(results.glob("am64x-hsevm-*"))[STEP]
+    meant = Accepted(
+        "emmc_ext4/*/read_throughput", "am64x-hsevm", run.name,
+        json.loads((run / "run.json").read_text())["started_ns"], WHY,
+    )  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("evmperf.regress.accepted.read", lambda: [meant])
+        site.write(out, SpoolFolder(results))
+    return out
+
+
+@pytest.fixture
+def opened(browser, public):
+    """Open a page without a network; fails when it asks for anything but files of the site."""
+    contexts, errors = [], []
+
+    def open_(place, viewport=DESK, **options):
+        context = browser.new_context(viewport=viewport, offline=True, **options)
+        contexts.append(context)
+        sheet = context.new_page()
+        asked = []
+        sheet.on("request", lambda request: asked.append(request.url))
+        sheet.on("pageerror", lambda error: errors.append(str(error)))
+        sheet.goto((public / place).as_uri())
+        assert all(url.startswith(public.as_uri()) for url in asked), asked
+        return sheet
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert errors == []
+
+
+def pages(public):
+    return sorted(public.rglob("*.html"))
+
+
+def test_every_link_of_every_page_leads_somewhere(public):
+    texts = {page: page.read_text() for page in pages(public)}
+    places = {page: set(re.findall(r' id="([^"]+)"', text)) for page, text in texts.items()}
+    seen = 0
+    for page, text in texts.items():
+        for href in re.findall(r' (?:href|src)="([^"]+)"', text):
+            parts = urlsplit(href)
+            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            assert target.is_file(), f"{page}: {href}"
+            assert not parts.fragment or parts.fragment in places[target], f"{page}: {href}"
+            seen += 1
+    assert seen > 300
+
+
+def test_there_is_a_page_for_each_board_benchmark_case_and_month(public):
+    found = {str(page.relative_to(public)) for page in pages(public)}
+    for board in BOARDS:
+        assert {f"{board}/index.html", f"{board}/2025-11.html"} <= found
+        for name, one, _ in years.figures(BENCHMARKS):
+            assert f"{board}/{name}/{names.slug(one.label)}.html" in found
+            assert f"{board}/{name}/index.html" in found
+
+
+def test_the_fleet_lists_what_became_worse_and_was_not_meant(public):
+    text = (public / "index.html").read_text()
+    assert "emmc_ext4 102400 write_throughput" in text
+    assert "emmc_ext4 102400 read_throughput" not in text
+    assert "1 of 48 figures became worse within 30 days" in text
+    board = (public / "am64x-hsevm/index.html").read_text()
+    assert f"accepted <small>({WHY})</small>" in board
+    assert "No figure has come to another level." in (public / "am62x-sk/index.html").read_text()
+
+
+@pytest.mark.parametrize("place", ["index.html", "am64x-hsevm/index.html", CASE,
+                                   "am64x-hsevm/emmc_ext4/index.html",
+                                   "am64x-hsevm/2026-01.html"])  # fmt: skip
+def test_nothing_is_wider_than_a_phone(opened, place):
+    sheet = opened(place, PHONE, color_scheme="dark")
+    sheet.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert sheet.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert sheet.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(22, 22, 22)"
+
+
+@pytest.mark.parametrize("place", ["index.html", "am64x-hsevm/emmc_ext4/index.html", CASE])
+@pytest.mark.parametrize(("viewport", "scheme"), [(PHONE, "dark"), (DESK, "light")])
+def test_it_is_accessible(opened, place, viewport, scheme):
+    assert violations(opened(place, viewport, color_scheme=scheme)) == []
+
+
+def test_a_night_leads_to_its_report_and_to_what_differs_from_the_night_before(
+    opened, public, results
+):
+    sheet = opened(CASE, PHONE)
+    section = sheet.locator(".trend").first
+    expect(section.locator("canvas")).to_be_visible()
+    section.locator(".u-over").click(position={"x": 150, "y": 100})
+    card = section.locator(".picked")
+    expect(card).to_contain_text("release")
+    report, difference = card.locator("a").evaluate_all("links => links.map(a => a.href)")
+    run = unquote(report).split("/")[-2]
+    assert report == (results / run / "report.html").as_uri()
+    assert unquote(difference).endswith(f"#{names.slug(run)}")
+    sheet.goto(difference)
+    said = sheet.locator(f"section:has(#{names.slug(run)})").inner_text()
+    before = sorted(folder.name for folder in results.glob("am64x-hsevm-*"))
+    assert f"from the run before, {before[before.index(run) - 1]}" in said
+
+
+def test_nights_can_be_stepped_through_without_a_mouse(opened):
+    section = opened(CASE).locator(".trend").first
+    section.get_by_role("button", name="newest night").press("Enter")
+    card = section.locator(".picked")
+    last = card.locator("strong").inner_text()
+    card.get_by_role("button", name="night before").press("Enter")
+    before = card.locator("strong").inner_text()
+    assert before < last
+    card.get_by_role("button", name="night after").press("Enter")
+    assert card.locator("strong").inner_text() == last
+
+
+def test_every_sample_is_on_the_page_of_its_case(opened, results):
+    sheet = opened(CASE)
+    data = json.loads(sheet.locator("#data").text_content())
+    drawn = {
+        (series["metric"], run): series["values"][at]
+        for series in data
+        for at, run in enumerate(series["runs"])
+    }
+    for number, folder in enumerate(sorted(results.glob("am64x-hsevm-*"))):
+        for line in (folder / "results.jsonl").open():
+            record = json.loads(line)
+            if (record["benchmark"], record["case"]) == ("emmc_ext4", "102400"):
+                for metric in {sample["metric"] for sample in record["samples"]}:
+                    values = [s["value"] for s in record["samples"] if s["metric"] == metric]
+                    assert drawn.pop((metric, number)) == pytest.approx(values, rel=1e-5)
+    assert drawn == {}
+
+
+def test_the_table_of_nights_has_what_is_drawn(opened):
+    section = opened(CASE).locator(".trend").first
+    section.locator(".nights summary").click()
+    expect(section.locator(".nights tbody tr")).to_have_count(NIGHTS)
+
+
+def test_fewer_nights_can_be_shown(opened):
+    section = opened(CASE).locator(".trend").first
+    button = section.get_by_role("button", name="30 nights")
+    button.click()
+    assert button.get_attribute("aria-pressed") == "true"
+    assert section.get_by_role("button", name="all").get_attribute("aria-pressed") == "false"
+
+
+def test_searching_finds_a_case_of_a_board(opened):
+    sheet = opened("am62x-sk/index.html", PHONE)
+    sheet.get_by_label("Search").fill("am64x 102400 WRITE")
+    link = sheet.locator("#found a")
+    expect(link).to_have_count(1)
+    link.click()
+    expect(sheet.locator("h1")).to_have_text("102400")
+    sheet.get_by_label("Search").fill("no such thing")
+    expect(sheet.locator("#found")).to_have_text("nothing has these words")
+
+
+def test_hexadecimal_sizes_are_named(public):
+    assert "(32 MiB)" in (public / "am62x-sk/uboot_emmc_raw/2000000.html").read_text()
+
+
+def test_names_cannot_break_a_page(opened, public, tmp_path):
+    evil = '</script><script>document.title = "taken"</script><b>"'
+    run = spools.a_run(release=evil, facts={"kernel": evil}, outcome=evil)
+    cases = [spools.a_result(run, 0, case=evil)]
+    spools.write(tmp_path, run, cases)
+    site.write(public / "evil", SpoolFolder(tmp_path))
+    place = f"evil/made-up/emmc_ext4/{names.slug(evil)}.html"
+    sheet = opened(place)
+    sheet.get_by_role("button", name="newest night").first.click()
+    assert sheet.title().startswith("made-up: ")
+    assert sheet.locator(".picked b").count() == 0
+    shutil.rmtree(public / "evil")
+
+
+def test_reports_can_be_at_an_address(tmp_path):
+    spools.recorded(tmp_path / "results")
+    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"), "https://lab/results/")
+    text = (tmp_path / "public/virtual-evm/runs.js").read_text()
+    assert f"https://lab/results/{spools.RECORDED.name}/report.html" in text
+
+
+def test_reports_can_be_part_of_the_site(tmp_path):
+    run = spools.recorded(tmp_path / "results")
+    (run / "report.html").write_text("<title>one</title>")
+    public = tmp_path / "public"
+    for text in ("<title>one</title>", "<title>written again</title>"):
+        (run / "report.html").write_text(text)
+        site.write(public, SpoolFolder(tmp_path / "results"), site.COPIED)
+    (copy,) = (public / "reports").iterdir()
+    assert copy.read_text() == "<title>written again</title>"
+    assert f'"reports/{copy.name}"' in (public / "virtual-evm/runs.js").read_text()
+
+
+def test_the_guide_is_linked_where_there_is_one(tmp_path):
+    spools.recorded(tmp_path / "results")
+    index = tmp_path / "public/index.html"
+    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
+    assert "guide/index.html" not in index.read_text()
+    (tmp_path / "public/guide").mkdir()
+    (tmp_path / "public/guide/index.html").write_text("")
+    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
+    assert 'href="guide/index.html"' in index.read_text()
+
+
+def test_what_cannot_be_read_is_said_and_left_out(tmp_path):
+    good = spools.recorded(tmp_path / "results")
+    for name, file in (("damaged", "results.jsonl"), ("strange", "run.json")):
+        folder = shutil.copytree(good, good.with_name(name))
+        text = (folder / "run.json").read_text().replace(good.name, name)
+        (folder / "run.json").write_text(text)
+        (folder / file).write_text("{\n")
+    written = site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
+    assert written.runs == 2
+    damaged, strange = sorted(written.problems)
+    assert "damaged" in damaged
+    assert "its results are damaged" in damaged
+    assert "strange" in strange
+    assert (tmp_path / "public/virtual-evm/index.html").is_file()
+
+
+def test_no_runs_are_no_site(tmp_path):
+    with pytest.raises(UsageError, match="holds no runs"):
+        site.write(tmp_path / "public", SpoolFolder(tmp_path))
+
+
+@pytest.mark.parametrize(("nights", "samples"), [(365, 600), (60_000, 3)])
+def test_a_page_stays_small_and_says_what_it_leaves_out(nights, samples):
+    found = [
+        Point(night, 1.5, tuple(1.0 + n / 7 for n in range(samples)), "") for night in range(nights)
+    ]
+    run = spools.a_run()
+    text, said = case.fitting([Trend(KEY, "s", "lower", found)], [run] * nights)
+    assert len(text) < 1_000_000
+    assert "lowest and highest sample" in said
+    (series,) = json.loads(text)
+    assert series["runs"][-1] == nights - 1
+    assert max(map(len, series["values"])) <= 3
+    assert (f"newest {len(series['runs'])} nights" in said) == (len(series["runs"]) < nights)
+
+
+def test_slugs_are_files_of_their_own():
+    given = ["4k", "A", "a", "a b", "a/b", "index", "", "x" * 300, "../..", "ü"]
+    slugs = [names.slug(name) for name in given]
+    assert len({slug.lower() for slug in slugs}) == len(given)
+    assert all(re.fullmatch(r"[a-z0-9][a-z0-9._-]*", slug) for slug in slugs)
+    assert slugs[0] == "4k"
+
+
+def test_a_figure_that_is_off_has_its_mark(tmp_path):
+    years.write(tmp_path / "results", ["evm"], 40, ["uboot_emmc_raw"], changed=0.0)
+    for folder in sorted((tmp_path / "results").iterdir())[-4:]:
+        file = folder / "results.jsonl"
+        records = [json.loads(line) for line in file.open()]
+        for sample in (s for r in records for s in r["samples"]):
+            sample["value"] *= 0.7
+        file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
+    text = (tmp_path / "public/evm/uboot_emmc_raw/2000000.html").read_text()
+    data = json.loads(re.search(r'id="data">(.*)</script>', text)[1])
+    assert [series["off"][1] for series in data] == ["worse"] * len(data)
+    assert (
+        "4 of 4 figures became worse within 30 days" in (tmp_path / "public/index.html").read_text()
+    )

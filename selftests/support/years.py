@@ -1,0 +1,110 @@
+"""Boards' nights over a year, made up: noise, releases, changes for better and worse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from evmperf.benchmarks import catalogue
+from evmperf.model.results import Case, Metric, Result, Sample, Status
+from evmperf.model.run import Run
+from evmperf.model.units import Unit
+from evmperf.runs import spool
+
+BEGAN = datetime(2025, 11, 22, 1, tzinfo=UTC)
+_RELEASES = ("11.00", "11.01", "11.02", "12.00")
+_SPREAD = 0.01
+
+
+def figures(benchmarks: Iterable[str]) -> list[tuple[str, Case, tuple[Metric, ...]]]:
+    """The cases of some benchmarks with their metrics."""
+    return [
+        (name, case, catalogue.benchmark(name).metrics_of(case))
+        for name in benchmarks
+        for case in catalogue.benchmark(name).cases("full")
+    ]
+
+
+def write(
+    results: Path,
+    boards: Sequence[str],
+    nights: int,
+    benchmarks: Sequence[str],
+    *,
+    samples: int = 3,
+    changed: float = 0.02,
+) -> int:
+    """Write the runs of boards; a share `changed` of the metrics comes to another level once.
+    Returns the bytes of their records.
+    """
+    wanted = figures(benchmarks)
+    written = 0
+    for number, board in enumerate(boards):
+        generator = np.random.default_rng(number)
+        levels = {}
+        for name, case, metrics in wanted:
+            for metric in metrics:
+                level = (1 if metric.unit == Unit.PERCENT else 20) * (1 + 49 * generator.random())
+                at = int(generator.integers(20, max(21, nights - 12)))
+                moves = generator.random() < changed
+                factor = float(generator.choice([0.8, 0.9, 1.1])) if moves else 1.0
+                levels[name, case.label, metric.name] = (level, at, factor)
+        for night in range(nights):
+            release = _RELEASES[night * len(_RELEASES) // nights]
+            run = _run(board, BEGAN + timedelta(days=night), release, night)
+            found = []
+            for name, case, metrics in wanted:
+                values = {
+                    metric: _values(
+                        levels[name, case.label, metric.name], night, samples, generator
+                    )
+                    for metric in metrics
+                }
+                found.append(_result(run, name, case, values))
+            written += put(results, run, found)
+    return written
+
+
+def put(results: Path, run: Run, found: Iterable[Result]) -> int:
+    """Write a run with a report, all at once; returns the bytes of its records."""
+    folder = results / run.id
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_bytes(msgspec.json.encode(run))
+    (folder / "report.html").write_text(f"<title>{run.id}</title>")
+    return (folder / spool.RECORDS).write_bytes(b"".join(map(spool.line, found)))
+
+
+def _run(board: str, start: datetime, release: str, night: int) -> Run:
+    began_ns = int(start.timestamp()) * 10**9
+    return Run(
+        f"{board}-{start:%Y%m%dT%H%M%SZ}", board, "full", kind="nightly", lab="lab", place=board,
+        started_ns=began_ns, ended_ns=began_ns + 3600 * 10**9, release=release, os="Linux",
+        exit_status=0, outcome="All measured.",
+        facts={"kernel": f"6.12.{night // 14}-ti", "governor": "performance"},
+    )  # fmt: skip
+
+
+def _values(level, night: int, samples: int, generator) -> list[float]:
+    middle, at, factor = level
+    tonight = (
+        middle * (factor if night >= at else 1.0) * (1 + _SPREAD * generator.standard_normal())
+    )
+    return [float(tonight * (1 + n)) for n in generator.standard_normal(samples) * _SPREAD / 3]
+
+
+def _result(run: Run, name: str, case: Case, found: Mapping[Metric, list[float]]) -> Result:
+    benchmark = catalogue.benchmark(name)
+    values = tuple(
+        Sample(metric.name, value, str(metric.unit), number, run.started_ns + number)
+        for metric, several in found.items()
+        for number, value in enumerate(several)
+    )
+    return Result(
+        name, benchmark.version, benchmark.driver, case.label, case.params, "full",
+        Status.MEASURED, values, tools={"fio": "fio-3.36"}, started_ns=run.started_ns,
+        raw=(f"raw/{name}/{case.label}/0.json",), duration_s=60.0, tool_s=59.0,
+    )  # fmt: skip
