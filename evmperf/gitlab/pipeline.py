@@ -162,9 +162,10 @@ def _command(plan: Plan, board: Board, given: Sequence[str]) -> str:
 def _judge(plan: Plan, board: Board) -> dict[str, Any]:
     stem = board.file.stem
     verdict = f"verdict-{stem}"
+    # Only tonight's run is here; the nights before are in the lab's history, or the database.
     check = [_EVMPERF, "check", "last", "--results", _RESULTS, "--against", plan.against]
+    check += ["--history"]
     if plan.push:
-        # Only tonight's run is here; the nights before are in the database.
         check += ["--from", "influx"]
     if plan.confirm:
         check += ["--confirm", plan.confirm, "--board", _name(board), "--wait", _WAIT]

@@ -135,7 +135,7 @@ def close(night: Night, began: float) -> Closing:
     runs = [run for board in closing.boards for run in board.progress.runs]
     measured = [run for run in runs if measured_in(night.results / run)]
     words = ["--results", str(night.results), "--against", plan.against]
-    words += ["--from", plan.history] if plan.history else []
+    words += ["--from", plan.history] if plan.history else ["--history"]
     if measured:
         _call(closing, ["check", *measured, *words], fine=_CHECKED)
     for board in closing.boards:
