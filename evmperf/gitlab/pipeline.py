@@ -204,8 +204,8 @@ def _judge(plan: Plan, board: Board) -> dict[str, Any]:
 def _pages(plan: Plan, stems: Sequence[str]) -> dict[str, Any]:
     guide = [_EVMPERF, "guide", "--release", plan.release or "newest", "--from", _RESULTS]
     guide += ["-o", "build/guide/index.rst", "--html", "public/guide"]
-    # With a database the site shows all nights, else those whose runs are in the job's folder.
-    site = [_EVMPERF, "site", "-o", "public", "--from", "influx" if plan.push else _RESULTS]
+    # Tonight's runs with their reports; those before lead to their jobs.
+    site = [_EVMPERF, "site", "-o", "public", "--from", _RESULTS, "--history"]
     return {
         "stage": "report",
         "when": "always",

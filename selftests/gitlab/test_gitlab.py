@@ -103,10 +103,10 @@ def test_everything_is_judged_and_the_guide_written_whatever_failed():
     assert not any(line.endswith(" push") for line in data["pages"]["script"])
     with_influx = night(push=True)
     assert ".venv/bin/evmperf push" in with_influx["pages"]["script"]
-    for one, source in ((data, "results"), (with_influx, "influx")):
+    for one in (data, with_influx):
         guide, *_, site, end = one["pages"]["script"]
         assert "--html public/guide" in guide
-        assert site == f".venv/bin/evmperf site -o public --from {source} --reports copied"
+        assert site == ".venv/bin/evmperf site -o public --from results --history --reports copied"
         assert end == "exit ${failed:-0}"
     judging = next(job for name, job in with_influx.items() if name.startswith("judge "))
     assert "--from influx" in judging["script"][0]
