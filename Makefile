@@ -23,7 +23,7 @@ $(VENV)/.ready: requirements.txt pyproject.toml scripts/venv
 	@scripts/venv $(PYTHON) $(VENV)
 
 virtual: setup ## build the virtual EVMs that the tests use (once; cached in ~/.cache/evmperf)
-	@$(BIN)/evmperf virtual build virtual virtual-ospi
+	@$(BIN)/evmperf virtual build virtual virtual-ospi virtual-ipsec virtual-media
 
 influxd: ## build InfluxDB's server for the tests (once; cached in ~/.cache/evmperf)
 	@dashboards/influxd/build
