@@ -134,11 +134,11 @@ def _nights(entries: Iterable[StoredRun], problems: list[str]) -> Iterator[Night
 
 def _runs(folder: Folder, entries: Sequence[StoredRun]) -> str:
     """What all case pages of a board share: of each run its time (seconds), id, release, kernel,
-    month, the address of its report, and its place on the month's page.
+    month, the address of its report, its place on the month's page, and the address of its CI job.
     """
     rows = [
         (e.run.started_ns // 10**9, e.run.id, e.run.release, kernel(e.run), names.month(e.run),
-         folder.report(e), names.slug(e.run.id))
+         folder.report(e), names.slug(e.run.id), e.run.addresses.get("job", ""))
         for e in entries
     ]  # fmt: skip
     return json.dumps(rows, separators=(",", ":"))
