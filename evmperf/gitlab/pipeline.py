@@ -31,6 +31,15 @@ _WAIT = "6h"
 """How long a night's job waits for a board that somebody else holds."""
 
 
+_CACHE = {
+    "key": {"files": ["requirements.txt", "scripts/venv"], "prefix": "venv"},
+    "paths": [".venv/"],
+    # The parent's job, which planned the night, has kept it.
+    "policy": "pull",
+}
+"""Of the Python environment; .gitlab-ci.yml keeps it."""
+
+
 class Over(enum.StrEnum):
     """How the boards are reached."""
 
@@ -86,7 +95,8 @@ def render(plan: Plan) -> str:
         "stages": ["measure", "judge", "report"],
         "default": {
             "tags": [plan.runner_tag],
-            "before_script": ["make setup"],
+            "before_script": ["make environment"],
+            "cache": _CACHE,
             # A night that was stopped has the next one to come.
             "interruptible": False,
         },

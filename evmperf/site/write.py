@@ -56,7 +56,7 @@ def write(out: Path, *sources: RunSource, reports: str = "") -> Written:
         look.write(out / "static")
         alone = all(isinstance(source, SpoolFolder) for source in sources)
         summaries = list(_boards(jobs, alone=alone))
-        pages = fleet.write(out, summaries)
+        pages = fleet.write(out, [one for one in summaries if one.runs])
     except OSError as error:
         raise LabError(f"{out}: cannot be written: {error.strerror}") from error
     sizes = [*(size for one in summaries for size in one.pages), *pages]

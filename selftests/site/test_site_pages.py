@@ -305,6 +305,20 @@ def test_what_cannot_be_read_is_said_and_left_out(tmp_path):
     assert (tmp_path / "public/virtual-evm/index.html").is_file()
 
 
+def test_a_board_of_which_nothing_can_be_read_has_no_page(tmp_path):
+    good = spools.recorded(tmp_path / "results")
+    spools.write(tmp_path / "results", spools.a_run(), [])
+    (tmp_path / "results/made-up-0000/results.jsonl").write_text("{\n")
+    written = site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
+    assert "made-up-0000: its results are damaged" in written.problems[0]
+    assert not (tmp_path / "public/made-up").exists()
+    (tmp_path / "results/made-up-0000/results.jsonl").unlink()  # killed before it measured
+    shutil.rmtree(good)
+    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
+    assert "No figure became worse" in (tmp_path / "public/made-up/index.html").read_text()
+    assert "None of 0 figures" in (tmp_path / "public/index.html").read_text()
+
+
 def test_with_the_labs_history_a_run_counts_once(tmp_path, monkeypatch, capsys):
     years.write(tmp_path / "results", ["evm"], 6, ["uboot_emmc_raw"])
     monkeypatch.setenv(kept.VARIABLE, str(tmp_path / "history"))
