@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 SHELL := /bin/bash
 
-.PHONY: help setup virtual influxd browser dashboards demo test fasttest lint bench guide-html \
+.PHONY: help setup environment host-packages virtual influxd browser dashboards demo test fasttest lint bench guide-html \
 	lava-lab lava-test clean
 
 help: ## this list
@@ -13,11 +13,17 @@ help: ## this list
 setup: $(VENV)/.ready ## install what is missing: host packages and the Python environment
 	@scripts/host-packages virtual-evm/host-packages.txt
 
+environment: $(VENV)/.ready ## the Python environment alone: what jobs of a night need
+
+host-packages: ## every host package that a target here may need, as root: for a runner's host or image
+	@scripts/host-packages virtual-evm/host-packages.txt selftests/host-packages.txt \
+	  scripts/pdf-packages.txt lava-jobs/lab/host-packages.txt
+
 $(VENV)/.ready: requirements.txt pyproject.toml scripts/venv
 	@scripts/venv $(PYTHON) $(VENV)
 
 virtual: setup ## build the virtual EVMs that the tests use (once; cached in ~/.cache/evmperf)
-	@$(BIN)/evmperf virtual build virtual virtual-ospi
+	@$(BIN)/evmperf virtual build virtual virtual-ospi virtual-ipsec virtual-media
 
 influxd: ## build InfluxDB's server for the tests (once; cached in ~/.cache/evmperf)
 	@dashboards/influxd/build
@@ -43,7 +49,7 @@ test: virtual influxd browser ## every test of the project, on real virtual EVMs
 fasttest: setup influxd browser ## the tests that need no virtual EVM
 	$(BIN)/pytest selftests -m "not virtual_evm and not many_sessions"
 
-lint: setup ## style and types
+lint: environment ## style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy

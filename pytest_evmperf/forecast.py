@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.boards.board import Board
-from evmperf.measure.repeats import Repeats
 from evmperf.model.errors import EvmperfError
+from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case
 
 _BOOT_S = 15.0

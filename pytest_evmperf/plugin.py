@@ -20,7 +20,8 @@ from evmperf.boards import variation as variations
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.influx.config import load as config_of_influx
 from evmperf.influx.config import variable
-from evmperf.measure import boardfile, repeats
+from evmperf.measure import boardfile
+from evmperf.model import repeats
 from evmperf.model.duration import seconds
 from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus

@@ -17,8 +17,8 @@ from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards.board import Board
 from evmperf.boards.variation import Variation
 from evmperf.measure import addresses, provenance
-from evmperf.measure.repeats import Repeats
 from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError
+from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case, Result
 from evmperf.model.run import Run
 from evmperf.runs.spool import Spool, new_run_id

@@ -46,6 +46,7 @@ ONCE = {
     "mpstat:stat_load": "ticks within what the kernel's two sums are apart",
     "netperf:outcome": "the CPU load, and bytes that make no throughput",
     "openssl:cpu_load": "all numbers",
+    "pm_phases:parse": "a phase, which may be shorter than the time between two messages",
     "standin:figure": "all numbers",
     "suspend:asleep_s": "seconds within what the two clocks are apart",
     "uboot_sf:rate": "the time",

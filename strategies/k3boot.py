@@ -20,6 +20,8 @@ from evmperf.console import booted, uboot
 from evmperf.console.deadline import deadline
 
 POST_MORTEM_LINES = 200
+_NOT_READ = re.compile(r"read error|timeout|timed out", re.IGNORECASE)
+"""What U-Boot says of a medium that did not answer (fs/, drivers/mmc)."""
 _ASK_AGAIN_S = 5
 _QUESTION_S = 10
 _OFF_S = 2.0
@@ -59,9 +61,13 @@ class BootError(StrategyError):
 
 
 class BootFailed(StrategyError):
-    """The boot command came back to U-Boot's prompt; another power cycle would not change that."""
+    """The boot command came back to U-Boot's prompt. Another power cycle would not change that,
+    unless the medium did not answer U-Boot this time.
+    """
 
-    permanent = True
+    def __init__(self, message):
+        super().__init__(message)
+        self.permanent = not _NOT_READ.search(message)
 
 
 class WrongBoot(StrategyError):

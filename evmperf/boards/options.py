@@ -247,6 +247,18 @@ class Ethernet(Cable, frozen=True):
     ] = 500
 
 
+class Ipsec(Cable, frozen=True):
+    """A port of the board that talks IPsec to the tester."""
+
+    accelerator: Annotated[
+        Text,
+        Meta(
+            description="part of the name that the crypto accelerator's drivers have in "
+            "/proc/crypto, e.g. sa2ul"
+        ),
+    ] = ""
+
+
 class Pcie(Section, frozen=True):
     """What is in the PCIe slot: an NVMe disk, or a network card with a cable to the tester."""
 
@@ -328,6 +340,8 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     emmc: Storage = Storage()
     mmcsd: Card = Card()
     ufs: Storage = Storage()
+    sata: Storage = Storage()
+    msata: Storage = Storage()
     ospi: Flash = Flash()
     pcie: Pcie = Pcie()
     usb: Usb = Usb()
@@ -336,7 +350,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     power: Power = Power()
     cpsw: Ethernet = Ethernet()
     icssg: Ethernet = Ethernet()
-    ipsec: Cable = Cable()
+    ipsec: Ipsec = Ipsec()
     tester: Tester = Tester()
     image: Image = Image()
     absent: Annotated[

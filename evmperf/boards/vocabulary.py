@@ -20,6 +20,8 @@ FEATURES: Mapping[str, str] = {
     "can": "has a CAN controller",
     "ospi": "has OSPI or QSPI flash",
     "ufs": "has UFS storage",
+    "sata": "has a SATA port",
+    "msata": "has an mSATA slot",
     "emmc": "has an eMMC",
     "mmcsd": "has an SD card slot",
     "usb": "has a USB port",

@@ -123,6 +123,7 @@ def _ab(options: argparse.Namespace) -> int:
 def _asked(options: argparse.Namespace) -> Experiment:
     from evmperf.boards import variation  # noqa: PLC0415
     from evmperf.measure import boardfile  # noqa: PLC0415
+    from evmperf.provision.sides import with_images  # noqa: PLC0415
     from evmperf.regress.experiment import Experiment  # noqa: PLC0415
     from evmperf.runs.spool import new_run_id  # noqa: PLC0415
 
@@ -134,10 +135,11 @@ def _asked(options: argparse.Namespace) -> Experiment:
         raise UsageError(f"both sides are {sides['a']}: say what differs with --a and --b")
     if options.rounds < 1:
         raise UsageError(f"--rounds {options.rounds}: must be at least 1")
+    a, b = with_images([side.words for side in sides.values()], loaded)
     return Experiment(
         id=f"ab-{new_run_id(loaded.name)}",
         board=options.board,
-        sides={name: list(side.words) for name, side in sides.items()},
+        sides={"a": a, "b": b},
         seed=os.urandom(8).hex(),
         select=options.select,
         profile=options.profile,

@@ -107,6 +107,7 @@ def _bisect(options: argparse.Namespace) -> int:
 def _asked(options: argparse.Namespace) -> Search:
     from evmperf.boards import variation  # noqa: PLC0415
     from evmperf.measure import boardfile  # noqa: PLC0415
+    from evmperf.provision.sides import with_images  # noqa: PLC0415
     from evmperf.regress import gitrange  # noqa: PLC0415
     from evmperf.regress.search import Search  # noqa: PLC0415
     from evmperf.runs.spool import new_run_id  # noqa: PLC0415
@@ -130,13 +131,16 @@ def _asked(options: argparse.Namespace) -> Search:
     first, last = (
         [word.replace("{}", end) for word in options.what] for end in (versions[0], versions[-1])
     )
+    words = [options.good or first, options.bad or last, options.what]
+    if not options.build:
+        words = with_images(words, loaded)
     return Search(
         id=f"bisect-{new_run_id(loaded.name)}",
         boards=[options.board, *options.spare],
         metric=options.metric,
-        good=options.good or first,
-        bad=options.bad or last,
-        what=options.what,
+        good=words[0],
+        bad=words[1],
+        what=words[2],
         seed=secrets.token_hex(8),
         select=options.select,
         profile=options.profile,

@@ -35,6 +35,7 @@ def add_parser(subparsers: Any) -> None:
         "over labgrid [BOARD=]IMAGE to put on the boards (a file, a URL or a release of the lab's "
         "list); over lava-native [ROLE=]URL to boot",
     )
+    _add(nightly, "repeat", "", "as pytest's --repeat: 5 or until:2%% (over labgrid)")
     _add(nightly, "against", "last:30", "what the verdict compares with, as for `evmperf check`")
     _add(nightly, "confirm", "", "time for checking what is worse again (30m; default: not)")
     _add(nightly, "runner-tag", "evmperf", "tag of the GitLab runners in the lab")
@@ -83,6 +84,7 @@ def _run_nightly(options: argparse.Namespace) -> int:
             options.confirm,
             options.runner_tag,
             push=bool(os.environ.get(_INFLUX)),
+            repeat=options.repeat,
         )
     )
     if options.output:

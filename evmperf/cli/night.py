@@ -6,7 +6,6 @@ import argparse
 import os
 import signal
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -119,6 +118,8 @@ def _night(options: argparse.Namespace) -> int:
 
 def _for_lava(given: Plan) -> Plan:
     """The plan with a job for each kind of LAVA job that fits; says what fits none."""
+    from dataclasses import replace  # noqa: PLC0415  # not for the help of all commands
+
     from evmperf.lava.selection import JobKind, select  # noqa: PLC0415
     from evmperf.measure import boardfile  # noqa: PLC0415
 

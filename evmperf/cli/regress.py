@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from evmperf.model.verdict import Judgement
     from evmperf.regress.against import Sides, Wanted
     from evmperf.runs.differences import Difference
-    from evmperf.runs.history import StoredRun
+    from evmperf.runs.history import RunSource, StoredRun
 
 _EPILOG = "Exit status: 0 nothing worse, 1 something worse, 5 nothing comparable."
 
@@ -41,6 +42,11 @@ def add_parsers(commands: Any) -> None:
     check.add_argument(
         "--from", dest="source", metavar="DIR|influx",
         help="where earlier runs are (default: the folder of --results)",
+    )  # fmt: skip
+    check.add_argument(
+        "--history", action="store_true",
+        help="look for earlier runs in the lab's history, too, and keep this run there for those "
+        "to come [EVMPERF_HISTORY: its folder]",
     )  # fmt: skip
     check.add_argument("--dry-run", action="store_true", help="only say what the verdicts are")
     confirming.add_options(check)
@@ -111,9 +117,10 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _check_one(options: argparse.Namespace, folder: Path, what: Wanted) -> ExitStatus:
-    from evmperf.runs import differences  # noqa: PLC0415
+    from evmperf.runs import differences, kept  # noqa: PLC0415
 
-    judgement, sides = _judge(options, folder, what, options.source or str(options.results))
+    named = options.source or str(options.results)
+    judgement, sides = _judge(options, folder, what, named, options.history)
     judgement = confirming.confirmed(options, folder, judgement, sides.good)
     known = (sides.before, sides.after)
     changed = differences.between(*known) if all(known) else []
@@ -121,6 +128,8 @@ def _check_one(options: argparse.Namespace, folder: Path, what: Wanted) -> ExitS
     said = _say(options, known, changed, "What else changed") if all(known) else ""
     if not options.dry_run:
         _keep(folder, judgement, said)
+        if options.history:
+            kept.keep(folder, kept.folder(os.environ))
     return judgement.exit_status
 
 
@@ -193,18 +202,22 @@ def _say(
 
 
 def _judge(
-    options: argparse.Namespace, folder: Path, what: Wanted, named: str
+    options: argparse.Namespace, folder: Path, what: Wanted, named: str, history: bool = False
 ) -> tuple[Judgement, Sides]:
     """Judge a run by what the source of that name has; with it the runs before and after what got
     worse.
     """
     from evmperf.cli import sources  # noqa: PLC0415
     from evmperf.regress import against, judge  # noqa: PLC0415
+    from evmperf.runs import kept  # noqa: PLC0415
 
     level = judge.LEVEL if options.level is None else options.level
     if not 0 < level < 1:
         raise UsageError(f"--level {level:g}: must be between 0 and 1")
-    with sources.opened(named) as source:
+    with sources.opened(named) as opened:
+        source: RunSource = opened
+        if history:
+            source = kept.WithHistory(opened, kept.folder(os.environ))
         judgement = against.judged(folder, what, source, level, _read_guide)
         return judgement, against.sides(folder, what, source, judgement)
 

@@ -22,13 +22,14 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "runs",
         help="list the runs there are",
-        description="List runs, the newest last: of a folder, of InfluxDB (--from influx), or the "
-        "published guides that come with evmperf (--from baselines).",
+        description="List runs, the newest last: of a folder, of InfluxDB (--from influx), of "
+        "the lab's history (--from history), or the published guides that come with evmperf "
+        "(--from baselines).",
     )
     parser.add_argument("--board", help="only runs of this board")
     parser.add_argument("--last", type=int, default=20, metavar="N", help="how many (default: 20)")
     parser.add_argument(
-        "--from", dest="source", metavar="DIR|influx|baselines", default="results",
+        "--from", dest="source", metavar="DIR|influx|history|baselines", default="results",
         help="default: results",
     )  # fmt: skip
     parser.set_defaults(func=_runs)
@@ -38,7 +39,10 @@ def _runs(options: argparse.Namespace) -> int:
     from evmperf.cli import sources  # noqa: PLC0415  # slow to import, as what follows
     from evmperf.report.columns import Column, table  # noqa: PLC0415
 
-    if options.source not in (sources.INFLUX, "baselines") and not Path(options.source).is_dir():
+    if (
+        options.source not in (sources.INFLUX, sources.HISTORY, "baselines")
+        and not Path(options.source).is_dir()
+    ):
         raise UsageError(
             f"{options.source}: there is no such folder of runs; measure with "
             f"pytest --lg-env BOARD.yaml, or say --from FOLDER"

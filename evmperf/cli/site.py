@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,12 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
     parser.add_argument(
-        "--from", dest="source", default="results", metavar="DIR|influx",
+        "--from", dest="source", default="results", metavar="DIR|history|influx",
         help="where the runs are (default: results)",
     )  # fmt: skip
+    parser.add_argument(
+        "--history", action="store_true", help="with the lab's earlier runs (docs/judging.md)"
+    )
     parser.add_argument(
         "--reports", default="", metavar="ADDRESS|copied",
         help="where the runs' folders can be seen, e.g. https://lab/results, or `copied`: copy the "
@@ -34,8 +38,10 @@ def _site(options: argparse.Namespace) -> int:
     from evmperf import site  # noqa: PLC0415  # slow to import, as what follows
     from evmperf.cli import sources  # noqa: PLC0415
 
-    with sources.opened(options.source) as source:
-        written = site.write(options.output, source, options.reports)
+    with contextlib.ExitStack() as stack:
+        wanted = [options.source, *([sources.HISTORY] if options.history else [])]
+        opened = [stack.enter_context(sources.opened(name)) for name in wanted]
+        written = site.write(options.output, *opened, reports=options.reports)
     for problem in written.problems:
         print(f"evmperf: {problem}", file=sys.stderr)
     print(

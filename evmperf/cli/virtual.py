@@ -319,8 +319,7 @@ def _line(status: BenchStatus) -> str:
     power = "on" if status.power else "off"
     if status.power and status.qemu_pid is None and status.last_exit:
         power = f"on, but the board ended: {status.last_exit.reason} {status.last_exit.detail}"
-    there = status.tester
-    tester = f"`ip netns exec {there.namespace}`" if there else status.tester_reason
+    tester = f"`{status.tester.typed}`" if status.tester else status.tester_reason
     return (
         f"{status.name}: {status.variant}, power {power.strip()} (since {status.since}, "
         f"{status.power_cycles} cycles), serial {status.serial_port}, power switch "

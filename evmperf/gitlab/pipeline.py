@@ -19,6 +19,7 @@ from evmperf.boards import board as boards
 from evmperf.boards import images
 from evmperf.boards.board import Board
 from evmperf.measure import boardfile
+from evmperf.model import repeats
 from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
@@ -28,6 +29,15 @@ _RESULTS = "results"
 _WEEK = "1 week"
 _WAIT = "6h"
 """How long a night's job waits for a board that somebody else holds."""
+
+
+_CACHE = {
+    "key": {"files": ["requirements.txt", "scripts/venv"], "prefix": "venv"},
+    "paths": [".venv/"],
+    # The parent's job, which planned the night, has kept it.
+    "policy": "pull",
+}
+"""Of the Python environment; .gitlab-ci.yml keeps it."""
 
 
 class Over(enum.StrEnum):
@@ -59,6 +69,7 @@ class Plan:
     """Time for checking what is worse again, "" for not at all."""
     runner_tag: str = "evmperf"
     push: bool = False
+    repeat: str = ""
 
 
 def chosen(names: Sequence[str]) -> tuple[Board, ...]:
@@ -71,6 +82,10 @@ def chosen(names: Sequence[str]) -> tuple[Board, ...]:
 
 def render(plan: Plan) -> str:
     """The child pipeline as YAML; raises UsageError for a plan that cannot be."""
+    if plan.repeat:
+        repeats.parse(plan.repeat)
+        if plan.over is not Over.LABGRID:
+            raise UsageError(f"--repeat is for jobs over {Over.LABGRID}: LAVA jobs measure once")
     if not plan.boards:
         raise UsageError("no boards: name them, or add their files to env/")
     if plan.confirm and plan.over is not Over.LABGRID:
@@ -80,7 +95,8 @@ def render(plan: Plan) -> str:
         "stages": ["measure", "judge", "report"],
         "default": {
             "tags": [plan.runner_tag],
-            "before_script": ["make setup"],
+            "before_script": ["make environment"],
+            "cache": _CACHE,
             # A night that was stopped has the next one to come.
             "interruptible": False,
         },
@@ -145,6 +161,7 @@ def _command(plan: Plan, board: Board, given: Sequence[str]) -> str:
     if plan.over is Over.LABGRID:
         words = [".venv/bin/pytest", "--lg-env", _name(board), "--run-kind", "nightly"]
         words += [f"--results={_RESULTS}", "--wait", _WAIT, *selection, *profile, *release]
+        words += [f"--repeat={plan.repeat}"] if plan.repeat else []
         return shlex.join([*words, *image])
     kind = "host" if plan.over is Over.LAVA_HOST else "native"
     words = [_EVMPERF, "lava", "submit", _name(board), "--kind", kind, "--wait", "--import"]
@@ -155,9 +172,10 @@ def _command(plan: Plan, board: Board, given: Sequence[str]) -> str:
 def _judge(plan: Plan, board: Board) -> dict[str, Any]:
     stem = board.file.stem
     verdict = f"verdict-{stem}"
+    # Only tonight's run is here; the nights before are in the lab's history, or the database.
     check = [_EVMPERF, "check", "last", "--results", _RESULTS, "--against", plan.against]
+    check += ["--history"]
     if plan.push:
-        # Only tonight's run is here; the nights before are in the database.
         check += ["--from", "influx"]
     if plan.confirm:
         check += ["--confirm", plan.confirm, "--board", _name(board), "--wait", _WAIT]
@@ -186,8 +204,8 @@ def _judge(plan: Plan, board: Board) -> dict[str, Any]:
 def _pages(plan: Plan, stems: Sequence[str]) -> dict[str, Any]:
     guide = [_EVMPERF, "guide", "--release", plan.release or "newest", "--from", _RESULTS]
     guide += ["-o", "build/guide/index.rst", "--html", "public/guide"]
-    # With a database the site shows all nights, else those whose runs are in the job's folder.
-    site = [_EVMPERF, "site", "-o", "public", "--from", "influx" if plan.push else _RESULTS]
+    # Tonight's runs with their reports; those before lead to their jobs.
+    site = [_EVMPERF, "site", "-o", "public", "--from", _RESULTS, "--history"]
     return {
         "stage": "report",
         "when": "always",

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 
 from evmperf.guide.layout import Figures, Slot, figures_of
 from evmperf.guide.source import QUICK_MARK
+from evmperf.model import anytime
 from evmperf.model.figures import Figure
+from evmperf.model.results import REPEAT
 
 MEASURED, PUBLISHED, QUICK = "measured", "published", "quick"
 SENTENCES = {
@@ -58,6 +60,21 @@ def parameters(slot: Slot, figures: Figures) -> Iterator[str]:
             words = ", ".join(_differing(slot, figure)) or "as published"
             said[f"- {board}, quick profile: {words}"] = None
     yield from said
+
+
+def repeated(slot: Slot, figures: Figures) -> Iterator[str]:
+    """How well the means are known that were measured over to know them: a line a board."""
+    widths: dict[str, list[float]] = {}
+    rounds: dict[str, dict[str, None]] = {}
+    for board, figure in _all(slot, figures):
+        if REPEAT in figure.conditions:
+            rounds.setdefault(board, {})[str(figure.conditions[REPEAT])] = None
+            width = anytime.half_width(figure.result.values(figure.key.metric))
+            widths.setdefault(board, []).extend([] if width is None else [width])
+    for board, often in rounds.items():
+        known = widths[board]
+        within = f", means within ±{max(known):.1%} (95 %)" if known else ""
+        yield f"- {board}: {'; '.join(often)}{within}"
 
 
 def _differing(slot: Slot, figure: Figure) -> Iterator[str]:

@@ -135,7 +135,7 @@ def _table(slot: Slot, figures: Figures, extras: Extras) -> Iterator[str]:
         yield f"Table:  **{caption}**\n"
     if quick:
         yield "\n".join(origin.parameters(slot, figures)) + "\n"
-    if notes := _notes(slot, figures):
+    if notes := [*origin.repeated(slot, figures), *_notes(slot, figures)]:
         yield "\n".join(notes) + "\n"
     for plot in (extras.plots or {}).get(slot.table.benchmark, ()):
         yield f".. image:: {plot}\n   :alt: {slot.table.title}\n"

@@ -15,9 +15,10 @@ from typing import Any
 
 import msgspec
 
+from evmperf.model import anytime
 from evmperf.model.figures import Key
 from evmperf.model.records import BootMark, BootRecord, VerdictRecord
-from evmperf.model.results import Result, Sample, Status
+from evmperf.model.results import REPEAT, Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.model.schema import Record
 from evmperf.model.verdict import Outcome
@@ -214,6 +215,8 @@ class Lines:
             version=record.version,
             params=_json(record.params),
             tools=_json(record.tools),
+            repeat=record.conditions.get(REPEAT),
+            **_intervals(record),
             conditions=_json(record.conditions),
             failures=_json(record.failures),
         )
@@ -296,6 +299,16 @@ class Lines:
             **self._common, benchmark=record.benchmark, case=record.case,
             driver=record.driver, metric=metric,
         )  # fmt: skip
+
+
+def _intervals(record: Result) -> dict[str, float | None]:
+    """Half of the 95 % interval of each metric's mean as a share of the mean, of a case that was
+    measured over to know it.
+    """
+    if REPEAT not in record.conditions:
+        return {}
+    names = {sample.metric for sample in record.samples}
+    return {f"known_{name}": anytime.half_width(record.values(name)) for name in sorted(names)}
 
 
 def _error(sample: Sample) -> str:

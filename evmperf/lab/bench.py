@@ -110,12 +110,15 @@ class LabgridBench:
                 f"{self.board.file_name} names no tester: say options.tester.host there, or set "
                 f"EVMPERF_TESTER"
             )
-        from evmperf.virtual import client  # noqa: PLC0415  # not needed for real boards
+        from evmperf.virtual import client, testermachine  # noqa: PLC0415  # not for real boards
 
         switch = urlsplit(self._target.get_resource("NetworkPowerPort").host)
         status = client.status_at(switch.port or 0)
         if status.tester is None:
             raise LabError(f"the virtual EVM has no tester: {status.tester_reason}")
+        if status.tester.ssh_host:
+            testermachine.await_ready(status.tester)
+            return SshTester(status.tester.ssh_host, status.tester.ssh_options)
         return CommandTester(status.tester.command, f"the tester {status.tester.namespace}")
 
     def lose(self, why: str) -> None:

@@ -28,9 +28,10 @@ from evmperf.measure.bench import Bench, Clock, Shell, Steps
 from evmperf.measure.executions import Executions
 from evmperf.measure.procedure import Perform, Procedure
 from evmperf.measure.progress import Progress
-from evmperf.measure.repeats import Repeats
+from evmperf.measure.repeats import enough
 from evmperf.model.errors import BoardError, BoardLost, EvmperfError, Kind, LabError, ToolError
 from evmperf.model.places import STEP_FOLDER
+from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case, Failure, Result
 from evmperf.runs.spool import Spool
 
@@ -146,12 +147,12 @@ class Runner:
 
     def _measure_over(self, progress: Progress) -> None:
         """Measure a case as often as asked for; a round that failed is the last."""
-        began, enough = self._clock.monotonic(), False
-        while not enough:
+        began, done = self._clock.monotonic(), False
+        while not done:
             self._measure(progress)
             progress.rounds += 1
             spent_s = self._clock.monotonic() - began
-            enough = progress.has_failed() or self._repeats.enough(progress, spent_s)
+            done = progress.has_failed() or enough(self._repeats, progress, spent_s)
 
     def _measure(self, progress: Progress) -> None:
         benchmark = progress.benchmark

@@ -1,4 +1,4 @@
-"""The end of a night: verdicts, guide, database, and one page about all of it.
+"""The end of a night: verdicts, guide, database, site, and one page about all of it.
 
 Each is the command that a person would call, in a process of its own: what one of them cannot do
 does not keep the others from being done.
@@ -129,12 +129,13 @@ class Closing:
 
 
 def close(night: Night, began: float) -> Closing:
-    """Judge what was measured, write guide and page, push; returns what to say of it."""
+    """Judge what was measured, write guide, site and page, push; returns what to say of it."""
     plan, folder = night.plan, night.journal.folder
     closing = Closing([Board(progress) for progress in night.progress])
     runs = [run for board in closing.boards for run in board.progress.runs]
     measured = [run for run in runs if measured_in(night.results / run)]
     words = ["--results", str(night.results), "--against", plan.against]
+    words += ["--from", plan.history] if plan.history else ["--history"]
     if measured:
         _call(closing, ["check", *measured, *words], fine=_CHECKED)
     for board in closing.boards:
@@ -147,7 +148,15 @@ def close(night: Night, began: float) -> Closing:
         _call(closing, [*words, "-o", str(folder / "guide.rst")])
     if plan.push:
         _call(closing, ["push", "--results", str(night.results)])
-    links = {"journal": "journal.jsonl", "status": "status.html", "guide": "guide.rst"}
+    if plan.site and measured:
+        earlier = plan.history or str(night.results)
+        _call(closing, ["site", "-o", str(night.results / "site"), "--from", earlier])
+    links = {
+        "journal": "journal.jsonl",
+        "status": "status.html",
+        "guide": "guide.rst",
+        "trends": "../site/index.html",
+    }
     values = {
         "night": night,
         "began": began,

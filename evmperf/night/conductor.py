@@ -192,6 +192,8 @@ class Night:
         options += ["--image", job.image] if job.image else []
         if release := job.release or plan.release:
             options += ["--release", release]
+        if repeat := job.repeat or plan.repeat:
+            options += [f"--repeat={repeat}"]
         options += ["--give-way"] if plan.give_way else []
         limit = time.time() + seconds(job.limit) if job.limit else self.until
         child = Child(plan, job, self.results, self.journal.folder / f"{run}.log")

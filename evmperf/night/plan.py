@@ -18,6 +18,7 @@ import yaml
 from evmperf.boards import board as boards
 from evmperf.boards.images import by_board
 from evmperf.keeping.wanted import Wanted, wanted
+from evmperf.model import repeats
 from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
 
@@ -37,6 +38,7 @@ class Job:
     benchmarks: str = ""
     profile: str = ""
     release: str = ""
+    repeat: str = ""
     limit: str = ""
     image: str = ""
     """What is put on the board first, as pytest's --image; "" for what is there."""
@@ -62,14 +64,18 @@ class Plan:
     at_once: int = 0
     limits: Mapping[str, int] = field(default_factory=dict)
     release: str = ""
+    repeat: str = ""
     images: list[str] = field(default_factory=list)
     run_kind: str = "nightly"
     give_way: bool = False
     against: str = "last:30"
+    history: str = ""
+    """Where earlier runs are, DIR or influx; "" for the night's own results."""
     confirm: str = ""
     """How long an A/B may check what is worse again, "" for not at all."""
     guide: bool = True
     push: bool = False
+    site: bool = True
     health_check: str = "boot_time"
     health_options: list[str] = field(default_factory=list)
 
@@ -96,6 +102,7 @@ def read(path: Path) -> Plan:
         where = f"{path}: boards, number {number}"
         job: Job = _build(Job, _mapping(where, entry), where)
         jobs.append(_check(job, plan, where, {other.name for other in jobs}))
+    _check_repeat(plan.repeat, str(path))
     for duration in (plan.wait, plan.stagger, plan.confirm):
         seconds(duration)
     for word, number in plan.limits.items():
@@ -137,6 +144,7 @@ def _check(job: Job, plan: Plan, where: str, taken: set[str]) -> Job:
     if job.lava not in ("", "native", "boot", "host"):
         raise UsageError(f"{where}: lava must be native, boot or host, not {job.lava!r}")
     seconds(job.limit)
+    _check_repeat(job.repeat, where)
     usual = job.place or "-".join(job.any.values()) or file.stem
     name = job.name or usual
     number = 1
@@ -144,6 +152,14 @@ def _check(job: Job, plan: Plan, where: str, taken: set[str]) -> Job:
         number += 1
         name = f"{job.name or usual}-{number}"
     return replace(job, name=name)
+
+
+def _check_repeat(text: str, where: str) -> None:
+    try:
+        if text:
+            repeats.parse(text)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
 
 
 def _mapping(where: str, data: Any) -> dict[str, Any]:

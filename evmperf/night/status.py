@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,13 +38,21 @@ class Status:
         self._coordinators = night.coordinators
         self._counted: dict[str, tuple[int, int]] = {}
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._go_on, name="status", daemon=True)
-        self._thread.start()
+        self._known: list[dict[str, Any]] = []
+        # Coordinators may take their time, or be away: the page is written all the same.
+        self._threads = [
+            threading.Thread(target=self._every, args=[work], name="status", daemon=True)
+            for work in (self._look, self._write)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def close(self) -> None:
         """Write it a last time."""
         self._ended.set()
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
+        self._look()
         self._write()
 
     def expected_end(self) -> str:
@@ -61,11 +69,7 @@ class Status:
     def record(self) -> dict[str, Any]:
         """Everything that is shown."""
         held = {record["place"]: record for record in locks.held()}
-        places = [
-            _place(place, held, coordinator)
-            for coordinator in sorted(self._coordinators)
-            for place in self._places(coordinator)
-        ]
+        places = [_place(place, held, place["coordinator"]) for place in self._known]
         states = Counter(progress.state for progress in self._night.progress)
         return {
             "night": self._night.journal.id,
@@ -82,10 +86,19 @@ class Status:
             "places": places,
         }
 
-    def _go_on(self) -> None:
-        while not self._ended.wait(EVERY_S):
+    def _every(self, work: Callable[[], None]) -> None:
+        while not self._ended.is_set():
             with contextlib.suppress(EvmperfError, OSError):
-                self._write()
+                work()
+            self._ended.wait(EVERY_S)
+
+    def _look(self) -> None:
+        """Ask the coordinators for their places; none are known of one that does not answer."""
+        self._known = [
+            {**place, "coordinator": coordinator}
+            for coordinator in sorted(self._coordinators)
+            for place in self._places(coordinator)
+        ]
 
     def _write(self) -> None:
         record = self.record()

@@ -234,8 +234,9 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def load(path: Path) -> Table:
     """Read one table's file; raises UsageError with the file for one that describes none."""
     data, measured = _with_base(path)
+    modules = catalogue.benchmarks()
     try:
-        return _table(path, data, catalogue.benchmarks().get(measured))
+        return _table(path, data, modules.get(path.stem) or modules.get(measured))
     except UsageError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -10,9 +10,9 @@ laid on
 * the order: if the candidate is like good, the two are exchangeable within a block, and a bet on
   which of the two values is the candidate's cannot grow, whatever the noise and however it
   changes. But it pays at most double a block, so that eight blocks are needed at least;
-* the size: the likelihood ratio of the difference, for noise 1.4 times as wide as it seems. It
-  decides after two or three blocks where the difference is many times the noise, and gains
-  nothing where it is not.
+* the size: the likelihood ratio of the difference, for noise 1.4 times as wide as it seems, in the
+  blocks before the step or in its own, whichever has more. It decides after two or three blocks
+  where the difference is many times the noise, and gains nothing where it is not.
 
 The bets take noise of Student's t with four degrees of freedom, so that one odd boot does not
 decide, and difference and noise from the blocks before the step. As few blocks may have flattered
@@ -93,19 +93,28 @@ def likeness(triples: Sequence[Triple], known: Reference) -> Likeness:
     """
     above_good = [math.log(candidate / good) for good, _, candidate in triples]
     below_bad = [math.log(bad / candidate) for _, bad, candidate in triples]
-    not_good, not_bad = (_evidence(off, known) for off in (above_good, below_bad))
+    now = max(known.noise, _noise_of(triples, known.difference))
+    not_good, not_bad = (_evidence(off, known, now) for off in (above_good, below_bad))
     # Evidence e against something leaves it at most 1/e of a chance.
     good, bad = (math.exp(-max(0.0, min(e, _LARGEST))) for e in (not_good, not_bad))
     return Likeness(bad / (good + bad), len(triples))
 
 
-def _evidence(off: Sequence[float], known: Reference) -> float:
-    """The logarithm of the evidence that `off` scatters around the difference and not around 0."""
+def _noise_of(triples: Sequence[Triple], difference: float) -> float:
+    """The noise of good and bad in these very blocks: a board may have become restless since."""
+    off = [abs(math.log(bad / good) - difference) for good, bad, _ in triples]
+    return statistics.fmean(off) * 1.1 if off else 0.0
+
+
+def _evidence(off: Sequence[float], known: Reference, now: float) -> float:
+    """The logarithm of the evidence that `off` scatters around the difference and not around 0;
+    `now` is the noise that a bet on the size must take.
+    """
     orders = [
         math.fsum(_order(value, share * known.difference, times * known.noise) for value in off)
         for share, times in _BETS
     ]
-    size = math.fsum(_size(value, known.difference, _WIDER * known.noise) for value in off)
+    size = math.fsum(_size(value, known.difference, _WIDER * now) for value in off)
     return _mean([_mean(orders), size])
 
 

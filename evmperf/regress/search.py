@@ -21,7 +21,7 @@ from typing import Protocol
 from evmperf.model import anytime
 from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.regress import experiment as state
-from evmperf.regress.likeness import Likeness, likeness, reference
+from evmperf.regress.likeness import Reference, likeness, reference
 
 FILE = "search.json"
 GOOD, BAD, CANDIDATE = "good", "bad", "candidate"
@@ -191,34 +191,37 @@ class Bisector:
 
     def step(self, version: str) -> Step:
         """Measure a version with good and bad until it is clear which it is like."""
-        for known in self.search.steps:
-            if known.version == version:
-                return known
+        search = self.search
+        for done in search.steps:
+            if done.version == version:
+                return done
+        board = ""
         while True:
-            found = self._likeness(version)
-            dead = self.search.in_a_row(CANDIDATE, version)
+            if board != search.board:  # another one has good and bad of its own
+                board, known = search.board, self._reference(version)
+            found = likeness(search.triples(version), known)
+            if found.blocks:
+                self._tell(f"{version}: {found.blocks} blocks, like bad with {found.bad:.1%}")
+            dead = search.in_a_row(CANDIDATE, version)
             if found.decided:
                 answer = Answer.BAD if found.bad > 0.5 else Answer.GOOD
                 return self._keep(Step(version, answer, found.bad, found.blocks))
             if dead >= _DEAD:
                 why = f"not measured {dead} times in a row"
                 return self._keep(Step(version, Answer.UNKNOWN, 0.5, found.blocks, why))
-            if found.blocks >= self.search.most_blocks:
+            if found.blocks >= search.most_blocks:
                 why = f"neither like good nor like bad after {found.blocks} blocks"
                 return self._keep(Step(version, Answer.UNKNOWN, found.bad, found.blocks, why))
             self._on_a_board(lambda: self._block((GOOD, BAD, CANDIDATE), version))
-            self._tell(
-                f"{version}: {found.blocks + 1} blocks, like bad with "
-                f"{self._likeness(version).bad:.1%}"
-            )
 
-    def _likeness(self, version: str) -> Likeness:
+    def _reference(self, version: str) -> Reference:
+        """Good and bad as known before this version was measured."""
         search = self.search
         began = min(
             (e.block for e in search.rounds if (e.version, e.board) == (version, search.board)),
             default=math.inf,
         )
-        return likeness(search.triples(version), reference(search.references(began)))
+        return reference(search.references(began))
 
     def _keep(self, step: Step) -> Step:
         self.search.steps.append(step)

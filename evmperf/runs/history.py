@@ -82,14 +82,13 @@ class SpoolFolder:
             with contextlib.suppress(UsageError):
                 found.append(in_folder(path.parent))
         mine = [e for e in found if e.run.board == board and e.run.kind != GUIDE]
-        mine.sort(key=_age)
+        mine.sort(key=lambda entry: by_age(entry.run))
         return mine if limit is None else mine[max(0, len(mine) - limit) :]
 
     def everything(self) -> list[StoredRun]:
         """See RunSource."""
-        return sorted(
-            (in_folder(path.parent) for path in self.results.glob("*/run.json")), key=_age
-        )
+        found = (in_folder(path.parent) for path in self.results.glob("*/run.json"))
+        return sorted(found, key=lambda entry: by_age(entry.run))
 
     def figures(
         self, board: str, benchmark: str, metric: str, limit: int, case: str = ""
@@ -116,8 +115,9 @@ def in_folder(folder: Path) -> StoredRun:
     return StoredRun(spool.read_run(folder), lambda: spool.read_results(folder), folder)
 
 
-def _age(entry: StoredRun) -> tuple[int, str]:
-    return entry.run.started_ns, entry.run.id
+def by_age(run: Run) -> tuple[int, str]:
+    """What runs sort by: the oldest first."""
+    return run.started_ns, run.id
 
 
 def run_folder(given: str, results: Path, *others: Path) -> Path:

@@ -79,11 +79,12 @@ class Summary:
 
     board: str
     run: Run
-    runs: int
-    figures: int
-    news: dict[str, int]
+    runs: int = 0
+    """Those that could be read; a board without has no pages."""
+    figures: int = 0
+    news: Counter[str] = field(default_factory=Counter)
     """How many figures came to a new level, or are off, within RECENT_DAYS, by `Change.state`."""
-    changes: list[Change]
+    changes: list[Change] = field(default_factory=list)
     cases: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     """Metrics by benchmark and case."""
     pages: list[int] = field(default_factory=list)
@@ -94,12 +95,14 @@ def write(job: Job) -> Summary:
     """Write a board's pages; raises OSError when the disk does not take them."""
     problems: list[str] = []
     found = regress.of_nights(_nights(job.entries, problems), job.marks)
+    if not found.runs:
+        return Summary(job.entries[-1].run.board, job.entries[-1].run, problems=problems)
     by_id = {entry.run.id: entry for entry in job.entries}
     entries = [by_id[run.id] for run in found.runs]
     folder = Folder(job.out, job.reports)
     name = job.entries[-1].run.board
     changes = sorted(_changes(name, found), key=lambda one: one.run.started_ns, reverse=True)
-    since = found.runs[-1].started_ns - RECENT_DAYS * 86400 * 10**9 if found.runs else 0
+    since = found.runs[-1].started_ns - RECENT_DAYS * 86400 * 10**9
     news = Counter(one.state for one in changes if one.run.started_ns >= since)
     place = names.slug(name)
     folder.file(f"{place}/runs.js", f"evmperf_runs = {_runs(folder, entries)};\n")
@@ -134,11 +137,11 @@ def _nights(entries: Iterable[StoredRun], problems: list[str]) -> Iterator[Night
 
 def _runs(folder: Folder, entries: Sequence[StoredRun]) -> str:
     """What all case pages of a board share: of each run its time (seconds), id, release, kernel,
-    month, the address of its report, and its place on the month's page.
+    month, the address of its report, its place on the month's page, and the address of its CI job.
     """
     rows = [
         (e.run.started_ns // 10**9, e.run.id, e.run.release, kernel(e.run), names.month(e.run),
-         folder.report(e), names.slug(e.run.id))
+         folder.report(e), names.slug(e.run.id), e.run.addresses.get("job", ""))
         for e in entries
     ]  # fmt: skip
     return json.dumps(rows, separators=(",", ":"))

@@ -52,7 +52,7 @@ class Folder:
             return f"{self.reports.rstrip('/')}/{quote(entry.run.id)}/report.html"
         report = entry.folder / "report.html" if entry.folder else None
         if report is None or not report.is_file():
-            return ""
+            return entry.run.report
         if self.reports == COPIED:
             copy = self.out / "reports" / f"{names.slug(entry.run.id)}.html"
             copy.parent.mkdir(parents=True, exist_ok=True)

@@ -58,10 +58,11 @@
     return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
   }
 
-  // A run is [seconds, id, release, kernel, month, report, place on the month's page].
+  // A run is [seconds, id, release, kernel, month, report, place on the month's page, CI job].
   function links(run, before) {
     const found = make("span");
     if (run[5]) found.append(make("a", "report", { href: address(run[5]) }), " ");
+    if (run[7]) found.append(make("a", "CI job", { href: run[7] }), " ");
     found.append(make("a", before ? "difference from the run before" : "the first run", { href: `../${run[4]}.html#${run[6]}` }));
     return found;
   }

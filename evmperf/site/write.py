@@ -15,7 +15,7 @@ from evmperf.model.errors import LabError, UsageError
 from evmperf.pages import look
 from evmperf.regress import accepted
 from evmperf.runs import spool
-from evmperf.runs.history import GUIDE, RunSource, SpoolFolder, StoredRun
+from evmperf.runs.history import GUIDE, RunSource, SpoolFolder, StoredRun, by_age
 from evmperf.site import board, fleet
 from evmperf.site.board import Job, Summary
 
@@ -34,8 +34,9 @@ class Written:
     problems: Sequence[str]
 
 
-def write(out: Path, source: RunSource, reports: str = "") -> Written:
-    """Write the site of all runs of a source into a folder; what is there is written over.
+def write(out: Path, *sources: RunSource, reports: str = "") -> Written:
+    """Write the site of all runs of some sources into a folder; what is there is written over. Of a
+    run that several have, the first one's counts.
 
     `reports` is the address at which the runs' folders can be seen (`https://lab/results`), or
     `copied` for copies of the reports within the site; without it, points lead to the reports where
@@ -44,16 +45,18 @@ def write(out: Path, source: RunSource, reports: str = "") -> Written:
     """
     problems: list[str] = []
     boards: dict[str, list[StoredRun]] = {}
-    for entry in _runs(source, problems):
+    for entry in _runs(sources, problems):
         boards.setdefault(entry.run.board, []).append(entry)
     if not boards:
-        raise UsageError(f"{source}: holds no runs to make a site of; measure a board first")
+        where = ", ".join(map(str, sources))
+        raise UsageError(f"{where}: holds no runs to make a site of; measure a board first")
     marks = accepted.read()
     jobs = [Job(out, reports, entries, marks) for _, entries in sorted(boards.items())]
     try:
         look.write(out / "static")
-        summaries = list(_boards(jobs, alone=isinstance(source, SpoolFolder)))
-        pages = fleet.write(out, summaries)
+        alone = all(isinstance(source, SpoolFolder) for source in sources)
+        summaries = list(_boards(jobs, alone=alone))
+        pages = fleet.write(out, [one for one in summaries if one.runs])
     except OSError as error:
         raise LabError(f"{out}: cannot be written: {error.strerror}") from error
     sizes = [*(size for one in summaries for size in one.pages), *pages]
@@ -62,24 +65,27 @@ def write(out: Path, source: RunSource, reports: str = "") -> Written:
     return Written(out / "index.html", len(boards), runs, len(sizes), max(sizes), problems)
 
 
-def _runs(source: RunSource, problems: list[str]) -> Iterable[StoredRun]:
+def _runs(sources: Iterable[RunSource], problems: list[str]) -> Iterable[StoredRun]:
     """All runs that tell of a board as it is, oldest first: no guides, nothing that was varied."""
-    found = _readable(source, problems) if isinstance(source, SpoolFolder) else source.everything()
-    for entry in found:
-        if entry.run.kind != GUIDE and not entry.run.facts.get("variation"):
-            yield entry
+    found: dict[str, StoredRun] = {}
+    for source in sources:
+        there: Iterable[StoredRun] = (
+            _readable(source, problems) if isinstance(source, SpoolFolder) else source.everything()
+        )
+        for entry in there:
+            if entry.run.kind != GUIDE and not entry.run.facts.get("variation"):
+                found.setdefault(entry.run.id, entry)
+    return sorted(found.values(), key=lambda entry: by_age(entry.run))
 
 
-def _readable(source: SpoolFolder, problems: list[str]) -> list[StoredRun]:
-    found = []
+def _readable(source: SpoolFolder, problems: list[str]) -> Iterator[StoredRun]:
     for path in source.results.glob("*/run.json"):
         try:
             run = spool.read_run(path.parent)
         except UsageError as error:
             problems.append(f"{error}; the run is left out")
             continue
-        found.append(StoredRun(run, partial(spool.read_results, path.parent), path.parent))
-    return sorted(found, key=lambda entry: (entry.run.started_ns, entry.run.id))
+        yield StoredRun(run, partial(spool.read_results, path.parent), path.parent)
 
 
 def _boards(jobs: Sequence[Job], *, alone: bool) -> Iterator[Summary]:

@@ -24,8 +24,14 @@ _OTHER = re.compile(
     # Why a scene is unsupported.
     r"|Error: Scene\w+ requires .*"
 )
-_NOISE = re.compile(r"(?:MESA(?:-LOADER)?|libEGL|libGL): (?:info|debug)\b.*\n|PVR:\(\w+\): .*\n")
-"""What drivers say on standard error; it may stand in the middle of a line of glmark2's."""
+_NOISE = re.compile(
+    r"(?:MESA(?:-LOADER)?|libEGL|libGL): (?:info|debug)\b.*\n|PVR:\(\w+\): .*\n"
+    # A display that cannot show half of a new frame; the rate is not bounded by this.
+    r"|Warning: DRM_CAP_ASYNC_PAGE_FLIP not supported, falling back to 'mailbox' mode .*\n"
+)
+"""What drivers say on standard error, where it may stand in the middle of a line of glmark2's, and
+what glmark2 says before it begins.
+"""
 _SOFTWARE = (
     "llvmpipe",
     "pipe (llvm",

@@ -12,9 +12,10 @@ import fcntl
 import json
 import os
 import re
+import shlex
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -55,17 +56,30 @@ class Nic:
 
 @dataclass(frozen=True)
 class TesterInfo:
-    """The machine beside the board: a network namespace, and how to run a command in it."""
+    """The machine beside the board: a network namespace, or a QEMU that is reached over SSH.
+
+    `command` runs what follows it there. `namespace` is "" for a QEMU; `ssh_host`, `ssh_options`
+    and `port` are empty for a namespace.
+    """
 
     namespace: str
     command: list[str]
     nics: list[Nic]
+    ssh_host: str = ""
+    ssh_options: list[str] = field(default_factory=list)
+    port: int = 0
+
+    @property
+    def typed(self) -> str:
+        """The command as people type it."""
+        words = self.command if self.ssh_host else ["ip", "netns", "exec", self.namespace]
+        return shlex.join(words)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
         """Read what `asdict` wrote."""
         nics = [Nic(**nic) for nic in data["nics"]]
-        return cls(namespace=data["namespace"], command=data["command"], nics=nics)
+        return cls(**{**data, "nics": nics})
 
 
 @dataclass(frozen=True)

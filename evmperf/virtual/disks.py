@@ -16,7 +16,7 @@ import subprocess
 from pathlib import Path
 
 from evmperf.model.errors import LabError
-from evmperf.virtual.image import Image
+from evmperf.virtual.image import Disk, Image
 
 _TIMEOUT = 120
 _log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ def prepare(image: Image, board: Path, *, fresh: bool) -> dict[str, Path]:
             shutil.rmtree(new, ignore_errors=True)
             raise
         _log.info("made new disks for image %s %s", image.variant, image.hash)
-    return {name: folder / _file(name) for name in image.disks}
+    return {name: folder / _file(name, disk) for name, disk in image.disks.items()}
 
 
 def in_use(path: Path) -> bool:
@@ -64,16 +64,14 @@ def in_use(path: Path) -> bool:
     return False
 
 
-def _file(name: str) -> str:
-    return "root.qcow2" if name == "root" else f"{name}.img"
+def _file(name: str, disk: Disk) -> str:
+    return f"{name}.qcow2" if disk.overlay else f"{name}.img"
 
 
 def _make(image: Image, name: str, folder: Path) -> None:
     disk = image.disks[name]
-    target = folder / _file(name)
-    if name == "root":
-        if not disk.base:
-            raise LabError(f"image {image.variant} has no base for its disk root")
+    target = folder / _file(name, disk)
+    if disk.base and disk.overlay:
         base = image.directory / disk.base
         # The overlay names its base absolutely: the board's folder and the image's are not related.
         create = ["create", "-q", "-f", "qcow2", "-F", disk.format, "-b", str(base), str(target)]

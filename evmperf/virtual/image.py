@@ -47,13 +47,19 @@ class Qemu:
 @dataclass(frozen=True)
 class Disk:
     """A disk of the image: `base` is a file in the image's folder, None for an empty disk of
-    `mib` mebibytes, each byte of which is `fill`.
+    `mib` mebibytes, each byte of which is `fill`. With a base and no `mib` a board's own disk
+    holds only what differs from it.
     """
 
     base: str | None
     format: str
     mib: int | None
     fill: int = 0
+
+    @property
+    def overlay(self) -> bool:
+        """Whether a board's own disk holds only what differs from `base`."""
+        return self.base is not None and self.mib is None
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,8 @@ class Image:
     directory: Path
     boot_rom: dict[str, Any] | None = None
     """Where a board that starts from a card has its boot loader; see `rom`."""
+    tester_machine: dict[str, Any] | None = None
+    """The `arguments` of a tester that is a QEMU of its own; see `testermachine`."""
 
 
 def load(variant: str) -> Image:
@@ -96,6 +104,7 @@ def load(variant: str) -> Image:
             facts=data["facts"],
             tester_path=data["tester_path"],
             boot_rom=data.get("boot_rom"),
+            tester_machine=data.get("tester_machine"),
             directory=folder,
         )
     except (ValueError, KeyError, TypeError) as error:
@@ -251,23 +260,33 @@ def _assemble(recipe: Recipe, steps: Steps, parts: dict[str, Path], folder: Path
     shutil.rmtree(root)
     if "devicetree" in recipe.data:
         devicetree.build(recipe, qemu, steps, folder)
+    tester = recipe.data.get("tester_machine")
+    if tester:
+        tester = {**tester, "arguments": _with_aio(tester["arguments"], aio)}
     data = {
         "schema": SCHEMA,
         "variant": recipe.variant,
         "hash": build_id,
         "qemu": qemu,
-        "arguments": [word.replace("{aio}", aio) for word in recipe.data["arguments"]],
+        "arguments": _with_aio(recipe.data["arguments"], aio),
         "disks": disks,
         "facts": facts,
         "tester_path": str(parts["tester"] / "bin") if "tester" in parts else "",
         "boot_rom": recipe.data.get("boot_rom"),
+        "tester_machine": tester,
         "parts": sorted(path.name for path in parts.values()),
     }
     (folder / "image.json").write_text(json.dumps(data, indent=1))
 
 
+def _with_aio(arguments: list[str], aio: str) -> list[str]:
+    return [word.replace("{aio}", aio) for word in arguments]
+
+
 def _disk(steps: Steps, folder: Path, name: str, spec: dict[str, Any]) -> dict[str, Any]:
     """Make one disk's base file, if it needs one, and return its entry for image.json."""
+    if other := spec.get("overlay_of"):
+        return {"base": f"{other}.img", "format": "raw", "mib": None}
     mib = spec["mib"]
     if "label_id" not in spec:
         return {"base": None, "format": "raw", "mib": mib, "fill": spec.get("fill", 0)}

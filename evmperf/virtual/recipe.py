@@ -105,14 +105,30 @@ def _read(variant: str, above: tuple[str, ...]) -> tuple[tuple[Path, ...], dict[
     if base is None:
         return (folder,), data
     folders, below = _read(str(base), (*above, variant))
-    return (folder, *folders), _merge(below, data)
+    try:
+        return (folder, *folders), _merge(below, data)
+    except ValueError as error:
+        raise UsageError(f"{file}: {error}; correct it.") from None
 
 
 def _merge(below: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """Merge as RFC 7396 does: mappings key by key, null removes, all else replaces."""
+    """Merge as RFC 7396 does: mappings key by key, null removes, all else replaces. What `KEY+` has
+    is added to the list KEY, and what `KEY-` has is taken out of it.
+
+    Raises ValueError for an entry that is to be taken out and is not there.
+    """
     merged = dict(below)
     for key, value in over.items():
-        if value is None:
+        if key.endswith("+"):
+            merged[key[:-1]] = [*merged.get(key[:-1], []), *value]
+        elif key.endswith("-"):
+            kept = list(merged.get(key[:-1], []))
+            for entry in value:
+                if entry not in kept:
+                    raise ValueError(f"{key[:-1]} has no {entry} that {key} could take out")
+                kept.remove(entry)
+            merged[key[:-1]] = kept
+        elif value is None:
             merged.pop(key, None)
         elif isinstance(value, dict):
             under = below.get(key)

@@ -32,6 +32,7 @@ from evmperf.virtual.machine import Machine, nic_count
 from evmperf.virtual.meter import Meter
 from evmperf.virtual.power import PowerServer
 from evmperf.virtual.stamps import Writer
+from evmperf.virtual.testermachine import DISK, TesterMachine
 
 _LOG_LIMIT = 4 << 20
 _log = logging.getLogger(__name__)
@@ -102,7 +103,7 @@ class Bench:
         power_port = await power.listen(options.power_port)
         files = disks.prepare(self._image, folder, fresh=options.fresh)
         self._files = files
-        beside, reason = self._open_tester()
+        beside, reason = await self._open_tester()
         self._machine = Machine(
             self._image,
             files,
@@ -134,23 +135,30 @@ class Bench:
         self.stopping.set()
         await self._stack.aclose()
 
-    def _open_tester(self) -> tuple[tester.Tester | None, str]:
+    async def _open_tester(self) -> tuple[tester.Tester | TesterMachine | None, str]:
         """Make the tester, or say why there is none: a board without network is still of use."""
         nics = nic_count(self._image)
-        reason = tester.missing() if nics else "the image has no network"
-        if not reason:
-            try:
+        try:
+            if self._image.tester_machine:
+                return await self._start_tester(nics), ""
+            reason = tester.missing() if nics else "the image has no network"
+            if not reason:
                 beside = tester.Tester(self._folder, nics, self._image.tester_path)
-            except LabError as error:
-                reason = str(error)
-            else:
                 self._stack.callback(beside.close)
                 return beside, ""
+        except LabError as error:
+            reason = str(error)
         _log.warning("no tester: %s", reason)
         return None, reason
 
+    async def _start_tester(self, nics: int) -> TesterMachine:
+        machine = TesterMachine(self._image, self._folder, self._files.pop(DISK), nics)
+        self._stack.push_async_callback(machine.close)
+        await machine.start()
+        return machine
+
     def _devices(
-        self, beside: tester.Tester | None
+        self, beside: tester.Tester | TesterMachine | None
     ) -> Callable[[], AbstractContextManager[tester.NetDevices]]:
         if beside is not None:
             return beside.devices

@@ -28,7 +28,7 @@ from evmperf.virtual.board import Nic, TesterInfo, read_record, remove_record
 
 _NAMESPACES = Path("/run/netns")
 _LOCKS = Path("/run/evmperf")
-_FIRST_SUBNET = 100
+FIRST_SUBNET = 100
 _MAX_NAMES = 70
 _CLONE_NEWNET = 0x40000000
 _TUNSETIFF = 0x400454CA
@@ -76,7 +76,7 @@ class Tester:
         self._programs = programs
         self.nics = []
         for index in range(nics):
-            net = f"192.168.{_FIRST_SUBNET + index}"
+            net = f"192.168.{FIRST_SUBNET + index}"
             self.nics.append(Nic(index, f"evm{index}", f"{net}.1", f"{net}.2", 24))
         try:
             remove(self.namespace)
@@ -164,7 +164,7 @@ def clean_up(board: Path) -> None:
     Only for a board whose bench does not run. Raises LabError.
     """
     record = read_record(board)
-    if record and record.tester and not missing():
+    if record and record.tester and record.tester.namespace and not missing():
         try:
             lock, _ = _reserve([record.tester.namespace])
         except LabError:

@@ -5,6 +5,7 @@ import functools
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -254,6 +255,7 @@ RECORDED = {
         "alsa.txt": "alsa/capture-8000.said.txt",
         "pcm.txt": "alsa/capture-8000.txt",
         "glmark2.txt": "glmark2/llvmpipe.txt",
+        "pm_phases.txt": "pm_phases/s2idle.txt",
         "suspend.txt": "suspend/freeze.txt",
         "meter.json": "meter/scpi.txt",
         "tcp_stream.txt": "netperf/stream.txt",
@@ -273,6 +275,35 @@ def test_a_missing_feature_or_option_is_named(tmp_path):
     assert benchmark.unsupported(bare) == "bare.yaml does not list the feature emmc"
     half = fake_board(tmp_path / "half.yaml", "emmc", emmc={})
     assert benchmark.unsupported(half) == "half.yaml does not say targets.main.options.emmc.scratch"
+
+
+NOWHERE = {"coremarkpro", "coremarkpro_two_core", "multibench", "ipsec_hw"}
+"""EEMBC's, which are not free, and what no emulated chip has."""
+
+
+def test_all_but_those_are_measured_on_some_virtual_evm():
+    virtual = [board for board in BOARDS.values() if board.is_virtual]
+    there = {
+        name
+        for name, benchmark in BENCHMARKS.items()
+        if any(
+            not benchmark.unsupported(board, case)
+            for board in virtual
+            for case in benchmark.cases("quick")
+        )
+    }
+    assert set(BENCHMARKS) - there == NOWHERE
+
+
+def test_what_the_virtual_evm_skips_names_the_one_that_can():
+    board = BOARDS["virtual.yaml"]
+    for name, benchmark in BENCHMARKS.items():
+        reason = benchmark.unsupported(board)
+        if name in NOWHERE:
+            assert "no virtual EVM has" in reason
+        elif reason:
+            (other,) = re.findall(r"[\w-]+\.yaml", reason)
+            assert benchmark.unsupported(BOARDS[other]) == ""
 
 
 def test_a_row_that_the_board_lacks_has_a_reason():

@@ -2,6 +2,12 @@
 
 import http.server
 import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -49,6 +55,12 @@ def test_over_labgrid_the_session_holds_its_place_by_itself():
     assert job["artifacts"]["reports"]["junit"] == "results/*/junit.xml"
 
 
+def test_a_night_may_measure_until_means_are_known(capsys):
+    assert cli.main(["nightly", "--boards", "am64x", "--repeat", "until:2%/30m"]) == 0
+    (script,) = yaml.safe_load(capsys.readouterr().out)["measure am64x"]["script"]
+    assert shlex.split(script)[-1] == "--repeat=until:2%/30m"
+
+
 def test_the_virtual_evm_has_no_place():
     assert len(night()["measure virtual"]["script"]) == 1
 
@@ -91,10 +103,10 @@ def test_everything_is_judged_and_the_guide_written_whatever_failed():
     assert not any(line.endswith(" push") for line in data["pages"]["script"])
     with_influx = night(push=True)
     assert ".venv/bin/evmperf push" in with_influx["pages"]["script"]
-    for one, source in ((data, "results"), (with_influx, "influx")):
+    for one in (data, with_influx):
         guide, *_, site, end = one["pages"]["script"]
         assert "--html public/guide" in guide
-        assert site == f".venv/bin/evmperf site -o public --from {source} --reports copied"
+        assert site == ".venv/bin/evmperf site -o public --from results --history --reports copied"
         assert end == "exit ${failed:-0}"
     judging = next(job for name, job in with_influx.items() if name.startswith("judge "))
     assert "--from influx" in judging["script"][0]
@@ -109,6 +121,8 @@ def test_everything_is_judged_and_the_guide_written_whatever_failed():
         (["--boards", "am65x"], "no board file am65x"),
         (["--over", "ssh"], "--over ssh: it is one of labgrid, lava-host, lava-native"),
         (["--profile", "slow"], "--profile slow: it is full or quick"),
+        (["--repeat", "often"], "--repeat=often is neither a number of times nor until:"),
+        (["--repeat", "5", "--over", "lava-host"], "LAVA jobs measure once"),
         (["--images", "a.wic b.wic"], "a.wic and b.wic are both for all boards"),
         (["--images", "am65x=a.wic"], "am65x is no board of this night; there are am62a-sk"),
         (["--images", "am64x=a.wic am64x=b.wic"], "am64x is given two images"),
@@ -129,6 +143,105 @@ def test_the_pipelines_variables_are_the_commands(monkeypatch, capsys, tmp_path)
     parent = yaml.safe_load((ENV_DIR.parent / ".gitlab-ci.yml").read_text())
     assert set(parent["variables"]) - {"EVMPERF_PLAN"} <= {f"EVMPERF_{name}" for name in VARIABLES}
     assert parent["variables"]["EVMPERF_OVER"]["options"] == [str(over) for over in Over]
+
+
+PARENT = ENV_DIR.parent / ".gitlab-ci.yml"
+
+
+def rendered(data):
+    """The jobs of a pipeline as GitLab makes them: `extends` and `default` put in."""
+    reserved = ("stages", "default", "variables", "workflow", "include")
+    jobs = {name: job for name, job in data.items() if name not in reserved}
+
+    def whole(job):
+        base = whole(jobs[job["extends"]]) if "extends" in job else data.get("default", {})
+        return base | job
+
+    return {name: whole(job) for name, job in jobs.items() if not name.startswith(".")}
+
+
+@pytest.mark.parametrize("pipeline", ["the repository's", "the night's"])
+def test_every_job_finds_the_environment_of_the_one_before(pipeline):
+    """Its cache belongs to files that there are, and what it calls is there or made by make."""
+    data = yaml.safe_load(PARENT.read_text()) if pipeline == "the repository's" else night()
+    targets = re.findall(r"^([a-z-]+):", (PARENT.parent / "Makefile").read_text(), re.MULTILINE)
+    jobs = {name: job for name, job in rendered(data).items() if "script" in job}
+    assert len(jobs) >= 3
+    for name, job in jobs.items():
+        assert job["stage"] in data["stages"], name
+        assert job["cache"]["paths"] == [".venv/"]
+        key = job["cache"]["key"]["files"]
+        # GitLab takes two at most.
+        assert len(key) <= 2
+        assert all((PARENT.parent / file).is_file() for file in key), name
+        for line in [*job.get("before_script", []), *job["script"]]:
+            program, *words = shlex.split(line)
+            assert program.startswith(".venv/bin/") or program in ("make", "mkdir", "exit"), line
+            assert program != "make" or set(words) <= set(targets), line
+
+
+def test_one_job_keeps_the_environment_and_a_nights_jobs_only_fetch_it():
+    keeps = rendered(yaml.safe_load(PARENT.read_text()))["nightly plan"]["cache"]
+    fetch = night()["default"]["cache"]
+    assert fetch["policy"] == "pull"
+    assert {name: fetch[name] for name in keeps} == keeps
+
+
+BACKEND = """
+import pathlib, zipfile
+
+def build_editable(folder, config_settings=None, metadata_directory=None):
+    name = "tiny-1-py3-none-any.whl"
+    about = "tiny-1.dist-info/"
+    with zipfile.ZipFile(pathlib.Path(folder, name), "w") as wheel:
+        wheel.writestr("tiny.pth", str(pathlib.Path.cwd()))
+        wheel.writestr(about + "METADATA", "Metadata-Version: 2.1\\nName: tiny\\nVersion: 1\\n")
+        wheel.writestr(about + "WHEEL", "Wheel-Version: 1.0\\n")
+        wheel.writestr(about + "entry_points.txt", "[console_scripts]\\ntiny = tiny:main\\n")
+        wheel.writestr(about + "RECORD", "")
+    return name
+"""
+
+
+def test_an_environment_from_the_cache_works_in_another_folder(tmp_path):
+    """Jobs have folders of their own; programs name theirs, and the package is the job's."""
+    root = PARENT.parent
+    for number in (1, 2):
+        job = tmp_path / f"builds-{number}"
+        job.mkdir()
+        shutil.copytree(root / "scripts", job / "scripts")
+        (job / "requirements.txt").touch()
+        (job / "pyproject.toml").write_text(
+            '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+        )
+        (job / "backend.py").write_text(BACKEND)
+        (job / "tiny.py").write_text(f"def main():\n    print('job {number}')\n")
+        if number == 2:
+            (tmp_path / "builds-1/.venv").rename(job / ".venv")
+        subprocess.run(
+            ["scripts/venv", sys.executable, ".venv"], cwd=job, check=True, capture_output=True
+        )
+        said = subprocess.run([job / ".venv/bin/tiny"], capture_output=True, text=True, check=True)
+        assert said.stdout == f"job {number}\n"
+
+
+def test_a_runner_without_a_host_package_is_told_and_asks_no_password(tmp_path):
+    """Nobody is there to type one. Root, as in a container, installs."""
+    packages = tmp_path / "packages.txt"
+    packages.write_text("sl /nonexistent a steam locomotive\n")
+    (tmp_path / "sudo").write_text("#!/bin/sh\necho asked >&2; exit 9\n")
+    (tmp_path / "id").write_text("#!/bin/sh\necho 1000\n")
+    for program in ("sudo", "id"):
+        (tmp_path / program).chmod(0o755)
+    done = subprocess.run(
+        [PARENT.parent / "scripts/host-packages", packages],
+        env={**os.environ, "CI": "true", "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "needed: sl (a steam locomotive)" in done.stdout
+    assert "make host-packages" in done.stderr
+    assert "asked" not in done.stderr
 
 
 class GitLab(http.server.BaseHTTPRequestHandler):

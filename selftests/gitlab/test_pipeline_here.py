@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from evmperf.runs.spool import read_results
 from evmperf.virtual import envfile, image, paths
@@ -105,6 +106,20 @@ def test_merge_requests_and_nights_have_their_own_jobs(here: Here) -> None:
     assert jobs(planned.stdout) == {"night"}
     request = here("--list", CI_PIPELINE_SOURCE="merge_request_event")
     assert jobs(request.stdout) == {"lint", "selftests"}
+
+
+def test_every_job_has_the_cache_when_gitlab_has_put_its_defaults_in(here: Here) -> None:
+    """`extends` and `default` resolved as gitlab-ci-local does, not as our own test does."""
+    shown = here("--preview", CI_PIPELINE_SOURCE="merge_request_event")
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    # Warnings come before the document.
+    data = yaml.safe_load(shown.stdout.partition("---\n")[2])
+    scripted = {name: job for name, job in data.items() if "script" in job}
+    assert {"lint", "selftests", "nightly plan"} <= set(scripted)
+    for name, job in scripted.items():
+        caches = job["cache"] if isinstance(job["cache"], list) else [job["cache"]]
+        assert [cache["paths"] for cache in caches] == [[".venv/"]], name
+        assert caches[0]["key"]["files"] == ["requirements.txt", "scripts/venv"]
 
 
 def test_a_pipeline_with_a_mistake_is_refused(here: Here, checkout: Path) -> None:

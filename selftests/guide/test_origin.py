@@ -1,9 +1,11 @@
 """What a guide says of its figures comes from the runs; nothing in it is another release's."""
 
 import numpy as np
+from msgspec.structs import replace
 
 from evmperf.cli import main as cli
 from evmperf.guide import importer
+from evmperf.model.anytime import half_width
 from selftests.guide.test_guide_import import HEAD, table
 from selftests.support import runs
 
@@ -50,6 +52,16 @@ def test_a_guide_of_quick_runs_reads_back_as_such(tmp_path, capsys):
     assert imported.unknown == []
     profiles = {r.profile for results in imported.results.values() for r in results}
     assert profiles == {"quick"}
+
+
+def test_a_guide_says_how_well_a_repeated_mean_is_known(tmp_path, capsys):
+    found = runs.results(np.random.default_rng(1), benchmarks=("emmc_ext4",), count=6)
+    runs.write(tmp_path, [replace(r, conditions={"repeat": "6 rounds"}) for r in found])
+    _, text, _ = guide(capsys, "--release", "12.00", "--from", tmp_path)
+    (line,) = [line for line in text.splitlines() if "rounds" in line]
+    values = [100 * (1 + 0.001 * n) for n in range(6)]
+    # They are in one proportion to each other in all cells: 100, 100.1 and so on.
+    assert line == f"- am64xx-hsevm: 6 rounds, means within ±{half_width(values):.1%} (95 %)"
 
 
 def test_a_guide_of_full_runs_has_the_published_parameters(tmp_path, capsys):

@@ -19,8 +19,8 @@ from evmperf.keeping.wanted import Holder, Wanted, device_key
 from evmperf.model.errors import BoardLost, LabError, UsageError
 from selftests.support.placelab import REPOSITORY, PlaceLab, holders, until
 
-NOTICE_S = 1.0
-"""How late a notice may come here; `make bench` measures it on a machine that does nothing else."""
+NOTICE_S = 30.0
+"""How late a notice may come here, where much else runs; `make bench` measures how late it is."""
 
 
 @contextlib.contextmanager

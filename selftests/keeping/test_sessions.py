@@ -34,7 +34,7 @@ class Session:
             )  # fmt: skip
 
     def wait(self):
-        return self.process.wait(60)
+        return self.process.wait(240)
 
     @property
     def said(self):

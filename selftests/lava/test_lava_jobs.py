@@ -203,6 +203,19 @@ def test_the_device_of_every_board_renders_on_lavas_templates(lava, name, tmp_pa
     _check_device(lava.with_types(types), file)
 
 
+def test_the_virtual_evm_with_a_card_switch_is_flashed_by_its_commands(lava, tmp_path):
+    *_, file = devices.write(BOARDS["virtual-sd.yaml"], tmp_path)
+    device = yaml.safe_load(lava.templates.from_string(file.read_text()).render())
+    commands = device["actions"]["deploy"]["methods"]["flasher"]["commands"]
+    host, write, dut = commands[1:]
+    assert commands[0] == "{POWER_OFF_COMMAND}"
+    assert host == "curl -sSf -X PUT -d host http://127.0.0.1:7008/card/0"
+    assert write.startswith("evmperf image {IMAGE} --write ")
+    assert dut.endswith("-d dut http://127.0.0.1:7008/card/0")
+    plain = yaml.safe_load(lava.templates.get_template("evm-virtual.jinja2").render())
+    assert "flasher" not in plain["actions"]["deploy"]["methods"]
+
+
 @pytest.mark.parametrize("file", sorted(paths.DEVICES.glob("*.jinja2")), ids=lambda f: f.stem)
 def test_every_device_renders_on_lavas_templates(lava, file):
     _check_device(lava, file)

@@ -6,10 +6,10 @@ import pytest
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.step import CleanUp, Measure
-from evmperf.measure.repeats import Repeats, parse
 from evmperf.measure.runner import Runner
 from evmperf.model import anytime
 from evmperf.model.errors import UsageError
+from evmperf.model.repeats import Repeats, parse
 from evmperf.model.results import Case, Direction, Metric, Reading, Status
 from evmperf.model.run import Run
 from evmperf.model.units import Unit

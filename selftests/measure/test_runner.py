@@ -13,11 +13,11 @@ from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.step import CleanUp, Measure, Prepare, Search, Trial, Where
 from evmperf.lab.tester import CommandTester
 from evmperf.measure.bench import Reply
-from evmperf.measure.repeats import Repeats
 from evmperf.measure.runner import Runner
 from evmperf.model import places
 from evmperf.model.errors import BoardError, Interrupted, Kind, LabError, RefusedOutput, ToolError
 from evmperf.model.records import BootRecord
+from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case, Direction, Metric, Reading, Status
 from evmperf.model.run import Run
 from evmperf.model.units import Unit

@@ -71,6 +71,7 @@ def test_all_runs_are_judged_and_what_is_worse_is_checked_again(tmp_path):
     (worse,) = closing.worse
     assert (worse.benchmark, worse.case, worse.metric) == lost
     assert [run.id for run in worse.runs] == ["am64xx-hsevm-0020"]
+    assert "../site/index.html" in (tmp_path / "night-x/night.html").read_text()
     # There is no image of a good run to check it with, and that is nobody's failure.
     assert closing.commands == []
     assert closing.status == ExitStatus.FAILED

@@ -162,10 +162,13 @@ def test_what_fails_on_the_products_account_is_not_tried_elsewhere(lab, night):
 
 def test_a_busy_board_is_waited_for(lab, night):
     lab.client("fake-1", "acquire", user="bob")
-    tonight = night(boards=[{"place": "fake-1"}])
+    tonight = night(boards=[{"place": "fake-1"}], repeat="2")
     until(lambda: "waiting: fake-1 is held by bob on here" in tonight.said, 60)
     lab.client("fake-1", "release", user="bob")
     assert tonight.wait() == 0, tonight.said
+    (started,) = tonight.events("started")
+    found = spool.read_results(tonight.results / started["run"])
+    assert {result.conditions["repeat"] for result in found} == {"2 rounds"}
 
 
 def test_a_board_that_is_taken_is_measured_elsewhere(lab, night):

@@ -35,6 +35,11 @@ def test_a_board_gets_its_own_image_or_that_of_all(read):
     assert [job.image for job in found.boards] == ["11.01", "b.wic.zst", "mine.wic"]
 
 
+def test_a_board_may_be_measured_over_more_often_than_the_others(read):
+    found = read([{"board": BOARD}, {"board": BOARD, "repeat": "until:2%/5m"}], repeat="2")
+    assert (found.repeat, [job.repeat for job in found.boards]) == ("2", ["", "until:2%/5m"])
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -49,6 +54,9 @@ def test_a_board_gets_its_own_image_or_that_of_all(read):
         ({"at_once": -1}, "at_once must be a number from 1, not -1"),
         ({"stagger": "soon"}, "soon"),
         ({"until": "tomorrow"}, "tomorrow"),
+        ({"repeat": "often"}, "night.yaml: --repeat=often is neither a number of times"),
+        ({"repeat": 5}, "repeat must be of type str, not 5"),
+        ({"boards": [{"board": BOARD, "repeat": "until:0%"}]}, "number 1: --repeat=until:0%"),
         ({"push": "yes please"}, "push must be of type bool"),
         ({"images": ["am99x=a.wic"]}, "am99x is no board of this night; there are virtual"),
     ],

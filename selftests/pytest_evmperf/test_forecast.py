@@ -10,7 +10,7 @@ import pytest
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.step import Measure
-from evmperf.measure.repeats import Repeats
+from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case
 from pytest_evmperf.forecast import Forecast
 

@@ -82,7 +82,7 @@ def one_try(
     return Try(named == f"v{first}", named, len(search.steps), len(search.rounds), search.spent_s)
 
 
-MOST_BLOCKS = 300
+MOST_BLOCKS = 1000
 """Far more than a night has: what is asked here is what it takes."""
 
 

@@ -9,10 +9,12 @@ import pytest
 from playwright.sync_api import expect
 
 from evmperf import site
+from evmperf.cli import main as cli
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.regress.accepted import Accepted
 from evmperf.regress.trends import Point, Trend
+from evmperf.runs import kept
 from evmperf.runs.history import SpoolFolder
 from evmperf.site import case, names
 from selftests.support import spools, years
@@ -136,8 +138,15 @@ def test_nothing_is_wider_than_a_phone(opened, place):
     assert sheet.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(22, 22, 22)"
 
 
-@pytest.mark.parametrize("place", ["index.html", "am64x-hsevm/emmc_ext4/index.html", CASE])
-@pytest.mark.parametrize(("viewport", "scheme"), [(PHONE, "dark"), (DESK, "light")])
+@pytest.mark.parametrize(
+    ("place", "viewport", "scheme"),
+    [
+        ("index.html", PHONE, "dark"),
+        ("am64x-hsevm/emmc_ext4/index.html", DESK, "light"),
+        (CASE, PHONE, "light"),
+        (CASE, DESK, "dark"),
+    ],
+)
 def test_it_is_accessible(opened, place, viewport, scheme):
     assert violations(opened(place, viewport, color_scheme=scheme)) == []
 
@@ -236,9 +245,25 @@ def test_names_cannot_break_a_page(opened, public, tmp_path):
 
 def test_reports_can_be_at_an_address(tmp_path):
     spools.recorded(tmp_path / "results")
-    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"), "https://lab/results/")
+    site.write(
+        tmp_path / "public", SpoolFolder(tmp_path / "results"), reports="https://lab/results/"
+    )
     text = (tmp_path / "public/virtual-evm/runs.js").read_text()
     assert f"https://lab/results/{spools.RECORDED.name}/report.html" in text
+
+
+def test_a_run_says_where_its_report_and_its_job_are(opened, public, tmp_path):
+    addresses = {"results": "https://lab/results", "job": "https://ci/job/7"}
+    run = spools.a_run(addresses=addresses)
+    spools.write(tmp_path, run, [spools.a_result(run)])
+    site.write(public / "served", SpoolFolder(tmp_path))
+    sheet = opened(f"served/made-up/emmc_ext4/{names.slug('case 0')}.html")
+    sheet.get_by_role("button", name="newest night").click()
+    links = sheet.locator(".picked a").evaluate_all("links => links.map(a => a.href)")
+    assert links[:2] == [f"https://lab/results/{run.id}/report.html", "https://ci/job/7"]
+    month = (public / f"served/made-up/{names.month(run)}.html").read_text()
+    assert all(f'href="{link}"' in month for link in links[:2])
+    shutil.rmtree(public / "served")
 
 
 def test_reports_can_be_part_of_the_site(tmp_path):
@@ -247,7 +272,7 @@ def test_reports_can_be_part_of_the_site(tmp_path):
     public = tmp_path / "public"
     for text in ("<title>one</title>", "<title>written again</title>"):
         (run / "report.html").write_text(text)
-        site.write(public, SpoolFolder(tmp_path / "results"), site.COPIED)
+        site.write(public, SpoolFolder(tmp_path / "results"), reports=site.COPIED)
     (copy,) = (public / "reports").iterdir()
     assert copy.read_text() == "<title>written again</title>"
     assert f'"reports/{copy.name}"' in (public / "virtual-evm/runs.js").read_text()
@@ -278,6 +303,36 @@ def test_what_cannot_be_read_is_said_and_left_out(tmp_path):
     assert "its results are damaged" in damaged
     assert "strange" in strange
     assert (tmp_path / "public/virtual-evm/index.html").is_file()
+
+
+def test_a_board_of_which_nothing_can_be_read_has_no_page(tmp_path):
+    good = spools.recorded(tmp_path / "results")
+    spools.write(tmp_path / "results", spools.a_run(), [])
+    (tmp_path / "results/made-up-0000/results.jsonl").write_text("{\n")
+    written = site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
+    assert "made-up-0000: its results are damaged" in written.problems[0]
+    assert not (tmp_path / "public/made-up").exists()
+    (tmp_path / "results/made-up-0000/results.jsonl").unlink()  # killed before it measured
+    shutil.rmtree(good)
+    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
+    assert "No figure became worse" in (tmp_path / "public/made-up/index.html").read_text()
+    assert "None of 0 figures" in (tmp_path / "public/index.html").read_text()
+
+
+def test_with_the_labs_history_a_run_counts_once(tmp_path, monkeypatch, capsys):
+    years.write(tmp_path / "results", ["evm"], 6, ["uboot_emmc_raw"])
+    monkeypatch.setenv(kept.VARIABLE, str(tmp_path / "history"))
+    runs = sorted((tmp_path / "results").iterdir())
+    for run in runs:
+        kept.keep(run, tmp_path / "history")
+    for run in runs[:-1]:
+        shutil.rmtree(run)
+    where = ["-o", str(tmp_path / "public"), "--from", str(tmp_path / "results")]
+    assert cli.main(["site", *where, "--history"]) == 0
+    assert "6 runs of 1 boards" in capsys.readouterr().out
+    text = (tmp_path / "public/evm/runs.js").read_text()
+    assert text.count("report.html") == 1  # the history has none
+    assert f"{runs[-1].name}/report.html" in text
 
 
 def test_no_runs_are_no_site(tmp_path):

@@ -9,7 +9,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
@@ -75,6 +75,12 @@ def used(command: Sequence[str], good: Sequence[int] = (0,), **environment: str)
 def python(text: str, *arguments: str) -> list[str]:
     """The command of a reference: a Python that does nothing but this."""
     return [sys.executable, "-c", text, *arguments]
+
+
+def usual(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment as a user's: with Python's and pytest's caches of compiled modules."""
+    unusual = ("PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE")
+    return {name: value for name, value in environment.items() if name not in unusual}
 
 
 def met(value: float, limit: float) -> str:

@@ -21,7 +21,7 @@ from evmperf.keeping.claim import Claim
 from evmperf.keeping.wanted import Wanted
 from evmperf.lab.stamper import StampedPort
 from evmperf.model.exits import ExitStatus
-from selftests.speed.figures import ROOT, Row, met, quantile, seconds
+from selftests.speed.figures import ROOT, Row, met, quantile, seconds, usual
 from selftests.support.placelab import PlaceLab, until
 
 BOARDS = 32
@@ -222,6 +222,7 @@ def _ends_of_nights() -> list[float]:
 def _lab(count: int) -> Iterator[PlaceLab]:
     with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as folder:
         lab = PlaceLab(Path(folder), {f"fake-{n}": {"board": "fake"} for n in range(count)})
+        lab.environment = usual(lab.environment)
         try:
             yield lab
         finally:

@@ -17,12 +17,11 @@ from evmperf.model.results import Result
 from evmperf.model.schema import Record
 from evmperf.runs import spool
 from selftests.speed.boards import virtual_board
-from selftests.speed.figures import ROOT, Row, met, python, ratio, seconds
+from selftests.speed.figures import ROOT, Row, met, python, ratio, seconds, usual
 from selftests.speed.reference import seconds as timed
 
 _COLLECTIONS = 10
 _HELPS = 20
-_NOT_USUAL = ("PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE")
 _TESTS = """\
 import pytest
 
@@ -159,8 +158,6 @@ def _call(command: Sequence[str], folder: Path) -> str:
 
 
 def _run(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run as a user would: with Python's and pytest's caches of compiled modules."""
-    environment = {key: value for key, value in os.environ.items() if key not in _NOT_USUAL}
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        command, cwd=folder, env=usual(os.environ), capture_output=True, text=True, check=False
     )

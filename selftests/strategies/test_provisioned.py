@@ -1,5 +1,7 @@
 """The strategy's state between off and U-Boot: what is done before each power-on."""
 
+import sys
+
 import pytest
 
 from evmperf.model.errors import LabError
@@ -44,3 +46,17 @@ def test_what_cannot_be_done_is_not_tried_again_and_leaves_the_board_off(open_be
         bench.shell()
     assert tries == [1]
     assert not fake.is_on
+
+
+@pytest.mark.parametrize(
+    ("said", "permanent"),
+    [
+        (" ** fs_devread read error - block", False),
+        ("Timeout for status update: 00000001 00000001", False),
+        ("Failed to load '/boot/Image'", True),
+        ("Bad Linux ARM64 Image magic!", True),
+    ],
+)
+def test_a_medium_that_did_not_answer_u_boot_is_worth_another_power_cycle(said, permanent):
+    failed = sys.modules["k3boot"].BootFailed(f"`boot` came back to U-Boot's prompt: {said}")
+    assert failed.permanent == permanent

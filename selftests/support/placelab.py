@@ -39,7 +39,7 @@ def free_port() -> int:
         return server.getsockname()[1]
 
 
-def until(holds: Callable[[], bool], seconds: float = 30.0) -> float:
+def until(holds: Callable[[], bool], seconds: float = 120.0) -> float:
     """Wait for something; how long it took, in seconds."""
     began = time.monotonic()
     while not holds():

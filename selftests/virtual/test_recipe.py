@@ -55,6 +55,19 @@ def test_a_variant_says_only_what_differs(recipes: Path) -> None:
     assert "base" not in data
 
 
+def test_a_variant_adds_to_lists_and_takes_out_of_them(recipes: Path) -> None:
+    write(
+        recipes / "other/variant.yaml",
+        "base: plain\narguments+: [-m, 1G]\nqemu: {packages-: [one], packages+: [three]}\n",
+    )
+    data = Recipe.read("other").data
+    assert data["arguments"] == ["-M", "virt", "-m", "1G"]
+    assert data["qemu"] == {"suite": "a", "packages": ["two", "three"]}
+    write(recipes / "wrong/variant.yaml", "base: plain\nqemu: {packages-: [four]}\n")
+    with pytest.raises(UsageError, match=r"packages has no four that packages- could take out"):
+        Recipe.read("wrong")
+
+
 def test_own_files_go_over_those_of_the_base(recipes: Path) -> None:
     write(recipes / "other/variant.yaml", "base: plain\n")
     write(recipes / "other/overlay/etc/hostname", "other")

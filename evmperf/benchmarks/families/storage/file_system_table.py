@@ -17,6 +17,9 @@ BUFFER_SIZES = (102400, 262144, 524288, 1048576, 5242880)
 SOURCE = "/dev/shm/evmperf-source"
 """Random data that is written, made on the board before a measurement."""
 
+_LARGE = 256 << 20
+"""Bytes above which /dev/shm, half of a board's memory, may be too small."""
+
 _VARIANT = "dd from memory, over the same file"
 
 _FILE = f"{scratch.MOUNT_POINT}/test_file"
@@ -57,6 +60,8 @@ def file_system_benchmark(
             f"echo 3 >/proc/sys/vm/drop_caches && " + _timed_dd(f"if={_FILE} of=/dev/null", buffer)
         )
         source = f"head -c {size} /dev/urandom >{SOURCE}"
+        if size > _LARGE:
+            source = f"mount -o remount,size={size + _LARGE} /dev/shm && {source}"
         return [
             scratch.prepare(f"{source} && {{ {kind.fresh(partition)}; }}"),
             *(

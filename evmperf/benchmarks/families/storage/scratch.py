@@ -36,6 +36,8 @@ _KIND = {
         "a UFS disk",
         'h=${k#*/host}; [ "$(cat /sys/class/scsi_host/host${h%%/*}/proc_name)" = ufshcd ]',
     ),
+    "sata": ("a SATA disk", "case $k in */ata[0-9]*) ;; *) false;; esac"),
+    "msata": ("an mSATA disk", "case $k in */ata[0-9]*) ;; *) false;; esac"),
     "usb": ("a USB disk", "case $k in */usb[0-9]*) ;; *) false;; esac"),
 }
 

@@ -1,0 +1,166 @@
+"""TCP through an IPsec tunnel (ESP), whose ciphers the board's CPU or its accelerator computes.
+
+The kernels of both sides get their keys directly (`ip xfrm`): negotiating them is no part of the
+figure. The board's own counters must show that what was sent went through the tunnel.
+"""
+
+import functools
+import struct
+from collections.abc import Sequence
+
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.families.ethernet import cpu_load
+from evmperf.benchmarks.families.network import Link, Server, changing, options, prepare, put_back
+from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, Where, output
+from evmperf.boards.board import Board
+from evmperf.model.errors import RefusedOutput
+from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.units import Unit
+from evmperf.tools import netperf, xfrm
+
+_FILE = "netperf.txt"
+_BEFORE, _AFTER = "xfrm.before", "xfrm.after"
+_AUTHENTICATION = "hmac(sha1)"
+
+_CIPHERS = {
+    "3des": ("cbc(des3_ede)", 24),
+    "aes128": ("cbc(aes)", 16),
+    "aes192": ("cbc(aes)", 24),
+    "aes256": ("cbc(aes)", 32),
+}
+"""The kernel's name and the key's bytes."""
+
+
+def _tunnel(where: Where, ours: str, theirs: str, spis: tuple[int, int], keys: str) -> Prepare:
+    """Set up one side; `spis` are those of what it sends and of what it receives."""
+    ways = ((ours, theirs, spis[0], "out"), (theirs, ours, spis[1], "in"))
+    commands = []
+    for source, target, spi, direction in ways:
+        state = f"src {source} dst {target} proto esp spi {spi:#x}"
+        policy = f"src {source}/32 dst {target}/32 dir {direction}"
+        commands += [
+            f'm=$(ip xfrm state add {state} mode tunnel {keys} 2>&1) || no "the kernel of the '
+            f'{where} cannot do this kind of ESP ($m): it needs esp4 and the cipher"; '
+            f'undo "ip xfrm state delete {state}"',
+            f"m=$(ip xfrm policy add {policy} tmpl src {source} dst {target} proto esp "
+            f'mode tunnel 2>&1) || no "the {where} has an IPsec policy of its own ($m)"; '
+            f'undo "ip xfrm policy delete {policy}"',
+        ]
+    return changing(f"tunnel on {where}", "; ".join(commands), where=where)
+
+
+def _accelerated(accelerator: str, cipher: str) -> Prepare:
+    """Fail unless the kernel uses a driver of that name for the tunnels' cipher."""
+    # A transformation that is in use counts one reference more (crypto/proc.c).
+    in_use = (
+        f"awk -v want='{accelerator}' '/^driver/ {{ d = $3 }} "
+        "/^refcnt/ && index(d, want) && $3 > 1 { found = 1 } END { exit !found }' /proc/crypto"
+    )
+    return Prepare(
+        "accelerator",
+        f"{in_use} || {{ echo 'the kernel does not use {accelerator} for {cipher}: see "
+        f"/proc/crypto, and that its driver is loaded'; exit 3; }}",
+        30,
+    )
+
+
+def _steps(board: Board, case: Case, plan: Plan, *, accelerated: bool) -> Sequence[Step]:
+    link, server = Link.of(board, "ipsec"), Server("netserver", Where.TESTER, plan.port)
+    cipher, key_bytes = _CIPHERS[str(case.params["algorithm"])]
+    seconds = int(case.params["seconds"])
+    there, back = _spis(plan.secret[:8])
+    authentication, encryption = plan.secret[8:28], plan.secret[28 : 28 + key_bytes]
+    keys = (
+        f"auth-trunc '{_AUTHENTICATION}' 0x{authentication.hex()} 96 "
+        f"enc '{cipher}' 0x{encryption.hex()}"
+    )
+    test = netperf.command("TCP_STREAM", link.tester, server.port, seconds, cpu="-c", name=_FILE)
+    return [
+        prepare(link),
+        server.start(),
+        _tunnel(Where.TESTER, link.tester, link.board, (back, there), keys),
+        _tunnel(Where.BOARD, link.board, link.tester, (there, back), keys),
+        *([_accelerated(board.text("ipsec", "accelerator"), cipher)] if accelerated else []),
+        Measure(
+            "measure",
+            f"{xfrm.command(_BEFORE)} && {test} && {xfrm.command(_AFTER)}",
+            seconds * 2 + 120,
+            seconds + 2,
+            parse=lambda outputs: _readings(outputs, seconds, there, back),
+        ),
+        put_back(),
+        put_back(Where.TESTER),
+        server.stop(),
+    ]
+
+
+def _spis(secret: bytes) -> tuple[int, int]:
+    """Two numbers of tunnels of 31 bits, above those that are reserved (RFC 4303, section 2.1)."""
+    there, back = (0x1000 + (number >> 1) for number in struct.unpack(">II", secret))
+    return there, back if back != there else back + 1
+
+
+def _readings(outputs: Outputs, seconds: int, there: int, back: int) -> list[Reading]:
+    found = netperf.outcome(output(outputs, _FILE), "TCP_STREAM", seconds)
+    before, after = output(outputs, _BEFORE), output(outputs, _AFTER)
+    sent, packets = _carried(before, after, there)
+    received, _ = _carried(before, after, back)
+    if sent < found.sent or received <= 0:
+        raise RefusedOutput(
+            f"netperf sent {found.sent} bytes, but ESP carried {sent} there and {received} back",
+            before + after,
+        )
+    return [
+        Reading("throughput", found.throughput),
+        Reading("kpps", packets / found.elapsed_s / 1e3),
+        Reading("cpu_load", found.local_cpu_load),
+    ]
+
+
+def _carried(before: str, after: str, spi: int) -> tuple[int, int]:
+    first, last = xfrm.carried(before, spi), xfrm.carried(after, spi)
+    return last[0] - first[0], last[1] - first[1]
+
+
+_METRICS = (
+    Metric(
+        "throughput", Unit.MEGABIT_PER_SECOND, Direction.HIGHER, "Throughput",
+        low=0.001, high=100_000,
+    ),
+    Metric(
+        "kpps", Unit.KILOPACKET_PER_SECOND, Direction.HIGHER, "Packets/Sec",
+        low=0.0001, high=10_000,
+    ),
+    cpu_load("CPU Load"),
+)  # fmt: skip
+
+
+def _profile(seconds: int) -> Profile:
+    return Profile(tuple(Case(name, {"algorithm": name, "seconds": seconds}) for name in _CIPHERS))
+
+
+def ipsec_benchmark(*, name: str, title: str, accelerated: bool) -> Benchmark:
+    """A table of ciphers; with `accelerated`, the board's accelerator must be at work."""
+
+    def conditions(board: Board) -> dict[str, str]:
+        accelerator = board.text("ipsec", "accelerator")
+        return {
+            **Link.of(board, "ipsec").conditions,
+            "esp": f"tunnel mode, {_AUTHENTICATION}",
+            **({"accelerator": accelerator} if accelerated else {}),
+        }
+
+    return Benchmark(
+        name=name,
+        driver="ipsec",
+        title=title,
+        section=("CRYPTO Driver", title),
+        metrics=_METRICS,
+        profiles={"full": _profile(60), "quick": _profile(2)},
+        place=Place.SHELL,
+        steps=functools.partial(_steps, accelerated=accelerated),
+        tools=("netperf", "ip"),
+        tester_tools=("netserver", "ip"),
+        options=(*options("ipsec"), *((("ipsec", "accelerator"),) if accelerated else ())),
+        conditions=conditions,
+    )

@@ -1,0 +1,89 @@
+"""How long the kernel takes to suspend and to resume its devices, from its own messages.
+
+With /sys/power/pm_debug_messages set, the kernel says of each phase how long it took
+(dpm_show_time in drivers/base/power/main.c): three on the way down, three on the way up. Its clock
+runs in all of them, which it does not while the board sleeps.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from evmperf.model.errors import RefusedOutput
+
+TEXT_FILE = "pm_phases.txt"
+
+_DEBUG = "/sys/power/pm_debug_messages"
+_MARK = "evmperf: sleeping"
+_DOWN = ("suspend", "late suspend", "noirq suspend")
+_UP = ("noirq resume", "early resume", "resume")
+_PHASE = re.compile(
+    r"\[ *(\d+\.\d{6})\] PM: ([a-z ]+) of devices (complete|aborted) after (\d+\.\d{3}) msecs"
+)
+_STAMP = re.compile(r"\[ *(\d+\.\d{6})\] ")
+_ENTRY = re.compile(r"\[ *\d+\.\d{6}\] PM: suspend entry \(\S+\)")
+_EXIT = re.compile(r"\[ *\d+\.\d{6}\] PM: suspend exit")
+_ROUNDING_MS = 0.1
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Milliseconds for which devices were suspended and resumed."""
+
+    suspend_ms: float
+    resume_ms: float
+
+
+def command(sleep_command: str) -> str:
+    """Shell text that runs `sleep_command`, with what the kernel says of it in TEXT_FILE.
+
+    It fails at once on a kernel that cannot say it, or when the command fails.
+    """
+    return (
+        f"[ -w {_DEBUG} ] || {{ echo '{_DEBUG} is not there: this kernel does not say how long its "
+        f"phases take'; exit 3; }}; "
+        f"read -r evmperf_was <{_DEBUG}; echo 1 >{_DEBUG}; echo '{_MARK}' >/dev/kmsg; "
+        f'( {sleep_command} ) >"$OUT/said" 2>&1; evmperf_status=$?; echo $evmperf_was >{_DEBUG}; '
+        f'[ $evmperf_status = 0 ] || {{ tail -n 2 "$OUT/said"; exit $evmperf_status; }}; '
+        # From the last mark on: an earlier measurement's is in the log as well.
+        f'dmesg | awk \'index($0, "{_MARK}") {{ t = ""; next }} '
+        f'/ PM: / {{ t = t $0 "\\n" }} END {{ printf "%send\\n", t }}\' '
+        f'>"$OUT/{TEXT_FILE}"; rm "$OUT/said"'
+    )
+
+
+def parse(text: str) -> Phases:
+    """The phases of one sleep; raises RefusedOutput for none, more than one, or one that the
+    kernel gave up.
+    """
+    lines = text.splitlines()
+    if not text.endswith("\n") or not lines or lines[-1] != "end":
+        raise RefusedOutput("the record of the sleep is not whole", text)
+    if any(sum(map(bool, map(end.fullmatch, lines))) != 1 for end in (_ENTRY, _EXIT)):
+        raise RefusedOutput("the kernel does not tell of one sleep", text)
+    took: dict[str, float] = {}
+    before_s = 0.0
+    for line in lines:
+        match, stamp, since_s = _PHASE.fullmatch(line), _STAMP.match(line), before_s
+        before_s = float(stamp[1]) if stamp else before_s
+        if not match:
+            if " of devices " in line:
+                raise RefusedOutput(f"the kernel's message is not whole: {line[:120]!r}", text)
+            continue
+        at_s, phase, ended, milliseconds = match.groups()
+        whole = phase.startswith(("start", "end"))
+        if not whole and float(milliseconds) > (float(at_s) - since_s) * 1e3 + _ROUNDING_MS:
+            raise RefusedOutput(f"{phase} took longer than is possible", text)
+        if ended != "complete":
+            raise RefusedOutput(f"the kernel gave up the phase {phase}", text)
+        if phase in took:
+            raise RefusedOutput(f"the kernel tells twice of the phase {phase}", text)
+        took[phase] = float(milliseconds)
+    if missing := [phase for phase in (*_DOWN, *_UP) if phase not in took]:
+        raise RefusedOutput(f"the kernel does not tell of the phase {missing[0]}", text)
+    # "start" is the first phase together with what comes before it, and so no shorter.
+    if took.get("start suspend", took["suspend"]) < took["suspend"]:
+        raise RefusedOutput("a phase took longer than what it is part of", text)
+    down, up = (sum(took[phase] for phase in side) for side in (_DOWN, _UP))
+    return Phases(round(down, 3), round(up, 3))

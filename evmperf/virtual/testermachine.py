@@ -1,0 +1,179 @@
+"""The machine beside the board as a QEMU of its own, which is reached over SSH as a real tester is.
+
+Cables are pairs of sockets, one frame a datagram: no tap, no bridge, hence no root. Of the host's
+network it sees nothing; QEMU forwards one port of loopback to its sshd, which lets in the owner of
+the board's folder, with a key made for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from evmperf.model.errors import LabError
+from evmperf.virtual.board import HOST, Nic, TesterInfo
+from evmperf.virtual.console import Console
+from evmperf.virtual.image import Image
+from evmperf.virtual.machine import Machine
+from evmperf.virtual.stamps import Writer
+from evmperf.virtual.tester import FIRST_SUBNET, NetDevices
+
+READY_TIMEOUT = 240.0
+"""Seconds from its start within which its sshd must answer."""
+_KEY_NAME = "opt/evmperf/tester"
+"""Under this name of QEMU's fw_cfg the guest finds who may log in; without, it is a board."""
+DISK = "tester"
+"""Its disk among those of the image."""
+_STARTS = 3
+_FRAME = 65536
+_BANNER = b"SSH-"
+_KEYGEN_S = 30
+
+
+class TesterMachine:
+    """Starts with the bench and runs until `close`, whatever the board's power switch does."""
+
+    def __init__(self, image: Image, board: Path, disk: Path, nics: int) -> None:
+        assert image.tester_machine
+        self._image = dataclasses.replace(image, arguments=image.tester_machine["arguments"])
+        self._board = board
+        self._disk = disk
+        self._cables = [socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(nics)]
+        self._machine: Machine | None = None
+        self._console: Console | None = None
+        self._port = 0
+
+    async def start(self) -> None:
+        """Start its QEMU; returns before it has booted. Raises LabError."""
+        key = _key(self._board)
+        stamps = Writer(self._board / "tester.stamps")
+        self._console = Console(stamps)
+        machine = Machine(
+            self._image,
+            {DISK: self._disk},
+            self._board / "tester.log",
+            self._console,
+            devices=self._own_devices,
+            options=("-fw_cfg", f"name={_KEY_NAME},file={_escaped(key.with_suffix('.pub'))}"),
+        )
+        for left in reversed(range(_STARTS)):
+            # Nothing tells us which port QEMU would take by itself, and ours may be gone by then.
+            with socket.create_server((HOST, 0)) as probe:
+                self._port = probe.getsockname()[1]
+            try:
+                await machine.start()
+                break
+            except LabError:
+                if not left:
+                    raise
+        self._machine = machine
+
+    @property
+    def info(self) -> TesterInfo:
+        """How others reach the tester."""
+        known = self._disk.with_suffix(".known_hosts")
+        options = [
+            *("-F", "none", "-p", str(self._port), "-i", str(_key(self._board))),
+            *("-o", "IdentitiesOnly=yes", "-o", "StrictHostKeyChecking=accept-new"),
+            *("-o", f"UserKnownHostsFile={known}", "-o", "HostKeyAlias=tester"),
+            *("-o", "LogLevel=ERROR"),
+        ]
+        nics = [
+            Nic(
+                index=index,
+                interface=f"eth{index + 1}",
+                address=f"192.168.{FIRST_SUBNET + index}.1",
+                board_address=f"192.168.{FIRST_SUBNET + index}.2",
+                prefix=24,
+            )
+            for index in range(len(self._cables))
+        ]
+        host = f"root@{HOST}"
+        return TesterInfo("", ["ssh", *options, host], nics, host, options, self._port)
+
+    @contextlib.contextmanager
+    def devices(self) -> Iterator[NetDevices]:
+        """The board's ends of the cables, without what was sent while it had no power."""
+        ends = [board for board, _ in self._cables]
+        for end in ends:
+            with contextlib.suppress(BlockingIOError):
+                while end.recv(_FRAME, socket.MSG_DONTWAIT):
+                    pass
+        yield NetDevices(_definitions(ends), [end.fileno() for end in ends])
+
+    @contextlib.contextmanager
+    def _own_devices(self) -> Iterator[NetDevices]:
+        ends = [tester for _, tester in self._cables]
+        # Nothing but the forwarded port: not even the host's name server.
+        way_in = f"user,id=net0,restrict=on,hostfwd=tcp:{HOST}:{self._port}-:22"
+        definitions = [way_in, *_definitions(ends, first=1)]
+        yield NetDevices(definitions, [end.fileno() for end in ends])
+
+    async def close(self) -> None:
+        """End its QEMU."""
+        if self._machine:
+            await self._machine.stop("the bench stopped")
+        if self._console:
+            await self._console.close()
+            self._console.stamps.close()
+        for pair in self._cables:
+            for end in pair:
+                end.close()
+
+
+def await_ready(info: TesterInfo) -> None:
+    """Wait until the tester's sshd answers; raises LabError after READY_TIMEOUT.
+
+    The port is QEMU's, which takes connections before there is an sshd behind it.
+    """
+    deadline = time.monotonic() + READY_TIMEOUT
+    while not _answers(info.port):
+        if time.monotonic() > deadline:
+            raise LabError(
+                f"the virtual EVM's tester has no sshd on port {info.port} after "
+                f"{READY_TIMEOUT:g} s: `evmperf virtual stop` and start it again"
+            )
+        time.sleep(0.5)
+
+
+def _answers(port: int) -> bool:
+    try:
+        with socket.create_connection((HOST, port), 5) as line:
+            return line.recv(len(_BANNER)) == _BANNER
+    except OSError:
+        return False
+
+
+def _key(board: Path) -> Path:
+    """The key of those who may log in, made once for a board."""
+    key = board / "tester-key"
+    if not key.exists():
+        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "evmperf", "-f", str(key)]
+        try:
+            subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=True,
+                timeout=_KEYGEN_S,
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise LabError(f"no key can be made for the tester: {error}") from None
+    return key
+
+
+def _definitions(ends: list[socket.socket], first: int = 0) -> list[str]:
+    return [
+        f"dgram,id=net{number},local.type=fd,local.str={end.fileno()}"
+        for number, end in enumerate(ends, first)
+    ]
+
+
+def _escaped(path: Path) -> str:
+    """A file's name within one of QEMU's options."""
+    return str(path).replace(",", ",,")

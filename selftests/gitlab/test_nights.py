@@ -1,0 +1,126 @@
+"""Nights in GitLab without a database: each in a workspace that holds nothing of the one before."""
+
+import shlex
+import xml.etree.ElementTree as ET
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import yaml
+
+from evmperf.cli import main as cli
+from evmperf.gitlab.pipeline import Over, Plan, chosen, render
+from evmperf.model.errors import LabError
+from evmperf.model.exits import ExitStatus
+from evmperf.regress import shift
+from evmperf.runs import kept, spool
+from evmperf.runs.history import SpoolFolder
+from selftests.support import runs
+
+BOARD = "am64xx-hsevm"
+WORSE = ("emmc_ext4", "102400", "write_throughput")
+BENCHMARKS = ("emmc_ext4",)
+NIGHTS = 12
+
+
+@pytest.fixture
+def judged(tmp_path, monkeypatch):
+    """Judges a night's results in a new workspace, by the command of the job that does so; returns
+    its status, and what its JUnit file says of each figure.
+    """
+    data = yaml.safe_load(render(Plan(chosen(["am64x"]), Over.LABGRID)))
+    (line,) = data["judge am64x"]["script"]
+    program, *words = shlex.split(line)
+    assert program.endswith("/evmperf")
+    monkeypatch.setenv("EVMPERF_HISTORY", str(tmp_path / "history"))
+    monkeypatch.delenv("EVMPERF_INFLUX_URL", raising=False)
+
+    def judge(number, found):
+        workspace = tmp_path / f"workspace-{number}"
+        workspace.mkdir()
+        monkeypatch.chdir(workspace)
+        runs.write(workspace / "results", found, board=BOARD, number=number)
+        status = cli.main(words)
+        cases = ET.parse(workspace / "verdict-am64x.xml").iter("testcase")
+        kinds = {case.get("name"): [child.tag for child in case] for case in cases}
+        assert kinds
+        return status, kinds
+
+    return judge
+
+
+def test_nights_are_judged_by_those_before_without_a_database(tmp_path, judged):
+    generator = np.random.default_rng(3)
+    for number in range(NIGHTS - 1):
+        status, kinds = judged(number, runs.results(generator, BENCHMARKS))
+        skipped = sum("skipped" in tags for tags in kinds.values())
+        # A few nights must have been before one can be judged; then every figure is.
+        early = number < shift.FEWEST
+        assert (skipped == len(kinds)) == early, number
+        assert status == (ExitStatus.NOTHING if early else ExitStatus.OK), number
+    history = SpoolFolder(tmp_path / "history").runs(BOARD)
+    assert [entry.run.id for entry in history] == [f"{BOARD}-{n:04}" for n in range(NIGHTS - 1)]
+    worse = runs.results(generator, BENCHMARKS, changed={WORSE: 0.7})
+    status, kinds = judged(NIGHTS - 1, worse)
+    assert status == ExitStatus.FAILED
+    (failed,) = [name for name, tags in kinds.items() if "failure" in tags]
+    assert all(word in failed for word in WORSE[1:])
+
+
+def test_what_is_kept_judges_as_the_run_itself(tmp_path):
+    folder = runs.write(tmp_path / "results", runs.results(np.random.default_rng(1)), number=1)
+    (folder / "raw/big.log").write_text("x" * 10_000)
+    there = kept.keep(folder, tmp_path / "history")
+    assert spool.read_run(there) == spool.read_run(folder)
+    assert spool.read_results(there) == spool.read_results(folder)
+    assert sorted(path.name for path in there.iterdir()) == ["results.jsonl", "run.json"]
+    with (folder / "results.jsonl").open("ab") as file:
+        file.write((folder / "results.jsonl").read_bytes().splitlines(keepends=True)[0])
+    kept.keep(folder, tmp_path / "history")
+    assert (there / "results.jsonl").read_bytes() == (folder / "results.jsonl").read_bytes()
+
+
+def test_jobs_keep_their_runs_side_by_side(tmp_path):
+    generator = np.random.default_rng(1)
+    folders = [
+        runs.write(tmp_path / f"{n}", runs.results(generator, BENCHMARKS), number=n)
+        for n in range(8)
+    ]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda folder: kept.keep(folder, tmp_path / "history"), folders * 3))
+    assert len(SpoolFolder(tmp_path / "history").everything()) == len(folders)
+    left = {path.name for path in (tmp_path / "history").glob("*/*")}
+    assert left == {"results.jsonl", "run.json"}
+
+
+def test_a_run_in_both_places_counts_once(tmp_path):
+    results, history = tmp_path / "results", tmp_path / "history"
+    generator = np.random.default_rng(1)
+    for number in range(4):
+        folder = runs.write(
+            results if number % 2 else history, runs.results(generator, BENCHMARKS),
+            number=number,
+        )  # fmt: skip
+        kept.keep(folder, history)
+    both = kept.WithHistory(SpoolFolder(results), history)
+    ids = [f"{BOARD}-{number:04}" for number in range(4)]
+    assert [entry.run.id for entry in both.runs(BOARD)] == ids
+    assert [entry.run.id for entry in both.runs(BOARD, 2)] == ids[2:]
+    assert [entry.run.id for entry in both.everything()] == ids
+    figures = both.figures(BOARD, *WORSE[::2], 3, WORSE[1])
+    assert [figure.run.id for figure in figures] == ids[1:]
+
+
+def test_a_folder_that_cannot_be_written_is_named_with_the_remedy(tmp_path):
+    folder = runs.write(tmp_path / "results", runs.results(np.random.default_rng(1)), number=1)
+    (tmp_path / "history").write_text("a file")
+    with pytest.raises(LabError, match="name another folder with EVMPERF_HISTORY"):
+        kept.keep(folder, tmp_path / "history")
+
+
+def test_the_history_is_a_source_like_others(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("EVMPERF_HISTORY", str(tmp_path / "history"))
+    folder = runs.write(tmp_path / "results", runs.results(np.random.default_rng(1)), number=7)
+    kept.keep(folder, kept.folder({"EVMPERF_HISTORY": str(tmp_path / "history")}))
+    assert cli.main(["runs", "--from", "history"]) == 0
+    assert f"{BOARD}-0007" in capsys.readouterr().out

@@ -1,0 +1,87 @@
+"""The virtual EVM whose tester is a second QEMU: reached over SSH, it measures IPsec and pacing."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evmperf.lab.tester import SshTester
+from evmperf.model.errors import LabError
+from evmperf.virtual import client, envfile, image, testermachine
+from evmperf.virtual.board import TesterInfo
+from selftests.measuring.session import Pytest
+
+pytestmark = pytest.mark.virtual_evm
+
+VARIANT = "virtual-ipsec"
+DEADLINE_S = 600
+STATE = (
+    "ip -4 -o addr; ip xfrm state; ip xfrm policy; grep ' 0A ' /proc/net/tcp*; "
+    "pidof netserver iperf3; ls /tmp/evmperf* 2>/dev/null | grep -E 'undo|netserver|iperf3'"
+)
+"""Addresses, IPsec, listening ports, servers and our files."""
+
+
+@pytest.fixture(scope="module")
+def board(own_state: Path) -> Iterator[client.Bench]:
+    image.build(VARIANT, progress=print)
+    bench = client.Bench(f"ipsec{os.getpid()}")
+    bench.start(VARIANT, serial_port=0, power_port=0)
+    yield bench
+    bench.stop()
+
+
+@pytest.fixture
+def tester(board: client.Bench) -> Iterator[tuple[SshTester, TesterInfo]]:
+    info = board.status().tester
+    assert info is not None
+    testermachine.await_ready(info)
+    tester = SshTester(info.ssh_host, info.ssh_options)
+    yield tester, info
+    tester.close()
+
+
+def test_ipsec_and_pacing_are_measured_over_ssh_and_put_back(
+    board: client.Bench, tester: tuple[SshTester, TesterInfo], tmp_path: Path
+) -> None:
+    shell, info = tester
+    assert (info.namespace, info.nics[0].address) == ("", "192.168.100.1")
+    assert shell.run("hostname", 30).text.strip() == "tester"
+    before = shell.run(STATE, 30).text
+    env, ports = tmp_path / "ipsec.yaml", board.ports
+    envfile.write(envfile.source(VARIANT), env, serial_port=ports.serial, power_port=ports.power)
+    select = "(ipsec_sw and aes128) or pacing or (egress_0loss and 1518)"
+    session = Pytest(env, tmp_path / "results", select)
+    status = session.process.wait(DEADLINE_S)
+    assert status == 0, session.log.read_text()
+    results = session.measured()
+    assert sorted((result.benchmark, result.status) for result in results) == [
+        ("eth_cpsw_tcp_bidir_pacing", "measured"),
+        ("eth_cpsw_udp_egress_0loss", "measured"),
+        ("ipsec_sw", "measured"),
+    ]
+    (paced,) = (result for result in results if "pacing" in result.benchmark)
+    assert paced.conditions["variant"] == "rx-usecs 500"
+    assert shell.run(STATE, 30).text == before
+
+
+def test_who_has_not_the_key_is_not_let_in(tester: tuple[SshTester, TesterInfo]) -> None:
+    _, info = tester
+    options = [word for word in info.ssh_options if not word.endswith("tester-key")]
+    options.remove("-i")
+    stranger = SshTester(info.ssh_host, options)
+    with pytest.raises(LabError, match=r"is not to be reached: .*Permission denied"):
+        stranger.run("true", 60)
+    stranger.close()
+
+
+def test_the_tester_ends_with_its_bench(board: client.Bench) -> None:
+    info = board.status().tester
+    assert info is not None
+    assert board.stop()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", info.port), 5)
