@@ -1,4 +1,4 @@
-"""The virtual EVM with a display, a camera and SATA disks."""
+"""The virtual EVM with a display and SATA disks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def board(own_state: Path) -> Iterator[client.Bench]:
     bench.stop()
 
 
-def test_display_camera_and_disks_are_measured(board: client.Bench, tmp_path: Path) -> None:
+def test_display_and_disks_are_measured(board: client.Bench, tmp_path: Path) -> None:
     env, ports = tmp_path / "media.yaml", board.ports
     envfile.write(envfile.source(VARIANT), env, serial_port=ports.serial, power_port=ports.power)
     select = "glmark2 or ((sata_ext4_1g or sata_vfat_1g) and 102400)"
