@@ -21,7 +21,7 @@ VARIANT = "virtual-ipsec"
 DEADLINE_S = 600
 STATE = (
     "ip -4 -o addr; ip xfrm state; ip xfrm policy; grep ' 0A ' /proc/net/tcp*; "
-    "pidof netserver iperf3; ls /tmp"
+    "pidof netserver iperf3; ls /tmp/evmperf* 2>/dev/null | grep -E 'undo|netserver|iperf3'"
 )
 """Addresses, IPsec, listening ports, servers and our files."""
 
