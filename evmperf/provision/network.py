@@ -52,7 +52,8 @@ watch_over() {{ # PID: ends it when nothing comes any more
   while sleep {silence}; kill -0 $1; do
     now=$(received)
     [ $((now - before)) -gt 65536 ] || {{
-      kill $1; echo "the server said nothing for {silence} s"; break
+      # Said first: who is killed is waited for, and then this one is ended.
+      echo "the server said nothing for {silence} s"; kill $1; break
     }}
     before=$now
   done

@@ -24,7 +24,7 @@ FILES = (
     "tests/test_can.py",
 )
 MENTIONED = re.compile(r"can_loopback|tools[. ]can\b|import can\b|cangen|driver-can")
-GENERATED = "dashboards/driver-can.json"
+GENERATED = "dashboards/grafana/driver-can.json"
 COPIED = (
     "baselines", "conftest.py", "dashboards", "docs", "env", "evmperf", "lava-jobs",
     "pyproject.toml", "pytest_evmperf", "requirements.txt", "README.md", "selftests", "strategies",
