@@ -61,7 +61,7 @@ def test_eight_boards_are_measured_at_the_same_time_and_judged(lab, night, tmp_p
         status.update(json.loads((tonight.folder / "status.json").read_text()))
         return all(place["doing"].startswith("boot_time_mmcsd") for place in status["places"])
 
-    until(shows_what_is_measured, 60)
+    until(shows_what_is_measured, 120)
     for job, place in zip(status["jobs"], status["places"], strict=True):
         assert (job["state"], job["place"]) == ("measuring", place["place"])
         assert place["holder"] == "ci on here"
@@ -115,11 +115,11 @@ def test_a_board_that_does_not_boot_is_tried_elsewhere_and_doubted(lab, night):
     lab.client("fake-2", "acquire", user="bob")  # so fake-1 is first
     lab.boards["fake-5"].boots[:] = ["stuck"]
     tonight = night(boards=[{"name": "other", "place": "fake-5"}, {"name": "kind", **KIND}])
-    until(lambda: sorted(places(tonight)) == ["fake-1", "fake-5"], 60)
+    until(lambda: sorted(places(tonight)) == ["fake-1", "fake-5"], 120)
     lab.client("fake-2", "release", user="bob")
     # The one waits for nobody, and nobody waits for it.
     until(lambda: len(tonight.events("measured")) == 2, 120)
-    until(lambda: lab.boards["fake-5"].typed[-1:] == ["boot"], 60)
+    until(lambda: lab.boards["fake-5"].typed[-1:] == ["boot"], 120)
     lab.boards["fake-5"].go_on()
     assert tonight.wait() == 0, tonight.said
     assert [p for p in places(tonight) if p != "fake-5"] == ["fake-1", "fake-2"]
@@ -163,7 +163,7 @@ def test_what_fails_on_the_products_account_is_not_tried_elsewhere(lab, night):
 def test_a_busy_board_is_waited_for(lab, night):
     lab.client("fake-1", "acquire", user="bob")
     tonight = night(boards=[{"place": "fake-1"}], repeat="2")
-    until(lambda: "waiting: fake-1 is held by bob on here" in tonight.said, 60)
+    until(lambda: "waiting: fake-1 is held by bob on here" in tonight.said, 120)
     lab.client("fake-1", "release", user="bob")
     assert tonight.wait() == 0, tonight.said
     (started,) = tonight.events("started")
@@ -175,7 +175,7 @@ def test_a_board_that_is_taken_is_measured_elsewhere(lab, night):
     for board in lab.boards.values():
         board.boots[:] = ["stuck"]
     tonight = night(boards=[{"name": "kind", **KIND}])
-    until(lambda: any(board.typed[-1:] == ["boot"] for board in lab.boards.values()), 60)
+    until(lambda: any(board.typed[-1:] == ["boot"] for board in lab.boards.values()), 120)
     (place,) = places(tonight)
     for name, board in lab.boards.items():
         if name != place:
@@ -194,7 +194,7 @@ def test_a_killed_night_goes_on_where_it_was(lab, night):
     lab.boards["fake-2"].boots[:] = ["stuck"]
     tonight = night(boards=[{"place": "fake-1"}, {"place": "fake-2"}])
     until(lambda: len(tonight.events("measured")) == 1, 120)
-    until(lambda: lab.boards["fake-2"].typed[-1:] == ["boot"], 60)
+    until(lambda: lab.boards["fake-2"].typed[-1:] == ["boot"], 120)
     tonight.process.send_signal(signal.SIGKILL)
     tonight.process.wait()
     until(lambda: not any(board.is_on for board in lab.boards.values()), 10)
@@ -209,9 +209,9 @@ def test_a_killed_night_goes_on_where_it_was(lab, night):
 def test_a_coordinator_that_is_started_anew_does_not_end_the_night(lab, night):
     lab.boards["fake-1"].boots[:] = ["stuck"]
     tonight = night(boards=[{"place": "fake-1"}])
-    until(lambda: lab.boards["fake-1"].typed[-1:] == ["boot"], 60)
+    until(lambda: lab.boards["fake-1"].typed[-1:] == ["boot"], 120)
     lab.end("coordinator")
-    until(lambda: len(tonight.events("measured")) == 1, 60)
+    until(lambda: len(tonight.events("measured")) == 1, 120)
     lab.restart()
     assert tonight.wait() == 0, tonight.said
     assert "does not know any more that fake-1 is ours" in tonight.events("measured")[0]["sentence"]

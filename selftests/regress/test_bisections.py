@@ -1,4 +1,4 @@
-"""Bisections from end to end on a virtual EVM: short ones, and the whole with --all-bisections.
+"""Bisections from end to end on a virtual EVM, with --all-bisections.
 
 A short one still takes some twenty boots: good and bad alone are measured four times each before
 their difference is believed.
@@ -18,6 +18,7 @@ def named(kind, folder, versions, bad):
     return outcome
 
 
+@pytest.mark.long_bisection
 def test_git_bisect_run_goes_around_a_commit_that_does_not_boot(tmp_path):
     outcome = named("commits", tmp_path, 4, 3)
     answers = sorted(step.answer for step in outcome.state.steps)
