@@ -280,7 +280,7 @@ def _write_nothing(config: pytest.Config) -> None:
 
 
 def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:
-    """Say what there is where `-k` selects nothing: most often a typo."""
+    """Name the drivers when `-k` selects nothing, which is most often a typo."""
     keyword = config.option.keyword
     if items or not keyword or SESSION not in config.stash:
         return []

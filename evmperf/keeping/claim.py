@@ -159,9 +159,10 @@ class Claim:
                         priority=priority,
                     )
                 break
-            except BaseException:
+            except BaseException as error:
                 claim._link.close()
-                if last or not claim.lost:
+                # Ctrl-C is no keeper that ends: only an error is worth another try.
+                if last or not claim.lost or not isinstance(error, Exception):
                     raise
                 # The keeper was about to end, as nobody had needed it: there is a new one.
         claim.wanted = wanted.with_place(held["place"])
