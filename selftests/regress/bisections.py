@@ -34,8 +34,8 @@ HARMLESS = (
     "threadirqs",
 )  # fmt: skip
 """Kernel arguments that cost no boot time worth speaking of, one a commit."""
-SLOW = "ftrace=function"
-"""A tracer that somebody left switched on."""
+SLOW = "module_blacklist=nvme"
+"""A driver that somebody left out: init waits for its disk for ten seconds."""
 DEAD = "init=/nowhere"
 
 RCS = "etc/init.d/rcS"
