@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from evmperf.influx.client import Store
 from evmperf.model import comparable
@@ -17,7 +18,7 @@ from evmperf.model.run import Run
 from evmperf.runs.history import GUIDE, Taken
 from evmperf.runs.measurements import RESULT, SAMPLE
 
-_WHICH = f"WHERE \"board\" = $board AND \"kind\" != '{GUIDE}' AND time >= {{since}}"
+_WHICH = f'WHERE "board" = $board AND "kind" != \'{GUIDE}\' AND time >= {{since}}'
 _RESULTS = (
     f'SELECT "run", "version", "tools", "conditions" FROM "{RESULT}" {_WHICH} AND "samples" > 0 '
     'GROUP BY "benchmark", "case", "driver", "profile"'
@@ -26,8 +27,22 @@ _SAMPLES = (
     f'SELECT "run", "started_ns", "value", "unit" FROM "{SAMPLE}" {_WHICH} '
     'GROUP BY "benchmark", "case", "metric"'
 )
-_ResultRow = tuple[int, str | None, int | None, str | None, str | None]
-_SampleRow = tuple[int, str | None, int | None, float | None, str | None]
+
+
+class _ResultRow(NamedTuple):
+    time_ns: int
+    run: str | None
+    version: int | None
+    tools: str | None
+    conditions: str | None
+
+
+class _SampleRow(NamedTuple):
+    time_ns: int
+    run: str | None
+    started_ns: int | None
+    value: float | None
+    unit: str | None
 
 
 class Columns:
@@ -69,9 +84,9 @@ class Columns:
             name = tags["benchmark"], tags["case"]
             if name not in self._under:
                 self._under[name] = array("i", [-1]) * len(self._numbers)
-            for _, run, *told in series.values:
+            for _, run, version, tools, conditions in series.values:
                 if run in self._numbers:
-                    alike = (tags["driver"], tags["profile"], *told)
+                    alike = (tags["driver"], tags["profile"], version or 0, tools, conditions)
                     place = known.setdefault(alike, len(self._cases))
                     if place == len(self._cases):
                         self._cases.append(_case(*alike))
@@ -100,16 +115,15 @@ class Columns:
 
 
 def _case(
-    driver: str, profile: str, version: int | None, tools: str | None, conditions: str | None
+    driver: str, profile: str, version: int, tools: str | None, conditions: str | None
 ) -> comparable.Case:
     return comparable.Case(
-        driver, profile, version or 0, json.loads(tools or "{}"), json.loads(conditions or "{}")
+        driver, profile, version, json.loads(tools or "{}"), json.loads(conditions or "{}")
     )
 
 
 class _Samples:
-    """The samples of one figure while they are read, by run; of a case measured twice, the later's.
-    """
+    """The samples of one figure while they are read; of a case measured twice, the later's."""
 
     def __init__(self) -> None:
         self.by_run: dict[int, tuple[int, int, list[float]]] = {}

@@ -153,11 +153,18 @@ def test_nights_are_the_same_from_database_and_folder(store, tmp_path):
 
 
 def test_a_server_that_refuses_the_figures_says_why(bucket):
-    with Store(replace(bucket, token="another")) as store:
-        with pytest.raises(StoreError, match="refuses the token"):
-            list(store.select('SELECT "run" FROM "result"', tuple[int, str]))
-    with Store(bucket) as store, pytest.raises(StoreError, match="cannot answer"):
-        list(store.select("SELECT", tuple[int, str]))
+    asked = 'SELECT "run" FROM "result"', tuple[int, str]
+    with (
+        Store(replace(bucket, token="another")) as store,
+        pytest.raises(StoreError, match="refuses the token"),
+    ):
+        list(store.select(*asked))
+    with Store(bucket) as store:
+        assert list(store.select(*asked)) == []
+        with pytest.raises(StoreError, match="failed to parse query"):
+            list(store.select("SELECT", tuple[int, str]))
+        with pytest.raises(StoreError, match="cannot answer"):
+            list(store.select('SELECT "run" FROM "no bucket"."autogen"."result"', tuple[int, str]))
 
 
 def test_a_check_puts_its_verdicts_into_run_report_and_database(configured, nights):
