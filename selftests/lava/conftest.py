@@ -10,20 +10,17 @@ import pytest
 from evmperf.lava.lab import control
 from evmperf.lava.lab.control import Lab
 from evmperf.lava.server import TOKEN_VARIABLE, URL_VARIABLE, Server
+from selftests.support import on_request
+
+OPTION = "--all-lava-jobs"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--all-lava-jobs", action="store_true", help="also the jobs that are too long for CI"
-    )
+    on_request.add_option(parser, OPTION)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--all-lava-jobs", default=False):
-        return
-    for item in items:
-        if item.get_closest_marker("long_lava_job"):
-            item.add_marker(pytest.mark.skip(reason="one real job is in CI; make lava-test"))
+    on_request.skip_unless_asked(config, items, OPTION, "long_lava_job")
 
 
 @pytest.fixture(scope="session")

@@ -18,12 +18,10 @@ from evmperf.lab.tester import CommandTester
 from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.provision import network, writer
 from evmperf.provision.network import NetworkWay
+from selftests.provision.cards import USED, used_card
 from selftests.provision.imagelab import MIB
-from selftests.provision.test_medium import USED, dying, loop, used_card
 from selftests.provision.test_switch import Image
 from selftests.provision.test_ways import board
-
-__all__ = ["dying", "loop"]
 
 
 class Bench:
