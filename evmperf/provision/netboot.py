@@ -57,6 +57,7 @@ def start(
         asked = root.get("model", b"").rstrip(b"\0").decode("utf-8", "replace")
         reply = shell.run("tr -d '\\0' 2>/dev/null </proc/device-tree/model", _TIMEOUT_S)
         _check("device tree's model", asked, reply.text if reply.status == 0 else "")
+        facts["dtb"]["model"] = asked
     return facts
 
 

@@ -91,10 +91,8 @@ head -c {head} {device} | cmp - head && echo whole
 _NO_TFTP = re.compile(r"Retry count exceeded|TFTP server died|\bT( T)+\s*$", re.MULTILINE)
 """What U-Boot prints when nothing comes (net/tftp.c, net/arp.c)."""
 _TFTP_ERROR = re.compile(r"TFTP error: .*")
-
-
-class WrongCard(LabError):
-    """The disk that is to be written is another this time."""
+_LOADING, _LOADED = "Loading: ", "Bytes transferred"
+"""Before the marks (#) of a transfer's progress, and at its end (net/tftp.c, net/net.c)."""
 
 
 class NetworkWay:
@@ -156,8 +154,13 @@ class NetworkWay:
         first = "the board did not start the system in memory over TFTP: "
         if refused := _TFTP_ERROR.search(said):
             return f"{first}{refused[0].strip()}; are kernel and ramdisk where the server looks?"
+        last = said.rpartition(_LOADING)[2]
         if _NO_TFTP.search(said):
-            return f"{first}nothing comes from the server; does it run, and is the cable in?"
+            stopped = "the server stopped in mid-transfer"
+            what = stopped if "#" in last else "nothing comes from the server"
+            return f"{first}{what}; does it run, and is the cable in?"
+        if _LOADING in said and _LOADED not in last:
+            return f"{first}{error}, and not all had come: is the server or the network slow?"
         return f"{first}{error}"
 
     def _stage(self, image: Image) -> str:
@@ -182,8 +185,9 @@ class NetworkWay:
         if self._board.options.boot.medium == "emmc" and re.search(
             r"^type SD$", said, re.MULTILINE
         ):
-            raise WrongCard(
-                f"{self._device} is an SD card this time, and not the eMMC: start again"
+            raise LabError(
+                f"{self._device} is an SD card this time, and not the eMMC: the system of "
+                f"media.network must probe the controllers one after the other"
             )
         if int(found[1]) * 512 < image.hashes.size:
             raise UsageError(

@@ -259,6 +259,16 @@ class Lost:
         ),
         (["ARP Retry count exceeded; starting again"], False, "nothing comes from the server"),
         (
+            ["Loading: *\b####", "\tT T", "Retry count exceeded; starting again"],
+            False,
+            "the server stopped in mid-transfer",
+        ),
+        (
+            ["Loading: #", "Bytes transferred = 7 (7 hex)", "Loading: *\b####"],
+            False,
+            "did not get to shell, and not all had come: is the server or the network slow",
+        ),
+        (
             ["Loading: *", "TFTP error: 'File not found' (1)"],
             False,
             "'File not found'.*server looks",
