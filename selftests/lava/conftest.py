@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.lava.lab import control
 from evmperf.lava.lab.control import Lab
-from evmperf.lava.server import TOKEN_VARIABLE, URL_VARIABLE, Server
+from evmperf.lava.server import Server
 from selftests.support import on_request
+from selftests.support.lava_labs import started
 
 OPTION = "--all-lava-jobs"
 
@@ -25,17 +25,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """LAVA's server and worker, and two virtual EVMs, on free ports."""
-    state = tmp_path_factory.mktemp("state")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("EVMPERF_STATE", str(state))
-        patch.setenv("XDG_CONFIG_HOME", str(state / "no-config"))
-        for name in (URL_VARIABLE, TOKEN_VARIABLE):
-            patch.delenv(name, raising=False)
-        try:
-            yield control.up(print)
-        finally:
-            control.down()
+    with started(tmp_path_factory, "virtual") as there:
+        yield there
 
 
 @pytest.fixture(scope="session")

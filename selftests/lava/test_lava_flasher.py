@@ -1,0 +1,56 @@
+"""A whole image that a real LAVA fetches, unpacks, and puts on a virtual EVM's card."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import threading
+
+import pytest
+
+from evmperf.cli import main as cli
+from evmperf.runs.spool import read_results, read_run
+from evmperf.virtual import release
+from selftests.support.lava_labs import started
+
+pytestmark = [pytest.mark.virtual_evm, pytest.mark.long_lava_job]
+
+VARIANT = "virtual-sd"
+KEYWORD = "emmc_vfat"
+
+
+@pytest.fixture
+def card_lab(tmp_path_factory):
+    """A LAVA whose own board boots from a card behind a switch."""
+    with started(tmp_path_factory, VARIANT) as lab:
+        yield lab
+
+
+@pytest.fixture
+def published(tmp_path):
+    """A release on a web server: its URL."""
+    folder = tmp_path / "published"
+    folder.mkdir()
+    file = folder / f"{release.name(VARIANT, 1)}.wic.zst"
+    release.build(VARIANT, 1, file, print)
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/{file.name}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_native_job_measures_the_image_it_was_given(card_lab, published, results, capsys):
+    words = ["--image", published, "-k", KEYWORD, "--wait", "--import", "--results", str(results)]
+    status = cli.main(["lava", "submit", VARIANT, *words])
+    assert status == 0, capsys.readouterr()
+    (folder,) = results.iterdir()
+    run = read_run(folder)
+    assert run.release == release.name(VARIANT, 1)
+    said = run.facts["provisioned"]
+    assert said["name"] == published.rpartition("/")[2]
+    assert said["uboot"] == run.facts["uboot"] == "U-Boot 2025.01 (Jan 01 2025 - 00:00:00 +0000)"
+    measured = read_results(folder)
+    assert measured
+    assert all(result.status == "measured" for result in measured)
