@@ -349,7 +349,7 @@ def test_an_image_goes_to_the_emmc_and_boots_from_there(lab, tmp_path):
         board["options"]["image"].update(device="/dev/mmcblk0", scratch_mib=0)
         board["options"]["boot"]["medium"] = "emmc"
     file = tmp_path / f"{release.name(VARIANT, 3)}.wic.zst"
-    release.build(VARIANT, 3, file, print, change=only_busybox, root_mib=56)
+    release.build(VARIANT, 3, file, print, change=only_busybox, root_mib=64)
     with installation(lab.file) as work:
         outcome = work.install(str(file))
         assert outcome.runs.release == "virtual-net-2026.03"
