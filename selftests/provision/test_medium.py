@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from evmperf.provision.medium import Medium
 from selftests.provision import imagelab
 from selftests.provision.cards import assert_equal, put, used_card
 from selftests.provision.imagelab import MIB
@@ -38,6 +39,26 @@ def test_only_what_differs_is_written(image, card, at):
         file.write(bytes([byte[0] ^ 1]))
     done = put(image, card)
     assert 0 < done["written"] <= 1 << 16
+    assert_equal(card, image)
+
+
+def test_a_medium_that_differs_throughout_is_hardly_compared(tmp_path, monkeypatch):
+    image, card = tmp_path / "image", used_card(tmp_path / "card", 48 * MIB)
+    image.write_bytes(b"\x5a" * (48 * MIB))
+    compared, during_write = [], []
+    difference = Medium.difference
+
+    def count(medium, offset, *rest):
+        compared.append(offset)
+        return difference(medium, offset, *rest)
+
+    monkeypatch.setattr(Medium, "difference", count)
+    put(
+        image,
+        card,
+        progress=lambda what, *_: what == "write" and during_write.append(len(compared)),
+    )
+    assert during_write[-1] < 16
     assert_equal(card, image)
 
 
