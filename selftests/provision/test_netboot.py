@@ -77,7 +77,8 @@ def test_of_a_device_tree_the_model_is_compared(target, board, tmp_path):
     (tmp_path / "a.dts").write_text('/dts-v1/; / { model = "TI AM642 EVM"; };')
     imagelab.run("dtc", "-q", "-O", "dtb", "-o", tmp_path / "a.dtb", tmp_path / "a.dts")
     bench = Bench()
-    netboot.start(target, board, bench, {"dtb": str(tmp_path / "a.dtb")})
+    facts = netboot.start(target, board, bench, {"dtb": str(tmp_path / "a.dtb")})
+    assert facts["dtb"]["model"] == "TI AM642 EVM"
     assert bench.asked[1] == {"netboot_dtb": "board1/a.dtb"}
     with pytest.raises(LabError, match="model is 'TI J721E' and not 'TI AM642 EVM'"):
         netboot._check("device tree's model", "TI AM642 EVM", "TI J721E")

@@ -66,12 +66,12 @@ class Lab:
         """Bytes that the tester has sent to the board."""
         return int(self.beside("cat", "/sys/class/net/evm0/statistics/tx_bytes"))
 
-    def other_disks(self):
-        """What is on the disks that no test here is to write."""
+    def contents(self):
+        """What is on each disk; the firmware's is the boot ROM's."""
         return {
-            disk.name: hashlib.file_digest(disk.open("rb"), "sha256").hexdigest()
+            disk.stem: hashlib.file_digest(disk.open("rb"), "sha256").hexdigest()
             for disk in sorted(self.disks.glob("*.img"))
-            if disk.stem not in (self.written, "firmware")
+            if disk.stem != "firmware"
         }
 
     @contextlib.contextmanager
@@ -109,11 +109,12 @@ def lab(tmp_path, monkeypatch):
         ),
     ]  # fmt: skip
     there = Lab(bench, board_file(tmp_path / "net.yaml", bench, served), *servers)
-    before = there.other_disks()
+    before = there.contents()
+    assert there.written in before
     try:
         yield there
         bench.off()
-        assert {name: before[name] for name in there.other_disks()} == there.other_disks()
+        assert {**before, there.written: ""} == {**there.contents(), there.written: ""}
     finally:
         for server in servers:
             server.terminate()
