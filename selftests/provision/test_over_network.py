@@ -87,39 +87,48 @@ def lab(tmp_path, monkeypatch):
     """A board in a lab with servers for TFTP and HTTP; its other disks stay as they are."""
     monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
     built = image.build(VARIANT, progress=print)
-    bench = Bench("net")
-    bench.start(VARIANT, serial_port=0, power_port=0)
     tftp, served = tmp_path / "tftp", tmp_path / "http"
     tftp.mkdir()
     served.mkdir()
     for name in ("Image", "installer"):
         shutil.copyfile(built.directory / name, tftp / name)
-    beside = bench.status().tester.command
-    servers = [
-        subprocess.Popen(
-            [
-                *beside, "dnsmasq", "--no-daemon", "--conf-file=/dev/null", "--port=0",
-                "--enable-tftp", f"--tftp-root={tftp}", "--user=root", "--pid-file=",
-            ],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        ),
-        subprocess.Popen(
-            [*beside, sys.executable, "-m", "http.server", "-d", served, "-b", TESTER, "8000"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        ),
-    ]  # fmt: skip
-    there = Lab(bench, board_file(tmp_path / "net.yaml", bench, served), *servers)
-    before = there.contents()
-    assert there.written in before
-    try:
+    with contextlib.ExitStack() as stack:
+        bench = Bench("net")
+        bench.start(VARIANT, serial_port=0, power_port=0)
+        stack.callback(bench.stop)
+        there = Lab(
+            bench,
+            board_file(tmp_path / "net.yaml", bench, served),
+            stack.enter_context(beside(bench, *DNSMASQ, f"--tftp-root={tftp}")),
+            stack.enter_context(beside(bench, *HTTPD, "-d", served)),
+        )
+        before = there.contents()
+        assert there.written in before
         yield there
         bench.off()
         assert {**before, there.written: ""} == {**there.contents(), there.written: ""}
+
+
+DNSMASQ = [
+    "dnsmasq", "--no-daemon", "--conf-file=/dev/null", "--port=0", "--enable-tftp", "--user=root",
+    "--pid-file=",
+]  # fmt: skip
+HTTPD = [sys.executable, "-m", "http.server", "-b", TESTER, "8000"]
+
+
+@contextlib.contextmanager
+def beside(bench, *words):
+    """A server on the tester, beside the board."""
+    server = subprocess.Popen(
+        [*bench.status().tester.command, *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield server
     finally:
-        for server in servers:
-            server.terminate()
-            server.wait()
-        bench.stop()
+        server.terminate()
+        server.wait()
 
 
 def board_file(file, bench, served):
