@@ -20,6 +20,7 @@ from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure.bench import Shell
 from evmperf.model.errors import BoardError, LabError, ToolError, UsageError
+from evmperf.provision import tftp
 from evmperf.provision.image import Image
 from evmperf.provision.writer import MARK, Progress
 
@@ -88,11 +89,6 @@ cd /tmp; dd if=head of={device} bs=1M conv=fsync 2>/dev/null
 sync; echo 3 >/proc/sys/vm/drop_caches
 head -c {head} {device} | cmp - head && echo whole
 """
-_NO_TFTP = re.compile(r"Retry count exceeded|TFTP server died|\bT( T)+\s*$", re.MULTILINE)
-"""What U-Boot prints when nothing comes (net/tftp.c, net/arp.c)."""
-_TFTP_ERROR = re.compile(r"TFTP error: .*")
-_LOADING, _LOADED = "Loading: ", "Bytes transferred"
-"""Before the marks (#) of a transfer's progress, and at its end (net/tftp.c, net/net.c)."""
 
 
 class NetworkWay:
@@ -125,7 +121,9 @@ class NetworkWay:
             try:
                 shell = stack.enter_context(self._bench.started_from(_MEDIUM))
             except BoardError as error:
-                raise LabError(self._why_not_started(error)) from error
+                first = "the board did not start the system in memory over TFTP: "
+                reason = tftp.trouble(self._bench.console_lines())
+                raise LabError(f"{first}{f'{reason} ({error})' if reason else error}") from error
             try:
                 return self._install(shell, image, url, progress)
             except BoardError as error:
@@ -148,20 +146,6 @@ class NetworkWay:
             f"{self._device} does not hold what is written to it: its SHA-256 is another each "
             f"time, in {_TRIES} tries; replace the disk"
         )
-
-    def _why_not_started(self, error: BoardError) -> str:
-        said = "\n".join(self._bench.console_lines())
-        first = "the board did not start the system in memory over TFTP: "
-        if refused := _TFTP_ERROR.search(said):
-            return f"{first}{refused[0].strip()}; are kernel and ramdisk where the server looks?"
-        last = said.rpartition(_LOADING)[2]
-        if _NO_TFTP.search(said):
-            stopped = "the server stopped in mid-transfer"
-            what = stopped if "#" in last else "nothing comes from the server"
-            return f"{first}{what}; does it run, and is the cable in?"
-        if _LOADING in said and _LOADED not in last:
-            return f"{first}{error}, and not all had come: is the server or the network slow?"
-        return f"{first}{error}"
 
     def _stage(self, image: Image) -> str:
         try:

@@ -266,7 +266,7 @@ class Lost:
         (
             ["Loading: #", "Bytes transferred = 7 (7 hex)", "Loading: *\b####"],
             False,
-            "did not get to shell, and not all had come: is the server or the network slow",
+            "not all had come when the time was over.* slow.*did not get to shell",
         ),
         (
             ["Loading: *", "TFTP error: 'File not found' (1)"],
