@@ -96,7 +96,7 @@ def test_a_server_that_fails_is_the_lab_s_and_a_kernel_that_does_not_boot_the_bo
     with pytest.raises(LabError, match=r"the server stopped in mid-transfer.*\(no shell\)"):
         netboot.start(target, board, cut, given)
     bad = Lost("Loading: *\b###", "Bytes transferred = 9 (9 hex)", "Bad Linux ARM64 Image magic!")
-    with pytest.raises(BoardError, match="^no shell$"):
+    with pytest.raises(BoardError, match=r"^no shell$"):
         netboot.start(target, board, bad, given)
 
 
