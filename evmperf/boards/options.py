@@ -257,6 +257,36 @@ class Ipsec(Cable, frozen=True):
             "/proc/crypto, e.g. sa2ul"
         ),
     ] = ""
+    accelerator_module: Annotated[
+        Text,
+        Meta(
+            description="the kernel module of these drivers, as /sys/module names it: loaded for "
+            "ipsec_hw, taken out for ipsec_sw, and put back"
+        ),
+    ] = ""
+    accelerator_algorithms: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="rows of ipsec_hw that the accelerator computes, where it does not do all"
+        ),
+    ] = ()
+
+
+class Camera(Section, frozen=True):
+    """A camera."""
+
+    device: Annotated[Text, Meta(description="the video device, e.g. /dev/video0")] = ""
+    sensor: Annotated[
+        Text, Meta(description="the sensor, as the guide names it, e.g. ov10635")
+    ] = ""
+    setup: Annotated[
+        Text,
+        Meta(
+            description="the command (media-ctl, v4l2-ctl) that sets up the way from the sensor to "
+            "the device for {width}, {height} and {format} (a FourCC), where the device alone does "
+            "not do that"
+        ),
+    ] = ""
 
 
 class Pcie(Section, frozen=True):
@@ -351,6 +381,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     cpsw: Ethernet = Ethernet()
     icssg: Ethernet = Ethernet()
     ipsec: Ipsec = Ipsec()
+    camera: Camera = Camera()
     tester: Tester = Tester()
     image: Image = Image()
     absent: Annotated[
