@@ -155,7 +155,7 @@ def _pinned() -> Row:
     benchmark = catalogue.benchmark("dhrystone")
     case = _row_of(benchmark, "dhrystone_per_second", seconds=2)
     return Row(
-        "CPU 0",
+        "CPU 0, performance governor",
         "Dhrystone",
         "perf",
         _way("on CPU 0", benchmark, case),
@@ -219,7 +219,7 @@ def _file_system() -> Row:
 
 def _fill() -> Row:
     benchmark = catalogue.benchmark("emmc_ext4_fio_1g")
-    case = _row_of(benchmark, "4k", size="48m")
+    case = _row_of(benchmark, "4k", size="40m")
     return Row(
         "reads what a fill wrote",
         "eMMC ext4, fio reading 4k",
@@ -268,7 +268,7 @@ def _bursts() -> Row:
     benchmark = catalogue.benchmark("eth_icssg_udp_egress_0loss")
     case = _row_of(benchmark, "1518", resolution_percent=10)
     return Row(
-        "iperf3, each millisecond",
+        "iperf3",
         "UDP egress without loss, 1518 bytes, e1000e",
         "throughput",
         _way("each millisecond", benchmark, case),
@@ -277,7 +277,7 @@ def _bursts() -> Row:
                 "in bursts every 10 ms, as netperf -b -w 10ms",
                 benchmark,
                 case,
-                reworded(r"iperf3 ", "iperf3 --pacing-timer 10000 "),
+                reworded(r"iperf3 -c ", "iperf3 --pacing-timer 10000 -c "),
             ),
         ),
     )
