@@ -4,9 +4,9 @@
     python -m selftests.mutations --places 40     at most so many places of each kind and text
     python -m selftests.mutations --only nbench   one tool
 
-Counted are all recordings that hold a number and, where they are, all real outputs, of which a table
-says first how they are read undamaged. Without `--only`, `selftests.guide_mutations` runs afterwards
-and makes the mistakes of writers in every table of every guide.
+Damaged are all recordings that hold a number and, where they are, all real outputs; a table says
+first how the real ones are read undamaged. Without `--only`, `selftests.guide_mutations` runs
+afterwards and makes the mistakes of writers in every table of every guide.
 
 The exit status is 1 for a wrong number, except for a lost digit of a number that the tool prints
 only once (`ONCE`); those are counted.
@@ -130,8 +130,8 @@ def count(recording: Recording, kind: str, places: int = 0) -> Count:
 
 @dataclass
 class Read:
-    """What became of one tool's real outputs: files, numbers as a person read them, refusals for the
-    right reason, and what was neither.
+    """What became of one tool's real outputs: the files, how many numbers are what a person read,
+    how many refusals have the right reason, and what was neither.
     """
 
     files: set[str] = field(default_factory=set)
@@ -223,9 +223,7 @@ def _print_read(undamaged: dict[str, Read]) -> None:
 
 
 def _print_outputs(tool: str, read: Read) -> None:
-    print(
-        f"{tool:<34} {len(read.files):9} {read.right:9} {read.refused:9} {len(read.wrong):7}"
-    )
+    print(f"{tool:<34} {len(read.files):9} {read.right:9} {read.refused:9} {len(read.wrong):7}")
 
 
 def _print_table(title: str, counts: dict[str, Count]) -> None:

@@ -276,9 +276,9 @@ class Camera(Section, frozen=True):
     """A camera."""
 
     device: Annotated[Text, Meta(description="the video device, e.g. /dev/video0")] = ""
-    sensor: Annotated[
-        Text, Meta(description="the sensor, as the guide names it, e.g. ov10635")
-    ] = ""
+    sensor: Annotated[Text, Meta(description="the sensor, as the guide names it, e.g. ov10635")] = (
+        ""
+    )
     setup: Annotated[
         Text,
         Meta(

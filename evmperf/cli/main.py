@@ -170,7 +170,9 @@ def _print_not_measured() -> None:
     width, drivers = (max(len(t.benchmark) for t in tables), max(len(t.driver) for t in tables))
     print("\nRead from published guides, and not measured:")
     for table in tables:
-        print(f"{table.benchmark:<{width}}  {table.driver:<{drivers}}  {table.not_measured}".rstrip())
+        print(
+            f"{table.benchmark:<{width}}  {table.driver:<{drivers}}  {table.not_measured}".rstrip()
+        )
 
 
 def _entry(benchmark: Benchmark, profile: str, board: Board | None) -> dict[str, Any]:

@@ -25,6 +25,11 @@ from selftests.variants.figures import HEAD, Measured, line
 from selftests.variants.ways import ROWS, Row
 
 _ROUNDS = 6
+_TOOLS = (
+    "aplay", "dd", "ethtool", "evmperf-dhrystone", "evmperf-linpack", "fio", "iperf3",
+    "mkfs.ext4", "mpstat", "netperf", "taskset",
+)  # fmt: skip
+"""What the rows need on the board."""
 
 
 def measured(runner: Runner, row: Row, rounds: int) -> list[Measured]:
@@ -49,8 +54,8 @@ def _on_virtual(names: list[str], rounds: int) -> None:
     with tempfile.TemporaryDirectory() as temporary, board_file("virtual", Path(temporary)) as file:
         environment = Environment(str(file))
         bench = LabgridBench(environment.get_target("main"), boards.load(file))
-        spool = Spool(Path(temporary) / "results", Run(id=new_run_id("x"), board="x", profile="quick"))
-        runner = Runner(bench, spool, "quick", ("iperf3", "netperf", "fio", "dd", "mpstat", "taskset"))
+        run = Run(id=new_run_id("variants"), board="virtual", profile="quick")
+        runner = Runner(bench, Spool(Path(temporary) / "results", run), "quick", _TOOLS)
         try:
             for name in names:
                 for pair in measured(runner, ROWS[name](), rounds):

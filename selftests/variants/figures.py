@@ -27,8 +27,8 @@ class Measured:
 
     @property
     def difference(self) -> tuple[float, float]:
-        """How much more evmperf's way gives, as a part of the other, and half of the 95 % confidence
-        interval of that mean; raises ValueError for fewer than three pairs.
+        """How much more evmperf's way gives, as a part of the other, and half of the 95 %
+        confidence interval of that mean; raises ValueError for fewer than three pairs.
         """
         parts = [own / other - 1 for own, other in zip(self.own, self.other, strict=True)]
         if len(parts) < _FEWEST:
@@ -45,7 +45,6 @@ def line(measured: Measured) -> str:
         return f"{head} {row.own.name} | {measured.way.name} | not measured | {count} |"
     own, other = (statistics.fmean(values) for values in (measured.own, measured.other))
     mean, half = measured.difference
-    return (
-        f"{head} {row.own.name}: {own:.4g} {row.unit} | {measured.way.name}: {other:.4g} {row.unit} | "
-        f"{mean:+.1%} ± {half:.1%} | {count} |"
-    )
+    ours = f"{row.own.name}: {own:.4g} {row.unit}"
+    theirs = f"{measured.way.name}: {other:.4g} {row.unit}"
+    return f"{head} {ours} | {theirs} | {mean:+.1%} ± {half:.1%} | {count} |"

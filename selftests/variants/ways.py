@@ -1,7 +1,7 @@
 """The ways of measuring one row: evmperf's own, and the others with which it is compared.
 
-Each is the catalogue's benchmark, with its steps changed where it differs: whatever guards, prepares
-and cleans up stays as it is.
+Each is the catalogue's benchmark, with its steps changed where it differs: what guards, prepares and
+cleans up stays as it is.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from evmperf.benchmarks.step import (
     next_trial,
 )
 from evmperf.boards.board import Board
-from evmperf.model.results import Case
 from evmperf.model.places import project
+from evmperf.model.results import Case
 from evmperf.tools import dd
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -136,7 +136,9 @@ def installed(program: Path, place: str) -> Prepare:
         headers = ["-I", str(project("virtual-evm") / "virtual" / "programs")]
         subprocess.run([*_COMPILE, *headers, str(program), "-o", str(target)], check=True)
         text = base64.b64encode(gzip.compress(target.read_bytes(), mtime=0)).decode()
-    return Prepare("program", f"echo {text} | base64 -d | gzip -d >{place} && chmod +x {place}", 120)
+    return Prepare(
+        "program", f"echo {text} | base64 -d | gzip -d >{place} && chmod +x {place}", 120
+    )
 
 
 def _way(
@@ -210,9 +212,7 @@ def _file_system() -> Row:
         _way("dd over the same file", benchmark, case, repeats=3),
         (
             _way("as filesystem_tests: from a mapped file", benchmark, case, by_map, repeats=3),
-            _way(
-                "dd, each a new file", benchmark, case, reworded(r",notrunc", ""), repeats=3
-            ),
+            _way("dd, each a new file", benchmark, case, reworded(r",notrunc", ""), repeats=3),
         ),
     )
 
