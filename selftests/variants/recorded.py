@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,8 +57,11 @@ def without_terrain() -> list[Recorded]:
     found = []
     for name in _WITH_TERRAIN if folder else ():
         text = (folder / f"{name}.txt").read_text()
-        drawn = glmark2.drawing(text)
-        rest = [int(frames) for scene, frames in _FRAMES.findall(text) if scene != "terrain"]
-        score = sum(rest) / len(rest)
-        found.append(Recorded("without terrain", f"glmark2: {drawn.renderer}", drawn.score, score))
+        renderer = glmark2.drawing(text).renderer
+        scenes = [(scene, int(frames)) for scene, frames in _FRAMES.findall(text)]
+        score, rest = (
+            statistics.fmean(frames for scene, frames in scenes if scene != left_out)
+            for left_out in ("", "terrain")
+        )
+        found.append(Recorded("without terrain", f"glmark2: {renderer}", score, rest))
     return found

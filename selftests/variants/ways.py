@@ -1,7 +1,7 @@
 """The ways of measuring one row: evmperf's own, and the others with which it is compared.
 
-Each is the catalogue's benchmark, with its steps changed where it differs: what guards, prepares and
-cleans up stays as it is.
+Each is the catalogue's benchmark, with its steps changed where it differs: what guards, prepares
+and cleans up stays as it is.
 """
 
 from __future__ import annotations
