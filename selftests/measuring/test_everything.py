@@ -68,6 +68,8 @@ def test_everything_is_measured(measuring, env_file, request) -> None:
     for fact in ("kernel", "uboot", "image", "memory_kib", "cards", "evmperf", "tools"):
         assert run.facts[fact], fact
     assert run.facts["virtual"] is True
+    for document in ("dmesg", "device_tree", "kernel_config"):
+        assert (session.folder / "facts" / document).stat().st_size, document
 
     output = session.log.read_text()
     assert f"[{len(expected)}/{len(expected)}]" in output
