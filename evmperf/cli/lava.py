@@ -106,6 +106,8 @@ def add_parser(subparsers: Any) -> None:
 
     lab = commands.add_parser("lab", help="a LAVA of your own on this machine (needs root)")
     lab.add_argument("action", choices=("up", "down", "status"))
+    lab.add_argument("--board", default="virtual", metavar="VARIANT",
+                     help="which virtual EVM LAVA boots itself (default: %(default)s)")  # fmt: skip
     lab.set_defaults(func=_lab)
 
 
@@ -350,7 +352,7 @@ def _lab(options: argparse.Namespace) -> int:
     from evmperf.lava.lab import control  # noqa: PLC0415
 
     if options.action == "up":
-        lab = control.up(lambda line: print(line, file=sys.stderr, flush=True))
+        lab = control.up(lambda line: print(line, file=sys.stderr, flush=True), options.board)
         print(f"LAVA runs at {lab.url}; evmperf lava finds it; evmperf lava lab down stops it")
         return 0
     if options.action == "down":

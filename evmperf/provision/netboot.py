@@ -18,8 +18,8 @@ from labgrid.exceptions import NoDriverFoundError
 
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
-from evmperf.model.errors import LabError, UsageError
-from evmperf.provision import software
+from evmperf.model.errors import BoardError, LabError, UsageError
+from evmperf.provision import software, tftp
 
 PARTS = ("kernel", "dtb", "ramdisk")
 MEDIUM = "netboot"
@@ -31,8 +31,8 @@ def start(
 ) -> dict[str, Any]:
     """Boot files by what they are (of PARTS), now and at each further boot; returns facts of them.
 
-    Raises UsageError for a file or a board that cannot be, LabError when what runs is not the
-    kernel or the device tree that was given, BoardError when it does not boot.
+    Raises UsageError for a file or a board that cannot be, LabError when the files do not come, or
+    what runs is not the kernel or the device tree that was given, BoardError when it does not boot.
     """
     files = {part: _file(part, name) for part, name in given.items()}
     strategy = board.drivers.get("K3BootStrategy") or {}
@@ -43,7 +43,12 @@ def start(
         )
     staged = {part: _stage(target, board, file) for part, file in files.items()}
     bench.boot_from(MEDIUM, {f"{MEDIUM}_{part}": name for part, name in staged.items()})
-    shell = bench.shell()
+    try:
+        shell = bench.shell()
+    except BoardError as error:
+        if reason := tftp.trouble(bench.console_lines()):
+            raise LabError(f"the board did not boot over TFTP: {reason} ({error})") from error
+        raise
     facts: dict[str, Any] = {
         part: {"name": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
         for part, file in files.items()
@@ -57,6 +62,7 @@ def start(
         asked = root.get("model", b"").rstrip(b"\0").decode("utf-8", "replace")
         reply = shell.run("tr -d '\\0' 2>/dev/null </proc/device-tree/model", _TIMEOUT_S)
         _check("device tree's model", asked, reply.text if reply.status == 0 else "")
+        facts["dtb"]["model"] = asked
     return facts
 
 

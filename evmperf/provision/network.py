@@ -20,6 +20,7 @@ from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure.bench import Shell
 from evmperf.model.errors import BoardError, LabError, ToolError, UsageError
+from evmperf.provision import tftp
 from evmperf.provision.image import Image
 from evmperf.provision.writer import MARK, Progress
 
@@ -88,13 +89,6 @@ cd /tmp; dd if=head of={device} bs=1M conv=fsync 2>/dev/null
 sync; echo 3 >/proc/sys/vm/drop_caches
 head -c {head} {device} | cmp - head && echo whole
 """
-_NO_TFTP = re.compile(r"Retry count exceeded|TFTP server died|\bT( T)+\s*$", re.MULTILINE)
-"""What U-Boot prints when nothing comes (net/tftp.c, net/arp.c)."""
-_TFTP_ERROR = re.compile(r"TFTP error: .*")
-
-
-class WrongCard(LabError):
-    """The disk that is to be written is another this time."""
 
 
 class NetworkWay:
@@ -127,7 +121,9 @@ class NetworkWay:
             try:
                 shell = stack.enter_context(self._bench.started_from(_MEDIUM))
             except BoardError as error:
-                raise LabError(self._why_not_started(error)) from error
+                first = "the board did not start the system in memory over TFTP: "
+                reason = tftp.trouble(self._bench.console_lines())
+                raise LabError(f"{first}{f'{reason} ({error})' if reason else error}") from error
             try:
                 return self._install(shell, image, url, progress)
             except BoardError as error:
@@ -151,15 +147,6 @@ class NetworkWay:
             f"time, in {_TRIES} tries; replace the disk"
         )
 
-    def _why_not_started(self, error: BoardError) -> str:
-        said = "\n".join(self._bench.console_lines())
-        first = "the board did not start the system in memory over TFTP: "
-        if refused := _TFTP_ERROR.search(said):
-            return f"{first}{refused[0].strip()}; are kernel and ramdisk where the server looks?"
-        if _NO_TFTP.search(said):
-            return f"{first}nothing comes from the server; does it run, and is the cable in?"
-        return f"{first}{error}"
-
     def _stage(self, image: Image) -> str:
         try:
             return str(self._provider.stage(str(image.content)))
@@ -182,8 +169,9 @@ class NetworkWay:
         if self._board.options.boot.medium == "emmc" and re.search(
             r"^type SD$", said, re.MULTILINE
         ):
-            raise WrongCard(
-                f"{self._device} is an SD card this time, and not the eMMC: start again"
+            raise LabError(
+                f"{self._device} is an SD card this time, and not the eMMC: the system of "
+                f"media.network must probe the controllers one after the other"
             )
         if int(found[1]) * 512 < image.hashes.size:
             raise UsageError(

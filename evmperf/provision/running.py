@@ -16,30 +16,33 @@ _LIMIT = 400
 _EXT_MAGIC = 0xEF53
 
 SCRIPT = r"""
-say() { echo "=$1"; cat; echo; }
-uname -r | say kernel; uname -v | say kernel_version
-cat /proc/cmdline | say command_line
-cat /etc/hostname 2>/dev/null | say machine
-cat /etc/os-release 2>/dev/null | say os_release
-cat /etc/evmperf-release 2>/dev/null | say own_release
-root=$(awk '$2=="/" && $1!="rootfs"{print $1}' /proc/mounts | tail -n 1)
+say() { echo "=$1"; shift; "$@" 2>/dev/null; echo; }
+say kernel uname -r
+say kernel_version uname -v
+say command_line cat /proc/cmdline
+say machine cat /etc/hostname
+say os_release cat /etc/os-release
+say own_release cat /etc/evmperf-release
+root=$(awk '$2=="/" && $1!="rootfs"{last=$1} END{print last}' /proc/mounts)
 [ "$root" != /dev/root ] || {
   # The kernel mounted it itself: its number says which.
-  number=$(awk '$5=="/"{print $3}' /proc/self/mountinfo | tail -n 1)
-  root=/dev/$(basename "$(readlink -f /sys/dev/block/$number)")
+  number=$(awk '$5=="/"{last=$3} END{print last}' /proc/self/mountinfo)
+  root=$(readlink -f /sys/dev/block/$number); root=/dev/${root##*/}
 }
-echo "$root" | say root
-name=$(basename "$root"); disk=$(basename "$(readlink -f /sys/class/block/$name/..)")
-echo "$disk" | say disk_name
-cat /sys/class/block/$name/partition 2>/dev/null | say number
-dd if=/dev/$disk bs=512 count=1 2>/dev/null | od -An -v -tx1 | say table
-cat /sys/block/$disk/device/type 2>/dev/null | say type
-lsblk -ndo PARTUUID "$root" 2>/dev/null | say partuuid
+say root echo "$root"
+name=${root##*/}; disk=$(readlink -f /sys/class/block/$name/..); disk=${disk##*/}
+say disk_name echo "$disk"
+say number cat /sys/class/block/$name/partition
+echo =table; dd if=/dev/$disk bs=512 count=1 2>/dev/null | od -An -v -tx1; echo
+say type cat /sys/block/$disk/device/type
+say partuuid lsblk -ndo PARTUUID "$root"
+echo =medium
 for name in /sys/block/$disk/device/cid /sys/block/$disk/device/serial /sys/block/$disk/serial; do
-  [ ! -r $name ] || cat $name
-done | head -n 1 | say medium
+  [ ! -r $name ] || { cat $name; break; }
+done
+echo
 # Of ext4's superblock: mounts for writing, the most before a check, and its magic number.
-dd if="$root" bs=2 skip=538 count=3 2>/dev/null | od -An -v -tu2 | say superblock
+echo =superblock; dd if="$root" bs=2 skip=538 count=3 2>/dev/null | od -An -v -tu2; echo
 """
 """Shell text that prints `=NAME` and then what that is, for any shell and busybox."""
 

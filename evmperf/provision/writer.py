@@ -23,8 +23,10 @@ from evmperf.provision.medium import CHUNK, HEAD, Buffer, Medium, MediumError
 
 MARK = b"evmperf: this medium was being written and is not whole\n"
 
-_STREAK = 8
-"""So many chunks that differ in a row, and comparing is not worth reading for as many more."""
+_STREAK, _BLIND = 8, 256
+"""So many chunks that differ in a row, and comparing is not worth reading for as many more; nor for
+twice as many after that, if the next one differs too, up to the second number.
+"""
 FRAME = struct.Struct(">BI")
 
 Source = Callable[[], Iterator["memoryview | None"]]
@@ -137,9 +139,10 @@ class _Writer:
                     written += self._write(offset, chunk, 0, length)
                 elif span := self._medium.difference(offset, chunk, length):
                     written += self._write(offset, chunk, *span)
-                    whole = span[1] - span[0] == length
-                    streak = streak + 1 if whole else 0
-                    blind = _STREAK if streak >= _STREAK else 0
+                    streak = streak + 1 if span[1] - span[0] == length else 0
+                    if streak >= _STREAK:
+                        blind = min(streak, _BLIND)
+                        streak += blind
                 else:
                     streak = 0
                 self._progress("write", offset + length, self._size)

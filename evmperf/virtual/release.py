@@ -38,10 +38,13 @@ def build(
     number: int,
     target: Path,
     progress: Progress,
+    *,
     change: Callable[[Path], None] = lambda _root: None,
+    root_mib: int = 0,
 ) -> None:
     """Make the image of a release, with numbers from 1 to 9, compressed. `change` may alter the
     folder of its root file system, whose files are hard links: what it alters it makes anew.
+    `root_mib` is the size of that file system, 0 for the recipe's.
 
     Raises UsageError for a variant that has no releases, LabError when making it fails.
     """
@@ -63,7 +66,7 @@ def build(
     ):
         try:
             maker = _Maker(recipe, steps, paths, Path(work), number, change)
-            _compress(maker.make(spec), target)
+            _compress(maker.make(spec | ({"root_mib": root_mib} if root_mib else {})), target)
         except OSError as error:
             raise LabError(f"{target} cannot be made: {error}") from None
 

@@ -23,6 +23,12 @@ from selftests.support import virtualbench
 TOOLS = ["fio", "mpstat", "dd", "no-such-tool"]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--all-rows", action="store_true", help="measure every row of every table, not one of each"
+    )
+
+
 class Line:
     """A TCP line between a client and a console server that can be cut for a while."""
 
@@ -147,8 +153,8 @@ def runner(bench: LabgridBench, tmp_path: Path) -> Runner:
 def measuring(env_file: Path, tmp_path: Path) -> Iterator[Callable[..., Pytest]]:
     started: list[Pytest] = []
 
-    def start(select: str, results: Path = tmp_path / "results") -> Pytest:
-        started.append(Pytest(env_file, results, select))
+    def start(select: str, *options: str, results: Path = tmp_path / "results") -> Pytest:
+        started.append(Pytest(env_file, results, select, options))
         return started[-1]
 
     yield start

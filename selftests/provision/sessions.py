@@ -22,7 +22,8 @@ def measure(file: Path, results: Path, *options: object) -> dict[str, Any]:
         ],
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    print(done.stdout)
+    assert done.returncode == 0, done.stderr
     (run,) = set(results.glob("*")) - before
     return {**json.loads((run / "run.json").read_text()), "said": done.stdout}
 

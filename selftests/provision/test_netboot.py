@@ -11,7 +11,7 @@ from labgrid.target import Target
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.lab.tester import CommandTester
-from evmperf.model.errors import LabError, UsageError
+from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.provision import netboot
 from pytest_evmperf.session import Session
 from selftests.provision import imagelab
@@ -72,12 +72,41 @@ def test_another_kernel_is_a_lab_failure_with_both_versions(target, board, tmp_p
         netboot.start(target, board, Bench(), given)
 
 
+class Lost(Bench):
+    """A board that does not boot, and what it said."""
+
+    def __init__(self, *said):
+        self.said = said
+
+    def boot_from(self, *_):
+        pass
+
+    def shell(self):
+        raise BoardError("no shell")
+
+    def console_lines(self):
+        return self.said
+
+
+def test_a_server_that_fails_is_the_lab_s_and_a_kernel_that_does_not_boot_the_board_s(
+    target, board, tmp_path
+):
+    given = {"kernel": kernel(tmp_path, *here())}
+    cut = Lost("Loading: *\b###", "\tT T", "Retry count exceeded; starting again")
+    with pytest.raises(LabError, match=r"the server stopped in mid-transfer.*\(no shell\)"):
+        netboot.start(target, board, cut, given)
+    bad = Lost("Loading: *\b###", "Bytes transferred = 9 (9 hex)", "Bad Linux ARM64 Image magic!")
+    with pytest.raises(BoardError, match=r"^no shell$"):
+        netboot.start(target, board, bad, given)
+
+
 def test_of_a_device_tree_the_model_is_compared(target, board, tmp_path):
     """The reader is the one that fitImages are read with; here there is no device tree to ask."""
     (tmp_path / "a.dts").write_text('/dts-v1/; / { model = "TI AM642 EVM"; };')
     imagelab.run("dtc", "-q", "-O", "dtb", "-o", tmp_path / "a.dtb", tmp_path / "a.dts")
     bench = Bench()
-    netboot.start(target, board, bench, {"dtb": str(tmp_path / "a.dtb")})
+    facts = netboot.start(target, board, bench, {"dtb": str(tmp_path / "a.dtb")})
+    assert facts["dtb"]["model"] == "TI AM642 EVM"
     assert bench.asked[1] == {"netboot_dtb": "board1/a.dtb"}
     with pytest.raises(LabError, match="model is 'TI J721E' and not 'TI AM642 EVM'"):
         netboot._check("device tree's model", "TI AM642 EVM", "TI J721E")

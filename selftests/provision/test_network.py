@@ -18,12 +18,10 @@ from evmperf.lab.tester import CommandTester
 from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.provision import network, writer
 from evmperf.provision.network import NetworkWay
+from selftests.provision.cards import USED, used_card
 from selftests.provision.imagelab import MIB
-from selftests.provision.test_medium import USED, dying, loop, used_card
 from selftests.provision.test_switch import Image
 from selftests.provision.test_ways import board
-
-__all__ = ["dying", "loop"]
 
 
 class Bench:
@@ -260,6 +258,16 @@ class Lost:
             "nothing comes from the server",
         ),
         (["ARP Retry count exceeded; starting again"], False, "nothing comes from the server"),
+        (
+            ["Loading: *\b####", "\tT T", "Retry count exceeded; starting again"],
+            False,
+            "the server stopped in mid-transfer",
+        ),
+        (
+            ["Loading: #", "Bytes transferred = 7 (7 hex)", "Loading: *\b####"],
+            False,
+            "not all had come when the time was over.* slow.*did not get to shell",
+        ),
         (
             ["Loading: *", "TFTP error: 'File not found' (1)"],
             False,

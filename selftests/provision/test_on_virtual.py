@@ -3,7 +3,6 @@ way in which that goes wrong.
 """
 
 import hashlib
-import shutil
 import signal
 import subprocess
 import sys
@@ -27,7 +26,9 @@ from selftests.provision.sessions import measure_in_turn
 pytestmark = pytest.mark.virtual_evm
 
 VARIANT = "virtual-sd"
-ROOT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).resolve().parents[2]
+ROOT_AT = 17 << 20
+"""Where the root file system of this variant's releases begins, in bytes."""
 
 
 @pytest.fixture(scope="session")
@@ -50,17 +51,17 @@ def state(tmp_path, monkeypatch):
 def lab(state, tmp_path):
     """A function that starts a virtual lab; gives its bench and a board file for it.
 
-    What is on the board's other disks must be the same in the end; `emmc` is put on one of them.
+    What is on the board's other disks must be the same in the end; `nvme` is put on one of them.
     """
     benches, before = [], {}
 
-    def start(emmc=None, **options):
+    def start(nvme=None, **options):
         bench = Bench(f"card{len(benches)}")
         bench.start(VARIANT, serial_port=0, power_port=0, **options)
         benches.append(bench)
-        if emmc:
-            with (bench.folder / "disks/emmc.img").open("r+b") as disk, emmc.open("rb") as content:
-                shutil.copyfileobj(content, disk)
+        if nvme:
+            with (bench.folder / "disks/nvme.img").open("r+b") as disk:
+                disk.write(nvme.read_bytes())
         before[bench.name] = other_disks(bench)
         file = tmp_path / f"{bench.name}.yaml"
         ports = bench.ports
@@ -101,6 +102,12 @@ def install(request):
     return open_it
 
 
+def sparse_copy(file, copy):
+    """A copy with the same holes: what is written takes time from the virtual board's disks."""
+    imagelab.run("cp", "--sparse=always", file, copy)
+    return copy
+
+
 def other_disks(bench):
     """What is on the disks that are not the card, nor the firmware that the boot ROM loads."""
     folder = bench.folder / "disks"
@@ -135,15 +142,43 @@ def test_two_releases_in_turn_each_proved(lab, install, releases):
 
 
 @pytest.mark.long_provisioning
+def test_a_card_that_was_mounted_elsewhere_is_made_equal_again(lab, install, releases, tmp_path):
+    """Somebody takes the card, changes a file, and puts it back: what it is now nobody knows."""
+    bench, file = lab()
+    work = install(file)
+    first = work.install(str(releases[0]))
+    work.bench.off()
+    bench.card("host")
+    (tmp_path / "mnt").mkdir()
+    where = ["-o", f"loop,offset={ROOT_AT}", bench.status().card_file, tmp_path / "mnt"]
+    imagelab.run("mount", *where)
+    try:
+        (tmp_path / "mnt/etc/by-somebody").touch()
+    finally:
+        imagelab.run("umount", tmp_path / "mnt")
+    again = work.install(str(releases[0]))
+    assert not again.left_alone
+    assert any("somebody else has started the board, or had its medium" in t for t in work.told)
+    assert 0 < again.facts["write"]["written"] < first.facts["write"]["written"] // 10
+    assert work.bench.shell().run("ls /etc/by-somebody", 10).status
+
+
+@pytest.mark.long_provisioning
 def test_a_board_that_boots_another_release_is_found(lab, install, releases, tmp_path):
-    """The card's boot loader starts the kernel that is on the eMMC, with the card's own root."""
-    other = Cache().get(str(releases[1]))
-    _, file = lab(emmc=other.content)
-    astray = tmp_path / "astray.wic"
-    shutil.copyfile(Cache().get(str(releases[0])).content, astray)
+    """The card's boot loader starts the kernel that is on the NVMe disk, with the card's root."""
+    kernel = tmp_path / "Image"
+    imagelab.run(
+        "/usr/sbin/debugfs", "-R", f"dump /boot/Image {kernel}",
+        f"{Cache().get(str(releases[1])).content}?offset={ROOT_AT}",
+    )  # fmt: skip
+    other = imagelab.Spec(root={"boot/Image": kernel.read_bytes()}, links={}, root_mib=48)
+    _, file = lab(nvme=imagelab.build(tmp_path / "other.wic", other))
+    astray = sparse_copy(Cache().get(str(releases[0])).content, tmp_path / "astray.wic")
     words = tmp_path / "uEnv.txt"
-    own = (ROOT / f"virtual-evm/{VARIANT}/uEnv.txt").read_text()
-    words.write_text(own.replace("load mmc 1:2", "load mmc 0:2"))
+    own = (PROJECT / f"virtual-evm/{VARIANT}/uEnv.txt").read_text()
+    get_kernel = "get_kern=nvme scan; load nvme 0:2"
+    words.write_text(own.replace("get_kern=load mmc 1:2", get_kernel))
+    assert get_kernel in words.read_text()
     imagelab.run("mcopy", "-D", "o", "-i", f"{astray}@@1M", words, "::uEnv.txt")
     work = install(file)
     with pytest.raises(LabError) as failed:
@@ -210,13 +245,11 @@ def test_an_image_of_another_machine_leaves_the_power_alone(lab, install, tmp_pa
 
 def without_kernel(good, folder):
     """The same release with a kernel that is none, under the same name."""
-    broken = folder / "broken.wic"
-    shutil.copyfile(good.content, broken)
+    broken = sparse_copy(good.content, folder / "broken.wic")
     (folder / "none").write_bytes(b"Linux version 6.12.107 () #9 SMP x\n" * 99)
-    offset = 17 << 20
     script = f"rm /boot/Image\nwrite {folder}/none /boot/Image\n"
     imagelab.run(
-        "/usr/sbin/debugfs", "-w", "-f", "/dev/stdin", f"{broken}?offset={offset}", text=script
+        "/usr/sbin/debugfs", "-w", "-f", "/dev/stdin", f"{broken}?offset={ROOT_AT}", text=script
     )
     return broken
 
@@ -257,7 +290,7 @@ def test_a_write_that_is_killed_is_never_booted(lab, install, releases):
         [sys.executable, "-c", WRITE, file, releases[0]],
         stdout=subprocess.PIPE,
         text=True,
-        cwd=ROOT,
+        cwd=PROJECT,
     )
     try:
         assert any(line == "half\n" for line in process.stdout)

@@ -2,8 +2,10 @@
 
 import contextlib
 import hashlib
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -19,10 +21,8 @@ from evmperf.benchmarks import catalogue as benchmarks
 from evmperf.lab.bench import LabgridBench
 from evmperf.model.errors import LabError
 from evmperf.provision import network, writer
-from evmperf.provision.cache import Cache
 from evmperf.provision.installation import Installation
-from evmperf.provision.network import NetworkWay, WrongCard
-from evmperf.virtual import envfile, image, release
+from evmperf.virtual import envfile, image, release, rootfs
 from evmperf.virtual.client import Bench
 from selftests.provision import imagelab
 from selftests.provision.imagelab import Spec
@@ -45,26 +45,40 @@ def releases(tmp_path_factory):
 
 @dataclass
 class Lab:
-    """A board, its file, and the lab's two servers."""
+    """A board, its file, and the lab's two servers; `written` is the disk that a test writes."""
 
     bench: Bench
     file: Path
     tftp: subprocess.Popen
     web: subprocess.Popen
+    written: str = "nvme"
 
     @property
     def disks(self):
         return self.bench.folder / "disks"
 
     def beside(self, *words):
-        """Run a command on the tester."""
-        subprocess.run([*self.bench.status().tester.command, *words], check=True)
+        """What a command on the tester says."""
+        command = [*self.bench.status().tester.command, *words]
+        return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
-    def change(self, **options):
-        """Change the board file's options, by section."""
+    def sent(self):
+        """Bytes that the tester has sent to the board."""
+        return int(self.beside("cat", "/sys/class/net/evm0/statistics/tx_bytes"))
+
+    def contents(self):
+        """What is on each disk; the firmware's is the boot ROM's."""
+        return {
+            disk.stem: hashlib.file_digest(disk.open("rb"), "sha256").hexdigest()
+            for disk in sorted(self.disks.glob("*.img"))
+            if disk.stem != "firmware"
+        }
+
+    @contextlib.contextmanager
+    def changed(self):
+        """The board file's one target, to be changed."""
         data = yaml.safe_load(self.file.read_text())
-        for section, words in options.items():
-            data["targets"]["main"]["options"][section].update(words)
+        yield data["targets"]["main"]
         self.file.write_text(yaml.safe_dump(data, sort_keys=False))
 
 
@@ -73,46 +87,48 @@ def lab(tmp_path, monkeypatch):
     """A board in a lab with servers for TFTP and HTTP; its other disks stay as they are."""
     monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
     built = image.build(VARIANT, progress=print)
-    bench = Bench("net")
-    bench.start(VARIANT, serial_port=0, power_port=0)
     tftp, served = tmp_path / "tftp", tmp_path / "http"
     tftp.mkdir()
     served.mkdir()
     for name in ("Image", "installer"):
         shutil.copyfile(built.directory / name, tftp / name)
-    beside = bench.status().tester.command
-    servers = [
-        subprocess.Popen(
-            [
-                *beside, "dnsmasq", "--no-daemon", "--conf-file=/dev/null", "--port=0",
-                "--enable-tftp", f"--tftp-root={tftp}", "--user=root", "--pid-file=",
-            ],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        ),
-        subprocess.Popen(
-            [*beside, sys.executable, "-m", "http.server", "-d", served, "-b", TESTER, "8000"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        ),
-    ]  # fmt: skip
-    there = Lab(bench, board_file(tmp_path / "net.yaml", bench, served), *servers)
-    before = other_disks(there.disks)
-    try:
+    with contextlib.ExitStack() as stack:
+        bench = Bench("net")
+        bench.start(VARIANT, serial_port=0, power_port=0)
+        stack.callback(bench.stop)
+        there = Lab(
+            bench,
+            board_file(tmp_path / "net.yaml", bench, served),
+            stack.enter_context(beside(bench, *DNSMASQ, f"--tftp-root={tftp}")),
+            stack.enter_context(beside(bench, *HTTPD, "-d", served)),
+        )
+        before = there.contents()
+        assert there.written in before
         yield there
         bench.off()
-        assert other_disks(there.disks) == before
+        assert {**before, there.written: ""} == {**there.contents(), there.written: ""}
+
+
+DNSMASQ = [
+    "dnsmasq", "--no-daemon", "--conf-file=/dev/null", "--port=0", "--enable-tftp", "--user=root",
+    "--pid-file=",
+]  # fmt: skip
+HTTPD = [sys.executable, "-m", "http.server", "-b", TESTER, "8000"]
+
+
+@contextlib.contextmanager
+def beside(bench, *words):
+    """A server on the tester, beside the board."""
+    server = subprocess.Popen(
+        [*bench.status().tester.command, *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield server
     finally:
-        for server in servers:
-            server.terminate()
-            server.wait()
-        bench.stop()
-
-
-def other_disks(folder):
-    """What is on the disks that no test here is to write."""
-    return {
-        name: hashlib.file_digest((folder / name).open("rb"), "sha256").hexdigest()
-        for name in ("sd.img",)
-    }
+        server.terminate()
+        server.wait()
 
 
 def board_file(file, bench, served):
@@ -148,8 +164,12 @@ def test_an_image_goes_to_the_board_s_disk_and_boots_from_there(lab, releases):
         assert outcome.facts["scratch"] == "/dev/nvme0n1p3"
         assert work.install(str(releases[0])).left_alone
         work.bench.off()
-    # Byte for byte, but for what the board itself has written since: the first file system.
-    with (lab.disks / "nvme.img").open("rb") as found, outcome.image.content.open("rb") as wanted:
+    assert_boot_partition(lab.disks / "nvme.img", outcome.image)
+
+
+def assert_boot_partition(disk, given):
+    """The first file system, byte for byte: in the other the board itself has written since."""
+    with disk.open("rb") as found, given.content.open("rb") as wanted:
         found.seek(1 << 20)
         wanted.seek(1 << 20)
         assert found.read(16 << 20) == wanted.read(16 << 20)
@@ -158,12 +178,33 @@ def test_an_image_goes_to_the_board_s_disk_and_boots_from_there(lab, releases):
 def test_each_session_measures_the_release_it_was_given_and_says_so(lab, releases, tmp_path):
     results = tmp_path / "results"
     measure_in_turn(lab.file, releases, results)
-    # And a kernel alone, which is not written anywhere.
-    content = (image.build(VARIANT, progress=print).directory / "Image").read_bytes()
+    # And a kernel and a device tree alone, which are not written anywhere.
+    built = image.build(VARIANT, progress=print)
     own = tmp_path / "Image-own"
+    content = (built.directory / "Image").read_bytes()
     own.write_bytes(re.sub(rb"#\d (SMP [^\0\n]*)", rb"#7 \1", content))
-    run = measure(lab.file, results, "--kernel", own)
+    tree = device_tree(built, tmp_path / "own.dtb", "A board of our own")
+    run = measure(lab.file, results, "--kernel", own, "--dtb", tree)
     assert " #7 SMP" in run["facts"]["netboot"]["kernel"]["version"]
+    assert run["facts"]["netboot"]["dtb"]["model"] == "A board of our own"
+
+
+def device_tree(built, file, model):
+    """QEMU's device tree of the board, with another model."""
+    words = built.arguments
+    board = {option: words[words.index(option) + 1] for option in ("-M", "-cpu", "-smp", "-m")}
+    board["-M"] += f",dumpdtb={file}"
+    options = [word for pair in board.items() for word in pair]
+    subprocess.run(
+        [*built.qemu.command, *options, "-display", "none"],
+        env={**os.environ, **built.qemu.env}, check=True, capture_output=True,
+    )  # fmt: skip
+    # Quiet: dtc warns of what QEMU's own nodes are like.
+    imagelab.run("dtc", "-q", "-O", "dts", "-o", file.with_suffix(".dts"), file)
+    with file.with_suffix(".dts").open("a") as source:
+        source.write(f'/ {{ model = "{model}"; }};\n')
+    imagelab.run("dtc", "-q", "-O", "dtb", "-o", file, file.with_suffix(".dts"))
+    return file
 
 
 def test_a_server_that_is_away_is_said_so_and_the_disk_is_never_booted(lab, small):
@@ -189,17 +230,59 @@ def small(tmp_path):
 def test_a_tftp_server_that_is_silent_is_said_so_and_nothing_written(lab, small):
     lab.tftp.terminate()
     lab.tftp.wait()
-    data = yaml.safe_load(lab.file.read_text())
-    strategy = data["targets"]["main"]["drivers"]["K3BootStrategy"]
-    strategy["retries"] = 0
-    strategy["media"]["network"].insert(0, "setenv tftptimeoutcountmax 2")
-    lab.file.write_text(yaml.safe_dump(data, sort_keys=False))
+    assert_nothing_written(lab, small, "nothing comes from the server", kernel_timeout=300)
+
+
+def assert_nothing_written(lab, image, said, kernel_timeout):
+    """What installing says when the system in memory does not come."""
+    with lab.changed() as board:
+        strategy = board["drivers"]["K3BootStrategy"]
+        strategy.update(retries=0, kernel_timeout=kernel_timeout)
+        strategy["media"]["network"].insert(0, "setenv tftptimeoutcountmax 2")
     with installation(lab.file) as work:
-        with pytest.raises(LabError, match="over TFTP: nothing comes from the server"):
-            work.install(str(small))
+        with pytest.raises(LabError, match=f"over TFTP: .*{said}"):
+            work.install(str(image))
         assert not work.known().writing
     assert not lab.bench.status().power
     assert not any((lab.disks / "nvme.img").open("rb").read(1 << 20))
+
+
+def slow_down(server, over):
+    """Let a process run for a fiftieth of the time."""
+    while not over.wait(1):
+        server.send_signal(signal.SIGCONT)
+        over.wait(0.02)
+        server.send_signal(signal.SIGSTOP)
+
+
+@pytest.mark.parametrize(
+    ("what", "said", "kernel_timeout"),
+    [
+        ("cut", "the server stopped in mid-transfer", 300),
+        ("stalls", "the server stopped in mid-transfer", 300),
+        ("slow", "not all had come when the time was over", 40),
+    ],
+)
+def test_a_tftp_server_that_fails_in_mid_transfer(lab, small, what, said, kernel_timeout):
+    over, began = threading.Event(), lab.sent()
+
+    def fail():
+        while lab.sent() < began + (4 << 20) and not over.wait(0.1):
+            pass
+        if what == "slow":
+            slow_down(lab.tftp, over)
+        else:
+            lab.tftp.send_signal({"cut": signal.SIGKILL, "stalls": signal.SIGSTOP}[what])
+
+    thread = threading.Thread(target=fail, daemon=True)
+    thread.start()
+    try:
+        assert_nothing_written(lab, small, said, kernel_timeout)
+    finally:
+        over.set()
+        thread.join()
+        lab.tftp.send_signal(signal.SIGCONT)
+    assert lab.sent() > began + (4 << 20), "it failed before it began"
 
 
 def cut_in_mid_write(disk, cut):
@@ -237,22 +320,49 @@ def test_a_cut_in_mid_write_leaves_a_disk_that_nobody_boots(lab, releases, monke
     assert writer.mark(str(disk))["image"] == releases[0].name
 
 
-def test_an_image_goes_to_the_emmc_as_well(lab, small):
-    lab.change(image={"device": "/dev/mmcblk0", "scratch_mib": 0}, boot={"medium": "emmc"})
-    environment = Environment(str(lab.file))
-    try:
-        target = environment.get_target("main")
-        board = benchmarks.board(lab.file)
-        way = NetworkWay(target, board, LabgridBench(target, board))
-        given = Cache().get(str(small))
-        done = None
-        while done is None:
-            # The cards' drivers are probed side by side.
-            with contextlib.suppress(WrongCard):
-                done = way.put(given, lambda *_: None)
-        assert done["written"] == given.hashes.size
-    finally:
-        environment.cleanup()
-    lab.bench.off()
-    with (lab.disks / "emmc.img").open("rb") as found:
-        assert found.read(given.hashes.size) == small.read_bytes()
+def test_an_sd_card_is_not_taken_for_the_emmc(lab, small):
+    with lab.changed() as board:
+        board["options"]["image"]["device"] = "/dev/mmcblk1"
+        board["options"]["boot"]["medium"] = "emmc"
+    with installation(lab.file) as work:
+        with pytest.raises(LabError, match="/dev/mmcblk1 is an SD card this time"):
+            work.install(str(small))
+        assert not work.known().writing
+
+
+def only_busybox(root):
+    """Leave of a root file system a few mebibytes, for a slow disk: busybox and its shell."""
+    keep = {name: (root / name).read_bytes() for name in ("usr/bin/busybox", "usr/lib/os-release")}
+    shutil.rmtree(root / "usr")
+    for name, content in keep.items():
+        (root / name).parent.mkdir(parents=True)
+        (root / name).write_bytes(content)
+        (root / name).chmod(0o755)
+    rootfs.link(root / "usr/sbin/init", "/usr/bin/busybox")
+    rootfs.link(root / "usr/bin/sh", "/usr/bin/busybox")
+    rootfs.write(root / "etc/passwd", "root::0:0:root:/root:/bin/sh\n")
+    rootfs.write(root / "etc/profile", "export PS1='root@small:~# '\n")
+    rootfs.write(root / "etc/init.d/rcS", SMALL_START)
+    (root / "etc/init.d/rcS").chmod(0o755)
+
+
+SMALL_START = """#!/bin/sh
+/usr/bin/busybox mount -t proc proc /proc
+/usr/bin/busybox mount -t sysfs sys /sys
+/usr/bin/busybox --install -s /usr/bin
+"""
+
+
+def test_an_image_goes_to_the_emmc_and_boots_from_there(lab, tmp_path):
+    lab.written = "emmc"
+    with lab.changed() as board:
+        board["options"]["image"].update(device="/dev/mmcblk0", scratch_mib=0)
+        board["options"]["boot"]["medium"] = "emmc"
+    file = tmp_path / f"{release.name(VARIANT, 3)}.wic.zst"
+    release.build(VARIANT, 3, file, print, change=only_busybox, root_mib=64)
+    with installation(lab.file) as work:
+        outcome = work.install(str(file))
+        assert outcome.runs.release == "virtual-net-2026.03"
+        assert outcome.runs.device == "/dev/mmcblk0p2"
+        work.bench.off()
+    assert_boot_partition(lab.disks / "emmc.img", outcome.image)

@@ -16,11 +16,9 @@ from evmperf.lab.media import CardSwitch
 from evmperf.model.errors import LabError
 from evmperf.provision import writer
 from evmperf.provision.ways import CardWay
+from selftests.provision.cards import assert_equal, content_of, used_card
 from selftests.provision.imagelab import MIB
-from selftests.provision.test_medium import assert_equal, content_of, loop, used_card
 from selftests.support.sshd import Sshd
-
-__all__ = ["loop"]
 
 TOOL = """#!/bin/sh
 # usbsdmux CONTROL MODE: the mode is a file's content; a stuck one stays.

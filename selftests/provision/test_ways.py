@@ -11,7 +11,7 @@ from evmperf.model.errors import LabError, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.provision import ways
 from selftests.provision import imagelab
-from selftests.provision.test_medium import assert_equal, used_card
+from selftests.provision.cards import assert_equal, used_card
 from selftests.provision.test_switch import Image
 
 

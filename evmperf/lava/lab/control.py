@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -56,6 +57,13 @@ chroot "$root" chown postgres:adm /var/log/postgresql
 exec chroot "$root" /lab/init
 """
 
+# What LAVA's flasher calls. The image is in LAVA's own root file system, at a relative path, and
+# the card is this machine's: so evmperf runs here, in the folder that both have.
+_EVMPERF = """\
+#!/bin/sh
+exec chroot /host env --chdir="{root}$PWD" {python} -m evmperf "$@"
+"""
+
 
 @dataclass(frozen=True)
 class Lab:
@@ -83,13 +91,16 @@ def running() -> Lab | None:
     return lab if boards.pid_started(lab.pid) == lab.pid_started else None
 
 
-def up(progress: Callable[[str], None]) -> Lab:
-    """Start the lab, building what it needs, unless it runs; raises LabError."""
+def up(progress: Callable[[str], None], variant: str = boards.DEFAULT_NAME) -> Lab:
+    """Start the lab, building what it needs, unless it runs; raises LabError. `variant` is of the
+    virtual EVM that LAVA boots itself.
+    """
     found = running()
     if found:
         return found
     system = rootfs.build(progress)
-    image.build(boards.DEFAULT_NAME, progress=progress)
+    for name in {boards.DEFAULT_NAME, variant}:
+        image.build(name, progress=progress)
     down()
     state = paths.lab_state()
     shutil.rmtree(state, ignore_errors=True)
@@ -97,7 +108,8 @@ def up(progress: Callable[[str], None]) -> Lab:
         (state / sub).mkdir(parents=True)
     progress("Starting two virtual boards, LAVA's server and its worker")
     try:
-        ports = _start_boards(state)
+        ports = _start_boards(state, variant)
+        _share(state, ports, variant)
         return _start(system, state, ports, progress)
     except BaseException:
         down()
@@ -119,10 +131,10 @@ def down() -> bool:
     return lab is not None
 
 
-def _start_boards(state: Path) -> dict[str, str | int]:
+def _start_boards(state: Path, variant: str) -> dict[str, str | int]:
     """Start both benches; what the lab's `init` has to know."""
-    for name in (NATIVE, HOST):
-        Bench(name).start(boards.DEFAULT_NAME, serial_port=0, power_port=0)
+    for name, kind in ((NATIVE, variant), (HOST, boards.DEFAULT_NAME)):
+        Bench(name).start(kind, serial_port=0, power_port=0)
     host = Bench(HOST).ports
     envfile.write(
         envfile.source(boards.DEFAULT_NAME),
@@ -145,16 +157,24 @@ def _start_boards(state: Path) -> dict[str, str | int]:
     }
 
 
-def _start(
-    system: Path, state: Path, ports: dict[str, str | int], progress: Callable[[str], None]
-) -> Lab:
+def _share(state: Path, ports: dict[str, str | int], variant: str) -> None:
+    """Put there what is the same folder inside the lab and outside."""
     shared = state / "shared"
     for script in ("init", "register.py"):
         shutil.copy(paths.LAB / script, shared)
     (shared / "ports").write_text(
         "".join(f"{key}={shlex.quote(str(value))}\n" for key, value in ports.items())
     )
-    _write_devices(shared, ports)
+    command = shared / "evmperf"
+    root, python = state / "mnt/root", shlex.quote(sys.executable)
+    command.write_text(_EVMPERF.format(root=root, python=python))
+    command.chmod(0o755)
+    _write_devices(shared, ports, variant)
+
+
+def _start(
+    system: Path, state: Path, ports: dict[str, str | int], progress: Callable[[str], None]
+) -> Lab:
     enter = ["unshare", "--mount", "--pid", "--fork", "--kill-child=KILL", "sh", "-c", _ENTER, "sh"]
     with (state / "log/lab.log").open("wb") as log:
         process = subprocess.Popen(
@@ -181,16 +201,19 @@ def _start(
     return lab
 
 
-def _write_devices(shared: Path, ports: dict[str, str | int]) -> None:
+def _write_devices(shared: Path, ports: dict[str, str | int], variant: str) -> None:
     """The device types of the repository, and one device for each of the lab's boards."""
     shutil.copytree(paths.DEVICE_TYPES, shared / "device-types")
     devices = shared / "devices"
     devices.mkdir()
     native = Bench(NATIVE).ports
+    switch = f"http://127.0.0.1:{native.power}"
+    values = {"serial_port": native.serial, "power_url": f"{switch}/power/0"}
+    if card := Bench(NATIVE).status().card_file:
+        values |= {"card_url": f"{switch}/card/0", "card_file": card, "evmperf": "/lab/evmperf"}
     (devices / "virtual-01.jinja2").write_text(
-        "{% extends 'evm-virtual.jinja2' %}\n"
-        f"{{% set serial_port = {native.serial} %}}\n"
-        f"{{% set power_url = 'http://127.0.0.1:{native.power}/power/0' %}}\n"
+        f"{{% extends 'evm-{variant}.jinja2' %}}\n"
+        + "".join(f"{{% set {name} = {value!r} %}}\n" for name, value in values.items())
     )
     (devices / "lab-host-01.jinja2").write_text(
         "{% extends 'evm-lab-host.jinja2' %}\n"

@@ -1,0 +1,27 @@
+"""What U-Boot says of a transfer over TFTP that does not come to its end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_NOTHING = re.compile(r"Retry count exceeded|TFTP server died|\bT( T)+\s*$", re.MULTILINE)
+"""What U-Boot prints when nothing comes any more (net/tftp.c, net/arp.c)."""
+_REFUSED = re.compile(r"TFTP error: .*")
+_BEGUN, _ENDED = "Loading: ", "Bytes transferred"
+"""Before the marks (#) of a transfer's progress, and behind it (net/tftp.c, net/net.c)."""
+
+
+def trouble(console: Sequence[str]) -> str:
+    """Why the last transfer in a board's words failed, with what to do; "" where none did."""
+    said = "\n".join(console)
+    _, begun, last = said.rpartition(_BEGUN)
+    if refused := _REFUSED.search(said):
+        return f"{refused[0].strip()}; are the files where the server looks?"
+    if _NOTHING.search(last if begun else said):
+        stopped = "the server stopped in mid-transfer"
+        what = stopped if "#" in last else "nothing comes from the server"
+        return f"{what}; does it run, and is the cable in?"
+    if begun and _ENDED not in last:
+        return "not all had come when the time was over: is the server or the network slow?"
+    return ""

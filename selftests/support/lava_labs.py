@@ -1,0 +1,27 @@
+"""LAVA labs of a test's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from evmperf.lava.lab import control
+from evmperf.lava.lab.control import Lab
+from evmperf.lava.server import TOKEN_VARIABLE, URL_VARIABLE
+
+
+@contextmanager
+def started(tmp_path_factory: pytest.TempPathFactory, variant: str) -> Iterator[Lab]:
+    """LAVA's server and worker, and two virtual EVMs, on free ports."""
+    state = tmp_path_factory.mktemp("state")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVMPERF_STATE", str(state))
+        patch.setenv("XDG_CONFIG_HOME", str(state / "no-config"))
+        for name in (URL_VARIABLE, TOKEN_VARIABLE):
+            patch.delenv(name, raising=False)
+        try:
+            yield control.up(print, variant)
+        finally:
+            control.down()
