@@ -84,10 +84,7 @@ def main() -> int:
         _on_virtual(on_virtual, options.rounds)
     if "recorded" in names:
         for row in (recorded.two_decimals(), *recorded.without_terrain()):
-            print(
-                f"| `{row.variant}` | {row.figure} | {row.own:.4g} | {row.other:.4g} | "
-                f"{-row.change / (1 + row.change):+.1%} | 1 |"
-            )
+            print(row.line)
     return 0
 
 
