@@ -196,7 +196,7 @@ def device_tree(built, file, model):
     board["-M"] += f",dumpdtb={file}"
     options = [word for pair in board.items() for word in pair]
     subprocess.run(
-        [*built.qemu.command, *options, "-display", "none"],
+        [*built.qemu.command, *options, "-nodefaults", "-display", "none"],
         env={**os.environ, **built.qemu.env}, check=True, capture_output=True,
     )  # fmt: skip
     # Quiet: dtc warns of what QEMU's own nodes are like.
