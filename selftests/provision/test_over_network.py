@@ -290,7 +290,7 @@ def cut_in_mid_write(disk, cut):
 
     def watch():
         before = disk.stat().st_blocks
-        while disk.stat().st_blocks < before + (40 << 11):
+        while disk.stat().st_blocks < before + (8 << 11):
             time.sleep(0.1)
         cut()
 
@@ -302,7 +302,7 @@ def cut_in_mid_write(disk, cut):
 @pytest.mark.parametrize("what", ["link", "power"])
 def test_a_cut_in_mid_write_leaves_a_disk_that_nobody_boots(lab, releases, monkeypatch, what):
     monkeypatch.setattr(network, "SILENCE_S", 10)
-    monkeypatch.setattr(network, "_limit", lambda _: 240.0)
+    monkeypatch.setattr(network, "_limit", lambda _: 150.0)
     disk = lab.disks / "nvme.img"
     cut, said = {
         "link": (
