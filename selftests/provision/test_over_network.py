@@ -83,9 +83,8 @@ class Lab:
 
 
 @pytest.fixture
-def lab(tmp_path, monkeypatch):
+def lab(tmp_path, state):
     """A board in a lab with servers for TFTP and HTTP; its other disks stay as they are."""
-    monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
     built = image.build(VARIANT, progress=print)
     tftp, served = tmp_path / "tftp", tmp_path / "http"
     tftp.mkdir()
