@@ -257,6 +257,19 @@ class Ipsec(Cable, frozen=True):
             "/proc/crypto, e.g. sa2ul"
         ),
     ] = ""
+    accelerator_module: Annotated[
+        Text,
+        Meta(
+            description="the kernel module of these drivers, as /sys/module names it: loaded for "
+            "ipsec_hw, taken out for ipsec_sw, and put back"
+        ),
+    ] = ""
+    accelerator_algorithms: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="rows of ipsec_hw that the accelerator computes, where it does not do all"
+        ),
+    ] = ()
 
 
 class Pcie(Section, frozen=True):
