@@ -1,5 +1,6 @@
 """`python -m selftests.guide_mutations [EACH]`: mistakes that a writer commits, in every table of
-every guide that is there; EACH takes every n-th table only.
+every guide that is there; EACH takes every n-th table only. With `--coverage` only the table that
+comes first: how much of each published guide is read as it is.
 
 Each mistake is made in one place of one table, which stands in a small guide of its own with two
 others beside it. What comes out is compared with what the table says: a figure that differs, or is
@@ -8,6 +9,7 @@ is new. A wrong digit in a number that is printed once and stays plausible is no
 mistakes: nothing in a guide shows it.
 """
 
+import argparse
 import itertools
 import re
 import sys
@@ -25,14 +27,38 @@ from selftests.support import seeds
 BAR = "=" * 40
 
 
+def published():
+    """The published guides that are there: name and text."""
+    files = (*seeds.files(), *seeds.real("guides", "*.rst"))
+    return [(file.stem, file.read_text()) for file in files]
+
+
+def coverage():
+    """Of each published guide that is there: its title, how many tables and cells it has, how many
+    of these are read, and what is said of the others.
+    """
+    for name, text in published():
+        found = importer.interpret(text, name)
+        read = sum(match is not None for match in found.matches)
+        title = f"{name}: {found.os} {found.release}"
+        said = [f"line {problem.line}: {problem.reason}" for problem in found.unknown]
+        yield title, found.tables, read, found.cells, found.cells - found.unknown_cells, said
+
+
+def print_coverage():
+    print(f"{'guide':44} {'tables':>7} {'read':>6} {'cells':>7} {'read':>7}")
+    for title, tables, read, cells, known, said in coverage():
+        print(f"{title:44} {tables:7} {read:6} {cells:7} {known:7}")
+        for problem in said:
+            print(f"    {problem}")
+    print()
+
+
 def pieces(guides=None):
     """Every known table of the guides that are there (or of so many): published ones, and those of
     baselines/.
     """
-    given = [
-        (file.stem, file.read_text()) for file in (*seeds.files(), *seeds.real("guides", "*.rst"))
-    ]
-    everything = [*given, *texts().items()]
+    everything = [*published(), *texts().items()]
     for name, text in everything[-guides:] if guides else everything:
         imported = importer.interpret(text)
         for table, read in zip(imported.source.tables, imported.matches, strict=True):
@@ -133,9 +159,17 @@ def report(every=1):
     return total
 
 
-def main():
-    every = next((int(argument) for argument in sys.argv[1:2] if argument.isdigit()), 1)
-    return int(report(every) > 0)
+def main(arguments=None):
+    parser = argparse.ArgumentParser(
+        prog="python -m selftests.guide_mutations",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("each", nargs="?", type=int, default=1, metavar="EACH")
+    parser.add_argument("--coverage", action="store_true")
+    options = parser.parse_args(arguments)
+    print_coverage()
+    return 0 if options.coverage else int(report(options.each) > 0)
 
 
 if __name__ == "__main__":

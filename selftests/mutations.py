@@ -4,15 +4,18 @@
     python -m selftests.mutations --places 40     at most so many places of each kind and text
     python -m selftests.mutations --only nbench   one tool
 
-Those of `selftests.guide_mutations` follow: mistakes of writers, in every table of every guide.
+Damaged are all recordings that hold a number and, where they are, all real outputs; a table says
+first how the real ones are read undamaged. Without `--only`, `selftests.guide_mutations` runs
+afterwards and makes the mistakes of writers in every table of every guide.
 
-All recordings that hold a number, and all real outputs where they are. The exit status is 1 for a
-wrong number, except for a lost digit of a number that stands only once (`ONCE`); those are counted.
+The exit status is 1 for a wrong number, except for a lost digit of a number that the tool prints
+only once (`ONCE`); those are counted.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -125,6 +128,40 @@ def count(recording: Recording, kind: str, places: int = 0) -> Count:
     return counted
 
 
+@dataclass
+class Read:
+    """What became of one tool's real outputs: the files, how many numbers are what a person read,
+    how many refusals have the right reason, and what was neither.
+    """
+
+    files: set[str] = field(default_factory=set)
+    right: int = 0
+    refused: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+
+def read_as_they_are() -> dict[str, Read]:
+    """How the real outputs are read, by tool; nothing where they are not."""
+    found: dict[str, Read] = {}
+    for case in real_tools.cases():
+        tool = case.parser.removeprefix("evmperf.tools.").partition(":")[0]
+        read = found.setdefault(tool, Read())
+        read.files |= real_tools.files_of(case)
+        try:
+            value = case.parse()
+        except RefusedOutput as error:
+            if case.refused and re.search(case.refused, str(error)):
+                read.refused += 1
+            else:
+                read.wrong.append(f"{case.name}: {error}")
+        else:
+            if case.expected is not None and value == approximately(case.expected):
+                read.right += 1
+            else:
+                read.wrong.append(f"{case.name}: {value}")
+    return found
+
+
 def _spread(length: int, places: int) -> Iterator[int]:
     step = max(length / places, 1.0) if places else 1.0
     return (int(number * step) for number in range(int(length / step)))
@@ -141,6 +178,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", default="", metavar="TOOL")
     parser.add_argument("--show", type=int, default=5, metavar="N", help="wrong numbers to show")
     options = parser.parse_args(arguments)
+    undamaged = {
+        tool: read for tool, read in read_as_they_are().items() if tool.startswith(options.only)
+    }
+    _print_read(undamaged)
     by_kind = {kind: Count() for kind in _KINDS}
     by_parser: dict[str, Count] = {}
     for recording in subjects():
@@ -157,7 +198,32 @@ def main(arguments: list[str] | None = None) -> int:
     for counted in by_parser.values():
         for line in counted.wrong[: options.show]:
             print(line)
-    return 1 if any(counted.wrong for counted in by_parser.values()) else 0
+    wrong = [line for found in (*by_parser.values(), *undamaged.values()) for line in found.wrong]
+    return 1 if wrong else 0
+
+
+def _print_read(undamaged: dict[str, Read]) -> None:
+    """Nothing where there are no real outputs."""
+    if not undamaged:
+        return
+    print(f"{'real outputs of':<34} {'files':>9} {'right':>9} {'refused':>9} {'wrong':>7}")
+    total = Read()
+    for tool, read in sorted(undamaged.items()):
+        _print_outputs(tool, read)
+        total.files |= read.files
+        total.right += read.right
+        total.refused += read.refused
+        total.wrong += read.wrong
+    _print_outputs("every tool", total)
+    for line in total.wrong:
+        print(line)
+    for file, why in real_tools.NOT_USED.items():
+        print(f"{file} is not counted: {why}")
+    print()
+
+
+def _print_outputs(tool: str, read: Read) -> None:
+    print(f"{tool:<34} {len(read.files):9} {read.right:9} {read.refused:9} {len(read.wrong):7}")
 
 
 def _print_table(title: str, counts: dict[str, Count]) -> None:
@@ -182,7 +248,7 @@ def all_of_them() -> int:
     if any(argument.startswith("--only") for argument in sys.argv):
         return status
     print()
-    return guide_mutations.main() or status
+    return guide_mutations.main([]) or status
 
 
 if __name__ == "__main__":

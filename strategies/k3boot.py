@@ -328,26 +328,16 @@ class K3BootStrategy(Strategy):
     def _check_boot(self, environment):
         """Raise WrongBoot unless medium and kernel arguments are those that were asked for."""
         medium, arguments = self._medium(), self.kernel_arguments
-        root = self.roots.get(medium)
+        root = self.roots.get(medium, "")
         if not (root or arguments):
             return
         said = getattr(self.console, "said", None)
         system = booted.shown(said()) if said else booted.System()
         if (root and system.root is None) or (arguments and system.arguments is None):
             system = self._ask_system()
-        if missing := booted.missing(arguments, system):
-            scripts = uboot.overwriting(environment, self.kernel_arguments_variable)
-            by = f" ({', '.join(scripts)} in U-Boot's environment sets them)" if scripts else ""
-            raise WrongBoot(
-                f"the kernel was booted without {' '.join(missing)}{by}: its command line is "
-                f"{system.arguments!r}; check boot_command and kernel_arguments_variable of "
-                f"K3BootStrategy, and the card's uEnv.txt or extlinux.conf"
-            )
-        if root and not re.search(root, system.root or ""):
-            raise WrongBoot(
-                f"the board booted from another medium than {medium}: its {system.root}; check "
-                f"that the medium is in its slot and bootable, and `media` of K3BootStrategy"
-            )
+        scripts = uboot.overwriting(environment, self.kernel_arguments_variable)
+        if complaint := booted.complaint(medium, root, arguments, system, scripts):
+            raise WrongBoot(complaint)
 
     def _ask_system(self):
         if "init=" in self.kernel_arguments:

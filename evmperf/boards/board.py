@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 import yaml
 
-from evmperf.boards.options import ABSENT, Known, Options, Section, known, sections
+from evmperf.boards.optionlist import Known, known, sections
+from evmperf.boards.options import ABSENT, Options, Section
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project

@@ -8,7 +8,7 @@ was not.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -257,6 +257,19 @@ class Ipsec(Cable, frozen=True):
             "/proc/crypto, e.g. sa2ul"
         ),
     ] = ""
+    accelerator_module: Annotated[
+        Text,
+        Meta(
+            description="the kernel module of these drivers, as /sys/module names it: loaded for "
+            "ipsec_hw, taken out for ipsec_sw, and put back"
+        ),
+    ] = ""
+    accelerator_algorithms: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="rows of ipsec_hw that the accelerator computes, where it does not do all"
+        ),
+    ] = ()
 
 
 class Pcie(Section, frozen=True):
@@ -370,43 +383,5 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         raise TypeError(f"{section} has no cable")
 
 
-class Known(msgspec.Struct, frozen=True):
-    """One option as declared: what YAML calls its type, and what it means."""
-
-    type: Any
-    """As declared, with its bounds."""
-    yaml_type: str
-    help: str
-    choices: tuple[str, ...]
-    required: bool
-    default: str
-    """As people would write it, "" for none."""
-
-
 ABSENT = "absent"
 """Section of features and benchmarks that the board cannot have, each with the reason."""
-
-
-def sections() -> dict[str, type[Section]]:
-    """The sections there are, but ABSENT."""
-    return {f.name: f.type for f in msgspec.structs.fields(Options) if f.name != ABSENT}
-
-
-def known(section: type[Section]) -> dict[str, Known]:
-    """The options of a section."""
-    return {field.name: _known(field) for field in msgspec.structs.fields(section)}
-
-
-def _known(field: msgspec.structs.FieldInfo) -> Known:
-    plain, *metas = get_args(field.type)
-    choices = get_args(plain) if get_origin(plain) is Literal else ()
-    kind = "str" if choices else (get_origin(plain) or plain).__name__
-    default = field.default if field.default not in (msgspec.NODEFAULT, "", 0, ()) else ""
-    return Known(
-        type=field.type,
-        yaml_type="list" if kind == "tuple" else kind,
-        help=" ".join(meta.description for meta in metas if meta.description),
-        choices=tuple(choice for choice in choices if choice),
-        required=field.required,
-        default=str(default),
-    )

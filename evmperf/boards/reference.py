@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 
-from evmperf.boards.options import known, sections
+from evmperf.boards.optionlist import known, sections
 
 BEGIN, END = "<!-- options: begin -->", "<!-- options: end -->"
 """Between which lines the page has it."""

@@ -132,7 +132,8 @@ def _add_list(commands: Any) -> None:
         "list",
         help="all benchmarks, and the reason why a board skips one",
         description="List the benchmarks of the catalogue; with a board, say which of them "
-        "it can run, and the skip reason of the others.",
+        "it can run, and the skip reason of the others. Tables of published guides that no "
+        "benchmark measures follow, with the reason.",
     )
     parser.add_argument("--board", help="a board file, as for pytest --lg-env")
     parser.add_argument(
@@ -158,7 +159,20 @@ def _list(options: argparse.Namespace) -> int:
         count = f"{len(row['cases']):>3} {'case' if len(row['cases']) == 1 else 'cases'}"
         line = f"{row['id']:<{width}}  {row['driver']:<{drivers}}  {count:<9}{reason}"
         print(line.rstrip())
+    _print_not_measured()
     return 0
+
+
+def _print_not_measured() -> None:
+    from evmperf.published import declared  # noqa: PLC0415  # YAML is slow to import
+
+    tables = [table for table in declared.tables().values() if not table.module]
+    width, drivers = (max(len(t.benchmark) for t in tables), max(len(t.driver) for t in tables))
+    print("\nRead from published guides, and not measured:")
+    for table in tables:
+        print(
+            f"{table.benchmark:<{width}}  {table.driver:<{drivers}}  {table.not_measured}".rstrip()
+        )
 
 
 def _entry(benchmark: Benchmark, profile: str, board: Board | None) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 QUESTION = (
@@ -72,3 +72,26 @@ def missing(arguments: str, system: System) -> list[str]:
     """The words of `arguments` that the kernel did not get."""
     have = (system.arguments or "").split()
     return [word for word in arguments.split() if word not in have]
+
+
+def complaint(
+    medium: str, root: str, arguments: str, system: System, scripts: Sequence[str]
+) -> str:
+    """How what booted differs from what was asked for, with the remedy; "" where it does not.
+
+    `root` is the regular expression that the root on `medium` must match ("": any will do), and
+    `scripts` are the variables of U-Boot's environment that overwrite the kernel's arguments.
+    """
+    if lost := missing(arguments, system):
+        by = f" ({', '.join(scripts)} in U-Boot's environment sets them)" if scripts else ""
+        return (
+            f"the kernel was booted without {' '.join(lost)}{by}: its command line is "
+            f"{system.arguments!r}; check boot_command and kernel_arguments_variable of "
+            f"K3BootStrategy, and the card's uEnv.txt or extlinux.conf"
+        )
+    if root and not re.search(root, system.root or ""):
+        return (
+            f"the board booted from another medium than {medium}: its {system.root}; check "
+            f"that the medium is in its slot and bootable, and `media` of K3BootStrategy"
+        )
+    return ""

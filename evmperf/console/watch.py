@@ -18,6 +18,8 @@ _OVERLAP = 2048
 """Bytes kept from chunk to chunk, so that a text cut in two is still seen: more than a line of the
 kernel's, which is at most 1 KiB.
 """
+_REASON = 256
+"""Bytes before a boot loader's last word in which it says why."""
 _CONFIRMED_WITHIN = 700
 """Bytes after a boot loader's banner in which its next lines must come: a program may print a
 banner, too (`strings /dev/mtd0`, `fw_printenv ver`), but not what a boot loader says after it.
@@ -163,29 +165,32 @@ _LINUX = (
     r"Starting kernel \.\.\.|Linux version \d|Booting Linux on physical CPU|EFI stub: Booting Linux"
 )
 _RESET = "silent reset"
+_FIRST = r"(?=[\x00-\x1f\x80-\xff\[\"#A-Zk])"
+"""What any event begins with; without it each byte is held against all events, at 3 us a byte."""
+
+
+def _patterns() -> list[str]:
+    """Everything that tells something, each a named group."""
+    return [
+        *(f"(?P<{key}>{sign.pattern})" for key, sign in _SIGNS.items()),
+        r"(?P<spl>[\r\n\x00-\x1f\x80-\xff]U-Boot SPL \d{4}\.\d\d[^\r\n]*[\r\n])",
+        r"(?P<uboot>[\r\n]U-Boot \d{4}\.\d\d[^\r\n]*[\r\n])",
+        r"(?P<loader>[\r\n](?:SYSFW ABI: \d|SPL initial stack usage: \d|"
+        r"Trying to boot from \w|"
+        r"EEPROM not available at|Resetting on cold boot|SoC: +\w|Model: \w|Board: \w|"
+        r"DRAM: +\d|Core: +\d|CPU: +\w))",
+        rf"(?P<linux>{_LINUX})",
+        r"(?P<login>[\r\n][\w.-]+ login: )",
+        rf"(?P<trouble>[\r\n](?:[^\r\n]*)(?:{'|'.join(_TROUBLES)})[^\r\n]*)",
+        r"(?P<asleep>PM: suspend entry)",
+        r"(?P<awake>PM: suspend exit)",
+    ]
 
 
 @functools.cache
 def _events() -> re.Pattern[bytes]:
-    """Everything that tells something; takes 10 ms to compile, of no use where no board is."""
-    return re.compile(
-        "|".join(
-            [
-                *(f"(?P<{key}>{sign.pattern})" for key, sign in _SIGNS.items()),
-                r"(?P<spl>[\r\n\x00-\x1f\x80-\xff]U-Boot SPL \d{4}\.\d\d[^\r\n]*[\r\n])",
-                r"(?P<uboot>[\r\n]U-Boot \d{4}\.\d\d[^\r\n]*[\r\n])",
-                r"(?P<loader>[\r\n](?:SYSFW ABI: \d|SPL initial stack usage: \d|"
-                r"Trying to boot from \w|"
-                r"EEPROM not available at|Resetting on cold boot|SoC: +\w|Model: \w|Board: \w|"
-                r"DRAM: +\d|Core: +\d|CPU: +\w))",
-                rf"(?P<linux>{_LINUX})",
-                r"(?P<login>[\r\n][\w.-]+ login: )",
-                rf"(?P<trouble>[\r\n](?:[^\r\n]*)(?:{'|'.join(_TROUBLES)})[^\r\n]*)",
-                r"(?P<asleep>PM: suspend entry)",
-                r"(?P<awake>PM: suspend exit)",
-            ]
-        ).encode("latin-1")
-    )
+    """One pattern for all; takes 10 ms to compile, of no use where no board is."""
+    return re.compile(f"{_FIRST}(?:{'|'.join(_patterns())})".encode("latin-1"))
 
 
 class Watch:
@@ -247,7 +252,7 @@ class Watch:
             if alarm := self._judge(str(match.lastgroup), text, base + match.end()):
                 self._alarmed = True
                 return alarm
-        self._tail = window[max(begin, len(window) - _OVERLAP) :]
+        self._tail = window[max(begin, _unfinished(window)) :]
         return None
 
     def _judge(self, event: str, text: str, at: int) -> Alarm | None:
@@ -316,6 +321,12 @@ class Watch:
                 permanent=True,
             )  # fmt: skip
         return None
+
+
+def _unfinished(window: bytes) -> int:
+    """Where what may still become an event begins: with its line, or the reason before it."""
+    line = window.rfind(b"\n")
+    return max(min(line, len(window) - _REASON), len(window) - _OVERLAP, 0)
 
 
 def _with_reason(before: bytes, text: str) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import msgspec
 
 from evmperf.influx.config import Config, variable
 from evmperf.model.errors import LabError
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 _TIMEOUT_S = 20.0
 _MOST_REFUSED = 100
 """Points refused one by one before the server is taken to refuse them all."""
+_ROWS_AT_ONCE = 10_000
+
+Row = TypeVar("Row")
 
 
 class StoreError(LabError):
@@ -25,6 +30,24 @@ class StoreError(LabError):
 
 class _BadPoints(StoreError):
     """The server found fault with points of a batch, not with us."""
+
+
+class Series(msgspec.Struct, Generic[Row]):
+    """Rows of one series, with the tags by which it was grouped ("" for one that it has not)."""
+
+    values: list[Row]
+    tags: dict[str, str] = {}
+
+
+class _Selected(msgspec.Struct, Generic[Row]):
+    series: list[Series[Row]] = []
+    error: str = ""
+
+
+class _Reply(_Selected[Row]):
+    """A line of an answer in parts; it has no series itself."""
+
+    results: list[_Selected[Row]] = []
 
 
 class Store:
@@ -103,6 +126,48 @@ class Store:
         except HTTPError as error:
             raise self._unreachable(error) from None
 
+    def select(self, influxql: str, row: type[Row], **values: str) -> Iterator[Series[Row]]:
+        """The series of an InfluxQL query, a long one in parts. `$NAME` stands for a value; `row`
+        is the tuple of types that a row has: the time as nanoseconds, then the fields.
+
+        Raises StoreError.
+        """
+        from influxdb_client.rest import ApiException  # noqa: PLC0415
+        from urllib3.exceptions import HTTPError  # noqa: PLC0415
+
+        config = self.config
+        decode = msgspec.json.Decoder(_Reply[row]).decode  # type: ignore[valid-type]
+        fields = {"db": config.bucket, "q": influxql, "params": json.dumps(values), "epoch": "ns"}
+        fields |= {"chunked": "true", "chunk_size": str(_ROWS_AT_ONCE)}
+        try:
+            reply = self._client.api_client.rest_client.request(  # type: ignore[no-untyped-call]
+                "POST",
+                f"{config.url}/query",
+                headers={
+                    "Authorization": f"Token {config.token}",
+                    "Content-Type": "application/x-www-form-urlencoded",
+                },
+                post_params=fields,
+                _preload_content=False,
+            )
+            try:
+                for part in map(decode, _lines(reply.stream(1 << 16))):
+                    for selected in (part, *part.results):
+                        if selected.error:
+                            raise self._not_selected(selected.error)
+                        yield from selected.series
+            finally:
+                reply.close()
+        except ApiException as error:
+            raise self._refused(error) from None
+        except HTTPError as error:
+            raise self._unreachable(error) from None
+
+    def _not_selected(self, said: str) -> StoreError:
+        return StoreError(
+            f"InfluxDB {self.config.url}: cannot answer ({self._without_token(said)}): see its log"
+        )
+
     def _unreachable(self, error: Exception) -> StoreError:
         said = str(error)
         if "timed out" in said:
@@ -152,6 +217,15 @@ def _message(error: ApiException) -> str:
     except (TypeError, ValueError, KeyError):
         said = str(error.reason or "")
     return " ".join(said.split())[:500]
+
+
+def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for block in blocks:
+        *whole, rest = (rest + block).split(b"\n")
+        yield from filter(None, whole)
+    if rest:
+        yield rest
 
 
 def _literal(value: Any) -> str:

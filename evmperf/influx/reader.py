@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from evmperf.influx.client import Store
+from evmperf.influx.columns import Columns
 from evmperf.model.results import Failure, Published, Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.runs.history import GUIDE, Measured, StoredRun, figures_of
@@ -38,14 +39,26 @@ class InfluxRuns:
         """See evmperf.runs.history.RunSource. What is not stored is empty: raw files, and facts or
         conditions longer than a field may be.
         """
-        return list(map(self._stored, self._measured(board, limit)))
+        return self._stored(self._measured(board, limit))
 
     def everything(self) -> list[StoredRun]:
         """See evmperf.runs.history.RunSource, and `runs`."""
-        return list(map(self._stored, self._runs("")))
+        return self._stored(self._runs(""))
 
-    def _stored(self, run: Run) -> StoredRun:
-        return StoredRun(run, functools.partial(self._results, run))
+    def _stored(self, runs: list[Run]) -> list[StoredRun]:
+        measured: dict[str, list[Run]] = {}
+        for run in runs:
+            if run.kind != GUIDE:
+                measured.setdefault(run.board, []).append(run)
+        columns = {board: Columns(self._store, theirs) for board, theirs in measured.items()}
+        return [
+            StoredRun(
+                run,
+                functools.partial(self._results, run),
+                brief=functools.partial(columns[run.board].of, run) if run.kind != GUIDE else None,
+            )
+            for run in runs
+        ]
 
     def figures(
         self, board: str, benchmark: str, metric: str, limit: int, case: str = ""

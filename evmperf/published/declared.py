@@ -29,6 +29,8 @@ FOLDER = Path(__file__).parent / "tables"
 BOARD = "{BOARD}"
 """Stands for a board's own subsection in a section's path."""
 
+_OF_MODULES = {"title", "section", "driver", "metrics", "not_measured"}
+"""What only the file of a table without a module says."""
 _ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+")
 
 
@@ -78,6 +80,8 @@ class Table:
     """Release and case of published rows that lack cells at their end."""
     tool: str = ""
     """The program behind published figures, where evmperf measures with another one."""
+    not_measured: str = ""
+    """Why evmperf reads the table and does not measure it."""
     own_driver: str = ""
     own_metrics: tuple[Metric, ...] = ()
     """Of a table that no module measures."""
@@ -264,7 +268,7 @@ def _with_base(path: Path) -> tuple[dict[str, Any], str]:
 def _table(path: Path, data: dict[str, Any], module: Benchmark | None) -> Table:
     name = path.stem
     measured = name in catalogue.benchmarks()
-    if measured and module and (twice := {"title", "section", "driver", "metrics"} & set(data)):
+    if measured and module and (twice := _OF_MODULES & set(data)):
         raise UsageError(f"{path}: {min(twice)} is said by the benchmark {name} already")
     own = () if measured else _own_metrics(path, data.pop("metrics", None), module)
     title = module.title if measured and module else data.pop("title")

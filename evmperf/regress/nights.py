@@ -6,7 +6,7 @@ A year of nights is a quarter of a gigabyte of samples, so only what is needed i
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,10 +17,10 @@ from evmperf.model.comparable import Facets
 from evmperf.model.figures import Key, figures
 from evmperf.model.results import VARIANT, Result
 from evmperf.model.run import Run
-from evmperf.runs.history import StoredRun
+from evmperf.runs.history import StoredRun, Taken
 from evmperf.runs.spool import RECORDS
 
-_TOLD = ("medium", VARIANT)
+_TOLD = ("medium", VARIANT, "counted_from")
 """The conditions that decide what is compared."""
 
 
@@ -69,6 +69,9 @@ def nights(runs: Iterable[StoredRun]) -> Iterator[Night]:
     """Runs as nights, one after the other, so that no more than one is held."""
     decoder = msgspec.json.Decoder(_Line)
     for entry in runs:
+        if entry.brief:
+            yield Night(entry.run, _of_brief(entry.run, entry.brief()))
+            continue
         if entry.folder is None:
             yield Night(entry.run, _of_results(entry.run, entry.results()))
             continue
@@ -84,11 +87,12 @@ def _of_lines(run: Run, lines: Iterable[_Line]) -> dict[Key, Past]:
     for line in lines:
         if line.record != "result" or not line.samples:
             continue
-        told = tuple(bytes(line.conditions.get(name, b'""')) for name in _TOLD)
+        told = tuple(bytes(line.conditions.get(name, b"")) for name in _TOLD)
         alike = (line.driver, line.profile, line.version, tuple(line.tools), told)
         under = shared.get(alike)
         if under is None:
-            conditions = dict(zip(_TOLD, map(msgspec.json.decode, told), strict=True))
+            pairs = zip(_TOLD, told, strict=True)
+            conditions = {name: msgspec.json.decode(text) for name, text in pairs if text}
             case = facets.Case(line.driver, line.profile, line.version, line.tools, conditions)
             under = shared[alike] = facets.of_run(run) | facets.of_case(run, case)
         values: dict[str, list[float]] = {}
@@ -97,9 +101,23 @@ def _of_lines(run: Run, lines: Iterable[_Line]) -> dict[Key, Past]:
             values.setdefault(sample.metric, []).append(sample.value)
             units[sample.metric] = sample.unit
         for metric, samples in values.items():
-            middle = samples[0] if len(samples) == 1 else statistics.median(samples)
             key = Key(line.benchmark, line.case, metric)
-            found[key] = Past(middle, units[metric], under, tuple(samples))
+            found[key] = Past(_middle(samples), units[metric], under, tuple(samples))
+    return found
+
+
+def _middle(samples: Sequence[float]) -> float:
+    return samples[0] if len(samples) == 1 else statistics.median(samples)
+
+
+def _of_brief(run: Run, figures: Iterable[Taken]) -> dict[Key, Past]:
+    found: dict[Key, Past] = {}
+    shared: dict[int, Facets] = {}
+    for key, unit, samples, case in figures:
+        under = shared.get(id(case))
+        if under is None:
+            under = shared[id(case)] = facets.of_run(run) | facets.of_case(run, case)
+        found[key] = Past(_middle(samples), unit, under, samples)
     return found
 
 

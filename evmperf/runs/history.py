@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from evmperf.model import comparable
 from evmperf.model.errors import UsageError
+from evmperf.model.figures import Key
 from evmperf.model.results import Result
 from evmperf.model.run import Run
 from evmperf.model.stats import Summary, summarise
@@ -16,6 +18,17 @@ from evmperf.runs import spool
 
 GUIDE = "guide"
 """Kind of the runs that are figures of a published guide."""
+
+
+class Taken(NamedTuple):
+    """One figure of a run with no more than what judging needs: its samples in `unit`, and what its
+    case was measured under; cases measured alike share that, the very same object.
+    """
+
+    key: Key
+    unit: str
+    samples: tuple[float, ...]
+    under: comparable.Case
 
 
 @dataclass(frozen=True)
@@ -26,6 +39,8 @@ class StoredRun:
     results: Callable[[], list[Result]]
     folder: Path | None = None
     """Where its raw files are; None in a database."""
+    brief: Callable[[], Iterable[Taken]] | None = None
+    """All its figures, where that is sooner said than its results; raises what reading raises."""
 
 
 @dataclass(frozen=True)

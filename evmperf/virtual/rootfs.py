@@ -44,7 +44,9 @@ def build(recipe: Recipe, steps: Steps, target: Path) -> None:
 
 
 def build_kernel(recipe: Recipe, steps: Steps, target: Path) -> None:
-    """Unpack the recipe's kernel: `target`/kernel, its modules below `target`/root, facts.json."""
+    """Unpack the recipe's kernel: `target`/kernel, its modules and what the recipe keeps of the
+    package below `target`/root, facts.json.
+    """
     spec, suite = recipe.data["kernel"], recipe.data["rootfs"]["suite"]
     unpacked, modules = target / "unpacked", target / "root/usr/lib/modules"
     with steps.step(f"Kernel from Debian {suite}"):
@@ -58,10 +60,22 @@ def build_kernel(recipe: Recipe, steps: Steps, target: Path) -> None:
         (unpacked / "usr/lib/modules").rename(modules)
         release = _sort_modules(modules, spec)
         (unpacked / f"boot/vmlinuz-{release}").rename(target / "kernel")
+        for pattern in spec.get("keep", []):
+            _keep(unpacked, pattern, target / "root")
         shutil.rmtree(unpacked)
         shutil.rmtree(target / "apt")
     facts = {"kernel": release, "packages": {kernel.name: kernel.version}}
     (target / "facts.json").write_text(json.dumps(facts))
+
+
+def _keep(unpacked: Path, pattern: str, root: Path) -> None:
+    found = list(unpacked.glob(pattern))
+    if not found:
+        raise LabError(f"The kernel's package has no {pattern}; correct the recipe's kernel.keep.")
+    for path in found:
+        place = root / path.relative_to(unpacked)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        path.rename(place)
 
 
 def _singles(specs: list[dict[str, Any]], steps: Steps, target: Path) -> list[Package]:

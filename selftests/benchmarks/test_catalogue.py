@@ -16,11 +16,12 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Place
 from evmperf.benchmarks.step import Measure, MeasurePower, Plan, Search, Trial, next_trial
 from evmperf.boards import board as boards
-from evmperf.boards.options import known, sections
+from evmperf.boards.optionlist import known, sections
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.cli.main import main
 from evmperf.measure import boardfile
 from evmperf.model.errors import RefusedOutput, UsageError
+from evmperf.published.declared import tables
 from evmperf.tools import meter
 from selftests.support.boardfiles import fake_board
 
@@ -277,8 +278,8 @@ def test_a_missing_feature_or_option_is_named(tmp_path):
     assert benchmark.unsupported(half) == "half.yaml does not say targets.main.options.emmc.scratch"
 
 
-NOWHERE = {"coremarkpro", "coremarkpro_two_core", "multibench", "ipsec_hw"}
-"""EEMBC's, which are not free, and what no emulated chip has."""
+NOWHERE = {"coremarkpro", "coremarkpro_two_core", "multibench"}
+"""EEMBC's, which are not free."""
 
 
 def test_all_but_those_are_measured_on_some_virtual_evm():
@@ -304,6 +305,17 @@ def test_what_the_virtual_evm_skips_names_the_one_that_can():
         elif reason:
             (other,) = re.findall(r"[\w-]+\.yaml", reason)
             assert benchmark.unsupported(BOARDS[other]) == ""
+
+
+def test_the_list_ends_with_what_is_not_measured_and_why(capsys):
+    assert main(["list"]) == 0
+    measured, _, others = capsys.readouterr().out.partition("\n\nRead from published guides")
+    assert len(measured.splitlines()) == len(BENCHMARKS)
+    lines = [line.split(maxsplit=2) for line in others.splitlines()[1:]]
+    unmeasured = {name: t for name, t in tables().items() if not t.module}
+    assert {name for name, *_ in lines} == set(unmeasured)
+    assert all(len(reason) > 20 for _, _, reason in lines)
+    assert not any(table.not_measured for table in tables().values() if table.module)
 
 
 def test_a_row_that_the_board_lacks_has_a_reason():

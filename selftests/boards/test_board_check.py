@@ -6,7 +6,7 @@ import pytest
 
 from evmperf.boards import board as boards
 from evmperf.boards import reference
-from evmperf.boards.options import known, sections
+from evmperf.boards.optionlist import known, sections
 from evmperf.cli.main import main
 from evmperf.model.exits import ExitStatus
 from evmperf.model.places import project

@@ -1,10 +1,12 @@
 """The watch on the console: every disaster once, however it is cut, and nothing else ever."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evmperf.console.watch import Watch
+from evmperf.console.watch import Watch, _events, _patterns
 from evmperf.model.errors import Kind
 from selftests.support.texts import (
     BOOT,
@@ -182,3 +184,9 @@ def test_linux_before_the_prompt_is_no_failure_where_nobody_asked_for_the_prompt
     watch = Watch()
     watch.restart()
     assert alarms([SPL_BOOT + SESSION], watch) == []
+
+
+@given(st.sampled_from(_patterns()), st.data())
+def test_no_event_begins_with_a_byte_that_is_passed_over(pattern, data):
+    text = data.draw(st.from_regex(re.compile(pattern.encode("latin-1"))))
+    assert _events().search(text)

@@ -2,16 +2,22 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from evmperf.cli import main as cli
+from evmperf.influx.client import Store, StoreError
 from evmperf.influx.push import RunPush
+from evmperf.influx.reader import InfluxRuns
 from evmperf.model.exits import ExitStatus
+from evmperf.model.results import Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.published import releases as gather
 from evmperf.regress import accepted
+from evmperf.regress.nights import nights as nights_of
+from evmperf.runs.history import SpoolFolder
 from evmperf.runs.spool import Spool
 from selftests.support import runs
 from selftests.support.influxd import points
@@ -103,6 +109,62 @@ def test_verdicts_are_the_same_from_database_and_folder(
         said.append(json.loads(capsys.readouterr().out))
     assert said[0] == said[1]
     assert verdicts(nights) == ({}, 0)
+
+
+def measured(case, at, *values, unit="MB/s", **more):
+    samples = tuple(
+        Sample("write_throughput", value, unit, number, at + 10 * number)
+        for number, value in enumerate(values)
+    )
+    return Result(
+        "emmc_ext4", 1, "emmc", case, {}, "full", Status.MEASURED if values else Status.FAILED,
+        samples, tools=more.pop("tools", {"fio": "fio-3.36"}), started_ns=at, **more,
+    )  # fmt: skip
+
+
+MANY_RUNS = (
+    [measured("4k", 1000, 9.5, 11.0, 10.0, 12.0), measured("a 'b' \"c\", d=e", 1100, 7.0)],
+    # While the first is still running, on another board of that name.
+    [measured("4k", 1005, 20.0, 21.0, 22.5), measured("8k", 1200, 3.0)],
+    # Measured twice, the second time whole, and once in vain.
+    [measured("4k", 3000, 30.0), measured("4k", 3100, 31.0, 33.0), measured("8k", 3200)],
+    [measured("4k", 4000, 0.04, unit="GB/s"), measured("8k", 4100, 4.0, tools={"dd": "9.1"})],
+    [
+        measured("4k", 5000, 50.0, conditions={"medium": "sd", "counted_from": "EFI stub"}),
+        measured("8k", 5100, 5.0, conditions={"variant": "of evmperf"}),
+    ],
+)
+
+
+def test_nights_are_the_same_from_database_and_folder(store, tmp_path):
+    for number, found in enumerate(MANY_RUNS, 1):
+        run = Run(f"run-{number}", "evm", "full", os="Linux", started_ns=number * 1000 - 999)
+        spool = Spool(tmp_path, run)
+        spool.append_all(found)
+        RunPush.of(store, spool.folder).send()
+    there, here = InfluxRuns(store).runs("evm"), SpoolFolder(tmp_path).runs("evm")
+    expected = [(night.run.id, dict(night.figures)) for night in nights_of(here)]
+    assert [(night.run.id, dict(night.figures)) for night in nights_of(there)] == expected
+    assert [len(figures) for _, figures in expected] == [2, 2, 1, 2, 2]
+    # In any order, and of the last ones alone.
+    for number in (4, 2, 0, 3):
+        (night,) = nights_of([there[number]])
+        assert dict(night.figures) == expected[number][1]
+
+
+def test_a_server_that_refuses_the_figures_says_why(bucket):
+    asked = 'SELECT "run" FROM "result"', tuple[int, str]
+    with (
+        Store(replace(bucket, token="another")) as store,
+        pytest.raises(StoreError, match="refuses the token"),
+    ):
+        list(store.select(*asked))
+    with Store(bucket) as store:
+        assert list(store.select(*asked)) == []
+        with pytest.raises(StoreError, match="failed to parse query"):
+            list(store.select("SELECT", tuple[int, str]))
+        with pytest.raises(StoreError, match="cannot answer"):
+            list(store.select('SELECT "run" FROM "no bucket"."autogen"."result"', tuple[int, str]))
 
 
 def test_a_check_puts_its_verdicts_into_run_report_and_database(configured, nights):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import selectors
 import socket
 import threading
@@ -17,10 +16,17 @@ from evmperf.lab.bench import LabgridBench
 from evmperf.measure.runner import Runner
 from evmperf.model.run import Run
 from evmperf.runs.spool import Spool, new_run_id
-from evmperf.virtual import client, envfile, image
+from evmperf.virtual import client, envfile
 from selftests.measuring.session import Pytest
+from selftests.support import virtualbench
 
 TOOLS = ["fio", "mpstat", "dd", "no-such-tool"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--all-rows", action="store_true", help="measure every row of every table, not one of each"
+    )
 
 
 class Line:
@@ -97,20 +103,14 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def virtual_bench(own_state: Path) -> Iterator[client.Bench]:
     """A running bench with the power off."""
-    image.build("virtual", progress=print)
-    bench = client.Bench(f"faults{os.getpid()}")
-    bench.start("virtual", serial_port=0, power_port=0)
-    yield bench
-    bench.stop()
+    with virtualbench.running("virtual") as bench:
+        yield bench
 
 
 @pytest.fixture(scope="session")
 def env_file(virtual_bench: client.Bench, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A board file for that bench."""
-    path = tmp_path_factory.mktemp("env") / "faults.yaml"
-    ports = virtual_bench.ports
-    envfile.write(envfile.source("virtual"), path, serial_port=ports.serial, power_port=ports.power)
-    return path
+    return virtualbench.board_file(virtual_bench, "virtual", tmp_path_factory.mktemp("env"))
 
 
 @pytest.fixture(scope="session")
@@ -153,8 +153,8 @@ def runner(bench: LabgridBench, tmp_path: Path) -> Runner:
 def measuring(env_file: Path, tmp_path: Path) -> Iterator[Callable[..., Pytest]]:
     started: list[Pytest] = []
 
-    def start(select: str, results: Path = tmp_path / "results") -> Pytest:
-        started.append(Pytest(env_file, results, select))
+    def start(select: str, *options: str, results: Path = tmp_path / "results") -> Pytest:
+        started.append(Pytest(env_file, results, select, options))
         return started[-1]
 
     yield start

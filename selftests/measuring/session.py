@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from evmperf.runs import spool
@@ -16,9 +16,13 @@ DEADLINE_S = 120
 
 
 class Pytest:
-    """Started at once; `select` is its -k, "" for everything. Its output goes to `log`."""
+    """Started at once; `select` is its -k, "" for everything, `options` follow. Its output goes to
+    `log`.
+    """
 
-    def __init__(self, env_file: Path, results: Path, select: str) -> None:
+    def __init__(
+        self, env_file: Path, results: Path, select: str, options: Sequence[str] = ()
+    ) -> None:
         self.results = results
         self.log = results.with_suffix(".log")
         with self.log.open("w") as log:
@@ -28,7 +32,7 @@ class Pytest:
                     "env", "--default-signal=INT",
                     sys.executable, "-m", "pytest", "--lg-env", str(env_file),
                     *(["-k", select] if select else []),
-                    f"--results={results}", "-p", "no:cacheprovider",
+                    f"--results={results}", "-p", "no:cacheprovider", *options,
                 ],
                 cwd=REPOSITORY,
                 stdout=log,

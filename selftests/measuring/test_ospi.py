@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,8 +16,9 @@ from evmperf.measure import shellstep
 from evmperf.measure.bench import Shell
 from evmperf.runs import spool
 from evmperf.tools import uboot_sf
-from evmperf.virtual import client, envfile, image
+from evmperf.virtual import client
 from selftests.measuring.session import Pytest
+from selftests.support import virtualbench
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -32,20 +32,14 @@ MARK = "the guard let it pass"
 @pytest.fixture(scope="module")
 def ospi_bench(own_state: Path) -> Iterator[client.Bench]:
     """A running bench of that variant, with the power off."""
-    image.build(VARIANT, progress=print)
-    bench = client.Bench(f"ospi{os.getpid()}")
-    bench.start(VARIANT, serial_port=0, power_port=0)
-    yield bench
-    bench.stop()
+    with virtualbench.running(VARIANT) as bench:
+        yield bench
 
 
 @pytest.fixture(scope="module")
 def ospi_env(ospi_bench: client.Bench, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A board file for that bench."""
-    path = tmp_path_factory.mktemp("env") / "ospi.yaml"
-    ports = ospi_bench.ports
-    envfile.write(envfile.source(VARIANT), path, serial_port=ports.serial, power_port=ports.power)
-    return path
+    return virtualbench.board_file(ospi_bench, VARIANT, tmp_path_factory.mktemp("env"))
 
 
 @pytest.fixture(scope="module")

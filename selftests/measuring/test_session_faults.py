@@ -50,7 +50,7 @@ def test_kill_9_keeps_what_was_measured_and_the_next_session_measures(measuring,
     session.wait()
     assert [result.status for result in session.measured()] == ["measured", "measured"]
     assert spool.read_run(session.folder).outcome == ""
-    after = measuring("uboot_emmc_raw", tmp_path / "after")
+    after = measuring("uboot_emmc_raw", results=tmp_path / "after")
     assert after.wait() == 0, after.log.read_text()
 
 
@@ -62,7 +62,7 @@ def test_a_full_results_folder_ends_the_session_as_a_broken_lab(
     small.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24k", "tmpfs", str(small)], check=True)
     try:
-        session = measuring("uboot_emmc_raw or emmc_raw_fio", small)
+        session = measuring("uboot_emmc_raw or emmc_raw_fio", results=small)
         assert session.wait() == 3, session.log.read_text()
         assert "cannot be written" in session.last_sentence
         assert "free some space" in session.last_sentence

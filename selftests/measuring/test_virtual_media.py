@@ -1,15 +1,13 @@
-"""The virtual EVM with a display and SATA disks."""
+"""The virtual EVM with a display, a camera and SATA disks."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from evmperf.virtual import client, envfile, image
 from selftests.measuring.session import Pytest
+from selftests.support import virtualbench
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -17,21 +15,12 @@ VARIANT = "virtual-media"
 DEADLINE_S = 600
 
 
-@pytest.fixture(scope="module")
-def board(own_state: Path) -> Iterator[client.Bench]:
-    image.build(VARIANT, progress=print)
-    bench = client.Bench(f"media{os.getpid()}")
-    bench.start(VARIANT, serial_port=0, power_port=0)
-    yield bench
-    bench.stop()
-
-
-def test_display_and_disks_are_measured(board: client.Bench, tmp_path: Path) -> None:
-    env, ports = tmp_path / "media.yaml", board.ports
-    envfile.write(envfile.source(VARIANT), env, serial_port=ports.serial, power_port=ports.power)
+def test_display_camera_and_disks_are_measured(own_state: Path, tmp_path: Path) -> None:
     select = "glmark2 or ((sata_ext4_1g or sata_vfat_1g) and 102400)"
-    session = Pytest(env, tmp_path / "results", select)
-    status = session.process.wait(DEADLINE_S)
+    with virtualbench.running(VARIANT) as bench:
+        env = virtualbench.board_file(bench, VARIANT, tmp_path)
+        session = Pytest(env, tmp_path / "results", select)
+        status = session.process.wait(DEADLINE_S)
     assert status == 0, session.log.read_text()
     results = session.measured()
     assert {result.status for result in results} == {"measured"}

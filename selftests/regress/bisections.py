@@ -34,12 +34,12 @@ HARMLESS = (
     "threadirqs",
 )  # fmt: skip
 """Kernel arguments that cost no boot time worth speaking of, one a commit."""
-SLOW = "ftrace=function"
-"""A tracer that somebody left switched on."""
+SLOW = "module_blacklist=nvme"
+"""A driver that somebody left out: init waits for its disk for ten seconds."""
 DEAD = "init=/nowhere"
 
 RCS = "etc/init.d/rcS"
-SLOW_INIT = "sleep 20 # waits for a network that nobody needs\n"
+SLOW_INIT = "sleep 15 # waits for a network that nobody needs\n"
 SMALL_PIECES = "echo 4 >/sys/block/mmcblk0/queue/max_sectors_kb\n"
 VARIANT = "virtual-sd"
 
@@ -117,6 +117,16 @@ def images(folder: Path, versions: int, bad: int, metric: str, slow: str) -> Out
     """Bisect releases that are put on the board one after the other; from one on, its init has a
     line more.
     """
+    files = releases(folder, versions, bad, slow)
+    listed = folder / "releases.txt"
+    listed.write_text("".join(f"{file}\n" for file in files))
+    with board_file(VARIANT, folder) as board:
+        what = ("--of", listed, "--what", "image:{}")
+        return _bisect(folder, files[bad].name, board, *what, metric=metric)
+
+
+def releases(folder: Path, versions: int, bad: int, slow: str) -> list[Path]:
+    """Make so many releases, whose init has a line more from one on; gives their files."""
 
     def change(root: Path) -> None:
         file = root / RCS
@@ -129,11 +139,7 @@ def images(folder: Path, versions: int, bad: int, metric: str, slow: str) -> Out
     for number, file in enumerate(files):
         extra = {"change": change} if number >= bad else {}
         release.build(VARIANT, number + 1, file, print, **extra)
-    listed = folder / "releases.txt"
-    listed.write_text("".join(f"{file}\n" for file in files))
-    with board_file(VARIANT, folder) as board:
-        what = ("--of", listed, "--what", "image:{}")
-        return _bisect(folder, files[bad].name, board, *what, metric=metric)
+    return files
 
 
 def _bisect(

@@ -13,7 +13,7 @@ from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.step import Measure, Outputs, Plan, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
-from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.results import VARIANT, Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
 from evmperf.tools import alsa, mpstat
 
@@ -72,7 +72,8 @@ def audio_benchmark(*, name: str, title: str, capture: bool) -> Benchmark:
         tools=("arecord" if capture else "aplay",),
         options=(("alsa", option), ("alsa", "period_frames")),
         conditions=lambda board: {
-            key: board.text("alsa", key) for key in (option, "period_frames")
+            option: board.text("alsa", option),
+            VARIANT: f"periods of {board.options.alsa.period_frames} frames",
         },
     )
 

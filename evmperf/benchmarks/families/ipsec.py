@@ -49,17 +49,40 @@ def _tunnel(where: Where, ours: str, theirs: str, spis: tuple[int, int], keys: s
     return changing(f"tunnel on {where}", "; ".join(commands), where=where)
 
 
-def _accelerated(accelerator: str, cipher: str) -> Prepare:
-    """Fail unless the kernel uses a driver of that name for the tunnels' cipher."""
+def _driver(board: Board, *, accelerated: bool) -> list[Prepare]:
+    """The step that loads the accelerator's module, or takes it out, until things are put back."""
+    module = board.options.ipsec.accelerator_module
+    if not module:
+        return []
+    there, load = f"[ -d /sys/module/{module} ]", f"modprobe {module}"
+    # The kernel lets go of a tunnel's ciphers some time after the tunnel is gone.
+    unload = (
+        f"for n in 1 2 3 4 5 6 7 8 9; do ! rmmod {module} 2>/dev/null || exit 0; sleep 0.3; done; "
+        f"rmmod {module}"
+    )
+    do, back = (load, unload) if accelerated else (unload, load)
+    is_right = there if accelerated else f"! {there}"
+    command = f'{is_right} || {{ m=$({do} 2>&1) || no "$m"; undo "{back}"; }}'
+    return [changing("accelerator's driver", command)]
+
+
+def _computed_by(accelerator: str, cipher: str, *, accelerated: bool) -> Prepare:
+    """Fail unless the kernel uses a driver of that name for the tunnels' cipher, or if it does."""
     # A transformation that is in use counts one reference more (crypto/proc.c).
     in_use = (
         f"awk -v want='{accelerator}' '/^driver/ {{ d = $3 }} "
         "/^refcnt/ && index(d, want) && $3 > 1 { found = 1 } END { exit !found }' /proc/crypto"
     )
+    if accelerated:
+        wrong, remedy = f"does not use {accelerator}", "see that its driver is loaded"
+    else:
+        in_use = f"! {in_use}"
+        wrong = f"uses {accelerator}"
+        remedy = "name its module as options.ipsec.accelerator_module in the board file"
     return Prepare(
         "accelerator",
-        f"{in_use} || {{ echo 'the kernel does not use {accelerator} for {cipher}: see "
-        f"/proc/crypto, and that its driver is loaded'; exit 3; }}",
+        f"{in_use} || {{ echo 'the kernel {wrong} for {cipher} (/proc/crypto): {remedy}'; "
+        "exit 3; }",
         30,
     )
 
@@ -74,13 +97,15 @@ def _steps(board: Board, case: Case, plan: Plan, *, accelerated: bool) -> Sequen
         f"auth-trunc '{_AUTHENTICATION}' 0x{authentication.hex()} 96 "
         f"enc '{cipher}' 0x{encryption.hex()}"
     )
+    accelerator = board.options.ipsec.accelerator
     test = netperf.command("TCP_STREAM", link.tester, server.port, seconds, cpu="-c", name=_FILE)
     return [
         prepare(link),
         server.start(),
+        *_driver(board, accelerated=accelerated),
         _tunnel(Where.TESTER, link.tester, link.board, (back, there), keys),
         _tunnel(Where.BOARD, link.board, link.tester, (there, back), keys),
-        *([_accelerated(board.text("ipsec", "accelerator"), cipher)] if accelerated else []),
+        *([_computed_by(accelerator, cipher, accelerated=accelerated)] if accelerator else []),
         Measure(
             "measure",
             f"{xfrm.command(_BEFORE)} && {test} && {xfrm.command(_AFTER)}",
@@ -142,6 +167,12 @@ def _profile(seconds: int) -> Profile:
 def ipsec_benchmark(*, name: str, title: str, accelerated: bool) -> Benchmark:
     """A table of ciphers; with `accelerated`, the board's accelerator must be at work."""
 
+    def lacks(board: Board, case: Case) -> str:
+        known = board.options.ipsec.accelerator_algorithms
+        if not accelerated or not known or case.label in known:
+            return ""
+        return f"{board.file_name} says that the accelerator does not compute {case.label}"
+
     def conditions(board: Board) -> dict[str, str]:
         accelerator = board.text("ipsec", "accelerator")
         return {
@@ -163,4 +194,5 @@ def ipsec_benchmark(*, name: str, title: str, accelerated: bool) -> Benchmark:
         tester_tools=("netserver", "ip"),
         options=(*options("ipsec"), *((("ipsec", "accelerator"),) if accelerated else ())),
         conditions=conditions,
+        lacks=lacks,
     )

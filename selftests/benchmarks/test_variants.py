@@ -1,0 +1,151 @@
+"""Variants: each is documented, and what measures them the other way really measures otherwise."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.step import Plan, Search, next_trial
+from evmperf.boards import board as boards
+from evmperf.model import comparable
+from evmperf.model.results import VARIANT, Status
+from evmperf.model.run import Run
+from selftests.support import real_tools
+from selftests.variants import __main__ as command
+from selftests.variants import recorded
+from selftests.variants.figures import Measured, line
+from selftests.variants.ways import ROWS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "variants.md").read_text()
+BOARD = boards.load(boards.ENV_DIR / "virtual.yaml")
+
+
+def test_the_page_has_every_variant_that_a_board_can_have():
+    every = [boards.load(boards.ENV_DIR / name) for name in boards.names()]
+    said = {
+        part
+        for board in every
+        for benchmark in catalogue.benchmarks().values()
+        if not benchmark.unsupported(board)
+        for part in str(benchmark.conditions(board).get(VARIANT, "")).split("; ")
+        if part
+    }
+    assert len(said) > 5
+    assert [part for part in said if f"`{part}`" not in PAGE] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "ours", "published"),
+    [
+        ("eth_cpsw_udp_egress_0loss", "iperf3", "netperf"),
+        ("eth_icssg_udp_ingress_0loss", "iperf3", "netperf"),
+        ("audio_capture", "arecord", "alsa_perf_tests"),
+        ("emmc_ext4", "dd", "filesystem_tests"),
+    ],
+)
+def test_published_figures_of_other_tools_are_not_compared(name, ours, published):
+    tools = {
+        tool
+        for file in (ROOT / "baselines").glob("*/results.jsonl")
+        for result in map(json.loads, file.read_text().splitlines())
+        if result.get("benchmark") == name
+        for tool in result.get("tools", {"": ""})
+    }
+    assert tools == {published}
+    benchmark = catalogue.benchmark(name)
+    assert ours in benchmark.tools
+    ours_, theirs = (
+        comparable.of_case(Run("x", "b", "full"), comparable.Case("d", "full", 0, tools, {}))
+        for tools in ([ours], [published])
+    )
+    assert comparable.difference(ours_, theirs) == f"tool differs ({ours}, not {published})"
+
+
+def texts(way):
+    """Names and commands of a way's steps; of a search, those of its first trial."""
+    steps = way.benchmark.steps(BOARD, way.case, Plan(3))
+    found = [next_trial(s.begin())[0] if isinstance(s, Search) else s for s in steps]
+    return [(step.name, step.command) for step in found]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_row_is_measured_as_the_catalogue_does_and_otherwise(name):
+    row = ROWS[name]()
+    benchmark = catalogue.benchmark(row.own.benchmark.name)
+    plain = [
+        next_trial(s.begin())[0] if isinstance(s, Search) else s
+        for s in benchmark.steps(BOARD, row.own.case, Plan(3))
+    ]
+    assert texts(row.own) == [(step.name, step.command) for step in plain]
+    assert row.variant in str(benchmark.conditions(BOARD)) or row.variant in benchmark.tools
+    assert f"`{row.variant}`" in PAGE
+    kinds = [texts(way) for way in row.ways]
+    assert len({str(kind) for kind in kinds}) == len(kinds)
+    for _, command_ in (step for kind in kinds for step in kind):
+        done = subprocess.run(["sh", "-n", "-c", command_], capture_output=True, check=False)
+        assert done.returncode == 0, command_
+
+
+class Numbers:
+    """A runner whose measurements are given."""
+
+    def __init__(self, numbers):
+        self.numbers = {name: iter(values) for name, values in numbers.items()}
+        self.asked = []
+
+    def measure(self, benchmark, case):
+        name = next(w.name for w in self.row.ways if w.benchmark is benchmark)
+        self.asked.append(name)
+        value = next(self.numbers[name])
+        return Given(value)
+
+
+class Given:
+    def __init__(self, value):
+        self.failures = ()
+        self.status = Status.MEASURED
+        self.value = value
+
+    def values(self, _):
+        return [] if self.value is None else [self.value]
+
+
+def test_ways_are_measured_in_turn_and_only_whole_pairs_count():
+    row = ROWS["pinned"]()
+    runner = Numbers({"on CPU 0": [11, 22, 33, 44], "on any CPU": [10, None, 30, 40]})
+    runner.row = row
+    (pair,) = command.measured(runner, row, 4)
+    assert runner.asked == ["on CPU 0", "on any CPU", "on any CPU", "on CPU 0"] * 2
+    assert (pair.own, pair.other) == ([11, 33, 44], [10, 30, 40])
+    mean, half = pair.difference
+    assert mean == pytest.approx(0.1)
+    assert half == pytest.approx(0, abs=1e-9)
+    assert line(pair).endswith("| +10.0% ± 0.0% | 3 |")
+
+
+def test_the_interval_is_students():
+    row = ROWS["pinned"]()
+    pair = Measured(row, row.others[0], [1.0, 1.1, 1.2], [1.0, 1.0, 1.0])
+    mean, half = pair.difference
+    assert mean == pytest.approx(0.1)
+    assert half == pytest.approx(4.302653 * 0.1 / 3**0.5, rel=1e-6)
+    few = Measured(row, row.others[0], [1.0], [1.0])
+    assert line(few).endswith("| not measured | 1 |")
+
+
+def test_two_decimals_are_worth_half_of_the_last_one():
+    row = recorded.two_decimals()
+    assert row.own - row.other == pytest.approx(0.005)
+    assert row.line.endswith(f"| at most ± {row.difference:.1%} | 1 |")
+
+
+@pytest.mark.skipif(not real_tools.folder(), reason="shared/real/tools is not beside the checkout")
+def test_a_score_without_terrain_is_the_mean_of_the_other_scenes():
+    one, other, gpu = recorded.without_terrain()
+    # 33 scenes were drawn, of which terrain had 93, 94 and 54 frames a second.
+    for row, terrain in ((one, 93), (other, 94), (gpu, 54)):
+        assert row.other == pytest.approx((row.own * 33 - terrain) / 32)
+        assert row.difference < 0

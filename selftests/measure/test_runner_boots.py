@@ -1,0 +1,130 @@
+"""Boot times through the runner: failed, late and missing boots among good ones."""
+
+import platform
+
+import pytest
+
+from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.benchmark import Place, Profile
+from evmperf.model.errors import BoardError, Kind, LabError
+from evmperf.model.records import BootRecord
+from evmperf.model.repeats import Repeats
+from evmperf.model.results import Status
+from evmperf.runs.spool import read_records, read_results, read_run
+from selftests.support.fakes import failed_boot, good_boot
+from selftests.support.runners import CASE, FINE, make, on_spool
+
+BOOTS = make(
+    name="boot_time_fake", driver="boot", place=Place.BOOT, tools=(),
+    metrics=catalogue.benchmark("boot_time_mmcsd").metrics,
+    profiles={"quick": Profile((CASE,), 5)},
+)  # fmt: skip
+
+
+def boot_records(runner):
+    return [r for r in read_records(runner.spool.folder) if isinstance(r, BootRecord)]
+
+
+def test_boots_give_one_sample_each(lab):
+    runner = lab(boots=[good_boot(seconds) for seconds in (2, 3, 4, 5, 6)])
+    result = runner.measure(BOOTS, CASE)
+    assert result.status is Status.MEASURED
+    assert result.values("boot_time") == [2, 3, 4, 5, 6]
+    boots = boot_records(runner)
+    assert len(boots) == 5
+    assert read_run(runner.spool.folder).facts["uboot"].startswith("U-Boot 2025.01")
+
+
+def test_boots_that_were_asked_for_go_before_the_profiles(lab):
+    runner = lab(boots=[good_boot(seconds) for seconds in (2, 3)], repeats=Repeats(boots=2))
+    assert runner.measure(BOOTS, CASE).values("boot_time") == [2, 3]
+
+
+def test_boot_times_alone_come_with_the_facts_of_the_linux_they_booted(lab):
+    runner = lab(boots=[good_boot() for _ in range(5)])
+    assert runner.measure(BOOTS, CASE).status is Status.MEASURED
+    assert read_run(runner.spool.folder).facts["kernel"] == platform.release()
+
+
+def test_one_hung_boot_is_recorded_and_keeps_the_others(lab):
+    hung = failed_boot(BoardError("no login prompt within 60 s"))
+    runner = lab(boots=[good_boot(), hung, good_boot(), good_boot(), good_boot()])
+    result = runner.measure(BOOTS, CASE)
+    assert result.status is Status.PARTIAL
+    assert [s.repetition for s in result.samples if s.metric == "boot_time"] == [0, 2, 3, 4]
+    (failure,) = result.failures
+    assert (failure.kind, failure.step) == (Kind.BOARD, "cycle 2")
+    assert "no login prompt within 60 s" in failure.message
+    record = boot_records(runner)[1]
+    assert record.failure.phase == "login prompt"
+    assert record.post_mortem == "power: on"
+    assert not runner.broken
+
+
+def late_boot():
+    return good_boot(bound_ns=70_000_000)
+
+
+def test_a_cycle_whose_marks_came_late_is_repeated_and_recorded(lab):
+    runner = lab(boots=[good_boot(2), late_boot(), good_boot(3), *[good_boot(4)] * 3])
+    result = runner.measure(BOOTS, CASE)
+    assert result.status is Status.MEASURED
+    assert result.values("boot_time") == [2, 3, 4, 4, 4]
+    assert [s.error for s in result.samples if s.metric == "boot_time"] == [0.001] * 5
+    (failure,) = result.failures
+    assert (failure.step, failure.kind, failure.refused) == ("cycle 2", Kind.LAB, True)
+    assert "may be 70 ms off, and 50 ms are allowed" in failure.message
+    boots = boot_records(runner)
+    assert len(boots) == 6
+    assert {mark.error_s for mark in boots[1].marks if mark.phase != "power_on"} == {0.07}
+
+
+def test_a_lab_that_stamps_late_does_not_make_a_broken_board(lab):
+    runner = lab(boots=[late_boot() for _ in range(15)])
+    result = runner.measure(BOOTS, CASE)
+    assert result.status is Status.REFUSED
+    assert len(result.failures) == 15
+    assert not runner.broken
+
+
+def test_a_sample_says_how_far_off_it_is_where_that_was_measured(lab):
+    runner = lab(boots=[good_boot() for _ in range(5)])
+    runner.measure(BOOTS, CASE)
+    runner.measure(FINE, CASE)
+    boots, rates = read_results(runner.spool.folder)
+    assert {s.error for s in boots.samples if s.metric == "boot_time"} == {0.001}
+    assert all(s.error is None for s in rates.samples)
+    assert [r.error("boot_time") for r in read_results(runner.spool.folder)] == [0.001, None]
+
+
+def test_a_boot_that_shows_no_kernel_is_a_failed_cycle(lab):
+    mute = failed_boot(None)
+    runner = lab(boots=[good_boot(), mute, good_boot(), good_boot(), good_boot()])
+    result = runner.measure(BOOTS, CASE)
+    assert result.status is Status.PARTIAL
+    assert "no boot time" in result.failures[0].message
+
+
+def test_more_failed_boots_than_allowed_and_the_board_is_broken(lab):
+    bad = [failed_boot(BoardError("kernel panic")) for _ in range(3)]
+    runner = lab(boots=[good_boot(), *bad, good_boot()])
+    result = runner.measure(BOOTS, CASE)
+    assert result.status is Status.PARTIAL
+    assert result.values("boot_time") == [2.0]
+    assert len(result.failures) == 4
+    assert "the board is broken: 3 of 4 boots failed" in result.failures[-1].message
+    assert runner.measure(FINE, CASE).failures[0].message.startswith("not tried")
+
+
+def test_as_many_failed_boots_as_allowed_and_the_board_goes_on(lab):
+    bad = [failed_boot(BoardError("kernel panic")) for _ in range(2)]
+    runner = lab(boots=[*bad, good_boot(), good_boot(), good_boot()])
+    assert len(runner.measure(BOOTS, CASE).values("boot_time")) == 3
+    assert not runner.broken
+
+
+def test_a_lab_that_breaks_in_the_middle_of_boots_keeps_those_done(lab):
+    runner = lab(boots=[good_boot(), LabError("the power switch does not answer")])
+    with pytest.raises(LabError):
+        runner.measure(BOOTS, CASE)
+    assert on_spool(runner)[0].values("boot_time") == [2.0]

@@ -1,0 +1,153 @@
+"""What a full disk, a board that is gone and a tester leave behind."""
+
+import contextlib
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from evmperf.benchmarks.step import CleanUp, Measure, Prepare, Search, Trial, Where
+from evmperf.lab.tester import CommandTester
+from evmperf.model import places
+from evmperf.model.errors import BoardError, LabError
+from evmperf.model.records import BootRecord
+from evmperf.model.results import Status
+from evmperf.model.run import Run
+from evmperf.runs.spool import Spool, read_records, read_run
+from selftests.support.fakes import LocalShell
+from selftests.support.runners import (
+    CASE,
+    FINE,
+    make,
+    measuring,
+    messages,
+    on_spool,
+    parse,
+)
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """A folder on a file system of 64 KiB."""
+    if os.geteuid():
+        pytest.skip("mounting a tiny tmpfs needs root")
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "evmperf-test", str(folder)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        pytest.skip(f"no tmpfs available: {done.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def measure_many(runner, benchmark):
+    for _ in range(50):
+        runner.measure(benchmark, CASE)
+
+
+@pytest.mark.parametrize("error", [BoardError("dead"), LabError("no console")])
+@pytest.mark.parametrize("way", ["measure", "search"])
+def test_a_board_that_is_gone_leaves_a_clean_tester_behind(lab, tmp_path, error, way):
+    marker = tmp_path / "server"
+
+    def trials():
+        yield Trial("try", "echo gone", 10, parse=parse)
+        raise AssertionError("a board that is gone ends the search")
+
+    measure = {"measure": measuring("echo gone"), "search": Search("search", trials, 30, 3)}[way]
+    steps = [
+        Prepare("start", f"touch {marker}", 10, where=Where.TESTER),
+        measure,
+        CleanUp("restore", "echo never >&2", 10),
+        CleanUp("stop", f"rm {marker}", 10, where=Where.TESTER),
+    ]
+    beside = CommandTester(["env"], "this machine")
+    runner = lab(shell=LocalShell(tmp_path / "board", [error], when="echo gone"), tester=beside)
+    with contextlib.suppress(LabError):
+        runner.measure(make(*steps), CASE)
+    (result,) = on_spool(runner)
+    assert str(error) in messages(result)[0]
+    assert not marker.exists()
+    assert not any("never" in command for command in runner.bench.shell().asked)
+    runner.close()
+
+
+def test_what_runs_on_the_tester_must_be_there(lab):
+    beside = CommandTester(["env"], "this machine")
+    runner = lab(tester=beside)
+    step = Measure("write", 'echo 12 >"$OUT/x"', 10, parse=parse, where=Where.TESTER)
+    result = runner.measure(make(step, tester_tools=("dd",)), CASE)
+    assert result.values("rate") == [12.0]
+    assert result.tools["tester dd"] == result.tools["dd"]
+    with pytest.raises(LabError, match="no-such-tool is not on the tester's PATH"):
+        runner.measure(make(step, tester_tools=("no-such-tool",)), CASE)
+    folder = Path(f"{places.STEP_FOLDER}-{runner.spool.run.id}")
+    assert folder.exists()
+    runner.close()
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("filler", ["result", "raw"])
+def test_a_full_disk_is_a_lab_error_with_the_remedy_and_costs_nothing_measured(lab, tiny, filler):
+    runner = lab(results=tiny)
+    first = runner.measure(FINE, CASE)
+    ballast = tiny / "ballast"
+    ballast.write_bytes(b"x" * (8 << 10))
+    big = "head -c 200000 /dev/zero | tr '\\0' 7 >\"$OUT/big\"; " if filler == "raw" else ""
+    if filler == "result":
+        with pytest.raises(OSError, match="No space"):
+            (tiny / "rest").write_bytes(b"x" * (1 << 20))
+    step = measuring(big + 'echo 6 >"$OUT/x"')
+    with pytest.raises(LabError, match=r"No space left on device.*--results.*is safe"):
+        measure_many(runner, make(step))
+    assert on_spool(runner)[0] == first
+    assert read_run(runner.spool.folder).id == "fake-1"
+    whole = (runner.spool.folder / "results.jsonl").read_bytes()
+    assert whole.endswith(b"\n")
+    (tiny / "rest").unlink(missing_ok=True)
+    ballast.unlink()
+    before = len(on_spool(runner))
+    runner.spool.append(first)
+    assert on_spool(runner)[before:] == [first]
+
+
+def test_a_record_too_big_for_what_is_left_leaves_no_half_line(tiny):
+    spool = Spool(tiny, Run("fake-1", "fake-evm", "quick"))
+    first, large, second = (
+        BootRecord(goal=goal, started_ns=1, duration_s=1.0, marks=())
+        for goal in ("first", "x" * 100_000, "second")
+    )
+    spool.append(first)
+    with pytest.raises(LabError, match="No space left on device"):
+        spool.append(large)
+    assert list(read_records(spool.folder)) == [first]
+    spool.append(second)
+    assert list(read_records(spool.folder)) == [first, second]
+
+
+def test_the_fakes_folder_is_the_wrappers(lab):
+    # LocalShell replaces the folder in commands by its name: it must be the one the package uses
+    from selftests.support import fakes
+
+    assert fakes.ON_BOARD == places.STEP_FOLDER
+
+
+def test_long_facts_are_kept_at_the_end(lab):
+    runner = lab()
+    runner.measure(FINE, CASE)
+    assert not (runner.spool.folder / "facts").exists()
+    runner.close()
+    assert "/" in (runner.spool.folder / "facts/mounts").read_text()
+
+
+def test_a_board_that_is_gone_is_not_asked_for_long_facts(lab):
+    runner = lab([BoardError("gone")])
+    assert runner.measure(FINE, CASE).status is Status.FAILED
+    asked = len(runner.bench.shell().asked)
+    runner.close()
+    assert len(runner.bench.shell().asked) == asked
+    assert not (runner.spool.folder / "facts").exists()

@@ -1,0 +1,92 @@
+"""An alarm checked again on a virtual EVM, from end to end:
+
+    python -m selftests.regress.confirmation
+
+Some nights with one release, then one with a release whose init takes longer: `evmperf check` must
+call the boot time worse, and `--confirm` put both releases on the board in turn and confirm it.
+Prints the note for a merge request; ends with 0 if that is what came.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from evmperf.model.exits import ExitStatus
+from selftests.regress.bisections import BOOT_TIME, SLOW_INIT, VARIANT, releases
+from selftests.regress.virtuallab import board_file
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What `check` ended with, and its note for a merge request."""
+
+    status: int
+    note: str
+    minutes: float
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the boot time is worse, and an A/B says so, too."""
+        row = f"| **worse** | {BOOT_TIME.replace('/', ' ')} |"
+        lines = [line for line in self.note.splitlines() if line.startswith(row)]
+        return self.status == ExitStatus.FAILED and "| confirmed by an A/B" in "".join(lines)
+
+
+def alarm(folder: Path, nights: int) -> Outcome:
+    """Measure the nights, check the last with --confirm."""
+    began = time.monotonic()
+    good, slow = releases(folder, 2, 1, SLOW_INIT)
+    results = folder / "results"
+    with board_file(VARIANT, folder) as board:
+        for image in [*[good] * nights, slow]:
+            _measure(board, image, results)
+        note = folder / "note.md"
+        done = subprocess.run(
+            [
+                sys.executable, "-m", "evmperf", "check", "last", "--against", f"last:{nights}",
+                f"--results={results}", "--confirm=30m", f"--board={board}", f"--markdown={note}",
+            ],
+            check=False,
+        )  # fmt: skip
+    text = note.read_text() if note.exists() else ""
+    return Outcome(done.returncode, text, (time.monotonic() - began) / 60)
+
+
+def _measure(board: Path, image: Path, results: Path) -> None:
+    benchmark, case, _ = BOOT_TIME.split("/")
+    subprocess.run(
+        [
+            sys.executable, "-m", "pytest", "-q", f"--lg-env={board}", f"--image={image}",
+            f"-k={benchmark}-{case}", f"--results={results}", "--run-kind=nightly",
+            "-p", "no:cacheprovider",
+        ],
+        check=True,
+    )  # fmt: skip
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--nights", type=int, default=8)
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave everything there")
+    options = parser.parse_args(words)
+    with ExitStack() as stack:
+        folder = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder.mkdir(parents=True, exist_ok=True)
+        outcome = alarm(folder.resolve(), options.nights)
+    print(outcome.note)
+    print(f"{options.nights + 1} nights and the A/B took {outcome.minutes:.0f} min")
+    return 0 if outcome.confirmed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

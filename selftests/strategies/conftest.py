@@ -1,0 +1,67 @@
+"""A bench on a scripted board behind a real console and power switch."""
+
+import pytest
+import yaml
+from labgrid import Environment
+
+from evmperf.boards import board as boards
+from evmperf.lab import bench as bench_module
+from evmperf.lab import shell as shell_module
+from evmperf.lab.bench import LabgridBench
+from selftests.support.fakeboard import FakeBoard, FakeSwitch
+
+SOURCE = boards.ENV_DIR / "virtual.yaml"
+
+
+@pytest.fixture
+def fake():
+    board = FakeBoard()
+    yield board
+    board.close()
+
+
+@pytest.fixture
+def switch(fake):
+    switch = FakeSwitch(fake)
+    yield switch
+    switch.close()
+
+
+@pytest.fixture
+def open_bench(tmp_path, fake, switch, monkeypatch):
+    """A function that gives a bench on the fake board; keywords are a driver's arguments."""
+    monkeypatch.setattr(shell_module, "_PROMPT_S", 0.3)
+    monkeypatch.setattr(bench_module, "_UBOOT_INTERRUPT_S", 0.3)
+    environments = []
+
+    def open_it(**drivers):
+        data = yaml.safe_load(SOURCE.read_text())
+        data["imports"] = [
+            str((SOURCE.parent / name).resolve()) if name.endswith(".py") else name
+            for name in data["imports"]
+        ]
+        main = data["targets"]["main"]
+        main["resources"]["NetworkSerialPort"]["port"] = fake.port
+        main["resources"]["NetworkPowerPort"]["host"] = (
+            f"http://127.0.0.1:{switch.port}/power/{{index}}"
+        )
+        quick = {
+            "K3BootStrategy": {
+                "uboot_timeout": 1, "kernel_timeout": 2, "boot_timeout": 2, "retries": 0,
+                "roots": {},
+                "media": {"virtio": ["setenv mmcdev 1", "setenv bootpart 1:2"]},
+            },
+            "EvmShellDriver": {"login_timeout": 1, "await_login_timeout": 1},
+            "StampedSerialDriver": {"timeout": 2.0, "reconnect": 5.0},
+        }  # fmt: skip
+        for name, arguments in quick.items():
+            main["drivers"][name].update({**arguments, **drivers.get(name, {})})
+        path = tmp_path / "fake.yaml"
+        path.write_text(yaml.safe_dump(data, sort_keys=False))
+        environment = Environment(str(path))
+        environments.append(environment)
+        return LabgridBench(environment.get_target("main"), boards.load(path))
+
+    yield open_it
+    for environment in environments:
+        environment.cleanup()

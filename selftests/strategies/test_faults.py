@@ -1,0 +1,155 @@
+"""Labs and commands that fail, against a scripted board: each fault by its name and kind."""
+
+import pytest
+from labgrid.driver.power import rest
+
+from evmperf.model.errors import (
+    BoardError,
+    Interrupted,
+    LabError,
+    RefusedOutput,
+    ToolError,
+)
+
+# A lab that fails
+
+
+def test_a_power_switch_that_refuses_is_a_lab_error(open_bench, switch):
+    switch.broken = "relay 0 is stuck"
+    with pytest.raises(LabError, match=r"power switch.*500.*relay 0 is stuck"):
+        open_bench().shell()
+
+
+def test_a_power_switch_that_never_answers_is_a_lab_error(open_bench, switch):
+    bench = open_bench(K3BootStrategy={"power_timeout": 1})
+    switch.answering.clear()
+    with pytest.raises(LabError, match="the power switch has not answered for 1 s"):
+        bench.uboot()
+    assert "power: unknown" in bench.boots()[0].post_mortem
+
+
+def test_a_power_switch_that_is_gone_is_a_lab_error(open_bench, switch):
+    bench = open_bench()
+    switch.close()
+    with pytest.raises(LabError, match="the power switch does not answer"):
+        bench.cold_boot("")
+    (boot,) = bench.boots()
+    assert isinstance(boot.error, LabError)
+    assert boot.phase == "power switch"
+    assert boot.post_mortem.startswith("power: unknown")
+
+
+@pytest.mark.parametrize("ask", [lambda b: b.shell(), lambda b: b.cold_boot(""), lambda b: b.off()])
+def test_a_power_driver_that_fails_its_own_way_is_a_lab_error_too(open_bench, monkeypatch, ask):
+    def power_set(*_):
+        raise RuntimeError("snmpset: Timeout: No Response from 10.0.0.3")
+
+    monkeypatch.setattr(rest, "power_set", power_set)
+    with pytest.raises(LabError, match="snmpset: Timeout"):
+        ask(open_bench())
+
+
+@pytest.mark.parametrize("ask", [lambda b: b.shell(), lambda b: b.cold_boot("")])
+def test_a_console_server_that_is_not_there_is_a_lab_error(open_bench, fake, ask):
+    fake.close()
+    with pytest.raises(LabError, match=r"console at 127.0.0.1:.* cannot be opened"):
+        ask(open_bench())
+
+
+@pytest.mark.parametrize("away_s", [0.0, 0.3])
+def test_a_console_lost_in_a_command_interrupts_it_and_the_shell_goes_on(open_bench, fake, away_s):
+    fake.away_s = away_s
+    bench = open_bench()
+    shell = bench.shell()
+    with pytest.raises(Interrupted, match="the console was away"):
+        shell.run("lose", 10)
+    assert shell.run("echo hello", 5).text == "hello\n"
+    assert bench.power_cycles == 1
+
+
+def test_a_console_lost_in_a_uboot_command_interrupts_it_and_uboot_goes_on(open_bench, fake):
+    uboot = open_bench().uboot()
+    fake.away_s = 0.0
+    with pytest.raises(Interrupted, match="the console was away"):
+        uboot.run("lose", 10)
+    assert uboot.run("version", 5).text == "fine"
+
+
+def test_a_console_that_stays_away_is_a_lab_error(open_bench, fake):
+    fake.away_s = None
+    shell = open_bench(StampedSerialDriver={"reconnect": 0.3}).shell()
+    with pytest.raises(
+        LabError, match=r"did not come back in 0\.3 s: check the console server"
+    ) as e:
+        shell.run("lose", 10)
+    assert not isinstance(e.value, Interrupted)
+
+
+def test_a_console_lost_between_commands_is_said_once(open_bench, fake):
+    bench = open_bench()
+    shell = bench.shell()
+    driver = bench._console
+    fake.lose_console(0.0)
+    with driver._news:
+        assert driver._news.wait_for(lambda: driver._error, 5)
+    with pytest.raises(Interrupted):
+        shell.run("echo hello", 5)
+    assert shell.run("echo hello", 5).text == "hello\n"
+
+
+# Commands that fail
+
+
+def test_a_command_that_hangs_is_interrupted_and_the_shell_goes_on(open_bench):
+    shell = open_bench().shell()
+    with pytest.raises(ToolError, match=r"`hang` did not end within 0.2 s: it was interrupted"):
+        shell.run("hang", 0.2)
+    assert shell.run("echo hello", 5).text == "hello\n"
+
+
+def test_a_command_that_ignores_ctrl_c_is_a_board_error_and_costs_a_power_cycle(open_bench, fake):
+    bench = open_bench()
+    fake.ignores_ctrl_c = True
+    with pytest.raises(BoardError, match="does not come back after Ctrl-C"):
+        bench.shell().run("hang", 0.2)
+    assert bench.shell().run("echo hello", 5).text == "hello\n"
+    assert bench.power_cycles == 2
+
+
+@pytest.mark.parametrize("disaster", ["panic", "reset"])
+def test_a_board_that_dies_in_a_command_is_named_at_once(open_bench, disaster):
+    bench = open_bench()
+    with pytest.raises(BoardError, match=f"{disaster} on the console"):
+        bench.shell().run(disaster, 600)
+    bench.abandon()
+    assert bench.shell().run("echo hello", 5).text == "hello\n"
+
+
+def test_a_board_that_resets_in_a_uboot_command_is_named_at_once(open_bench):
+    bench = open_bench()
+    with pytest.raises(BoardError, match="silent reset on the console"):
+        bench.uboot().run("reset", 600)
+    bench.abandon()
+    assert bench.uboot().run("version", 5).text == "fine"
+    assert bench.power_cycles == 2
+
+
+def test_a_uboot_command_that_hangs_is_interrupted_and_uboot_goes_on(open_bench):
+    uboot = open_bench().uboot()
+    with pytest.raises(ToolError, match=r"`hang` did not end within 0.2 s in U-Boot"):
+        uboot.run("hang", 0.2)
+    assert uboot.run("version", 5).text == "fine"
+
+
+def test_a_uboot_that_ignores_ctrl_c_is_a_board_error(open_bench, fake):
+    uboot = open_bench().uboot()
+    fake.ignores_ctrl_c = True
+    with pytest.raises(BoardError, match="must be reset"):
+        uboot.run("hang", 0.2)
+
+
+def test_a_garbled_answer_of_uboot_is_refused(open_bench):
+    uboot = open_bench().uboot()
+    with pytest.raises(RefusedOutput, match="answer to `garble` is garbled"):
+        uboot.run("garble", 5)
+    assert uboot.run("version", 5).text == "fine"

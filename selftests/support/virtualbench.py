@@ -1,0 +1,29 @@
+"""A virtual EVM of one's own: a running bench, and the board file that leads to it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from evmperf.virtual import client, envfile, image
+
+
+@contextmanager
+def running(variant: str, name: str = "") -> Iterator[client.Bench]:
+    """A bench of a variant with the power off, at free ports; it ends here."""
+    image.build(variant, progress=print)
+    bench = client.Bench(f"{name or variant}{os.getpid()}")
+    bench.start(variant, serial_port=0, power_port=0)
+    try:
+        yield bench
+    finally:
+        bench.stop()
+
+
+def board_file(bench: client.Bench, variant: str, folder: Path) -> Path:
+    """Write the variant's board file with that bench's ports into a folder."""
+    file, ports = folder / f"{variant}.yaml", bench.ports
+    envfile.write(envfile.source(variant), file, serial_port=ports.serial, power_port=ports.power)
+    return file

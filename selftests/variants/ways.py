@@ -1,0 +1,295 @@
+"""The ways of measuring one row: evmperf's own, and the others with which it is compared.
+
+Each is the catalogue's benchmark, with its steps changed where it differs: what guards, prepares
+and cleans up stays as it is.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.benchmark import Benchmark, Profile
+from evmperf.benchmarks.families.storage import scratch
+from evmperf.benchmarks.families.storage.file_system_table import SOURCE
+from evmperf.benchmarks.step import (
+    Measure,
+    Plan,
+    Prepare,
+    Search,
+    Step,
+    Trials,
+    next_trial,
+)
+from evmperf.boards.board import Board
+from evmperf.model.places import project
+from evmperf.model.results import Case
+from evmperf.tools import dd
+
+PROGRAMS = Path(__file__).parent / "programs"
+_COMPILE = [
+    "aarch64-linux-gnu-gcc", "-O2", "-std=gnu11", "-s", "-include", "string.h",
+    "-Wl,-z,max-page-size=4096", "-Wl,-z,norelro",
+]  # fmt: skip
+_MIB = 1 << 20
+
+Change = Callable[[Step], list[Step]]
+"""What becomes of a step."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way of measuring a row, under the name that the table has for it."""
+
+    name: str
+    benchmark: Benchmark
+    case: Case
+
+
+@dataclass(frozen=True)
+class Row:
+    """A figure, evmperf's way of measuring it, and the other ways."""
+
+    variant: str
+    figure: str
+    metric: str
+    own: Way
+    others: tuple[Way, ...]
+
+    @property
+    def ways(self) -> tuple[Way, ...]:
+        return (self.own, *self.others)
+
+    @property
+    def unit(self) -> str:
+        return str(self.own.benchmark.metric(self.metric, self.own.case).unit)
+
+
+def changed(benchmark: Benchmark, change: Change) -> Benchmark:
+    """The benchmark with other steps."""
+
+    def steps(board: Board, case: Case, plan: Plan) -> list[Step]:
+        return [new for step in benchmark.steps(board, case, plan) for new in change(step)]
+
+    return replace(benchmark, steps=steps)
+
+
+def alone(benchmark: Benchmark, case: Case, repeats: int = 1) -> Benchmark:
+    """The benchmark with this row only, each measurement of which is an execution of its own."""
+    found = changed(benchmark, lambda step: [_unshared(step)])
+    return replace(found, profiles={"quick": Profile((case,), repeats)})
+
+
+def on_other_board(benchmark: Benchmark, section: str, **options: object) -> Benchmark:
+    """The benchmark as on a board whose file says these options of a section."""
+
+    def steps(board: Board, case: Case, plan: Plan) -> list[Step]:
+        said = {**board.said, section: {**board.said[section], **options}}
+        return list(benchmark.steps(replace(board, said=said), case, plan))
+
+    return replace(benchmark, steps=steps)
+
+
+def _unshared(step: Step) -> Step:
+    return replace(step, shared="") if isinstance(step, Measure) else step
+
+
+def reworded(pattern: str, new: str) -> Change:
+    """A change of what the commands say."""
+
+    def reword(command: str) -> str:
+        return re.sub(pattern, new, command)
+
+    def change(step: Step) -> list[Step]:
+        if isinstance(step, Search):
+            return [replace(step, begin=lambda: _trials(step, reword))]
+        return [replace(step, command=reword(step.command))]
+
+    return change
+
+
+def _trials(search: Search, reword: Callable[[str], str]) -> Trials:
+    trials = search.begin()
+    trial, samples = next_trial(trials)
+    while trial:
+        readings = yield replace(trial, command=reword(trial.command))
+        trial, samples = next_trial(trials, readings)
+    return samples
+
+
+def without(name: str) -> Change:
+    """The change that leaves a step out."""
+    return lambda step: [] if step.name == name else [step]
+
+
+def installed(program: Path, place: str) -> Prepare:
+    """The step that puts a program of ours on the board: compiled here, typed there."""
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "program"
+        headers = ["-I", str(project("virtual-evm") / "virtual" / "programs")]
+        subprocess.run([*_COMPILE, *headers, str(program), "-o", str(target)], check=True)
+        text = base64.b64encode(gzip.compress(target.read_bytes(), mtime=0)).decode()
+    return Prepare(
+        "program", f"echo {text} | base64 -d | gzip -d >{place} && chmod +x {place}", 120
+    )
+
+
+def _way(
+    name: str, benchmark: Benchmark, case: Case, change: Change | None = None, repeats: int = 1
+) -> Way:
+    one = alone(benchmark, case, repeats)
+    return Way(name, changed(one, change) if change else one, case)
+
+
+def _row_of(benchmark: Benchmark, label: str, **params: object) -> Case:
+    case = next(case for case in benchmark.cases("quick") if case.label == label)
+    return replace(case, params={**case.params, **params})
+
+
+def _pinned() -> Row:
+    benchmark = catalogue.benchmark("dhrystone")
+    case = _row_of(benchmark, "dhrystone_per_second", seconds=2)
+    return Row(
+        "CPU 0, performance governor",
+        "Dhrystone",
+        "perf",
+        _way("on CPU 0", benchmark, case),
+        (_way("on any CPU", benchmark, case, reworded(r"taskset -c 0 ", "")),),
+    )
+
+
+def _precision() -> Row:
+    benchmark = catalogue.benchmark("linpack")
+    case = _row_of(benchmark, "linpack", seconds=2)
+    place = "/tmp/evmperf-linpack-single"
+    program = installed(PROGRAMS / "linpack-single.c", place)
+    reword = reworded(r"\bevmperf-linpack\b", place)
+
+    def change(step: Step) -> list[Step]:
+        return [program, *reword(step)] if isinstance(step, Measure) else [step]
+
+    return Row(
+        "double precision",
+        "Linpack",
+        "perf",
+        _way("double precision", benchmark, case),
+        (_way("single precision", benchmark, case, change),),
+    )
+
+
+def _file_system() -> Row:
+    benchmark = catalogue.benchmark("emmc_ext4")
+    size, buffer = 20 * _MIB, 102400
+    case = replace(
+        _row_of(benchmark, str(buffer)), params={"buffer_size": buffer, "file_bytes": size}
+    )
+    place = "/tmp/evmperf-mapped"
+    program, mapped = installed(PROGRAMS / "mapped.c", place), f"{SOURCE}-mapped"
+    file = f"{scratch.MOUNT_POINT}/test_file"
+
+    def by_map(step: Step) -> list[Step]:
+        if step.name == "prepare":
+            source = f"head -c {10 * _MIB} /dev/urandom >{mapped}"
+            return [program, replace(step, command=f"{source} && {{ {step.command}; }}")]
+        if step.name == "clean-up":
+            return [replace(step, command=f"rm -f {mapped}; {step.command}")]
+        if not step.name.startswith("write"):
+            return [step]
+        writes = f'{place} {mapped} {file} {size} {buffer} 2>"$OUT/{dd.TEXT_FILE}"'
+        return [replace(step, command=re.sub(r"dd if=.*?dd\.txt\"", writes, step.command))]
+
+    return Row(
+        "dd from memory, over the same file",
+        "eMMC ext4, writing 20 MB in 102400 bytes",
+        "write_throughput",
+        _way("dd over the same file", benchmark, case, repeats=3),
+        (
+            _way("as filesystem_tests: from a mapped file", benchmark, case, by_map, repeats=3),
+            _way("dd, each a new file", benchmark, case, reworded(r",notrunc", ""), repeats=3),
+        ),
+    )
+
+
+def _fill() -> Row:
+    benchmark = catalogue.benchmark("emmc_ext4_fio_1g")
+    case = _row_of(benchmark, "4k", size="40m")
+    return Row(
+        "reads what a fill wrote",
+        "eMMC ext4, fio reading 4k",
+        "read_throughput",
+        _way("after a fill", benchmark, case),
+        (_way("after the timed write only", benchmark, case, without("fill")),),
+    )
+
+
+def _pacing() -> Row:
+    benchmark = catalogue.benchmark("eth_icssg_tcp_bidir_pacing")
+    plain = catalogue.benchmark("eth_icssg_tcp_bidir")
+    (case,), (unpaced,) = benchmark.cases("quick"), plain.cases("quick")
+    case, unpaced = (replace(c, params={**c.params, "seconds": 4}) for c in (case, unpaced))
+    return Row(
+        "rx-usecs 500",
+        "TCP both ways, e1000e",
+        "throughput",
+        _way("rx-usecs 500", benchmark, case),
+        (
+            _way("rx-usecs 100", on_other_board(benchmark, "icssg", rx_usecs=100), case),
+            _way("without pacing", plain, unpaced),
+        ),
+    )
+
+
+def _periods() -> Row:
+    benchmark = catalogue.benchmark("audio_playback")
+    case = _row_of(benchmark, "48000")
+    return Row(
+        "periods of 1024 frames",
+        "audio playback at 48000 Hz, CPU load",
+        "cpu_load",
+        _way("periods of 1024 frames", benchmark, case),
+        (
+            _way(
+                "periods of 512 frames",
+                on_other_board(benchmark, "alsa", period_frames=512),
+                case,
+            ),
+        ),
+    )
+
+
+def _bursts() -> Row:
+    benchmark = catalogue.benchmark("eth_icssg_udp_egress_0loss")
+    case = _row_of(benchmark, "1518", resolution_percent=10)
+    return Row(
+        "iperf3",
+        "UDP egress without loss, 1518 bytes, e1000e",
+        "throughput",
+        _way("each millisecond", benchmark, case),
+        (
+            _way(
+                "in bursts every 10 ms, as netperf -b -w 10ms",
+                benchmark,
+                case,
+                reworded(r"iperf3 -c ", "iperf3 --pacing-timer 10000 -c "),
+            ),
+        ),
+    )
+
+
+ROWS: dict[str, Callable[[], Row]] = {
+    "pinned": _pinned,
+    "precision": _precision,
+    "file-system": _file_system,
+    "fill": _fill,
+    "pacing": _pacing,
+    "periods": _periods,
+    "bursts": _bursts,
+}
+"""Every row by name, made when it is asked for: some compile a program."""
