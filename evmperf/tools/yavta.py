@@ -17,6 +17,11 @@ _CAPTURED = re.compile(
     r"Captured (\d+) frames in (\d+\.\d{6}) seconds \((\d+\.\d{6}) fps, (\d+\.\d{6}) B/s\)\."
 )
 
+_RELEASED = re.compile(r"\d+ buffers released\.")
+
+_MICROSECONDS = 2.0
+"""How far the printed time may be from that of the rates, which yavta does not round to those."""
+
 
 def command(device: str, width: int, height: int, code: str, frames: int) -> str:
     """Shell text that captures so many frames of a format, by its FourCC in small letters."""
@@ -35,6 +40,8 @@ def frame_rate(text: str, width: int, height: int, code: str, frames: int) -> fl
     """
     name, bits = _FORMATS[code]
     lines = text.splitlines()
+    if not lines or not _RELEASED.fullmatch(lines[-1]):
+        raise RefusedOutput("yavta's output is not whole", text)
     formats = [match.groups() for match in map(_SET.fullmatch, lines) if match]
     if formats != [(name, str(width), str(height))]:
         there = "x".join(formats[-1][1:]) + f" {formats[-1][0]}" if formats else "no format"
@@ -51,8 +58,9 @@ def frame_rate(text: str, width: int, height: int, code: str, frames: int) -> fl
     if len(sums) != 1 or int(sums[0][0]) != frames:
         raise RefusedOutput("yavta does not say how long it took", text)
     _, seconds, rate, byte_rate = sums[0]
-    if not agree(over(float(frames), span(seconds)), span(rate)):
+    took = span(seconds, units=_MICROSECONDS)
+    if not agree(over(float(frames), took), span(rate)):
         raise RefusedOutput(f"{frames} frames in {seconds} s are not {rate} a second", text)
-    if not agree(over(float(sum(sizes)), span(seconds)), span(byte_rate)):
+    if not agree(over(float(sum(sizes)), took), span(byte_rate)):
         raise RefusedOutput(f"{sum(sizes)} bytes in {seconds} s are not {byte_rate} a second", text)
     return float(rate)
