@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import secrets
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -141,7 +141,7 @@ def _asked(options: argparse.Namespace) -> Search:
         good=words[0],
         bad=words[1],
         what=words[2],
-        seed=secrets.token_hex(8),
+        seed=os.urandom(8).hex(),
         select=options.select,
         profile=options.profile,
         boots=options.boots,

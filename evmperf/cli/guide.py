@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -145,6 +144,8 @@ def _guide(options: argparse.Namespace) -> int:
 
 def _build(options: argparse.Namespace, cover: Cover) -> None:
     """The page and the PDF, as far as they are wanted."""
+    import tempfile  # noqa: PLC0415
+
     from evmperf.guide import html  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory(prefix="evmperf-guide-") as scratch:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from evmperf.influx.client import Store
@@ -67,14 +68,16 @@ class Columns:
         number = self._numbers[run.id]
         for key, column in self._columns.items():
             unit, samples = column.get(number)
-            if samples:
-                under = self._under[key.benchmark, key.case][number]
-                yield Taken(key, self._units[unit], samples, self._cases[under])
+            cases = self._under.get((key.benchmark, key.case))
+            if samples and cases:
+                yield Taken(key, self._units[unit], samples, self._cases[cases[number]])
 
     def _fetch(self, board: str, since: int) -> None:
         self._columns, self._under, self._cases, self._units = {}, {}, [], []
-        self._fetch_cases(board, since)
-        self._fetch_samples(board, since)
+        with ThreadPoolExecutor(1) as beside:  # the server has a core for each
+            cases = beside.submit(self._fetch_cases, board, since)
+            self._fetch_samples(board, since)
+            cases.result()
         self._since = since
 
     def _fetch_cases(self, board: str, since: int) -> None:
@@ -99,19 +102,16 @@ class Columns:
             tags = series.tags
             next_key = Key(tags["benchmark"], tags["case"], tags["metric"])
             if next_key != key:  # a long series comes in parts
-                self._put(key, found)
+                if key:
+                    self._columns[key] = _Column(len(self._numbers), found)
                 key, found = next_key, _Samples()
             for _, run, started_ns, value, unit in series.values:
                 if run in self._numbers and value is not None:
                     place = units.setdefault(unit or "", len(units))
                     found.add(self._numbers[run], started_ns or 0, place, value)
-        self._put(key, found)
+        if key:
+            self._columns[key] = _Column(len(self._numbers), found)
         self._units = list(units)
-
-    def _put(self, key: Key | None, found: _Samples) -> None:
-        if key is None or (key.benchmark, key.case) not in self._under:
-            return
-        self._columns[key] = _Column(len(self._numbers), found)
 
 
 def _case(

@@ -67,7 +67,7 @@ def judged(
     if against.kind == "last":
         earlier = _earlier(run, source)[-int(against.value) :]
         verdicts = judge.against_nights(subject, nights(earlier), level)
-        theirs = figures(earlier[-1].results()) if earlier else {}
+        theirs = [key for night in nights(earlier[-1:]) for key in night.figures]
         sides = [run, *(entry.run for entry in earlier[-1:])]
         return Judgement(
             run.id, run.board, str(against), verdicts, judge.gone(subject, theirs), _unread(sides)

@@ -7,6 +7,7 @@ most that probability, given noise like a normal distribution's.
 from __future__ import annotations
 
 import statistics
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -201,7 +202,7 @@ def latest(series: Sequence[Series], level: float = LEVEL) -> list[Verdict]:
     """Judge the verdicts' own values by what came before, all together."""
     if not series:
         return []
-    found = shift.judge([[*row.values, row.verdict.value or 0.0] for row in series])
+    found = shift.judge([array("d", [*row.values, row.verdict.value or 0.0]) for row in series])
     limit = _limit([one.p for one in found], level)
     return [_latest(row, one, limit) for row, one in zip(series, found, strict=True)]
 
@@ -230,7 +231,7 @@ class _Past:
     unit: str
     facets: facets.Facets
     mark: Accepted | None
-    values: list[float] = field(default_factory=list)
+    values: array[float] = field(default_factory=lambda: array("d"))
     runs: list[str] = field(default_factory=list)
     why: str = ""
 

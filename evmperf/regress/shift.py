@@ -43,6 +43,8 @@ _TAIL = 3.0
 _SEGMENT = 10
 """Nights that a level must have lasted to be a level of its own."""
 _PENALTY = 6.0
+_AT_ONCE = 64
+"""Series that are worked on together: more are no faster, and a year of many takes memory."""
 _RESOLUTION = 1e-3
 """Relative spread below which a series counts as quantised: it never has less."""
 
@@ -73,13 +75,15 @@ def judge(series: Sequence[Sequence[float]]) -> list[Shift]:
 def _stacked(
     series: Sequence[Sequence[float]], work: Callable[[Floats], Iterable[_T]]
 ) -> Iterator[tuple[int, _T]]:
-    """Do the work on all series of one length at once; results with the series' index."""
+    """Do the work on series of one length at once; results with the series' index."""
     by_length: dict[int, list[int]] = {}
     for index, values in enumerate(series):
         by_length.setdefault(len(values), []).append(index)
-    for indices in by_length.values():
-        together = np.array([series[index] for index in indices], dtype=np.float64)
-        yield from zip(indices, work(together), strict=True)
+    for alike in by_length.values():
+        for at in range(0, len(alike), _AT_ONCE):
+            indices = alike[at : at + _AT_ONCE]
+            together = np.array([series[index] for index in indices], dtype=np.float64)
+            yield from zip(indices, work(together), strict=True)
 
 
 def changes(series: Sequence[Sequence[float]]) -> list[list[int]]:
@@ -191,11 +195,12 @@ def _farthest(series: Sequence[Sequence[float]], count: int) -> float:
     but for the share of them that one false alarm in fifty nights leaves. Histories of fewer than
     fifty groups are extrapolated by the tail of Student's t with 3 degrees of freedom.
     """
-    found = [off for _, row in _stacked(series, lambda t: _groups_off(t, count)) for off in row]
-    if not found:
+    rows = [row for _, row in _stacked(series, lambda t: _groups_off(t, count))]
+    found = np.sort(np.concatenate(rows))
+    if not len(found):
         return 0.0
     nights = len(found) / len(series)
-    largest = sorted(found, reverse=True)[int(nights / _NIGHTS_PER_ALARM)]
+    largest = found[-1 - int(nights / _NIGHTS_PER_ALARM)]
     further = max(1.0, _NIGHTS_PER_ALARM / nights) ** (1 / _TAIL)
     return float(largest * further)
 

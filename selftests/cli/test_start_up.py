@@ -3,7 +3,9 @@
 import subprocess
 import sys
 
-_SLOW = {"dataclasses", "labgrid", "msgspec", "pytest", "statistics", "yaml"}
+_SLOW = {
+    "dataclasses", "labgrid", "msgspec", "pytest", "secrets", "statistics", "tempfile", "yaml",
+}  # fmt: skip
 
 
 def test_help_loads_nothing_slow():

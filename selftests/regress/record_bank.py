@@ -1,10 +1,11 @@
 """Records the bank of real samples that the simulations of A/B and bisection draw from:
 
     python -m selftests.regress.record_bank FILE --minutes 8
+    python -m selftests.regress.record_bank FILE --from RESULTS...
 
 One line a boot of a virtual EVM, in the order of measuring: when, how loaded this machine was, how
-long the boot took, and an eMMC case on that boot. Lines are appended, so that the bank may be
-recorded in pieces.
+long the boot took, and an eMMC case on that boot. The bank may be recorded in pieces. With `--from`
+the boots of other runs of that board below some folders are taken in, too: they have no eMMC case.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 import os
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +27,13 @@ from evmperf.boards.board import load
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import EvmperfError
+from evmperf.model.records import BootRecord
 from evmperf.model.results import Case, Result
 from evmperf.runs import spool
+from selftests.regress.bisections import HARMLESS
 from selftests.regress.virtuallab import board_file
 
+BOARD = "virtual-evm"
 BENCHMARK = "emmc_raw_fio_1g"
 CASE = Case("1m", {"block_size": "1m", "size": "16m", "runtime_s": 2, "settle_s": 0})
 """A short form of that case: it is measured after every boot."""
@@ -59,6 +64,37 @@ def _record(file: Path, scratch: Path, board: Path, ends: float) -> int:
     return recorded
 
 
+def take_in(file: Path, folders: Sequence[Path]) -> int:
+    """Put the boots of runs below some folders into their places in a file; returns how many."""
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    known = {line["time_s"] for line in lines}
+    found = {}
+    for folder in folders:
+        for run in folder.rglob("run.json"):
+            if spool.read_run(run.parent).board == BOARD:
+                found |= {line["time_s"]: line for line in _boots_of(run.parent)}
+    new = [line for time_s, line in found.items() if time_s not in known]
+    lines = sorted([*lines, *new], key=lambda line: float(line["time_s"]))
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return len(new)
+
+
+def _boots_of(run: Path) -> Iterator[dict[str, float]]:
+    """The boots of a run that nobody made slower; kernel arguments are those of bisections."""
+    for record in spool.read_records(run):
+        if not isinstance(record, BootRecord) or record.failure:
+            continue
+        marks = {mark.phase: mark.mono_ns for mark in record.marks}
+        spans = {
+            name: round((marks[end] - marks[begin]) / 1e9, 4)
+            for name, begin, end, _, _ in boot_readings.SPANS
+            if {begin, end} <= set(marks)
+        }
+        if "boot_time" in spans and set(record.kernel_arguments.split()) <= set(HARMLESS):
+            ended_s = (record.started_ns / 1e9) + record.duration_s
+            yield {"time_s": round(ended_s, 1), **spans}
+
+
 def _boot(bench: LabgridBench, runner: Runner) -> dict[str, Any]:
     boot = bench.cold_boot("")
     line: dict[str, Any] = {"time_s": round(time.time(), 1), "load": os.getloadavg()[0]}
@@ -80,7 +116,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("file", type=Path)
     parser.add_argument("--minutes", type=float, default=8.0)
+    parser.add_argument("--from", dest="folders", type=Path, nargs="+", metavar="RESULTS")
     options = parser.parse_args()
+    if options.folders:
+        print(f"{take_in(options.file, options.folders)} boots taken into {options.file}")
+        return
     print(f"{record(options.file, options.minutes)} boots recorded in {options.file}")
 
 

@@ -5,9 +5,6 @@ import sys
 import pytest
 
 from evmperf.model.errors import LabError
-from selftests.strategies.test_strategy import fake, open_bench, switch
-
-__all__ = ["fake", "open_bench", "switch"]
 
 
 def test_before_each_power_on_with_the_power_off(open_bench, fake):
