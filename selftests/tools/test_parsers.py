@@ -17,8 +17,8 @@ from selftests.support.recordings import good_recordings
 
 FIO = good_recordings("evmperf.tools.fio:throughput")
 JSON_ONLY = [r for r in FIO if r.name != "fio/text-around"]
-MPYAVTA = good_recordings("evmperf.tools.yavta:frame_rate")
-STAT = good_recordings("evmperf.tools.mpstat:load")
+YAVTA = good_recordings("evmperf.tools.yavta:frame_rate")
+MPSTAT = good_recordings("evmperf.tools.mpstat:load")
 DD = good_recordings("evmperf.tools.dd:throughput")
 SF = good_recordings("evmperf.tools.uboot_sf:rate")
 STAT = good_recordings("evmperf.tools.mpstat:stat_load")
