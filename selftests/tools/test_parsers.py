@@ -23,6 +23,8 @@ DD = good_recordings("evmperf.tools.dd:throughput")
 SF = good_recordings("evmperf.tools.uboot_sf:rate")
 STAT = good_recordings("evmperf.tools.mpstat:stat_load")
 ALSA = good_recordings("evmperf.tools.alsa:throughput")
+# Its last line is one that not every kernel prints.
+ALSA_WHOLE = [r for r in ALSA if r.name != "alsa/no-overrun"]
 OPENSSL = good_recordings("evmperf.tools.openssl:throughput")
 OPENSSL_LOAD = good_recordings("evmperf.tools.openssl:cpu_load")
 GLMARK2 = good_recordings("evmperf.tools.glmark2:score")
@@ -39,7 +41,7 @@ def refused_or(value, recording, *texts):
 
 
 @given(
-    st.sampled_from(FIO + MPSTAT + DD + SF + ALSA + OPENSSL + OPENSSL_LOAD + GLMARK2 + YAVTA),
+    st.sampled_from(FIO + MPSTAT + DD + SF + ALSA_WHOLE + OPENSSL + OPENSSL_LOAD + GLMARK2 + YAVTA),
     st.data(),
 )
 def test_a_cut_output_is_refused_unless_only_its_end_of_line_is_gone(recording, data):
