@@ -126,25 +126,28 @@ class _Writer:
 
     def write(self) -> int:
         """Write what differs, but the first block; returns the bytes that were written."""
-        written, streak, blind = 0, 0, 0
+        written = 0
+        # Apart for data and for zeros: a new release's data differs where its zeros do not.
+        streak, blind = [0, 0], [0, 0]
         self._progress("write", 0, self._size)
         with ThreadPoolExecutor(1) as pool:
             digest = _Digest(pool)
             for offset, chunk, length in self._chunks():
                 digest.update(chunk, length)
+                kind = int(chunk is None)
                 if offset == 0:
                     written += self._begin(chunk, length)
-                elif blind:
-                    blind -= 1
+                elif blind[kind]:
+                    blind[kind] -= 1
                     written += self._write(offset, chunk, 0, length)
                 elif span := self._medium.difference(offset, chunk, length):
                     written += self._write(offset, chunk, *span)
-                    streak = streak + 1 if span[1] - span[0] == length else 0
-                    if streak >= _STREAK:
-                        blind = min(streak, _BLIND)
-                        streak += blind
+                    streak[kind] = streak[kind] + 1 if span[1] - span[0] == length else 0
+                    if streak[kind] >= _STREAK:
+                        blind[kind] = min(streak[kind], _BLIND)
+                        streak[kind] += blind[kind]
                 else:
-                    streak = 0
+                    streak[kind] = 0
                 self._progress("write", offset + length, self._size)
             if self._sha256 and digest.hex() != self._sha256:
                 raise MediumError(

@@ -45,7 +45,7 @@ _FACTS: Mapping[str, str] = {
 }  # fmt: skip
 _SEPARATELY = {
     "command_line", "device_tree_sha256", "temperatures_millicelsius", "attempts", "os",
-    "documents_missing", "ab",
+    "documents_missing", "ab", "bisect",
 }  # fmt: skip
 """Facts that are compared in their own way, or say nothing of the software."""
 
@@ -87,7 +87,21 @@ def compare(a: Sequence[Flat], b: Sequence[Flat]) -> list[Difference]:
             continue  # no such document: that is not known, and no difference
         found.append(Difference(area, what, _text(ours), _text(theirs)))
     order = {area: number for number, area in enumerate(AREAS)}
-    return sorted(found, key=lambda entry: (order[entry.area], entry.what))
+    return sorted(found, key=lambda entry: (order[entry.area], _rank(entry), entry.what))
+
+
+_COSTLY = re.compile(
+    r"CONFIG_(PREEMPT|HZ|NO_HZ|NR_CPUS|NUMA|TRANSPARENT_HUGEPAGE|CPU_FREQ|CPU_IDLE|SCHED|DEBUG|KASAN|"
+    r"KCSAN|KMEMLEAK|UBSAN|LOCKDEP|PROVE_|SLUB|FTRACE|FUNCTION_TRACER|PAGE_POISON|INIT_ON_|MITIGATION)"
+)
+_FOLLOWS = re.compile(r"CONFIG_(ARCH|HAVE|CC|AS|LD|GCC|CLANG)_")
+
+
+def _rank(entry: Difference) -> int:
+    """Within an area: options of the kernel that are known to cost time first, those that follow
+    from others or from the compiler last.
+    """
+    return -bool(_COSTLY.match(entry.what)) + bool(_FOLLOWS.match(entry.what))
 
 
 _MESSAGES = "kernel messages"

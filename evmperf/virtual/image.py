@@ -112,6 +112,8 @@ def load(variant: str) -> Image:
     # The parts lie beside the images; somebody may have tidied the cache by hand.
     if not Path(image.qemu.command[0]).exists():
         raise LabError(f"{file} names a QEMU that is gone; {remedy} with --force.")
+    with suppress(OSError):  # a cache that belongs to somebody else
+        os.utime(folder)  # `_tidy` keeps what was used last
     return image
 
 
@@ -337,7 +339,7 @@ def partition(steps: Steps, file: Path, lines: list[str]) -> None:
 
 
 def _tidy(variant: str) -> None:
-    """Remove images of the variant but the newest, and parts that no image uses.
+    """Remove images of the variant but those used last, and parts that no image uses.
 
     An image that a QEMU runs from stays, and so do its parts.
     """

@@ -10,7 +10,7 @@ import pytest
 from evmperf.provision.remote import Host
 from selftests.provision import cards
 from selftests.provision.imagelab import MIB
-from selftests.support import on_request
+from selftests.support import memory, on_request
 
 OPTION = "--all-provisioning"
 
@@ -73,3 +73,11 @@ def dying(tmp_path, loop):
 @pytest.fixture(params=["here", "behind a connection"])
 def host(request):
     return Host() if request.param == "here" else Host(cards.SHELL, "the other host")
+
+
+@pytest.fixture
+def state(tmp_path, monkeypatch):
+    """Where virtual labs and what is known of their boards are, in memory."""
+    with memory.folder(tmp_path / "state", mib=4096) as folder:
+        monkeypatch.setenv("EVMPERF_STATE", str(folder))
+        yield folder

@@ -62,6 +62,19 @@ def test_a_medium_that_differs_throughout_is_hardly_compared(tmp_path, monkeypat
     assert_equal(card, image)
 
 
+def test_zeros_that_are_there_are_not_written_among_data_that_differs(tmp_path):
+    image, card = tmp_path / "image", tmp_path / "card"
+    for file, byte in ((image, b"\x5a"), (card, b"\xa5")):
+        with file.open("wb") as disk:
+            disk.truncate(48 * MIB)
+            for at in range(0, 48, 2):
+                disk.seek(at * MIB)
+                disk.write(byte * MIB)
+    done = put(image, card)
+    assert done["written"] == 24 * MIB
+    assert card.read_bytes() == image.read_bytes()
+
+
 def test_a_block_device_becomes_the_image(image, card, loop):
     device = loop(card)
     put(image, device)

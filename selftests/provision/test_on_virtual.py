@@ -42,12 +42,6 @@ def releases(tmp_path_factory):
 
 
 @pytest.fixture
-def state(tmp_path, monkeypatch):
-    monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
-    return tmp_path / "state"
-
-
-@pytest.fixture
 def lab(state, tmp_path):
     """A function that starts a virtual lab; gives its bench and a board file for it.
 

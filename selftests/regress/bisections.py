@@ -33,10 +33,25 @@ HARMLESS = (
     "audit=0", "nosoftlockup", "printk.time=1", "rcu_nocbs=1", "consoleblank=0", "nowatchdog",
     "threadirqs",
 )  # fmt: skip
-"""Kernel arguments that cost no boot time worth speaking of, one a commit."""
-SLOW = "module_blacklist=nvme"
-"""A driver that somebody left out: init waits for its disk for ten seconds."""
-DEAD = "init=/nowhere"
+"""Kernel arguments that cost no boot time worth speaking of."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """What commits add to a board's variation, one each."""
+
+    harmless: Sequence[str]
+    slow: str
+    dead: str
+    """What keeps it from booting; it stays for one commit."""
+
+
+KERNEL = Words(
+    [f"args:{word}" for word in HARMLESS],
+    # Drivers that somebody left out: init waits for their disks, for ten seconds each.
+    "args:module_blacklist=nvme,ufshcd_pci",
+    "args:init=/nowhere",
+)
 
 RCS = "etc/init.d/rcS"
 SLOW_INIT = "sleep 15 # waits for a network that nobody needs\n"
@@ -78,20 +93,25 @@ def commits(folder: Path, versions: int, bad: int) -> Outcome:
     """Bisect a repository in which commits add a kernel argument each; one slows the boot, and two
     (in a series of eight and more; else one) do not boot.
     """
+    with board_file("virtual", folder) as board:
+        return commits_of(folder, board, KERNEL, versions, bad)
+
+
+def commits_of(folder: Path, board: Path, words: Words, versions: int, bad: int) -> Outcome:
+    """The same on some board, with commits of other words."""
     repository, made = folder / "repository", folder / "made"
     made.mkdir()
-    dead = {number for number in (versions // 4, versions // 2) if number not in (0, bad)}
-    dead = dead if versions >= 8 else set(list(dead)[:1])
-    _make_repository(repository, versions, bad, dead)
-    with board_file("virtual", folder) as board:
-        return _bisect(
-            folder, f"change {bad}", board,
-            "--of", f"git:v0..v{versions - 1}", "--repository", repository,
-            "--build", f"cp variation.yaml {made}/$VERSION.yaml", "--what", f"{made}/{{}}.yaml",
-        )  # fmt: skip
+    # Git asks for the middle one first.
+    dead = {versions // 2, versions // 4 if versions >= 8 else versions // 2} - {bad}
+    _make_repository(repository, words, versions, bad, dead)
+    return _bisect(
+        folder, f"change {bad}", board,
+        "--of", f"git:v0..v{versions - 1}", "--repository", repository,
+        "--build", f"cp variation.yaml {made}/$VERSION.yaml", "--what", f"{made}/{{}}.yaml",
+    )  # fmt: skip
 
 
-def _make_repository(folder: Path, versions: int, bad: int, dead: set[int]) -> None:
+def _make_repository(folder: Path, words: Words, versions: int, bad: int, dead: set[int]) -> None:
     def git(*words: str) -> None:
         subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True)
 
@@ -99,14 +119,14 @@ def _make_repository(folder: Path, versions: int, bad: int, dead: set[int]) -> N
     git("init", "-q", "-b", "main")
     git("config", "user.email", "somebody@board.example")
     git("config", "user.name", "Somebody")
-    arguments: list[str] = []
+    there: list[str] = []
     for number in range(versions):
         if number == bad:
-            arguments.append(SLOW)
+            there.append(words.slow)
         elif number:
-            arguments.append(HARMLESS[number % len(HARMLESS)])
-        words = [*arguments, DEAD] if number in dead else arguments
-        text = json.dumps([f"args:{word}" for word in dict.fromkeys(words)])
+            there.append(words.harmless[number % len(words.harmless)])
+        now = [*there, words.dead] if number in dead else there
+        text = json.dumps(list(dict.fromkeys(now)))
         (folder / "variation.yaml").write_text(f"# change {number}\n{text}\n")
         git("add", "variation.yaml")
         git("commit", "-qm", f"change {number}")

@@ -15,7 +15,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,16 +67,22 @@ def _record(file: Path, scratch: Path, board: Path, ends: float) -> int:
 def take_in(file: Path, folders: Sequence[Path]) -> int:
     """Put the boots of runs below some folders into their places in a file; returns how many."""
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    known = {line["time_s"] for line in lines}
-    found = {}
+    known = {_spans(line) for line in lines}
+    count = len(lines)
     for folder in folders:
         for run in folder.rglob("run.json"):
             if spool.read_run(run.parent).board == BOARD:
-                found |= {line["time_s"]: line for line in _boots_of(run.parent)}
-    new = [line for time_s, line in found.items() if time_s not in known]
-    lines = sorted([*lines, *new], key=lambda line: float(line["time_s"]))
+                new = {_spans(line): line for line in _boots_of(run.parent)}
+                lines += [line for spans, line in new.items() if spans not in known]
+                known |= new.keys()
+    lines.sort(key=lambda line: float(line["time_s"]))
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return len(new)
+    return len(lines) - count
+
+
+def _spans(line: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What tells a boot from another: a run may be there in copies."""
+    return tuple(line.get(name) for name, *_ in boot_readings.SPANS)
 
 
 def _boots_of(run: Path) -> Iterator[dict[str, float]]:

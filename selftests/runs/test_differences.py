@@ -128,6 +128,17 @@ def test_an_option_that_is_not_set_is_as_one_that_is_not_there(make):
     ]
 
 
+def test_options_of_the_kernel_that_cost_time_come_first(make):
+    b = "CONFIG_ARCH_INLINE_READ_LOCK=y\nCONFIG_DEV_DAX=m\nCONFIG_PREEMPT_RT=y\n"
+    sides = [
+        [make(name, {"kernel_config": f"CONFIG_MMC=y\n{more}"})]
+        for name, more in (("a", ""), ("b", b))
+    ]
+    found = differences.between(*sides)
+    names = ["CONFIG_PREEMPT_RT", "CONFIG_DEV_DAX", "CONFIG_ARCH_INLINE_READ_LOCK"]
+    assert [entry.what for entry in found] == names
+
+
 def test_what_changes_from_boot_to_boot_explains_nothing(make):
     a = [make("a1", frequency_khz=1000), make("a2", frequency_khz=1400)]
     b = [make("b1", frequency_khz=1400), make("b2", frequency_khz=1000)]
