@@ -272,6 +272,23 @@ class Ipsec(Cable, frozen=True):
     ] = ()
 
 
+class Camera(Section, frozen=True):
+    """A camera."""
+
+    device: Annotated[Text, Meta(description="the video device, e.g. /dev/video0")] = ""
+    sensor: Annotated[Text, Meta(description="the sensor, as the guide names it, e.g. ov10635")] = (
+        ""
+    )
+    setup: Annotated[
+        Text,
+        Meta(
+            description="the command (media-ctl, v4l2-ctl) that sets up the way from the sensor to "
+            "the device for {width}, {height} and {format} (a FourCC), where the device alone does "
+            "not do that"
+        ),
+    ] = ""
+
+
 class Pcie(Section, frozen=True):
     """What is in the PCIe slot: an NVMe disk, or a network card with a cable to the tester."""
 
@@ -364,6 +381,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     cpsw: Ethernet = Ethernet()
     icssg: Ethernet = Ethernet()
     ipsec: Ipsec = Ipsec()
+    camera: Camera = Camera()
     tester: Tester = Tester()
     image: Image = Image()
     absent: Annotated[

@@ -13,6 +13,7 @@ FEATURES: Mapping[str, str] = {
     "rt": "runs a PREEMPT_RT kernel",
     "alsa": "has audio capture and playback",
     "graphics": "has a GPU and a display",
+    "camera": "has a camera",
     "cpsw": "has an Ethernet port on the CPSW switch",
     "icssg": "has an Ethernet port on the PRU_ICSSG",
     "ipsec": "can talk IPsec to the tester",

@@ -264,6 +264,7 @@ RECORDED = {
         "udp.txt": "netperf/udp-flood.txt",
         "netperf.txt": "netperf/stream.txt",
         "iperf3.json": "iperf3/bidir-8k.txt",
+        "yavta.txt": "yavta/vivid-nv12.txt",
         "xfrm.before": "xfrm/tunnel.txt",
         "xfrm.after": "xfrm/tunnel.txt",
     }.items()

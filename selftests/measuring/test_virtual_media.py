@@ -16,7 +16,7 @@ DEADLINE_S = 600
 
 
 def test_display_camera_and_disks_are_measured(own_state: Path, tmp_path: Path) -> None:
-    select = "glmark2 or ((sata_ext4_1g or sata_vfat_1g) and 102400)"
+    select = "glmark2 or sensor_capture or ((sata_ext4_1g or sata_vfat_1g) and 102400)"
     with virtualbench.running(VARIANT) as bench:
         env = virtualbench.board_file(bench, VARIANT, tmp_path)
         session = Pytest(env, tmp_path / "results", select)
@@ -26,7 +26,10 @@ def test_display_camera_and_disks_are_measured(own_state: Path, tmp_path: Path) 
     assert {result.status for result in results} == {"measured"}
     measured = {result.benchmark: result for result in results}
     assert set(measured) == {
-        "glmark2", "sata_ext4_1g", "msata_ext4_1g", "sata_vfat_1g",
+        "glmark2", "sensor_capture", "sata_ext4_1g", "msata_ext4_1g", "sata_vfat_1g",
         "msata_vfat_1g",
     }  # fmt: skip
     assert measured["glmark2"].conditions["variant"] == "drawn by the CPU"
+    captured = [result for result in results if result.benchmark == "sensor_capture"]
+    assert sorted(result.case for result in captured) == ["320x240|nv12", "320x240|rgb4"]
+    assert {result.conditions["sensor"] for result in captured} == {"vivid"}

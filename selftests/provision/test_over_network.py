@@ -20,7 +20,7 @@ from labgrid import Environment
 from evmperf.benchmarks import catalogue as benchmarks
 from evmperf.lab.bench import LabgridBench
 from evmperf.model.errors import LabError
-from evmperf.provision import network, writer
+from evmperf.provision import netboot, network, writer
 from evmperf.provision.installation import Installation
 from evmperf.virtual import envfile, image, release, rootfs
 from evmperf.virtual.client import Bench
@@ -177,15 +177,36 @@ def assert_boot_partition(disk, given):
 def test_each_session_measures_the_release_it_was_given_and_says_so(lab, releases, tmp_path):
     results = tmp_path / "results"
     measure_in_turn(lab.file, releases, results)
-    # And a kernel and a device tree alone, which are not written anywhere.
-    built = image.build(VARIANT, progress=print)
-    own = tmp_path / "Image-own"
-    content = (built.directory / "Image").read_bytes()
-    own.write_bytes(re.sub(rb"#\d (SMP [^\0\n]*)", rb"#7 \1", content))
-    tree = device_tree(built, tmp_path / "own.dtb", "A board of our own")
-    run = measure(lab.file, results, "--kernel", own, "--dtb", tree)
+    # And a kernel alone, which is not written anywhere.
+    own = another_kernel(tmp_path / "Image-own")
+    run = measure(lab.file, results, "--kernel", own)
     assert " #7 SMP" in run["facts"]["netboot"]["kernel"]["version"]
-    assert run["facts"]["netboot"]["dtb"]["model"] == "A board of our own"
+
+
+def another_kernel(file):
+    content = (image.build(VARIANT, progress=print).directory / "Image").read_bytes()
+    file.write_bytes(re.sub(rb"#\d (SMP [^\0\n]*)", rb"#7 \1", content))
+    return file
+
+
+def test_kernel_device_tree_and_ramdisk_need_no_disk(lab, tmp_path):
+    lab.written = ""
+    built = image.build(VARIANT, progress=print)
+    given = {
+        "kernel": another_kernel(tmp_path / "Image-own"),
+        "dtb": device_tree(built, tmp_path / "own.dtb", "A board of our own"),
+        "ramdisk": shutil.copyfile(built.directory / "installer", tmp_path / "ramdisk-own"),
+    }
+    environment = Environment(str(lab.file))
+    try:
+        target, board = environment.get_target("main"), benchmarks.board(lab.file)
+        files = {part: str(file) for part, file in given.items()}
+        facts = netboot.start(target, board, LabgridBench(target, board), files)
+        assert " #7 SMP" in facts["kernel"]["version"]
+        assert facts["dtb"]["model"] == "A board of our own"
+        assert facts["ramdisk"]["name"] == "ramdisk-own"
+    finally:
+        environment.cleanup()
 
 
 def device_tree(built, file, model):
