@@ -12,7 +12,8 @@ import msgspec
 import yaml
 
 from evmperf.boards.optionlist import Known, known, sections
-from evmperf.boards.options import ABSENT, Options, Section
+from evmperf.boards.options import ABSENT, Options
+from evmperf.boards.section import Section
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project

@@ -6,7 +6,8 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from evmperf.boards.options import ABSENT, Options, Section
+from evmperf.boards.options import ABSENT, Options
+from evmperf.boards.section import Section
 
 
 class Known(msgspec.Struct, frozen=True):

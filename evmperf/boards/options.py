@@ -13,13 +13,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-Text = Annotated[str, Meta(min_length=1)]
-Count = Annotated[int, Meta(ge=1)]
-Number = Annotated[int, Meta(ge=0)]
-
-
-class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A section of the options."""
+from evmperf.boards.cables import Cable, Ethernet, Ipsec, Pcie
+from evmperf.boards.section import Count, Number, Section, Text
 
 
 class General(Section, frozen=True):
@@ -218,60 +213,6 @@ class Power(Section, frozen=True):
     ] = 60
 
 
-class Cable(Section, frozen=True):
-    """A cable to the tester."""
-
-    interface: Annotated[Text, Meta(description="the network interface under Linux, e.g. eth0")] = (
-        ""
-    )
-    board_address: Annotated[
-        Text,
-        Meta(
-            description="its address with the prefix length, e.g. 192.168.100.2/24; set if it is "
-            "missing"
-        ),
-    ] = ""
-    tester_address: Annotated[
-        Text, Meta(description="the tester's address at the cable's other end")
-    ] = ""
-    link_mbit: Annotated[
-        Number, Meta(description="the speed that the link must have, in Mbit/s (0: not checked)")
-    ] = 0
-
-
-class Ethernet(Cable, frozen=True):
-    """A port of the board, with its cable."""
-
-    rx_usecs: Annotated[
-        Count, Meta(description="microseconds to collect packets for, with interrupt pacing")
-    ] = 500
-
-
-class Ipsec(Cable, frozen=True):
-    """A port of the board that talks IPsec to the tester."""
-
-    accelerator: Annotated[
-        Text,
-        Meta(
-            description="part of the name that the crypto accelerator's drivers have in "
-            "/proc/crypto, e.g. sa2ul"
-        ),
-    ] = ""
-    accelerator_module: Annotated[
-        Text,
-        Meta(
-            description="the kernel module of these drivers, as /sys/module names it: loaded for "
-            "ipsec_hw, taken out for ipsec_sw, and put back"
-        ),
-    ] = ""
-    accelerator_algorithms: Annotated[
-        tuple[str, ...],
-        Meta(
-            description="rows of ipsec_hw that the accelerator computes, where it does not do all"
-        ),
-    ] = ()
-
-
 class Camera(Section, frozen=True):
     """A camera."""
 
@@ -287,36 +228,6 @@ class Camera(Section, frozen=True):
             "not do that"
         ),
     ] = ""
-
-
-class Pcie(Section, frozen=True):
-    """What is in the PCIe slot: an NVMe disk, or a network card with a cable to the tester."""
-
-    scratch: Annotated[
-        Text, Meta(description="the SSD's partition that benchmarks may overwrite")
-    ] = ""
-    eth_interface: Annotated[
-        Text, Meta(description="the card's network interface under Linux, e.g. enp1s0")
-    ] = ""
-    eth_board_address: Annotated[
-        Text, Meta(description="its address with the prefix length; set if it is missing")
-    ] = ""
-    eth_tester_address: Annotated[
-        Text, Meta(description="the tester's address at the cable's other end")
-    ] = ""
-    eth_link_mbit: Annotated[
-        Number, Meta(description="the speed that the link must have, in Mbit/s (0: not checked)")
-    ] = 0
-
-    @property
-    def cable(self) -> Cable:
-        """The network card's."""
-        return Cable(
-            interface=self.eth_interface,
-            board_address=self.eth_board_address,
-            tester_address=self.eth_tester_address,
-            link_mbit=self.eth_link_mbit,
-        )
 
 
 class Tester(Section, frozen=True):

@@ -28,6 +28,8 @@ _SAMPLES = (
     f'SELECT "run", "started_ns", "value", "unit" FROM "{SAMPLE}" {_WHICH} '
     'GROUP BY "benchmark", "case", "metric"'
 )
+_NOT_MEASURED = -1
+"""The place of a case without a result, as of a push that was killed between samples and result."""
 
 
 class _ResultRow(NamedTuple):
@@ -57,7 +59,7 @@ class Columns:
         self._since: int | None = None
         self._columns: dict[Key, _Column] = {}
         self._under: dict[tuple[str, str], array[int]] = {}
-        """What each case was measured under, by run: places in `_cases`, -1 for not measured."""
+        """What each case was measured under, by run: places in `_cases`, or _NOT_MEASURED."""
         self._cases: list[comparable.Case] = []
         self._units: list[str] = []
 
@@ -69,8 +71,9 @@ class Columns:
         for key, column in self._columns.items():
             unit, samples = column.get(number)
             cases = self._under.get((key.benchmark, key.case))
-            if samples and cases:
-                yield Taken(key, self._units[unit], samples, self._cases[cases[number]])
+            place = cases[number] if cases else _NOT_MEASURED
+            if samples and place != _NOT_MEASURED:
+                yield Taken(key, self._units[unit], samples, self._cases[place])
 
     def _fetch(self, board: str, since: int) -> None:
         self._columns, self._under, self._cases, self._units = {}, {}, [], []
@@ -86,7 +89,7 @@ class Columns:
             tags = series.tags
             name = tags["benchmark"], tags["case"]
             if name not in self._under:
-                self._under[name] = array("i", [-1]) * len(self._numbers)
+                self._under[name] = array("i", [_NOT_MEASURED]) * len(self._numbers)
             for _, run, version, tools, conditions in series.values:
                 if run in self._numbers:
                     alike = (tags["driver"], tags["profile"], version or 0, tools, conditions)

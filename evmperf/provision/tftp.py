@@ -16,9 +16,10 @@ def trouble(console: Sequence[str]) -> str:
     """Why the last transfer in a board's words failed, with what to do; "" where none did."""
     said = "\n".join(console)
     _, begun, last = said.rpartition(_BEGUN)
+    said = last if begun else said
     if refused := _REFUSED.search(said):
         return f"{refused[0].strip()}; are the files where the server looks?"
-    if _NOTHING.search(last if begun else said):
+    if _NOTHING.search(said):
         stopped = "the server stopped in mid-transfer"
         what = stopped if "#" in last else "nothing comes from the server"
         return f"{what}; does it run, and is the cable in?"

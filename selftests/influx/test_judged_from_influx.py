@@ -18,6 +18,7 @@ from evmperf.published import releases as gather
 from evmperf.regress import accepted
 from evmperf.regress.nights import nights as nights_of
 from evmperf.runs.history import SpoolFolder
+from evmperf.runs.measurements import RESULT
 from evmperf.runs.spool import Spool
 from selftests.support import runs
 from selftests.support.influxd import points
@@ -150,6 +151,23 @@ def test_nights_are_the_same_from_database_and_folder(store, tmp_path):
     for number in (4, 2, 0, 3):
         (night,) = nights_of([there[number]])
         assert dict(night.figures) == expected[number][1]
+
+
+def test_samples_of_a_push_that_was_killed_before_its_result_are_no_figures(
+    store, tmp_path, monkeypatch
+):
+    whole, write = [], store.write
+    for number in (1, 2):
+        run = Run(f"run-{number}", "evm", "full", os="Linux", started_ns=number * 1000 - 999)
+        spool = Spool(tmp_path, run)
+        spool.append(measured("4k", number * 1000, 10.0 + number, conditions={"medium": "sd"}))
+        RunPush.of(store, spool.folder).send()
+        whole.append([night.figures for night in nights_of(InfluxRuns(store).runs("evm"))])
+        monkeypatch.setattr(
+            store, "write", lambda lines: write([x for x in lines if not x.startswith(RESULT)])
+        )
+    assert whole == [[whole[0][0]], [whole[0][0], {}]]
+    assert len(whole[0][0]) == 1
 
 
 def test_a_server_that_refuses_the_figures_says_why(bucket):

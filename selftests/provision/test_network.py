@@ -273,6 +273,16 @@ class Lost:
             False,
             "'File not found'.*server looks",
         ),
+        (
+            [
+                "Loading: *",
+                "TFTP error: 'File not found' (1)",
+                "Loading: #",
+                "Bytes transferred = 7",
+            ],
+            False,
+            "over TFTP: the board did not get to shell",
+        ),
         (["Starting kernel ..."], False, "over TFTP: the board did not get to shell"),
         ([], True, "lost while it wrote .*the disk is marked as not whole"),
     ],
