@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _TIMEOUT_S = 20.0
 _MOST_REFUSED = 100
 """Points refused one by one before the server is taken to refuse them all."""
-_ROWS_AT_ONCE = 10_000
+_ROWS_AT_ONCE = 500
+"""Rows of an answer in parts; a row may have a text of 60 kB."""
 
 Row = TypeVar("Row")
 

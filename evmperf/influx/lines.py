@@ -22,12 +22,12 @@ from evmperf.model.results import REPEAT, Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.model.schema import Record
 from evmperf.model.verdict import Outcome
-from evmperf.runs.measurements import BOOT_MARK, EVENT, RESULT, RUN, SAMPLE, VERDICT
+from evmperf.runs.measurements import BOOT_MARK, BRIEF, EVENT, RESULT, RUN, SAMPLE, VERDICT
 
 SCHEMA = 1
 """Version of what is stored; a field of every run's point."""
 
-_TEXT_LIMIT = 60_000
+TEXT_LIMIT = 60_000
 """Bytes of a text field; InfluxDB refuses more than 64 KiB."""
 
 _SPECIAL = re.compile(r"([,= ])")
@@ -51,7 +51,7 @@ def text_field(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    cut = text.encode("utf-8", "replace")[:_TEXT_LIMIT].decode("utf-8", "ignore")
+    cut = text.encode("utf-8", "replace")[:TEXT_LIMIT].decode("utf-8", "ignore")
     return '"' + _UNSTORED.sub(" ", cut).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -91,7 +91,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 def _json(value: Any) -> str:
     """A structure as text; "" for an empty one, and for one that would have to be cut."""
     text = _encode(value).decode() if value else ""
-    return text if len(text) <= _TEXT_LIMIT else ""
+    return text if len(text) <= TEXT_LIMIT else ""
 
 
 def _refused(result: Result) -> int:
@@ -200,6 +200,12 @@ class Lines:
             facts=_json(facts),
         )
         return f"{RUN}{_tags(**self._common)} {fields} {run.started_ns}"
+
+    def brief(self, benchmark: str, part: int, figures: str) -> str:
+        """The line of a benchmark's figures, a text of at most TEXT_LIMIT bytes."""
+        tags = _tags(**self._common, benchmark=benchmark, part=str(part or ""))
+        fields = _fields(run=self._run.id, figures=figures)
+        return f"{BRIEF}{tags} {fields} {self._run.started_ns}"
 
     def _result(self, record: Result) -> str:
         refused = _refused(record)

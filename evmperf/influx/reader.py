@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from evmperf.influx.brief import Briefs
 from evmperf.influx.client import Store
-from evmperf.influx.columns import Columns
 from evmperf.model.results import Failure, Published, Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.runs.history import GUIDE, Measured, StoredRun, figures_of
@@ -50,12 +50,12 @@ class InfluxRuns:
         for run in runs:
             if run.kind != GUIDE:
                 measured.setdefault(run.board, []).append(run)
-        columns = {board: Columns(self._store, theirs) for board, theirs in measured.items()}
+        briefs = {board: Briefs(self._store, theirs) for board, theirs in measured.items()}
         return [
             StoredRun(
                 run,
                 functools.partial(self._results, run),
-                brief=functools.partial(columns[run.board].of, run) if run.kind != GUIDE else None,
+                brief=functools.partial(briefs[run.board].of, run) if run.kind != GUIDE else None,
             )
             for run in runs
         ]

@@ -12,6 +12,9 @@ from evmperf.model.run import Run
 _CARD_TYPE = {"emmc": "MMC", "mmcsd": "SD"}
 """The kernel's card type of a storage driver's medium."""
 
+DECIDING = ("medium", VARIANT, "counted_from")
+"""The conditions of a case that decide what it is compared with."""
+
 Facets = Mapping[str, str]
 """What a figure was measured under, by name; what is not known is absent, and fits anything."""
 

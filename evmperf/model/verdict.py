@@ -28,6 +28,10 @@ NO_COUNTERPART = "the baseline has none"
 """Why a figure without a counterpart is not comparable."""
 
 
+HISTORY = 15
+"""Earlier values that a verdict shows."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """One metric compared; `value`, `baseline` and `tolerance` in `unit`, None where not known.
@@ -47,6 +51,7 @@ class Verdict:
     since: str = ""
     """The run from which on a series is different."""
     history: tuple[float, ...] = ()
+    """The last values before it, at most HISTORY."""
 
     @property
     def change(self) -> float | None:

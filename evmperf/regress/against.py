@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from evmperf.model.run import NIGHT, Run
 from evmperf.model.verdict import Judgement, Outcome
 from evmperf.published import releases as gather
 from evmperf.regress import accepted, judge, single
-from evmperf.regress.nights import nights
+from evmperf.regress.nights import Night, nights
 from evmperf.runs import history
 from evmperf.runs.history import RunSource, SpoolFolder, StoredRun
 from evmperf.runs.spool import read_results, read_run
@@ -66,8 +66,8 @@ def judged(
     subject = judge.Subject(run, figures(read_results(folder)), accepted.read())
     if against.kind == "last":
         earlier = _earlier(run, source)[-int(against.value) :]
-        verdicts = judge.against_nights(subject, nights(earlier), level)
-        theirs = [key for night in nights(earlier[-1:]) for key in night.figures]
+        theirs: list[Key] = []
+        verdicts = judge.against_nights(subject, _noting(nights(earlier), theirs), level)
         sides = [run, *(entry.run for entry in earlier[-1:])]
         return Judgement(
             run.id, run.board, str(against), verdicts, judge.gone(subject, theirs), _unread(sides)
@@ -80,6 +80,14 @@ def judged(
     return Judgement(
         run.id, run.board, str(against), verdicts, judge.gone(subject, known), _unread(sides)
     )
+
+
+def _noting(past: Iterable[Night], newest: list[Key]) -> Iterator[Night]:
+    """The nights, read once; what the newest has is noted."""
+    night = None
+    for night in past:
+        yield night
+    newest += night.figures if night else ()
 
 
 _BEFORE = 5

@@ -20,7 +20,7 @@ from evmperf.model.figures import Figure, Key
 from evmperf.model.results import Direction
 from evmperf.model.run import Run
 from evmperf.model.units import Unit
-from evmperf.model.verdict import NO_COUNTERPART, Outcome, Verdict, by_severity
+from evmperf.model.verdict import HISTORY, NO_COUNTERPART, Outcome, Verdict, by_severity
 from evmperf.published import artefacts
 from evmperf.published.declared import tables
 from evmperf.regress import accepted, printed, shift, single
@@ -216,7 +216,7 @@ def _latest(row: Series, found: shift.Shift, limit: float) -> Verdict:
         baseline=found.level,
         tolerance=single.tolerance(found.spread, limit),
         p=found.p,
-        history=tuple(row.values),
+        history=tuple(row.values[-HISTORY:]),
     )
     decided = _decided(verdict, limit, centre)
     if decided.outcome is not Outcome.SAME:

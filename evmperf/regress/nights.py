@@ -15,13 +15,10 @@ import msgspec
 from evmperf.model import comparable as facets
 from evmperf.model.comparable import Facets
 from evmperf.model.figures import Key, figures
-from evmperf.model.results import VARIANT, Result
+from evmperf.model.results import Result
 from evmperf.model.run import Run
 from evmperf.runs.history import StoredRun, Taken
 from evmperf.runs.spool import RECORDS
-
-_TOLD = ("medium", VARIANT, "counted_from")
-"""The conditions that decide what is compared."""
 
 
 class Past(NamedTuple):
@@ -69,8 +66,9 @@ def nights(runs: Iterable[StoredRun]) -> Iterator[Night]:
     """Runs as nights, one after the other, so that no more than one is held."""
     decoder = msgspec.json.Decoder(_Line)
     for entry in runs:
-        if entry.brief:
-            yield Night(entry.run, _of_brief(entry.run, entry.brief()))
+        figures = entry.brief() if entry.brief else None
+        if figures is not None:
+            yield Night(entry.run, _of_brief(entry.run, figures))
             continue
         if entry.folder is None:
             yield Night(entry.run, _of_results(entry.run, entry.results()))
@@ -87,11 +85,12 @@ def _of_lines(run: Run, lines: Iterable[_Line]) -> dict[Key, Past]:
     for line in lines:
         if line.record != "result" or not line.samples:
             continue
-        told = tuple(bytes(line.conditions.get(name, b"")) for name in _TOLD)
+        known = line.conditions
+        told = tuple(bytes(known.get(name, b"")) for name in facets.DECIDING) if known else ()
         alike = (line.driver, line.profile, line.version, tuple(line.tools), told)
         under = shared.get(alike)
         if under is None:
-            pairs = zip(_TOLD, told, strict=True)
+            pairs = zip(facets.DECIDING, told, strict=False)
             conditions = {name: msgspec.json.decode(text) for name, text in pairs if text}
             case = facets.Case(line.driver, line.profile, line.version, line.tools, conditions)
             under = shared[alike] = facets.of_run(run) | facets.of_case(run, case)

@@ -195,8 +195,8 @@ def _farthest(series: Sequence[Sequence[float]], count: int) -> float:
     but for the share of them that one false alarm in fifty nights leaves. Histories of fewer than
     fifty groups are extrapolated by the tail of Student's t with 3 degrees of freedom.
     """
-    rows = [row for _, row in _stacked(series, lambda t: _groups_off(t, count))]
-    found = np.sort(np.concatenate(rows))
+    found = np.concatenate([row for _, row in _stacked(series, lambda t: _groups_off(t, count))])
+    found.sort()
     if not len(found):
         return 0.0
     nights = len(found) / len(series)

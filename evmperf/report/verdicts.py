@@ -14,7 +14,6 @@ from evmperf.report.sparkline import sparkline
 from evmperf.report.table import shortened
 from evmperf.runs.differences import Difference
 
-_SPARK_WIDTH = 16
 _ALARMS = (Outcome.WORSE, Outcome.BETTER)
 
 
@@ -48,7 +47,7 @@ def text(judgement: Judgement, everything: bool = False, width: int | None = Non
 
 def _cells(verdict: Verdict) -> list[str]:
     latest = [] if verdict.value is None else [verdict.value]
-    spark = sparkline([*verdict.history, *latest][-_SPARK_WIDTH:])
+    spark = sparkline([*verdict.history, *latest])
     why = verdict.why or (f"since {verdict.since}" if verdict.since else "")
     return [
         str(verdict.outcome),

@@ -39,8 +39,10 @@ class StoredRun:
     results: Callable[[], list[Result]]
     folder: Path | None = None
     """Where its raw files are; None in a database."""
-    brief: Callable[[], Iterable[Taken]] | None = None
-    """All its figures, where that is sooner said than its results; raises what reading raises."""
+    brief: Callable[[], Iterable[Taken] | None] | None = None
+    """All its figures, where that may be sooner said than its results (None: it is not); raises
+    what reading raises.
+    """
 
 
 @dataclass(frozen=True)

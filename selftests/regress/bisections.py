@@ -77,16 +77,21 @@ class Outcome:
         """The steps, as Markdown."""
         lines = ["| version | answer | like bad | blocks |", "|---|---|---|---|"]
         lines += [
-            f"| {Path(step.version).name[:12]} | {step.answer} | {step.bad:.1%} | {step.blocks} |"
+            f"| {_short(step.version)} | {step.answer} | {step.bad:.1%} | {step.blocks} |"
             for step in self.state.steps
         ]
         return "\n".join(
             [
                 *lines,
-                f"\n{self.said}; it is {self.right}. {len(self.state.references())} blocks of good "
+                f"\n{self.said.rstrip('.')}; it is {self.right}. {len(self.state.references())} blocks of good "
                 f"and bad, {len(self.state.rounds)} rounds, {self.minutes:.0f} min in all.",
             ]
         )
+
+
+def _short(version: str) -> str:
+    """An image's name, or the beginning of a commit's hash."""
+    return Path(version).name.removesuffix(".wic.zst") if "/" in version else version[:12]
 
 
 def commits(folder: Path, versions: int, bad: int) -> Outcome:
@@ -138,11 +143,18 @@ def images(folder: Path, versions: int, bad: int, metric: str, slow: str) -> Out
     line more.
     """
     files = releases(folder, versions, bad, slow)
+    with board_file(VARIANT, folder) as board:
+        return images_of(folder, board, files, bad, metric)
+
+
+def images_of(
+    folder: Path, board: Path, files: Sequence[Path], bad: int, metric: str = BOOT_TIME
+) -> Outcome:
+    """The same on some board, with images that are there."""
     listed = folder / "releases.txt"
     listed.write_text("".join(f"{file}\n" for file in files))
-    with board_file(VARIANT, folder) as board:
-        what = ("--of", listed, "--what", "image:{}")
-        return _bisect(folder, files[bad].name, board, *what, metric=metric)
+    what = ("--of", listed, "--what", "image:{}")
+    return _bisect(folder, files[bad].name, board, *what, metric=metric)
 
 
 def releases(folder: Path, versions: int, bad: int, slow: str) -> list[Path]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import shlex
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
@@ -57,19 +59,29 @@ class Used:
     peak_mib: float
 
 
+_LAUNCHER = """
+import json, resource, subprocess, sys, time
+began = time.perf_counter()
+status = subprocess.call(sys.argv[2:], stdout=subprocess.DEVNULL)
+wall_s = time.perf_counter() - began
+usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+used = [status, wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024]
+json.dump(used, open(sys.argv[1], "w"))
+"""
+"""A process's peak begins with the size of what started it, so a small one must."""
+
+
 def used(command: Sequence[str], good: Sequence[int] = (0,), **environment: str) -> Used:
     """Run a process and account for it alone; raises RuntimeError for an exit status not `good`."""
-    began = time.perf_counter()
-    process = subprocess.Popen(
-        command, cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.DEVNULL
-    )
-    # RUSAGE_CHILDREN would keep the largest of all children there ever were.
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in good:
-        raise RuntimeError(f"{shlex.join(command)} ended with {process.returncode}")
-    wall_s = time.perf_counter() - began
-    return Used(wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    with tempfile.NamedTemporaryFile(prefix="evmperf-used-") as told:
+        subprocess.run(
+            [sys.executable, "-S", "-c", _LAUNCHER, told.name, *command],
+            cwd=ROOT, env={**os.environ, **environment}, check=True,
+        )  # fmt: skip
+        status, wall_s, cpu_s, peak_mib = json.load(told)
+    if status not in good:
+        raise RuntimeError(f"{shlex.join(command)} ended with {status}")
+    return Used(wall_s, cpu_s, peak_mib)
 
 
 def python(text: str, *arguments: str) -> list[str]:

@@ -38,6 +38,7 @@ class FakeBoard:
         self.ignores_ctrl_c = False
         self.away_s = 0.0
         self.pace_s = 0.0  # between what is printed while it boots
+        self.environment = None  # of its shell; None: this machine's
         self._state = "off"
         self._lock = threading.RLock()
         self._line = ""
@@ -240,6 +241,7 @@ class FakeBoard:
             done = subprocess.run(
                 ["sh", "-c", f"sh -c {quoted}"],
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                env=self.environment,
             )  # fmt: skip
             self.say(done.stdout.replace(b"\n", b"\r\n"))
             self.say(f"{marker} {done.returncode}\r\n{self.prompt}")
