@@ -80,13 +80,12 @@ class Outcome:
             f"| {_short(step.version)} | {step.answer} | {step.bad:.1%} | {step.blocks} |"
             for step in self.state.steps
         ]
-        return "\n".join(
-            [
-                *lines,
-                f"\n{self.said.rstrip('.')}; it is {self.right}. {len(self.state.references())} blocks of good "
-                f"and bad, {len(self.state.rounds)} rounds, {self.minutes:.0f} min in all.",
-            ]
+        said = f"{self.said.rstrip('.')}; it is {self.right}."
+        took = (
+            f"{len(self.state.references())} blocks of good and bad, {len(self.state.rounds)} "
+            f"rounds, {self.minutes:.0f} min in all."
         )
+        return "\n".join([*lines, "", said, took])
 
 
 def _short(version: str) -> str:
