@@ -37,7 +37,10 @@ HISTORY = 20
 AFTER = 10
 CV = 0.02
 STEP = 0.05
-_NIGHTS = 200
+_NIGHTS = 500
+"""Nights in which nothing changed: a share of 12 % is then 1.5 points off at most, mostly."""
+_STEPS = 200
+_MOST_ALARMS = 0.15
 _YEAR = 365
 _DAY_NS = 86_400 * 10**9
 UNDER: dict[str, str] = {}
@@ -130,16 +133,17 @@ def _figure(key: Key, value: float) -> Figure:
 def quality() -> list[Row]:
     keys = _keys()
     rows = []
-    for what, generate, goal in (
-        (f"normal noise, cv {CV:.0%}", _normal, True),
-        ("published spreads up to 2 %", _published(0.02), True),
-        (f"heavy tails (t, 3 degrees), cv {CV:.0%}", _heavy, False),
+    for what, generate, least in (
+        (f"normal noise, cv {CV:.0%}", _normal, 0.95),
+        ("published spreads up to 2 %", _published(0.02), 0.95),
+        (f"heavy tails (t, 3 degrees), cv {CV:.0%}", _heavy, 0.90),
     ):
-        rows += _of_noise(what, keys, generate, goal)
+        rows += _of_noise(what, keys, generate, least)
     return rows
 
 
-def _of_noise(what: str, keys: Sequence[Key], generate: Generate, goal: bool) -> list[Row]:
+def _of_noise(what: str, keys: Sequence[Key], generate: Generate, least: float) -> list[Row]:
+    """False alarms, and how many steps are found: `least` is the share that should be."""
     generator = np.random.default_rng(20261121)
     alarms = [
         sum(v.outcome in _ALARMS for v in verdicts_of(keys, generate(generator, HISTORY + 1)))
@@ -148,32 +152,34 @@ def _of_noise(what: str, keys: Sequence[Key], generate: Generate, goal: bool) ->
     per_metric = sum(alarms) / (len(alarms) * METRICS)
     nights = sum(bool(count) for count in alarms) / len(alarms)
     found = 0
-    for number in range(_NIGHTS):
+    for number in range(_STEPS):
         values = generate(generator, HISTORY + AFTER)
         row = number % METRICS
         values[row, HISTORY:] *= 1 - STEP
         changed = {v.key for v in verdicts_of(keys, values) if v.outcome in _ALARMS}
         found += keys[row] in changed
-    share = found / _NIGHTS
+    share = found / _STEPS
     return [
         Row(
             f"false alarms a metric, {what}",
             f"{sum(alarms)} of {len(alarms) * METRICS}",
             figure=f"{per_metric:.3%}",
-            goal="<= 1 %" if goal else "",
-            met=met(per_metric, 0.01) if goal else "",
+            goal="<= 1 %",
+            met=met(per_metric, 0.01),
         ),
         Row(
             f"nights of {METRICS} metrics with a false alarm, {what}",
             f"{sum(map(bool, alarms))} of {len(alarms)}",
-            figure=f"{nights:.0%}",
+            figure=f"{nights:.1%}",
+            goal=f"<= {_MOST_ALARMS:.0%}",
+            met=met(nights, _MOST_ALARMS),
         ),
         Row(
             f"one {STEP:.0%} step found after {AFTER} runs, {what}",
-            f"{found} of {_NIGHTS}",
+            f"{found} of {_STEPS}",
             figure=f"{share:.1%}",
-            goal=">= 95 %" if goal else "",
-            met=("yes" if share >= 0.95 else "NO") if goal else "",
+            goal=f">= {least:.0%}",
+            met="yes" if share >= least else "NO",
         ),
     ]
 
