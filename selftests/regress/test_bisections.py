@@ -29,7 +29,7 @@ class Scripted(FakeBoard):
 
     def _boot(self):
         said = " ".join(self.typed)
-        self.pace_s = 0.6 if "setenv pace" in said else 0.05
+        self.pace_s = 0.2 if "setenv pace" in said else 0.03
         if "setenv dies" in said:
             self.going = "panic"
         super()._boot()
@@ -65,7 +65,7 @@ class WithCard(FakeBoard):
             for name in ("etc/os-release", "etc/hostname"):
                 (self._root / name).write_bytes(system.read(f"/{name}"))
             slow = b"sleep" in system.read("/etc/init.d/rcS")
-            self.pace_s = 0.6 if slow else 0.05
+            self.pace_s = 0.2 if slow else 0.03
         super().switch(on)
 
 
