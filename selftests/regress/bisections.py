@@ -105,8 +105,8 @@ def commits_of(folder: Path, board: Path, words: Words, versions: int, bad: int)
     """The same on some board, with commits of other words."""
     repository, made = folder / "repository", folder / "made"
     made.mkdir()
-    # Git asks for the middle one first.
-    dead = {versions // 2, versions // 4 if versions >= 8 else versions // 2} - {bad}
+    middle = (versions - 1) // 2  # Git asks for that one first.
+    dead = {middle, versions // 4 if versions >= 8 else middle} - {bad}
     _make_repository(repository, words, versions, bad, dead)
     return _bisect(
         folder, f"change {bad}", board,
