@@ -33,7 +33,8 @@ Both go on after Ctrl-C, kill -9 or a broken lab with `evmperf bisect --resume F
 _STEP = """\
 For `git bisect run evmperf bisect-step FOLDER`, where FOLDER is that of `evmperf bisect`. Exit
 status, as git wants it: 0 like the good version, 1 like the bad one, 125 cannot tell (does not
-build, does not boot, neither like good nor like bad), 128 the lab is broken: git stops there.
+build, does not boot, neither like good nor like bad), 128 the lab is broken, or too little differs
+for any answer: git stops there.
 """
 _SKIP, _STOP = 125, 128
 
@@ -210,6 +211,9 @@ def _search_commits(folder: Path, bisector: Bisector) -> int:
     if names:
         _end(folder, done, f"one of these, not closer, as some cannot be told: {'; '.join(names)}")
         return ExitStatus.FAILED
+    if done.stuck:
+        _end(folder, done, f"not found: {done.stuck}")
+        return ExitStatus.FAILED
     return ExitStatus.LAB_BROKEN if status >= _STOP else ExitStatus.FAILED
 
 
@@ -269,6 +273,9 @@ def _like(folder: Path, version: str | None) -> int:
             raise UsageError("good and bad do not differ: there is nothing to look for")
         step = bisector.step(version)
     _tell(f"{version}: {step.answer} ({step.bad:.1%} bad, {step.blocks} blocks) {step.why}")
+    if bisector.search.stuck:
+        _tell(bisector.search.stuck)
+        return _STOP
     return {Answer.GOOD: 0, Answer.BAD: 1}.get(Answer(step.answer), _SKIP)
 
 

@@ -29,6 +29,8 @@ MOST_BLOCKS = 60
 """Blocks, of the references or of one candidate, where nobody says otherwise."""
 _DEAD = 2
 """Failures of a candidate in a row after which it cannot be told."""
+_MOST_UNDECIDED = 3
+"""Versions that all blocks allowed could not decide, after which no further one is tried."""
 _DEAD_REFERENCE = 3
 """Failures of a reference in a row after which the board is what is broken."""
 
@@ -102,6 +104,20 @@ class Search:
     def board(self) -> str:
         """The board that is measured now."""
         return self.boards[0]
+
+    @property
+    def stuck(self) -> str:
+        """Why no further version is worth measuring, "" while one is."""
+        undecided = [
+            step for step in self.steps
+            if step.answer == Answer.UNKNOWN and step.blocks >= self.most_blocks
+        ]  # fmt: skip
+        if len(undecided) < _MOST_UNDECIDED:
+            return ""
+        return (
+            f"{self.most_blocks} blocks did not decide any of {len(undecided)} versions: the "
+            f"difference is too small for the noise"
+        )
 
     @property
     def spent_s(self) -> float:
@@ -286,7 +302,9 @@ def bisect(bisector: Bisector) -> Culprit | None:
         return None
     low, high = 0, len(search.versions) - 1
     unknown: dict[int, str] = {}
-    while left := [number for number in range(low + 1, high) if number not in unknown]:
+    while not search.stuck and (
+        left := [number for number in range(low + 1, high) if number not in unknown]
+    ):
         middle = (low + high) / 2
         number = min(left, key=lambda candidate: abs(candidate - middle))
         step = bisector.step(search.versions[number])
@@ -299,6 +317,8 @@ def bisect(bisector: Bisector) -> Culprit | None:
     why = "; ".join(
         f"{search.versions[number]} {unknown[number]}" for number in unknown if low < number < high
     )
+    if high - low > 1:
+        why = search.stuck or why
     return Culprit(search.versions[low], search.versions[high], probability(search.steps), why)
 
 

@@ -79,6 +79,22 @@ def test_versions_that_do_not_boot_are_gone_around():
     assert run(Board(12, dead=(7, 8)), make()).version == "v12"
 
 
+def test_versions_halfway_between_good_and_bad_end_the_search_before_the_night_is_spent():
+    class Halfway(Board):
+        def measure(self, asked, entry):
+            super().measure(asked, entry)
+            if entry.label == CANDIDATE:
+                entry.value = math.sqrt(self.slower)
+
+    asked = make(count=32, most_blocks=12)
+    found = run(Halfway(9), asked)
+    assert len(asked.steps) == 3
+    assert str(found) == (
+        "between v0 and v31, not closer: 12 blocks did not decide any of 3 versions: the "
+        "difference is too small for the noise"
+    )
+
+
 def test_a_dead_board_is_exchanged_and_good_and_bad_measured_anew():
     board = Board(9)
     board.broken["evm.yaml"] = 12
@@ -233,7 +249,7 @@ def test_a_step_that_breaks_stops_git_and_is_never_a_verdict(tmp_path, capsys):
     assert "nothing to resume" in capsys.readouterr().err
 
 
-def test_a_step_answers_as_git_wants_it(tmp_path):
+def test_a_step_answers_as_git_wants_it(tmp_path, capsys):
     asked = make()
     for number in range(6):
         for label, value in ((GOOD, 1.0 + number / 1000), (BAD, 1.15 + number / 900)):
@@ -248,3 +264,9 @@ def test_a_step_answers_as_git_wants_it(tmp_path):
     asked.build = "false"
     search.save(tmp_path, asked)
     assert main(["bisect-step", str(tmp_path), "v9"]) == 125
+    for number in range(3):
+        step = search.Step(f"u{number}", str(Answer.UNKNOWN), 0.5, asked.most_blocks)
+        asked.steps.append(step)
+    search.save(tmp_path, asked)
+    assert main(["bisect-step", str(tmp_path), "v3"]) == 128
+    assert "too small for the noise" in capsys.readouterr().err
