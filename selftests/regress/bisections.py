@@ -2,7 +2,7 @@
 
     python -m selftests.regress.bisections commits   # 16 commits, by `git bisect run`
     python -m selftests.regress.bisections boot      # 8 images provisioned, one init step more
-    python -m selftests.regress.bisections emmc      # the same, eMMC writes in small pieces
+    python -m selftests.regress.bisections emmc      # the same, eMMC writes with a limit
 
 Each says what was measured and ends with 0 if the right version was named. `--versions` makes the
 series shorter, `--bad` says from which version on it is slow (default: a random one).
@@ -55,7 +55,13 @@ KERNEL = Words(
 
 RCS = "etc/init.d/rcS"
 SLOW_INIT = "sleep 15 # waits for a network that nobody needs\n"
-SMALL_PIECES = "echo 4 >/sys/block/mmcblk0/queue/max_sectors_kb\n"
+LIMITED = """
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+echo +io >/sys/fs/cgroup/cgroup.subtree_control
+mkdir /sys/fs/cgroup/limited
+echo "$(cat /sys/block/mmcblk0/dev) wbps=800000" >/sys/fs/cgroup/limited/io.max
+echo 1 >/sys/fs/cgroup/limited/cgroup.procs # and all that it starts
+"""
 VARIANT = "virtual-sd"
 
 
@@ -193,7 +199,7 @@ def _bisect(
 KINDS: dict[str, tuple[int, Callable[[Path, int, int], Outcome]]] = {
     "commits": (16, commits),
     "boot": (8, lambda folder, n, bad: images(folder, n, bad, BOOT_TIME, SLOW_INIT)),
-    "emmc": (8, lambda folder, n, bad: images(folder, n, bad, EMMC_WRITES, SMALL_PIECES)),
+    "emmc": (8, lambda folder, n, bad: images(folder, n, bad, EMMC_WRITES, LIMITED)),
 }
 
 
