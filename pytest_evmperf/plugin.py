@@ -23,7 +23,7 @@ from evmperf.influx.config import variable
 from evmperf.measure import boardfile
 from evmperf.model import repeats
 from evmperf.model.duration import seconds
-from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError
+from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError, was_ctrl_c
 from evmperf.model.exits import ExitStatus
 from evmperf.model.places import project
 from evmperf.model.results import Case, Status
@@ -301,6 +301,12 @@ def _ending(session: pytest.Session, measuring: Session) -> Iterator[None]:
         measuring.not_begun = str(error)
         session.shouldstop = f"there is nothing to measure: {error}"
         raise pytest.fail.Exception(str(error), pytrace=False) from None
+
+
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """End measuring on a Ctrl-C that came out as another exception."""
+    if SESSION in item.config.stash and call.excinfo and was_ctrl_c(call.excinfo.value):
+        raise KeyboardInterrupt from call.excinfo.value
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)

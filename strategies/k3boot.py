@@ -18,6 +18,7 @@ from pexpect import TIMEOUT
 from evmperf.boards import prompts
 from evmperf.console import booted, uboot
 from evmperf.console.deadline import deadline
+from evmperf.model.errors import was_ctrl_c
 
 POST_MORTEM_LINES = 200
 _NOT_READ = re.compile(r"read error|timeout|timed out", re.IGNORECASE)
@@ -175,6 +176,8 @@ class K3BootStrategy(Strategy):
             try:
                 self._reach(goal)
             except Exception as error:  # drivers raise all kinds; each is recorded
+                if was_ctrl_c(error):
+                    raise KeyboardInterrupt from error
                 self._record_failure(attempt, error)
                 if not tries_left or getattr(error, "permanent", False):
                     raise BootError(self._sentence(attempt)) from error

@@ -33,6 +33,7 @@ from evmperf.model.errors import (
     RefusedOutput,
     ToolError,
     UsageError,
+    was_ctrl_c,
 )
 
 _UBOOT_INTERRUPT_S = 5
@@ -244,6 +245,10 @@ class LabgridBench:
         except StrategyError as error:
             attempts = self._strategy.attempts
             raise classify(error, attempts[-1].phase if attempts else "") from error
+        except AssertionError as error:
+            if was_ctrl_c(error):
+                raise KeyboardInterrupt from error
+            raise
         finally:
             self.activity = ""
 

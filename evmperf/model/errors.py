@@ -76,3 +76,16 @@ class Interrupted(RefusedOutput):
     """The lab cut a step short (a lost console that came back): done once more, and recorded."""
 
     kind = Kind.LAB
+
+
+def was_ctrl_c(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is what led to an exception.
+
+    Where it comes between two lines of Labgrid's bookkeeping of steps, an assertion of that
+    bookkeeping replaces it.
+    """
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

@@ -2,6 +2,7 @@
 
 import pytest
 from labgrid.driver.power import rest
+from labgrid.step import steps
 
 from evmperf.model.errors import (
     BoardError,
@@ -10,6 +11,8 @@ from evmperf.model.errors import (
     RefusedOutput,
     ToolError,
 )
+from pytest_evmperf import plugin
+from pytest_evmperf.session import SESSION
 
 # A lab that fails
 
@@ -153,3 +156,43 @@ def test_a_garbled_answer_of_uboot_is_refused(open_bench):
     with pytest.raises(RefusedOutput, match="answer to `garble` is garbled"):
         uboot.run("garble", 5)
     assert uboot.run("version", 5).text == "fine"
+
+
+# Ctrl-C
+
+
+def test_ctrl_c_between_two_lines_of_labgrids_steps_is_ctrl_c(open_bench, fake, monkeypatch):
+    pop, stack = steps.pop, list(steps._stack)
+
+    def interrupt(inner):
+        monkeypatch.setattr(steps, "pop", pop)
+        raise KeyboardInterrupt
+
+    bench = open_bench(K3BootStrategy={"retries": 2})
+    monkeypatch.setattr(steps, "pop", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        bench.shell()
+    steps._stack[:] = stack
+    assert fake.switched.count(True) <= 1, "no board is tried again after Ctrl-C"
+    assert not bench.boots()
+
+
+def test_measuring_ends_on_a_ctrl_c_that_came_out_as_an_assertion(request, monkeypatch):
+    def assertion():
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise AssertionError("a step is not the last one")
+
+    def plain():
+        raise AssertionError("a figure is wrong")
+
+    def ended(function):
+        call = pytest.CallInfo.from_call(function, "call")
+        plugin.pytest_runtest_makereport(request.node, call)
+
+    ended(assertion)
+    monkeypatch.setitem(request.config.stash, SESSION, None)
+    ended(plain)
+    with pytest.raises(KeyboardInterrupt):
+        ended(assertion)
