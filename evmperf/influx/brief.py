@@ -11,8 +11,9 @@ JSON: a list of [driver, profile, version, tools, conditions, figures], where fi
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -100,7 +101,9 @@ def _parts(entries: Sequence[_Entry]) -> Iterator[str]:
         yield _encode(entries, statistics.median)
 
 
-def _encode(entries: Iterable[_Entry], shorten: Any = None) -> str:
+def _encode(
+    entries: Iterable[_Entry], shorten: Callable[[Sequence[float]], float] | None = None
+) -> str:
     alike: dict[bytes, _Alike] = {}
     for result, metric, unit in entries:
         known = result.conditions
@@ -130,12 +133,12 @@ class Briefs:
         self._last_ns = max((run.started_ns for run in runs), default=0)
         self._rows: Iterator[_Row] = iter(())
         self._next: _Row | None = None
-        self._from_ns = -1
-        """Rows of runs that began earlier have gone by; -1 before the first is asked for."""
+        self._from_ns = math.inf
+        """Rows of runs that began earlier have gone by."""
 
     def of(self, run: Run) -> Iterator[Taken] | None:
         """The figures of a run, None where only its records are stored; raises StoreError."""
-        if not self._from_ns <= run.started_ns or self._from_ns < 0:
+        if run.started_ns < self._from_ns:
             self._select(run)
         texts = []
         while self._next and self._next.time_ns <= run.started_ns:
