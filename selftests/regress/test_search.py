@@ -186,6 +186,17 @@ def test_a_simulated_bisection_on_a_quiet_bank():
     assert sum(bool(entry.named) for entry in nothing) <= 1
 
 
+@pytest.mark.parametrize(("what", "factor"), simulate_bisect.SERIES.values())
+def test_a_simulated_bisection_on_the_projects_bank(what, factor):
+    bank = simulate_bisect.read_bank(simulate_bisect.BANK, what)
+    assert len(bank) >= 200
+    found = simulate_bisect.tries(bank, what, factor, 6, 1)
+    assert sum(entry.right for entry in found) >= 5
+    assert max(entry.steps for entry in found) <= 8
+    nothing = simulate_bisect.tries(bank, what, 1.0, 3, 1)
+    assert sum(bool(entry.named) for entry in nothing) <= 1
+
+
 @pytest.fixture
 def repository(tmp_path):
     """Sixteen commits, each with its number in a file; from the tenth on it is slow."""
