@@ -84,8 +84,10 @@ def was_ctrl_c(error: BaseException | None) -> bool:
     Where it comes between two lines of Labgrid's bookkeeping of steps, an assertion of that
     bookkeeping replaces it.
     """
-    while error is not None:
+    seen: set[int] = set()  # an error raised anew may be its own cause's context
+    while error is not None and id(error) not in seen:
         if isinstance(error, KeyboardInterrupt):
             return True
+        seen.add(id(error))
         error = error.__cause__ or error.__context__
     return False

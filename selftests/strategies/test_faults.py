@@ -10,6 +10,7 @@ from evmperf.model.errors import (
     LabError,
     RefusedOutput,
     ToolError,
+    was_ctrl_c,
 )
 from pytest_evmperf import plugin
 from pytest_evmperf.session import SESSION
@@ -175,6 +176,14 @@ def test_ctrl_c_between_two_lines_of_labgrids_steps_is_ctrl_c(open_bench, fake, 
     steps._stack[:] = stack
     assert fake.switched.count(True) <= 1, "no board is tried again after Ctrl-C"
     assert not bench.boots()
+
+
+def test_errors_that_are_each_others_reason_have_an_end():
+    lost, failed = LabError("the board was lost"), BoardError("no prompt")
+    lost.__cause__, failed.__context__ = failed, lost
+    assert not was_ctrl_c(lost)
+    failed.__context__ = KeyboardInterrupt()
+    assert was_ctrl_c(lost)
 
 
 def test_measuring_ends_on_a_ctrl_c_that_came_out_as_an_assertion(request, monkeypatch):
