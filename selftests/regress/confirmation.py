@@ -65,7 +65,7 @@ def _measure(board: Path, image: Path, results: Path) -> None:
     subprocess.run(
         [
             sys.executable, "-m", "pytest", "-q", f"--lg-env={board}", f"--image={image}",
-            f"-k={benchmark}-{case}", f"--results={results}", "--run-kind=nightly",
+            f"-k={benchmark}-{case}", f"--results={results}", "--run-kind=nightly", "--boots=1",
             "-p", "no:cacheprovider",
         ],
         check=True,
