@@ -53,6 +53,7 @@ def test_only_what_is_worse_is_measured_again(judged):
     folder, judgement = judged
     images = confirm.images(provisioned("run-0", GOOD), provisioned("run-1", BAD))
     asked = confirm.asked(folder, judgement, "evm.yaml", images, 600)
+    assert asked.boots == 1
     assert asked.sides == {"a": ["image:/images/a.wic"], "b": ["image:/images/b.wic"]}
     assert asked.select == "emmc_ext4"
     assert asked.budget_s == 600
