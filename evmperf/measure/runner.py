@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.benchmarks.step import (
     CONSOLE,
@@ -93,7 +93,7 @@ class Runner:
         progress = Progress(
             benchmark,
             case,
-            _plan(benchmark.profiles[self.profile]),
+            self._plan(benchmark),
             conditions=dict(benchmark.conditions(self.bench.board)),
         )
         started_ns, began = self._clock.time_ns(), self._clock.monotonic()
@@ -145,6 +145,12 @@ class Runner:
         if self._tester:
             self._tester.run(f"rm -rf {self._tester_folder}", 10)
 
+    def _plan(self, benchmark: Benchmark) -> Plan:
+        repeats = benchmark.profiles[self.profile].repeats
+        if benchmark.place is Place.BOOT and self._repeats.boots:
+            repeats = self._repeats.boots
+        return Plan(repeats, secrets.choice(_PORTS), secrets.token_bytes(64))
+
     def _measure_over(self, progress: Progress) -> None:
         """Measure a case as often as asked for; a round that failed is the last."""
         began, done = self._clock.monotonic(), False
@@ -173,7 +179,7 @@ class Runner:
         self._installed_on = None
         arguments = str(progress.case.params.get("kernel_arguments", ""))
         failed = 0
-        for cycle in range(self._repeats.boots or progress.plan.repeats):
+        for cycle in range(progress.plan.repeats):
             failed += not self._measure_cycle(progress, cycle, arguments)
             if failed > allowed:
                 self.broken = f"the board is broken: {failed} of {cycle + 1} boots failed"
@@ -343,10 +349,6 @@ class Runner:
             if banner and self.spool.run.facts.get("uboot") != banner.text:
                 self.spool.run.facts["uboot"] = banner.text
                 self.spool.save()
-
-
-def _plan(profile: Profile) -> Plan:
-    return Plan(profile.repeats, secrets.choice(_PORTS), secrets.token_bytes(64))
 
 
 def _check_exit(step: Command, status: int, text: str) -> None:

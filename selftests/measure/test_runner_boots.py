@@ -37,7 +37,9 @@ def test_boots_give_one_sample_each(lab):
 
 def test_boots_that_were_asked_for_go_before_the_profiles(lab):
     runner = lab(boots=[good_boot(seconds) for seconds in (2, 3)], repeats=Repeats(boots=2))
-    assert runner.measure(BOOTS, CASE).values("boot_time") == [2, 3]
+    result = runner.measure(BOOTS, CASE)
+    assert result.values("boot_time") == [2, 3]
+    assert result.status is Status.MEASURED
 
 
 def test_boot_times_alone_come_with_the_facts_of_the_linux_they_booted(lab):
