@@ -42,9 +42,10 @@ class Where(enum.StrEnum):
 class Plan:
     """What the runner decides for one measurement of a case; the steps are a function of it.
 
-    `repeats` is the profile's, or what `--boots` says. `port` is free to listen on as far as anyone knows, and `secret` is
-    64 random bytes for keys and numbers that nobody else uses: both are others for each case, so
-    that a port in use, or one that a dead board left half open, costs one case and not a run.
+    `repeats` is the profile's, or what `--boots` says. `port` is free to listen on as far as anyone
+    knows, and `secret` is 64 random bytes for keys and numbers that nobody else uses: both are
+    others for each case, so that a port in use, or one that a dead board left half open, costs one
+    case and not a run.
     """
 
     repeats: int = 1
