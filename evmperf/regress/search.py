@@ -116,7 +116,8 @@ class Search:
             return ""
         return (
             f"{self.most_blocks} blocks did not decide any of {len(undecided)} versions: the "
-            f"difference is too small for the noise"
+            f"difference is too small for the noise; begin anew with more --rounds, or with a "
+            f"metric that repeats better"
         )
 
     @property

@@ -91,7 +91,8 @@ def test_versions_halfway_between_good_and_bad_end_the_search_before_the_night_i
     assert len(asked.steps) == 3
     assert str(found) == (
         "between v0 and v31, not closer: 12 blocks did not decide any of 3 versions: the "
-        "difference is too small for the noise"
+        "difference is too small for the noise; begin anew with more --rounds, or with a "
+        "metric that repeats better"
     )
 
 
