@@ -38,11 +38,10 @@ status: 0 nothing worse, 1 something worse, 3 the lab is broken, 5 nothing compa
 """
 
 
-def add_parser(commands: Any) -> None:
+def add_parsers(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "ab",
-        help="old and new on one board in turn: what changed, with its error",
         description="Measure two variations of one board in turn, and say of each metric whether B "
         "is better, worse or the same, at a false-alarm rate of 5 % that holds although one looks "
         "after each block (docs/ab.md).",
