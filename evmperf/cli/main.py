@@ -107,11 +107,11 @@ def main(words: Sequence[str] | None = None) -> int:
 def _complete() -> None:
     from evmperf.cli import completion  # noqa: PLC0415  # for shells only
 
-    completion.complete(_parser(*(name for group in _COMMANDS.values() for name in group)))
+    completion.complete(_parser(*os.environ.get("COMP_LINE", "").split()[1:2]))
 
 
-def _parser(*names: str) -> argparse.ArgumentParser:
-    """The parser of the commands of these names; without one, that of the help and of errors."""
+def _parser(command: str = "") -> argparse.ArgumentParser:
+    """The parser of one command; without one, that of the help and of errors."""
     parser = _Parser(
         prog="evmperf",
         description="The hardware-in-the-loop performance lab for TI evaluation modules.\n\n"
@@ -127,9 +127,9 @@ def _parser(*names: str) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"evmperf {__version__}")
     commands: Any = parser.add_subparsers(required=True, metavar="COMMAND", help=argparse.SUPPRESS)
     modules = {name: module for group in _COMMANDS.values() for name, (module, _) in group.items()}
-    for module in {modules[name]: None for name in names if name in modules}:
-        importlib.import_module(f"evmperf.cli.{module}").add_parsers(commands)
-    if not any(name in modules for name in names):
+    if command in modules:
+        importlib.import_module(f"evmperf.cli.{modules[command]}").add_parsers(commands)
+    else:
         for name in modules:
             commands.add_parser(name)
     return parser
