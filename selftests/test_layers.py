@@ -1,6 +1,7 @@
 """The house of DESIGN.md: which room may import which, read from the imports."""
 
 import ast
+import functools
 from pathlib import Path
 
 import pytest
@@ -67,9 +68,13 @@ ROOMS = {
         "measure benchmarks boards tools console runs virtual model",
     ),
     "gitlab": ("pipelines and notes", "measure benchmarks boards runs model"),
+    "app": (
+        "use cases: typed requests to typed replies, and the processes that work on them",
+        "lava provision measure boards model",
+    ),
     "night": (
         "many boards side by side: plan, journal, health of boards, status, the night's page",
-        "keeping pages runs boards model",
+        "app keeping pages runs boards model",
     ),
     "doctor": (
         "the checks of day one: the lab and the board, step by step",
@@ -90,10 +95,16 @@ LABGRID = ("lab", "provision", "keeping", "doctor")
 """Rooms that know Labgrid."""
 
 
+@functools.cache
+def nodes(file):
+    """The syntax of a module, flat."""
+    return tuple(ast.walk(ast.parse(file.read_text(), str(file))))
+
+
 def imports(file):
-    """Full names of everything a module imports, wherever in it and however it says so."""
+    """Full names of everything a module imports or starts as a process, however it says so."""
     package = file.relative_to(ROOT).with_suffix("").parts
-    for node in ast.walk(ast.parse(file.read_text(), str(file))):
+    for node in nodes(file):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -103,6 +114,10 @@ def imports(file):
             yield from (".".join([*base, alias.name]) for alias in node.names)
         elif isinstance(node, ast.Call) and _name(node.func) in ("import_module", "__import__"):
             yield from (a.value for a in node.args if isinstance(a, ast.Constant))
+        elif isinstance(node, ast.List | ast.Tuple):
+            words = [getattr(word, "value", None) for word in node.elts]
+            pairs = zip(words, words[1:], strict=False)
+            yield from (b for a, b in pairs if a == "-m" and isinstance(b, str))
 
 
 def _name(function):
@@ -227,7 +242,7 @@ def test_pure_rooms_compute_only(room):
     reads = [
         f"{file.relative_to(ROOT)} line {node.lineno}"
         for file in modules(f"evmperf/{room}")
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in nodes(file)
         if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv")
     ]
     assert reads == []
@@ -237,7 +252,7 @@ def test_modules_are_loaded_by_name_in_one_place_only():
     found = [
         str(file.relative_to(ROOT))
         for file in modules("evmperf")
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in nodes(file)
         if isinstance(node, ast.Call) and _name(node.func) in ("import_module", "__import__")
     ]
     # A catalogue discovers; the command line loads the module of the command that was typed.
@@ -256,6 +271,7 @@ def test_nothing_in_the_package_knows_its_selftests():
         ("def f():\n    from labgrid import step", "labgrid.step"),
         ("import importlib\nimportlib.import_module('labgrid')", "labgrid"),
         ("if True:\n    import os, labgrid", "labgrid"),
+        ("run([sys.executable, '-m', 'labgrid.remote.client'])", "labgrid.remote.client"),
     ],
 )
 def test_an_import_is_seen_wherever_it_hides(monkeypatch, tmp_path, text, name):

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evmperf.boards.board import Board
-from evmperf.boards.images import WHOLE
-from evmperf.lava import devices, images, importing, joblog, render, selection
-from evmperf.lava.importing import Source
+from evmperf.app import lavajobs
+from evmperf.app.requests import (
+    Cancel,
+    Follow,
+    Import,
+    JobState,
+    Judged,
+    Remark,
+    Reply,
+    Submit,
+)
+from evmperf.lava import devices
 from evmperf.lava.lab import control
-from evmperf.lava.server import Job, Server, connect, job_number
-from evmperf.lava.verdict import judge
+from evmperf.lava.server import job_number
 from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
-from evmperf.provision import installation
 
 _ABOUT = """\
 The same benchmarks as LAVA jobs, with the same results.
@@ -157,160 +162,93 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _definition(options: argparse.Namespace) -> str:
-    """The job that the options describe, checked as far as it can be without a server."""
-    board = boardfile.named(options.board)
-    kind = selection.JobKind(options.kind)
-    profile = options.profile or board.options.board.profile
-    chosen = selection.select(board, kind, profile, options.keyword)
-    for line in chosen.refused if options.keyword else ():
-        print(f"not in this job: {line}", file=sys.stderr)
-    given = images.resources(options.image, kind)
-    request = render.Request(
-        kind,
-        options.keyword,
-        options.release,
-        given,
-        _says(board, given.get(WHOLE, "")) if kind is selection.JobKind.NATIVE else {},
-        options.device_type,
-        tuple(options.tag),
-        options.priority,
+def _request(options: argparse.Namespace) -> Submit:
+    return Submit(
+        board=options.board,
+        keyword=options.keyword,
+        kind=options.kind,
+        profile=options.profile or "",
+        release=options.release,
+        images=tuple(options.image),
+        device_type=options.device_type,
+        tags=tuple(options.tag),
+        priority=options.priority,
+        identity=getattr(options, "identity", ""),
     )
-    return render.render(board, chosen, request)
-
-
-def _says(board: Board, url: str) -> dict[str, str]:
-    """What an image says of itself, which is fetched for that; nothing for none."""
-    if not url:
-        return {}
-    given = url.removeprefix("file://")
-    if given != url and not Path(given).is_file():
-        print(
-            f"{given} is not on this machine: what boots is not compared with it", file=sys.stderr
-        )
-        return {}
-    image = installation.open_image(given, board)
-    says = image.identity
-    words = {
-        "name": image.name,
-        "sha256": image.hashes.file,
-        "uboot": says.uboot,
-        "kernel": says.kernel,
-        "version": says.kernel_version,
-        "release": says.release,
-        "machine": says.machine,
-    }
-    return {key: value for key, value in words.items() if value}
 
 
 def _render(options: argparse.Namespace) -> int:
-    print(_definition(options), end="")
+    print(lavajobs.definition(_request(options), _tell), end="")
     return 0
 
 
 def _submit(options: argparse.Namespace) -> int:
     if options.read and not options.wait:
         raise UsageError("--import needs --wait")
-    given = Path(options.board)
-    is_job = given.is_file() and "\njob_name:" in f"\n{given.read_text(encoding='utf-8')}"
-    definition = given.read_text(encoding="utf-8") if is_job else _definition(options)
-    server = _connect(options)
     status = 0
-    for number in server.submit(definition):
-        print(f"job {number}: {server.job(number).url}", flush=True)
+    for number, page in lavajobs.submit(_request(options), _tell).jobs:
+        print(f"job {number}: {page}", flush=True)
         if options.wait:
-            job = server.wait(number, options.timeout, _tell)
+            options.job, options.board = str(number), ""
+            judged = lavajobs.follow(_follow(options), _tell)
             if options.read:
-                status = max(status, _read_job(server, job, None, options.results, {}))
-            status = max(status, _judge(server, job))
+                status = max(status, _import(options))
+            status = max(status, _judge(judged))
     return status
 
 
+def _follow(options: argparse.Namespace) -> Follow:
+    return Follow(
+        job=job_number(options.job),
+        board=options.board or "",
+        identity=options.identity,
+        timeout_s=options.timeout,
+    )
+
+
 def _wait(options: argparse.Namespace) -> int:
-    number = job_number(options.job)
-    server = _connect(options)
-    return _judge(server, server.wait(number, options.timeout, _tell), options.board)
+    return _judge(lavajobs.follow(_follow(options), _tell))
 
 
 def _verdict(options: argparse.Namespace) -> int:
-    number = job_number(options.job)
-    server = _connect(options)
-    return _judge(server, _finished(server, number), options.board)
+    return _judge(lavajobs.outcome(_follow(options), _tell))
 
 
 def _cancel(options: argparse.Namespace) -> int:
-    _connect(options).cancel(job_number(options.job))
+    lavajobs.cancel(Cancel(job=job_number(options.job), identity=options.identity), _tell)
     return 0
 
 
 def _import(options: argparse.Namespace) -> int:
-    board = boardfile.named(options.board) if options.board else None
-    facts = dict(word.split("=", 1) for word in options.fact if "=" in word)
-    more = {"kind": options.run_kind, "facts": facts}
-    if Path(options.job).is_file():
-        return _read_file(Path(options.job), board, options.results, more)
-    number = job_number(options.job)
-    server = _connect(options)
-    return _read_job(server, _finished(server, number), board, options.results, more)
-
-
-def _read_file(path: Path, board: Board | None, results: Path, more: Mapping[str, Any]) -> int:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from None
-    header = importing.header_of(joblog.parse(text, str(path)), str(path))
-    return _read(text, header, importing.Source(str(path), **more), board, results)
-
-
-def _read_job(
-    server: Server, job: Job, board: Board | None, results: Path, more: Mapping[str, Any]
-) -> int:
-    header = render.definition_header(job.definition)
-    if header is None:
-        raise UsageError(f"job {job.id} is none of evmperf's: its metadata names no benchmarks")
-    source = importing.Source(f"job {job.id}", job.id, server.url, job.device, **more)
-    if header["kind"] == "host":
-        return _read("", header, source, board, results)
-    return _read(server.log(job.id), header, source, board, results)
-
-
-def _read(
-    text: str, header: Mapping[str, str], source: Source, board: Board | None, results: Path
-) -> int:
-    if header["kind"] == "host":
-        print(f"{source.name}: a lab-host job keeps and pushes its results itself: nothing to read")
+    request = Import(
+        job=options.job,
+        results=str(options.results),
+        board=options.board or "",
+        identity=options.identity,
+        run_kind=getattr(options, "run_kind", "lava"),
+        facts=dict(word.split("=", 1) for word in getattr(options, "fact", ()) if "=" in word),
+    )
+    done = lavajobs.read(request, _tell)
+    if not done.folder:
+        print(f"{done.name}: a lab-host job keeps and pushes its results itself: nothing to read")
         return 0
-    board = board or boardfile.named(header["board_file"])
-    done = importing.read(text, header, source, board, results)
     word = "read" if done.new else "was read already, nothing is read twice"
-    print(f"{source.name}: {word}: {done.folder}")
-    print(done.run.outcome)
-    return done.run.exit_status or 0
+    print(f"{done.name}: {word}: {done.folder}")
+    print(done.outcome)
+    return done.status
 
 
-def _judge(server: Server, job: Job, board: str | None = None) -> int:
-    verdict = judge(server, job, boardfile.named(board) if board else None)
-    print("\n".join(verdict.lines))
-    return verdict.exit_status
+def _judge(judged: Judged) -> int:
+    print("\n".join(judged.lines))
+    return judged.status
 
 
-def _finished(server: Server, number: int) -> Job:
-    job = server.job(number)
-    if not job.finished:
-        raise UsageError(
-            f"job {number} is still {job.state}: wait for it with `evmperf lava wait {number}`"
-        )
-    return job
-
-
-def _tell(job: Job) -> None:
-    where = f" on {job.device}" if job.device else ""
-    print(f"job {job.id}: {job.state}{where}", flush=True)
-
-
-def _connect(options: argparse.Namespace) -> Server:
-    return connect(options.identity)
+def _tell(news: Reply) -> None:
+    if isinstance(news, JobState):
+        where = f" on {news.device}" if news.device else ""
+        print(f"job {news.job}: {news.state}{where}", flush=True)
+    elif isinstance(news, Remark):
+        print(news.sentence, file=sys.stderr)
 
 
 def _device(options: argparse.Namespace) -> int:

@@ -1,89 +1,38 @@
 """The same night over LAVA: its scheduler finds the boards, and each job of the plan is one of its.
 
-What is done with a LAVA job are the commands that a person would call, in processes of their own:
-`evmperf lava submit`, `wait`, `import` and `cancel`.
+A LAVA job is submitted, followed, read and cancelled in processes of their own.
 """
 
 from __future__ import annotations
 
 import contextlib
-import re
-import subprocess
-import sys
-import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
-from evmperf.model.errors import LabError, UsageError
+from evmperf.app.calls import Calls
+from evmperf.app.requests import (
+    Cancel,
+    Failed,
+    Follow,
+    Import,
+    Imported,
+    JobState,
+    Judged,
+    Reply,
+    Submit,
+    Submitted,
+)
+from evmperf.model.errors import Kind, LabError, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.run import NIGHT
 from evmperf.night.child import Ending, Outcome, outcome
 from evmperf.night.conductor import Night, Progress
 from evmperf.night.plan import board_file
 
-_SUBMITTED = re.compile(r"^job (\d+): (https?://\S+)$", re.MULTILINE)
-_STATE = re.compile(r"^job \d+: (\S+)(?: on (\S+))?$")
-_JUDGED = re.compile(r"^job \d+ is (?:complete:|\w+:) .*$", re.MULTILINE)
-_READ = re.compile(r"^job \d+: (?:read|was read already.*): (.+)$", re.MULTILINE)
 _AWAY_S = 15.0
 """Pause before a server that did not answer is asked again, in seconds."""
 _OWN_RESULTS = "host"
 """The kind of job whose session keeps its results on the lab's Labgrid host."""
-
-
-@dataclass(frozen=True)
-class _Said:
-    status: int
-    text: str
-
-    @property
-    def last(self) -> str:
-        lines = self.text.strip().splitlines() or ["it said nothing"]
-        return lines[-1].removeprefix("evmperf: ")
-
-
-class Calls:
-    """Calls of `evmperf lava`; `log` gets all that they print."""
-
-    def __init__(self, identity: str, log: Path) -> None:
-        self._identity = ["--identity", identity] if identity else []
-        self._log = log
-        self._process: subprocess.Popen[str] | None = None
-        self._lock = threading.Lock()
-        self._cut = False
-
-    def __call__(
-        self, *words: str, hear: Callable[[str], None] = lambda line: None, last: bool = False
-    ) -> _Said:
-        """Call it and wait; `hear` gets each line. After `cut` only a `last` call is made."""
-        command = [sys.executable, "-m", "evmperf.cli.main", "lava", *words, *self._identity]
-        lines: list[str] = []
-        with self._log.open("a", encoding="utf-8") as log:
-            with self._lock:
-                if self._cut and not last:
-                    return _Said(ExitStatus.INTERRUPTED, "the night had to end")
-                self._process = process = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT, text=True, start_new_session=True,
-                )  # fmt: skip
-            assert process.stdout
-            with process.stdout:
-                for line in process.stdout:
-                    log.write(line)
-                    log.flush()
-                    lines.append(line)
-                    hear(line.strip())
-            return _Said(process.wait(), "".join(lines))
-
-    def cut(self) -> None:
-        """End the call; the LAVA job goes on. Callable in any thread."""
-        with self._lock:
-            self._cut = True
-            if self._process:
-                with contextlib.suppress(ProcessLookupError):
-                    self._process.terminate()
 
 
 class LavaNight(Night):
@@ -97,7 +46,7 @@ class LavaNight(Night):
     def _try(self, progress: Progress, stack: contextlib.ExitStack) -> None:
         """Submit a job unless it has been submitted, follow it to its end, and read it."""
         self._share(progress, stack)
-        calls = Calls(self.identity, self.journal.folder / f"{progress.job.name}.log")
+        calls = Calls(self.journal.folder / f"{progress.job.name}.log")
         self._children.add(calls)
         try:
             if self.ending.is_set():
@@ -126,65 +75,73 @@ class LavaNight(Night):
 
     def _submit(self, progress: Progress, calls: Calls) -> int:
         job, plan = progress.job, self.plan
-        words = ["submit", str(board_file(job).absolute()), "--kind", job.lava]
-        words += ["--priority", "low"]
-        words += ["-k", job.benchmarks] if job.benchmarks else []
-        words += ["--profile", job.profile] if job.profile else []
-        words += ["--image", job.image] if job.image else []
-        if release := job.release or plan.release:
-            words += ["--release", release]
-        said = calls(*words)
-        found = _SUBMITTED.search(said.text)
-        if not found:
-            raise (UsageError if said.status == ExitStatus.USAGE else LabError)(said.last)
-        number = int(found[1])
-        progress.page = found[2]
-        self.journal.note("submitted", job=job.name, lava=number, page=found[2])
-        self.tell(f"{job.name}: submitted as {found[2]}")
+        request = Submit(
+            board=str(board_file(job).absolute()),
+            keyword=job.benchmarks,
+            kind=job.lava,
+            profile=job.profile,
+            release=job.release or plan.release,
+            images=(job.image,) if job.image else (),
+            priority="low",
+            identity=self.identity,
+        )
+        reply = calls.ask(request)
+        if isinstance(reply, Failed):
+            raise (UsageError if reply.kind is Kind.USAGE else LabError)(reply.sentence)
+        assert isinstance(reply, Submitted)
+        ((number, progress.page), *_) = reply.jobs
+        self.journal.note("submitted", job=job.name, lava=number, page=progress.page)
+        self.tell(f"{job.name}: submitted as {progress.page}")
         return number
 
     def _follow(self, progress: Progress, number: int, calls: Calls) -> Outcome | None:
         """How a job ended; None when that is not known yet."""
 
-        def hear(line: str) -> None:
-            if found := _STATE.match(line):
-                progress.state = "measuring" if found[1] == "Running" else "waiting"
-                progress.place = found[2] or progress.place
-                progress.sentence = f"LAVA's job {number} is {found[1]}"
+        def hear(news: Reply) -> None:
+            if isinstance(news, JobState):
+                progress.state = "measuring" if news.state == "Running" else "waiting"
+                progress.place = news.device or progress.place
+                progress.sentence = f"LAVA's job {number} is {news.state}"
 
-        left = self.until - time.time()
         board = str(board_file(progress.job).absolute())
-        limit = f"{max(left, 0):.0f}"
-        waited = calls("wait", str(number), "--board", board, "--timeout", limit, hear=hear)
-        judged = _JUDGED.findall(waited.text)
-        if not judged:
-            return self._unknown(progress, number, calls, waited)
+        left_s = max(self.until - time.time(), 0.0)
+        judged = calls.ask(
+            Follow(job=number, board=board, identity=self.identity, timeout_s=left_s), hear
+        )
+        if isinstance(judged, Failed):
+            return self._unknown(progress, number, calls, judged)
+        assert isinstance(judged, Judged)
+        sentence = judged.lines[-1]
         if progress.job.lava == _OWN_RESULTS:
             endings = {ExitStatus.OK: Ending.MEASURED, ExitStatus.FAILED: Ending.FAILED}
-            ending = endings.get(ExitStatus(waited.status), Ending.LAB)
-            return Outcome(ending, judged[-1], "")
-        read = calls(
-            "import", str(number), "--board", board, "--results", str(self.results),
-            "--run-kind", self.plan.run_kind, "--fact", f"{NIGHT}={self.journal.id}", last=True,
-        )  # fmt: skip
-        folder = _READ.search(read.text)
-        if not folder and waited.status == ExitStatus.OK:
-            raise LabError(f"what LAVA's job {number} measured cannot be read: {read.last}")
-        if not folder:
-            # It has no log, or one that ends before anything was measured.
-            lab = waited.status == ExitStatus.LAB_BROKEN
-            return Outcome(Ending.LAB if lab else Ending.BOARD, judged[-1], "")
-        return outcome(Path(folder[1]), max(waited.status, read.status), judged[-1], cut=False)
+            return Outcome(endings.get(judged.status, Ending.LAB), sentence, "")
+        request = Import(
+            job=str(number),
+            results=str(self.results),
+            board=board,
+            identity=self.identity,
+            run_kind=self.plan.run_kind,
+            facts={NIGHT: self.journal.id},
+        )
+        read = calls.ask(request, last=True)
+        if isinstance(read, Imported) and read.folder:
+            return outcome(Path(read.folder), max(judged.status, read.status), sentence, cut=False)
+        if judged.status == ExitStatus.OK:
+            why = read.sentence if isinstance(read, Failed) else "it keeps its results itself"
+            raise LabError(f"the results of LAVA's job {number} cannot be read: {why}")
+        # It has no log, or one that ends before anything was measured.
+        lab = judged.status == ExitStatus.LAB_BROKEN
+        return Outcome(Ending.LAB if lab else Ending.BOARD, sentence, "")
 
     def _unknown(
-        self, progress: Progress, number: int, calls: Calls, waited: _Said
+        self, progress: Progress, number: int, calls: Calls, failed: Failed
     ) -> Outcome | None:
         """After waiting in vain: the night is over, or the server does not answer."""
-        progress.sentence = waited.last
+        progress.sentence = failed.sentence
         if time.time() >= self.until:
-            calls("cancel", str(number), last=True)
+            calls.ask(Cancel(job=number, identity=self.identity), last=True)
             return Outcome(Ending.CUT, f"the night had to end before LAVA's job {number}", "")
-        if waited.status == ExitStatus.USAGE:
-            return Outcome(Ending.WRONG, waited.last, "")
+        if failed.kind is Kind.USAGE:
+            return Outcome(Ending.WRONG, failed.sentence, "")
         self.ending.wait(_AWAY_S)
         return None

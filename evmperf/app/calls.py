@@ -1,0 +1,69 @@
+"""Requests to processes of their own: one of them that ends does not end us."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import msgspec
+
+from evmperf.app.requests import Failed, Hear, JobState, Remark, Replies, Reply, Request
+from evmperf.model.errors import Kind
+
+_NEWS = (Remark, JobState)
+
+
+class Calls:
+    """Requests, one after the other; `log` gets all replies, and what is printed meanwhile."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        self._cut = False
+
+    def ask(
+        self, request: Request, hear: Hear = lambda reply: None, *, last: bool = False
+    ) -> Reply:
+        """The result of a request, or Failed; `hear` gets each piece of news.
+
+        After `cut` only a `last` request is made.
+        """
+        ended: Reply | None = None
+        with self._log.open("ab", buffering=0) as log:
+            with self._lock:
+                if self._cut and not last:
+                    return Failed(kind=Kind.LAB, sentence="the night had to end")
+                self._process = process = subprocess.Popen(
+                    [sys.executable, "-m", "evmperf.app"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    start_new_session=True,
+                )
+            assert process.stdin
+            assert process.stdout
+            with contextlib.suppress(BrokenPipeError), process.stdin:
+                process.stdin.write(msgspec.json.encode(request))
+            with process.stdout:
+                for line in process.stdout:
+                    log.write(line)
+                    reply: Replies = msgspec.json.decode(line, type=Replies)
+                    if isinstance(reply, _NEWS):
+                        hear(reply)
+                    else:
+                        ended = reply
+            status = process.wait()
+        why = f"the process that worked on it ended with status {status}: see {self._log}"
+        return ended or Failed(kind=Kind.LAB, sentence=why)
+
+    def cut(self) -> None:
+        """End the process of the request; callable in any thread."""
+        with self._lock:
+            self._cut = True
+            if self._process:
+                with contextlib.suppress(ProcessLookupError):
+                    self._process.terminate()

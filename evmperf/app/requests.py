@@ -1,0 +1,132 @@
+"""What processes of evmperf ask each other, and what they reply: one JSON object a line.
+
+A request goes to the standard input of `python -m evmperf.app`, its replies come from the standard
+output: news while it works, then either the result of that request, or `Failed`. What is printed
+for people goes to the standard error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from evmperf.model.errors import Kind
+from evmperf.model.exits import ExitStatus
+
+SCHEMA = 1
+"""The version of requests and replies. Both sides are of one installation, so only this is read."""
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="request", tag=True):
+    """What one process asks of another."""
+
+    schema: int = SCHEMA
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True, tag_field="reply", tag=True):
+    """What the other says."""
+
+    schema: int = SCHEMA
+
+
+class Remark(Reply, frozen=True):
+    """News for a person: a sentence."""
+
+    sentence: str
+
+
+class Failed(Reply, frozen=True):
+    """The end of a request that could not be done; `sentence` says why, and the remedy."""
+
+    kind: Kind
+    sentence: str
+
+
+class Submit(Request, frozen=True):
+    """Submit a LAVA job for a board: a board file, or the file of a complete job."""
+
+    board: str
+    keyword: str = ""
+    kind: str = "native"
+    profile: str = ""
+    release: str = ""
+    images: tuple[str, ...] = ()
+    device_type: str = ""
+    tags: tuple[str, ...] = ()
+    priority: str = "medium"
+    identity: str = ""
+
+
+class Submitted(Reply, frozen=True):
+    """The jobs that LAVA made of it: number and page."""
+
+    jobs: tuple[tuple[int, str], ...]
+
+
+class Follow(Request, frozen=True):
+    """Wait for the end of a LAVA job, at most `timeout_s` seconds, and judge it."""
+
+    job: int
+    board: str = ""
+    identity: str = ""
+    timeout_s: float = 24 * 3600.0
+
+
+class JobState(Reply, frozen=True):
+    """A LAVA job's state has changed; `device` is "" while it has none."""
+
+    job: int
+    state: str
+    device: str
+
+
+class Judged(Reply, frozen=True):
+    """The outcome of a finished job: its status, and the lines that say why, the last one whole."""
+
+    status: ExitStatus
+    lines: tuple[str, ...]
+
+
+class Import(Request, frozen=True):
+    """Read a finished LAVA job, or the file of its log, into the spool below `results`.
+
+    `job` is a number, a page or a file; `facts` are added to the run's.
+    """
+
+    job: str
+    results: str
+    board: str = ""
+    identity: str = ""
+    run_kind: str = "lava"
+    facts: dict[str, str] = {}
+
+
+class Imported(Reply, frozen=True):
+    """Where the run is, how it ended, and whether it is new.
+
+    `folder` is "" for a job that keeps its results itself.
+    """
+
+    name: str
+    folder: str = ""
+    status: ExitStatus = ExitStatus.OK
+    outcome: str = ""
+    new: bool = True
+
+
+class Cancel(Request, frozen=True):
+    """End a LAVA job that runs or waits."""
+
+    job: int
+    identity: str = ""
+
+
+class Done(Reply, frozen=True):
+    """The end of a request that has no other result."""
+
+
+Requests = Submit | Follow | Import | Cancel
+Replies = Remark | Failed | Submitted | JobState | Judged | Imported | Done
+Hear = Callable[[Reply], None]
+"""Gets the news of a request while it is worked on."""
