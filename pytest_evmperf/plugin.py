@@ -44,14 +44,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Find the board's file, before Labgrid's plugin looks for it."""
+    given = config.option.lg_env or os.environ.get("LG_ENV")
+    if not given:
+        return
     if getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput"):
         raise pytest.UsageError(
             "-n (pytest-xdist) would measure one board from several processes at once: leave it "
             "out, and start one pytest for each board"
         )
-    given = config.option.lg_env or os.environ.get("LG_ENV")
-    if not given:
-        return
     try:
         board = boardfile.named(given)
         _check_variables(board.file)
