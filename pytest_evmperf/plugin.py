@@ -45,13 +45,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Find the board's file, before Labgrid's plugin looks for it."""
     given = config.option.lg_env or os.environ.get("LG_ENV")
-    if not given:
-        return
-    if getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput"):
+    several = getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput")
+    ours = any(Path(arg.partition("::")[0]).resolve().is_relative_to(TESTS) for arg in config.args)
+    if several and (given or ours):
         raise pytest.UsageError(
             "-n (pytest-xdist) would measure one board from several processes at once: leave it "
             "out, and start one pytest for each board"
         )
+    if not given:
+        return
     try:
         board = boardfile.named(given)
         _check_variables(board.file)

@@ -11,6 +11,7 @@ from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Case
 from pytest_evmperf.forecast import expected_s
+from pytest_evmperf.plugin import TESTS
 
 NO_CATALOGUE = """
 from evmperf.benchmarks import catalogue
@@ -107,4 +108,5 @@ def test_several_processes_are_refused_for_sessions_on_a_board_only(tmp_path):
 
     assert status("test_own.py") == ExitStatus.OK
     assert status("--lg-env", "virtual.yaml") == ExitStatus.USAGE
+    assert status(str(TESTS / "test_emmc.py")) == ExitStatus.USAGE
     assert not (tmp_path / "results").exists()
