@@ -10,16 +10,16 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from selftests.support import seeds
 from selftests.support.recordings import Recording
-from selftests.support.seeds import ROOT
 
 Shape = Callable[[str], str]
 
 
 def folder() -> Path | None:
     """The nearest shared/real/tools beside the checkout or above; None if none."""
-    found = (parent / "shared" / "real" / "tools" for parent in ROOT.parents)
-    return next((path for path in found if path.is_dir()), None)
+    place = seeds.place("real/tools")
+    return place if place.is_dir() else None
 
 
 def _whole(text: str) -> str:
