@@ -8,7 +8,7 @@ SHELL := /bin/bash
 WORKERS ?= 2
 SELFTESTS := $(BIN)/pytest selftests -n $(WORKERS) --durations=25 --durations-min=1
 
-.PHONY: help setup environment host-packages virtual influxd browser programs dashboards demo test check fasttest lint \
+.PHONY: help setup environment host-packages virtual influxd browser programs dashboards demo test check evmtest fasttest lint \
 	bench guide-html lava-lab lava-test clean
 
 help: ## this list
@@ -54,6 +54,10 @@ test: virtual influxd browser programs ## every test of the project, on real vir
 
 check: lint influxd browser programs ## before a merge: style, types, every test without a virtual EVM
 	$(SELFTESTS) -m "not virtual_evm" --junitxml=selftests.xml
+
+evmtest: virtual influxd browser programs ## the tests on virtual EVMs alone: what `make check` leaves out
+	@scripts/host-packages lava-jobs/lab/host-packages.txt
+	$(SELFTESTS) -m virtual_evm --junitxml=selftests.xml
 
 fasttest: programs ## the tests that need no virtual EVM, database or browser
 	$(SELFTESTS) -m "not (virtual_evm or many_sessions or influxd or browser)"
