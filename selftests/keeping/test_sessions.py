@@ -196,13 +196,8 @@ def test_a_session_shows_who_asks_and_gives_way(lab, measure, board):
     assert "Gave way: me: I need it for an hour" in session.said
 
 
-def test_several_processes_on_one_board_are_refused(measure, tmp_path):
-    # The option of pytest-xdist, which is not installed here.
-    (tmp_path / "with_n.py").write_text(
-        "def pytest_addoption(parser):\n"
-        "    parser.addoption('--numprocesses', dest='numprocesses', type=int)\n"
-    )
-    session = measure("-p", "with_n", "--numprocesses", "2", PYTHONPATH=str(tmp_path))
+def test_several_processes_on_one_board_are_refused(measure):
+    session = measure("-n", "2")
     assert session.wait() == 4
     assert "-n (pytest-xdist) would measure one board from several processes" in session.said
 

@@ -86,20 +86,12 @@ def test_a_case_that_cannot_be_declared_is_the_runners_matter():
     assert expected(steps) == [0]
 
 
-WITH_N = """
-def pytest_addoption(parser):
-    parser.addoption('--numprocesses', dest='numprocesses', type=int)
-"""
-
-
 def test_several_processes_are_refused_for_sessions_on_a_board_only(tmp_path):
-    (tmp_path / "with_n.py").write_text(WITH_N)
     (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n")
 
     def status(*options):
-        environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-        environment.pop("LG_ENV", None)
-        words = [sys.executable, "-m", "pytest", "-p", "with_n", "--numprocesses", "2"]
+        environment = {name: text for name, text in os.environ.items() if name != "LG_ENV"}
+        words = [sys.executable, "-m", "pytest", "-n", "2"]
         done = subprocess.run(
             [*words, f"--results={tmp_path / 'results'}", *options],
             cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
