@@ -25,6 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from evmperf.model import limits
 from evmperf.model.errors import LabError
 
 HEADER = b"evmperf-console/2\n"
@@ -42,8 +43,8 @@ _USUAL_NS = 2_000_000
 _SHORT_NS = 25_000_000
 """What a USB adapter may keep bytes for without anything being wrong, in ns of the line's time."""
 
-_KEEP_BYTES = 16 << 20
-"""Bytes of one boot kept in memory; what is older stays in the file only."""
+_RECORD_BYTES = 256
+"""What a record takes in memory beside its bytes."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class History:
 
     Fed by the thread that reads the console, read by others; every method may be called from any
     thread. A file that cannot be written does not disturb the reading: the first such error is
-    kept and raised by `check`.
+    kept and raised by `check`. What memory and file hold has limits (`evmperf.model.limits`).
     """
 
     def __init__(self) -> None:
@@ -172,13 +173,22 @@ class History:
     def _keep(self, record: Record) -> None:
         with self._lock:
             self._records.append(record)
-            self._bytes += len(record.data)
-            if self._bytes > _KEEP_BYTES:
+            self._bytes += len(record.data) + _RECORD_BYTES
+            if self._bytes > limits.BOOT_BYTES:
                 half = len(self._records) // 2
-                self._bytes -= sum(len(r.data) for r in self._records[:half])
+                self._bytes -= sum(len(r.data) + _RECORD_BYTES for r in self._records[:half])
                 del self._records[:half]
             if self._file:
-                self._write(record.line())
+                self._write_up_to_limit(record)
+
+    def _write_up_to_limit(self, record: Record) -> None:
+        """Of a file that is full, only the events of the lab go on."""
+        full = self._written > limits.CONSOLE_LOG_BYTES
+        if record.kind != "<" or not full:
+            self._write(record.line())
+        if not full and self._written > limits.CONSOLE_LOG_BYTES:
+            said = f"what the board says is not kept from here: {limits.CONSOLE_LOG_BYTES} bytes"
+            self._write(Record(record.mono_ns, record.wall_ns, "#", said.encode()).line())
 
     def _write(self, line: bytes) -> None:
         """Append a line to the file, or nothing of it."""

@@ -14,7 +14,7 @@ STEP_BYTES = 64 * MIB
 STEP_FILES = 1000
 """Files that one step may leave."""
 
-QUEUE_BYTES = 32 * MIB
+QUEUE_BYTES = 64 * MIB
 """Of a console that is stamped and waits for the measuring process."""
 UNREAD_BYTES = 16 * MIB
 """Of a console that nobody has looked at."""
@@ -31,8 +31,8 @@ LAVA_LOG_BYTES = 512 * MIB
 LAVA_LINE_CHARS = MIB
 """Of one line of such a log."""
 
-IMAGE_BYTES = 1 << 40
-"""Of an image, unpacked: the largest medium."""
+IMAGE_BYTES = 256 << 30
+"""Of an image, unpacked."""
 DOWNLOAD_BYTES = 128 << 30
 """Of an image as a server has it."""
 

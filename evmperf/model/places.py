@@ -22,7 +22,7 @@ def project(name: str) -> Path:
 
 _PLAIN = re.compile(r"\w[\w .+=,@%()#:~-]*")
 _NAME_BYTES = 200
-"""Of the longest plain name: file systems take 255, and something may be put before or behind it."""
+"""Of the longest plain name: file systems take 255, and names are put together."""
 
 
 def is_plain(name: str) -> bool:
