@@ -135,11 +135,17 @@ class Server:
             answer = self._ask("GET", f"jobs/{number}/logs/", stream=True)
         except NotThere:
             raise LabError(f"job {number} has no log: it never ran ({self.url})") from None
-        with answer:
-            log = bytearray()
-            for piece in answer.iter_content(_PIECE):
-                log += piece
-                check_size(f"job {number}", len(log))
+        log = bytearray()
+        try:
+            with answer:
+                for piece in answer.iter_content(_PIECE):
+                    log += piece
+                    check_size(f"job {number}", len(log))
+        except requests.RequestException as error:
+            raise LabError(
+                f"the LAVA server {self.url} did not give the whole log of job {number} "
+                f"({type(error).__name__}): read it again"
+            ) from None
         return log.decode("utf-8", "replace")
 
     def results(self, number: int) -> list[TestResult]:

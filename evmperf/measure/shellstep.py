@@ -27,7 +27,7 @@ _FETCH_TIMEOUT_S = 300.0
 _TYPED_LIMIT = 900
 """Longest command typed in one line: busybox ash edits lines of at most 1024 characters."""
 
-_BESIDE = re.compile(r"beside ([0-9]{1,12})")
+_BESIDE = re.compile(r"beside ([0-9]{1,15})")
 _BESIDE_BYTES = 4096
 """Archives up to that come over the console: half a second at 115200 baud, as a transfer takes."""
 

@@ -26,7 +26,7 @@ CONSOLE_LOG_BYTES = 1024 * MIB
 MESSAGE_CHARS = 4000
 """Of a failure's sentence."""
 
-LAVA_LOG_BYTES = 512 * MIB
+LAVA_LOG_BYTES = 256 * MIB
 """Of the log of one LAVA job."""
 LAVA_LINE_CHARS = MIB
 """Of one line of such a log."""

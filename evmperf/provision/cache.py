@@ -101,7 +101,7 @@ class Cache:
         self._tidy(keep=folder)
         fetched = file.is_relative_to(self.folder / "downloads")
         name = download.name_of(file) if fetched else file.name
-        return images.assemble(source, file, content, hashes, says, name)
+        return images.assemble(source, file, content, hashes, says, name=name)
 
     def _made(self, file: Path, hashes: Hashes) -> bool:
         content = _content(file, self.folder / "content" / hashes.file)
