@@ -43,6 +43,8 @@ _USUAL_NS = 2_000_000
 _SHORT_NS = 25_000_000
 """What a USB adapter may keep bytes for without anything being wrong, in ns of the line's time."""
 
+_LINE_CHARS = 2000
+"""Of a line that is shown."""
 _RECORD_BYTES = 256
 """What a record takes in memory beside its bytes."""
 
@@ -115,6 +117,7 @@ class History:
         self._records: list[Record] = []
         self._bytes = 0
         self._written = 0
+        self._since_ns = 0
         self._file: BinaryIO | None = None
         self._error: OSError | None = None
 
@@ -151,11 +154,17 @@ class History:
 
     def event(self, text: str, mono_ns: int | None = None) -> None:
         """Keep an event of the lab; a power-on starts the record in memory anew."""
+        mono_ns = time.monotonic_ns() if mono_ns is None else mono_ns
         if text == POWER_ON:
             with self._lock:
                 self._records.clear()
                 self._bytes = 0
-        self.feed(text.encode(), time.monotonic_ns() if mono_ns is None else mono_ns, kind="#")
+                self._since_ns = mono_ns
+        self.feed(text.encode(), mono_ns, kind="#")
+
+    def is_old(self, mono_ns: int) -> bool:
+        """Whether what arrived then belongs to an earlier power-on, and was on its way since."""
+        return mono_ns < self._since_ns
 
     def records(self) -> list[Record]:
         """Everything since the last power-on."""
@@ -166,14 +175,16 @@ class History:
         """The last lines that the board printed, control characters replaced."""
         data = b"".join(r.data for r in self.records()[-20_000:] if r.kind == "<")
         text = data.decode("utf-8", "replace").replace("\r", "")
-        return ["".join(c if c.isprintable() else "?" for c in line) for line in text.split("\n")][
-            -lines:
+        return [
+            "".join(c if c.isprintable() else "?" for c in limits.shortened(line, _LINE_CHARS))
+            for line in text.split("\n")[-lines:]
         ]
 
     def _keep(self, record: Record) -> None:
         with self._lock:
-            self._records.append(record)
-            self._bytes += len(record.data) + _RECORD_BYTES
+            if not self.is_old(record.mono_ns):
+                self._records.append(record)
+                self._bytes += len(record.data) + _RECORD_BYTES
             if self._bytes > limits.BOOT_BYTES:
                 half = len(self._records) // 2
                 self._bytes -= sum(len(r.data) + _RECORD_BYTES for r in self._records[:half])

@@ -249,9 +249,11 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
 
     def _take(self, data: bytes, mono_ns: int, bound_ns: int) -> None:
         if not data:
-            self._flooded(bound_ns)
+            self._flooded(bound_ns, mono_ns)
             return
         self.history.feed(data, mono_ns, bound_ns)
+        if self.history.is_old(mono_ns):
+            return
         with self._news:
             self._heard = time.monotonic()
             alarm = self._watch.feed(data)
@@ -262,10 +264,13 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             self._news.notify_all()
             much = len(self._buffer) - limits.UNREAD_BYTES
         if much > 0:
-            self._flooded(much + limits.UNREAD_BYTES // 2)
+            self._flooded(much + limits.UNREAD_BYTES // 2, mono_ns)
 
-    def _flooded(self, cut: int) -> None:
+    def _flooded(self, cut: int, mono_ns: int) -> None:
         """So many bytes were cut: the newest that fit stay to be read, after this was said."""
+        self.history.event(f"{cut} bytes cut: the board floods its console", mono_ns)
+        if self.history.is_old(mono_ns):
+            return
         with self._news:
             del self._buffer[: max(0, len(self._buffer) - limits.UNREAD_BYTES // 2)]
             self._error = self._error or ConsoleFlood(
@@ -273,7 +278,6 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
                 f"looked at, and were cut"
             )
             self._news.notify_all()
-        self.history.event(f"{cut} bytes cut: the board floods its console")
 
     def _recover(self, reason: str) -> bool:
         """Reopen the console; in the reader's thread. False when it stays away."""

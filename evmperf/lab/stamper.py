@@ -133,16 +133,18 @@ class _Frames(queue.SimpleQueue[bytes]):
 
     _coming = _gone = 0
     """Bytes so far, each counted by the one thread that writes it."""
-    _cut = 0
+    _cut = _cut_at = 0
+    """Bytes that were cut since the last frame, and when the last of them came."""
 
     def put(self, item: bytes, block: bool = True, timeout: float | None = None) -> None:
         """Put a frame, or cut it while too much waits, and then until half of that has gone."""
         allowed = limits.QUEUE_BYTES // 2 if self._cut else limits.QUEUE_BYTES
         if item and self._coming - self._gone > allowed:
             self._cut += len(item) - _HEADER.size
+            self._cut_at, *_ = _HEADER.unpack_from(item)
             return
         if self._cut:
-            super().put(_frame(time.monotonic_ns(), self._cut, b""))
+            super().put(_frame(self._cut_at, self._cut, b""))
             self._coming += _HEADER.size + _FRAME_BYTES
             self._cut = 0
         self._coming += len(item) + _FRAME_BYTES
