@@ -4,7 +4,7 @@ A thread of the measuring process would stamp late: under load it waits for a co
 interpreter lock, and what arrives meanwhile gets one stamp. This process asks for real-time
 priority, which needs root, CAP_SYS_NICE or an rtprio limit, and waits for nobody but the console:
 stamped bytes go to a queue, from which a thread writes them to the measuring process whenever that
-reads. What comes while `limits.QUEUE_BYTES` wait there is cut, and how much that was is said.
+reads. Of more than `limits.QUEUE_BYTES` the oldest are cut, and how much that was is said.
 
 No stamp is trusted: each comes with the time since this process last knew that nothing was waiting
 to be read. All bytes of a frame arrived within it, however long the process was kept from running,
@@ -129,29 +129,32 @@ class StampedPort:
 
 
 class _Frames(queue.SimpleQueue[bytes]):
-    """Frames on their way, `limits.QUEUE_BYTES` at most; one thread puts, another gets."""
+    """Frames on their way, `limits.QUEUE_BYTES` at most: the oldest are cut, and that is said.
 
-    _coming = _gone = 0
-    """Bytes so far, each counted by the one thread that writes it."""
-    _cut = _cut_at = 0
-    """Bytes that were cut since the last frame, and when the last of them came."""
+    One thread puts, another gets; each number is written by one of them only.
+    """
+
+    _coming = _cut = _cut_at = _dropped = 0
+    _gone = _told = 0
 
     def put(self, item: bytes, block: bool = True, timeout: float | None = None) -> None:
-        """Put a frame, or cut it while too much waits, and then until half of that has gone."""
-        allowed = limits.QUEUE_BYTES // 2 if self._cut else limits.QUEUE_BYTES
-        if item and self._coming - self._gone > allowed:
-            self._cut += len(item) - _HEADER.size
-            self._cut_at, *_ = _HEADER.unpack_from(item)
-            return
-        if self._cut:
-            super().put(_frame(self._cut_at, self._cut, b""))
-            self._coming += _HEADER.size + _FRAME_BYTES
-            self._cut = 0
-        self._coming += len(item) + _FRAME_BYTES
+        """Put a frame, or the end; where too much waits, half of that is cut."""
         super().put(item, block, timeout)
+        self._coming += len(item) + _FRAME_BYTES
+        if not item or self._coming - self._gone - self._dropped <= limits.QUEUE_BYTES:
+            return
+        with contextlib.suppress(queue.Empty):
+            while self._coming - self._gone - self._dropped > limits.QUEUE_BYTES // 2:
+                old = super().get(block=False)
+                self._dropped += len(old) + _FRAME_BYTES
+                self._cut_at, *_ = _HEADER.unpack_from(old)
+                self._cut += len(old) - _HEADER.size
 
     def get(self, block: bool = True, timeout: float | None = None) -> bytes:
-        """The next frame."""
+        """The next frame, or the one that says how much was cut before it."""
+        if cut := self._cut - self._told:
+            self._told += cut
+            return _frame(self._cut_at, cut, b"")
         item = super().get(block, timeout)
         self._gone += len(item) + _FRAME_BYTES
         return item

@@ -14,7 +14,7 @@ STEP_BYTES = 64 * MIB
 STEP_FILES = 1000
 """Files that one step may leave."""
 
-QUEUE_BYTES = 64 * MIB
+QUEUE_BYTES = 32 * MIB
 """Of a console that is stamped and waits for the measuring process."""
 UNREAD_BYTES = 16 * MIB
 """Of a console that nobody has looked at."""
