@@ -16,7 +16,7 @@ from evmperf.model.errors import UsageError
 _READ = 1 << 20
 _PIECE = 1 << 24
 """Bytes that a step unpacks at most: a packed megabyte may say gigabytes."""
-_ZSTD_READ = 1 << 14
+_ZSTD_READ = 1 << 11
 """Of zstd, which knows no such limit, bytes a step takes: each four of them may say 128 KiB."""
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
@@ -80,7 +80,7 @@ def stream(
         while data or (more and not decoder.eof):
             if decoder.eof:
                 decoder, fresh = _DECODERS[compression](), True
-            if fresh and not (data := data.lstrip(b"\0")):
+            if fresh and not (data := bytes(data).lstrip(b"\0")):
                 break  # xz pads between streams, and tapes and block devices behind the last one
             try:
                 piece, data, more = _step(decoder, compression, data)
@@ -97,11 +97,12 @@ def stream(
         )
 
 
-def _step(decoder: Any, compression: str, data: bytes) -> tuple[bytes, bytes, bool]:
+def _step(decoder: Any, compression: str, data: Any) -> tuple[bytes, Any, bool]:
     """What a decoder makes of the next bytes, what is left of those, and whether it has more."""
     if compression == "zst":
-        piece, rest = decoder.decompress(data[:_ZSTD_READ]), data[_ZSTD_READ:]
-        return piece, decoder.unused_data + rest if decoder.eof else rest, False
+        view = memoryview(data)
+        piece, rest = decoder.decompress(view[:_ZSTD_READ]), view[_ZSTD_READ:]
+        return piece, decoder.unused_data + bytes(rest) if decoder.eof else rest, False
     piece = decoder.decompress(data, _PIECE)
-    rest = decoder.unused_data if decoder.eof else getattr(decoder, "unconsumed_tail", b"")
-    return piece, rest, len(piece) == _PIECE
+    left = decoder.unused_data if decoder.eof else getattr(decoder, "unconsumed_tail", b"")
+    return piece, left, len(piece) == _PIECE
