@@ -10,6 +10,7 @@ import pytest
 import zstandard
 from labgrid.target import Target
 
+from evmperf.lab import media
 from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError
 from evmperf.provision import compression, content, download, installation, running, software
@@ -173,9 +174,42 @@ def test_a_half_written_medium_is_not_booted(tmp_path, monkeypatch):
         bench.prepared[0]()
 
 
-@pytest.mark.parametrize("said", ["=table\nzz\n", "=table\n5", "=superblock\n1 x 61267\n",
-                                  f"=superblock\n{'9' * 5000} 1 61267\n", "=number\n1e9\n"])  # fmt: skip
+@pytest.mark.parametrize(
+    "said",
+    [
+        "=table\nzz\n",
+        "=table\n5",
+        "=superblock\n1 x 61267\n",
+        f"=superblock\n{'9' * 5000} 1 61267\n",
+        "=number\n1e9\n",
+    ],
+)
 def test_a_board_that_says_nonsense_of_its_disk_says_nothing(said):
     table = "=table\n" + "00 " * 510 + "55 aa\n"
     runs = running.parse((table if "number" in said else "") + said, "")
     assert (runs.mounts, runs.root) == (None, "")
+
+
+def test_who_plays_the_card_switch_names_no_file_of_the_user_as_the_card(tmp_path, monkeypatch):
+    monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
+    said = {}
+    monkeypatch.setattr(media.requests, "get", lambda *_, **__: Answer(said))
+    driver = media.VirtualCardDriver.medium.__wrapped__
+    port = type("Port", (), {"host": "http://127.0.0.1:1/power/{index}"})
+    switch = type("Switch", (), {"port": port, "_url": media.VirtualCardDriver._url})()
+    for file in ("/home/user/.ssh/authorized_keys", f"{tmp_path}/state/../.bashrc", ""):
+        said["card_file"] = file
+        with pytest.raises(LabError, match="no disk of a virtual EVM"):
+            driver(switch)
+    said["card_file"] = f"{tmp_path}/state/virtual/sd.img"
+    assert driver(switch) == said["card_file"]
+
+
+class Answer:
+    """An HTTP answer with JSON."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def json(self):
+        return self.data
