@@ -1,8 +1,8 @@
 """How much is taken of what a board, a log, a server or an image says.
 
 What fits is kept, and what was cut is said in the record or in the message. An ordinary session
-comes nowhere near: the largest step of the catalogue leaves less than 2 MiB, and a serial line of
-115200 baud carries 40 MiB an hour. docs/error-kinds.md has the table for people.
+comes nowhere near: a serial line of 115200 baud carries 40 MiB an hour. docs/error-kinds.md has the
+table for people.
 """
 
 MIB = 1 << 20
