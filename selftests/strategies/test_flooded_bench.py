@@ -12,10 +12,15 @@ from evmperf.model.errors import BoardError, Kind, ToolError
 
 @pytest.fixture
 def flooding(fake):
-    """Let the board say the same line until its power is switched; returns how to begin."""
+    """Let the board say the same line when it boots, until its power is switched; returns how to
+    begin.
+    """
     ended = threading.Event()
 
     def flood():
+        while "boot" not in fake.typed:
+            if ended.wait(0.01):
+                return
         switched = len(fake.switched)
         while not ended.is_set() and len(fake.switched) == switched:
             fake.say(b"[   12.345678] mmc0: error -110 whilst initialising SD card\r\n" * 500)
@@ -43,7 +48,7 @@ def test_a_flood_at_the_login_is_a_fault_of_the_board(open_bench, fake, monkeypa
     monkeypatch.setattr(limits, "UNREAD_BYTES", limits.MIB)
     fake.boots = ["stuck"]
     bench = open_bench(K3BootStrategy={"boot_timeout": 30})
-    threading.Timer(1.0, flooding).start()
+    flooding()
     with pytest.raises(BoardError, match=r"floods its console|more than 1 MiB") as error:
         bench.shell()
     assert error.value.kind is Kind.BOARD
