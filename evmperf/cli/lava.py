@@ -13,7 +13,7 @@ from evmperf.boards.images import WHOLE
 from evmperf.lava import devices, images, importing, joblog, render, selection
 from evmperf.lava.importing import Source
 from evmperf.lava.lab import control
-from evmperf.lava.server import Job, Server, connect, job_number
+from evmperf.lava.server import Job, Server, check_size, connect, job_number
 from evmperf.lava.verdict import judge
 from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
@@ -256,6 +256,7 @@ def _import(options: argparse.Namespace) -> int:
 
 def _read_file(path: Path, board: Board | None, results: Path, more: Mapping[str, Any]) -> int:
     try:
+        check_size(str(path), path.stat().st_size)
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read: {error}") from None

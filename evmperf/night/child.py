@@ -23,6 +23,8 @@ from evmperf.runs import spool
 
 _END_S = 60.0
 """How long an interrupted session may take to switch its board off and write its report."""
+_LAST_BYTES = 1 << 16
+"""Of a session's log that are looked at for its last words."""
 _WRAPPER = """
 import ctypes, os, signal, sys
 PR_SET_PDEATHSIG = 1
@@ -136,7 +138,9 @@ class Child:
         return process.wait()
 
     def _last_line(self) -> str:
-        lines = [line for line in self._log.read_text(errors="replace").splitlines() if line]
+        with self._log.open("rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - _LAST_BYTES))
+            lines = [line for line in log.read().decode(errors="replace").splitlines() if line]
         errors = [line for line in lines if line.startswith("ERROR: ")]
         return (errors or lines or ["it said nothing"])[-1].removeprefix("ERROR: ")
 
