@@ -53,7 +53,7 @@ ONCE = {
     "standin:figure": "all numbers",
     "suspend:asleep_s": "seconds within what the two clocks are apart",
     "uboot_sf:rate": "the time",
-    "uboot_time:file_rate": "digits of the time that leave it longer than the file's",
+    "uboot_time:file_rate": "digits of the time within a quarter of a second",
     "uboot_time:mmc_rate": "the time",
     "uboot_time:scsi_rate": "the time",
     "uboot_time:seconds": "the time",
