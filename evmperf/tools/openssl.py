@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.tools import _twice
 
 TEXT_FILE = "openssl.txt"
 UPTIME_FILE = "uptime.txt"
 TIMES_FILE = "times.txt"
 ABOUT_FILE = "openssl-about.txt"
 
+_ABOUT = (
+    "openssl engine -c 2>&1; openssl list -cipher-algorithms 2>&1; "
+    "openssl list -digest-algorithms 2>&1"
+)
 _KILOBYTE = 1000
 _RESOLUTION_S = 0.015
 """A tick of times(2) at either end."""
@@ -34,8 +39,7 @@ def command(algorithm: str, seconds: int) -> str:
         f"read began x </proc/uptime; openssl speed -elapsed -mr -seconds {seconds} "
         f'-evp {algorithm} >"$OUT/{TEXT_FILE}" 2>&1; r=$?; read ended x </proc/uptime; '
         f'times >"$OUT/{TIMES_FILE}"; echo "$began $ended" >"$OUT/{UPTIME_FILE}"; '
-        f"{{ openssl engine -c; openssl list -cipher-algorithms; "
-        f'openssl list -digest-algorithms; }} >"$OUT/{ABOUT_FILE}" 2>&1; '
+        f"{_twice.command(_ABOUT, ABOUT_FILE)}; "
         f'[ $r = 0 ] || cat "$OUT/{TEXT_FILE}"; exit $r'
     )
 
@@ -66,9 +70,10 @@ def computed_by(about: str, algorithm: str) -> str:
     """Which engine or provider computes an algorithm, as `engine devcrypto` or `provider default`;
     "" where openssl does not say (before 3.0 without an engine, it computes by itself).
 
-    `about` is what `openssl engine -c` and `openssl list` print. An engine that is loaded and has
-    an algorithm is asked first (ENGINE_register_all_complete).
+    `about` is what `openssl engine -c` and `openssl list` print, twice. An engine that
+    is loaded and has an algorithm is asked first (ENGINE_register_all_complete).
     """
+    about = _twice.read(about)
     names = {algorithm.upper()}
     for alias, target in _ALIAS.findall(about):
         names |= {target.upper()} if alias.upper() in names else set()

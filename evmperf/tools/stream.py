@@ -6,6 +6,7 @@ import re
 
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.units import KIBIBYTE, MEGABYTE
+from evmperf.tools import _twice
 from evmperf.tools._rounding import agree, over, span
 
 _ROW = re.compile(
@@ -20,7 +21,9 @@ _ARRAYS = {"Copy": 2, "Scale": 2, "Add": 3, "Triad": 3}
 
 
 CACHES_FILE = "caches.txt"
-CACHES = f'cat /sys/devices/system/cpu/cpu*/cache/index*/size >"$OUT/{CACHES_FILE}" 2>&1 || :'
+CACHES = _twice.command(
+    "cat /sys/devices/system/cpu/cpu*/cache/index*/size 2>/dev/null", CACHES_FILE
+)
 """Shell text that puts the sizes of all caches beside what STREAM prints."""
 _CACHE = re.compile(r"^(\d+)K$", re.MULTILINE)
 _TIMES = 4
@@ -34,7 +37,7 @@ def cached(text: str, caches: str) -> str:
     Raises RefusedOutput for arrays that the last cache holds: that is no bandwidth of the memory.
     """
     array = int(_only(_SIZE, text)) * int(_only(_ELEMENT, text))
-    last = max((int(size) * KIBIBYTE for size in _CACHE.findall(caches)), default=0)
+    last = max((int(size) * KIBIBYTE for size in _CACHE.findall(_twice.read(caches))), default=0)
     if 3 * array <= last:
         raise RefusedOutput(
             f"STREAM's arrays of {array} bytes fit into the last cache of {last} bytes: build it "
