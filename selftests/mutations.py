@@ -37,6 +37,7 @@ ONCE = {
     "cyclictest:latencies": "the maximum, where some were beyond the histogram",
     "dd:throughput": "the seconds behind the two or three digits of the rate",
     "dhrystone:clock_mhz": "the clock, where only the program or one line of cpufreq says it",
+    "glmark2:variant": "the size of the surface",
     "iperf3:bidirectional": "decimals behind the tenth digit",
     "iperf3:datagrams": "decimals behind the tenth digit",
     "lmbench:context_switch": "all numbers",

@@ -18,11 +18,11 @@ _SCENE = re.compile(
 _RULE = re.compile(r"=+")
 _OTHER = re.compile(
     r"=+| +glmark2 \d{4}\.\d\d.*| +OpenGL Information| +(?:GL_VENDOR|GL_VERSION): .*"
-    r"| +Surface Config: .*"
     # Why a scene is unsupported.
     r"|Error: Scene\w+ requires .*"
 )
 _SIZE = re.compile(r" +Surface Size: +(\d+x\d+ (?:windowed|fullscreen)) *")
+_CONFIG = re.compile(r" +Surface Config: +(\S.*)")
 _BOUND = re.compile(
     r"(\*\* Failed to set swap interval\. Results may be bounded above by refresh rate\.)"
 )
@@ -83,7 +83,7 @@ class Drawing:
         return "; ".join(words)
 
 
-_KNOWN = (_SCORE, _RENDERER, _SCENE, _SIZE, _BOUND, _OTHER)
+_KNOWN = (_SCORE, _RENDERER, _SCENE, _SIZE, _CONFIG, _BOUND, _OTHER)
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,8 @@ def drawing(text: str, scenes: str = "") -> Drawing:
     if len(renderers) != 1:
         raise RefusedOutput("glmark2 does not say what draws", text)
     sizes, bounds = _matches(_SIZE, lines), _matches(_BOUND, lines)
-    if len(sizes) > 1:
-        raise RefusedOutput("glmark2 says twice how large its surface is", text)
+    if len(sizes) > 1 or len(sizes) != len(_matches(_CONFIG, lines)):
+        raise RefusedOutput("glmark2 does not say once what its surface is, and how large", text)
     # A rule opens and closes the whole.
     while lines and _BOUND.fullmatch(lines[0]):
         lines = lines[1:]

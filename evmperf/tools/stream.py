@@ -36,6 +36,7 @@ def cached(text: str, caches: str) -> str:
 
     Raises RefusedOutput for arrays that the last cache holds: that is no bandwidth of the memory.
     """
+    best_rate(text, "Copy")  # which the arrays' size makes
     array = int(_only(_SIZE, text)) * int(_only(_ELEMENT, text))
     last = max((int(size) * KIBIBYTE for size in _CACHE.findall(_twice.read(caches))), default=0)
     if 3 * array <= last:
