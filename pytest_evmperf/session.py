@@ -18,6 +18,7 @@ from evmperf.boards.board import Board
 from evmperf.boards.variation import Variation
 from evmperf.measure import addresses, provenance
 from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError
+from evmperf.model.outlets import plain
 from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case, Result
 from evmperf.model.run import Run
@@ -334,4 +335,4 @@ def cause(result: Result) -> str:
     lasting = [f for f in result.failures if not f.refused] or list(result.failures)
     if not lasting:
         return "some samples are missing"
-    return f"{lasting[-1].message} ({lasting[-1].kind})"
+    return plain(f"{lasting[-1].message} ({lasting[-1].kind})")

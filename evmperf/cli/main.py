@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from evmperf import __version__
+from evmperf.cli import terminal
 from evmperf.model.errors import EvmperfError
 from evmperf.model.exits import ExitStatus, of_kind
 
@@ -77,6 +78,11 @@ class _Parser(argparse.ArgumentParser):
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status (evmperf.model.exits)."""
     words = sys.argv[1:] if words is None else words
+    with terminal.plain():
+        return _run(words)
+
+
+def _run(words: Sequence[str]) -> int:
     try:
         if "_ARGCOMPLETE" in os.environ:
             _complete()

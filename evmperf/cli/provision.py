@@ -12,6 +12,7 @@ from typing import Any
 
 from evmperf.benchmarks import catalogue as benchmarks
 from evmperf.boards import board as boards
+from evmperf.cli.terminal import own
 from evmperf.doctor import target as targets
 from evmperf.keeping.claim import Claim
 from evmperf.keeping.wanted import wanted
@@ -148,9 +149,11 @@ class Bar:
         self._last, self._shown = now, True
         share = done / whole if whole else 0.0
         bar = "#" * round(30 * share)
-        print(f"\r{what:<7} [{bar:<30}] {share:4.0%} {done >> 20} MiB", end="", file=sys.stderr)
+        print(
+            f"\r{what:<7} [{bar:<30}] {share:4.0%} {done >> 20} MiB", end="", file=own(sys.stderr)
+        )
 
     def _clear(self) -> None:
         if self._shown:
-            print("\r" + " " * 70 + "\r", end="", file=sys.stderr, flush=True)
+            print("\r" + " " * 70 + "\r", end="", file=own(sys.stderr), flush=True)
             self._shown = False
