@@ -6,6 +6,7 @@ import argparse
 import importlib
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -101,6 +102,10 @@ def main(words: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return ExitStatus.INTERRUPTED
+    except Exception as error:  # noqa: BLE001  # Python's own status would say FAILED
+        traceback.print_exc()
+        print(f"evmperf: this is a mistake in evmperf: {error!r}", file=sys.stderr)
+        return ExitStatus.INTERNAL
     return status
 
 
@@ -120,7 +125,8 @@ def _parser(command: str = "") -> argparse.ArgumentParser:
             for title, group in _COMMANDS.items()
         ),
         epilog="Exit status, also of pytest: 0 done, 1 something failed or is worse,\n"
-        "2 interrupted, 3 the lab is broken, 4 a wrong call, 5 nothing to do.\n"
+        "2 interrupted, 3 the lab is broken, 4 a wrong call, 5 nothing to do,\n"
+        "70 a mistake in evmperf.\n"
         "`evmperf COMMAND --help` says more; docs/ has a page for each subject.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
