@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -129,7 +130,7 @@ class SpoolFolder:
 
 def in_folder(folder: Path) -> StoredRun:
     """The run in a folder; raises UsageError when there is none."""
-    return StoredRun(spool.read_run(folder), lambda: spool.read_results(folder), folder)
+    return StoredRun(spool.read_run(folder), partial(spool.read_results, folder), folder)
 
 
 def by_age(run: Run) -> tuple[int, str]:
