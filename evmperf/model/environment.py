@@ -10,9 +10,9 @@ _HANDED_ON = """
 PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR TEMP TMP LD_LIBRARY_PATH VIRTUAL_ENV
 XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_RUNTIME_DIR XDG_STATE_HOME
 EVMPERF_CACHE EVMPERF_KEEPER EVMPERF_LOCKS EVMPERF_RECIPES EVMPERF_STATE
-LG_HOSTNAME LG_USERNAME
+LG_HOSTNAME LG_USERNAME LG_PROXY SSH_AUTH_SOCK
 """
-"""What any program may need, where our files are, and who we are at a coordinator."""
+"""What any program may need, where our files are, who we are at a coordinator, the way to it."""
 
 
 def for_children(environment: Mapping[str, str]) -> dict[str, str]:
