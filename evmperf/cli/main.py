@@ -6,7 +6,6 @@ import argparse
 import importlib
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -86,16 +85,6 @@ def main(words: Sequence[str] | None = None) -> int:
     except EvmperfError as error:
         print(f"evmperf: {error}", file=sys.stderr)
         return of_kind(error.kind)
-    except ModuleNotFoundError as error:
-        extra = _EXTRAS.get((error.name or "").partition(".")[0])
-        if not extra:
-            raise
-        print(
-            f"evmperf: this needs {error.name}, which is not installed: "
-            f"pip install 'evmperf[{extra}]'",
-            file=sys.stderr,
-        )
-        return ExitStatus.USAGE
     except BrokenPipeError:
         # Somebody's `| head` has read enough; the interpreter must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -103,7 +92,12 @@ def main(words: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return ExitStatus.INTERRUPTED
     except Exception as error:  # noqa: BLE001  # Python's own status would say FAILED
-        traceback.print_exc()
+        missing = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
+        if extra := _EXTRAS.get(missing.partition(".")[0]):
+            needed = f"this needs {missing}, which is not installed"
+            print(f"evmperf: {needed}: pip install 'evmperf[{extra}]'", file=sys.stderr)
+            return ExitStatus.USAGE
+        sys.excepthook(type(error), error, error.__traceback__)
         print(f"evmperf: this is a mistake in evmperf: {error!r}", file=sys.stderr)
         return ExitStatus.INTERNAL
     return status
