@@ -189,3 +189,14 @@ def test_rows_that_trickle_are_given_up():
         with pytest.raises(StoreError, match=r"no whole answer within 1.5 s"):
             list(store.query("buckets()"))
         assert time.monotonic() - begun < 30
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", '{"KEY": 3}', '{"KEY": {"bytes": "x"}}', '{"KEY": {"bytes": -1}}', "[" * 9999],
+)
+def test_a_damaged_note_of_what_was_sent_sends_all_again(folder, text):
+    with serving(influxdb) as config:
+        first = push(config, folder).points
+        (folder / "influx.json").write_text(text.replace("KEY", config.key))
+        assert push(config, folder).points == first
