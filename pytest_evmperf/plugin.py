@@ -320,10 +320,15 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
     and the sentence at the end with it.
     """
     measuring = session.config.stash.get(SESSION, None)
-    if measuring is None or session.config.option.collectonly:
+    if measuring is None:
+        return (yield)
+    ours = not (measuring.lab_failure or measuring.lost)
+    if ours and exitstatus == pytest.ExitCode.INTERNAL_ERROR:  # the number of a broken lab
+        session.exitstatus = ExitStatus.INTERNAL
+    if session.config.option.collectonly:
         return (yield)
     measuring.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED and not measuring.lab_failure
-    if measuring.lab_failure or measuring.lost:
+    if not ours:
         session.exitstatus = ExitStatus.LAB_BROKEN
     measuring.await_taker()
     measuring.finish(int(session.exitstatus))

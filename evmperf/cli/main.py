@@ -91,22 +91,21 @@ def _run(words: Sequence[str]) -> int:
     except EvmperfError as error:
         print(f"evmperf: {error}", file=sys.stderr)
         return of_kind(error.kind)
-    except ModuleNotFoundError as error:
-        extra = _EXTRAS.get((error.name or "").partition(".")[0])
-        if not extra:
-            raise
-        print(
-            f"evmperf: this needs {error.name}, which is not installed: "
-            f"pip install 'evmperf[{extra}]'",
-            file=sys.stderr,
-        )
-        return ExitStatus.USAGE
     except BrokenPipeError:
         # Somebody's `| head` has read enough; the interpreter must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
         return ExitStatus.INTERRUPTED
+    except Exception as error:  # noqa: BLE001  # Python's own status would say FAILED
+        missing = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
+        if extra := _EXTRAS.get(missing.partition(".")[0]):
+            needed = f"this needs {missing}, which is not installed"
+            print(f"evmperf: {needed}: pip install 'evmperf[{extra}]'", file=sys.stderr)
+            return ExitStatus.USAGE
+        sys.excepthook(type(error), error, error.__traceback__)
+        print(f"evmperf: this is a mistake in evmperf: {error!r}", file=sys.stderr)
+        return ExitStatus.INTERNAL
     return status
 
 
@@ -126,7 +125,8 @@ def _parser(command: str = "") -> argparse.ArgumentParser:
             for title, group in _COMMANDS.items()
         ),
         epilog="Exit status, also of pytest: 0 done, 1 something failed or is worse,\n"
-        "2 interrupted, 3 the lab is broken, 4 a wrong call, 5 nothing to do.\n"
+        "2 interrupted, 3 the lab is broken, 4 a wrong call, 5 nothing to do,\n"
+        "70 a mistake in evmperf.\n"
         "`evmperf COMMAND --help` says more; docs/ has a page for each subject.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

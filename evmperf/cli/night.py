@@ -38,7 +38,8 @@ def add_parsers(subparsers: Any) -> None:
         "night",
         description=_NIGHT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="Exit status: 0 all measured and nothing worse, 1 something failed or is worse, "
+        epilog="Exit status: 0 all measured and nothing worse, 1 something failed, is worse or "
+        "was not judged, "
         "2 cut by Ctrl-C, 3 a board was not measured for the lab's sake, 4 a wrong plan.",
     )
     night.add_argument("plan", type=Path, metavar="PLAN.yaml")

@@ -16,9 +16,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import evmperf
 from evmperf.keeping import wire
 from evmperf.keeping.wanted import Holder, Wanted
+from evmperf.model.environment import for_children
 from evmperf.model.errors import BoardLost, EvmperfError, Kind, LabError, UsageError
 
 _ANSWER_S = 10.0
@@ -237,14 +237,12 @@ def _connect() -> socket.socket:
 
 def _start(path: Path) -> None:
     """Start a keeper in the background; does nothing where one runs."""
-    root = str(Path(evmperf.__file__).absolute().parents[1])
-    search = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
     try:
         with Path(f"{path}.log").open("ab") as log:
             subprocess.run(
                 # -P: not the evmperf that may lie in the current folder.
                 [sys.executable, "-P", "-m", "evmperf.keeping.server"],
-                env={**os.environ, "PYTHONPATH": search},
+                env=for_children(os.environ),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -82,7 +82,7 @@ def of_place(
         "user": holder.user,
         "run": holder.run,
         "since": changed,
-        "until": float(until) if until.isdigit() else 0.0,
+        "until": float(until) if until.isdecimal() and len(until) < 12 else 0.0,
         "doing": "",
     }
 

@@ -16,7 +16,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from evmperf.keeping import wire
-from evmperf.keeping.hold import UNTIL_TAG, Hold, clock
+from evmperf.keeping.hold import UNTIL_TAG, Hold, clock, who_holds
+from evmperf.keeping.locks import Busy
 from evmperf.keeping.taking import Taking
 from evmperf.keeping.wanted import Holder, Wanted
 from evmperf.model.errors import EvmperfError, LabError, UsageError
@@ -150,6 +151,14 @@ class Keeper:
         raise LabError("the board that was held for this session is held no more")
 
     async def _do_check(self, client: Client) -> dict[str, Any]:
+        for hold in client.holds:
+            if hold.locks and not hold.lost:
+                try:
+                    hold.locks.keep()
+                except Busy as busy:
+                    hold.lose(
+                        f"{hold.wanted.place} is {who_holds(busy.holder)}: our lock was deleted"
+                    )
         return {"lost": next((hold.lost for hold in client.holds if hold.lost), "")}
 
     async def _do_doing(self, client: Client, what: str, until: float) -> dict[str, Any]:

@@ -34,6 +34,7 @@ import time
 from evmperf.console.record import Line
 from evmperf.lab.transport import Transport, connect
 from evmperf.model import limits
+from evmperf.model.environment import for_children
 from evmperf.model.errors import LabError
 
 _HEADER = struct.Struct("<QQI")
@@ -68,6 +69,7 @@ class StampedPort:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
+            env=for_children(os.environ),
             # Ctrl-C is for the measuring process; this one ends when its input does.
             start_new_session=True,
         )

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import msgspec
 
 from evmperf.benchmarks import catalogue
 from evmperf.model import outlets
@@ -19,7 +17,7 @@ from evmperf.pages import plots
 from evmperf.pages.cases import natural
 from evmperf.regress import trends as regress
 from evmperf.regress.accepted import Accepted
-from evmperf.regress.nights import Night, nights
+from evmperf.regress.nights import nights
 from evmperf.regress.trends import Move, Trend, Trends
 from evmperf.runs.history import StoredRun
 from evmperf.site import case, months, names
@@ -95,7 +93,7 @@ class Summary:
 def write(job: Job) -> Summary:
     """Write a board's pages; raises OSError when the disk does not take them."""
     problems: list[str] = []
-    found = regress.of_nights(_nights(job.entries, problems), job.marks)
+    found = regress.of_nights(nights(job.entries, problems.append), job.marks)
     if not found.runs:
         return Summary(job.entries[-1].run.board, job.entries[-1].run, problems=problems)
     by_id = {entry.run.id: entry for entry in job.entries}
@@ -125,15 +123,6 @@ def write(job: Job) -> Summary:
         name, job.entries[-1].run, len(found.runs), len(found.trends), news, changes, metrics,
         folder.sizes, problems,
     )  # fmt: skip
-
-
-def _nights(entries: Iterable[StoredRun], problems: list[str]) -> Iterator[Night]:
-    """The runs that can be read; of the others a sentence each."""
-    for entry in entries:
-        try:
-            yield from nights([entry])
-        except msgspec.DecodeError as error:
-            problems.append(f"{entry.folder}: its results are damaged ({error}); it is left out")
 
 
 def _runs(folder: Folder, entries: Sequence[StoredRun]) -> str:

@@ -102,3 +102,23 @@ def test_several_processes_are_refused_for_sessions_on_a_board_only(tmp_path):
     assert status("--lg-env", "virtual.yaml") == ExitStatus.USAGE
     assert status(str(TESTS / "test_emmc.py")) == ExitStatus.USAGE
     assert not (tmp_path / "results").exists()
+
+
+def test_a_mistake_of_our_own_is_no_broken_lab(tmp_path):
+    (tmp_path / "wrong.py").write_text("def pytest_runtestloop():\n    raise KeyError('moon')\n")
+    words = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "wrong",
+        "--lg-env",
+        "am64x.yaml",
+        "--collect-only",
+    ]
+    done = subprocess.run(
+        [*words, f"--results={tmp_path / 'results'}", "tests/test_emmc.py"],
+        cwd=ENV_DIR.parent, capture_output=True, text=True, check=False,
+        env={**os.environ, "LG_PLACE": "nowhere", "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == ExitStatus.INTERNAL, done.stdout + done.stderr
