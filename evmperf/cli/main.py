@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from evmperf import __version__
 from evmperf.cli import arguments
+from evmperf.measure.ending import Ending
 from evmperf.model.errors import EvmperfError
 from evmperf.model.exits import ExitStatus, of_kind
 
@@ -46,7 +47,8 @@ def main(words: Sequence[str] | None = None) -> int:
         completion.complete(parser)
     options = parser.parse_args(words)
     try:
-        status: int = options.func(options)
+        with Ending().watching():
+            status: int = options.func(options)
     except EvmperfError as error:
         print(f"evmperf: {error}", file=sys.stderr)
         return of_kind(error.kind)

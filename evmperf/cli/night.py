@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evmperf.cli import arguments
+from evmperf.measure.ending import listening
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 
@@ -98,9 +98,8 @@ def _night(options: argparse.Namespace) -> int:
         cut.append(number)
         night.end()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
-    night.measure()
+    with listening(stop):
+        night.measure()
     if cut:
         status.close()
         journal.close()
