@@ -9,8 +9,10 @@ import time
 
 import pytest
 
+from evmperf.cli.main import main
 from evmperf.keeping.claim import JOIN, Claim
 from evmperf.keeping.wanted import Wanted
+from evmperf.provision import installation
 from evmperf.runs import spool
 from selftests.support.placelab import REPOSITORY, until
 
@@ -302,9 +304,30 @@ def test_a_held_board_with_nothing_left_to_measure_is_switched_off(lab, measure,
         board.switch(on=True)
         cases = [f"boot_time_mmcsd/{case}" for case in ("default_rootfs", "default_rootfs_quiet")]
         left_out = [word for case in cases for word in ("--leave-out", case)]
-        session = measure("-k", "boot_time_mmcsd and default_rootfs", *left_out, **{JOIN: claim.token})
+        session = measure(
+            "-k", "boot_time_mmcsd and default_rootfs", *left_out, **{JOIN: claim.token}
+        )
         assert session.wait() == 5, session.said
         assert not board.is_on
         claim.check()
     finally:
         claim.release()
+
+
+def test_a_provisioning_that_is_ended_leaves_the_board_off(lab, board, tmp_path, monkeypatch):
+    class Writing:
+        def __init__(self, target, *_, **__):
+            self._power = target.get_driver("PowerProtocol")
+
+        def describe(self):
+            return "a card"
+
+        def install(self, *_, **__):
+            self._power.on()
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(installation, "Installation", Writing)
+    monkeypatch.setenv("LG_PLACE", "one")
+    file = lab.board_file(tmp_path / "scripted.yaml")
+    assert main(["provision", str(file), "image.wic"]) == 2
+    assert (board.switched[-2:], lab.holder("one")) == ([True, False], "")
