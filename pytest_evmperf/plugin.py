@@ -58,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
         board = boardfile.named(given)
         _check_variables(board.file)
         influx = config_of_influx(os.environ)
-        wait_s = seconds(config.option.wait)
+        wait_s, grace_s = seconds(config.option.wait), seconds(config.option.grace)
         variation = variations.parse(config.option.vary)
         repeated = repeats.parse(config.option.repeat, config.option.boots)
         _provision(config, variation)
@@ -77,6 +77,7 @@ def pytest_configure(config: pytest.Config) -> None:
     session.name(config.option.run_id)
     session.influx = influx
     session.give_way, session.wait_s = config.option.give_way, wait_s
+    session.grace_s = grace_s
     session.vary(variation)
     session.repeats = repeated
     session.run.facts |= dict(word.split("=", 1) for word in config.option.fact if "=" in word)

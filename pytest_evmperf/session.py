@@ -80,6 +80,8 @@ class Session:
     """Who asked for the board, when the session ended for that."""
     wait_s: float = 0.0
     """How long to wait for a board that others hold, in seconds."""
+    grace_s: float = 0.0
+    """How long to leave a board to who takes it away from its holder meanwhile, in seconds."""
     give_way: bool = False
     """Whether the session ends after the case in flight when somebody asks for the board."""
     bench: LabgridBench | None = None
@@ -135,8 +137,9 @@ class Session:
 
         board = wanted(self.board.file, coordinator)
         self.claim = Claim.take(
-            board, self.run.id, until=self.expected_end(), wait_s=self.wait_s, tell=tell
-        )
+            board, self.run.id, until=self.expected_end(), wait_s=self.wait_s,
+            grace_s=self.grace_s, tell=tell,
+        )  # fmt: skip
         # A night's hold was for the whole night, and one that was waited for begins now.
         self.claim.doing("starting", self.expected_end())
         self.claim.on_asked = lambda message: tell(f"asked for {board.place}: {message}")

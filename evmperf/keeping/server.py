@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from evmperf.keeping import wire
 from evmperf.keeping.hold import UNTIL_TAG, Hold, clock
+from evmperf.keeping.kicks import KICKED_TAG
 from evmperf.keeping.taking import Taking
 from evmperf.keeping.wanted import Holder, Wanted
 from evmperf.model.errors import EvmperfError, LabError, UsageError
@@ -122,6 +123,7 @@ class Keeper:
         until: float,
         wait_s: float,
         priority: float,
+        grace_s: float,
     ) -> dict[str, Any]:
         """Hold a board, waiting for it at most so long."""
         board = Wanted(
@@ -130,7 +132,7 @@ class Keeper:
             tuple(wanted["devices"]),
             tuple(wanted["others"]),
         )
-        hold = Hold(board, Holder(**holder), until)
+        hold = Hold(board, Holder(**holder), until, grace_s)
         hold.parties.add(client)
 
         def tell(waiting: str) -> None:
@@ -221,6 +223,13 @@ class Keeper:
 
     def on_change(self, connection: Connection, place: str) -> None:
         """A place has changed: is it still ours?"""
+        if not connection.alive:
+            return  # it is told what there is; `Taking` looks at that when it is open
+        found = next((p for p in connection.places() if p.name == place), None)
+        if found:
+            self._taking.kicks.look(connection.address, found)
+            if found.acquired and KICKED_TAG in found.tags:
+                self._background(connection.tag(place, {KICKED_TAG: ""}))
         for hold in self.holds:
             if hold.connection is not connection:
                 continue
@@ -229,9 +238,12 @@ class Keeper:
                 continue
             if hold.wanted.place != place:
                 continue
-            found = next((p for p in connection.places() if p.name == place), None)
             now = (found.acquired or "") if found else ""
             if now != hold.owner:
+                kicked = found and not now and self._taking.kicks.at(connection.address, found)
+                if kicked:
+                    # For keepers that have not seen it, and ours after its end.
+                    self._background(connection.tag(place, {KICKED_TAG: f"{kicked:.0f}"}))
                 self._lose(hold, now)
             elif found and (message := found.tags.get(ASK_TAG)):
                 self._tell(hold, message)
@@ -239,6 +251,7 @@ class Keeper:
 
     def on_gone(self, connection: Connection) -> None:
         """A coordinator is gone, and with it its memory of who holds what."""
+        self._taking.kicks.forget(connection.address)
         for hold in self.holds:
             if hold.connection is connection:
                 hold.changed.set()

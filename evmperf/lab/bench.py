@@ -58,8 +58,8 @@ class LabgridBench:
         variation: Variation | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        """`check` raises BoardLost when the board is not ours any more; it is called before each
-        action of the power switch and each command.
+        """`check` raises BoardLost when the board is not ours any more; it is called last before an
+        action of the power switch or bytes for the console leave.
         """
         self.board = board
         self.activity = ""
@@ -73,6 +73,7 @@ class LabgridBench:
         self._shell: LinuxShell | None = None
         self._strategy.listeners.append(self._keep_boot)
         self._strategy.guards.append(check)
+        self._console.guard = check
         variation = variation or Variation()
         self._arguments = variation.kernel_arguments
         self._strategy.kernel_arguments = self._arguments
@@ -94,7 +95,7 @@ class LabgridBench:
         if self._shell is None or self.power_cycles != before:
             self._close_files()
             files = SshFiles.of(self._target)
-            self._shell = LinuxShell(self._strategy.shell, self._check, files)
+            self._shell = LinuxShell(self._strategy.shell, files)
         return self._shell
 
     def tester(self) -> Shell:
@@ -156,7 +157,7 @@ class LabgridBench:
         """U-Boot's prompt; raises BoardError or LabError."""
         self._transition("uboot")
         self._console.settle()
-        return UbootShell(self._strategy, self._check)
+        return UbootShell(self._strategy)
 
     def cold_boot(self, kernel_arguments: str) -> Boot:
         """One power cycle and boot, without retries; raises LabError only."""
@@ -280,16 +281,12 @@ class WrongBoot(BoardError):
 class LinuxShell:
     """evmperf's Shell over EvmShellDriver."""
 
-    def __init__(
-        self, driver: Any, check: Callable[[], None], files: SshFiles | None = None
-    ) -> None:
+    def __init__(self, driver: Any, files: SshFiles | None = None) -> None:
         self.files = files
         self._driver = driver
-        self._check = check
 
     def run(self, command: str, timeout_s: float) -> Reply:
         """Run a command in the board's Linux."""
-        self._check()
         try:
             status, text = self._driver.execute(command, timeout_s)
         except CommandTimeout as error:
@@ -306,13 +303,11 @@ class UbootShell:
 
     files = None
 
-    def __init__(self, strategy: Any, check: Callable[[], None]) -> None:
+    def __init__(self, strategy: Any) -> None:
         self._strategy = strategy
-        self._check = check
 
     def run(self, command: str, timeout_s: float) -> Reply:
         """Run a command at U-Boot's prompt."""
-        self._check()
         driver = self._strategy.uboot
         try:
             lines, _, status = driver.run(command, timeout=timeout_s)

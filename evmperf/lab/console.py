@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import attr
@@ -66,6 +67,8 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         """Set up without touching the wire yet."""
         super().__attrs_post_init__()
         self.history = History()
+        self.guard: Callable[[], None] = lambda: None
+        """Called before bytes are sent; raises LabError when none may be."""
         self._watch = Watch()
         self._news = threading.Condition()
         self._buffer = bytearray()
@@ -208,6 +211,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             raise self._forbidden
         if transport is None:
             raise self._error or LabError("the console is not connected")
+        self.guard()
         # Before it is sent: on a busy host the board may have answered before we run again.
         sent_ns = time.monotonic_ns()
         try:

@@ -263,6 +263,7 @@ class Night:
             until=self.until,
             wait_s=wait_s,
             priority=_PRIORITY,
+            grace_s=seconds(self.plan.grace),
             tell=tell,
         )
 
