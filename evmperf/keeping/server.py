@@ -243,11 +243,17 @@ class Keeper:
                 kicked = found and not now and self._taking.kicks.at(connection.address, found)
                 if kicked:
                     # For keepers that have not seen it, and ours after its end.
-                    self._background(connection.tag(place, {KICKED_TAG: f"{kicked:.0f}"}))
+                    self._background(self._note_kick(connection, place, int(kicked)))
                 self._lose(hold, now)
             elif found and (message := found.tags.get(ASK_TAG)):
                 self._tell(hold, message)
                 self._background(connection.tag(place, {ASK_TAG: ""}))
+
+    @staticmethod
+    async def _note_kick(connection: Connection, place: str, at: int) -> None:
+        """Tell other keepers, unless who did it has the place by now."""
+        if not connection.find(place).acquired:
+            await connection.tag(place, {KICKED_TAG: str(at)})
 
     def on_gone(self, connection: Connection) -> None:
         """A coordinator is gone, and with it its memory of who holds what."""
@@ -282,7 +288,7 @@ class Keeper:
 
     def _background(self, work: Any) -> None:
         async def quietly() -> None:
-            with contextlib.suppress(LabError):
+            with contextlib.suppress(LabError, UsageError):
                 await work
 
         self._taking.keep(asyncio.create_task(quietly()))

@@ -257,7 +257,7 @@ class LabgridBench:
         if attempt.goal in ("off", "provisioned"):
             return
         arguments = self._strategy.kernel_arguments
-        records = self._console.history.records()
+        records = self._console.records()
         self._boots.append(
             Boot(
                 goal=attempt.goal,
