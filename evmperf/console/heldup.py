@@ -32,7 +32,8 @@ def widened(records: Sequence[Record], baud: int) -> list[Record]:
     first = done = 0
     for number, record in enumerate(said):
         before, late_ns = late_ns, line.late_ns(record.mono_ns, len(record.data))
-        if not number or late_ns <= record.mono_ns - said[number - 1].mono_ns + _SLACK_NS:
+        gap_ns = record.mono_ns - said[max(number - 1, 0)].mono_ns
+        if not number or late_ns <= gap_ns + _SLACK_NS:
             first = number
             continue
         last = said[max(first - 1, 0)]
