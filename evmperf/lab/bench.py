@@ -58,8 +58,9 @@ class LabgridBench:
         variation: Variation | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        """`check` raises BoardLost when the board is not ours any more; it is called last before an
-        action of the power switch or bytes for the console leave.
+        """`check` raises BoardLost when the board is not ours any more; it is called directly before
+        an action of the power switch, and before each command. `lose` stops bytes at once: asking
+        before each let more of them through on a busy host, as answers are late there.
         """
         self.board = board
         self.activity = ""
@@ -73,7 +74,6 @@ class LabgridBench:
         self._shell: LinuxShell | None = None
         self._strategy.listeners.append(self._keep_boot)
         self._strategy.guards.append(check)
-        self._console.guard = check
         variation = variation or Variation()
         self._arguments = variation.kernel_arguments
         self._strategy.kernel_arguments = self._arguments
@@ -95,7 +95,7 @@ class LabgridBench:
         if self._shell is None or self.power_cycles != before:
             self._close_files()
             files = SshFiles.of(self._target)
-            self._shell = LinuxShell(self._strategy.shell, files)
+            self._shell = LinuxShell(self._strategy.shell, self._check, files)
         return self._shell
 
     def tester(self) -> Shell:
@@ -157,7 +157,7 @@ class LabgridBench:
         """U-Boot's prompt; raises BoardError or LabError."""
         self._transition("uboot")
         self._console.settle()
-        return UbootShell(self._strategy)
+        return UbootShell(self._strategy, self._check)
 
     def cold_boot(self, kernel_arguments: str) -> Boot:
         """One power cycle and boot, without retries; raises LabError only."""
@@ -281,12 +281,16 @@ class WrongBoot(BoardError):
 class LinuxShell:
     """evmperf's Shell over EvmShellDriver."""
 
-    def __init__(self, driver: Any, files: SshFiles | None = None) -> None:
+    def __init__(
+        self, driver: Any, check: Callable[[], None], files: SshFiles | None = None
+    ) -> None:
         self.files = files
         self._driver = driver
+        self._check = check
 
     def run(self, command: str, timeout_s: float) -> Reply:
         """Run a command in the board's Linux."""
+        self._check()
         try:
             status, text = self._driver.execute(command, timeout_s)
         except CommandTimeout as error:
@@ -303,11 +307,13 @@ class UbootShell:
 
     files = None
 
-    def __init__(self, strategy: Any) -> None:
+    def __init__(self, strategy: Any, check: Callable[[], None]) -> None:
         self._strategy = strategy
+        self._check = check
 
     def run(self, command: str, timeout_s: float) -> Reply:
         """Run a command at U-Boot's prompt."""
+        self._check()
         driver = self._strategy.uboot
         try:
             lines, _, status = driver.run(command, timeout=timeout_s)

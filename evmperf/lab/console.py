@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 import attr
@@ -68,8 +67,6 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         """Set up without touching the wire yet."""
         super().__attrs_post_init__()
         self.history = History()
-        self.guard: Callable[[], None] = lambda: None
-        """Called before bytes are sent; raises LabError when none may be."""
         self._watch = Watch()
         self._news = threading.Condition()
         self._buffer = bytearray()
@@ -220,7 +217,6 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             raise self._forbidden
         if transport is None:
             raise self._error or LabError("the console is not connected")
-        self.guard()
         # Before it is sent: on a busy host the board may have answered before we run again.
         sent_ns = time.monotonic_ns()
         try:
