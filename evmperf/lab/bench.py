@@ -58,9 +58,9 @@ class LabgridBench:
         variation: Variation | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        """`check` raises BoardLost when the board is not ours any more; it is called directly before
-        an action of the power switch, and before each command. `lose` stops bytes at once: asking
-        before each let more of them through on a busy host, as answers are late there.
+        """`check` raises BoardLost when the board is not ours any more; it is called directly
+        before an action of the power switch, and before each command. `lose` stops bytes at once:
+        asking before each let more of them through on a busy host, as answers are late there.
         """
         self.board = board
         self.activity = ""
