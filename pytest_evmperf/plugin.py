@@ -25,6 +25,7 @@ from evmperf.model import repeats
 from evmperf.model.duration import seconds
 from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError, was_ctrl_c
 from evmperf.model.exits import ExitStatus
+from evmperf.model.outlets import plain
 from evmperf.model.places import project
 from evmperf.model.results import Case, Status
 from pytest_evmperf import options
@@ -46,12 +47,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Find the board's file, before Labgrid's plugin looks for it."""
-    if getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput"):
+    given = config.option.lg_env or os.environ.get("LG_ENV")
+    several = getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput")
+    ours = any(Path(arg.partition("::")[0]).resolve().is_relative_to(TESTS) for arg in config.args)
+    if several and (given or ours):
         raise pytest.UsageError(
             "-n (pytest-xdist) would measure one board from several processes at once: leave it "
             "out, and start one pytest for each board"
         )
-    given = config.option.lg_env or os.environ.get("LG_ENV")
     if not given:
         return
     try:
@@ -270,7 +273,7 @@ def _teller(config: pytest.Config) -> Callable[[str], None]:
     def tell(line: str) -> None:
         if reporter and capture:
             with capture.global_and_fixture_disabled():
-                reporter.write_line(line)
+                reporter.write_line(plain(line))
 
     return tell
 
@@ -297,7 +300,7 @@ def measure(request: pytest.FixtureRequest, measuring: Session) -> Measure:
         request.node.stash[RESULT] = result
         if measuring.give_way and measuring.claim and measuring.claim.asked:
             measuring.gave_way = measuring.claim.asked[0]
-            request.session.shouldstop = f"the board was asked for: {measuring.gave_way}"
+            request.session.shouldstop = plain(f"the board was asked for: {measuring.gave_way}")
         if result.status is not Status.MEASURED:
             pytest.fail(f"{result.status}: {cause(result)}", pytrace=False)
 

@@ -19,6 +19,7 @@ from evmperf.boards.variation import Variation
 from evmperf.measure import addresses, provenance
 from evmperf.measure.ending import Ending
 from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError
+from evmperf.model.outlets import plain
 from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case, Result
 from evmperf.model.run import Run
@@ -368,4 +369,4 @@ def cause(result: Result) -> str:
     lasting = [f for f in result.failures if not f.refused] or list(result.failures)
     if not lasting:
         return "some samples are missing"
-    return f"{lasting[-1].message} ({lasting[-1].kind})"
+    return plain(f"{lasting[-1].message} ({lasting[-1].kind})")

@@ -240,7 +240,8 @@ def test_modules_are_loaded_by_name_in_one_place_only():
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Call) and _name(node.func) in ("import_module", "__import__")
     ]
-    assert found == ["evmperf/benchmarks/catalogue.py"]  # discovery is what a catalogue is for
+    # A catalogue discovers; the command line loads the module of the command that was typed.
+    assert found == ["evmperf/benchmarks/catalogue.py", "evmperf/cli/main.py"]
 
 
 def test_nothing_in_the_package_knows_its_selftests():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from evmperf.cli import arguments
 from evmperf.cli.holding import Holding
+from evmperf.cli.terminal import own
 from evmperf.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,11 +39,10 @@ status: 0 nothing worse, 1 something worse, 3 the lab is broken, 5 nothing compa
 """
 
 
-def add_parser(commands: Any) -> None:
+def add_parsers(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "ab",
-        help="old and new on one board in turn: what changed, with its error",
         description="Measure two variations of one board in turn, and say of each metric whether B "
         "is better, worse or the same, at a false-alarm rate of 5 % that holds although one looks "
         "after each block (docs/ab.md).",
@@ -174,7 +174,8 @@ class _Shower:
 
         self._folder = folder
         self._options = options
-        self._console = Console(stderr=True)
+        # A live table moves the cursor; what others said in it is made text by who fills it.
+        self._console = Console(file=own(sys.stderr))
         self._live = Live(console=self._console, auto_refresh=False)
 
     def __enter__(self) -> _Shower:

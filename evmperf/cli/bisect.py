@@ -44,7 +44,6 @@ def add_parsers(commands: Any) -> None:
     raw = argparse.RawDescriptionHelpFormatter
     parser = commands.add_parser(
         "bisect",
-        help="which change made a metric worse",
         description="Find the change that made a metric worse, by measuring versions between a "
         "good and a bad one; good and bad are measured again beside each (docs/ab.md).",
         epilog=_EXAMPLES,
@@ -77,7 +76,6 @@ def add_parsers(commands: Any) -> None:
 
     step = commands.add_parser(
         "bisect-step",
-        help="one step of a bisection, for git bisect run",
         description=_STEP,
         formatter_class=raw,
     )

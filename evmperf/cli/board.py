@@ -8,6 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from evmperf.boards import board as boards
+from evmperf.boards import copying, reference
+from evmperf.boards.jsonschema import schema
+from evmperf.lab import boardcheck
+from evmperf.measure import boardfile
+from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 
 _ABOUT = """\
@@ -19,17 +25,14 @@ Board files (docs/add-a-board.md).
 """
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parsers(subparsers: Any) -> None:
     """Add `board` and its sub-commands; each sets `func`, a callable (args) -> exit status."""
     raw = argparse.RawDescriptionHelpFormatter
-    top = subparsers.add_parser(
-        "board", help="check a board file, or begin one", description=_ABOUT, formatter_class=raw
-    )
+    top = subparsers.add_parser("board", description=_ABOUT, formatter_class=raw)
     commands = top.add_subparsers(metavar="COMMAND", required=True)
 
     check = commands.add_parser(
         "check",
-        help="check every word of board files",
         description="Features, options, and what is called absent; imports, templates, Labgrid's "
         "classes with their attributes and bindings, and the strategy. Exit status 4: something "
         "is wrong.",
@@ -58,11 +61,6 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from evmperf.boards import board as boards  # noqa: PLC0415
-    from evmperf.lab import boardcheck  # noqa: PLC0415  # Labgrid takes long to import
-    from evmperf.measure import boardfile  # noqa: PLC0415
-    from evmperf.model.errors import UsageError  # noqa: PLC0415
-
     bad = 0
     for given in options.boards:
         try:
@@ -80,23 +78,16 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _schema(_: argparse.Namespace) -> int:
-    from evmperf.boards.jsonschema import schema  # noqa: PLC0415
-
     print(json.dumps(schema(), indent=1))
     return 0
 
 
 def _options(_: argparse.Namespace) -> int:
-    from evmperf.boards import reference  # noqa: PLC0415
-
     print(reference.table(), end="")
     return 0
 
 
 def _new(options: argparse.Namespace) -> int:
-    from evmperf.boards import board as boards  # noqa: PLC0415
-    from evmperf.boards import copying  # noqa: PLC0415
-
     folder = options.into or (Path("env") if Path("env").is_dir() else Path())
     file = copying.write(boards.find(options.like), folder, options.name, options.title)
     print(

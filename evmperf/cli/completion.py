@@ -11,6 +11,9 @@ import argparse
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from evmperf.benchmarks import catalogue
+from evmperf.boards import board
+
 _Completer = Callable[..., Iterable[str]]
 
 
@@ -38,8 +41,6 @@ def _arguments(
 
 
 def _board_files(**_: object) -> Iterable[str]:
-    from evmperf.boards import board  # noqa: PLC0415
-
     return [name.removesuffix(".yaml") for name in board.names()]
 
 
@@ -55,22 +56,16 @@ def _measured_boards(parsed_args: argparse.Namespace, **others: object) -> Itera
 
 
 def _benchmarks(**_: object) -> Iterable[str]:
-    from evmperf.benchmarks import catalogue  # noqa: PLC0415
-
     return catalogue.benchmarks()
 
 
 def _metrics(parsed_args: argparse.Namespace, **_: object) -> Iterable[str]:
-    from evmperf.benchmarks import catalogue  # noqa: PLC0415
-
     benchmark = catalogue.benchmarks().get(getattr(parsed_args, "benchmark", None) or "")
     return [metric.name for metric in benchmark.metrics] if benchmark else []
 
 
 def _figures(prefix: str, **_: object) -> Iterable[str]:
     """BENCHMARK/CASE/METRIC, a part at a time."""
-    from evmperf.benchmarks import catalogue  # noqa: PLC0415
-
     known = catalogue.benchmarks()
     name, *parts = prefix.split("/")
     if not parts:

@@ -8,6 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from evmperf.doctor.examination import Examination
+from evmperf.doctor.finding import Finding, Outcome, exit_status
+from evmperf.measure import boardfile
+
 _ABOUT = """\
 Checks a board and its lab, a line a step: board file, coordinator, place, console, power switch,
 U-Boot, its environment, Linux, kernel command line, root medium, uEnv.txt, scratch partitions,
@@ -27,11 +31,10 @@ lab, 4 the call, the board file, or a board that somebody else has.
 _WIDTH = 14
 
 
-def add_parser(commands: Any) -> None:
+def add_parsers(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "doctor",
-        help="check a board and its lab, step by step",
         description=_ABOUT,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -48,10 +51,6 @@ def add_parser(commands: Any) -> None:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from evmperf.doctor.examination import Examination  # noqa: PLC0415  # Labgrid is slow to import
-    from evmperf.doctor.finding import Finding, Outcome, exit_status  # noqa: PLC0415
-    from evmperf.measure import boardfile  # noqa: PLC0415
-
     board = boardfile.named(options.board)
     tell = _quiet if options.json else _say
     examination = Examination(board, options.coordinator, options.console, tell)

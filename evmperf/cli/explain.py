@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 from typing import Any
 
 from evmperf.cli import arguments
 from evmperf.model.errors import UsageError
+from evmperf.regress import against
+from evmperf.report import differences as report
+from evmperf.runs import differences
 
 
-def add_parser(commands: Any) -> None:
+def add_parsers(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "explain",
-        help="what differs between two runs",
         description="Say what differs between two runs in everything known about them: what was "
         "asked for, image, kernel, command line, device tree by node, kernel configuration, "
         "modules, kernel messages, U-Boot, CPU frequency, mitigations, tools, media. Sorted by "
@@ -37,10 +40,6 @@ def add_parser(commands: Any) -> None:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from evmperf.regress import against  # noqa: PLC0415
-    from evmperf.report import differences as report  # noqa: PLC0415
-    from evmperf.runs import differences  # noqa: PLC0415
-
     sides = [
         [against.run_folder(given, options.results) for given in (*([one] if one else []), *more)]
         for one, more in ((options.a, options.more_a), (options.b, options.more_b))
@@ -49,8 +48,6 @@ def _explain(options: argparse.Namespace) -> int:
         raise UsageError("explain takes two sides: evmperf explain A B, or --a RUN... --b RUN...")
     found = differences.between(*sides)
     if options.json:
-        import dataclasses  # noqa: PLC0415
-
         print(json.dumps([dataclasses.asdict(entry) for entry in found], indent=1))
     else:
         print(report.text(found, everything=options.all), end="")

@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from evmperf.gitlab import pipeline
+from evmperf.gitlab.note import MergeRequest
 from evmperf.model.errors import UsageError
 
 _INFLUX = "EVMPERF_INFLUX_URL"
@@ -17,12 +19,10 @@ by blanks or commas. With EVMPERF_INFLUX_URL set, the night ends with `evmperf p
 """
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parsers(subparsers: Any) -> None:
     """Add both commands; each sets `func`, a callable (args) -> exit status."""
     raw = argparse.RawDescriptionHelpFormatter
-    nightly = subparsers.add_parser(
-        "nightly", help="GitLab's nightly pipeline", description=_NIGHTLY, formatter_class=raw
-    )
+    nightly = subparsers.add_parser("nightly", description=_NIGHTLY, formatter_class=raw)
     _add(nightly, "over", "labgrid", "labgrid, lava-host or lava-native")
     _add(nightly, "boards", "", "board files (default: every real board in env/)")
     _add(nightly, "benchmarks", "", "as pytest's -k (default: all)")
@@ -44,7 +44,6 @@ def add_parser(subparsers: Any) -> None:
 
     note = subparsers.add_parser(
         "note",
-        help="put a verdict on the merge request",
         description="Puts Markdown files into notes of the pipeline's merge request, one note a "
         "file, which the next pipeline replaces. Does nothing outside a merge request.",
     )
@@ -62,8 +61,6 @@ def _add(parser: argparse.ArgumentParser, name: str, default: str, text: str) ->
 
 
 def _run_nightly(options: argparse.Namespace) -> int:
-    from evmperf.gitlab import pipeline  # noqa: PLC0415  # YAML is slow to import
-
     try:
         over = pipeline.Over(options.over)
     except ValueError:
@@ -95,8 +92,6 @@ def _run_nightly(options: argparse.Namespace) -> int:
 
 
 def _run_note(options: argparse.Namespace) -> int:
-    from evmperf.gitlab.note import MergeRequest  # noqa: PLC0415
-
     request = MergeRequest.of_pipeline()
     if request is None:
         print("no merge request: no note")

@@ -30,7 +30,6 @@ def add_parsers(commands: Any) -> None:
 def _add_import(commands: Any) -> None:
     parser = commands.add_parser(
         "import-guide",
-        help="published guides as runs",
         description="Read performance guides in reStructuredText; every csv-table becomes results "
         "of the catalogue's benchmarks, one run a board. What is not known is not read: it is "
         "reported by line with what it is nearest to, and kept as it is.",
@@ -86,7 +85,6 @@ def _teach(imported: Imported) -> None:
 def _add_guide(commands: Any) -> None:
     parser = commands.add_parser(
         "guide",
-        help="render the performance guide of a release",
         description="Render results as a performance guide in reStructuredText.",
         epilog="Exit status: 1 when the guide to be like has tables that are not known.",
     )

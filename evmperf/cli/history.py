@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from evmperf.runs.history import Measured, RunSource
 
 
-def add_parser(commands: Any) -> None:
+def add_parsers(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "history",
-        help="how a figure went over the last runs",
         description="Show one metric of one benchmark on one board over the last runs, from "
         "InfluxDB if it is configured (see `evmperf push --help`), else from a folder of runs.",
     )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-if TYPE_CHECKING:
-    from evmperf.keeping.claim import Claim
+from evmperf.keeping.claim import JOIN, Claim
+from evmperf.keeping.wanted import wanted
+from evmperf.measure import boardfile
 
 _BOARD = "EVMPERF_HOLD_BOARD"
 """The variable that says which board `EVMPERF_HOLD` is for, for a program that we start."""
@@ -30,10 +31,6 @@ class Holding:
         """Hold the board of this file, and no other any more; raises UsageError when it is not to
         be had, LabError.
         """
-        from evmperf.keeping.claim import JOIN, Claim  # noqa: PLC0415  # not needed for --help
-        from evmperf.keeping.wanted import wanted  # noqa: PLC0415
-        from evmperf.measure import boardfile  # noqa: PLC0415
-
         if board == self._board:
             if self._claim:
                 self._claim.check()

@@ -7,13 +7,17 @@ import sys
 from typing import Any
 
 from evmperf.cli import arguments
+from evmperf.influx import config as configs
+from evmperf.influx.client import Store
+from evmperf.influx.push import RunPush
+from evmperf.influx.sender import refused_text, waiting
+from evmperf.runs.history import run_folder
 
 
-def add_parser(commands: Any) -> None:
+def add_parsers(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "push",
-        help="send runs to InfluxDB",
         description="Send runs to the InfluxDB that EVMPERF_INFLUX_URL, _TOKEN, _ORG and _BUCKET "
         "or ~/.config/evmperf/influx.toml name. Sending twice changes nothing. Without RUN, send "
         "what is not there yet; a named run is sent as a whole.",
@@ -23,12 +27,6 @@ def add_parser(commands: Any) -> None:
 
 
 def _push(options: argparse.Namespace) -> int:
-    from evmperf.influx import config as configs  # noqa: PLC0415  # what they import is slow
-    from evmperf.influx.client import Store  # noqa: PLC0415
-    from evmperf.influx.push import RunPush  # noqa: PLC0415
-    from evmperf.influx.sender import refused_text, waiting  # noqa: PLC0415
-    from evmperf.runs.history import run_folder  # noqa: PLC0415
-
     config = configs.required()
     folders = [run_folder(run, options.results) for run in options.run]
     with Store(config) as store:

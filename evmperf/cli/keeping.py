@@ -7,6 +7,9 @@ import getpass
 import os
 from typing import Any
 
+from evmperf.keeping import listing
+from evmperf.keeping.claim import Link
+from evmperf.keeping.wanted import coordinator_address
 from evmperf.model.errors import UsageError
 
 
@@ -14,7 +17,6 @@ def add_parsers(subparsers: Any) -> None:
     """Add the commands; each sets `func`, a callable (args) -> exit status."""
     who = subparsers.add_parser(
         "who",
-        help="who holds which board, and until when",
         description="Shows the boards that are held on this host, and with a coordinator all its "
         "places: holder, run, since when, what is being measured, expected end.",
     )
@@ -23,7 +25,6 @@ def add_parsers(subparsers: Any) -> None:
 
     ask = subparsers.add_parser(
         "ask",
-        help="ask the holder of a board to let you have it",
         description="Shows a message in the holder's session. A session started with --give-way "
         "(those of a night may be) ends after the case in flight.",
     )
@@ -42,23 +43,16 @@ def _add_coordinator(parser: argparse.ArgumentParser) -> None:
 
 
 def _coordinator(options: argparse.Namespace) -> str:
-    from evmperf.keeping.wanted import coordinator_address  # noqa: PLC0415  # loaded when called
-
     return coordinator_address(options.coordinator) if options.coordinator else ""
 
 
 def _who(options: argparse.Namespace) -> int:
-    from evmperf.keeping import listing  # noqa: PLC0415  # loaded when called
-
     lines = listing.table(listing.holders(_coordinator(options)))
     print("\n".join(lines) if lines else "nobody holds a board here")
     return 0
 
 
 def _ask(options: argparse.Namespace) -> int:
-    from evmperf.keeping import listing  # noqa: PLC0415  # loaded when called
-    from evmperf.keeping.claim import Link  # noqa: PLC0415
-
     who = os.environ.get("LG_USERNAME") or getpass.getuser()
     message = f"{who}: {' '.join(options.message) or 'may I have it?'}"
     coordinator = _coordinator(options)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from evmperf.boards.board import Board
+from evmperf.boards.images import WHOLE
+from evmperf.lava import devices, images, importing, joblog, render, selection
+from evmperf.lava.importing import Source
+from evmperf.lava.lab import control
+from evmperf.lava.server import Job, Server, check_size, connect, job_number
+from evmperf.lava.verdict import judge
+from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from evmperf.boards.board import Board
-    from evmperf.lava.importing import Source
-    from evmperf.lava.server import Job, Server
+from evmperf.provision import installation
 
 _ABOUT = """\
 The same benchmarks as LAVA jobs, with the same results.
@@ -30,12 +33,10 @@ lab that `make lava-lab` has started on this machine. docs/lava.md says more.
 _DAY_S = 24 * 3600.0
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parsers(subparsers: Any) -> None:
     """Add `lava` and its sub-commands; each sets `func`, a callable (args) -> exit status."""
     raw = argparse.RawDescriptionHelpFormatter
-    top = subparsers.add_parser(
-        "lava", help="LAVA jobs and their results", description=_ABOUT, formatter_class=raw
-    )
+    top = subparsers.add_parser("lava", description=_ABOUT, formatter_class=raw)
     commands = top.add_subparsers(metavar="COMMAND", required=True)
 
     render = commands.add_parser("render", help="print a complete job")
@@ -158,10 +159,6 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
 
 def _definition(options: argparse.Namespace) -> str:
     """The job that the options describe, checked as far as it can be without a server."""
-    from evmperf.boards.images import WHOLE  # noqa: PLC0415
-    from evmperf.lava import images, render, selection  # noqa: PLC0415
-    from evmperf.measure import boardfile  # noqa: PLC0415  # slow to import, as what follows
-
     board = boardfile.named(options.board)
     kind = selection.JobKind(options.kind)
     profile = options.profile or board.options.board.profile
@@ -184,8 +181,6 @@ def _definition(options: argparse.Namespace) -> str:
 
 def _says(board: Board, url: str) -> dict[str, str]:
     """What an image says of itself, which is fetched for that; nothing for none."""
-    from evmperf.provision import installation  # noqa: PLC0415  # slow to import
-
     if not url:
         return {}
     given = url.removeprefix("file://")
@@ -232,32 +227,23 @@ def _submit(options: argparse.Namespace) -> int:
 
 
 def _wait(options: argparse.Namespace) -> int:
-    from evmperf.lava.server import job_number  # noqa: PLC0415
-
     number = job_number(options.job)
     server = _connect(options)
     return _judge(server, server.wait(number, options.timeout, _tell), options.board)
 
 
 def _verdict(options: argparse.Namespace) -> int:
-    from evmperf.lava.server import job_number  # noqa: PLC0415
-
     number = job_number(options.job)
     server = _connect(options)
     return _judge(server, _finished(server, number), options.board)
 
 
 def _cancel(options: argparse.Namespace) -> int:
-    from evmperf.lava.server import job_number  # noqa: PLC0415
-
     _connect(options).cancel(job_number(options.job))
     return 0
 
 
 def _import(options: argparse.Namespace) -> int:
-    from evmperf.lava.server import job_number  # noqa: PLC0415
-    from evmperf.measure import boardfile  # noqa: PLC0415
-
     board = boardfile.named(options.board) if options.board else None
     facts = dict(word.split("=", 1) for word in options.fact if "=" in word)
     more = {"kind": options.run_kind, "facts": facts}
@@ -269,9 +255,8 @@ def _import(options: argparse.Namespace) -> int:
 
 
 def _read_file(path: Path, board: Board | None, results: Path, more: Mapping[str, Any]) -> int:
-    from evmperf.lava import importing, joblog  # noqa: PLC0415
-
     try:
+        check_size(str(path), path.stat().st_size)
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read: {error}") from None
@@ -282,8 +267,6 @@ def _read_file(path: Path, board: Board | None, results: Path, more: Mapping[str
 def _read_job(
     server: Server, job: Job, board: Board | None, results: Path, more: Mapping[str, Any]
 ) -> int:
-    from evmperf.lava import importing, render  # noqa: PLC0415
-
     header = render.definition_header(job.definition)
     if header is None:
         raise UsageError(f"job {job.id} is none of evmperf's: its metadata names no benchmarks")
@@ -296,9 +279,6 @@ def _read_job(
 def _read(
     text: str, header: Mapping[str, str], source: Source, board: Board | None, results: Path
 ) -> int:
-    from evmperf.lava import importing  # noqa: PLC0415
-    from evmperf.measure import boardfile  # noqa: PLC0415
-
     if header["kind"] == "host":
         print(f"{source.name}: a lab-host job keeps and pushes its results itself: nothing to read")
         return 0
@@ -311,9 +291,6 @@ def _read(
 
 
 def _judge(server: Server, job: Job, board: str | None = None) -> int:
-    from evmperf.lava.verdict import judge  # noqa: PLC0415
-    from evmperf.measure import boardfile  # noqa: PLC0415
-
     verdict = judge(server, job, boardfile.named(board) if board else None)
     print("\n".join(verdict.lines))
     return verdict.exit_status
@@ -334,23 +311,16 @@ def _tell(job: Job) -> None:
 
 
 def _connect(options: argparse.Namespace) -> Server:
-    from evmperf.lava.server import connect  # noqa: PLC0415
-
     return connect(options.identity)
 
 
 def _device(options: argparse.Namespace) -> int:
-    from evmperf.lava import devices  # noqa: PLC0415
-    from evmperf.measure import boardfile  # noqa: PLC0415
-
     for path in devices.write(boardfile.named(options.board), options.into):
         print(path)
     return 0
 
 
 def _lab(options: argparse.Namespace) -> int:
-    from evmperf.lava.lab import control  # noqa: PLC0415
-
     if options.action == "up":
         lab = control.up(lambda line: print(line, file=sys.stderr, flush=True), options.board)
         print(f"LAVA runs at {lab.url}; evmperf lava finds it; evmperf lava lab down stops it")

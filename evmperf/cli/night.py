@@ -5,16 +5,24 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evmperf.cli import arguments
+from evmperf.keeping.wanted import Wanted, coordinator_address
+from evmperf.lava.selection import JobKind, select
+from evmperf.measure import boardfile
 from evmperf.measure.ending import listening
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
-
-if TYPE_CHECKING:
-    from evmperf.night.plan import Job, Plan
+from evmperf.night import closing, plan
+from evmperf.night.conductor import Night
+from evmperf.night.health import Health, Register
+from evmperf.night.journal import open_night
+from evmperf.night.overlava import LavaNight
+from evmperf.night.plan import Job, Plan
+from evmperf.night.status import Status
 
 _NIGHT = """\
 Measures many boards side by side, by a plan (docs/lab-at-scale.md): a session of its own for each
@@ -28,7 +36,6 @@ def add_parsers(subparsers: Any) -> None:
     """Add the commands; each sets `func`, a callable (args) -> exit status."""
     night = subparsers.add_parser(
         "night",
-        help="measure many boards by a plan",
         description=_NIGHT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="Exit status: 0 all measured and nothing worse, 1 something failed or is worse, "
@@ -46,7 +53,6 @@ def add_parsers(subparsers: Any) -> None:
 
     health = subparsers.add_parser(
         "health",
-        help="which boards nights do not trust",
         description="Lists the boards with lab failures. A suspect one begins its next night with "
         "a health check; a bad one is left out until it is cleared.",
     )
@@ -60,12 +66,6 @@ def add_parsers(subparsers: Any) -> None:
 
 
 def _night(options: argparse.Namespace) -> int:
-    from evmperf.night import closing, plan  # noqa: PLC0415  # loaded when called
-    from evmperf.night.conductor import Night  # noqa: PLC0415
-    from evmperf.night.journal import open_night  # noqa: PLC0415
-    from evmperf.night.overlava import LavaNight  # noqa: PLC0415
-    from evmperf.night.status import Status  # noqa: PLC0415
-
     wanted = plan.read(options.plan)
     if options.over == "lava":
         wanted = _for_lava(wanted)
@@ -117,10 +117,6 @@ def _night(options: argparse.Namespace) -> int:
 
 def _for_lava(given: Plan) -> Plan:
     """The plan with a job for each kind of LAVA job that fits; says what fits none."""
-    from dataclasses import replace  # noqa: PLC0415  # not for the help of all commands
-
-    from evmperf.lava.selection import JobKind, select  # noqa: PLC0415
-    from evmperf.measure import boardfile  # noqa: PLC0415
 
     jobs: list[Job] = []
     for job in given.boards:
@@ -144,9 +140,6 @@ def _for_lava(given: Plan) -> Plan:
 
 
 def _health(options: argparse.Namespace) -> int:
-    from evmperf.keeping.wanted import Wanted, coordinator_address  # noqa: PLC0415
-    from evmperf.night.health import Health, Register  # noqa: PLC0415
-
     register = Register(options.results)
     coordinator = coordinator_address(options.coordinator) if options.coordinator else ""
     known = register.all(coordinator)

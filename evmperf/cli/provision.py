@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import json
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from evmperf.benchmarks import catalogue as benchmarks
+from evmperf.boards import board as boards
+from evmperf.cli.terminal import own
+from evmperf.doctor import target as targets
+from evmperf.keeping.claim import Claim
+from evmperf.keeping.wanted import wanted
+from evmperf.lab.bench import LabgridBench
 from evmperf.measure.ending import listening
 from evmperf.model.errors import EvmperfError
-
-if TYPE_CHECKING:
-    from evmperf.keeping.claim import Claim
-    from evmperf.lab.bench import LabgridBench
-    from evmperf.provision.image import Image
+from evmperf.provision import catalogue, checks, identity, ways
+from evmperf.provision.cache import Cache
+from evmperf.provision.image import Image
+from evmperf.provision.installation import Installation
+from evmperf.provision.remote import Host
 
 _IMAGE = """\
 Says what an image says of itself, without mounting it and without being root: release, machine,
@@ -33,9 +41,7 @@ is left as it is. `pytest --lg-env BOARD --image IMAGE` does the same before it 
 def add_parsers(subparsers: Any) -> None:
     """Add `image` and `provision`."""
     raw = argparse.RawDescriptionHelpFormatter
-    about = subparsers.add_parser(
-        "image", help="what an image says it is", description=_IMAGE, formatter_class=raw
-    )
+    about = subparsers.add_parser("image", description=_IMAGE, formatter_class=raw)
     about.add_argument("image", metavar="IMAGE")
     about.add_argument("--board", help="a board file: say also whether the image is for it")
     about.add_argument(
@@ -49,7 +55,6 @@ def add_parsers(subparsers: Any) -> None:
 
     put = subparsers.add_parser(
         "provision",
-        help="put an image on a board, and prove that it runs",
         description=_PROVISION,
         formatter_class=raw,
     )
@@ -62,11 +67,6 @@ def add_parsers(subparsers: Any) -> None:
 
 
 def _about(options: argparse.Namespace) -> int:
-    from evmperf.boards import board as boards  # noqa: PLC0415  # slow to import, as all of it
-    from evmperf.provision import catalogue, checks, identity, ways  # noqa: PLC0415
-    from evmperf.provision.cache import Cache  # noqa: PLC0415
-    from evmperf.provision.remote import Host  # noqa: PLC0415
-
     board = boards.load(boards.find(options.board)) if options.board else None
     machine = board.options.image.machine if board else ""
     source = catalogue.find(options.image, machine)
@@ -91,8 +91,6 @@ def _about(options: argparse.Namespace) -> int:
 
 
 def _everything(image: Image) -> dict[str, Any]:
-    import dataclasses  # noqa: PLC0415
-
     return {
         "name": image.name,
         "source": image.source,
@@ -106,15 +104,7 @@ def _everything(image: Image) -> dict[str, Any]:
 
 
 def _provision(options: argparse.Namespace) -> int:
-    from evmperf.benchmarks import catalogue  # noqa: PLC0415  # slow to import, as all of it
-    from evmperf.boards import board as boards  # noqa: PLC0415
-    from evmperf.doctor import target as targets  # noqa: PLC0415
-    from evmperf.keeping.claim import Claim  # noqa: PLC0415
-    from evmperf.keeping.wanted import wanted  # noqa: PLC0415
-    from evmperf.lab.bench import LabgridBench  # noqa: PLC0415
-    from evmperf.provision.installation import Installation  # noqa: PLC0415
-
-    board = catalogue.board(boards.find(options.board))
+    board = benchmarks.board(boards.find(options.board))
     with contextlib.ExitStack() as stack:
         bar = stack.enter_context(Bar())
         claim = Claim.take(wanted(board.file, options.coordinator), "provision", tell=bar.line)
@@ -168,9 +158,11 @@ class Bar:
         self._last, self._shown = now, True
         share = done / whole if whole else 0.0
         bar = "#" * round(30 * share)
-        print(f"\r{what:<7} [{bar:<30}] {share:4.0%} {done >> 20} MiB", end="", file=sys.stderr)
+        print(
+            f"\r{what:<7} [{bar:<30}] {share:4.0%} {done >> 20} MiB", end="", file=own(sys.stderr)
+        )
 
     def _clear(self) -> None:
         if self._shown:
-            print("\r" + " " * 70 + "\r", end="", file=sys.stderr, flush=True)
+            print("\r" + " " * 70 + "\r", end="", file=own(sys.stderr), flush=True)
             self._shown = False

@@ -28,7 +28,6 @@ def add_parsers(commands: Any) -> None:
     """Add the three commands."""
     check = commands.add_parser(
         "check",
-        help="judge a run, or several",
         description="Judge runs: same, better, worse, or not comparable, metric by metric. The "
         "verdicts go into the run in place of earlier ones, its report is written again, and "
         "they go to InfluxDB if it is configured. Published figures are left as they are.",
@@ -55,7 +54,6 @@ def add_parsers(commands: Any) -> None:
 
     compare = commands.add_parser(
         "compare",
-        help="compare two runs",
         description="Judge run B by run A.",
         epilog=_EPILOG,
     )
@@ -71,7 +69,6 @@ def add_parsers(commands: Any) -> None:
 
     accept = commands.add_parser(
         "accept",
-        help="mark a change as meant",
         description="Mark a change that was meant: from that run on, older figures of the metric "
         "are no reason to call it worse. Kept in baselines/accepted.yaml, for git.",
     )

@@ -6,23 +6,22 @@ import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from evmperf.console import record, review
+from evmperf.console.review import Reviewed
 from evmperf.model.errors import UsageError
-
-if TYPE_CHECKING:
-    from evmperf.console.review import Reviewed
-    from evmperf.model.records import BootRecord
+from evmperf.model.records import BootRecord
+from evmperf.runs import spool
 
 _PROMPTS = (r"(?<!Last )login: ", r"[\r\n](?:\x1b\[\?2004h)?[^\r\n\[]{0,20}# ")
 """What ends a boot: the login, or the shell's prompt where init is a shell."""
 
 
-def add_parser(commands: Any) -> None:
+def add_parsers(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "replay",
-        help="read a run's console again, with today's marks and watch",
         description="Read the console.log of an earlier run again, and say of each boot what "
         "evmperf makes of it today and what that changes. Nothing is switched and nothing is "
         "written. A lab that reports a boot problem sends this file.",
@@ -56,8 +55,6 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def _boots(path: Path, prompts: tuple[str, ...]) -> Iterator[Reviewed]:
-    from evmperf.console import record, review  # noqa: PLC0415
-
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file; name a console.log or a run's folder")
     recorded = _recorded(path.parent)
@@ -69,9 +66,6 @@ def _boots(path: Path, prompts: tuple[str, ...]) -> Iterator[Reviewed]:
 
 def _recorded(folder: Path) -> list[BootRecord]:
     """What the run beside the file recorded of its boots, nothing for a file alone."""
-    from evmperf.model.records import BootRecord  # noqa: PLC0415
-    from evmperf.runs import spool  # noqa: PLC0415
-
     if not (folder / spool.RECORDS).exists():
         return []
     return [record for record in spool.read_records(folder) if isinstance(record, BootRecord)]

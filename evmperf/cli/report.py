@@ -6,13 +6,14 @@ import argparse
 from typing import Any
 
 from evmperf.cli import arguments
+from evmperf.report import page
+from evmperf.runs.history import run_folder
 
 
-def add_parser(commands: Any) -> None:
+def add_parsers(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "report",
-        help="write a run's report again",
         description="Write report.html of a run from what is on the disk. A run that is being "
         "measured or was killed has a report too.",
     )
@@ -21,8 +22,5 @@ def add_parser(commands: Any) -> None:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from evmperf.report import page  # noqa: PLC0415  # slow to import
-    from evmperf.runs.history import run_folder  # noqa: PLC0415
-
     print(page.write(run_folder(options.run, options.results)))
     return 0

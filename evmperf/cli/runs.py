@@ -6,22 +6,21 @@ import argparse
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from evmperf.cli import sources
 from evmperf.model.errors import UsageError
-
-if TYPE_CHECKING:
-    from evmperf.model.run import Run
+from evmperf.model.run import Run
+from evmperf.report.columns import Column, table
 
 _PIPED = 160
 """Characters of a line that goes to a file or another program."""
 
 
-def add_parser(commands: Any) -> None:
+def add_parsers(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "runs",
-        help="list the runs there are",
         description="List runs, the newest last: of a folder, of InfluxDB (--from influx), of "
         "the lab's history (--from history), or the published guides that come with evmperf "
         "(--from baselines).",
@@ -36,9 +35,6 @@ def add_parser(commands: Any) -> None:
 
 
 def _runs(options: argparse.Namespace) -> int:
-    from evmperf.cli import sources  # noqa: PLC0415  # slow to import, as what follows
-    from evmperf.report.columns import Column, table  # noqa: PLC0415
-
     if (
         options.source not in (sources.INFLUX, sources.HISTORY, "baselines")
         and not Path(options.source).is_dir()

@@ -8,12 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from evmperf import site
+from evmperf.cli import sources
 
-def add_parser(commands: Any) -> None:
+
+def add_parsers(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "site",
-        help="write the site of trends",
         description="Write static pages of all runs there are: every board, benchmark and case "
         "over time, what changed when and what became worse. They open from a file system, on a "
         "phone, and in GitLab Pages (docs/site.md).",
@@ -35,9 +37,6 @@ def add_parser(commands: Any) -> None:
 
 
 def _site(options: argparse.Namespace) -> int:
-    from evmperf import site  # noqa: PLC0415  # slow to import, as what follows
-    from evmperf.cli import sources  # noqa: PLC0415
-
     with contextlib.ExitStack() as stack:
         wanted = [options.source, *([sources.HISTORY] if options.history else [])]
         opened = [stack.enter_context(sources.opened(name)) for name in wanted]

@@ -7,6 +7,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from evmperf.influx import config
+from evmperf.influx.client import Store
+from evmperf.influx.reader import InfluxRuns
 from evmperf.published.releases import BASELINES
 from evmperf.runs import kept
 from evmperf.runs.history import RunSource, SpoolFolder
@@ -23,9 +26,6 @@ def opened(given: str) -> Iterator[RunSource]:
     if given != INFLUX:
         yield SpoolFolder(BASELINES if given == "baselines" else Path(given))
         return
-    from evmperf.influx import config  # noqa: PLC0415  # what these import is slow
-    from evmperf.influx.client import Store  # noqa: PLC0415
-    from evmperf.influx.reader import InfluxRuns  # noqa: PLC0415
 
     with Store(config.required()) as store:
         yield InfluxRuns(store)

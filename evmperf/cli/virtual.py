@@ -6,13 +6,15 @@ Only what `--help` needs is imported here; the rest when a command runs.
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from evmperf.virtual.board import BenchStatus, Record
-    from evmperf.virtual.client import Bench
+from evmperf.model.errors import EvmperfError, LabError
+from evmperf.virtual import envfile, image, recipe, release, server, terminal
+from evmperf.virtual.board import BenchStatus, Record
+from evmperf.virtual.client import Bench, all_benches
 
 _NAME = "virtual"
 
@@ -39,12 +41,10 @@ Several boards side by side: give each a name and its own environment file.
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parsers(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `virtual` and its sub-commands; each sets `func`, a callable (args) -> exit status."""
     raw = argparse.RawDescriptionHelpFormatter
-    top = subparsers.add_parser(
-        "virtual", help="boards that need no hardware", description=_ABOUT, formatter_class=raw
-    )
+    top = subparsers.add_parser("virtual", description=_ABOUT, formatter_class=raw)
     commands = top.add_subparsers(metavar="COMMAND", required=True)
 
     build = commands.add_parser(
@@ -147,14 +147,10 @@ def _add_name(parser: argparse.ArgumentParser) -> None:
 
 
 def _bench(args: argparse.Namespace) -> Bench:
-    from evmperf.virtual.client import Bench  # noqa: PLC0415
-
     return Bench(args.name)
 
 
 def _build(args: argparse.Namespace) -> int:
-    from evmperf.virtual import image  # noqa: PLC0415
-
     def progress(step: str) -> None:
         print(step, file=sys.stderr, flush=True)
 
@@ -165,8 +161,6 @@ def _build(args: argparse.Namespace) -> int:
 
 
 def _release(args: argparse.Namespace) -> int:
-    from evmperf.virtual import release  # noqa: PLC0415
-
     def progress(step: str) -> None:
         print(step, file=sys.stderr, flush=True)
 
@@ -201,9 +195,6 @@ def _warn_of_old_image(bench: Bench, variant: str) -> None:
     """A bench keeps the image that it was started with; whoever has built another may not think of
     that.
     """
-    from evmperf.model.errors import EvmperfError  # noqa: PLC0415
-    from evmperf.virtual import image  # noqa: PLC0415
-
     try:
         current, running = image.load(variant).hash, bench.status().image_hash
     except EvmperfError as error:
@@ -219,8 +210,6 @@ def _warn_of_old_image(bench: Bench, variant: str) -> None:
 
 def _run(bench: Bench, variant: str, args: argparse.Namespace) -> int:
     """Serve in this process until Ctrl-C."""
-    from evmperf.virtual import envfile, server  # noqa: PLC0415
-
     usual = envfile.usual_ports(bench.name)
     serial = usual[0] if args.serial_port is None else args.serial_port
     power = usual[1] if args.power_port is None else args.power_port
@@ -238,20 +227,14 @@ def _run(bench: Bench, variant: str, args: argparse.Namespace) -> int:
 
 
 def _write_env(copy: Path, variant: str, serial_port: int, power_port: int) -> None:
-    from evmperf.virtual import envfile  # noqa: PLC0415
-
     envfile.write(envfile.source(variant), copy, serial_port=serial_port, power_port=power_port)
 
 
 def _usual_variant(name: str) -> str:
-    from evmperf.virtual import recipe  # noqa: PLC0415
-
     return name if recipe.exists(name) else _NAME
 
 
 def _stop(args: argparse.Namespace) -> int:
-    from evmperf.virtual.client import all_benches  # noqa: PLC0415
-
     for bench in all_benches() if args.all else [_bench(args)]:
         stopped = bench.stop()
         if stopped or not args.all:
@@ -270,8 +253,6 @@ def _off(args: argparse.Namespace) -> int:
 
 
 def _console(args: argparse.Namespace) -> int:
-    from evmperf.virtual import terminal  # noqa: PLC0415
-
     bench = _bench(args)
     port = bench.ports.serial
     power = "" if bench.status().power else f"; the power is off: evmperf virtual on {args.name}"
@@ -282,9 +263,6 @@ def _console(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace) -> int:
-    from evmperf.model.errors import LabError  # noqa: PLC0415
-    from evmperf.virtual.client import all_benches  # noqa: PLC0415
-
     found: list[tuple[Bench, BenchStatus | None, str]] = []
     for bench in all_benches():
         if not bench.running:
@@ -305,9 +283,6 @@ def _status(args: argparse.Namespace) -> int:
 
 
 def _print_json(found: list[tuple[Bench, BenchStatus | None, str]]) -> None:
-    import dataclasses  # noqa: PLC0415
-    import json  # noqa: PLC0415
-
     boards = {
         bench.name: dataclasses.asdict(status) if status else {"name": bench.name, "error": reason}
         for bench, status, reason in found

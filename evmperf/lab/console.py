@@ -13,6 +13,7 @@ from labgrid.factory import target_factory
 from labgrid.protocol import ConsoleProtocol, PowerProtocol
 from labgrid.resource import SerialPort
 from labgrid.step import StepEvent, steps
+from labgrid.util import PtxExpect
 from labgrid.util.proxy import proxymanager
 from pexpect import TIMEOUT
 
@@ -20,7 +21,8 @@ from evmperf.console import heldup
 from evmperf.console.record import POWER_ANSWERED, POWER_OFF, POWER_ON, History, Record
 from evmperf.console.watch import Alarm, Watch
 from evmperf.lab.stamper import StampedPort
-from evmperf.model.errors import BoardError, LabError
+from evmperf.model import limits
+from evmperf.model.errors import BoardError, EvmperfError, LabError
 
 _RETRY_S = 0.1
 """Pause between attempts to reopen a lost console, in seconds."""
@@ -39,6 +41,10 @@ class ConsoleAlarm(BoardError):
 
 class ConsoleLost(LabError):
     """The connection to the console broke; what the board said meanwhile is gone."""
+
+
+class ConsoleFlood(BoardError):
+    """The board said so much that some of it had to be cut."""
 
 
 @target_factory.reg_driver
@@ -71,7 +77,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         self._news = threading.Condition()
         self._buffer = bytearray()
         self._alarm: Alarm | None = None
-        self._error: LabError | None = None
+        self._error: EvmperfError | None = None
         self._forbidden: LabError | None = None
         self._transport: StampedPort | None = None
         self._thread: threading.Thread | None = None
@@ -151,7 +157,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         """Forget everything received and not yet looked at."""
         with self._news:
             self._buffer.clear()
-        self._expect.buffer = b""
+        self._expect = PtxExpect(self)  # an emptied one still has what it had looked at
 
     def take_pending(self) -> bytes:
         """What `expect` has read ahead, for a reader that goes on without it."""
@@ -162,7 +168,8 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
     def await_data(self, timeout_s: float) -> bytes:
         """Return what arrived, waiting at most `timeout_s` for something.
 
-        Raises ConsoleAlarm, ConsoleLost, LabError, or pexpect's TIMEOUT when nothing came.
+        Raises ConsoleAlarm, ConsoleFlood, ConsoleLost, LabError, or pexpect's TIMEOUT when nothing
+        came.
         """
         data: bytes = self._read(1, timeout_s)
         return data
@@ -178,8 +185,8 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
                     raise ConsoleAlarm(self._alarm)
                 if self._error:
                     error = self._error
-                    if isinstance(error, ConsoleLost):
-                        self._error = None  # said once: the connection is back
+                    if isinstance(error, ConsoleLost | ConsoleFlood):
+                        self._error = None  # said once: the connection is back, the flood over
                     raise error
                 if len(self._buffer) >= size:
                     break
@@ -193,6 +200,12 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             taken = bytes(self._buffer[: max_size or None])
             del self._buffer[: len(taken)]
         self.history.check()
+        if len(self._expect.buffer) > limits.UNREAD_BYTES:
+            self.drop_input()
+            raise ConsoleFlood(
+                f"the board said more than {limits.mib(limits.UNREAD_BYTES)}, and nothing of what "
+                f"was waited for"
+            )
         return taken
 
     def _silence(self) -> BoardError:
@@ -244,7 +257,12 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             self._take(data, stamp, bound)
 
     def _take(self, data: bytes, mono_ns: int, bound_ns: int) -> None:
+        if not data:
+            self._flooded(bound_ns, mono_ns)
+            return
         self.history.feed(data, mono_ns, bound_ns)
+        if self.history.is_old(mono_ns):
+            return
         with self._news:
             self._heard = time.monotonic()
             alarm = self._watch.feed(data)
@@ -252,6 +270,22 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
                 self.history.event(f"alarm: {alarm.name}: {alarm.text}", mono_ns)
             self._buffer += data
             self._alarm = self._alarm or alarm
+            self._news.notify_all()
+            much = len(self._buffer) - limits.UNREAD_BYTES
+        if much > 0:
+            self._flooded(much + limits.UNREAD_BYTES // 2, mono_ns)
+
+    def _flooded(self, cut: int, mono_ns: int) -> None:
+        """So many bytes were cut: the newest that fit stay to be read, after this was said."""
+        self.history.event(f"{cut} bytes cut: the board floods its console", mono_ns)
+        if self.history.is_old(mono_ns):
+            return
+        with self._news:
+            del self._buffer[: max(0, len(self._buffer) - limits.UNREAD_BYTES // 2)]
+            self._error = self._error or ConsoleFlood(
+                f"the board floods its console: {cut} bytes of it came faster than they could be "
+                f"looked at, and were cut"
+            )
             self._news.notify_all()
 
     def _recover(self, reason: str) -> bool:
@@ -304,6 +338,8 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             self.drop_input()
             with self._news:
                 self._alarm = None
+                if isinstance(self._error, ConsoleFlood):
+                    self._error = None
                 self._heard = time.monotonic()
                 self._watch.restart()
             self.history.event(POWER_ON)

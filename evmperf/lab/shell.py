@@ -15,6 +15,7 @@ from pexpect import TIMEOUT
 
 from evmperf.boards import prompts
 from evmperf.lab.console import ConsoleLost
+from evmperf.model import limits
 from evmperf.model.errors import BoardError
 
 _PROMPT_S = 5.0
@@ -32,7 +33,9 @@ class CommandHung(BoardError):
 
 
 class CommandTimeout(TimeoutError):
-    """A command did not end in its time; it was interrupted and the shell is usable."""
+    """A command did not end in its time, or printed too much; it was interrupted and the shell is
+    usable.
+    """
 
 
 @target_factory.reg_driver
@@ -64,6 +67,11 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
         except TIMEOUT:
             self._interrupt()
             raise CommandTimeout(f"`{command[:80]}` did not end within {timeout_s:g} s") from None
+        except OverflowError:
+            self._interrupt()
+            raise CommandTimeout(
+                f"`{command[:80]}` printed more than {limits.mib(limits.REPLY_BYTES)} (console.log)"
+            ) from None
         except ConsoleLost:
             self._interrupt()
             raise
@@ -94,6 +102,8 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
             match = end.search(data, searched) if begin >= 0 else None
             if match:
                 break
+            if len(data) > limits.REPLY_BYTES:
+                raise OverflowError
             # The end may have arrived in part: look again from shortly before the last byte.
             searched = max(begin, searched, len(data) - len(marker) - 16)
         self._await_prompt(bytes(data[match.end() :]))

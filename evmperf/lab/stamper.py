@@ -3,8 +3,8 @@
 A thread of the measuring process would stamp late: under load it waits for a core and for Python's
 interpreter lock, and what arrives meanwhile gets one stamp. This process asks for real-time
 priority, which needs root, CAP_SYS_NICE or an rtprio limit, and waits for nobody but the console:
-stamped bytes go to a queue without limit, from which a thread writes them to the measuring process
-whenever that reads.
+stamped bytes go to a queue, from which a thread writes them to the measuring process whenever that
+reads. Of more than `limits.QUEUE_BYTES` the oldest are cut, and how much that was is said.
 
 No stamp is trusted: each comes with the time since this process last knew that nothing was waiting
 to be read. All bytes of a frame arrived within it, however long the process was kept from running,
@@ -13,8 +13,8 @@ or the kernel kept the bytes of a serial port (`evmperf.lab.sentinel`).
 Protocol: bytes on standard input go to the board. On standard output come frames, each of a header
 (stamp in ns of CLOCK_MONOTONIC, bound in ns, length in bytes; little-endian, 64, 64 and 32 bits)
 and that many bytes from the board. The first frame is empty; its "stamp" is 1 with real-time
-priority and 0 without. A console that cannot be opened, or is lost, is a sentence on standard error
-and exit status 1.
+priority and 0 without. A later empty one stands where bytes were cut: its "bound" is how many. A
+console that cannot be opened, or is lost, is a sentence on standard error and exit status 1.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ import time
 
 from evmperf.console.record import Line
 from evmperf.lab.transport import Transport, connect
+from evmperf.model import limits
 from evmperf.model.errors import LabError
 
 _HEADER = struct.Struct("<QQI")
@@ -53,6 +54,10 @@ _COLLECT_S, _LONG_COLLECT_S, _FLOW = 0.002, 0.01, 32
 """Pause after passing frames on: what comes meanwhile goes together. The long one after so many
 short ones without a gap, when nobody waits for an answer.
 """
+_TOGETHER = 1024
+"""Frames that go together at most."""
+_FRAME_BYTES = 64
+"""What a frame takes beside its bytes."""
 
 _START_S = 10.0
 """Seconds that starting the process may take beside the time to connect."""
@@ -95,7 +100,8 @@ class StampedPort:
         they may have arrived at most: since the process last found nothing, or, when they are more
         than the line can have carried since then, for as long as the line needs for them.
 
-        Raises ConnectionError with the reason when the console is lost, or was closed.
+        Without bytes, the second number says how many were cut there. Raises ConnectionError with
+        the reason when the console is lost, or was closed.
         """
         while True:
             if len(self._buffer) >= _HEADER.size:
@@ -104,6 +110,8 @@ class StampedPort:
                 if len(self._buffer) >= end:
                     data = bytes(self._buffer[_HEADER.size : end])
                     del self._buffer[:end]
+                    if not data:
+                        return stamp, bound, data
                     return stamp, max(bound, self._line.late_ns(stamp, length)), data
             more = os.read(self._output, 1 << 20)
             if not more:
@@ -126,11 +134,43 @@ class StampedPort:
         return said[-1] if said else "the console was closed"
 
 
+class _Frames(queue.SimpleQueue[bytes]):
+    """Frames on their way, `limits.QUEUE_BYTES` at most: the oldest are cut, and that is said.
+
+    One thread puts, another gets; each number is written by one of them only.
+    """
+
+    _coming = _cut = _cut_at = _dropped = 0
+    _gone = _told = 0
+
+    def put(self, item: bytes, block: bool = True, timeout: float | None = None) -> None:
+        """Put a frame, or the end; where too much waits, half of that is cut."""
+        super().put(item, block, timeout)
+        self._coming += len(item) + _FRAME_BYTES
+        if not item or self._coming - self._gone - self._dropped <= limits.QUEUE_BYTES:
+            return
+        with contextlib.suppress(queue.Empty):
+            while self._coming - self._gone - self._dropped > limits.QUEUE_BYTES // 2:
+                old = super().get(block=False)
+                self._dropped += len(old) + _FRAME_BYTES
+                self._cut_at, *_ = _HEADER.unpack_from(old)
+                self._cut += len(old) - _HEADER.size
+
+    def get(self, block: bool = True, timeout: float | None = None) -> bytes:
+        """The next frame, or the one that says how much was cut before it."""
+        if cut := self._cut - self._told:
+            self._told += cut
+            return _frame(self._cut_at, cut, b"")
+        item = super().get(block, timeout)
+        self._gone += len(item) + _FRAME_BYTES
+        return item
+
+
 def main(protocol: str, place: str, port: str, baud: str, timeout_s: str) -> int:
     """Be the process; see the module's docstring."""
     began = time.monotonic_ns()
     real_time = _be_undisturbed()
-    frames: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    frames = _Frames()
     frames.put(_frame(real_time, 0, b""))
     try:
         transport = connect(protocol, place, int(port), int(baud), float(timeout_s))
@@ -200,7 +240,7 @@ def _pass_output(frames: queue.SimpleQueue[bytes]) -> None:
         while not ended:
             flow = 0 if frames.empty() else flow + 1
             waiting = [frames.get()]
-            while not frames.empty():
+            while len(waiting) < _TOGETHER and not frames.empty():
                 waiting.append(frames.get())
             ended = not waiting[-1]
             data = b"".join(waiting)

@@ -174,7 +174,9 @@ class LavaNight(Night):
             # It has no log, or one that ends before anything was measured.
             lab = waited.status == ExitStatus.LAB_BROKEN
             return Outcome(Ending.LAB if lab else Ending.BOARD, judged[-1], "")
-        return outcome(Path(folder[1]), max(waited.status, read.status), judged[-1], cut=False)
+        # Only the name: what a log says is printed there, too.
+        there = self.results / Path(folder[1]).name
+        return outcome(there, max(waited.status, read.status), judged[-1], cut=False)
 
     def _unknown(
         self, progress: Progress, number: int, calls: Calls, waited: _Said

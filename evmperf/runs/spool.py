@@ -24,7 +24,8 @@ from typing import BinaryIO
 
 import msgspec
 
-from evmperf.model.errors import LabError, UsageError
+from evmperf.model.errors import LabError, RefusedOutput, UsageError
+from evmperf.model.places import is_plain
 from evmperf.model.records import KINDS, BootRecord
 from evmperf.model.results import Result
 from evmperf.model.run import Run
@@ -48,9 +49,14 @@ _BEGIN = f'{{"schema":{SCHEMA},'.encode()
 
 
 class Spool:
-    """Writes one run. Raises LabError when the disk does not take it; what was written stays."""
+    """Writes one run. Raises LabError when the disk does not take it; what was written stays.
+
+    Raises UsageError for a run whose id is no plain name.
+    """
 
     def __init__(self, results: Path, run: Run) -> None:
+        if not is_plain(run.id):
+            raise UsageError(f"{run.id!r} is no id of a run: take letters, digits, . and - only")
         self.folder = results / run.id
         self.run = run
         try:
@@ -108,8 +114,16 @@ class Spool:
         self.on_change()
 
     def keep_raw(self, name: str, text: str) -> str:
-        """Keep a raw output; returns its name below the run's folder."""
+        """Keep a raw output; returns its name below the run's folder.
+
+        Raises RefusedOutput, and writes nothing, for a name that leads anywhere but below `raw/`.
+        """
         path = self.folder / "raw" / name
+        if not (
+            all(map(is_plain, name.split("/")))
+            and path.resolve().is_relative_to(self.folder.resolve() / "raw")  # no link leads away
+        ):
+            raise RefusedOutput(f"{name[:200]!r} is no name for a raw output: not kept", text)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
@@ -203,6 +217,8 @@ def read_run(folder: Path) -> Run:
         run = msgspec.json.decode(text, type=Run)
     except msgspec.DecodeError as error:
         raise UsageError(f"{path}: is damaged: {error}") from error
+    if not is_plain(run.id):
+        raise UsageError(f"{path}: is damaged: {run.id!r} is no id of a run")
     run.schema = SCHEMA
     return run
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from evmperf.benchmarks import catalogue
+from evmperf.model import outlets
 from evmperf.model.figures import Key
 from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome
@@ -141,10 +142,11 @@ def _runs(folder: Folder, entries: Sequence[StoredRun]) -> str:
     """
     rows = [
         (e.run.started_ns // 10**9, e.run.id, e.run.release, kernel(e.run), names.month(e.run),
-         folder.report(e), names.slug(e.run.id), e.run.addresses.get("job", ""))
+         folder.report(e), names.slug(e.run.id),
+         outlets.address(e.run.addresses.get("job", "")))
         for e in entries
     ]  # fmt: skip
-    return json.dumps(rows, separators=(",", ":"))
+    return outlets.script(json.dumps(rows, separators=(",", ":")))
 
 
 def _by_benchmark(found: Trends) -> dict[str, dict[str, list[Trend]]]:

@@ -9,10 +9,10 @@ import time
 
 import pytest
 
+from evmperf.cli import provision
 from evmperf.cli.main import main
 from evmperf.keeping.claim import JOIN, Claim
 from evmperf.keeping.wanted import Wanted
-from evmperf.provision import installation
 from evmperf.runs import spool
 from selftests.support.placelab import REPOSITORY, until
 
@@ -200,13 +200,8 @@ def test_a_session_shows_who_asks_and_gives_way(lab, measure, board):
     assert "Gave way: me: I need it for an hour" in session.said
 
 
-def test_several_processes_on_one_board_are_refused(measure, tmp_path):
-    # The option of pytest-xdist, which is not installed here.
-    (tmp_path / "with_n.py").write_text(
-        "def pytest_addoption(parser):\n"
-        "    parser.addoption('--numprocesses', dest='numprocesses', type=int)\n"
-    )
-    session = measure("-p", "with_n", "--numprocesses", "2", PYTHONPATH=str(tmp_path))
+def test_several_processes_on_one_board_are_refused(measure):
+    session = measure("-n", "2")
     assert session.wait() == 4
     assert "-n (pytest-xdist) would measure one board from several processes" in session.said
 
@@ -326,7 +321,7 @@ def test_a_provisioning_that_is_ended_leaves_the_board_off(lab, board, tmp_path,
             self._power.on()
             signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(installation, "Installation", Writing)
+    monkeypatch.setattr(provision, "Installation", Writing)
     monkeypatch.setenv("LG_PLACE", "one")
     file = lab.board_file(tmp_path / "scripted.yaml")
     assert main(["provision", str(file), "image.wic"]) == 2

@@ -49,6 +49,7 @@ def what_is_measured(folder):
     ]  # fmt: skip
 
 
+@pytest.mark.browser
 def test_eight_boards_are_measured_at_the_same_time_and_judged(lab, night, tmp_path):
     for board in lab.boards.values():
         board.boots[:] = ["stuck"]
