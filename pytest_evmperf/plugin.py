@@ -36,6 +36,8 @@ TESTS = project("tests")
 
 Measure = Callable[[Benchmark, Case], None]
 
+_SIGNALS: pytest.StashKey[contextlib.ExitStack] = pytest.StashKey()
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add evmperf's options."""
@@ -59,7 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
         board = boardfile.named(given)
         _check_variables(board.file)
         influx = config_of_influx(os.environ)
-        wait_s = seconds(config.option.wait)
+        wait_s, grace_s = seconds(config.option.wait), seconds(config.option.grace)
         variation = variations.parse(config.option.vary)
         repeated = repeats.parse(config.option.repeat, config.option.boots)
         _provision(config, variation)
@@ -78,6 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
     session.name(config.option.run_id)
     session.influx = influx
     session.give_way, session.wait_s = config.option.give_way, wait_s
+    session.grace_s = grace_s
     session.vary(variation)
     session.repeats = repeated
     session.run.facts |= dict(word.split("=", 1) for word in config.option.fact if "=" in word)
@@ -87,6 +90,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # What the lab starts for us (a virtual EVM, a tester's shell) has no use for the token.
     os.environ.pop(variable("token"), None)
     config.stash[SESSION] = session
+    config.add_cleanup(config.stash.setdefault(_SIGNALS, contextlib.ExitStack()).close)
+    config.stash[_SIGNALS].enter_context(session.ending.watching())
     gc.freeze()  # what is loaded stays: pytest's full collections need not walk it
     if not config.option.collectonly:
         config.option.xmlpath = config.option.xmlpath or str(session.folder / "junit.xml")
@@ -185,7 +190,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         for item in session.items
         if (what := what_is_measured(item)) and not any(item.iter_markers("skip"))
     ]
-    if not measuring.planned or session.config.option.collectonly:
+    if session.config.option.collectonly:
+        return
+    if not measuring.planned:
+        _switch_off(measuring, session.config)
         return
     try:
         measuring.hold(session.config.option.lg_coordinator or "", _teller(session.config))
@@ -195,6 +203,21 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     except LabError as error:
         measuring.lab_failure = str(error)
         _write_nothing(session.config)
+        raise pytest.exit.Exception(str(error), ExitStatus.LAB_BROKEN) from None
+
+
+def _switch_off(measuring: Session, config: pytest.Config) -> None:
+    """Switch off a board that is held for us and has nothing left to measure: an earlier session
+    had to leave it on when it was taken.
+    """
+    from evmperf.keeping.claim import JOIN  # noqa: PLC0415  # slow to import
+
+    if JOIN not in os.environ or not config.option.leave_out:
+        return
+    try:
+        measuring.switch_off(config.option.lg_coordinator or "", _teller(config))
+    except EvmperfError as error:
+        measuring.lab_failure = str(error)
         raise pytest.exit.Exception(str(error), ExitStatus.LAB_BROKEN) from None
 
 
@@ -328,16 +351,20 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
     if session.config.option.collectonly:
         return (yield)
     measuring.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED and not measuring.lab_failure
-    if not ours:
-        session.exitstatus = ExitStatus.LAB_BROKEN
-    measuring.await_taker()
-    measuring.finish(int(session.exitstatus))
-    try:
-        yield
-        measuring.write_report()
-    except (OSError, EvmperfError) as error:
-        measuring.lab_failure = measuring.lab_failure or f"reports cannot be written: {error}"
-    finally:
-        measuring.let_go()
-    if measuring.lab_failure:
-        session.exitstatus = ExitStatus.LAB_BROKEN
+    with measuring.ending.held():
+        # After Ctrl-C fixtures are torn down later than this, and the board is what cannot wait.
+        measuring.close(keep_on=session.config.option.keep_on)
+        if measuring.lab_failure or measuring.lost:
+            session.exitstatus = ExitStatus.LAB_BROKEN
+        measuring.await_taker()
+        measuring.finish(int(session.exitstatus))
+        try:
+            yield
+            with measuring.ending.skippable():
+                measuring.write_report()
+        except (OSError, EvmperfError) as error:
+            measuring.lab_failure = measuring.lab_failure or f"reports cannot be written: {error}"
+        finally:
+            measuring.let_go()
+        if measuring.lab_failure:
+            session.exitstatus = ExitStatus.LAB_BROKEN

@@ -250,10 +250,10 @@ class K3BootStrategy(Strategy):
     def _switch(self, action):
         """Work the power switch; Labgrid's drivers would wait for ever for one that hangs."""
         self._phase = "power switch"
-        for guard in self.guards:
-            guard()
         self.target.activate(self.power)
         with deadline(self.power_timeout, "the power switch has not answered"):
+            for guard in self.guards:
+                guard()
             return getattr(self.power, action)()
 
     def _start_uboot(self):

@@ -17,6 +17,8 @@ from evmperf.doctor import target as targets
 from evmperf.keeping.claim import Claim
 from evmperf.keeping.wanted import wanted
 from evmperf.lab.bench import LabgridBench
+from evmperf.measure.ending import listening
+from evmperf.model.errors import EvmperfError
 from evmperf.provision import catalogue, checks, identity, ways
 from evmperf.provision.cache import Cache
 from evmperf.provision.image import Image
@@ -112,15 +114,22 @@ def _provision(options: argparse.Namespace) -> int:
         bench = LabgridBench(target, board, check=claim.check)
         stack.callback(bench.close)
         claim.on_lost = bench.lose
+        if not options.keep_on:
+            stack.push(lambda kind, *_: _off(bench, claim, quietly=kind is not None))
         work = Installation(target, board, bench, tell=bar.line, progress=bar.progress)
         print(f"{board.name}: overwrites {work.describe()}", flush=True)
         outcome = work.install(options.image, force=options.force)
-        if not options.keep_on:
-            bench.off()
     runs = outcome.runs
     done = "ran already, and was left" if outcome.left_alone else "put on the board; it runs"
     print(f"{outcome.image.name} {done}: {runs.kernel} {runs.kernel_version}, {runs.uboot}")
     return 0
+
+
+def _off(bench: LabgridBench, claim: Claim, *, quietly: bool) -> None:
+    """Switch a board off that is still ours, whatever signal comes."""
+    with contextlib.suppress(*[EvmperfError] if quietly else []), listening(lambda *_: None):
+        if not claim.lost:
+            bench.off()
 
 
 class Bar:

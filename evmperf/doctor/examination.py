@@ -24,6 +24,7 @@ from evmperf.lab import boardcheck
 from evmperf.lab.bench import LabgridBench, LinuxShell, UbootShell, WrongBoot
 from evmperf.lab.tester import SshTester
 from evmperf.measure import shellstep
+from evmperf.measure.ending import listening
 from evmperf.model.errors import BoardError, EvmperfError, LabError, ToolError, UsageError
 
 _QUIET_S = 0.5
@@ -158,7 +159,7 @@ class Examination:
 
     def _leave(self) -> None:
         """Switch the board off, if it was switched on."""
-        with contextlib.suppress(EvmperfError):
+        with contextlib.suppress(EvmperfError), listening(lambda *_: None):
             if self._bench.power_cycles:
                 self._bench.off()
         self._bench.close()

@@ -12,7 +12,7 @@ from typing import Any
 
 from evmperf.model.errors import LabError
 
-VERSION = 1
+VERSION = 2
 """Of the language. It is in the socket's name, so that unlike versions have keepers of their own
 and meet only at the coordinator and at the locks.
 """

@@ -58,8 +58,9 @@ class LabgridBench:
         variation: Variation | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        """`check` raises BoardLost when the board is not ours any more; it is called before each
-        action of the power switch and each command.
+        """`check` raises BoardLost when the board is not ours any more; it is called directly
+        before an action of the power switch, and before each command. `lose` stops bytes at once:
+        asking before each let more of them through on a busy host, as answers are late there.
         """
         self.board = board
         self.activity = ""
@@ -256,7 +257,7 @@ class LabgridBench:
         if attempt.goal in ("off", "provisioned"):
             return
         arguments = self._strategy.kernel_arguments
-        records = self._console.history.records()
+        records = self._console.records()
         self._boots.append(
             Boot(
                 goal=attempt.goal,

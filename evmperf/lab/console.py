@@ -17,7 +17,8 @@ from labgrid.util import PtxExpect
 from labgrid.util.proxy import proxymanager
 from pexpect import TIMEOUT
 
-from evmperf.console.record import POWER_ANSWERED, POWER_OFF, POWER_ON, History
+from evmperf.console import heldup
+from evmperf.console.record import POWER_ANSWERED, POWER_OFF, POWER_ON, History, Record
 from evmperf.console.watch import Alarm, Watch
 from evmperf.lab.stamper import StampedPort
 from evmperf.model import limits
@@ -143,6 +144,14 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
     def tail(self, lines: int) -> list[str]:
         """The last lines that the board printed since its power-on."""
         return self.history.tail(lines)
+
+    def records(self) -> list[Record]:
+        """The record since the power-on. What a server in between was seen to hold up is in the
+        bounds; a local port's own (`evmperf.lab.sentinel`) have that.
+        """
+        records = self.history.records()
+        is_local = isinstance(self.port, SerialPort)
+        return records if is_local else heldup.widened(records, self.port.speed)
 
     def drop_input(self) -> None:
         """Forget everything received and not yet looked at."""

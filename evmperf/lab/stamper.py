@@ -45,10 +45,16 @@ _LOCK_MEMORY = 7
 
 _LOOK_MS = 2
 """How often an idle console is looked at: it bounds the error of what comes after a silence."""
-_PAUSE_S = 0.0005
-"""Pause after each read, so that a record holds some bytes and 32 boards leave a machine usable."""
-_COLLECT_S = 0.002
-"""Pause after passing frames on: what comes meanwhile goes together."""
+_PAUSE_S, _LONG_PAUSE_S = 0.0005, 0.0015
+"""Pause after each read, so that a record holds some bytes and 32 boards leave a machine usable;
+the long one while others that have the priority, too, keep this process from running.
+"""
+_LATE_S, _CROWDED = 0.001, 500
+"""A pause that was longer by so much says so, for so many reads."""
+_COLLECT_S, _LONG_COLLECT_S, _FLOW = 0.002, 0.01, 32
+"""Pause after passing frames on: what comes meanwhile goes together. The long one after so many
+short ones without a gap, when nobody waits for an answer.
+"""
 _TOGETHER = 1024
 """Frames that go together at most."""
 _FRAME_BYTES = 64
@@ -193,6 +199,7 @@ def _stamp(transport: Transport, frames: queue.SimpleQueue[bytes]) -> None:
     waiting = select.poll()
     waiting.register(transport, select.POLLIN)
     known = time.monotonic_ns()  # what had arrived by then has been read
+    crowded = 0
     while True:
         settled = transport.settled_ns()
         begin = time.monotonic_ns()
@@ -206,7 +213,10 @@ def _stamp(transport: Transport, frames: queue.SimpleQueue[bytes]) -> None:
             frames.put(_frame(stamp, stamp - known, data))
         if not transport.more:
             known = min(begin, settled)
-            time.sleep(_PAUSE_S)
+            pause = _LONG_PAUSE_S if crowded else _PAUSE_S
+            time.sleep(pause)
+            late = time.monotonic_ns() - stamp > (pause + _LATE_S) * 1e9
+            crowded = _CROWDED if late else max(0, crowded - 1)
 
 
 def _be_undisturbed() -> int:
@@ -228,8 +238,9 @@ def _pass_output(frames: queue.SimpleQueue[bytes]) -> None:
     """Write frames as fast as they are taken; an empty one is the end."""
     # A pipe that nobody reads any more shows as the end of input, too.
     with contextlib.suppress(OSError):
-        ended = False
+        ended, flow = False, 0
         while not ended:
+            flow = 0 if frames.empty() else flow + 1
             waiting = [frames.get()]
             while len(waiting) < _TOGETHER and not frames.empty():
                 waiting.append(frames.get())
@@ -237,7 +248,7 @@ def _pass_output(frames: queue.SimpleQueue[bytes]) -> None:
             data = b"".join(waiting)
             while data:
                 data = data[os.write(sys.stdout.fileno(), data) :]
-            time.sleep(_COLLECT_S)
+            time.sleep(_LONG_COLLECT_S if flow > _FLOW else _COLLECT_S)
 
 
 def _pass_input(transport: Transport) -> None:

@@ -121,11 +121,13 @@ class Child:
             return Outcome(Ending.MEASURED, "all of it had been measured before", run)
         return outcome(self._results / run, status, self._last_line(), cut=self._cut)
 
-    def cut(self) -> None:
-        """End the session: the board is switched off; callable in any thread."""
+    def cut(self, *, hurry: bool = False) -> None:
+        """End the session: the board is switched off; callable in any thread. What is not needed
+        for that is left out in a `hurry`.
+        """
         with self._lock:
-            self._cut = True
-            if self._process and self._process.poll() is None:
+            told, self._cut = self._cut, True
+            if self._process and self._process.poll() is None and (hurry or not told):
                 self._process.send_signal(signal.SIGINT)
 
     def _wait(self, process: subprocess.Popen[bytes], deadline: float) -> int:

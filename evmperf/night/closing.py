@@ -105,6 +105,8 @@ class Closing:
     boards: list[Board]
     commands: list[tuple[str, str]] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    calls: list[subprocess.Popen[str]] = field(default_factory=list)
+    cut: bool = False
 
     @property
     def unjudged(self) -> int:
@@ -209,7 +211,13 @@ def _confirm(closing: Closing, night: Night, words: Sequence[str]) -> None:
             _call(closing, ["check", run, *words, *more], _CHECKED, 2 * budget, here)
 
     with ThreadPoolExecutor(len(worse)) as pool:
-        list(pool.map(again, worse))
+        try:
+            list(pool.map(again, worse))
+        except KeyboardInterrupt:
+            closing.cut = True
+            for call in closing.calls:
+                call.terminate()  # those that have ended hear nothing
+            raise
     for board in worse:
         board.runs.clear()
         _describe(board, night.results)
@@ -248,18 +256,27 @@ def _call(
     longer_s: float = 0.0,
     variables: Mapping[str, str] | None = None,
 ) -> None:
+    if closing.cut:
+        return
     command = [sys.executable, "-m", "evmperf.cli.main", *words]
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_COMMAND_S + longer_s, check=False,
+        done = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env={**os.environ, **(variables or {})},
         )  # fmt: skip
+        closing.calls.append(done)
+        try:
+            out, err = done.communicate(timeout=_COMMAND_S + longer_s)
+        except BaseException:
+            done.terminate()  # it may have a board, which it switches off
+            done.communicate()
+            raise
     except (OSError, subprocess.TimeoutExpired) as error:
         closing.commands.append((f"evmperf {words[0]}", str(error)))
         return
     if done.returncode not in fine:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines() or ["no reason given"]
+        said = (err.strip() or out.strip()).splitlines() or ["no reason given"]
         closing.commands.append((f"evmperf {words[0]}", said[-1].removeprefix("evmperf: ")))
         return
-    said = [line for line in done.stderr.splitlines() if line.startswith("evmperf: ")]
+    said = [line for line in err.splitlines() if line.startswith("evmperf: ")]
     closing.remarks += [line.removeprefix("evmperf: ") for line in said]

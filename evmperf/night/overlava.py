@@ -77,8 +77,8 @@ class Calls:
                     hear(line.strip())
             return _Said(process.wait(), "".join(lines))
 
-    def cut(self) -> None:
-        """End the call; the LAVA job goes on. Callable in any thread."""
+    def cut(self, *, hurry: bool = False) -> None:
+        """End the call; the LAVA job goes on. Callable in any thread; it is always quick."""
         with self._lock:
             self._cut = True
             if self._process:
