@@ -18,6 +18,7 @@ from pexpect import TIMEOUT
 from evmperf.boards import prompts
 from evmperf.console import booted, uboot
 from evmperf.console.deadline import deadline
+from evmperf.console.diagnosis import NotReached, diagnose
 from evmperf.model.errors import was_ctrl_c
 
 POST_MORTEM_LINES = 200
@@ -25,6 +26,8 @@ _NOT_READ = re.compile(r"read error|timeout|timed out", re.IGNORECASE)
 """What U-Boot says of a medium that did not answer (fs/, drivers/mmc)."""
 _ASK_AGAIN_S = 5
 _QUESTION_S = 10
+_QUIET_S = 0.3
+"""How long a prompt must be the last thing that its line says."""
 _OFF_S = 2.0
 """How long the power is off where its driver does not say."""
 
@@ -208,7 +211,7 @@ class K3BootStrategy(Strategy):
         """The regular expression of what ends a boot with these kernel arguments."""
         if "init=" in kernel_arguments:
             return self.init_shell_prompt
-        return f"(?<!Last )(?:{self.login_prompt})"
+        return self.login_prompt
 
     def _is_at(self, goal):
         if self.status is not goal:
@@ -274,7 +277,10 @@ class K3BootStrategy(Strategy):
         except TIMEOUT:
             # The first character typed after a stopped countdown may be lost: ask once more.
             self.uboot.login_timeout = _ASK_AGAIN_S
-            self.target.activate(self.uboot)
+            try:
+                self.target.activate(self.uboot)
+            except TIMEOUT:
+                raise self._not_reached(self.uboot_timeout) from None
         self._tell("settle")
         self.status = Status.uboot
 
@@ -294,10 +300,12 @@ class K3BootStrategy(Strategy):
             self.uboot.run_check(script)
         self.status = Status.unknown
         self._phase = "kernel start"
+        self._tell("limit_silence", self.silence_timeout)
         self.console.sendline(self.boot_command)
         if self._expect([self.kernel_start, self.uboot.prompt], self.kernel_timeout):
-            trouble = getattr(self.console, "trouble", "") or "it did not say why"
-            raise BootFailed(f"`{self.boot_command}` came back to U-Boot's prompt: {trouble}")
+            cause = diagnose(self._recent()) or "it did not say why"
+            raise BootFailed(f"`{self.boot_command}` came back to U-Boot's prompt: {cause}")
+        self._tell("limit_silence", 0)
         self._phase = "login prompt"
         self._await_prompt(self.prompt_after(self.kernel_arguments))
         self.target.deactivate(self.uboot)
@@ -311,22 +319,41 @@ class K3BootStrategy(Strategy):
         try:
             return self.console.expect(patterns, timeout=timeout)[0]
         except TIMEOUT:
-            raise TIMEOUT(f"no {self._phase} within {timeout} s") from None
+            raise self._not_reached(timeout) from None
+
+    def _not_reached(self, seconds):
+        """The error for what did not come, with what the console says of why."""
+        return NotReached(f"no {self._phase} within {seconds} s", self._recent())
+
+    def _recent(self):
+        return getattr(self.console, "recent", "")
 
     def _await_prompt(self, prompt):
         """Wait for what ends the boot; a kernel message may have cut it, so silence is asked."""
-        deadline = time.monotonic() + self.boot_timeout
-        while True:
-            left = deadline - time.monotonic()
+        begin, asked = time.monotonic(), False
+        while (passed := time.monotonic() - begin) < self.boot_timeout:
+            wait = min(self.boot_timeout - passed, self.silence_timeout)
             try:
-                self._expect([prompt], max(0, min(left, self.silence_timeout)))
+                self.console.expect([prompt], timeout=wait)
             except TIMEOUT:
-                if left <= self.silence_timeout:
-                    raise TIMEOUT(f"no {self._phase} within {self.boot_timeout} s") from None
-                if getattr(self.console, "silent_s", 0.0) >= self.silence_timeout:
+                # A board that is never silent is asked, too, once half of its time is over.
+                silent = getattr(self.console, "silent_s", 0.0) >= self.silence_timeout
+                if asked and silent and getattr(diagnose(self._recent()), "waits", False):
+                    break
+                if silent or passed > self.boot_timeout / 2:
                     self.console.sendline("")
+                    asked = True
             else:
-                return
+                if self._stays(prompt):
+                    self._tell("arrive")
+                    return
+        raise self._not_reached(round(time.monotonic() - begin))
+
+    def _stays(self, prompt):
+        """Whether the prompt that was seen is still one when its line had time to go on."""
+        said = getattr(self.console, "said", None)
+        time.sleep(_QUIET_S)
+        return not said or re.search(prompt, said()) is not None
 
     def _check_boot(self, environment):
         """Raise WrongBoot unless medium and kernel arguments are those that were asked for."""

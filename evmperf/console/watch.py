@@ -12,14 +12,17 @@ import functools
 import re
 from dataclasses import dataclass
 
+from evmperf.console import diagnosis
 from evmperf.model.errors import Kind
 
 _OVERLAP = 2048
 """Bytes kept from chunk to chunk, so that a text cut in two is still seen: more than a line of the
 kernel's, which is at most 1 KiB.
 """
-_REASON = 256
-"""Bytes before a boot loader's last word in which it says why."""
+_MEMORY = 1 << 18
+"""Bytes of this boot in which a failure's cause is looked for."""
+_REASON = 4096
+"""Bytes before an event in which it is said why it came."""
 _CONFIRMED_WITHIN = 700
 """Bytes after a boot loader's banner in which its next lines must come: a program may print a
 banner, too (`strings /dev/mtd0`, `fw_printenv ver`), but not what a boot loader says after it.
@@ -40,13 +43,17 @@ class Stage(enum.Enum):
     UBOOT = 2
     """At U-Boot's prompt, or on the way to Linux from there."""
     LINUX = 3
+    """From the kernel's start to the prompt."""
+    WORKING = 4
+    """At a prompt of Linux: a program may print what it likes."""
 
 
 @dataclass(frozen=True)
 class Alarm:
     """What was seen: `name` for people and records, `text` the line that showed it.
 
-    `kind` is who has to act, `remedy` what may help; `permanent` says that a power cycle will not.
+    `kind` is who has to act, `remedy` what may help; `permanent` says that a power cycle will not,
+    `after` is the line before that says why, "" where the text says it all.
     """
 
     name: str
@@ -54,6 +61,13 @@ class Alarm:
     kind: Kind = Kind.BOARD
     remedy: str = ""
     permanent: bool = False
+    after: str = ""
+
+    def __str__(self) -> str:
+        """As a sentence."""
+        after = f", after {self.after!r}" if self.after and self.after != self.text else ""
+        remedy = f": {self.remedy}" if self.remedy else ""
+        return f"{self.name} on the console: {self.text}{after}{remedy}"
 
 
 @dataclass(frozen=True)
@@ -68,8 +82,12 @@ class _Sign:
 
 _ALWAYS = frozenset(Stage)
 _BOOT = frozenset({Stage.LOADING, Stage.UBOOT})
-_RUNNING = frozenset({Stage.LINUX, Stage.FREE})
-_KERNEL = r"\[ *\d+\.\d{6}\](?:\[ *[TC]\d+\])? "
+_RUNNING = frozenset({Stage.LINUX, Stage.WORKING, Stage.FREE})
+_STARTING = frozenset({Stage.LOADING, Stage.UBOOT, Stage.LINUX})
+# A stamp may stand in mid-line, where a message cut another program's text; but a log that is
+# printed later says who spoke before it, or how loud.
+_KERNEL = r"(?<!>)(?<!kernel: )\[ *\d+\.\d{6}\](?:\[ *[TC]\d+\])? "
+_BEGIN = rf"(?:{_KERNEL}|[\r\n])"
 _LINE = r"[^\r\n]*[\r\n]"
 
 _UNSIGNED = (
@@ -77,10 +95,10 @@ _UNSIGNED = (
     "of gp, and all images of one release for this very board"
 )
 _SIGNS: dict[str, _Sign] = {
-    "panic": _Sign("kernel panic", rf"Kernel panic - not syncing{_LINE}", _ALWAYS),
+    "panic": _Sign("kernel panic", rf"{_BEGIN}Kernel panic - not syncing{_LINE}", _ALWAYS),
     "oops": _Sign(
         "kernel oops",
-        rf"(?:Internal error: [^\r\n]*\[#\d+\]|kernel BUG at ){_LINE}",
+        rf"{_BEGIN}(?:Internal error: [^\r\n]*\[#\d+\]|kernel BUG at ){_LINE}",
         _ALWAYS,
     ),
     "lockup": _Sign(
@@ -98,10 +116,18 @@ _SIGNS: dict[str, _Sign] = {
     "emergency": _Sign(
         "emergency mode",
         r"[\r\n](?:You are in (?:emergency|rescue) mode|Cannot open access to console, the root|"
-        rf"Entering emergency mode|ALERT! [^\r\n]* does not exist\. +Dropping to a shell){_LINE}",
+        r"Entering emergency mode|ALERT! [^\r\n]* does not exist\. +Dropping to a shell|"
+        r"\(or (?:press|type) (?:Control|Ctrl)-D )[^\r\n]*",
         _RUNNING,
         remedy="a mount or a service of the image failed: the lines before name it",
     ),
+    "rescue": _Sign(
+        "emergency mode",
+        r"[\r\n](?:\(initramfs\) |(?:dracut|switch_root|emergency):[^\s#]*# )",
+        frozenset({Stage.LINUX}),
+        remedy="the root file system was not mounted: the lines before say why",
+    ),
+    "frozen": _Sign("init crashed", rf"{_KERNEL}systemd\[1\]: Freezing execution", _RUNNING),
     "optee": _Sign("OP-TEE panic", rf"[\r\n]E/TC:[^\r\n]*[Pp]anic{_LINE}", _ALWAYS),
     "tfa": _Sign(
         "TF-A panic",
@@ -124,19 +150,36 @@ _SIGNS: dict[str, _Sign] = {
     ),
     "abort": _Sign(
         "U-Boot crashed",
-        rf'[\r\n]"(?:Synchronous Abort|Error)" handler, esr{_LINE}',
+        rf'[\r\n](?:"(?:Synchronous Abort|Error)" handler, esr{_LINE}|'
+        r"(?:data abort|prefetch abort|undefined instruction) *[\r\n])",
         _BOOT,
     ),
     "rom": _Sign(
         "nothing bootable",
         r"C{12}",
-        frozenset({Stage.LOADING}),
+        _STARTING,
         remedy="the ROM waits for an image over the UART (CCCC): check the boot-mode switches and "
         "that the medium they choose is in its slot and has a tiboot3.bin for this device",
         permanent=True,
     ),
     "reset_command": _Sign(
         "silent reset", rf"[\r\n]resetting \.\.\.{_LINE}", frozenset({Stage.UBOOT})
+    ),
+    "network": _Sign(
+        "no answer from the network",
+        rf"[\r\n]Retry (?:time|count) exceeded; starting again{_LINE}",
+        _BOOT,
+        Kind.LAB,
+        "check the cable and that DHCP and TFTP servers answer this board; if it was not to start "
+        "from the network, no medium that it can see holds a kernel",
+    ),
+    "barebox": _Sign(
+        "the boot loader is barebox, not U-Boot",
+        rf"[\r\n]barebox 20\d\d\.\d\d\.\d{_LINE}",
+        frozenset({Stage.LOADING}),
+        Kind.LAB,
+        "install an image whose boot loader is U-Boot",
+        permanent=True,
     ),
     "no_bootflow": _Sign(
         "nothing bootable",
@@ -149,23 +192,23 @@ _SIGNS: dict[str, _Sign] = {
 }  # fmt: skip
 """What is an alarm by itself, in the stages where it is one."""
 
-_TROUBLES = (
-    "read error",
-    "no card present",
-    "block number .* exceeds max",
-    "No partition table|Couldn't find partition|Bad device specification",
-    "Bad Linux ARM64 Image magic!|Wrong Image (?:Format|Type)",
-    r"Failed to load '(?!boot\.scr)[^']*'",
+_SECOND = frozenset({"network"})
+"""What happens once in a healthy boot, too."""
+_EXPLAINED = frozenset(
+    {"hang", "emergency", "rescue", "frozen", "network", "reset_command", "no_bootflow", "rom"}
 )
-"""Lines of U-Boot that say why it boots nothing, the best reason first; alone they are no failure,
-as it goes on with the next medium.
-"""
+"""Signs whose reason is in the lines before."""
+_FIRST_SIGN = frozenset({"emergency", "rescue"})
+"""Those whose reason has consequences that are printed, too."""
 
 _LINUX = (
     r"Starting kernel \.\.\.|Linux version \d|Booting Linux on physical CPU|EFI stub: Booting Linux"
 )
+_USERLAND = re.compile(rb"Run /\S+ as init|systemd\[1\]: |INIT: version|\[  OK  \]|login: ")
+_HANDED_OVER = re.compile(r"BL31|Starting ATF|OP-TEE|Image loading done|ErrataID:i2331")
+"""What is said between two banners of SPL of which the second is no restart, or a known one."""
 _RESET = "silent reset"
-_FIRST = r"(?=[\x00-\x1f\x80-\xff\[\"#A-Zk])"
+_FIRST = r"(?=[\x00-\x1f\x80-\xff\[#ABCELPS])"
 """What any event begins with; without it each byte is held against all events, at 3 us a byte."""
 
 
@@ -180,8 +223,7 @@ def _patterns() -> list[str]:
         r"EEPROM not available at|Resetting on cold boot|SoC: +\w|Model: \w|Board: \w|"
         r"DRAM: +\d|Core: +\d|CPU: +\w))",
         rf"(?P<linux>{_LINUX})",
-        r"(?P<login>[\r\n][\w.-]+ login: )",
-        rf"(?P<trouble>[\r\n](?:[^\r\n]*)(?:{'|'.join(_TROUBLES)})[^\r\n]*)",
+        r"(?P<login>[\r\n][^\s:]+ login: )",
         r"(?P<asleep>PM: suspend entry)",
         r"(?P<awake>PM: suspend exit)",
     ]
@@ -212,7 +254,11 @@ class Watch:
         self._asleep = False
         self._alarmed = False
         self._spls = self._uboots = 0
-        self._troubles: list[str] = []
+        self._seen: set[str] = set()
+        self._said = bytearray()
+        self._again = ""
+        self._banner_at = 0
+        self.notes: list[str] = []
         self._suspect: str | None = None
         self._suspect_at = 0
         self._offset = 0
@@ -226,13 +272,16 @@ class Watch:
         if self._stage is not Stage.UBOOT:
             self._tail = b""
             self._stage = Stage.UBOOT
-            self._troubles.clear()
+            self._said.clear()
+
+    def arrive(self) -> None:
+        """The prompt of Linux has been reached: from now on programs are at work."""
+        self._stage = Stage.WORKING
 
     @property
-    def trouble(self) -> str:
-        """The line in which U-Boot says best why it boots nothing, "" for none."""
-        ranked = (line for text in _TROUBLES for line in self._troubles if re.search(text, line))
-        return next(ranked, "")
+    def said(self) -> str:
+        """What the board said last: since its power-on, or since U-Boot's prompt."""
+        return self._said.decode("utf-8", "replace")
 
     def feed(self, data: bytes) -> Alarm | None:
         """Look at bytes that just arrived."""
@@ -241,37 +290,55 @@ class Watch:
         window = self._tail + data
         base = self._offset - len(self._tail)
         self._offset += len(data)
+        self._said += data
+        if len(self._said) > _MEMORY:
+            del self._said[: _MEMORY // 2]
         begin = 0
         for match in _events().finditer(window):
             # What was seen must not be seen again in another light; but the end of a line is the
             # beginning of the next.
             begin = match.end() - (match.group()[-1:] in b"\r\n")
             text = match.group().decode("utf-8", "replace").strip()
-            if match.lastgroup == "hang":
-                text = _with_reason(window[: match.start()], text)
             if alarm := self._judge(str(match.lastgroup), text, base + match.end()):
                 self._alarmed = True
                 return alarm
         self._tail = window[max(begin, _unfinished(window)) :]
         return None
 
+    def _between(self, begin: int, end: int) -> str:
+        """What the board said between two bytes, as far as it is still known."""
+        shift = len(self._said) - self._offset
+        return self._said[max(begin + shift, 0) : end + shift].decode("utf-8", "replace")
+
+    def _reason(self, text: str, at: int, *, first: bool = False) -> str:
+        """Why an event came that ends at a byte."""
+        before = self._between(at - _REASON, at).rstrip().removesuffix(text)
+        return diagnosis.reason(before, first=first)
+
     def _judge(self, event: str, text: str, at: int) -> Alarm | None:
         """Take note of an event that ends at a byte; returns its alarm."""
         if sign := _SIGNS.get(event):
-            if event == "no_bootflow" and self.trouble:
-                text = f"{self.trouble}; {text}"
-            alarm = Alarm(sign.name, text, sign.kind, sign.remedy, sign.permanent)
-            return alarm if self._stage in sign.stages else None
+            if self._stage not in sign.stages:
+                return None
+            if event in _SECOND and event not in self._seen:
+                self._seen.add(event)
+                return None
+            after = (
+                self._reason(text, at, first=event in _FIRST_SIGN) if event in _EXPLAINED else ""
+            )
+            if event == "no_bootflow" and (cause := diagnosis.diagnose(self._between(0, at))):
+                after = cause.line
+            return Alarm(sign.name, text, sign.kind, sign.remedy, sign.permanent, after)
         if event == "loader":
             return self._confirm(at)
-        if event == "trouble":
-            self._troubles.append(text)
-        elif event in ("asleep", "awake"):
+        if event in ("asleep", "awake"):
             self._asleep = event == "asleep"
-        elif event in ("linux", "login"):
-            return self._linux(event, text)
+        elif event == "login":
+            return self._login(text, at)
+        elif event == "linux":
+            return self._linux(text, at)
         elif self._stage is Stage.LOADING:
-            return self._banner(event, text)
+            return self._banner(event, text, at)
         elif event == "uboot" or not self._asleep:
             self._suspect, self._suspect_at = text, at
         return None
@@ -283,14 +350,32 @@ class Watch:
             return None
         if at - self._suspect_at > _CONFIRMED_WITHIN:
             return None
-        return Alarm(_RESET, suspect)
+        return Alarm(_RESET, suspect, after=self._reason(suspect, self._suspect_at))
 
-    def _linux(self, event: str, text: str) -> Alarm | None:
+    def _login(self, text: str, at: int) -> Alarm | None:
+        """A login prompt, or what looks like one."""
+        again, self._again = self._again, ""
+        if self._stage is Stage.WORKING and again:
+            return Alarm(_RESET, again)
+        if self._stage is Stage.LINUX:
+            self._stage = Stage.WORKING
+        return self._linux(text, at) if self._stage is Stage.LOADING else None
+
+    def _linux(self, text: str, at: int) -> Alarm | None:
         """Linux runs, or says that it does."""
-        stage = self._stage
-        if event == "linux":
+        stage, starts = self._stage, text.startswith(("Booting", "Starting"))
+        if stage is Stage.WORKING:
+            # `dmesg` prints it, too; but no login after it.
+            self._again = text if starts else self._again
+            return None
+        if "login:" not in text:
             self._stage = Stage.LINUX
         if stage is not Stage.LOADING:
+            # Before the first program a console that is new may get the kernel's log once more.
+            again = stage is Stage.LINUX and starts
+            if again and _USERLAND.search(self._said):
+                after = self._reason(text, at)
+                return Alarm(_RESET, f"a second kernel starts: {text}", after=after)
             return None
         if self._uboots:
             return Alarm(
@@ -307,7 +392,12 @@ class Watch:
             permanent=True,
         )  # fmt: skip
 
-    def _banner(self, event: str, text: str) -> Alarm | None:
+    def _banner(self, event: str, text: str, at: int) -> Alarm | None:
+        passed, self._banner_at = self._between(self._banner_at, at), at
+        handed_over = event == "uboot" or _HANDED_OVER.search(passed)
+        if self._uboots or (self._spls and not handed_over):
+            before = diagnosis.reason(passed.rstrip().removesuffix(text))
+            self.notes.append(f"the boot loader started again after {before!r}")
         if event == "uboot":
             self._uboots += 1
             self._spls = 0
@@ -316,21 +406,12 @@ class Watch:
         if self._spls > _MOST_SPLS or self._uboots > _MOST_UBOOTS:
             return Alarm(
                 "boot loader in a loop", text, Kind.BOARD,
-                "it restarts before its prompt: the lines before say why; check that the images "
-                "are this board's",
-                permanent=True,
+                "it restarts before its prompt; check that the images are this board's",
+                permanent=True, after=self._reason(text, at),
             )  # fmt: skip
         return None
 
 
 def _unfinished(window: bytes) -> int:
-    """Where what may still become an event begins: with its line, or the reason before it."""
-    line = window.rfind(b"\n")
-    return max(min(line, len(window) - _REASON), len(window) - _OVERLAP, 0)
-
-
-def _with_reason(before: bytes, text: str) -> str:
-    """A boot loader's last word with the line before it, which says why."""
-    lines = before.decode("utf-8", "replace").split("\n")
-    reason = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    return f"{reason}: {text}" if reason else text
+    """Where what may still become an event begins: with its line."""
+    return max(window.rfind(b"\n"), len(window) - _OVERLAP, 0)
