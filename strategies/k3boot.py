@@ -18,12 +18,10 @@ from pexpect import TIMEOUT
 from evmperf.boards import prompts
 from evmperf.console import booted, uboot
 from evmperf.console.deadline import deadline
-from evmperf.console.diagnosis import NotReached, diagnose
+from evmperf.console.diagnosis import CameBack, NotReached, diagnose
 from evmperf.model.errors import was_ctrl_c
 
 POST_MORTEM_LINES = 200
-_NOT_READ = re.compile(r"read error|timeout|timed out", re.IGNORECASE)
-"""What U-Boot says of a medium that did not answer (fs/, drivers/mmc)."""
 _ASK_AGAIN_S = 5
 _QUESTION_S = 10
 _QUIET_S = 0.3
@@ -62,23 +60,6 @@ class Attempt:
 
 class BootError(StrategyError):
     """The board did not reach the state that was asked for, in all its attempts."""
-
-
-class BootFailed(StrategyError):
-    """The boot command came back to U-Boot's prompt. Another power cycle would not change that,
-    unless the medium did not answer U-Boot this time.
-    """
-
-    def __init__(self, message):
-        super().__init__(message)
-        self.permanent = not _NOT_READ.search(message)
-
-
-class WrongBoot(StrategyError):
-    """What booted is not what was asked for. The lab has to act: the board does as it is told."""
-
-    kind = "lab"
-    permanent = True
 
 
 def _dict_of_lists(instance, attribute, value):
@@ -155,8 +136,7 @@ class K3BootStrategy(Strategy):
         self.uboot_variables = {}  # set before each boot, never saved
         self._booted_with = ""
         self._phase = ""
-        # Where the board file leaves it open: a prompt begins its line (`crc32` prints "==> "), and
-        # a space stops the countdown where any key does and where it must be that one.
+        # A prompt begins its line (`crc32` prints "==> "); a space stops the countdown everywhere.
         if not self.uboot.prompt.startswith(("[", "(", "^")):
             self.uboot.prompt = rf"[\r\n]{self.uboot.prompt}"
         if self.uboot.autoboot == "stop autoboot" and self.uboot.interrupt == "\n":
@@ -302,31 +282,28 @@ class K3BootStrategy(Strategy):
         self._phase = "kernel start"
         self._tell("limit_silence", self.silence_timeout)
         self.console.sendline(self.boot_command)
-        if self._expect([self.kernel_start, self.uboot.prompt], self.kernel_timeout):
-            cause = diagnose(self._recent()) or "it did not say why"
-            raise BootFailed(f"`{self.boot_command}` came back to U-Boot's prompt: {cause}")
+        ends = [self.kernel_start, self.uboot.prompt]
+        try:
+            back = self.console.expect(ends, timeout=self.kernel_timeout)[0]
+        except TIMEOUT:
+            raise self._not_reached(self.kernel_timeout) from None
+        if back:
+            raise CameBack(self.boot_command, self._recent())
         self._tell("limit_silence", 0)
         self._phase = "login prompt"
         self._await_prompt(self.prompt_after(self.kernel_arguments))
+        self._tell("arrive")
         self.target.deactivate(self.uboot)
         self._booted_with = self.kernel_arguments
         self.status = Status.booted
         self._phase = "check of what booted"
         self._check_boot(environment)
 
-    def _expect(self, patterns, timeout):
-        """The number of the pattern that came first."""
-        try:
-            return self.console.expect(patterns, timeout=timeout)[0]
-        except TIMEOUT:
-            raise self._not_reached(timeout) from None
-
-    def _not_reached(self, seconds):
-        """The error for what did not come, with what the console says of why."""
-        return NotReached(f"no {self._phase} within {seconds} s", self._recent())
-
     def _recent(self):
         return getattr(self.console, "recent", "")
+
+    def _not_reached(self, seconds):
+        return NotReached(f"no {self._phase} within {seconds} s", self._recent())
 
     def _await_prompt(self, prompt):
         """Wait for what ends the boot; a kernel message may have cut it, so silence is asked."""
@@ -343,17 +320,15 @@ class K3BootStrategy(Strategy):
                 if silent or passed > self.boot_timeout / 2:
                     self.console.sendline("")
                     asked = True
-            else:
-                if self._stays(prompt):
-                    self._tell("arrive")
-                    return
+                continue
+            if self._stays(prompt):
+                return
         raise self._not_reached(round(time.monotonic() - begin))
 
     def _stays(self, prompt):
         """Whether the prompt that was seen is still one when its line had time to go on."""
-        said = getattr(self.console, "said", None)
         time.sleep(_QUIET_S)
-        return not said or re.search(prompt, said()) is not None
+        return not (said := self._recent()) or re.search(prompt, said) is not None
 
     def _check_boot(self, environment):
         """Raise WrongBoot unless medium and kernel arguments are those that were asked for."""
@@ -363,11 +338,14 @@ class K3BootStrategy(Strategy):
             return
         said = getattr(self.console, "said", None)
         system = booted.shown(said()) if said else booted.System()
+        if root and system.root is None and booted.is_android(system):
+            root = ""
+            self._tell("note", f"nobody checked that it booted from {medium}: Android does not say")
         if (root and system.root is None) or (arguments and system.arguments is None):
             system = self._ask_system()
         scripts = uboot.overwriting(environment, self.kernel_arguments_variable)
         if complaint := booted.complaint(medium, root, arguments, system, scripts):
-            raise WrongBoot(complaint)
+            raise booted.WrongBoot(complaint)
 
     def _ask_system(self):
         if "init=" in self.kernel_arguments:

@@ -20,7 +20,8 @@ _ALONE = r"(?=\Z|[\r\n\x1b]|\[ *\d+\.\d|\[  OK)"
 only looked like a prompt ("Default login: root").
 """
 _LINE = r"[\r\n](?:\x1b\[[\d;?]*[a-zA-Z])*"
-LOGIN_PROMPT = rf"{_LINE}(?:(?:[^\s:\[]+ )?login: (?:{_ALONE}|\S+ \(automatic login\))|console:/ [$#] {_ALONE})"
+_GETTY = rf"(?:[^\s:\[]+ )?login: (?:{_ALONE}|\S+ \(automatic login\))"
+LOGIN_PROMPT = rf"{_LINE}(?:{_GETTY}|console:/ [$#] {_ALONE})"
 """getty's, with a name that is logged in by itself, or the console of Android."""
 INIT_SHELL_PROMPT = rf"{_LINE}[^\s\[]{{0,24}} ?# {_ALONE}"
 """Of the shell that a kernel starts with init=/bin/sh; bash 5.1 and later switches bracketed paste

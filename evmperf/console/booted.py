@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from evmperf.model.errors import BoardError, Kind
+
 QUESTION = (
     "[ -e /proc/cmdline ] || mount -t proc proc /proc; "
     "[ -e /sys/block ] || mount -t sysfs sysfs /sys; "
@@ -22,6 +24,15 @@ ROOTS: Mapping[str, str] = {
     "virtio": r"root: (?:\S*/virtio\d|vd[a-z])",
 }
 """What the description of a root must show when its medium was asked for."""
+
+
+class WrongBoot(BoardError):
+    """What booted is not what was asked for: a boot that does not count, for the lab to mend. The
+    board does as it is told.
+    """
+
+    kind = Kind.LAB
+    permanent = True
 
 
 @dataclass(frozen=True)
@@ -83,6 +94,11 @@ def _root(text: str, arguments: str | None) -> str | None:
     hosts = dict(_HOST.findall(text))
     kind = dict(_CARD.findall(text)).get(hosts.get(disk, ""))
     return f"root: {device} type: {kind}" if kind else None
+
+
+def is_android(system: System) -> bool:
+    """Whether the system is one whose shell may not read what QUESTION asks."""
+    return "androidboot." in (system.arguments or "")
 
 
 def answered(text: str) -> System:

@@ -13,11 +13,15 @@ from evmperf.model.errors import BoardError, Kind
 
 _LONGEST = 160
 """Characters of a line that a sentence quotes."""
+_NOT_READ = re.compile(r"read error|timeout|timed out", re.IGNORECASE)
+"""What U-Boot says of a medium that did not answer (fs/, drivers/mmc)."""
 _GARBLED = 0.08
 """Share of bytes that are no text from which a console is garbled. The text of other languages
 comes as UTF-8, which is text."""
 _ENOUGH = 40
 """Bytes from which that share says something."""
+_MUTE = 3
+"""Lines from "Starting kernel" on in which no kernel speaks."""
 _FLOOD = 5
 """Errors of a disk from which they are why a boot takes so long."""
 
@@ -52,6 +56,17 @@ class NotReached(BoardError):
         super().__init__(f"{sentence}; {cause}" if cause else sentence)
         self.kind = cause.kind if cause else Kind.BOARD
         self.permanent = bool(cause and cause.waits)
+
+
+class CameBack(NotReached):
+    """The boot command came back to U-Boot's prompt. Another power cycle would not change that,
+    unless the medium did not answer U-Boot this time.
+    """
+
+    def __init__(self, command: str, said: str) -> None:
+        before = said.rstrip().removesuffix("=>")
+        super().__init__(f"`{command}` came back to U-Boot's prompt", before)
+        self.permanent = not _NOT_READ.search(str(self))
 
 
 @dataclass(frozen=True)
@@ -133,7 +148,7 @@ _WAITING = (
 )
 _SHELL = _Rule(
     "a prompt of another form waits",
-    r"^[^\s\[(][^\n]{0,40}[#$>%] *$|^[#$>] *$",
+    r"^(?!=>|Loading)(?=[^\n]*\w)[^\s\[(][^\n]{0,40}[#$>%] *$|^[#$] *$",
     "set `prompt` of UBootDriver in the board file if it is U-Boot's; if it is Linux's, " + _LOGIN,
     Kind.LAB,
     waits=True,
@@ -158,16 +173,16 @@ _LOADER = (
         _NETWORK, Kind.LAB,
     ),
     _Rule(
-        "U-Boot hangs while it loads a remote core",
-        r"^Load(?: Remote Processor|\s*$)|[Rr]emoteproc|rproc",
-        "check that core's firmware (rproc_fw_binaries in U-Boot's environment)",
-        within=3,
-    ),
-    _Rule(
         "the system controller does not start",
         r"(?:Boot Notification response|Firmware init) failed|sysctrler|"
         r"ti[_-]sci[^\n]*(?:fail|timed? ?out)|SYSFW[^\n]*(?:fail|error)",
         "use the tiboot3.bin and sysfw of this device and its type (GP, HS-FS, HS-SE)",
+    ),
+    _Rule(
+        "U-Boot hangs while it loads a remote core",
+        r"^Load(?: Remote Processor|\s*$)|[Rr]emoteproc",
+        "check that core's firmware (rproc_fw_binaries in U-Boot's environment)",
+        within=3,
     ),
     _Rule("the memory does not start", r"(?i)\b(?:lp)?ddr\w*\b[^\n]*(?:fail|error|time)"),
     _Rule(
@@ -221,8 +236,8 @@ _LINUX = (
     ),
     _Rule(
         "the network does not answer",
-        r"nfs: server \S+ not responding|Sending (?:DHCP|BOOTP)[^\n]*requests \.|IP-Config: Re(?:try|"
-        r"tries)|IP-Config: [^\n]*(?:fail|timed)|DHCP/BOOTP[^\n]*timed out",
+        r"nfs: server \S+ not responding|Sending (?:DHCP|BOOTP)[^\n]*requests \.|"
+        r"IP-Config: [^\n]*(?:[Rr]etr|fail|timed)|DHCP/BOOTP[^\n]*timed out",
         _NETWORK, Kind.LAB,
     ),
     _Rule(
@@ -230,7 +245,7 @@ _LINUX = (
         r"RUN fsck MANUALLY|UNEXPECTED INCONSISTENCY|fsck[^\n]*(?:fail|exited with)",
         "write the medium anew",
     ),
-    _Rule("a unit of systemd failed", r"Dependency failed for|Timed out waiting for|\bstart job is"),
+    _Rule("a unit of systemd failed", r"Dependency failed|Timed out waiting for|\bstart job is"),
     _Rule(
         "the kernel hangs",
         r"rcu[^\n]*stall|soft lockup|blocked for more than|SError",
@@ -252,6 +267,7 @@ _BENIGN = re.compile(
     r"(?i)default environment|EEPROM not available|boot\.scr|uEnv\.txt|uboot\.env|panic=|"
     r"kernel command line|trying to read|ErrataID|^\W*resetting"
 )
+_NO_REASON = re.compile(r"(?i)\W*resetting\b|U-Boot (?:SPL )?\d{4}")
 _PHASES = (
     ("MCU+ SBL", r"^\[(?:KPI|BOOTLOADER)|SBL Total Time"),
     ("SPL", r"U-Boot SPL \d{4}\.\d\d"),
@@ -278,7 +294,7 @@ def reason(said: str, *, first: bool = False) -> str:
     last lines (the `first` where what followed is its consequence), else the last line.
     """
     lines = [line for line in plain(said[-4096:]).split("\n") if line.strip()]
-    lines = [line for line in lines if not re.match(r"\W*resetting\b", line, re.IGNORECASE)][-12:]
+    lines = [line for line in lines if not _NO_REASON.match(line)][-12:]
     signs = [line for line in lines if _is_trouble(line)]
     return _short((signs or lines or [""])[0 if first and signs else -1])
 
@@ -309,27 +325,33 @@ def diagnose(said: str) -> Cause | None:
             "check `speed` of the serial port in the board file, the cable and its ground",
         )  # fmt: skip
     text = plain(said)
-    starts = list(_START.finditer(text))
-    loader, linux = (text[: starts[0].start()], text[starts[0].start() :]) if starts else (text, "")
-    if not linux:
-        return _first((*_WAITING, _SHELL, *_LOADER), loader) or _trouble(loader)
-    disk = _DISK.findall(linux)
-    if len(disk) >= _FLOOD:
-        return Cause(
-            f"a disk failed {len(disk)} times", _short(disk[-1]), remedy="write or change it"
-        )
-    if found := _first((*_WAITING, *_LINUX, _SHELL), linux):
-        return found
-    if linux.count("\n") <= 3:
-        if "C" * 12 in linux:
-            return _first(_LOADER, linux)
-        before = _first(_LOADER, loader)
-        return Cause(
-            "the kernel says nothing", before.line if before else last_line(text),
-            remedy="check the device tree, that it is this board's, and `console=` of the kernel's "
-            "arguments",
-        )  # fmt: skip
-    return _trouble(linux)
+    start = _START.search(text)
+    if start is None:
+        return _first((*_WAITING, *_LOADER, _SHELL), text) or _trouble(text)
+    loader, linux = text[: start.start()], text[start.start() :]
+    found = _flood(linux) or _first((*_WAITING, *_LINUX, _SHELL), linux) or _trouble(linux)
+    return found or (_mute(loader, linux) if linux.count("\n") <= _MUTE else None)
+
+
+def _flood(linux: str) -> Cause | None:
+    failed = _DISK.findall(linux)
+    if len(failed) < _FLOOD:
+        return None
+    return Cause(
+        f"a disk failed {len(failed)} times",
+        _short(failed[-1]),
+        remedy="write it anew or change it",
+    )
+
+
+def _mute(loader: str, linux: str) -> Cause | None:
+    """Why a kernel was started and never said a word."""
+    before = _first(_LOADER, linux) or _first(_LOADER, loader)
+    return Cause(
+        "the kernel says nothing", before.line if before else "",
+        remedy="check the device tree, that it is this board's, and `console=` of the kernel's "
+        "arguments",
+    )  # fmt: skip
 
 
 def _first(rules: tuple[_Rule, ...], text: str) -> Cause | None:

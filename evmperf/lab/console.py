@@ -139,6 +139,11 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         with self._news:
             return list(self._watch.notes)
 
+    def note(self, text: str) -> None:
+        """Keep something with this boot."""
+        with self._news:
+            self._watch.notes.append(text)
+
     @property
     def recent(self) -> str:
         """What the board said since its power-on, or since U-Boot's prompt."""
