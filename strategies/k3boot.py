@@ -22,8 +22,7 @@ from evmperf.console.diagnosis import CameBack, NotReached, diagnose
 from evmperf.model.errors import was_ctrl_c
 
 POST_MORTEM_LINES = 200
-_ASK_AGAIN_S = 5
-_QUESTION_S = 10
+_ASK_AGAIN_S, _QUESTION_S = 5, 10
 _QUIET_S = 0.3
 """How long a prompt must be the last thing that its line says."""
 _OFF_S = 2.0
@@ -309,8 +308,8 @@ class K3BootStrategy(Strategy):
         """Wait for what ends the boot; a kernel message may have cut it, so silence is asked."""
         begin, asked = time.monotonic(), False
         while (passed := time.monotonic() - begin) < self.boot_timeout:
-            wait = min(self.boot_timeout - passed, self.silence_timeout)
             try:
+                wait = min(self.boot_timeout - passed, self.silence_timeout)
                 self.console.expect([prompt], timeout=wait)
             except TIMEOUT:
                 # A board that is never silent is asked, too, once half of its time is over.
