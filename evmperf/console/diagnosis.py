@@ -53,7 +53,7 @@ class NotReached(BoardError):
         cause, last = diagnose(said), last_line(said)
         if last and (cause is None or cause.line != last):
             sentence += f"; the last line is {last!r}"
-        super().__init__(f"{sentence}; {cause}" if cause else sentence)
+        super().__init__(f"{sentence}; {cause or 'it did not say why'}")
         self.kind = cause.kind if cause else Kind.BOARD
         self.permanent = bool(cause and cause.waits)
 
@@ -193,9 +193,10 @@ _LOADER = (
     ),
     _Rule(
         "there is no medium",
-        r"no card present|MMC Device \d+ not found|failed to boot from all|No more bootdevs|"
+        r"no card present|MMC Device \d+ not found|failed to boot from all|"
         r"no devices available",
         _MEDIUM,
+        Kind.LAB,
     ),
     _Rule(
         "the medium has no such partition",
