@@ -56,6 +56,7 @@ class Alarm:
 _USERLAND = re.compile(rb"Run /\S+ as init|systemd\[1\]: |INIT: version|\[  OK  \]|login: ")
 _HANDED_OVER = re.compile(r"BL31|Starting ATF|OP-TEE|Image loading done|ErrataID:i2331")
 """What is said between two banners of SPL of which the second is no restart, or a known one."""
+_STAMP = re.compile(r"^\[ *\d+\.\d+\](?:\[ *\w+\])? ")
 _RESET = "silent reset"
 
 
@@ -123,6 +124,8 @@ class Watch:
             # beginning of the next.
             begin = match.end() - (match.group()[-1:] in b"\r\n")
             text = match.group().decode("utf-8", "replace").strip()
+            if match.lastgroup in ("panic", "oops"):
+                text = _STAMP.sub("", text)
             if alarm := self._judge(str(match.lastgroup), text, base + match.end()):
                 self._alarmed = True
                 return alarm
