@@ -216,16 +216,19 @@ class History:
 
 
 def read(path: Path) -> Iterator[Record]:
-    """Read a console.log back; raises LabError for a file of another format."""
+    """Read a console.log back; raises LabError for a file of another format or a broken line."""
     with path.open("rb") as file:
-        header = file.readline()
+        header = file.readline(len(HEADER) + 1)
         if header not in (HEADER, _HEADER_1):
             raise LabError(f"{path}: is not a console record of format {HEADER.decode().strip()}")
         before_ns = 0
-        for line in file:
+        for number, line in enumerate(file, 2):
             if not line.endswith(b"\n"):
                 return
-            record = _parse(line.decode(), bounded=header == HEADER)
+            try:
+                record = _parse(line.decode(), bounded=header == HEADER)
+            except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
+                raise LabError(f"{path}: line {number} is no record of a console") from error
             if header == _HEADER_1 and record.kind == "<":
                 bound = supposed_bound(len(record.data), record.mono_ns - before_ns)
                 record = replace(record, bound_ns=bound)
@@ -237,12 +240,15 @@ def read(path: Path) -> Iterator[Record]:
 def _parse(line: str, *, bounded: bool) -> Record:
     mono, wall, kind, rest = line.rstrip("\n").split(" ", 3)
     bound, literal = rest.split(" ", 1) if bounded else ("0.0", rest)
+    data = ast.literal_eval(literal)
+    if not isinstance(data, bytes):
+        raise TypeError(f"{kind} holds no bytes")
     moment = datetime.strptime(wall, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
     return Record(
         _nanoseconds(mono),
         round(moment.timestamp() * 1e6) * 1000,
         kind,
-        ast.literal_eval(literal),
+        data,
         _nanoseconds(bound),
     )
 

@@ -14,6 +14,7 @@ from pexpect import TIMEOUT
 
 from evmperf.boards.board import Board
 from evmperf.console import booted, uboot
+from evmperf.console.booted import WrongBoot
 from evmperf.console.marks import Mark, Phase
 from evmperf.doctor import host, software
 from evmperf.doctor.finding import Finding, Noted, Outcome, bad
@@ -21,7 +22,7 @@ from evmperf.doctor.target import line, opened
 from evmperf.keeping.claim import Claim
 from evmperf.keeping.wanted import Wanted, wanted
 from evmperf.lab import boardcheck
-from evmperf.lab.bench import LabgridBench, LinuxShell, UbootShell, WrongBoot
+from evmperf.lab.bench import LabgridBench, LinuxShell, UbootShell
 from evmperf.lab.tester import SshTester
 from evmperf.measure import shellstep
 from evmperf.measure.ending import listening

@@ -28,7 +28,6 @@ from evmperf.model.errors import (
     BoardLost,
     EvmperfError,
     Interrupted,
-    Kind,
     LabError,
     RefusedOutput,
     ToolError,
@@ -268,14 +267,9 @@ class LabgridBench:
                 error=classify(attempt.error, attempt.phase) if attempt.error else None,
                 phase=attempt.phase,
                 post_mortem=attempt.post_mortem,
+                notes=tuple(self._console.notes),
             )
         )
-
-
-class WrongBoot(BoardError):
-    """What booted is not what was asked for: a boot that does not count, for the lab to mend."""
-
-    kind = Kind.LAB
 
 
 class LinuxShell:
@@ -345,8 +339,6 @@ def classify(error: BaseException, phase: str = "") -> EvmperfError:
     while cause is not None:
         if isinstance(cause, EvmperfError):
             return cause
-        if getattr(cause, "kind", None) == Kind.LAB:
-            return WrongBoot(sentence)
         if isinstance(cause, requests.RequestException):
             return _switch_error(cause)
         cause = cause.__cause__

@@ -18,6 +18,7 @@ from labgrid.util.proxy import proxymanager
 from pexpect import TIMEOUT
 
 from evmperf.console import heldup
+from evmperf.console.diagnosis import NotReached, last_line, phase
 from evmperf.console.record import POWER_ANSWERED, POWER_OFF, POWER_ON, History, Record
 from evmperf.console.watch import Alarm, Watch
 from evmperf.lab.stamper import StampedPort
@@ -26,14 +27,14 @@ from evmperf.model.errors import BoardError, EvmperfError, LabError
 
 _RETRY_S = 0.1
 """Pause between attempts to reopen a lost console, in seconds."""
+_MOMENT_S = 0.01
 
 
 class ConsoleAlarm(BoardError):
     """The console showed what must not come; `alarm` says what."""
 
     def __init__(self, alarm: Alarm) -> None:
-        remedy = f": {alarm.remedy}" if alarm.remedy else ""
-        super().__init__(f"{alarm.name} on the console: {alarm.text}{remedy}")
+        super().__init__(str(alarm))
         self.alarm = alarm
         self.kind = alarm.kind
         self.permanent = alarm.permanent
@@ -112,6 +113,17 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             self._watch.await_uboot()
             self._silence_s = silence_s
 
+    def limit_silence(self, seconds: float) -> None:
+        """From now on take that long without a byte for a boot loader that hangs; 0 for never."""
+        with self._news:
+            self._heard = time.monotonic()
+            self._silence_s = seconds
+
+    def arrive(self) -> None:
+        """The prompt of Linux has been reached: what programs print is their matter."""
+        with self._news:
+            self._watch.arrive()
+
     @property
     def silent_s(self) -> float:
         """Seconds since the board last said something."""
@@ -123,10 +135,21 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         return data.decode("utf-8", "replace")
 
     @property
-    def trouble(self) -> str:
-        """The line in which U-Boot says best why it boots nothing, "" for none."""
+    def notes(self) -> list[str]:
+        """What is worth knowing of this boot although it went on."""
         with self._news:
-            return self._watch.trouble
+            return list(self._watch.notes)
+
+    def note(self, text: str) -> None:
+        """Keep something with this boot."""
+        with self._news:
+            self._watch.notes.append(text)
+
+    @property
+    def recent(self) -> str:
+        """What the board said since its power-on, or since U-Boot's prompt."""
+        with self._news:
+            return self._watch.said
 
     def settle(self) -> None:
         """Take a boot loader's banner for a reset, until the next power-on."""
@@ -191,12 +214,14 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
                 if len(self._buffer) >= size:
                     break
                 left = deadline - time.monotonic()
-                if left <= 0 or not self._news.wait(left):
-                    if len(self._buffer) >= size:
-                        continue
-                    if self._silence_s and self.silent_s > self._silence_s:
+                if self._silence_s:
+                    speech = self._silence_s - self.silent_s
+                    if speech < 0:
                         raise self._silence()
+                    left = min(left, speech + _MOMENT_S) if left > 0 else left
+                if left <= 0:
                     raise TIMEOUT(f"nothing on the console for {timeout:.2f} seconds")
+                self._news.wait(left)
             taken = bytes(self._buffer[: max_size or None])
             del self._buffer[: len(taken)]
         self.history.check()
@@ -210,15 +235,14 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
 
     def _silence(self) -> BoardError:
         """Why a boot loader is given up."""
-        lines = [line for line in self.tail(20) if line.strip("? ")]
-        if lines:
+        said, seconds = self._watch.said, f"{self._silence_s:g} s"
+        if not last_line(said).strip("?"):
             return BoardError(
-                f"the boot hangs: nothing came for {self._silence_s:g} s after {lines[-1]!r}"
+                f"nothing came in {seconds} since the power was switched on: check that the board "
+                f"has power, the console's cable and which of its UARTs it is on"
             )
-        return BoardError(
-            f"nothing came in {self._silence_s:g} s since the power was switched on: check that "
-            f"the board has power, the console's cable and which of its UARTs it is on"
-        )
+        where = f" in {name}" if (name := phase(said)) else ""
+        return NotReached(f"the boot hangs{where}: nothing came for {seconds}", said)
 
     def _write(self, data: bytes) -> int:
         with self._news:
