@@ -4,8 +4,12 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 SHELL := /bin/bash
 
-.PHONY: help setup environment host-packages virtual influxd browser dashboards demo test fasttest lint bench guide-html \
-	lava-lab lava-test clean
+# How many processes run the tests; all virtual EVMs are one's.
+WORKERS ?= 2
+SELFTESTS := $(BIN)/pytest selftests -n $(WORKERS) --durations=25 --durations-min=1
+
+.PHONY: help setup environment host-packages virtual influxd browser programs dashboards demo test check evmtest fasttest lint \
+	bench guide-html lava-lab lava-test clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -17,7 +21,7 @@ environment: $(VENV)/.ready ## the Python environment alone: what jobs of a nigh
 
 host-packages: ## every host package that a target here may need, as root: for a runner's host or image
 	@scripts/host-packages virtual-evm/host-packages.txt selftests/host-packages.txt \
-	  scripts/pdf-packages.txt lava-jobs/lab/host-packages.txt
+	  selftests/browser-packages.txt scripts/pdf-packages.txt lava-jobs/lab/host-packages.txt
 
 $(VENV)/.ready: requirements.txt pyproject.toml scripts/venv
 	@scripts/venv $(PYTHON) $(VENV)
@@ -29,12 +33,14 @@ influxd: ## build InfluxDB's server for the tests (once; cached in ~/.cache/evmp
 	@dashboards/influxd/build
 
 browser: selftests/npm/node_modules/.ready ## install what the tests of report, guide and dashboards need
-	@scripts/host-packages selftests/host-packages.txt scripts/pdf-packages.txt
 
 selftests/npm/node_modules/.ready: selftests/npm/package-lock.json
-	@scripts/host-packages selftests/host-packages.txt
+	@scripts/host-packages selftests/browser-packages.txt
 	@scripts/alive "Node packages of the tests" npm ci --prefix selftests/npm
 	@touch $@
+
+programs: setup
+	@scripts/host-packages selftests/host-packages.txt scripts/pdf-packages.txt
 
 dashboards: setup ## write the Grafana dashboards anew, after a change of the catalogue
 	@$(BIN)/python -m evmperf.grafana
@@ -42,12 +48,19 @@ dashboards: setup ## write the Grafana dashboards anew, after a change of the ca
 demo: setup ## boot the virtual EVM and measure boot time and eMMC: a first look
 	$(BIN)/pytest --lg-env virtual.yaml -k "boot_time or uboot_emmc or emmc_raw_fio or (emmc_ext4 and not fio)"
 
-test: virtual influxd browser ## every test of the project, on real virtual EVMs
+test: virtual influxd browser programs ## every test of the project, on real virtual EVMs
 	@scripts/host-packages lava-jobs/lab/host-packages.txt
-	$(BIN)/pytest selftests --junitxml=selftests.xml
+	$(SELFTESTS) --junitxml=selftests.xml
 
-fasttest: setup influxd browser ## the tests that need no virtual EVM
-	$(BIN)/pytest selftests -m "not virtual_evm and not many_sessions"
+check: lint influxd browser programs ## before a merge: style, types, every test without a virtual EVM
+	$(SELFTESTS) -m "not virtual_evm" --junitxml=selftests.xml
+
+evmtest: virtual influxd browser programs ## the tests on virtual EVMs alone: what `make check` leaves out
+	@scripts/host-packages lava-jobs/lab/host-packages.txt
+	$(SELFTESTS) -m virtual_evm --junitxml=selftests.xml
+
+fasttest: programs ## the tests that need no virtual EVM, database or browser
+	$(SELFTESTS) -m "not (virtual_evm or many_sessions or influxd or browser)"
 
 lint: environment ## style and types
 	$(BIN)/ruff check

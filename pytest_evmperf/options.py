@@ -47,6 +47,13 @@ def add(parser: pytest.Parser) -> None:
         help="wait so long for a board that somebody else holds: 90s, 30m, 2h (default: not)",
     )
     group.addoption(
+        "--grace",
+        default="10m",
+        metavar="TIME",
+        help="while waiting, leave a board that is taken away from its holder so long to who did "
+        "that, or until they let it go (default: 10m)",
+    )
+    group.addoption(
         "--give-way",
         action="store_true",
         help="end after the case in flight when somebody asks for the board (`evmperf ask`)",

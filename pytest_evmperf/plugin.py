@@ -25,6 +25,7 @@ from evmperf.model import repeats
 from evmperf.model.duration import seconds
 from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError, was_ctrl_c
 from evmperf.model.exits import ExitStatus
+from evmperf.model.outlets import plain
 from evmperf.model.places import project
 from evmperf.model.results import Case, Status
 from pytest_evmperf import options
@@ -35,6 +36,8 @@ TESTS = project("tests")
 
 Measure = Callable[[Benchmark, Case], None]
 
+_SIGNALS: pytest.StashKey[contextlib.ExitStack] = pytest.StashKey()
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add evmperf's options."""
@@ -44,19 +47,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Find the board's file, before Labgrid's plugin looks for it."""
-    if getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput"):
+    given = config.option.lg_env or os.environ.get("LG_ENV")
+    several = getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput")
+    ours = any(Path(arg.partition("::")[0]).resolve().is_relative_to(TESTS) for arg in config.args)
+    if several and (given or ours):
         raise pytest.UsageError(
             "-n (pytest-xdist) would measure one board from several processes at once: leave it "
             "out, and start one pytest for each board"
         )
-    given = config.option.lg_env or os.environ.get("LG_ENV")
     if not given:
         return
     try:
         board = boardfile.named(given)
         _check_variables(board.file)
         influx = config_of_influx(os.environ)
-        wait_s = seconds(config.option.wait)
+        wait_s, grace_s = seconds(config.option.wait), seconds(config.option.grace)
         variation = variations.parse(config.option.vary)
         repeated = repeats.parse(config.option.repeat, config.option.boots)
         _provision(config, variation)
@@ -75,6 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
     session.name(config.option.run_id)
     session.influx = influx
     session.give_way, session.wait_s = config.option.give_way, wait_s
+    session.grace_s = grace_s
     session.vary(variation)
     session.repeats = repeated
     session.run.facts |= dict(word.split("=", 1) for word in config.option.fact if "=" in word)
@@ -84,6 +90,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # What the lab starts for us (a virtual EVM, a tester's shell) has no use for the token.
     os.environ.pop(variable("token"), None)
     config.stash[SESSION] = session
+    config.add_cleanup(config.stash.setdefault(_SIGNALS, contextlib.ExitStack()).close)
+    config.stash[_SIGNALS].enter_context(session.ending.watching())
     gc.freeze()  # what is loaded stays: pytest's full collections need not walk it
     if not config.option.collectonly:
         config.option.xmlpath = config.option.xmlpath or str(session.folder / "junit.xml")
@@ -182,7 +190,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         for item in session.items
         if (what := what_is_measured(item)) and not any(item.iter_markers("skip"))
     ]
-    if not measuring.planned or session.config.option.collectonly:
+    if session.config.option.collectonly:
+        return
+    if not measuring.planned:
+        _switch_off(measuring, session.config)
         return
     try:
         measuring.hold(session.config.option.lg_coordinator or "", _teller(session.config))
@@ -192,6 +203,21 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     except LabError as error:
         measuring.lab_failure = str(error)
         _write_nothing(session.config)
+        raise pytest.exit.Exception(str(error), ExitStatus.LAB_BROKEN) from None
+
+
+def _switch_off(measuring: Session, config: pytest.Config) -> None:
+    """Switch off a board that is held for us and has nothing left to measure: an earlier session
+    had to leave it on when it was taken.
+    """
+    from evmperf.keeping.claim import JOIN  # noqa: PLC0415  # slow to import
+
+    if JOIN not in os.environ or not config.option.leave_out:
+        return
+    try:
+        measuring.switch_off(config.option.lg_coordinator or "", _teller(config))
+    except EvmperfError as error:
+        measuring.lab_failure = str(error)
         raise pytest.exit.Exception(str(error), ExitStatus.LAB_BROKEN) from None
 
 
@@ -247,7 +273,7 @@ def _teller(config: pytest.Config) -> Callable[[str], None]:
     def tell(line: str) -> None:
         if reporter and capture:
             with capture.global_and_fixture_disabled():
-                reporter.write_line(line)
+                reporter.write_line(plain(line))
 
     return tell
 
@@ -274,7 +300,7 @@ def measure(request: pytest.FixtureRequest, measuring: Session) -> Measure:
         request.node.stash[RESULT] = result
         if measuring.give_way and measuring.claim and measuring.claim.asked:
             measuring.gave_way = measuring.claim.asked[0]
-            request.session.shouldstop = f"the board was asked for: {measuring.gave_way}"
+            request.session.shouldstop = plain(f"the board was asked for: {measuring.gave_way}")
         if result.status is not Status.MEASURED:
             pytest.fail(f"{result.status}: {cause(result)}", pytrace=False)
 
@@ -317,19 +343,28 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
     and the sentence at the end with it.
     """
     measuring = session.config.stash.get(SESSION, None)
-    if measuring is None or session.config.option.collectonly:
+    if measuring is None:
+        return (yield)
+    ours = not (measuring.lab_failure or measuring.lost)
+    if ours and exitstatus == pytest.ExitCode.INTERNAL_ERROR:  # the number of a broken lab
+        session.exitstatus = ExitStatus.INTERNAL
+    if session.config.option.collectonly:
         return (yield)
     measuring.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED and not measuring.lab_failure
-    if measuring.lab_failure or measuring.lost:
-        session.exitstatus = ExitStatus.LAB_BROKEN
-    measuring.await_taker()
-    measuring.finish(int(session.exitstatus))
-    try:
-        yield
-        measuring.write_report()
-    except (OSError, EvmperfError) as error:
-        measuring.lab_failure = measuring.lab_failure or f"reports cannot be written: {error}"
-    finally:
-        measuring.let_go()
-    if measuring.lab_failure:
-        session.exitstatus = ExitStatus.LAB_BROKEN
+    with measuring.ending.held():
+        # After Ctrl-C fixtures are torn down later than this, and the board is what cannot wait.
+        measuring.close(keep_on=session.config.option.keep_on)
+        if measuring.lab_failure or measuring.lost:
+            session.exitstatus = ExitStatus.LAB_BROKEN
+        measuring.await_taker()
+        measuring.finish(int(session.exitstatus))
+        try:
+            yield
+            with measuring.ending.skippable():
+                measuring.write_report()
+        except (OSError, EvmperfError) as error:
+            measuring.lab_failure = measuring.lab_failure or f"reports cannot be written: {error}"
+        finally:
+            measuring.let_go()
+        if measuring.lab_failure:
+            session.exitstatus = ExitStatus.LAB_BROKEN

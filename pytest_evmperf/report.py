@@ -4,13 +4,13 @@ longer as links to the run's files.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evmperf.model.outlets import html, plain
 from evmperf.model.results import Result
 from evmperf.report.table import result_rows
 from pytest_evmperf.plugin import RESULT
@@ -28,11 +28,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if session is None or report.when != "call":
         return report
     if report.failed and session.bench:
-        report.sections.append(("post-mortem", session.bench.post_mortem()))
+        report.sections.append(("post-mortem", plain(session.bench.post_mortem())))
     if result:
         for row in result_rows(result):
             figure = f"{row.mean} {row.unit} (min {row.low}, max {row.high}, n {row.count})"
-            item.user_properties.append((row.metric, figure))
+            item.user_properties.append((plain(row.metric), plain(figure)))
         report.extras = [*getattr(report, "extras", []), *_extras(item.config, result)]
     return report
 
@@ -43,7 +43,7 @@ def _extras(config: pytest.Config, result: Result) -> list[Any]:
     from pytest_html import extras  # noqa: PLC0415  # only where the plugin is
 
     failures = "".join(
-        f"<li>{html.escape(f'{failure.kind}: {failure.step} {failure.message}')}</li>"
+        f"<li>{html(f'{failure.kind}: {failure.step} {failure.message}')}</li>"
         for failure in result.failures
     )
     folder = config.stash[SESSION].folder.absolute()
@@ -64,7 +64,7 @@ def _table(results: Iterable[Result]) -> str:
                 row.benchmark, row.case, row.metric, row.mean, row.unit, row.low, row.high,
                 str(row.count), row.note,
             )  # fmt: skip
-            lines.append("".join(f"<td>{html.escape(cell)}</td>" for cell in cells))
+            lines.append("".join(f"<td>{html(cell)}</td>" for cell in cells))
     return "".join(f"<tr>{line}</tr>" for line in lines)
 
 
@@ -81,14 +81,14 @@ def pytest_html_results_summary(prefix: list[str], session: Any) -> None:
     if measuring is None:
         return
     run = measuring.run
-    prefix.append(f"<p><strong>{html.escape(measuring.sentence())}</strong></p>")
+    prefix.append(f"<p><strong>{html(measuring.sentence())}</strong></p>")
     known = {**run.facts, "release": run.release, "os": run.os}
     facts = [f"{name}: {known[name]}" for name in _FACTS if known.get(name)]
     about = [f"run {run.id}", f"profile {run.profile}", *facts]
-    prefix.append(f"<p>{html.escape('; '.join(about))}</p>")
+    prefix.append(f"<p>{html('; '.join(about))}</p>")
     from evmperf.report import page  # noqa: PLC0415  # not needed to collect tests
 
     report = (measuring.folder / page.NAME).absolute().as_uri()
-    prefix.append(f'<p><a href="{html.escape(report)}">The run in tables and plots</a></p>')
+    prefix.append(f'<p><a href="{html(report)}">The run in tables and plots</a></p>')
     prefix.append(f"<details open><summary>Figures</summary><table>{_table(measuring.results)}")
     prefix.append("</table></details>")

@@ -17,7 +17,9 @@ from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards.board import Board
 from evmperf.boards.variation import Variation
 from evmperf.measure import addresses, provenance
+from evmperf.measure.ending import Ending
 from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError
+from evmperf.model.outlets import plain
 from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case, Result
 from evmperf.model.run import Run
@@ -67,6 +69,8 @@ class Session:
     not_begun: str = ""
     """Why nothing was measured on a lab that works: an image that does not boot, or is no use."""
     interrupted: bool = False
+    ending: Ending = field(default_factory=Ending)
+    closed: bool = False
     variation: Variation = field(default_factory=Variation)
     repeats: Repeats = field(default_factory=Repeats)
     """How often each case is measured."""
@@ -77,6 +81,8 @@ class Session:
     """Who asked for the board, when the session ended for that."""
     wait_s: float = 0.0
     """How long to wait for a board that others hold, in seconds."""
+    grace_s: float = 0.0
+    """How long to leave a board to who takes it away from its holder meanwhile, in seconds."""
     give_way: bool = False
     """Whether the session ends after the case in flight when somebody asks for the board."""
     bench: LabgridBench | None = None
@@ -132,8 +138,9 @@ class Session:
 
         board = wanted(self.board.file, coordinator)
         self.claim = Claim.take(
-            board, self.run.id, until=self.expected_end(), wait_s=self.wait_s, tell=tell
-        )
+            board, self.run.id, until=self.expected_end(), wait_s=self.wait_s,
+            grace_s=self.grace_s, tell=tell,
+        )  # fmt: skip
         # A night's hold was for the whole night, and one that was waited for begins now.
         self.claim.doing("starting", self.expected_end())
         self.claim.on_asked = lambda message: tell(f"asked for {board.place}: {message}")
@@ -141,6 +148,20 @@ class Session:
             # Labgrid's own session in this process goes by the holder's name, too.
             os.environ["LG_HOSTNAME"], os.environ["LG_USERNAME"] = self.claim.host, self.claim.user
             self.run.place = board.place
+
+    def switch_off(self, coordinator: str, tell: Callable[[str], None]) -> None:
+        """Hold the board, switch it off, and let go of it; raises EvmperfError."""
+        from evmperf.doctor.target import opened  # noqa: PLC0415  # Labgrid is slow to import
+        from evmperf.lab.bench import LabgridBench  # noqa: PLC0415
+
+        self.hold(coordinator, tell)
+        assert self.claim is not None
+        try:
+            with opened(self.board, self.claim, tell) as target, self.ending.held():
+                LabgridBench(target, self.board, check=self.claim.check).off()
+                tell(f"nothing is left to measure: {self.board.name} is switched off")
+        finally:
+            self.let_go()
 
     def expected_end(self) -> float:
         """When all that is planned should be measured, in seconds since the epoch."""
@@ -238,10 +259,20 @@ class Session:
         return result
 
     def close(self, *, keep_on: bool) -> None:
-        """Switch the board off unless it is to stay on, and stop what `open` started."""
+        """Switch the board off unless it is to stay on, and stop what `open` started; may be called
+        again. A signal ends what may be left out, never the power switch.
+        """
+        if self.closed:
+            return
+        self.closed = True
+        with self.ending.held():
+            self._close(keep_on)
+
+    def _close(self, keep_on: bool) -> None:
         try:
             if self._runner:
-                self._runner.close()
+                with self.ending.skippable():
+                    self._runner.close(brief=bool(self.ending.by))
             if self.bench:
                 self.bench.close()
             if self.bench and not keep_on and not self.lost:
@@ -275,6 +306,8 @@ class Session:
             self.run.facts["attempts"] = self.bench.power_cycles
         if self.lost:
             self.run.facts["lost"] = self.lost
+        if self.interrupted and self.ending.by:
+            self.run.facts["interrupted_by"] = self.ending.by
         if self._runner and self._runner.broken:
             self.run.facts["broken"] = self._runner.broken
         if self._runner:
@@ -284,11 +317,12 @@ class Session:
                 self.lab_failure = self.lab_failure or str(error)
             self._runner.spool.release()
         if self._sender:
-            self.sent = self._sender.finish(SEND_AT_MOST_S)
+            with self.ending.skippable():
+                self.sent = self._sender.finish(0.0 if self.ending.hurried else SEND_AT_MOST_S)
 
     def write_report(self) -> None:
         """Write the page of the run, if there is a run; raises LabError when the disk is full."""
-        if self._runner:
+        if self._runner and not self.ending.hurried:
             from evmperf.report import page  # noqa: PLC0415  # not needed to collect tests
 
             page.write(self.folder)
@@ -311,7 +345,8 @@ class Session:
             if why:
                 return f"{what}: {why} ({whole})."
         if self.interrupted:
-            return f"Interrupted: {whole}."
+            by = self.ending.by if self.ending.by != "SIGINT" else ""
+            return f"Interrupted{by and f' by {by}'}: {whole}."
         if measured < len(self.planned):
             bad = [r for r in self.results if r.status != "measured"]
             first = f"; first: {bad[0].benchmark} {bad[0].case}: {cause(bad[0])}" if bad else ""
@@ -334,4 +369,4 @@ def cause(result: Result) -> str:
     lasting = [f for f in result.failures if not f.refused] or list(result.failures)
     if not lasting:
         return "some samples are missing"
-    return f"{lasting[-1].message} ({lasting[-1].kind})"
+    return plain(f"{lasting[-1].message} ({lasting[-1].kind})")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from evmperf.model.outlets import plain
 from evmperf.model.results import Result, Status
 from evmperf.report.table import result_rows, text_table
 from pytest_evmperf.plugin import RESULT, what_is_measured
@@ -41,8 +42,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     rest_s = measuring.forecast.rest_s()
     reporter.ensure_newline()
     reporter.write_line(
-        f"{measuring.board.name} ({measuring.board.file_name}), profile {measuring.profile}, "
-        f"image: {image}"
+        plain(
+            f"{measuring.board.name} ({measuring.board.file_name}), profile {measuring.profile}, "
+            f"image: {image}"
+        )
     )
     cases = len(measuring.planned)
     reporter.write_line(
@@ -87,7 +90,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     if result:
         session.learn(index, result.duration_s)
         reporter.ensure_newline()
-        reporter.write_line(f"{'':{width * 2 + 4}}{_one_line(result)}")
+        reporter.write_line(plain(f"{'':{width * 2 + 4}}{_one_line(result)}"))
     return outcome
 
 
@@ -130,8 +133,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     _shell_share(terminalreporter, session)
     terminalreporter.write_line(f"Results: {session.folder}/ (report.html, results.jsonl)")
     if session.sent:
-        terminalreporter.write_line(session.sent)
-    terminalreporter.write_line(session.sentence(), bold=True)
+        terminalreporter.write_line(plain(session.sent))
+    terminalreporter.write_line(plain(session.sentence()), bold=True)
 
 
 def _shell_share(terminalreporter: Any, session: Session) -> None:

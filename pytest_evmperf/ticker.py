@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
+from evmperf.model import outlets
+
 _TERMINAL_S = 1.0
 _LOG_S = 30.0
 """Seconds between two signs: a log keeps them all."""
@@ -59,7 +61,7 @@ class Ticker:
             self._write(_CLEAR)
 
     def _line(self) -> str:
-        line = self._say()
+        line = outlets.line(self._say())
         if self._terminal:
             columns = os.get_terminal_size(self._out).columns or _COLUMNS
             line = line[: columns - 1]

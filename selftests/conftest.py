@@ -3,6 +3,13 @@
 import hypothesis
 import pytest
 
+from selftests.support import account
+from selftests.support import browser as browsers
+from selftests.support.influxd import running
+
+NEEDS = {"influxd": {"influxd", "own_influxd"}, "browser": {"browser"}}
+"""Markers, and the fixtures that bring them."""
+
 # The same examples on every machine and every day: a red selftest is a change, not a dice roll.
 hypothesis.settings.register_profile(
     "selftests", derandomize=True, database=None, deadline=None, max_examples=150
@@ -16,3 +23,52 @@ def _own_history(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EVMPERF_HISTORY", str(tmp_path_factory.mktemp("history")))
         yield
+
+
+@pytest.fixture(scope="session")
+def influxd(tmp_path_factory):
+    """An InfluxDB for all tests; each makes a bucket of its own."""
+    with running(tmp_path_factory.mktemp("influxd") / "data") as server:
+        yield server
+
+
+@pytest.fixture
+def own_influxd(tmp_path):
+    """One that a test may break."""
+    with running(tmp_path / "influxd") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A module's own: where one runs, asyncio.run does not."""
+    with browsers.chromium() as found:
+        yield found
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    from selftests.support.workers import Scheduler
+
+    return Scheduler(config, log) if config.getvalue("dist") == "load" else None
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
+def pytest_collection_modifyitems(config, items):
+    for item in items:
+        for name, fixtures in NEEDS.items():
+            if fixtures.intersection(item.fixturenames):
+                item.add_marker(name)
+        account.check_parameters(item)
+    if hasattr(config, "workerinput"):
+        from selftests.support.workers import longest_first
+
+        longest_first(items)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if config.option.durations is not None:
+        terminalreporter.section("seconds by part of the tests")
+        terminalreporter.write_line("\n".join(account.of_parts(terminalreporter)))
+    if line := account.without_shared(terminalreporter):
+        terminalreporter.write_line(line)

@@ -18,13 +18,13 @@ from pexpect import TIMEOUT
 from evmperf.boards import prompts
 from evmperf.console import booted, uboot
 from evmperf.console.deadline import deadline
+from evmperf.console.diagnosis import CameBack, NotReached, diagnose
 from evmperf.model.errors import was_ctrl_c
 
 POST_MORTEM_LINES = 200
-_NOT_READ = re.compile(r"read error|timeout|timed out", re.IGNORECASE)
-"""What U-Boot says of a medium that did not answer (fs/, drivers/mmc)."""
-_ASK_AGAIN_S = 5
-_QUESTION_S = 10
+_ASK_AGAIN_S, _QUESTION_S = 5, 10
+_QUIET_S = 0.3
+"""How long a prompt must be the last thing that its line says."""
 _OFF_S = 2.0
 """How long the power is off where its driver does not say."""
 
@@ -59,23 +59,6 @@ class Attempt:
 
 class BootError(StrategyError):
     """The board did not reach the state that was asked for, in all its attempts."""
-
-
-class BootFailed(StrategyError):
-    """The boot command came back to U-Boot's prompt. Another power cycle would not change that,
-    unless the medium did not answer U-Boot this time.
-    """
-
-    def __init__(self, message):
-        super().__init__(message)
-        self.permanent = not _NOT_READ.search(message)
-
-
-class WrongBoot(StrategyError):
-    """What booted is not what was asked for. The lab has to act: the board does as it is told."""
-
-    kind = "lab"
-    permanent = True
 
 
 def _dict_of_lists(instance, attribute, value):
@@ -152,8 +135,7 @@ class K3BootStrategy(Strategy):
         self.uboot_variables = {}  # set before each boot, never saved
         self._booted_with = ""
         self._phase = ""
-        # Where the board file leaves it open: a prompt begins its line (`crc32` prints "==> "), and
-        # a space stops the countdown where any key does and where it must be that one.
+        # A prompt begins its line (`crc32` prints "==> "); a space stops the countdown everywhere.
         if not self.uboot.prompt.startswith(("[", "(", "^")):
             self.uboot.prompt = rf"[\r\n]{self.uboot.prompt}"
         if self.uboot.autoboot == "stop autoboot" and self.uboot.interrupt == "\n":
@@ -208,7 +190,7 @@ class K3BootStrategy(Strategy):
         """The regular expression of what ends a boot with these kernel arguments."""
         if "init=" in kernel_arguments:
             return self.init_shell_prompt
-        return f"(?<!Last )(?:{self.login_prompt})"
+        return self.login_prompt
 
     def _is_at(self, goal):
         if self.status is not goal:
@@ -250,10 +232,10 @@ class K3BootStrategy(Strategy):
     def _switch(self, action):
         """Work the power switch; Labgrid's drivers would wait for ever for one that hangs."""
         self._phase = "power switch"
-        for guard in self.guards:
-            guard()
         self.target.activate(self.power)
         with deadline(self.power_timeout, "the power switch has not answered"):
+            for guard in self.guards:
+                guard()
             return getattr(self.power, action)()
 
     def _start_uboot(self):
@@ -274,7 +256,10 @@ class K3BootStrategy(Strategy):
         except TIMEOUT:
             # The first character typed after a stopped countdown may be lost: ask once more.
             self.uboot.login_timeout = _ASK_AGAIN_S
-            self.target.activate(self.uboot)
+            try:
+                self.target.activate(self.uboot)
+            except TIMEOUT:
+                raise self._not_reached(self.uboot_timeout) from None
         self._tell("settle")
         self.status = Status.uboot
 
@@ -294,39 +279,55 @@ class K3BootStrategy(Strategy):
             self.uboot.run_check(script)
         self.status = Status.unknown
         self._phase = "kernel start"
+        self._tell("limit_silence", self.silence_timeout)
         self.console.sendline(self.boot_command)
-        if self._expect([self.kernel_start, self.uboot.prompt], self.kernel_timeout):
-            trouble = getattr(self.console, "trouble", "") or "it did not say why"
-            raise BootFailed(f"`{self.boot_command}` came back to U-Boot's prompt: {trouble}")
+        ends = [self.kernel_start, self.uboot.prompt]
+        try:
+            back = self.console.expect(ends, timeout=self.kernel_timeout)[0]
+        except TIMEOUT:
+            raise self._not_reached(self.kernel_timeout) from None
+        if back:
+            raise CameBack(self.boot_command, self._recent())
+        self._tell("limit_silence", 0)
         self._phase = "login prompt"
         self._await_prompt(self.prompt_after(self.kernel_arguments))
+        self._tell("arrive")
         self.target.deactivate(self.uboot)
         self._booted_with = self.kernel_arguments
         self.status = Status.booted
         self._phase = "check of what booted"
         self._check_boot(environment)
 
-    def _expect(self, patterns, timeout):
-        """The number of the pattern that came first."""
-        try:
-            return self.console.expect(patterns, timeout=timeout)[0]
-        except TIMEOUT:
-            raise TIMEOUT(f"no {self._phase} within {timeout} s") from None
+    def _recent(self):
+        return getattr(self.console, "recent", "")
+
+    def _not_reached(self, seconds):
+        return NotReached(f"no {self._phase} within {seconds} s", self._recent())
 
     def _await_prompt(self, prompt):
         """Wait for what ends the boot; a kernel message may have cut it, so silence is asked."""
-        deadline = time.monotonic() + self.boot_timeout
-        while True:
-            left = deadline - time.monotonic()
+        begin, asked = time.monotonic(), False
+        while (passed := time.monotonic() - begin) < self.boot_timeout:
             try:
-                self._expect([prompt], max(0, min(left, self.silence_timeout)))
+                wait = min(self.boot_timeout - passed, self.silence_timeout)
+                self.console.expect([prompt], timeout=wait)
             except TIMEOUT:
-                if left <= self.silence_timeout:
-                    raise TIMEOUT(f"no {self._phase} within {self.boot_timeout} s") from None
-                if getattr(self.console, "silent_s", 0.0) >= self.silence_timeout:
+                # A board that is never silent is asked, too, once half of its time is over.
+                silent = getattr(self.console, "silent_s", 0.0) >= self.silence_timeout
+                if asked and silent and getattr(diagnose(self._recent()), "waits", False):
+                    break
+                if silent or passed > self.boot_timeout / 2:
                     self.console.sendline("")
-            else:
+                    asked = True
+                continue
+            if self._stays(prompt):
                 return
+        raise self._not_reached(round(time.monotonic() - begin))
+
+    def _stays(self, prompt):
+        """Whether the prompt that was seen is still one when its line had time to go on."""
+        time.sleep(_QUIET_S)
+        return not (said := self._recent()) or re.search(prompt, said) is not None
 
     def _check_boot(self, environment):
         """Raise WrongBoot unless medium and kernel arguments are those that were asked for."""
@@ -336,11 +337,14 @@ class K3BootStrategy(Strategy):
             return
         said = getattr(self.console, "said", None)
         system = booted.shown(said()) if said else booted.System()
+        if root and system.root is None and booted.is_android(system):
+            root = ""
+            self._tell("note", f"nobody checked that it booted from {medium}: Android does not say")
         if (root and system.root is None) or (arguments and system.arguments is None):
             system = self._ask_system()
         scripts = uboot.overwriting(environment, self.kernel_arguments_variable)
         if complaint := booted.complaint(medium, root, arguments, system, scripts):
-            raise WrongBoot(complaint)
+            raise booted.WrongBoot(complaint)
 
     def _ask_system(self):
         if "init=" in self.kernel_arguments:

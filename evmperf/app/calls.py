@@ -60,8 +60,8 @@ class Calls:
         why = f"the process that worked on it ended with status {status}: see {self._log}"
         return ended or Failed(kind=Kind.LAB, sentence=why)
 
-    def cut(self) -> None:
-        """End the process of the request; callable in any thread."""
+    def cut(self, *, hurry: bool = False) -> None:
+        """End the process of the request, in either case at once; callable in any thread."""
         with self._lock:
             self._cut = True
             if self._process:

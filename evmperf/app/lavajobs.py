@@ -21,7 +21,7 @@ from evmperf.app.requests import (
 from evmperf.boards.board import Board
 from evmperf.boards.images import WHOLE
 from evmperf.lava import images, importing, joblog, render, selection
-from evmperf.lava.server import Job, Server, connect, job_number
+from evmperf.lava.server import Job, Server, check_size, connect, job_number
 from evmperf.lava.verdict import judge
 from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
@@ -83,6 +83,7 @@ def read(request: Import, _: Hear) -> Imported:
     path = Path(request.job)
     if path.is_file():
         try:
+            check_size(str(path), path.stat().st_size)
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{path}: cannot be read: {error}") from None

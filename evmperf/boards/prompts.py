@@ -15,8 +15,15 @@ AUTOBOOT = "stop autoboot"
 
 SHELL_PROMPT = r"root@[^:\r\n]+:[^\r\n]*[#] "
 """A regular expression, as the following two."""
-LOGIN_PROMPT = "login: "
-INIT_SHELL_PROMPT = r"[\r\n](?:\x1b\[\?2004h)?[^\r\n\[]{0,20}# "
+_ALONE = r"(?=\Z|[\r\n\x1b]|\[ *\d+\.\d|\[  OK)"
+"""After a prompt: nothing, or what somebody else says. Text of its own line tells that a sentence
+only looked like a prompt ("Default login: root").
+"""
+_LINE = r"[\r\n](?:\x1b\[[\d;?]*[a-zA-Z])*"
+_GETTY = rf"(?:[^\s:\[]+ )?login: (?:{_ALONE}|\S+ \(automatic login\))"
+LOGIN_PROMPT = rf"{_LINE}(?:{_GETTY}|console:/ [$#] {_ALONE})"
+"""getty's, with a name that is logged in by itself, or the console of Android."""
+INIT_SHELL_PROMPT = rf"{_LINE}[^\s\[]{{0,24}} ?# {_ALONE}"
 """Of the shell that a kernel starts with init=/bin/sh; bash 5.1 and later switches bracketed paste
 on before it.
 """

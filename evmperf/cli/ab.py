@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from evmperf.cli import arguments
 from evmperf.cli.holding import Holding
+from evmperf.cli.terminal import own
 from evmperf.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -173,7 +174,8 @@ class _Shower:
 
         self._folder = folder
         self._options = options
-        self._console = Console(stderr=True)
+        # A live table moves the cursor; what others said in it is made text by who fills it.
+        self._console = Console(file=own(sys.stderr))
         self._live = Live(console=self._console, auto_refresh=False)
 
     def __enter__(self) -> _Shower:

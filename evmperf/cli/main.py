@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from evmperf import __version__
+from evmperf.cli import terminal
+from evmperf.measure.ending import Ending
 from evmperf.model.errors import EvmperfError
 from evmperf.model.exits import ExitStatus, of_kind
 
@@ -77,30 +79,35 @@ class _Parser(argparse.ArgumentParser):
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status (evmperf.model.exits)."""
     words = sys.argv[1:] if words is None else words
+    with terminal.plain():
+        return _run(words)
+
+
+def _run(words: Sequence[str]) -> int:
     try:
         if "_ARGCOMPLETE" in os.environ:
             _complete()
         options = _parser(next((w for w in words if not w.startswith("-")), "")).parse_args(words)
-        status: int = options.func(options)
+        with Ending().watching():
+            status: int = options.func(options)
     except EvmperfError as error:
         print(f"evmperf: {error}", file=sys.stderr)
         return of_kind(error.kind)
-    except ModuleNotFoundError as error:
-        extra = _EXTRAS.get((error.name or "").partition(".")[0])
-        if not extra:
-            raise
-        print(
-            f"evmperf: this needs {error.name}, which is not installed: "
-            f"pip install 'evmperf[{extra}]'",
-            file=sys.stderr,
-        )
-        return ExitStatus.USAGE
     except BrokenPipeError:
         # Somebody's `| head` has read enough; the interpreter must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
         return ExitStatus.INTERRUPTED
+    except Exception as error:  # noqa: BLE001  # Python's own status would say FAILED
+        missing = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
+        if extra := _EXTRAS.get(missing.partition(".")[0]):
+            needed = f"this needs {missing}, which is not installed"
+            print(f"evmperf: {needed}: pip install 'evmperf[{extra}]'", file=sys.stderr)
+            return ExitStatus.USAGE
+        sys.excepthook(type(error), error, error.__traceback__)
+        print(f"evmperf: this is a mistake in evmperf: {error!r}", file=sys.stderr)
+        return ExitStatus.INTERNAL
     return status
 
 
@@ -120,7 +127,8 @@ def _parser(command: str = "") -> argparse.ArgumentParser:
             for title, group in _COMMANDS.items()
         ),
         epilog="Exit status, also of pytest: 0 done, 1 something failed or is worse,\n"
-        "2 interrupted, 3 the lab is broken, 4 a wrong call, 5 nothing to do.\n"
+        "2 interrupted, 3 the lab is broken, 4 a wrong call, 5 nothing to do,\n"
+        "70 a mistake in evmperf.\n"
         "`evmperf COMMAND --help` says more; docs/ has a page for each subject.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

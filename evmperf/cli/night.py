@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from evmperf.cli import arguments
 from evmperf.keeping.wanted import Wanted, coordinator_address
 from evmperf.lava.selection import JobKind, select
 from evmperf.measure import boardfile
+from evmperf.measure.ending import listening
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.night import closing, plan
@@ -38,7 +38,8 @@ def add_parsers(subparsers: Any) -> None:
         "night",
         description=_NIGHT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="Exit status: 0 all measured and nothing worse, 1 something failed or is worse, "
+        epilog="Exit status: 0 all measured and nothing worse, 1 something failed, is worse or "
+        "was not judged, "
         "2 cut by Ctrl-C, 3 a board was not measured for the lab's sake, 4 a wrong plan.",
     )
     night.add_argument("plan", type=Path, metavar="PLAN.yaml")
@@ -98,9 +99,8 @@ def _night(options: argparse.Namespace) -> int:
         cut.append(number)
         night.end()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
-    night.measure()
+    with listening(stop):
+        night.measure()
     if cut:
         status.close()
         journal.close()

@@ -12,10 +12,13 @@ from typing import Any
 
 from evmperf.benchmarks import catalogue as benchmarks
 from evmperf.boards import board as boards
+from evmperf.cli.terminal import own
 from evmperf.doctor import target as targets
 from evmperf.keeping.claim import Claim
 from evmperf.keeping.wanted import wanted
 from evmperf.lab.bench import LabgridBench
+from evmperf.measure.ending import listening
+from evmperf.model.errors import EvmperfError
 from evmperf.provision import catalogue, checks, identity, ways
 from evmperf.provision.cache import Cache
 from evmperf.provision.image import Image
@@ -111,15 +114,22 @@ def _provision(options: argparse.Namespace) -> int:
         bench = LabgridBench(target, board, check=claim.check)
         stack.callback(bench.close)
         claim.on_lost = bench.lose
+        if not options.keep_on:
+            stack.push(lambda kind, *_: _off(bench, claim, quietly=kind is not None))
         work = Installation(target, board, bench, tell=bar.line, progress=bar.progress)
         print(f"{board.name}: overwrites {work.describe()}", flush=True)
         outcome = work.install(options.image, force=options.force)
-        if not options.keep_on:
-            bench.off()
     runs = outcome.runs
     done = "ran already, and was left" if outcome.left_alone else "put on the board; it runs"
     print(f"{outcome.image.name} {done}: {runs.kernel} {runs.kernel_version}, {runs.uboot}")
     return 0
+
+
+def _off(bench: LabgridBench, claim: Claim, *, quietly: bool) -> None:
+    """Switch a board off that is still ours, whatever signal comes."""
+    with contextlib.suppress(*[EvmperfError] if quietly else []), listening(lambda *_: None):
+        if not claim.lost:
+            bench.off()
 
 
 class Bar:
@@ -148,9 +158,11 @@ class Bar:
         self._last, self._shown = now, True
         share = done / whole if whole else 0.0
         bar = "#" * round(30 * share)
-        print(f"\r{what:<7} [{bar:<30}] {share:4.0%} {done >> 20} MiB", end="", file=sys.stderr)
+        print(
+            f"\r{what:<7} [{bar:<30}] {share:4.0%} {done >> 20} MiB", end="", file=own(sys.stderr)
+        )
 
     def _clear(self) -> None:
         if self._shown:
-            print("\r" + " " * 70 + "\r", end="", file=sys.stderr, flush=True)
+            print("\r" + " " * 70 + "\r", end="", file=own(sys.stderr), flush=True)
             self._shown = False

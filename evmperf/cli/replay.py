@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from evmperf.boards.prompts import INIT_SHELL_PROMPT, LOGIN_PROMPT
 from evmperf.console import record, review
 from evmperf.console.review import Reviewed
-from evmperf.model.errors import UsageError
+from evmperf.model.errors import LabError, UsageError
 from evmperf.model.records import BootRecord
 from evmperf.runs import spool
-
-_PROMPTS = (r"(?<!Last )login: ", r"[\r\n](?:\x1b\[\?2004h)?[^\r\n\[]{0,20}# ")
-"""What ends a boot: the login, or the shell's prompt where init is a shell."""
 
 
 def add_parsers(commands: Any) -> None:
@@ -34,8 +33,11 @@ def add_parsers(commands: Any) -> None:
 
 def _replay(options: argparse.Namespace) -> int:
     path = options.file / "console.log" if options.file.is_dir() else options.file
-    prompts = (options.prompt,) if options.prompt else _PROMPTS
-    boots = list(_boots(path, prompts))
+    ends = (options.prompt,) if options.prompt else (LOGIN_PROMPT, INIT_SHELL_PROMPT)
+    try:
+        boots = list(_boots(path, ends))
+    except (LabError, OSError, re.error) as failed:
+        raise UsageError(f"{path}: cannot be replayed: {failed}") from failed
     if not boots:
         raise UsageError(f"{path}: holds no power-on, so there is no boot to look at")
     if options.json:
@@ -49,6 +51,8 @@ def _replay(options: argparse.Namespace) -> int:
             print(f"  {mark.phase:<18}{since:>10.3f} s  within {error:.1f} ms  {mark.text[:60]}")
         if boot.alarm:
             print(f"  {boot.alarm.name}: {boot.alarm.text}")
+        for note in boot.notes:
+            print(f"  {note}")
         for change in boot.changes or ["as recorded"]:
             print(f"  -> {change}")
     return 0
@@ -86,5 +90,6 @@ def _entry(boot: Reviewed) -> dict[str, Any]:
             for mark in boot.marks.values()
         ],
         "alarm": {"name": boot.alarm.name, "text": boot.alarm.text} if boot.alarm else None,
+        "notes": list(boot.notes),
         "changes": list(boot.changes),
     }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evmperf.console.marks import Mark, Phase
@@ -15,7 +15,8 @@ class Boot:
 
     `goal` is the state that was asked for (uboot, booted, shell), `started_ns` is since the
     epoch, `duration_s` is the time in seconds from before the power-off to the prompt. `measured`
-    says whether the errors of its marks were measured, or are only stated.
+    says whether the errors of its marks were measured, or are only stated. `notes` are what it is
+    good to know of it although it went on, as a boot loader that started twice.
     """
 
     goal: str
@@ -27,3 +28,4 @@ class Boot:
     phase: str = ""
     post_mortem: str = ""
     measured: bool = True
+    notes: Sequence[str] = ()

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from evmperf.model.errors import BoardError, Kind
+
 QUESTION = (
     "[ -e /proc/cmdline ] || mount -t proc proc /proc; "
     "[ -e /sys/block ] || mount -t sysfs sysfs /sys; "
@@ -24,6 +26,15 @@ ROOTS: Mapping[str, str] = {
 """What the description of a root must show when its medium was asked for."""
 
 
+class WrongBoot(BoardError):
+    """What booted is not what was asked for: a boot that does not count, for the lab to mend. The
+    board does as it is told.
+    """
+
+    kind = Kind.LAB
+    permanent = True
+
+
 @dataclass(frozen=True)
 class System:
     """The running system: the kernel's command line, and its root as `root: DEVICE type: KIND`.
@@ -36,27 +47,58 @@ class System:
 
 
 _COMMAND_LINE = re.compile(r"\] Kernel command line: ([^\r\n]*)")
-_ROOT = re.compile(r"EXT4-fs \((\w+)\): mounted filesystem")
+_MOUNTED = re.compile(r"\b(?:\w+-fs|XFS) \((\w+)\): [Mm]ount")
+_PARTITION = re.compile(r"(?:\dp|d[a-z])(\d+)$")
+_ROOT = re.compile(r"VFS: Mounted root \((\w+) filesystem\)[^\r\n]*? on device (\d+):(\d+)")
+_ASKED_ROOT = re.compile(r".*(?:^| )root=(\S+)")
 _HOST = re.compile(r"\b(mmcblk\d+): (mmc\d+):")
 _CARD = re.compile(r"\b(mmc\d+): new [^\r\n]*?\b(SD|MMC)(?:HC|XC|UC)? card")
+_ELSEWHERE = re.compile(r"/dev/nfs|ubi\d?[:_]|/dev/(?:ram|mtd|ubi)|mtd:")
+"""A `root=` that is on no card, whatever else is mounted."""
 
 
 def shown(text: str) -> System:
     """What the kernel's messages on the console say; a quiet kernel says nothing."""
     arguments = _COMMAND_LINE.search(text)
-    return System(arguments[1].strip() if arguments else None, _root(text))
+    line = arguments[1].strip() if arguments else None
+    return System(line, _root(text, line))
 
 
-def _root(text: str) -> str | None:
-    device = _ROOT.search(text)
-    if device is None:
-        return None
-    disk = re.sub(r"p\d+$", "", device[1])
+def _root(text: str, arguments: str | None) -> str | None:
+    """The root as the kernel mounted it, None where its messages do not decide.
+
+    The kernel names the root's file system, not its disk: that is what was mounted right before it
+    where the number of the partition is the same. Where an initial RAM disk mounts the root, the
+    kernel has no word for it: `root=` must name what was mounted.
+    """
+    asked = _ASKED_ROOT.match(arguments or "")
+    name = asked[1] if asked else ""
+    if mounted := _ROOT.search(text):
+        kind, major, minor = mounted.groups()
+        if major in ("0", "1", "31"):  # of no disk, RAM, and MTD
+            return f"root: {kind} on {name or 'no disk'}"
+        before = _MOUNTED.findall(text, 0, mounted.start())
+        device = before[-1] if before else ""
+        partition = _PARTITION.search(device)
+        if not device or (int(minor) - int(partition[1] if partition else 0)) % 8:
+            return None
+    elif _ELSEWHERE.match(name):
+        return f"root: {name}"
+    else:
+        device = name.removeprefix("/dev/")
+        if device not in _MOUNTED.findall(text):
+            return None
+    disk = re.sub(r"p\d+$", "", device)
     if not disk.startswith("mmcblk"):
-        return f"root: {device[1]}"
+        return f"root: {device}"
     hosts = dict(_HOST.findall(text))
     kind = dict(_CARD.findall(text)).get(hosts.get(disk, ""))
-    return f"root: {device[1]} type: {kind}" if kind else None
+    return f"root: {device} type: {kind}" if kind else None
+
+
+def is_android(system: System) -> bool:
+    """Whether the system is one whose shell may not read what QUESTION asks."""
+    return "androidboot." in (system.arguments or "")
 
 
 def answered(text: str) -> System:

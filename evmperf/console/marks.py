@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from evmperf.console.record import POWER_ANSWERED, POWER_ON, Record
 
-ALLOWED_S = 0.05
+ALLOWED_S = 0.02
 """How far off a mark may be, in seconds: a boot time with one that is farther off is refused."""
 
 

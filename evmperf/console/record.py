@@ -25,6 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from evmperf.model import limits
 from evmperf.model.errors import LabError
 
 HEADER = b"evmperf-console/2\n"
@@ -42,8 +43,10 @@ _USUAL_NS = 2_000_000
 _SHORT_NS = 25_000_000
 """What a USB adapter may keep bytes for without anything being wrong, in ns of the line's time."""
 
-_KEEP_BYTES = 16 << 20
-"""Bytes of one boot kept in memory; what is older stays in the file only."""
+_LINE_CHARS = 2000
+"""Of a line that is shown."""
+_RECORD_BYTES = 256
+"""What a record takes in memory beside its bytes."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ class History:
 
     Fed by the thread that reads the console, read by others; every method may be called from any
     thread. A file that cannot be written does not disturb the reading: the first such error is
-    kept and raised by `check`.
+    kept and raised by `check`. What memory and file hold has limits (`evmperf.model.limits`).
     """
 
     def __init__(self) -> None:
@@ -114,6 +117,7 @@ class History:
         self._records: list[Record] = []
         self._bytes = 0
         self._written = 0
+        self._since_ns = 0
         self._file: BinaryIO | None = None
         self._error: OSError | None = None
 
@@ -150,11 +154,17 @@ class History:
 
     def event(self, text: str, mono_ns: int | None = None) -> None:
         """Keep an event of the lab; a power-on starts the record in memory anew."""
+        mono_ns = time.monotonic_ns() if mono_ns is None else mono_ns
         if text == POWER_ON:
             with self._lock:
                 self._records.clear()
                 self._bytes = 0
-        self.feed(text.encode(), time.monotonic_ns() if mono_ns is None else mono_ns, kind="#")
+                self._since_ns = mono_ns
+        self.feed(text.encode(), mono_ns, kind="#")
+
+    def is_old(self, mono_ns: int) -> bool:
+        """Whether what arrived then belongs to an earlier power-on, and was on its way since."""
+        return mono_ns < self._since_ns
 
     def records(self) -> list[Record]:
         """Everything since the last power-on."""
@@ -165,20 +175,31 @@ class History:
         """The last lines that the board printed, control characters replaced."""
         data = b"".join(r.data for r in self.records()[-20_000:] if r.kind == "<")
         text = data.decode("utf-8", "replace").replace("\r", "")
-        return ["".join(c if c.isprintable() else "?" for c in line) for line in text.split("\n")][
-            -lines:
+        return [
+            "".join(c if c.isprintable() else "?" for c in limits.shortened(line, _LINE_CHARS))
+            for line in text.split("\n")[-lines:]
         ]
 
     def _keep(self, record: Record) -> None:
         with self._lock:
-            self._records.append(record)
-            self._bytes += len(record.data)
-            if self._bytes > _KEEP_BYTES:
+            if not self.is_old(record.mono_ns):
+                self._records.append(record)
+                self._bytes += len(record.data) + _RECORD_BYTES
+            if self._bytes > limits.BOOT_BYTES:
                 half = len(self._records) // 2
-                self._bytes -= sum(len(r.data) for r in self._records[:half])
+                self._bytes -= sum(len(r.data) + _RECORD_BYTES for r in self._records[:half])
                 del self._records[:half]
             if self._file:
-                self._write(record.line())
+                self._write_up_to_limit(record)
+
+    def _write_up_to_limit(self, record: Record) -> None:
+        """Of a file that is full, only the events of the lab go on."""
+        full = self._written > limits.CONSOLE_LOG_BYTES
+        if record.kind != "<" or not full:
+            self._write(record.line())
+        if not full and self._written > limits.CONSOLE_LOG_BYTES:
+            said = f"what the board says is not kept from here: {limits.CONSOLE_LOG_BYTES} bytes"
+            self._write(Record(record.mono_ns, record.wall_ns, "#", said.encode()).line())
 
     def _write(self, line: bytes) -> None:
         """Append a line to the file, or nothing of it."""
@@ -195,16 +216,19 @@ class History:
 
 
 def read(path: Path) -> Iterator[Record]:
-    """Read a console.log back; raises LabError for a file of another format."""
+    """Read a console.log back; raises LabError for a file of another format or a broken line."""
     with path.open("rb") as file:
-        header = file.readline()
+        header = file.readline(len(HEADER) + 1)
         if header not in (HEADER, _HEADER_1):
             raise LabError(f"{path}: is not a console record of format {HEADER.decode().strip()}")
         before_ns = 0
-        for line in file:
+        for number, line in enumerate(file, 2):
             if not line.endswith(b"\n"):
                 return
-            record = _parse(line.decode(), bounded=header == HEADER)
+            try:
+                record = _parse(line.decode(), bounded=header == HEADER)
+            except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
+                raise LabError(f"{path}: line {number} is no record of a console") from error
             if header == _HEADER_1 and record.kind == "<":
                 bound = supposed_bound(len(record.data), record.mono_ns - before_ns)
                 record = replace(record, bound_ns=bound)
@@ -216,12 +240,15 @@ def read(path: Path) -> Iterator[Record]:
 def _parse(line: str, *, bounded: bool) -> Record:
     mono, wall, kind, rest = line.rstrip("\n").split(" ", 3)
     bound, literal = rest.split(" ", 1) if bounded else ("0.0", rest)
+    data = ast.literal_eval(literal)
+    if not isinstance(data, bytes):
+        raise TypeError(f"{kind} holds no bytes")
     moment = datetime.strptime(wall, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
     return Record(
         _nanoseconds(mono),
         round(moment.timestamp() * 1e6) * 1000,
         kind,
-        ast.literal_eval(literal),
+        data,
         _nanoseconds(bound),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,14 +11,20 @@ from evmperf.console.record import POWER_ON, Record
 from evmperf.console.watch import Alarm, Watch
 from evmperf.model.records import BootRecord
 
+_AT_PROMPT = re.compile(rb"[\r\n][^\r\n]{0,40}[=#>] *$")
+_PROMPT_BYTES = 64
+
 
 @dataclass(frozen=True)
 class Reviewed:
-    """One power-on: its marks, the first alarm, and what differs from what was recorded then."""
+    """One power-on: its marks, the first alarm, `notes` of what else is worth knowing, and what
+    differs from what was recorded then.
+    """
 
     number: int
     marks: Mapping[Phase, Mark]
     alarm: Alarm | None
+    notes: Sequence[str]
     changes: Sequence[str]
 
 
@@ -46,18 +53,32 @@ def review(
         marks = find(records, prompt)
         if Phase.PROMPT in marks:
             break
-    return Reviewed(number, marks, _first_alarm(records), list(_changes(marks, before)))
+    alarm, notes = _watched(records, marks)
+    return Reviewed(number, marks, alarm, notes, list(_changes(marks, before)))
 
 
-def _first_alarm(records: Sequence[Record]) -> Alarm | None:
+def _watched(
+    records: Sequence[Record], marks: Mapping[Phase, Mark]
+) -> tuple[Alarm | None, list[str]]:
+    """What the watch makes of a boot. U-Boot's prompt was awaited where something was typed; from
+    the first command on it was there, and Linux's from its mark on.
+    """
     watch = Watch()
+    if any(record.kind == ">" for record in records):
+        watch.await_uboot()
     watch.restart()
+    said = b""
     for record in records:
-        if record.kind == ">" and b"boot" in record.data:
+        if record.kind == ">" and record.data.strip() and _AT_PROMPT.search(said):
             watch.settle()
-        if record.kind == "<" and (alarm := watch.feed(record.data)):
-            return alarm
-    return None
+            said = b""
+        if record.kind == "<":
+            said = (said + record.data)[-_PROMPT_BYTES:]
+            if alarm := watch.feed(record.data):
+                return alarm, watch.notes
+        if Phase.PROMPT in marks and record.mono_ns >= marks[Phase.PROMPT].mono_ns:
+            watch.arrive()
+    return None, watch.notes
 
 
 def _changes(marks: Mapping[Phase, Mark], before: BootRecord | None) -> Iterable[str]:

@@ -14,6 +14,7 @@ from pexpect import TIMEOUT
 
 from evmperf.boards.board import Board
 from evmperf.console import booted, uboot
+from evmperf.console.booted import WrongBoot
 from evmperf.console.marks import Mark, Phase
 from evmperf.doctor import host, software
 from evmperf.doctor.finding import Finding, Noted, Outcome, bad
@@ -21,9 +22,10 @@ from evmperf.doctor.target import line, opened
 from evmperf.keeping.claim import Claim
 from evmperf.keeping.wanted import Wanted, wanted
 from evmperf.lab import boardcheck
-from evmperf.lab.bench import LabgridBench, LinuxShell, UbootShell, WrongBoot
+from evmperf.lab.bench import LabgridBench, LinuxShell, UbootShell
 from evmperf.lab.tester import SshTester
 from evmperf.measure import shellstep
+from evmperf.measure.ending import listening
 from evmperf.model.errors import BoardError, EvmperfError, LabError, ToolError, UsageError
 
 _QUIET_S = 0.5
@@ -158,7 +160,7 @@ class Examination:
 
     def _leave(self) -> None:
         """Switch the board off, if it was switched on."""
-        with contextlib.suppress(EvmperfError):
+        with contextlib.suppress(EvmperfError), listening(lambda *_: None):
             if self._bench.power_cycles:
                 self._bench.off()
         self._bench.close()

@@ -6,6 +6,7 @@ Any warning of Sphinx is an error.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -52,7 +53,13 @@ def build(source: Path, target: Path, cover: Cover) -> Path:
     with tempfile.TemporaryDirectory(prefix="evmperf-guide-") as scratch:
         # Sphinx's notes are of no use to readers of the folder.
         command += ["-b", "singlehtml", "-d", scratch, str(source.parent), str(target)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        # What was copied from somebody's guide brings no markup and no file into the page.
+        rules = Path(scratch) / "docutils.conf"
+        rules.write_text("[general]\nraw_enabled: no\nfile_insertion_enabled: no\n", "utf-8")
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False,
+            env={**os.environ, "DOCUTILSCONFIG": str(rules)},
+        )  # fmt: skip
     if done.returncode:
         # Sphinx gives its reason first and a traceback after it.
         said = " ".join((done.stderr or done.stdout).split())

@@ -10,6 +10,7 @@ from evmperf.guide.layout import Figures, Slot, figures_of
 from evmperf.guide.source import QUICK_MARK
 from evmperf.model import anytime
 from evmperf.model.figures import Figure
+from evmperf.model.outlets import rst
 from evmperf.model.results import REPEAT
 
 MEASURED, PUBLISHED, QUICK = "measured", "published", "quick"
@@ -34,7 +35,7 @@ def sentences(figures: Figures) -> Iterator[str]:
         for kind in sorted({kind_of(figure) for figure in known.values()}):
             kinds.setdefault(kind, []).append(board)
     for kind, boards in sorted(kinds.items()):
-        yield f"{SENTENCES[kind]}: {', '.join(boards)}."
+        yield f"{SENTENCES[kind]}: {', '.join(map(rst, boards))}."
 
 
 def quick(slot: Slot, figures: Figures) -> str:
@@ -58,7 +59,7 @@ def parameters(slot: Slot, figures: Figures) -> Iterator[str]:
     for board, figure in _all(slot, figures):
         if kind_of(figure) == QUICK:
             words = ", ".join(_differing(slot, figure)) or "as published"
-            said[f"- {board}, quick profile: {words}"] = None
+            said[f"- {rst(board)}, quick profile: {rst(words)}"] = None
     yield from said
 
 
@@ -74,7 +75,7 @@ def repeated(slot: Slot, figures: Figures) -> Iterator[str]:
     for board, often in rounds.items():
         known = widths[board]
         within = f", means within ±{max(known):.1%} (95 %)" if known else ""
-        yield f"- {board}: {'; '.join(often)}{within}"
+        yield f"- {rst(board)}: {rst('; '.join(often))}{within}"
 
 
 def _differing(slot: Slot, figure: Figure) -> Iterator[str]:

@@ -12,6 +12,8 @@ from evmperf.guide.layout import Figures, Layout, Line, Path, Slot, Unread, figu
 from evmperf.guide.match import Column
 from evmperf.guide.source import QUICK_MARK
 from evmperf.model.figures import Figure
+from evmperf.model.outlets import line as one_line
+from evmperf.model.outlets import rst
 from evmperf.model.results import Direction
 from evmperf.model.stats import outliers_text, percent
 from evmperf.published.declared import outline
@@ -46,7 +48,7 @@ class Head:
     @property
     def title(self) -> str:
         """The guide's title."""
-        return f"{self.os} {self.release} Performance Guide"
+        return one_line(f"{self.os} {self.release} Performance Guide")
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,7 @@ def _cells(slot: Slot, line: Line, figures: Figures, extras: Extras) -> list[str
         if not found:
             texts.append(slot.table.empty.get(column.metric, ""))
         elif column.words:
-            texts.append(str(found[0].conditions[column.metric]))
+            texts.append(rst(str(found[0].conditions[column.metric])))
         else:
             before = figures_of(slot.table, column, line.case, extras.previous or {})
             pairs = itertools.zip_longest(found, before[: len(found)])
@@ -185,7 +187,7 @@ def cell_text(slot: Slot, figure: Figure) -> str:
     several = figure.count != 1
     bounds = (figure.low, figure.high) if several else (None, None)
     text = figure_text(figure.mean, *bounds, slot.table.decimals)
-    return f"{text} {figure.unit}" if slot.table.unit_in_cell else text
+    return f"{text} {rst(figure.unit)}" if slot.table.unit_in_cell else text
 
 
 def _extra(slot: Slot, figure: Figure, before: Figure | None, extras: Extras) -> str:
@@ -218,20 +220,21 @@ def _notes(slot: Slot, figures: Figures) -> list[str]:
             for figure in figures_of(slot.table, column, line.case, figures):
                 row = " ".join(filter(None, (column.board, *line.label)))
                 if figure.flaw:
-                    notes[f"- {row}: {figure.flaw}"] = None
+                    notes[f"- {rst(row)}: {rst(figure.flaw)}"] = None
                 if figure.error is not None:
-                    notes[f"- {row}: each within {figure.error:.2g} {figure.unit}"] = None
+                    within = f"{figure.error:.2g} {rst(figure.unit)}"
+                    notes[f"- {rst(row)}: each within {within}"] = None
     return list(notes)
 
 
 def _csv(cells: Sequence[str]) -> str:
-    return ",".join('"{}"'.format(cell.replace('"', '""')) for cell in cells)
+    return ",".join('"{}"'.format(one_line(cell).replace('"', '""')) for cell in cells)
 
 
 def _modules(modules: Sequence[Module]) -> str:
     """The grid table of evaluation modules, and its caption."""
     head = ("Name", "Board", "Description")
-    rows = [(module.name, module.board, module.description) for module in modules]
+    rows = [(rst(module.name), rst(module.board), rst(module.description)) for module in modules]
     widths = [max(len(row[n]) for row in [head, *rows]) for n in range(len(head))]
 
     def rule(mark: str) -> str:

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evmperf.influx.client import Store
-from evmperf.influx.lines import TEXT_LIMIT
 from evmperf.model import comparable
 from evmperf.model.figures import Key
+from evmperf.model.outlets import TEXT_LIMIT
 from evmperf.model.results import Result
 from evmperf.model.run import Run
 from evmperf.model.schema import Record

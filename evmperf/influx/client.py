@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
+import threading
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -15,10 +19,17 @@ if TYPE_CHECKING:
     from influxdb_client.client.flux_table import FluxRecord
     from influxdb_client.client.influxdb_client import InfluxDBClient
     from influxdb_client.rest import ApiException
+    from urllib3.connectionpool import HTTPConnectionPool
 
 _TIMEOUT_S = 20.0
+_WHOLE = 3
+"""Times that timeout for a whole request and its answer: bytes may come all the time."""
+_WHOLE_SELECT = 30
+"""The same where the answer is all figures of a board."""
 _MOST_REFUSED = 100
 """Points refused one by one before the server is taken to refuse them all."""
+_LARGE = 1 << 14
+"""Bytes that a proxy may call too large; one that does so with less lets nothing by."""
 _ROWS_AT_ONCE = 500
 """Rows of an answer in parts; a row may have a text of 60 kB."""
 
@@ -31,6 +42,10 @@ class StoreError(LabError):
 
 class _BadPoints(StoreError):
     """The server found fault with points of a batch, not with us."""
+
+
+class _TooLarge(_BadPoints):
+    """It, or a proxy, finds a request too large."""
 
 
 class Series(msgspec.Struct, Generic[Row]):
@@ -56,15 +71,15 @@ class Store:
 
     def __init__(self, config: Config, timeout_s: float = _TIMEOUT_S) -> None:
         from influxdb_client.client.influxdb_client import InfluxDBClient  # noqa: PLC0415  # slow to import
-        from influxdb_client.client.write_api import SYNCHRONOUS  # noqa: PLC0415
 
         self.config = config
         self._timeout_s = timeout_s
-        # The batching mode of this client loses points when the server is down; this one raises.
         self._client: InfluxDBClient = InfluxDBClient(
             config.url, config.token, org=config.org, timeout=int(timeout_s * 1000)
         )
-        self._write = self._client.write_api(write_options=SYNCHRONOUS)
+        self._rest: Any = self._client.api_client.rest_client
+        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+        self._rest.pool_manager.pool_classes_by_scheme = _pools(self._sockets)
 
     def __enter__(self) -> Store:
         return self
@@ -90,6 +105,8 @@ class Store:
             try:
                 self._post(part)
             except _BadPoints as error:
+                if isinstance(error, _TooLarge) and sum(map(len, part)) < _LARGE:
+                    raise
                 if len(part) == 1:
                     refused.append((part[0], str(error)))
                 else:
@@ -102,30 +119,48 @@ class Store:
         return refused
 
     def _post(self, lines: Sequence[str]) -> None:
-        from influxdb_client.rest import ApiException  # noqa: PLC0415
-        from urllib3.exceptions import HTTPError  # noqa: PLC0415
-
-        try:
-            self._write.write(self.config.bucket, record="\n".join(lines).encode())
-        except ApiException as error:
-            raise self._refused(error) from None
-        except HTTPError as error:
-            raise self._unreachable(error) from None
+        config = self.config
+        with self._asking(_WHOLE):
+            reply = self._rest.request(
+                "POST",
+                f"{config.url}/api/v2/write",
+                query_params=[("org", config.org), ("bucket", config.bucket), ("precision", "ns")],
+                headers={
+                    "Authorization": f"Token {config.token}",
+                    "Content-Type": "text/plain; charset=utf-8",
+                },
+                body="\n".join(lines).encode(),
+                _preload_content=False,
+            )
+            with contextlib.closing(reply):
+                if reply.status != 204:
+                    raise self._no_influxdb(f"{reply.status} where it should be 204")
+                reply.release_conn()
 
     def query(self, flux: str, **values: Any) -> Iterator[FluxRecord]:
         """The rows of a query, one by one. In `flux`, `params.NAME` stands for a value and `from`
-        takes `params.bucket`.
+        takes `params.bucket`. Raises StoreError.
         """
-        from influxdb_client.rest import ApiException  # noqa: PLC0415
-        from urllib3.exceptions import HTTPError  # noqa: PLC0415
+        from influxdb_client.client.flux_csv_parser import (  # noqa: PLC0415
+            FluxCsvParser,
+            FluxCsvParserException,
+            FluxQueryException,
+            FluxSerializationMode,
+        )
 
         text = f"params = {_literal({**values, 'bucket': self.config.bucket})}\n{flux}"
-        try:
-            yield from self._client.query_api().query_stream(text)
-        except ApiException as error:
-            raise self._refused(error) from None
-        except HTTPError as error:
-            raise self._unreachable(error) from None
+        with self._asking(_WHOLE):
+            api = self._client.query_api()
+            reply = api.query_raw(text, dialect=api.default_dialect)
+            with contextlib.closing(reply):
+                self._check_type(reply, "text/csv")
+                rows = FluxCsvParser(reply, FluxSerializationMode.stream).generator()  # type: ignore[no-untyped-call]
+                try:
+                    yield from rows
+                except FluxQueryException as error:
+                    raise self._not_selected(str(error)) from None
+                except (FluxCsvParserException, LookupError, ValueError) as error:
+                    raise self._no_influxdb(f"rows that are none ({error})") from None
 
     def select(self, influxql: str, row: type[Row], **values: str) -> Iterator[Series[Row]]:
         """The series of an InfluxQL query, a long one in parts. `$NAME` stands for a value; `row`
@@ -133,15 +168,12 @@ class Store:
 
         Raises StoreError.
         """
-        from influxdb_client.rest import ApiException  # noqa: PLC0415
-        from urllib3.exceptions import HTTPError  # noqa: PLC0415
-
         config = self.config
         decode = msgspec.json.Decoder(_Reply[row]).decode  # type: ignore[valid-type]
         fields = {"db": config.bucket, "q": influxql, "params": json.dumps(values), "epoch": "ns"}
         fields |= {"chunked": "true", "chunk_size": str(_ROWS_AT_ONCE)}
-        try:
-            reply = self._client.api_client.rest_client.request(  # type: ignore[no-untyped-call]
+        with self._asking(_WHOLE_SELECT):
+            reply = self._rest.request(
                 "POST",
                 f"{config.url}/query",
                 headers={
@@ -151,18 +183,66 @@ class Store:
                 post_params=fields,
                 _preload_content=False,
             )
-            try:
-                for part in map(decode, _lines(reply.stream(1 << 16))):
-                    for selected in (part, *part.results):
-                        if selected.error:
-                            raise self._not_selected(selected.error)
-                        yield from selected.series
-            finally:
-                reply.close()
+            with contextlib.closing(reply):
+                self._check_type(reply, "application/json")
+                try:
+                    for part in map(decode, _lines(reply.stream(1 << 16))):
+                        for selected in (part, *part.results):
+                            if selected.error:
+                                raise self._not_selected(selected.error)
+                            yield from selected.series
+                except msgspec.DecodeError as error:
+                    raise self._no_influxdb(f"rows that are none ({error})") from None
+
+    @contextlib.contextmanager
+    def _asking(self, patience: int) -> Iterator[None]:
+        """Ask within so many times the timeout, and raise StoreError for all that goes wrong.
+
+        The timeout itself is of a single read: a server that says a byte now and then never ends.
+        """
+        from influxdb_client.rest import ApiException  # noqa: PLC0415
+        from urllib3.exceptions import HTTPError  # noqa: PLC0415
+
+        whole_s, late = patience * self._timeout_s, threading.Event()
+
+        def cut() -> None:
+            late.set()
+            for connection in list(self._sockets):
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+
+        timer = threading.Timer(whole_s, cut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
         except ApiException as error:
-            raise self._refused(error) from None
-        except HTTPError as error:
-            raise self._unreachable(error) from None
+            raise self._late(whole_s) if late.is_set() else self._refused(error) from None
+        except (HTTPError, StoreError, OSError) as error:
+            if late.is_set():
+                raise self._late(whole_s) from None
+            raise error if isinstance(error, StoreError) else self._unreachable(error) from None
+        finally:
+            timer.cancel()
+        if late.is_set():
+            raise self._late(whole_s)  # what ended there may have been cut
+
+    def _check_type(self, reply: Any, wanted: str) -> None:
+        found = str(reply.headers.get("Content-Type", "none"))
+        if not found.startswith(wanted):
+            raise self._no_influxdb(f"type {found[:60]!r} where it should be {wanted}")
+
+    def _no_influxdb(self, what: str) -> StoreError:
+        return StoreError(
+            f"InfluxDB {self.config.url}: what answers is no InfluxDB, perhaps a proxy ({what}): "
+            f"check {variable('url')} and the proxy; what waits is sent next time"
+        )
+
+    def _late(self, whole_s: float) -> StoreError:
+        return StoreError(
+            f"InfluxDB {self.config.url}: no whole answer within {whole_s:g} s: look at the "
+            f"server's load; what waits is sent next time"
+        )
 
     def _not_selected(self, said: str) -> StoreError:
         return StoreError(
@@ -201,7 +281,10 @@ class Store:
         elif "no space left" in said or status == 507:
             what = f"the server's disk is full ({said})"
             remedy = "make room there; what waits is sent next time"
-        elif status in (400, 413, 422):
+        elif status == 413:
+            kind, what = _TooLarge, f"even small points are too large for it ({said})"
+            remedy = "raise the limit of the server or the proxy; what waits is sent next time"
+        elif status in (400, 422) and _is_influxdbs(error):
             kind, what, remedy = _BadPoints, said, "see docs/results.md for what is stored"
         else:
             what, remedy = f"answers {status} ({said})", "what waits is sent next time"
@@ -211,6 +294,14 @@ class Store:
         return text.replace(self.config.token, "***")
 
 
+def _is_influxdbs(error: ApiException) -> bool:
+    """Whether it is InfluxDB that found fault, not a proxy with a page of its own."""
+    try:
+        return {"code", "message"} <= set(json.loads(error.body))
+    except (TypeError, ValueError):
+        return False
+
+
 def _message(error: ApiException) -> str:
     """What the server says, without the headers that the exception's own text has."""
     try:
@@ -218,6 +309,30 @@ def _message(error: ApiException) -> str:
     except (TypeError, ValueError, KeyError):
         said = str(error.reason or "")
     return " ".join(said.split())[:500]
+
+
+def _pools(sockets: weakref.WeakSet[socket.socket]) -> dict[str, type[HTTPConnectionPool]]:
+    """urllib3's pools, whose connections note their sockets."""
+    from urllib3.connection import HTTPConnection, HTTPSConnection  # noqa: PLC0415
+    from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool  # noqa: PLC0415
+
+    class Plain(HTTPConnection):
+        def connect(self) -> None:
+            super().connect()
+            sockets.add(self.sock)
+
+    class Secure(HTTPSConnection):
+        def connect(self) -> None:
+            super().connect()
+            sockets.add(self.sock)
+
+    class PlainPool(HTTPConnectionPool):
+        ConnectionCls = Plain
+
+    class SecurePool(HTTPSConnectionPool):
+        ConnectionCls = Secure
+
+    return {"http": PlainPool, "https": SecurePool}
 
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:

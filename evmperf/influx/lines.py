@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ import msgspec
 
 from evmperf.model import anytime
 from evmperf.model.figures import Key
+from evmperf.model.outlets import TEXT_LIMIT, html, tag_value, text_field
 from evmperf.model.records import BootMark, BootRecord, VerdictRecord
 from evmperf.model.results import REPEAT, Result, Sample, Status
 from evmperf.model.run import Run
@@ -26,38 +26,6 @@ from evmperf.runs.measurements import BOOT_MARK, BRIEF, EVENT, RESULT, RUN, SAMP
 
 SCHEMA = 1
 """Version of what is stored; a field of every run's point."""
-
-TEXT_LIMIT = 60_000
-"""Bytes of a text field; InfluxDB refuses more than 64 KiB."""
-
-_SPECIAL = re.compile(r"([,= ])")
-_UNSTORED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-
-
-@functools.lru_cache(maxsize=10_000)
-def tag_value(text: str) -> str:
-    """A tag's value. What line protocol cannot carry becomes a space; backslashes at the end,
-    which would hide the comma behind them, are left out.
-    """
-    return _SPECIAL.sub(r"\\\1", _CONTROL.sub(" ", text).rstrip("\\"))
-
-
-def text_field(text: str) -> str:
-    """A text field's value in its quotes, cut to what the server takes. Of the control characters
-    only new line and tab survive the way there and back; the others become spaces.
-    """
-    return _quoted(text) if len(text) > _SHORT else _quoted_short(text)
-
-
-def _quoted(text: str) -> str:
-    cut = text.encode("utf-8", "replace")[:TEXT_LIMIT].decode("utf-8", "ignore")
-    return '"' + _UNSTORED.sub(" ", cut).replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-_SHORT = 200
-_quoted_short = functools.lru_cache(maxsize=10_000)(_quoted)
-"""Names come again and again; long texts would fill the memory."""
 
 
 @functools.lru_cache(maxsize=10_000)
@@ -328,6 +296,6 @@ def event_line(run: Run, event: str, before: str, after: str) -> str:
     can correct the one after it.
     """
     changed = bool(before) and before != after
-    what = f"{before} → {after}" if changed else after
+    what = html(f"{before} → {after}" if changed else after)  # Grafana shows it as HTML
     fields = _fields(run=run.id, changed=changed, before=before, after=after, text=what)
     return f"{EVENT}{_tags(board=run.board, event=event)} {fields} {run.started_ns}"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import os
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from evmperf.influx.brief import Figures
 from evmperf.influx.client import Store
@@ -44,8 +45,8 @@ class Progress:
     @classmethod
     def of(cls, folder: Path, key: str) -> Progress:
         """What the state file says; nothing sent where there is none or a damaged one."""
-        state = _state(folder).get(key, {})
-        return cls(folder, key, state.get("bytes", 0), state.get("complete", False))
+        state = _state(folder).get(key, _Sent())
+        return cls(folder, key, state.bytes, state.complete)
 
     @property
     def begun(self) -> bool:
@@ -55,11 +56,11 @@ class Progress:
     def save(self) -> None:
         """Keep it; a reader sees the old file or the new one."""
         state = _state(self.folder)
-        state[self.key] = {"bytes": self.offset, "complete": self.complete}
+        state[self.key] = _Sent(self.offset, self.complete)
         # A session and `evmperf push` may be at it at the same time.
         scratch = self.folder / f"{STATE}.{os.getpid()}.{threading.get_ident()}"
         try:
-            scratch.write_text(json.dumps(state, indent=1) + "\n", encoding="utf-8")
+            scratch.write_bytes(msgspec.json.format(msgspec.json.encode(state), indent=1) + b"\n")
             scratch.replace(self.folder / STATE)
         except OSError as error:
             raise LabError(
@@ -68,11 +69,14 @@ class Progress:
             ) from error
 
 
-def _state(folder: Path) -> dict[str, Any]:
-    with contextlib.suppress(OSError, ValueError):
-        state = json.loads((folder / STATE).read_text(encoding="utf-8"))
-        if isinstance(state, dict):
-            return state
+class _Sent(msgspec.Struct):
+    bytes: Annotated[int, msgspec.Meta(ge=0)] = 0
+    complete: bool = False
+
+
+def _state(folder: Path) -> dict[str, _Sent]:
+    with contextlib.suppress(OSError, ValueError, msgspec.DecodeError, RecursionError):
+        return msgspec.json.decode((folder / STATE).read_bytes(), type=dict[str, _Sent])
     return {}
 
 

@@ -16,9 +16,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import evmperf
 from evmperf.keeping import wire
+from evmperf.keeping.kicks import GRACE_S
 from evmperf.keeping.wanted import Holder, Wanted
+from evmperf.model.environment import for_children
 from evmperf.model.errors import BoardLost, EvmperfError, Kind, LabError, UsageError
 
 _ANSWER_S = 10.0
@@ -134,11 +135,13 @@ class Claim:
         until: float = 0.0,
         wait_s: float = 0.0,
         priority: float = 0.0,
+        grace_s: float = GRACE_S,
         tell: Callable[[str], None] = lambda sentence: None,
     ) -> Claim:
         """Hold a board for a run that is expected to end at `until` (seconds since the epoch).
 
-        Waits at most `wait_s` for a board that others hold, and says so to `tell`. A night that
+        Waits at most `wait_s` for a board that others hold, and says so to `tell`; one that is
+        taken away from its holder meanwhile is left for `grace_s` to who did that. A night that
         holds the board already shares it with its sessions. Raises UsageError when the board is
         not to be had or there is none of that name, LabError when the lab does not answer.
         """
@@ -157,6 +160,7 @@ class Claim:
                         until=until,
                         wait_s=wait_s,
                         priority=priority,
+                        grace_s=grace_s,
                     )
                 break
             except BaseException as error:
@@ -237,14 +241,12 @@ def _connect() -> socket.socket:
 
 def _start(path: Path) -> None:
     """Start a keeper in the background; does nothing where one runs."""
-    root = str(Path(evmperf.__file__).absolute().parents[1])
-    search = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
     try:
         with Path(f"{path}.log").open("ab") as log:
             subprocess.run(
                 # -P: not the evmperf that may lie in the current folder.
                 [sys.executable, "-P", "-m", "evmperf.keeping.server"],
-                env={**os.environ, "PYTHONPATH": search},
+                env=for_children(os.environ),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

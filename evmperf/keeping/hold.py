@@ -38,6 +38,8 @@ class Hold:
     wanted: Wanted
     holder: Holder
     until: float = 0.0
+    grace_s: float = 0.0
+    """How long a place is left alone that was taken away from its holder, in seconds."""
     doing: str = ""
     since: float = field(default_factory=time.time)
     token: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -82,7 +84,7 @@ def of_place(
         "user": holder.user,
         "run": holder.run,
         "since": changed,
-        "until": float(until) if until.isdigit() else 0.0,
+        "until": float(until) if until.isdecimal() and len(until) < 12 else 0.0,
         "doing": "",
     }
 

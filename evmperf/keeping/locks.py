@@ -10,10 +10,13 @@ import fcntl
 import hashlib
 import json
 import os
+import struct
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from evmperf.model.errors import LabError
 
@@ -21,8 +24,32 @@ _SYSTEM = Path("/run/lock")
 """Where Debian lets everybody keep locks (Filesystem Hierarchy Standard 3.0, 5.9)."""
 
 
+_Text = Annotated[str, msgspec.Meta(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
+_Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e11)]  # to the year 5138
+
+
+class _Holder(msgspec.Struct):
+    """What a holder says of itself (`hold.Hold.record`). Any user of the machine may write other
+    things into the files.
+    """
+
+    place: _Text
+    coordinator: _Text
+    host: _Text
+    user: _Text
+    run: _Text
+    since: _Seconds
+    until: _Seconds
+    doing: _Text
+
+
+_HOLDER = msgspec.json.Decoder(_Holder)
+_SIZE = 65536
+"""Bytes of a lock's file that are read."""
+
+
 class Busy(Exception):
-    """Somebody has the lock; `holder` is what they wrote into it."""
+    """Somebody has the lock; `holder` is what they wrote into it, {} where that means nothing."""
 
     def __init__(self, holder: Mapping[str, Any]) -> None:
         super().__init__("the lock is taken")
@@ -33,22 +60,31 @@ class Locks:
     """The locks of one board; raises Busy or LabError and holds none of them then."""
 
     def __init__(self, devices: Sequence[str], holder: Mapping[str, Any]) -> None:
-        self._files: list[int] = []
+        self._files: dict[Path, int] = {}
+        self._holder = holder
         try:
-            for device in sorted(devices):
-                self._files.append(_lock(_path(device), holder))
+            for path in sorted({_path(device) for device in devices}):
+                self._files[path] = _lock(path, holder)
         except BaseException:
             self.release()
             raise
 
     def describe(self, holder: Mapping[str, Any]) -> None:
         """Write anew who holds them."""
-        for file in self._files:
+        self._holder = holder
+        for file in self._files.values():
             _write(file, holder)
+
+    def keep(self) -> None:
+        """Lock again what somebody has deleted; raises Busy if another has it now, or LabError."""
+        for path, file in self._files.items():
+            if not _is_at(path, file):
+                self._files[path] = _lock(path, self._holder)
+                os.close(file)
 
     def release(self) -> None:
         """Open them."""
-        for file in self._files:
+        for file in self._files.values():
             with contextlib.suppress(OSError):
                 os.ftruncate(file, 0)
             os.close(file)
@@ -67,24 +103,52 @@ def _path(device: str) -> Path:
 
 
 def _lock(path: Path, holder: Mapping[str, Any]) -> int:
-    try:
-        file = _open(path)
-    except OSError as error:
-        raise LabError(f"{path}: cannot be opened: {error.strerror}") from None
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _write(file, holder)
-    except BlockingIOError:
-        said = os.pread(file, 65536, 0)
-        os.close(file)
+    while True:
         try:
-            raise Busy(json.loads(said))
-        except ValueError:  # it has just been taken
-            raise Busy({}) from None
-    except OSError as error:
-        os.close(file)
-        raise LabError(f"{path}: cannot be written: {error.strerror}") from None
-    return file
+            file = _open(path)
+        except OSError as error:
+            raise LabError(f"{path}: cannot be opened: {error.strerror}") from None
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with contextlib.suppress(OSError):  # the one above decides, this one can be asked for
+                fcntl.fcntl(file, fcntl.F_OFD_SETLK, _range(fcntl.F_WRLCK))
+            if _is_at(path, file):
+                _write(file, holder)
+                return file
+            os.close(file)  # deleted between opening and locking: it keeps nobody away
+        except BlockingIOError:
+            said = os.pread(file, _SIZE, 0)
+            os.close(file)
+            raise Busy(_said(said)) from None
+        except OSError as error:
+            os.close(file)
+            raise LabError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _range(kind: int) -> bytes:
+    """A struct flock for a whole file (fcntl(2))."""
+    return struct.pack("hhqqi4x", kind, os.SEEK_SET, 0, 0, 0)
+
+
+def _is_locked(file: int) -> bool:
+    """Whether somebody holds it; asked without a lock, which would keep takers away meanwhile."""
+    asked = fcntl.fcntl(file, fcntl.F_OFD_GETLK, _range(fcntl.F_RDLCK))
+    return bool(struct.unpack_from("h", asked)[0] != fcntl.F_UNLCK)
+
+
+def _is_at(path: Path, file: int) -> bool:
+    """Whether a file is still the one of that name."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(path.lstat(), os.fstat(file))
+    return False
+
+
+def _said(text: bytes) -> dict[str, Any]:
+    """What a holder says of itself; {} for anything else."""
+    try:
+        return msgspec.structs.asdict(_HOLDER.decode(text))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
 
 
 def _open(path: Path) -> int:
@@ -110,15 +174,17 @@ def _write(file: int, holder: Mapping[str, Any]) -> None:
 
 def held() -> list[dict[str, Any]]:
     """What the holders of all locks of this machine say of themselves."""
-    records = []
+    records: list[dict[str, Any]] = []
     for path in sorted(folder().glob("evmperf-*.lock")):
-        with contextlib.suppress(OSError, ValueError), path.open("rb") as file:
+        with contextlib.suppress(OSError):
+            # Neither through a link nor waiting for the other end of a pipe.
+            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                record = json.loads(file.read())
-                if record not in records:  # a board with several devices
-                    records.append(record)
+                record = _said(os.pread(file, _SIZE, 0)) if _is_locked(file) else {}
+            finally:
+                os.close(file)
+            if record and record not in records:  # a board with several devices
+                records.append(record)
     return records
 
 

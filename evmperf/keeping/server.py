@@ -16,7 +16,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from evmperf.keeping import wire
-from evmperf.keeping.hold import UNTIL_TAG, Hold, clock
+from evmperf.keeping.hold import UNTIL_TAG, Hold, clock, who_holds
+from evmperf.keeping.kicks import KICKED_TAG
+from evmperf.keeping.locks import Busy
 from evmperf.keeping.taking import Taking
 from evmperf.keeping.wanted import Holder, Wanted
 from evmperf.model.errors import EvmperfError, LabError, UsageError
@@ -122,6 +124,7 @@ class Keeper:
         until: float,
         wait_s: float,
         priority: float,
+        grace_s: float,
     ) -> dict[str, Any]:
         """Hold a board, waiting for it at most so long."""
         board = Wanted(
@@ -130,7 +133,7 @@ class Keeper:
             tuple(wanted["devices"]),
             tuple(wanted["others"]),
         )
-        hold = Hold(board, Holder(**holder), until)
+        hold = Hold(board, Holder(**holder), until, grace_s)
         hold.parties.add(client)
 
         def tell(waiting: str) -> None:
@@ -150,6 +153,14 @@ class Keeper:
         raise LabError("the board that was held for this session is held no more")
 
     async def _do_check(self, client: Client) -> dict[str, Any]:
+        for hold in client.holds:
+            if hold.locks and not hold.lost:
+                try:
+                    hold.locks.keep()
+                except Busy as busy:
+                    hold.lose(
+                        f"{hold.wanted.place} is {who_holds(busy.holder)}: our lock was deleted"
+                    )
         return {"lost": next((hold.lost for hold in client.holds if hold.lost), "")}
 
     async def _do_doing(self, client: Client, what: str, until: float) -> dict[str, Any]:
@@ -221,6 +232,13 @@ class Keeper:
 
     def on_change(self, connection: Connection, place: str) -> None:
         """A place has changed: is it still ours?"""
+        if not connection.alive:
+            return  # it is told what there is; `Taking` looks at that when it is open
+        found = next((p for p in connection.places() if p.name == place), None)
+        if found:
+            self._taking.kicks.look(connection.address, found)
+            if found.acquired and KICKED_TAG in found.tags:
+                self._background(connection.tag(place, {KICKED_TAG: ""}))
         for hold in self.holds:
             if hold.connection is not connection:
                 continue
@@ -229,16 +247,26 @@ class Keeper:
                 continue
             if hold.wanted.place != place:
                 continue
-            found = next((p for p in connection.places() if p.name == place), None)
             now = (found.acquired or "") if found else ""
             if now != hold.owner:
+                kicked = found and not now and self._taking.kicks.at(connection.address, found)
+                if kicked:
+                    # For keepers that have not seen it, and ours after its end.
+                    self._background(self._note_kick(connection, place, int(kicked)))
                 self._lose(hold, now)
             elif found and (message := found.tags.get(ASK_TAG)):
                 self._tell(hold, message)
                 self._background(connection.tag(place, {ASK_TAG: ""}))
 
+    @staticmethod
+    async def _note_kick(connection: Connection, place: str, at: int) -> None:
+        """Tell other keepers, unless who did it has the place by now."""
+        if not connection.find(place).acquired:
+            await connection.tag(place, {KICKED_TAG: str(at)})
+
     def on_gone(self, connection: Connection) -> None:
         """A coordinator is gone, and with it its memory of who holds what."""
+        self._taking.kicks.forget(connection.address)
         for hold in self.holds:
             if hold.connection is connection:
                 hold.changed.set()
@@ -269,7 +297,7 @@ class Keeper:
 
     def _background(self, work: Any) -> None:
         async def quietly() -> None:
-            with contextlib.suppress(LabError):
+            with contextlib.suppress(LabError, UsageError):
                 await work
 
         self._taking.keep(asyncio.create_task(quietly()))

@@ -11,7 +11,8 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evmperf.keeping import locks
-from evmperf.keeping.hold import UNTIL_TAG, Hold, of_place, refusal
+from evmperf.keeping.hold import UNTIL_TAG, Hold, clock, of_place, refusal
+from evmperf.keeping.kicks import KICKED_TAG, LOCKS_TAG, Kicks
 from evmperf.keeping.locks import Busy, Locks
 from evmperf.keeping.wanted import Holder, device_key
 from evmperf.model.errors import LabError, UsageError
@@ -19,9 +20,10 @@ from evmperf.model.errors import LabError, UsageError
 if TYPE_CHECKING:
     from evmperf.keeping.places import Connection
 
-LOCKS_TAG = "evmperf_locks"
-"""Whose locks tell whether the holder still lives."""
+_NO_TAGS = {UNTIL_TAG: "", LOCKS_TAG: "", KICKED_TAG: ""}
 
+_CLOCKS_S = 60.0
+"""By how much the clocks of a lab's hosts may differ."""
 _LOOK_S = 0.2
 _POLL_S = 5.0
 """How often a reservation is asked for; the coordinator looks at them every 15 s by itself."""
@@ -43,6 +45,7 @@ class Taking:
     """Takes boards for the keeper and gives them back; owns the connections to coordinators."""
 
     def __init__(self, keeper: Owner) -> None:
+        self.kicks = Kicks()
         self._keeper = keeper
         self._connections: dict[tuple[str, Holder], Connection] = {}
         self._users: dict[tuple[str, Holder], int] = {}
@@ -74,9 +77,10 @@ class Taking:
         if hold.connection:
             place, owner, hold.owner = hold.wanted.place, hold.owner, ""
             if owner and not hold.lost and not hold.borrowed:
-                await hold.connection.release(place)
+                # First, as the next holder writes its own there; and see `Kicks`.
                 with contextlib.suppress(LabError):
-                    await hold.connection.tag(place, {UNTIL_TAG: "", LOCKS_TAG: ""})
+                    await hold.connection.tag(place, _NO_TAGS)
+                await hold.connection.release(place)
         if hold.locks:
             hold.locks.release()
             hold.locks = None
@@ -131,21 +135,31 @@ class Taking:
         hold.connection = connection
         places = [connection.find(name) for name in (hold.wanted.place, *hold.wanted.others)]
         tokens: dict[str, str] = {}
-        told = False
+        told, began = False, time.time()
         try:
             while True:
                 hold.changed.clear()
+                places = [connection.find(place.name) for place in places]
+                kept = {
+                    p.name: why for p in places if (why := self._kept(hold, p, priority, began))
+                }
+                for name in kept.keys() & tokens.keys():
+                    # Our turn would keep it from who it is kept for.
+                    await connection.give_up(tokens.pop(name))
                 turns = await _turns(connection, tokens)
-                reasons = [await self._try(hold, place, turns.get(place.name)) for place in places]
+                why_not = [
+                    kept.get(place.name) or await self._try(hold, place, turns.get(place.name))
+                    for place in places
+                ]
                 if hold.owner:
                     return
                 if time.monotonic() >= deadline:
-                    raise UsageError(reasons[0])
+                    raise UsageError(why_not[0])
                 if not told:
-                    tell(reasons[0])
+                    tell(why_not[0])
                     told = True
                 for place in places:
-                    if place.name not in tokens:
+                    if place.name not in tokens.keys() | kept.keys():
                         tokens[place.name] = await connection.reserve(place.name, priority)
                 await _either(hold.changed, min(_POLL_S, deadline - time.monotonic()))
                 if not connection.alive:
@@ -154,6 +168,22 @@ class Taking:
             if connection.alive:
                 for token in tokens.values():
                     await connection.give_up(token)
+
+    def _kept(self, hold: Hold, place: Any, priority: float, began: float) -> str:
+        """For whom a place is kept that was taken away from its holder, "" where it is not, or not
+        from us: whoever comes after a kick may be who did it, but for a night.
+        """
+        assert hold.connection is not None
+        at = 0.0 if place.acquired else self.kicks.at(hold.connection.address, place)
+        ends = at + hold.grace_s
+        # A tag may say anything.
+        passed = time.time() >= ends or at > time.time() + _CLOCKS_S
+        if passed or (priority >= 0 and began > at):
+            return ""
+        return (
+            f"{place.name} was taken away from its holder at {clock(at)}: it is kept for who did "
+            f"that until {clock(ends)}"
+        )
 
     async def _try(self, hold: Hold, place: Any, turn: bool | None) -> str:
         """Take a place if that is possible now; why not, "" where it has been taken. `turn` is what
@@ -209,6 +239,7 @@ class Taking:
         except Busy:
             return False
         assert hold.connection is not None
+        await hold.connection.tag(place.name, _NO_TAGS)
         await hold.connection.release(place.name, place.acquired)
         return True
 
@@ -237,6 +268,8 @@ class Taking:
             if found is None or not found.alive:
                 found = Connection(address, holder, self._keeper.on_change, self._keeper.on_gone)
                 await found.open()
+                for place in found.places():
+                    self.kicks.look(address, place)
                 self._connections[key], self._users[key] = found, 0
             self._users[key] += 1
             return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 from evmperf.model.errors import LabError
 
-VERSION = 1
+VERSION = 2
 """Of the language. It is in the socket's name, so that unlike versions have keepers of their own
 and meet only at the coordinator and at the locks.
 """
@@ -32,17 +33,24 @@ def folder() -> Path:
     """The keeper's folder, this user's only: $EVMPERF_KEEPER, or below that for temporary files.
 
     Not in $XDG_RUNTIME_DIR, which cron has not got and which goes with a logout. Raises LabError
-    when it cannot be made or belongs to somebody else.
+    when it cannot be made, is a link, belongs to somebody else or lets others in.
     """
     usual = Path(tempfile.gettempdir(), f"evmperf-keeper-{os.getuid()}")
     path = Path(os.environ.get("EVMPERF_KEEPER") or usual)
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        owner = path.stat().st_uid
+        found = path.lstat()
     except OSError as error:
         raise LabError(f"{path}: cannot be made for the keeper: {error.strerror}") from None
-    if owner != os.getuid():
-        raise LabError(f"{path}: belongs to user {owner}: set EVMPERF_KEEPER to a folder of yours")
+    wrong = ""
+    if not stat.S_ISDIR(found.st_mode):
+        wrong = "is a link"
+    elif found.st_uid != os.getuid():
+        wrong = f"belongs to user {found.st_uid}"
+    elif found.st_mode & 0o077:
+        wrong = f"lets others in (mode {stat.S_IMODE(found.st_mode):o}, not 700)"
+    if wrong:
+        raise LabError(f"{path}: {wrong}: set EVMPERF_KEEPER to a folder of yours alone")
     return path
 
 

@@ -28,7 +28,6 @@ from evmperf.model.errors import (
     BoardLost,
     EvmperfError,
     Interrupted,
-    Kind,
     LabError,
     RefusedOutput,
     ToolError,
@@ -58,8 +57,9 @@ class LabgridBench:
         variation: Variation | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        """`check` raises BoardLost when the board is not ours any more; it is called before each
-        action of the power switch and each command.
+        """`check` raises BoardLost when the board is not ours any more; it is called directly
+        before an action of the power switch, and before each command. `lose` stops bytes at once:
+        asking before each let more of them through on a busy host, as answers are late there.
         """
         self.board = board
         self.activity = ""
@@ -256,7 +256,7 @@ class LabgridBench:
         if attempt.goal in ("off", "provisioned"):
             return
         arguments = self._strategy.kernel_arguments
-        records = self._console.history.records()
+        records = self._console.records()
         self._boots.append(
             Boot(
                 goal=attempt.goal,
@@ -267,14 +267,9 @@ class LabgridBench:
                 error=classify(attempt.error, attempt.phase) if attempt.error else None,
                 phase=attempt.phase,
                 post_mortem=attempt.post_mortem,
+                notes=tuple(self._console.notes),
             )
         )
-
-
-class WrongBoot(BoardError):
-    """What booted is not what was asked for: a boot that does not count, for the lab to mend."""
-
-    kind = Kind.LAB
 
 
 class LinuxShell:
@@ -344,8 +339,6 @@ def classify(error: BaseException, phase: str = "") -> EvmperfError:
     while cause is not None:
         if isinstance(cause, EvmperfError):
             return cause
-        if getattr(cause, "kind", None) == Kind.LAB:
-            return WrongBoot(sentence)
         if isinstance(cause, requests.RequestException):
             return _switch_error(cause)
         cause = cause.__cause__

@@ -13,24 +13,28 @@ from labgrid.factory import target_factory
 from labgrid.protocol import ConsoleProtocol, PowerProtocol
 from labgrid.resource import SerialPort
 from labgrid.step import StepEvent, steps
+from labgrid.util import PtxExpect
 from labgrid.util.proxy import proxymanager
 from pexpect import TIMEOUT
 
-from evmperf.console.record import POWER_ANSWERED, POWER_OFF, POWER_ON, History
+from evmperf.console import heldup
+from evmperf.console.diagnosis import NotReached, last_line, phase
+from evmperf.console.record import POWER_ANSWERED, POWER_OFF, POWER_ON, History, Record
 from evmperf.console.watch import Alarm, Watch
 from evmperf.lab.stamper import StampedPort
-from evmperf.model.errors import BoardError, LabError
+from evmperf.model import limits
+from evmperf.model.errors import BoardError, EvmperfError, LabError
 
 _RETRY_S = 0.1
 """Pause between attempts to reopen a lost console, in seconds."""
+_MOMENT_S = 0.01
 
 
 class ConsoleAlarm(BoardError):
     """The console showed what must not come; `alarm` says what."""
 
     def __init__(self, alarm: Alarm) -> None:
-        remedy = f": {alarm.remedy}" if alarm.remedy else ""
-        super().__init__(f"{alarm.name} on the console: {alarm.text}{remedy}")
+        super().__init__(str(alarm))
         self.alarm = alarm
         self.kind = alarm.kind
         self.permanent = alarm.permanent
@@ -38,6 +42,10 @@ class ConsoleAlarm(BoardError):
 
 class ConsoleLost(LabError):
     """The connection to the console broke; what the board said meanwhile is gone."""
+
+
+class ConsoleFlood(BoardError):
+    """The board said so much that some of it had to be cut."""
 
 
 @target_factory.reg_driver
@@ -70,7 +78,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         self._news = threading.Condition()
         self._buffer = bytearray()
         self._alarm: Alarm | None = None
-        self._error: LabError | None = None
+        self._error: EvmperfError | None = None
         self._forbidden: LabError | None = None
         self._transport: StampedPort | None = None
         self._thread: threading.Thread | None = None
@@ -105,6 +113,17 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             self._watch.await_uboot()
             self._silence_s = silence_s
 
+    def limit_silence(self, seconds: float) -> None:
+        """From now on take that long without a byte for a boot loader that hangs; 0 for never."""
+        with self._news:
+            self._heard = time.monotonic()
+            self._silence_s = seconds
+
+    def arrive(self) -> None:
+        """The prompt of Linux has been reached: what programs print is their matter."""
+        with self._news:
+            self._watch.arrive()
+
     @property
     def silent_s(self) -> float:
         """Seconds since the board last said something."""
@@ -116,10 +135,21 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         return data.decode("utf-8", "replace")
 
     @property
-    def trouble(self) -> str:
-        """The line in which U-Boot says best why it boots nothing, "" for none."""
+    def notes(self) -> list[str]:
+        """What is worth knowing of this boot although it went on."""
         with self._news:
-            return self._watch.trouble
+            return list(self._watch.notes)
+
+    def note(self, text: str) -> None:
+        """Keep something with this boot."""
+        with self._news:
+            self._watch.notes.append(text)
+
+    @property
+    def recent(self) -> str:
+        """What the board said since its power-on, or since U-Boot's prompt."""
+        with self._news:
+            return self._watch.said
 
     def settle(self) -> None:
         """Take a boot loader's banner for a reset, until the next power-on."""
@@ -138,11 +168,19 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         """The last lines that the board printed since its power-on."""
         return self.history.tail(lines)
 
+    def records(self) -> list[Record]:
+        """The record since the power-on. What a server in between was seen to hold up is in the
+        bounds; a local port's own (`evmperf.lab.sentinel`) have that.
+        """
+        records = self.history.records()
+        is_local = isinstance(self.port, SerialPort)
+        return records if is_local else heldup.widened(records, self.port.speed)
+
     def drop_input(self) -> None:
         """Forget everything received and not yet looked at."""
         with self._news:
             self._buffer.clear()
-        self._expect.buffer = b""
+        self._expect = PtxExpect(self)  # an emptied one still has what it had looked at
 
     def take_pending(self) -> bytes:
         """What `expect` has read ahead, for a reader that goes on without it."""
@@ -153,7 +191,8 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
     def await_data(self, timeout_s: float) -> bytes:
         """Return what arrived, waiting at most `timeout_s` for something.
 
-        Raises ConsoleAlarm, ConsoleLost, LabError, or pexpect's TIMEOUT when nothing came.
+        Raises ConsoleAlarm, ConsoleFlood, ConsoleLost, LabError, or pexpect's TIMEOUT when nothing
+        came.
         """
         data: bytes = self._read(1, timeout_s)
         return data
@@ -169,34 +208,41 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
                     raise ConsoleAlarm(self._alarm)
                 if self._error:
                     error = self._error
-                    if isinstance(error, ConsoleLost):
-                        self._error = None  # said once: the connection is back
+                    if isinstance(error, ConsoleLost | ConsoleFlood):
+                        self._error = None  # said once: the connection is back, the flood over
                     raise error
                 if len(self._buffer) >= size:
                     break
                 left = deadline - time.monotonic()
-                if left <= 0 or not self._news.wait(left):
-                    if len(self._buffer) >= size:
-                        continue
-                    if self._silence_s and self.silent_s > self._silence_s:
+                if self._silence_s:
+                    speech = self._silence_s - self.silent_s
+                    if speech < 0:
                         raise self._silence()
+                    left = min(left, speech + _MOMENT_S) if left > 0 else left
+                if left <= 0:
                     raise TIMEOUT(f"nothing on the console for {timeout:.2f} seconds")
+                self._news.wait(left)
             taken = bytes(self._buffer[: max_size or None])
             del self._buffer[: len(taken)]
         self.history.check()
+        if len(self._expect.buffer) > limits.UNREAD_BYTES:
+            self.drop_input()
+            raise ConsoleFlood(
+                f"the board said more than {limits.mib(limits.UNREAD_BYTES)}, and nothing of what "
+                f"was waited for"
+            )
         return taken
 
     def _silence(self) -> BoardError:
         """Why a boot loader is given up."""
-        lines = [line for line in self.tail(20) if line.strip("? ")]
-        if lines:
+        said, seconds = self._watch.said, f"{self._silence_s:g} s"
+        if not last_line(said).strip("?"):
             return BoardError(
-                f"the boot hangs: nothing came for {self._silence_s:g} s after {lines[-1]!r}"
+                f"nothing came in {seconds} since the power was switched on: check that the board "
+                f"has power, the console's cable and which of its UARTs it is on"
             )
-        return BoardError(
-            f"nothing came in {self._silence_s:g} s since the power was switched on: check that "
-            f"the board has power, the console's cable and which of its UARTs it is on"
-        )
+        where = f" in {name}" if (name := phase(said)) else ""
+        return NotReached(f"the boot hangs{where}: nothing came for {seconds}", said)
 
     def _write(self, data: bytes) -> int:
         with self._news:
@@ -235,7 +281,12 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             self._take(data, stamp, bound)
 
     def _take(self, data: bytes, mono_ns: int, bound_ns: int) -> None:
+        if not data:
+            self._flooded(bound_ns, mono_ns)
+            return
         self.history.feed(data, mono_ns, bound_ns)
+        if self.history.is_old(mono_ns):
+            return
         with self._news:
             self._heard = time.monotonic()
             alarm = self._watch.feed(data)
@@ -243,6 +294,22 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
                 self.history.event(f"alarm: {alarm.name}: {alarm.text}", mono_ns)
             self._buffer += data
             self._alarm = self._alarm or alarm
+            self._news.notify_all()
+            much = len(self._buffer) - limits.UNREAD_BYTES
+        if much > 0:
+            self._flooded(much + limits.UNREAD_BYTES // 2, mono_ns)
+
+    def _flooded(self, cut: int, mono_ns: int) -> None:
+        """So many bytes were cut: the newest that fit stay to be read, after this was said."""
+        self.history.event(f"{cut} bytes cut: the board floods its console", mono_ns)
+        if self.history.is_old(mono_ns):
+            return
+        with self._news:
+            del self._buffer[: max(0, len(self._buffer) - limits.UNREAD_BYTES // 2)]
+            self._error = self._error or ConsoleFlood(
+                f"the board floods its console: {cut} bytes of it came faster than they could be "
+                f"looked at, and were cut"
+            )
             self._news.notify_all()
 
     def _recover(self, reason: str) -> bool:
@@ -295,6 +362,8 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             self.drop_input()
             with self._news:
                 self._alarm = None
+                if isinstance(self._error, ConsoleFlood):
+                    self._error = None
                 self._heard = time.monotonic()
                 self._watch.restart()
             self.history.event(POWER_ON)

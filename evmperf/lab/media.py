@@ -10,6 +10,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import attr
@@ -19,6 +20,7 @@ from labgrid.driver.exception import ExecutionError
 from labgrid.factory import target_factory
 
 from evmperf.model.errors import LabError
+from evmperf.virtual import paths
 
 _TIMEOUT_S = 10.0
 _MEDIUM_S = 20.0
@@ -44,8 +46,17 @@ class VirtualCardDriver(Driver):  # type: ignore[misc]
 
     @Driver.check_active  # type: ignore[untyped-decorator]
     def medium(self) -> str:
-        """The file that is the card."""
-        return str(requests.get(self._url("status"), timeout=_TIMEOUT_S).json()["card_file"])
+        """The file that is the card; raises LabError for one that is not of this user's lab.
+
+        Whoever listens on the port says which file it is, and that file is going to be written.
+        """
+        said = str(requests.get(self._url("status"), timeout=_TIMEOUT_S).json()["card_file"])
+        if not Path(said).resolve().is_relative_to(paths.state_dir().resolve()):
+            raise LabError(
+                f"the card switch names {said[:200]!r} as its card, which is no disk of a virtual "
+                f"EVM below {paths.state_dir()}: it is not written; is EVMPERF_STATE the lab's?"
+            )
+        return said
 
     def _url(self, what: str) -> str:
         # http://HOST:PORT/power/{index}

@@ -15,8 +15,10 @@ from pexpect import TIMEOUT
 
 from evmperf.boards import prompts
 from evmperf.lab.console import ConsoleLost
+from evmperf.model import limits
 from evmperf.model.errors import BoardError
 
+_PASSWORD = r"[\r\n][^\r\n]{0,40}[Pp]assword[^\r\n:]{0,40}: ?(?=\Z)"
 _PROMPT_S = 5.0
 """Seconds within which a prompt must follow the end of a command or a login."""
 
@@ -32,7 +34,9 @@ class CommandHung(BoardError):
 
 
 class CommandTimeout(TimeoutError):
-    """A command did not end in its time; it was interrupted and the shell is usable."""
+    """A command did not end in its time, or printed too much; it was interrupted and the shell is
+    usable.
+    """
 
 
 @target_factory.reg_driver
@@ -64,6 +68,11 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
         except TIMEOUT:
             self._interrupt()
             raise CommandTimeout(f"`{command[:80]}` did not end within {timeout_s:g} s") from None
+        except OverflowError:
+            self._interrupt()
+            raise CommandTimeout(
+                f"`{command[:80]}` printed more than {limits.mib(limits.REPLY_BYTES)} (console.log)"
+            ) from None
         except ConsoleLost:
             self._interrupt()
             raise
@@ -94,6 +103,8 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
             match = end.search(data, searched) if begin >= 0 else None
             if match:
                 break
+            if len(data) > limits.REPLY_BYTES:
+                raise OverflowError
             # The end may have arrived in part: look again from shortly before the last byte.
             searched = max(begin, searched, len(data) - len(marker) - 16)
         self._await_prompt(bytes(data[match.end() :]))
@@ -124,10 +135,9 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
     def _await_login(self) -> None:
         """Log in; raises LoginFailed that names the prompt or the password that did not fit."""
         deadline = time.monotonic() + self.login_timeout
-        # "Last login: " comes after a login.
-        login = f"(?<!Last )(?:{self.login_prompt})"
-        expected = [self.prompt, login, "[Pp]assword: ", "Login incorrect", TIMEOUT]
-        names_sent = 0
+        # What only looks like a prompt ends in text: "Last login: Mon", "password: none".
+        expected = [self.prompt, self.login_prompt, _PASSWORD, "Login incorrect", TIMEOUT]
+        names_sent, questions = 0, 0
         self.console.sendline("")
         while True:
             left = deadline - time.monotonic()
@@ -144,7 +154,8 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
                     raise LoginFailed(self._login_failure(names_sent))
                 self.console.sendline(self.username)
                 names_sent += 1
-            elif index == 2:
+            elif index == 2 and names_sent:
+                questions += 1
                 if self.password is None:
                     raise LoginFailed(
                         f"the board asks for a password of user {self.username}: "
@@ -156,7 +167,8 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
                     f"the board refused the login of user {self.username}: check `username` and "
                     f"`password` of EvmShellDriver in the board file"
                 )
-            elif not names_sent:
+            elif index == 4 and not questions:
+                # A getty that starts anew forgets what it was told; an empty line brings it back.
                 self.console.sendline("")
         self._status = 1
 

@@ -3,8 +3,8 @@
 A thread of the measuring process would stamp late: under load it waits for a core and for Python's
 interpreter lock, and what arrives meanwhile gets one stamp. This process asks for real-time
 priority, which needs root, CAP_SYS_NICE or an rtprio limit, and waits for nobody but the console:
-stamped bytes go to a queue without limit, from which a thread writes them to the measuring process
-whenever that reads.
+stamped bytes go to a queue, from which a thread writes them to the measuring process whenever that
+reads. Of more than `limits.QUEUE_BYTES` the oldest are cut, and how much that was is said.
 
 No stamp is trusted: each comes with the time since this process last knew that nothing was waiting
 to be read. All bytes of a frame arrived within it, however long the process was kept from running,
@@ -13,8 +13,8 @@ or the kernel kept the bytes of a serial port (`evmperf.lab.sentinel`).
 Protocol: bytes on standard input go to the board. On standard output come frames, each of a header
 (stamp in ns of CLOCK_MONOTONIC, bound in ns, length in bytes; little-endian, 64, 64 and 32 bits)
 and that many bytes from the board. The first frame is empty; its "stamp" is 1 with real-time
-priority and 0 without. A console that cannot be opened, or is lost, is a sentence on standard error
-and exit status 1.
+priority and 0 without. A later empty one stands where bytes were cut: its "bound" is how many. A
+console that cannot be opened, or is lost, is a sentence on standard error and exit status 1.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ import time
 
 from evmperf.console.record import Line
 from evmperf.lab.transport import Transport, connect
+from evmperf.model import limits
+from evmperf.model.environment import for_children
 from evmperf.model.errors import LabError
 
 _HEADER = struct.Struct("<QQI")
@@ -43,10 +45,20 @@ _LOCK_MEMORY = 7
 
 _LOOK_MS = 2
 """How often an idle console is looked at: it bounds the error of what comes after a silence."""
-_PAUSE_S = 0.0005
-"""Pause after each read, so that a record holds some bytes and 32 boards leave a machine usable."""
-_COLLECT_S = 0.002
-"""Pause after passing frames on: what comes meanwhile goes together."""
+_PAUSE_S, _LONG_PAUSE_S = 0.0005, 0.0015
+"""Pause after each read, so that a record holds some bytes and 32 boards leave a machine usable;
+the long one while others that have the priority, too, keep this process from running.
+"""
+_LATE_S, _CROWDED = 0.001, 500
+"""A pause that was longer by so much says so, for so many reads."""
+_COLLECT_S, _LONG_COLLECT_S, _FLOW = 0.002, 0.01, 32
+"""Pause after passing frames on: what comes meanwhile goes together. The long one after so many
+short ones without a gap, when nobody waits for an answer.
+"""
+_TOGETHER = 1024
+"""Frames that go together at most."""
+_FRAME_BYTES = 64
+"""What a frame takes beside its bytes."""
 
 _START_S = 10.0
 """Seconds that starting the process may take beside the time to connect."""
@@ -63,6 +75,7 @@ class StampedPort:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
+            env=for_children(os.environ),
             # Ctrl-C is for the measuring process; this one ends when its input does.
             start_new_session=True,
         )
@@ -89,7 +102,8 @@ class StampedPort:
         they may have arrived at most: since the process last found nothing, or, when they are more
         than the line can have carried since then, for as long as the line needs for them.
 
-        Raises ConnectionError with the reason when the console is lost, or was closed.
+        Without bytes, the second number says how many were cut there. Raises ConnectionError with
+        the reason when the console is lost, or was closed.
         """
         while True:
             if len(self._buffer) >= _HEADER.size:
@@ -98,6 +112,8 @@ class StampedPort:
                 if len(self._buffer) >= end:
                     data = bytes(self._buffer[_HEADER.size : end])
                     del self._buffer[:end]
+                    if not data:
+                        return stamp, bound, data
                     return stamp, max(bound, self._line.late_ns(stamp, length)), data
             more = os.read(self._output, 1 << 20)
             if not more:
@@ -120,11 +136,43 @@ class StampedPort:
         return said[-1] if said else "the console was closed"
 
 
+class _Frames(queue.SimpleQueue[bytes]):
+    """Frames on their way, `limits.QUEUE_BYTES` at most: the oldest are cut, and that is said.
+
+    One thread puts, another gets; each number is written by one of them only.
+    """
+
+    _coming = _cut = _cut_at = _dropped = 0
+    _gone = _told = 0
+
+    def put(self, item: bytes, block: bool = True, timeout: float | None = None) -> None:
+        """Put a frame, or the end; where too much waits, half of that is cut."""
+        super().put(item, block, timeout)
+        self._coming += len(item) + _FRAME_BYTES
+        if not item or self._coming - self._gone - self._dropped <= limits.QUEUE_BYTES:
+            return
+        with contextlib.suppress(queue.Empty):
+            while self._coming - self._gone - self._dropped > limits.QUEUE_BYTES // 2:
+                old = super().get(block=False)
+                self._dropped += len(old) + _FRAME_BYTES
+                self._cut_at, *_ = _HEADER.unpack_from(old)
+                self._cut += len(old) - _HEADER.size
+
+    def get(self, block: bool = True, timeout: float | None = None) -> bytes:
+        """The next frame, or the one that says how much was cut before it."""
+        if cut := self._cut - self._told:
+            self._told += cut
+            return _frame(self._cut_at, cut, b"")
+        item = super().get(block, timeout)
+        self._gone += len(item) + _FRAME_BYTES
+        return item
+
+
 def main(protocol: str, place: str, port: str, baud: str, timeout_s: str) -> int:
     """Be the process; see the module's docstring."""
     began = time.monotonic_ns()
     real_time = _be_undisturbed()
-    frames: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    frames = _Frames()
     frames.put(_frame(real_time, 0, b""))
     try:
         transport = connect(protocol, place, int(port), int(baud), float(timeout_s))
@@ -151,6 +199,7 @@ def _stamp(transport: Transport, frames: queue.SimpleQueue[bytes]) -> None:
     waiting = select.poll()
     waiting.register(transport, select.POLLIN)
     known = time.monotonic_ns()  # what had arrived by then has been read
+    crowded = 0
     while True:
         settled = transport.settled_ns()
         begin = time.monotonic_ns()
@@ -164,7 +213,10 @@ def _stamp(transport: Transport, frames: queue.SimpleQueue[bytes]) -> None:
             frames.put(_frame(stamp, stamp - known, data))
         if not transport.more:
             known = min(begin, settled)
-            time.sleep(_PAUSE_S)
+            pause = _LONG_PAUSE_S if crowded else _PAUSE_S
+            time.sleep(pause)
+            late = time.monotonic_ns() - stamp > (pause + _LATE_S) * 1e9
+            crowded = _CROWDED if late else max(0, crowded - 1)
 
 
 def _be_undisturbed() -> int:
@@ -186,16 +238,17 @@ def _pass_output(frames: queue.SimpleQueue[bytes]) -> None:
     """Write frames as fast as they are taken; an empty one is the end."""
     # A pipe that nobody reads any more shows as the end of input, too.
     with contextlib.suppress(OSError):
-        ended = False
+        ended, flow = False, 0
         while not ended:
+            flow = 0 if frames.empty() else flow + 1
             waiting = [frames.get()]
-            while not frames.empty():
+            while len(waiting) < _TOGETHER and not frames.empty():
                 waiting.append(frames.get())
             ended = not waiting[-1]
             data = b"".join(waiting)
             while data:
                 data = data[os.write(sys.stdout.fileno(), data) :]
-            time.sleep(_COLLECT_S)
+            time.sleep(_LONG_COLLECT_S if flow > _FLOW else _COLLECT_S)
 
 
 def _pass_input(transport: Transport) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from evmperf.lava.marked import Line
+from evmperf.model import limits
 from evmperf.model.errors import UsageError
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -33,7 +34,8 @@ class Entry:
 
 
 def parse(text: str, name: str) -> list[Entry]:
-    """The entries of a log; a last line that was cut is left out.
+    """The entries of a log; a last line that was cut is left out. A message longer than
+    `limits.LAVA_LINE_CHARS` is shortened, and says so.
 
     Raises UsageError naming `name` and the line for what is no such log.
     """
@@ -44,10 +46,12 @@ def parse(text: str, name: str) -> list[Entry]:
             continue
         try:
             data = _entry(line)
+            if not isinstance(data["lvl"], str):
+                raise TypeError
             moment = datetime.fromisoformat(data["dt"]).replace(tzinfo=UTC)
             micros = (moment - _EPOCH) // (datetime.resolution)
-            entries.append(Entry(micros * 1000, str(data["lvl"]), data["msg"]))
-        except (ValueError, KeyError, TypeError, yaml.YAMLError):
+            entries.append(Entry(micros * 1000, data["lvl"], _cut(data["msg"])))
+        except (ValueError, KeyError, TypeError, RecursionError, yaml.YAMLError):
             if number == len(lines) and not line.endswith("\n"):
                 break
             raise UsageError(
@@ -59,11 +63,19 @@ def parse(text: str, name: str) -> list[Entry]:
     return entries
 
 
+def _cut(message: Any) -> Any:
+    return (
+        limits.shortened(message, limits.LAVA_LINE_CHARS) if isinstance(message, str) else message
+    )
+
+
 def _entry(line: str) -> Any:
     # Most entries are JSON, which is read a hundred times as fast.
     try:
         return json.loads(line.removeprefix("- "))
     except ValueError:
+        if len(line) > limits.LAVA_LINE_CHARS:
+            raise
         return yaml.load(line, Loader=_LOADER)[0]
 
 

@@ -19,6 +19,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
+from evmperf.model.places import is_plain
+
 COPIES = 2
 HUNG = "hung"
 """What stands in place of the wrapper's first line when a step did not end in its time."""
@@ -56,10 +58,15 @@ def encode_header(header: Mapping[str, str]) -> str:
 
 
 def decode_header(text: str) -> dict[str, str]:
-    """The header of a job; raises ValueError for a word that is none."""
+    """The header of a job; raises ValueError for a word that is none.
+
+    Its board file is a plain name, for which `env/` is searched, and never a path that a log says.
+    """
     header = dict(parse_qsl(text, keep_blank_values=True, strict_parsing=True))
     if not {"schema", "kind", "board_file", "profile", "benchmarks"} <= set(header):
         raise ValueError("no header")
+    if not is_plain(header["board_file"]):
+        raise ValueError(f"{header['board_file']!r} is no name of a board file")
     return header
 
 

@@ -22,10 +22,12 @@ from requests.adapters import HTTPAdapter
 from urllib3 import Retry
 
 from evmperf.lava.lab import control
+from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError
 
 URL_VARIABLE, TOKEN_VARIABLE = "EVMPERF_LAVA_URL", "EVMPERF_LAVA_TOKEN"
 _ANSWER_S = 30.0
+_PIECE = 1 << 20
 _POLL_S = 2.0
 _FINISHED = "Finished"
 
@@ -130,11 +132,21 @@ class Server:
         Raises LabError for a job without one, which never came to a worker.
         """
         try:
-            answer = self._ask("GET", f"jobs/{number}/logs/")
+            answer = self._ask("GET", f"jobs/{number}/logs/", stream=True)
         except NotThere:
             raise LabError(f"job {number} has no log: it never ran ({self.url})") from None
-        answer.encoding = "utf-8"
-        return answer.text
+        log = bytearray()
+        try:
+            with answer:
+                for piece in answer.iter_content(_PIECE):
+                    log += piece
+                    check_size(f"job {number}", len(log))
+        except requests.RequestException as error:
+            raise LabError(
+                f"the LAVA server {self.url} did not give the whole log of job {number} "
+                f"({type(error).__name__}): read it again"
+            ) from None
+        return log.decode("utf-8", "replace")
 
     def results(self, number: int) -> list[TestResult]:
         """Every test case that the job reported, LAVA's own in the suite `lava`."""
@@ -189,6 +201,15 @@ class Server:
         if not answer.ok or answer.is_redirect:
             raise LabError(f"{self.url} answers {answer.status_code}: {_reason(answer)}")
         return answer
+
+
+def check_size(name: str, size: int) -> None:
+    """Raise UsageError for a log of more bytes than are read."""
+    if size > limits.LAVA_LOG_BYTES:
+        raise UsageError(
+            f"{name}: its log has more than {limits.mib(limits.LAVA_LOG_BYTES)}: what floods the "
+            f"console there is to be ended first"
+        )
 
 
 def connect(identity: str = "") -> Server:

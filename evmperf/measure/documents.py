@@ -8,6 +8,7 @@ configuration) is named by its hash first, and only fetched when this lab does n
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -42,6 +43,7 @@ _LARGE = {
     ),
 }
 
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _EMPTY = hashlib.sha256(b"").hexdigest()
 
 
@@ -59,8 +61,8 @@ def gather(folder: Path, perform: Callable[[str], Mapping[str, str]]) -> None:
     for name in _SMALL:
         if text := files.get(name, "").strip():
             (place / name).write_text(text + "\n", encoding="utf-8")
-    digests = {name: files.get(name, "").split(" ")[0].strip() for name in _LARGE}
-    wanted = {name: digest for name, digest in digests.items() if digest not in ("", _EMPTY)}
+    digests = {name: _DIGEST.match(files.get(name, "")) for name in _LARGE}
+    wanted = {name: said[0] for name, said in digests.items() if said and said[0] != _EMPTY}
     missing = {name: digest for name, digest in wanted.items() if not (known / digest).exists()}
     if missing:
         commands = (f'{{ {_LARGE[name]}; }} >"$OUT/{name}"' for name in missing)

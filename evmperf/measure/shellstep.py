@@ -9,16 +9,15 @@ A long archive comes over the machine's network where the shell has files beside
 from __future__ import annotations
 
 import base64
-import gzip
-import io
 import re
 import shlex
-import tarfile
 import zlib
+from collections.abc import Iterator
 
 from evmperf.measure.bench import Shell, StepOutput
+from evmperf.model import limits
 from evmperf.model.errors import RefusedOutput, ToolError
-from evmperf.model.places import STEP_FOLDER
+from evmperf.model.places import STEP_FOLDER, is_plain
 
 LOG = "log"
 """Name of the output file that holds what the step's commands printed."""
@@ -28,7 +27,7 @@ _FETCH_TIMEOUT_S = 300.0
 _TYPED_LIMIT = 900
 """Longest command typed in one line: busybox ash edits lines of at most 1024 characters."""
 
-_BESIDE = re.compile(r"beside (\d+)")
+_BESIDE = re.compile(r"beside ([0-9]{1,15})")
 _BESIDE_BYTES = 4096
 """Archives up to that come over the console: half a second at 115200 baud, as a transfer takes."""
 
@@ -65,7 +64,15 @@ _KILL = (
 
 _SOURCE = ". @STEP_FOLDER@/step"
 
-_HEAD = re.compile(r"step (\d+) (\d+\.\d+) (\d+\.\d+)")
+_HEAD = re.compile(r"step ([0-9]{1,3}) ([0-9]{1,10}\.[0-9]{1,9}) ([0-9]{1,10}\.[0-9]{1,9})")
+
+_BLOCK = 512
+_FILE, _OTHERS = b"0\0", b"123456xg"
+"""Kinds of a tar's entries: files, and what is passed over (links, devices, folders, notes)."""
+
+
+class UnfitOutput(RefusedOutput):
+    """A step's output came back whole and is none that is taken: fetching it again is no use."""
 
 
 def install(shell: Shell, folder: str = STEP_FOLDER) -> None:
@@ -113,6 +120,8 @@ def run(
             text = _with_archive(shell, reply.text, folder)
             status, busy_s, files = decode(text, bare=quiet)
             return StepOutput(status, files, busy_s, fetches)
+        except UnfitOutput as error:
+            raise UnfitOutput(f"{label or 'a step'}: {error}", error.raw) from None
         except RefusedOutput as error:
             if fetches == _FETCHES:
                 raise RefusedOutput(
@@ -131,6 +140,8 @@ def _with_archive(shell: Shell, text: str, folder: str) -> str:
     left = _BESIDE.fullmatch(body.strip())
     if not left:
         return text
+    if int(left.group(1)) > limits.STEP_BYTES:
+        raise UnfitOutput(_too_much(f"an archive of {left.group(1)} bytes"), text)
     archive = shell.files.get(f"{folder}/archive") if shell.files else None
     if archive is None or len(archive) != int(left.group(1)):
         raise RefusedOutput("the network did not bring the step's output whole", text)
@@ -138,7 +149,8 @@ def _with_archive(shell: Shell, text: str, folder: str) -> str:
 
 
 def decode(text: str, *, bare: bool = False) -> tuple[int, float, dict[str, str]]:
-    """Exit status, busy seconds and files of what the wrapper printed; raises RefusedOutput.
+    """Exit status, busy seconds and files of what the wrapper printed; raises RefusedOutput, and
+    UnfitOutput for what came back whole: a name that is not plain, more than `limits` allows.
 
     With `bare`, a success may come without files.
     """
@@ -149,19 +161,57 @@ def decode(text: str, *, bare: bool = False) -> tuple[int, float, dict[str, str]
     files: dict[str, str] = {}
     try:
         if not (bare and match.group(1) == "0" and not body.strip()):
-            archive = gzip.decompress(base64.b64decode("".join(body.split()), validate=True))
-            with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-                for member in tar.getmembers():
-                    if member.isfile():
-                        files[member.name.removeprefix("./")] = _text(tar.extractfile(member))
-    except (ValueError, gzip.BadGzipFile, EOFError, zlib.error, tarfile.TarError) as error:
+            packed = base64.b64decode("".join(body.split()), validate=True)
+            for name, data in _entries(_unpacked(packed)):
+                if not is_plain(name):
+                    raise UnfitOutput(f"the step left a file {name!r}: no plain name")
+                files[name] = data.decode("utf-8", "replace")
+                if len(files) > limits.STEP_FILES:
+                    raise UnfitOutput(_too_much(f"more than {limits.STEP_FILES} files"))
+    except UnfitOutput as error:
+        raise UnfitOutput(str(error), text) from None
+    except (ValueError, zlib.error) as error:
         raise RefusedOutput(f"the step's output came back damaged ({error})", text) from None
     return int(match.group(1)), float(match.group(3)) - float(match.group(2)), files
 
 
-def _text(file: io.BufferedReader | object) -> str:
-    assert isinstance(file, io.BufferedIOBase)
-    return file.read().decode("utf-8", "replace")
+def _unpacked(packed: bytes) -> bytes:
+    """What gzip packed; raises ValueError or zlib.error for damage, UnfitOutput for too much."""
+    unpacker = zlib.decompressobj(wbits=31)
+    archive = unpacker.decompress(packed, limits.STEP_BYTES + 1)
+    if len(archive) > limits.STEP_BYTES:
+        raise UnfitOutput(_too_much(f"more than {limits.mib(limits.STEP_BYTES)}"))
+    if not unpacker.eof or unpacker.unused_data.strip(b"\0"):
+        raise ValueError("the archive does not end where it should")
+    return archive
+
+
+def _too_much(what: str) -> str:
+    return f"the step left {what}: it is not unpacked, only what the console carried is kept"
+
+
+def _entries(archive: bytes) -> Iterator[tuple[str, bytes]]:
+    """Names and contents of the files in a tar (POSIX ustar, GNU's is alike for plain names).
+
+    Not by tarfile, which believes an entry that says it is larger than the archive (sparse files),
+    and follows its long names. Raises ValueError for damage, UnfitOutput for those.
+    """
+    at = 0
+    while head := archive[at : at + _BLOCK].rstrip(b"\0"):
+        name = head[:100].split(b"\0")[0].decode("ascii", "replace").removeprefix("./")
+        said, kind = head[124:136].strip(b"\0 "), head[156:157]
+        if not re.fullmatch(rb"[0-7]{1,12}", said):
+            raise ValueError(f"{name!r} has no size")
+        size, at = int(said, 8), at + _BLOCK
+        data = archive[at : at + size]
+        if len(data) != size:
+            raise ValueError(f"{name!r} is cut")
+        if kind in _FILE:
+            split = head[257:263] == b"ustar\0" and head[345:500].strip(b"\0")
+            yield f".../{name}" if split else name, data
+        elif kind not in _OTHERS:
+            raise UnfitOutput(f"the step left an entry {name!r} of kind {kind!r}: no plain file")
+        at += -(-size // _BLOCK) * _BLOCK
 
 
 def _in(folder: str, text: str) -> str:

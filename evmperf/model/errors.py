@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import enum
 
+from evmperf.model.outlets import plain
+
 
 class Kind(enum.StrEnum):
     """Who has to act on a failure."""
@@ -26,9 +28,14 @@ class Kind(enum.StrEnum):
 
 
 class EvmperfError(Exception):
-    """Base of all errors that evmperf raises on purpose; its text is one sentence for people."""
+    """Base of all errors that evmperf raises on purpose; its text is one sentence for people, and
+    text only, whatever it quotes.
+    """
 
     kind: Kind = Kind.USAGE
+
+    def __str__(self) -> str:
+        return plain(super().__str__())
 
 
 class UsageError(EvmperfError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 STEP_FOLDER = "/tmp/evmperf"
@@ -17,3 +18,16 @@ def project(name: str) -> Path:
     """
     installed = _PACKAGE / "project" / name
     return installed if installed.is_dir() else _PACKAGE.parent / name
+
+
+_PLAIN = re.compile(r"\w[\w .+=,@%()#:~-]*")
+_NAME_BYTES = 200
+"""Of the longest plain name: file systems take 255, and names are put together."""
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name that a board, a log or a file said may be that of a file or folder of ours.
+
+    A letter, digit or `_`, then also spaces and some marks: no separator, no control character.
+    """
+    return bool(_PLAIN.fullmatch(name)) and len(name.encode()) <= _NAME_BYTES

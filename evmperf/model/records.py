@@ -34,7 +34,9 @@ class BootFailure(msgspec.Struct, frozen=True):
 
 
 class BootRecord(Record, frozen=True, kw_only=True, tag="boot"):
-    """One attempt to boot to `goal`. `post_mortem` is what the console showed when it failed."""
+    """One attempt to boot to `goal`. `post_mortem` is what the console showed when it failed,
+    `notes` what it is good to know of a boot that went on.
+    """
 
     goal: str
     kernel_arguments: str = ""
@@ -43,6 +45,7 @@ class BootRecord(Record, frozen=True, kw_only=True, tag="boot"):
     marks: tuple[BootMark, ...]
     failure: BootFailure | None = None
     post_mortem: str = ""
+    notes: tuple[str, ...] = ()
 
 
 class VerdictRecord(Record, frozen=True, tag="verdict"):

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from evmperf.model import limits
 from evmperf.model.errors import EvmperfError, Kind, RefusedOutput
 from evmperf.model.schema import Record
 from evmperf.model.units import Unit
@@ -138,7 +139,9 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     @classmethod
     def of(cls, error: EvmperfError, step: str = "", raw: str = "") -> Failure:
         """Make the record of an error."""
-        return cls(error.kind, str(error), step, isinstance(error, RefusedOutput), raw)
+        return cls(
+            error.kind, limits.shortened(str(error)), step, isinstance(error, RefusedOutput), raw
+        )
 
 
 class Published(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import enum
 import os
 import signal
@@ -24,9 +23,19 @@ from evmperf.runs import spool
 
 _END_S = 60.0
 """How long an interrupted session may take to switch its board off and write its report."""
-_PR_SET_PDEATHSIG = 1
-
-_libc = ctypes.CDLL(None, use_errno=True)
+_LAST_BYTES = 1 << 16
+"""Of a session's log that are looked at for its last words."""
+_WRAPPER = """
+import ctypes, os, signal, sys
+PR_SET_PDEATHSIG = 1
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
+if os.getppid() == int(sys.argv[1]):
+    os.execv(sys.argv[2], sys.argv[2:])
+"""
+"""Becomes the session. A night that is killed takes its sessions with it, which switch their boards
+off. A program of its own, as code between fork and exec can hang where threads are.
+"""
 
 
 class Ending(enum.StrEnum):
@@ -85,7 +94,9 @@ class Child:
 
         `but` are cases that are left out, as BENCHMARK/CASE.
         """
-        words = [sys.executable, "-m", "pytest", "--lg-env", str(board_file(self._job).absolute())]
+        words = [sys.executable, "-I", "-S", "-c", _WRAPPER, str(os.getpid())]
+        words += [sys.executable, "-m", "pytest"]
+        words += ["--lg-env", str(board_file(self._job).absolute())]
         words += [f"--results={self._results}", "--run-id", run, "-p", "no:cacheprovider"]
         words += ["-k", selection] if selection else []
         words += [word for case in but for word in ("--leave-out", case)]
@@ -104,18 +115,19 @@ class Child:
                     stderr=subprocess.STDOUT,
                     env=environment,
                     start_new_session=True,
-                    preexec_fn=_end_with_parent,  # noqa: PLW1509  # only calls that are safe there
                 )
             status = self._wait(process, deadline)
         if status == ExitStatus.NOTHING and but:
             return Outcome(Ending.MEASURED, "all of it had been measured before", run)
         return outcome(self._results / run, status, self._last_line(), cut=self._cut)
 
-    def cut(self) -> None:
-        """End the session: the board is switched off; callable in any thread."""
+    def cut(self, *, hurry: bool = False) -> None:
+        """End the session: the board is switched off; callable in any thread. What is not needed
+        for that is left out in a `hurry`.
+        """
         with self._lock:
-            self._cut = True
-            if self._process and self._process.poll() is None:
+            told, self._cut = self._cut, True
+            if self._process and self._process.poll() is None and (hurry or not told):
                 self._process.send_signal(signal.SIGINT)
 
     def _wait(self, process: subprocess.Popen[bytes], deadline: float) -> int:
@@ -128,7 +140,9 @@ class Child:
         return process.wait()
 
     def _last_line(self) -> str:
-        lines = [line for line in self._log.read_text(errors="replace").splitlines() if line]
+        with self._log.open("rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - _LAST_BYTES))
+            lines = [line for line in log.read().decode(errors="replace").splitlines() if line]
         errors = [line for line in lines if line.startswith("ERROR: ")]
         return (errors or lines or ["it said nothing"])[-1].removeprefix("ERROR: ")
 
@@ -185,9 +199,3 @@ def why(folder: Path) -> str:
                 if failure.kind in (Kind.BOARD, Kind.LAB):
                     return failure.message
     return ""
-
-
-def _end_with_parent() -> None:
-    """A night that is killed takes its sessions with it, which switch their boards off."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)

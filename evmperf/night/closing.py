@@ -31,7 +31,9 @@ from evmperf.runs import spool
 
 _COMMAND_S = 1800.0
 _CHECKED = (ExitStatus.OK, ExitStatus.FAILED, ExitStatus.NOTHING)
-"""How `evmperf check` ends when it could judge: fine, worse, nothing comparable."""
+"""How `evmperf check` ends when it could judge: fine, worse, nothing comparable. Its own mistakes
+end with another status.
+"""
 
 
 @dataclass(frozen=True)
@@ -96,10 +98,20 @@ class Board:
 
 @dataclass
 class Closing:
-    """What the end of a night came to; `commands` are those that failed, with what they said."""
+    """What the end of a night came to; `commands` are those that failed, with what they said, and
+    `remarks` what the others complained of.
+    """
 
     boards: list[Board]
     commands: list[tuple[str, str]] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    calls: list[subprocess.Popen[str]] = field(default_factory=list)
+    cut: bool = False
+
+    @property
+    def unjudged(self) -> int:
+        """Boards of which something was measured, and nothing judged."""
+        return sum(bool(board.cases and not board.verdicts) for board in self.boards)
 
     @property
     def worse(self) -> list[Worse]:
@@ -123,7 +135,8 @@ class Closing:
             return ExitStatus.USAGE
         if states - {"measured", "failed"}:
             return ExitStatus.LAB_BROKEN
-        if "failed" in states or self.commands or any(b.worse for b in self.boards):
+        worse = any(board.worse for board in self.boards)
+        if "failed" in states or self.commands or worse or self.unjudged:
             return ExitStatus.FAILED
         return ExitStatus.OK
 
@@ -178,6 +191,7 @@ def sentence(closing: Closing) -> str:
     others = [f"{n} {state}" for state, n in sorted(states.items()) if state != "measured"]
     worse = len(closing.worse)
     others += [f"{worse} {'figure is' if worse == 1 else 'figures are'} worse"] if worse else []
+    others += [f"{closing.unjudged} without verdicts"] if closing.unjudged else []
     return ", ".join([text, *others]) + "."
 
 
@@ -197,7 +211,13 @@ def _confirm(closing: Closing, night: Night, words: Sequence[str]) -> None:
             _call(closing, ["check", run, *words, *more], _CHECKED, 2 * budget, here)
 
     with ThreadPoolExecutor(len(worse)) as pool:
-        list(pool.map(again, worse))
+        try:
+            list(pool.map(again, worse))
+        except KeyboardInterrupt:
+            closing.cut = True
+            for call in closing.calls:
+                call.terminate()  # those that have ended hear nothing
+            raise
     for board in worse:
         board.runs.clear()
         _describe(board, night.results)
@@ -236,15 +256,27 @@ def _call(
     longer_s: float = 0.0,
     variables: Mapping[str, str] | None = None,
 ) -> None:
+    if closing.cut:
+        return
     command = [sys.executable, "-m", "evmperf.cli.main", *words]
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_COMMAND_S + longer_s, check=False,
+        done = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env={**os.environ, **(variables or {})},
         )  # fmt: skip
+        closing.calls.append(done)
+        try:
+            out, err = done.communicate(timeout=_COMMAND_S + longer_s)
+        except BaseException:
+            done.terminate()  # it may have a board, which it switches off
+            done.communicate()
+            raise
     except (OSError, subprocess.TimeoutExpired) as error:
         closing.commands.append((f"evmperf {words[0]}", str(error)))
         return
     if done.returncode not in fine:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines() or ["no reason given"]
+        said = (err.strip() or out.strip()).splitlines() or ["no reason given"]
         closing.commands.append((f"evmperf {words[0]}", said[-1].removeprefix("evmperf: ")))
+        return
+    said = [line for line in err.splitlines() if line.startswith("evmperf: ")]
+    closing.remarks += [line.removeprefix("evmperf: ") for line in said]

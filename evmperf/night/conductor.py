@@ -59,8 +59,8 @@ class Progress:
 class Session(Protocol):
     """What measures for a job."""
 
-    def cut(self) -> None:
-        """End it; callable in any thread."""
+    def cut(self, *, hurry: bool = False) -> None:
+        """End it, a second time in a `hurry`; callable in any thread."""
 
 
 class Night:
@@ -109,10 +109,11 @@ class Night:
                 self.end()
 
     def end(self) -> None:
-        """Have all sessions end; their boards are switched off."""
+        """Have all sessions end, their boards are switched off; a second call hurries them."""
+        hurry = self.ending.is_set()
         self.ending.set()
         for child in list(self._children):
-            child.cut()
+            child.cut(hurry=hurry)
 
     def _recall(self) -> None:
         """Take up what the journal says of an earlier part of this night."""
@@ -262,6 +263,7 @@ class Night:
             until=self.until,
             wait_s=wait_s,
             priority=_PRIORITY,
+            grace_s=seconds(self.plan.grace),
             tell=tell,
         )
 

@@ -14,9 +14,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import msgspec
+
 from evmperf.keeping.claim import Link
 from evmperf.keeping.listing import places
 from evmperf.keeping.wanted import Wanted
+from evmperf.runs.spool import leave_out
 
 FAILURES_BEFORE_SUSPECT = 2
 
@@ -60,7 +63,11 @@ class Health:
         """As a place's tags say."""
         state, failures = tags.get(_STATE, ""), tags.get(_FAILURES, "")
         known = State(state) if state in list(State) else State.GOOD
-        return cls(known, int(failures) if failures.isdigit() else 0, tags.get(_WHY, ""))
+        return cls(
+            known,
+            int(failures) if failures.isdecimal() and len(failures) < 9 else 0,
+            tags.get(_WHY, ""),
+        )
 
 
 class Register:
@@ -108,10 +115,12 @@ class Register:
 
     def _local(self) -> dict[str, dict[str, str]]:
         try:
-            known: dict[str, dict[str, str]] = json.loads(self._path.read_text())
-        except (OSError, ValueError):
+            return msgspec.json.decode(self._path.read_bytes(), type=dict[str, dict[str, str]])
+        except FileNotFoundError:
             return {}
-        return known
+        except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:
+            leave_out(f"{self._path}: is damaged ({error}), all boards count as well")
+            return {}
 
 
 _GOOD = asdict(Health())

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import json
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -13,9 +11,43 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from evmperf.model.errors import LabError, UsageError
+from evmperf.night.child import Ending
+from evmperf.runs.spool import append_lines, leave_out
 
 _FILE = "journal.jsonl"
+
+
+class _Event(msgspec.Struct):
+    event: str
+    at: float
+
+
+class _Begun(_Event):
+    plan: str
+    until: float
+
+
+class _Started(_Event):
+    job: str
+    place: str
+    run: str
+
+
+class _Submitted(_Event):
+    job: str
+    page: str
+
+
+class _Measured(_Started):
+    ending: Ending
+    sentence: str
+
+
+_EVENTS = {"begun": _Begun, "started": _Started, "submitted": _Submitted, "measured": _Measured}
+"""What the events say that a night goes on by."""
 
 
 class Journal:
@@ -48,13 +80,12 @@ class Journal:
         line = json.dumps({"event": event, "at": time.time(), **what}).encode() + b"\n"
         with self._lock:
             try:
-                self._file.write(line)
-                os.fsync(self._file.fileno())
+                append_lines(self._file, line)
             except OSError as error:
                 raise LabError(f"{self.folder}: cannot be written: {error.strerror}") from None
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """All events, oldest first; a line cut by a crash is left out."""
+        """See `read`."""
         yield from read(self.folder)
 
     def close(self) -> None:
@@ -63,11 +94,19 @@ class Journal:
 
 
 def read(folder: Path) -> Iterator[dict[str, Any]]:
-    """The events of a night, oldest first."""
-    with contextlib.suppress(FileNotFoundError):
-        for line in (folder / _FILE).read_bytes().splitlines(keepends=True):
-            if line.endswith(b"\n"):
-                yield json.loads(line)
+    """The events of a night, oldest first; a line cut by a crash is left out, and so are damaged
+    ones, by name.
+    """
+    file = folder / _FILE
+    lines = file.read_bytes().split(b"\n")[:-1] if file.exists() else []
+    for number, line in enumerate(lines, 1):
+        try:
+            event = msgspec.json.decode(line)
+            msgspec.convert(event, _EVENTS.get(event["event"], _Event))
+        except (msgspec.DecodeError, TypeError, KeyError, ValueError, RecursionError) as error:
+            leave_out(f"{file} line {number}: is damaged: {error}")
+        else:
+            yield event
 
 
 def open_night(results: Path, name: str, plan: str, *, fresh: bool) -> Journal:

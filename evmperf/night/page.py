@@ -16,6 +16,5 @@ def render(template: str, **values: Any) -> str:
     templates.filters |= {
         "clock": lambda seconds: clock(seconds) if seconds else "",
         "clock_s": lambda seconds: time.strftime("%H:%M:%S", time.localtime(seconds)),
-        "cell": lambda text: text.replace("|", "\\|"),
     }
     return templates.get_template(template).render(look=look.inline(plots=False), **values)

@@ -17,6 +17,7 @@ import yaml
 
 from evmperf.boards import board as boards
 from evmperf.boards.images import by_board
+from evmperf.keeping.kicks import GRACE_S
 from evmperf.keeping.wanted import Wanted, wanted
 from evmperf.model import repeats
 from evmperf.model.duration import seconds
@@ -68,6 +69,8 @@ class Plan:
     images: list[str] = field(default_factory=list)
     run_kind: str = "nightly"
     give_way: bool = False
+    grace: str = f"{GRACE_S:g}s"
+    """How long a board that was taken away is left to who did it."""
     against: str = "last:30"
     history: str = ""
     """Where earlier runs are, DIR or influx; "" for the night's own results."""
@@ -103,7 +106,7 @@ def read(path: Path) -> Plan:
         job: Job = _build(Job, _mapping(where, entry), where)
         jobs.append(_check(job, plan, where, {other.name for other in jobs}))
     _check_repeat(plan.repeat, str(path))
-    for duration in (plan.wait, plan.stagger, plan.confirm):
+    for duration in (plan.wait, plan.stagger, plan.grace, plan.confirm):
         seconds(duration)
     for word, number in plan.limits.items():
         if not isinstance(number, int) or number < 1:

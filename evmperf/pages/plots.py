@@ -14,6 +14,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from evmperf.model.outlets import plain
 from evmperf.pages.templates import environment
 
 
@@ -86,4 +87,4 @@ def _drawn(
         **more,
     }
     element = Markup('<div class="plot" role="img" aria-label="{}" data-plot="{}"></div>')
-    return element.format(label, json.dumps(data, separators=(",", ":")))
+    return element.format(plain(label), plain(json.dumps(data, separators=(",", ":"))))

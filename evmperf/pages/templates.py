@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
+from evmperf.model.outlets import address, markdown, plain
+
 if TYPE_CHECKING:
     from jinja2 import Environment
 
@@ -12,19 +14,26 @@ if TYPE_CHECKING:
 @functools.cache
 def environment(package: str) -> Environment:
     """The templates in a package's folder, which may extend `base.html.j2` of this room: they
-    escape what they are given, and fail for what they are not given.
+    escape what they are given, and fail for what they are not given. Their filters `markdown` and
+    `address` are those of `evmperf.model.outlets`.
     """
     from jinja2 import (  # noqa: PLC0415  # slow to import
         ChoiceLoader,
         Environment,
         PackageLoader,
         StrictUndefined,
+        Undefined,
     )
+    from markupsafe import Markup  # noqa: PLC0415
 
-    return Environment(
+    whole = (Markup, Undefined, int, float)
+    made = Environment(
         loader=ChoiceLoader([PackageLoader(package, "."), PackageLoader("evmperf.pages", ".")]),
         autoescape=lambda name: bool(name and ".html" in name),
         undefined=StrictUndefined,
+        finalize=lambda value: value if isinstance(value, whole) else plain(str(value)),
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters |= {"markdown": markdown, "address": address}
+    return made

@@ -99,7 +99,9 @@ class Cache:
                 _write_identity(folder, says)
             os.utime(folder)
         self._tidy(keep=folder)
-        return images.assemble(source, file, content, hashes, says)
+        fetched = file.is_relative_to(self.folder / "downloads")
+        name = download.name_of(file) if fetched else file.name
+        return images.assemble(source, file, content, hashes, says, name=name)
 
     def _made(self, file: Path, hashes: Hashes) -> bool:
         content = _content(file, self.folder / "content" / hashes.file)

@@ -14,6 +14,10 @@ import zstandard
 from evmperf.model.errors import UsageError
 
 _READ = 1 << 20
+_PIECE = 1 << 24
+"""Bytes that a step unpacks at most: a packed megabyte may say gigabytes."""
+_ZSTD_READ = 1 << 11
+"""Of zstd, which knows no such limit, bytes a step takes: each four of them may say 128 KiB."""
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\xfd7zXZ\x00", "xz"),
@@ -72,22 +76,33 @@ def stream(
     fresh = True
     while data := file.read(_READ):
         seen(data)
-        while data:
+        more = False
+        while data or (more and not decoder.eof):
             if decoder.eof:
                 decoder, fresh = _DECODERS[compression](), True
-            if fresh and not (data := data.lstrip(b"\0")):
+            if fresh and not (data := bytes(data).lstrip(b"\0")):
                 break  # xz pads between streams, and tapes and block devices behind the last one
             try:
-                piece = decoder.decompress(data)
+                piece, data, more = _step(decoder, compression, data)
             except (lzma.LZMAError, zlib.error, zstandard.ZstdError, OSError) as error:
                 raise UsageError(
                     f"{name} is damaged: {' '.join(str(error).split())}; fetch it again"
                 ) from None
             fresh = False
-            data = decoder.unused_data
             if piece:
                 yield piece
     if not decoder.eof:
         raise UsageError(
             f"{name} is cut short: its {compression} stream does not end; fetch it again"
         )
+
+
+def _step(decoder: Any, compression: str, data: Any) -> tuple[bytes, Any, bool]:
+    """What a decoder makes of the next bytes, what is left of those, and whether it has more."""
+    if compression == "zst":
+        view = memoryview(data)
+        piece, rest = decoder.decompress(view[:_ZSTD_READ]), view[_ZSTD_READ:]
+        return piece, decoder.unused_data + bytes(rest) if decoder.eof else rest, False
+    piece = decoder.decompress(data, _PIECE)
+    left = decoder.unused_data if decoder.eof else getattr(decoder, "unconsumed_tail", b"")
+    return piece, left, len(piece) == _PIECE

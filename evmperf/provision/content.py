@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError
 from evmperf.provision import compression
 
@@ -58,6 +59,9 @@ def unpack(
                 for piece in compression.stream(source, packed, str(file), seen):
                     of_content.update(piece)
                     size += len(piece)
+                    if size > limits.IMAGE_BYTES:
+                        much = f"{limits.IMAGE_BYTES >> 30} GiB"
+                        raise UsageError(f"{file} unpacks to more than {much}: no image does")
                     if sink:
                         rest = _write(sink.fileno(), rest + piece)
             if sink:

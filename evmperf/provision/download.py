@@ -9,13 +9,16 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 import requests
 import urllib3
 
+from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError
+from evmperf.model.places import is_plain
+from evmperf.provision.compression import SUFFIXES
 
 TRIES = 4
 """Times that a cut download is taken up again before it is given up."""
@@ -24,6 +27,9 @@ TIMEOUT_S = 30.0
 PAUSE_S = 0.5
 """Seconds between tries."""
 _PIECE = 1 << 20
+_LINE = 4096
+"""Bytes of a checksum's file that are looked at."""
+_ABOUT = "about.json"
 
 Progress = Callable[[int, int], None]
 
@@ -40,8 +46,8 @@ def fetch(url: str, folder: Path, progress: Progress, *, sha256: str = "") -> Pa
     reachable is no hindrance when `sha256` says what the file must be, and it is there whole.
     Raises LabError when the server does not give it, UsageError when there is no such file.
     """
-    target = folder / (unquote(Path(urlsplit(url).path).name) or "image")
-    about = folder / "about.json"
+    target = folder / f"image{_packed(called(url))}"
+    about = folder / _ABOUT
     known = _read(about)
     for left in range(TRIES - 1, -1, -1):
         try:
@@ -67,18 +73,44 @@ def fetch(url: str, folder: Path, progress: Progress, *, sha256: str = "") -> Pa
     return target
 
 
+def called(url: str) -> str:
+    """What people call the file behind a URL; in the cache it has a name that no URL chooses.
+
+    Raises UsageError for a name with a separator or a control character, as `%2f` and `%00` are.
+    """
+    name = unquote(PurePosixPath(urlsplit(url).path).name) or "image"
+    if not is_plain(name):
+        raise UsageError(f"{url}: {name!r} is no name of a file: correct the address of the image")
+    return name
+
+
+def name_of(file: Path) -> str:
+    """What people call a file that `fetch` has brought."""
+    url = _read(file.with_name(_ABOUT)).get("url", "")
+    return called(url) if url else file.name
+
+
+def _packed(name: str) -> str:
+    """The suffixes of a name that say how it is packed, which flashers go by."""
+    found = re.search(rf"(\.(wic|img|sdimg))?(\.({'|'.join(SUFFIXES)}))?$", name)
+    return found[0] if found else ""
+
+
 def checksum(url: str) -> str:
     """The SHA-256 that the server has beside a file (URL.sha256), "" if it has none."""
-    with contextlib.suppress(requests.RequestException):
-        answer = requests.get(f"{url}.sha256", timeout=TIMEOUT_S)
-        found = re.match(r"\s*([0-9a-fA-F]{64})\b", answer.text) if answer.ok else None
-        return found[1].lower() if found else ""
+    with (
+        contextlib.suppress(requests.RequestException, urllib3.exceptions.HTTPError, OSError),
+        requests.get(f"{url}.sha256", stream=True, timeout=TIMEOUT_S) as answer,
+    ):
+        said = answer.raw.read(_LINE, decode_content=True) if answer.ok else b""
+        found = re.match(rb"\s*([0-9a-fA-F]{64})\b", said)
+        return found[1].decode().lower() if found else ""
     return ""
 
 
 def note_sha256(folder: Path, sha256: str) -> None:
     """Remember the SHA-256 of what `fetch` brought."""
-    about = folder / "about.json"
+    about = folder / _ABOUT
     about.write_text(json.dumps({**_read(about), "sha256": sha256}))
 
 
@@ -124,14 +156,21 @@ def _continue(
         )
         whole = int(answer.headers.get("Content-Length", 0)) + (have if resumed else 0)
         done = have if resumed else 0
+        _check_size(url, whole)
         with part.open("ab" if resumed else "wb") as file:
             for piece in _pieces(answer):
                 file.write(piece)
                 done += len(piece)
+                _check_size(url, done)
                 progress(done, whole)
         if whole and done != whole:
             raise requests.ConnectionError(f"the connection was cut after {done} of {whole} bytes")
     part.rename(target)
+
+
+def _check_size(url: str, size: int) -> None:
+    if size > limits.DOWNLOAD_BYTES:
+        raise UsageError(f"{url} has more than {limits.DOWNLOAD_BYTES >> 30} GiB: no image has")
 
 
 def _pieces(answer: requests.Response) -> Iterator[bytes]:

@@ -21,12 +21,9 @@ class Image:
     content: Path
     hashes: Hashes
     identity: Identity
+    name: str
+    """What people call it: the name of the file, or of that on its server."""
     warnings: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """The file's name, which is what people call an image."""
-        return self.file.name
 
 
 def expected_checksum(file: Path) -> str:
@@ -61,11 +58,14 @@ def check_sum(file: Path, found: str, expected: str) -> None:
         )
 
 
-def assemble(source: str, file: Path, content: Path, hashes: Hashes, says: Identity) -> Image:
+def assemble(
+    source: str, file: Path, content: Path, hashes: Hashes, says: Identity, *, name: str
+) -> Image:
     """The image of these parts; raises UsageError for one that is cut short."""
     if says.end > hashes.size:
         raise UsageError(
             f"{file} is cut short: its partitions end at {says.end} bytes and its content at "
             f"{hashes.size}; fetch it again"
         )
-    return Image(source, file, content, hashes, says, bmap.warnings(file, content, hashes.size))
+    warnings = bmap.warnings(file, content, hashes.size)
+    return Image(source, file, content, hashes, says, name, warnings)

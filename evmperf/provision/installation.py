@@ -10,13 +10,13 @@ from typing import Any
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure.bench import Shell
-from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError, UsageError
+from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError
 from evmperf.provision import cache, catalogue, checks, running, scratch, ways
 from evmperf.provision.cache import Cache
 from evmperf.provision.image import Image
 from evmperf.provision.record import Book, Entry, Record
 from evmperf.provision.running import Running
-from evmperf.provision.ways import Way
+from evmperf.provision.ways import NoWay, Way
 
 Tell = Callable[[str], None]
 Progress = Callable[[str, int, int], None]
@@ -213,9 +213,12 @@ class Installation:
 
 def guard(target: Any, board: Board, bench: LabgridBench) -> None:
     """See, before each power-on of a board that has a way for images, that its medium is in its
-    place and whole; nothing for any other board.
+    place and whole; nothing for a board that has none.
+
+    Raises UsageError or LabError for a way that is named wrongly: a medium of which nobody can tell
+    that it is whole is not booted.
     """
-    with contextlib.suppress(UsageError):
+    with contextlib.suppress(NoWay):
         Installation(target, board, bench)
 
 

@@ -108,17 +108,20 @@ def parse(text: str, uboot: str) -> Running:
 
 def _mounts(superblock: str) -> int | None:
     """`s_mnt_count` (Linux, Documentation/filesystems/ext4/super.rst), where it is ext4's."""
-    words = superblock.split()
-    return int(words[0]) if len(words) == 3 and int(words[2]) == _EXT_MAGIC else None
+    found = re.fullmatch(rf"\s*([0-9]{{1,5}})\s+[0-9]+\s+{_EXT_MAGIC}\s*", superblock)
+    return int(found[1]) if found else None
 
 
 def _partuuid(said: Mapping[str, str]) -> str:
     """PARTUUID of the root: of a DOS table by its disk's id, else what the kernel was told."""
-    table = bytes.fromhex("".join(said.get("table", "").split()) or "")
-    number = said.get("number", "")
+    try:
+        table = bytes.fromhex(said.get("table", ""))
+    except ValueError:
+        table = b""
+    number = re.fullmatch(r"[0-9]{1,3}", said.get("number", ""))
     # A GPT disk has one partition of type ee in its DOS table, which protects it.
     if len(table) == 512 and table[510:] == b"\x55\xaa" and table[450] != 0xEE and number:
-        return f"{int.from_bytes(table[440:444], 'little'):08x}-{int(number):02x}"
+        return f"{int.from_bytes(table[440:444], 'little'):08x}-{int(number[0]):02x}"
     told = re.search(r"\broot=PARTUUID=(\S+)", said.get("command_line", ""))
     return told[1].lower() if told else ""
 

@@ -64,7 +64,7 @@ def _unpacked(data: bytes) -> bytes:
         elif data.startswith(b"BZh"):
             plain = bz2.BZ2Decompressor().decompress(data, _KERNEL_LIMIT)
         elif data.startswith(b"\x28\xb5\x2f\xfd"):
-            plain = zstandard.ZstdDecompressor().decompressobj().decompress(data)
+            plain = zstandard.ZstdDecompressor().stream_reader(data).read(_KERNEL_LIMIT)
     return plain
 
 

@@ -20,6 +20,10 @@ from evmperf.provision.writer import Content, Progress
 _COMMAND_S = 3600.0
 
 
+class NoWay(UsageError):
+    """The board's file names no way to put an image on the board, which is no mistake."""
+
+
 class Way(Protocol):
     """One way of writing a board's boot medium."""
 
@@ -39,14 +43,16 @@ class Way(Protocol):
 
 
 def choose(target: Any, board: Board, bench: LabgridBench) -> Way:
-    """The way of a board; raises UsageError for one that has none."""
+    """The way of a board; raises NoWay for one that has none, UsageError or LabError for one whose
+    way is named wrongly.
+    """
     if board.options.image.device:
         return NetworkWay(target, board, bench)
     if switch := CardSwitch.of(target):
         return CardWay(switch)
     if command := board.options.image.command:
         return CommandWay(command, board)
-    raise UsageError(
+    raise NoWay(
         f"{board.file_name} says no way to put an image on the board: give it a card switch "
         f"(USBSDMuxDriver and USBStorageDriver), options.image.device or options.image.command "
         f"(docs/provisioning.md)"

@@ -92,7 +92,7 @@ def _measure(
     entry.run, entry.status, entry.seconds = session.run, session.status, session.seconds
     entry.left_out = _why_not(folder, session)
     state.save(folder, experiment)
-    if session.status == ExitStatus.LAB_BROKEN:
+    if session.status in (ExitStatus.LAB_BROKEN, ExitStatus.INTERNAL):
         raise LabError(sessions.last_words())
     if session.status == ExitStatus.INTERRUPTED:
         raise KeyboardInterrupt

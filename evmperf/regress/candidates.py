@@ -44,7 +44,7 @@ class OnABoard:
         entry.run, entry.seconds = session.run, session.seconds
         if session.status == ExitStatus.INTERRUPTED:
             raise KeyboardInterrupt
-        if session.status == ExitStatus.LAB_BROKEN:
+        if session.status in (ExitStatus.LAB_BROKEN, ExitStatus.INTERNAL):
             raise LabError(self._sessions.last_words())
         if session.run:
             found = figures(spool.read_results(self._folder / session.run))

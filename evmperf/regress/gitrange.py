@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,10 +37,24 @@ def start(repository: Path, good: str, bad: str) -> None:
 
 
 def run(repository: Path, step: Sequence[str]) -> int:
-    """Let git find the first bad commit by calling the step; its exit status."""
-    return subprocess.run(
-        ["git", "bisect", "run", *step], cwd=repository, check=False, stdin=subprocess.DEVNULL
-    ).returncode
+    """Let git find the first bad commit by calling the step; its exit status.
+
+    After Ctrl-C or SIGTERM the step has ended, too: it may have a board to switch off.
+    """
+    ended, inherited = os.pipe()
+    with os.fdopen(ended) as steps:
+        process = subprocess.Popen(
+            ["git", "bisect", "run", *step], cwd=repository, stdin=subprocess.DEVNULL,
+            pass_fds=[inherited], start_new_session=True,
+        )  # fmt: skip
+        os.close(inherited)
+        try:
+            return process.wait()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGTERM)
+            steps.read()  # git ends at once, and the pipe when the last step does
+            process.wait()
+            raise
 
 
 def found(repository: Path) -> tuple[str, list[str]]:

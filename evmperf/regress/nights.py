@@ -6,7 +6,7 @@ A year of nights is a quarter of a gigabyte of samples, so only what is needed i
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from evmperf.model.figures import Key, figures
 from evmperf.model.results import Result
 from evmperf.model.run import Run
 from evmperf.runs.history import StoredRun, Taken
-from evmperf.runs.spool import RECORDS
+from evmperf.runs.spool import RECORDS, leave_out
 
 
 class Past(NamedTuple):
@@ -62,8 +62,13 @@ class _Line(msgspec.Struct):
     conditions: dict[str, msgspec.Raw] = {}
 
 
-def nights(runs: Iterable[StoredRun]) -> Iterator[Night]:
-    """Runs as nights, one after the other, so that no more than one is held."""
+def nights(
+    runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_out
+) -> Iterator[Night]:
+    """Runs as nights, one after the other, so that no more than one is held.
+
+    `left_out` is told of each run with damaged results, of which nothing is judged by.
+    """
     decoder = msgspec.json.Decoder(_Line)
     for entry in runs:
         figures = entry.brief() if entry.brief else None
@@ -74,9 +79,14 @@ def nights(runs: Iterable[StoredRun]) -> Iterator[Night]:
             yield Night(entry.run, _of_results(entry.run, entry.results()))
             continue
         file = entry.folder / RECORDS
-        # A run that measured nothing has no file; a last line cut by a crash is left out.
-        whole = file.read_bytes().rpartition(b"\n")[0] if file.exists() else b""
-        yield Night(entry.run, _of_lines(entry.run, decoder.decode_lines(whole)))
+        try:
+            # A run that measured nothing has no file; a last line cut by a crash is left out.
+            whole = file.read_bytes().rpartition(b"\n")[0] if file.exists() else b""
+            night = Night(entry.run, _of_lines(entry.run, decoder.decode_lines(whole)))
+        except (OSError, msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            left_out(f"{entry.folder}: its results are damaged ({error})")
+        else:
+            yield night
 
 
 def _of_lines(run: Run, lines: Iterable[_Line]) -> dict[Key, Past]:

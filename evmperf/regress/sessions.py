@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from evmperf.measure.ending import leave
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.runs import spool
@@ -66,11 +67,13 @@ class Sessions:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
+                # It hears of the end from us alone: a second signal would hurry it.
+                start_new_session=True,
             )
             try:
                 status = process.wait()
             except BaseException:
-                _leave(process)
+                leave(process, _LEAVE_S)
                 raise
         new = sorted(self._runs() - before)
         if status in (ExitStatus.USAGE, ExitStatus.NOTHING):
@@ -111,15 +114,6 @@ def _command(wanted: Wanted, folder: Path) -> list[str]:
         *(word for given in wanted.words for word in ("--vary", given)),
         *(word for case in sorted(wanted.leave_out) for word in ("--leave-out", case)),
     ]  # fmt: skip
-
-
-def _leave(process: subprocess.Popen[bytes]) -> None:
-    """Let a session end that was interrupted with us; end it if it does not."""
-    try:
-        process.wait(_LEAVE_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def _refusal(log: Path, begins_at: int) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evmperf.model.change import Change, Comparison, Decision
+from evmperf.model.outlets import line, markdown, row
 from evmperf.model.stats import percent, rounded
 from evmperf.pages import look
 from evmperf.pages import plots as drawing
@@ -36,6 +37,7 @@ def table(comparison: Comparison, *, everything: bool = False) -> Table:
     for, and what changed.
     """
     from rich.table import Table  # noqa: PLC0415  # slow to import
+    from rich.text import Text  # noqa: PLC0415
 
     found = Table(box=None, pad_edge=False, title_justify="left")
     for heading in ("decision", "benchmark", "case", "metric"):
@@ -44,8 +46,9 @@ def table(comparison: Comparison, *, everything: bool = False) -> Table:
         found.add_column(heading, justify="right", no_wrap=True)
     for change in shown(comparison, everything):
         key = change.key
+        names = (Text(line(name)) for name in (key.benchmark, shortened(key.case), key.metric))
         found.add_row(
-            str(change.decision), key.benchmark, shortened(key.case), key.metric,
+            str(change.decision), *names,
             f"{_middle(change.a)} {change.quantity.unit}", _middle(change.b),
             amount(change, change.change), interval(change), str(len(change.a)),
         )  # fmt: skip
@@ -79,7 +82,7 @@ def text(
     lines = [*comparison.notes, *undecided(comparison), ended(comparison), comparison.sentence()]
     differ = ["What differs between the sides:", *differing.lines(differences)]
     return capture.get() + "".join(
-        f"{line}\n" for line in [*(differ if differences else []), *lines] if line
+        f"{one}\n" for one in [*(differ if differences else []), *lines] if one
     )
 
 
@@ -166,7 +169,8 @@ def as_markdown(comparison: Comparison, differences: Sequence[Difference] = ()) 
     """For a merge request: what changed in a table, the rest in sentences."""
     worse = comparison.count(Decision.WORSE)
     headline = f"{worse} metric{'s' * (worse != 1)} worse" if worse else "nothing worse"
-    lines = [f"### A/B on {comparison.board}: {headline}", "", comparison.sentence() + ".", ""]
+    head = f"### A/B on {markdown(comparison.board)}: {headline}"
+    lines = [head, "", markdown(f"{comparison.sentence()}."), ""]
     rows = [change for change in shown(comparison) if change.decision is not Decision.SAME]
     if rows:
         lines += [
@@ -175,19 +179,19 @@ def as_markdown(comparison: Comparison, differences: Sequence[Difference] = ()) 
             *map(_markdown_row, rows),
             "",
         ]
-    lines += [f"{line}  " for line in undecided(comparison)]
+    lines += [f"{markdown(one)}  " for one in undecided(comparison)]
     if differences:
         lines += ["", *differing.folded(differences, "What differs between the sides")]
-    return "\n".join([*lines, ended(comparison), ""])
+    return "\n".join([*lines, markdown(ended(comparison)), ""])
 
 
 def _markdown_row(change: Change) -> str:
     word = f"**{change.decision}**" if change.decision is Decision.WORSE else str(change.decision)
     cells = (
-        word, str(change.key), f"{_middle(change.a)} {change.quantity.unit}", _middle(change.b),
+        str(change.key), f"{_middle(change.a)} {change.quantity.unit}", _middle(change.b),
         amount(change, change.change), interval(change), str(len(change.a)),
     )  # fmt: skip
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+    return row([word, *map(markdown, cells)])
 
 
 def as_html(comparison: Comparison, differences: Sequence[Difference] = ()) -> str:

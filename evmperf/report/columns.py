@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evmperf.model.outlets import line
+
 _GAP = 2
 _NARROWEST = 10
 """Characters that a column which may wrap gets at least."""
@@ -28,7 +30,9 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int |
     """The table, at most `width` characters wide (None: as wide as the terminal)."""
     from rich.console import Console  # noqa: PLC0415  # slow to import
     from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
 
+    rows = [[line(cell) for cell in row] for row in rows]
     console = Console(width=width, color_system=None)
     kept = _kept(columns, rows, console.width)
     shown = Table(box=None, pad_edge=False)
@@ -42,7 +46,7 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int |
             max_width=column.most,
         )
     for row in rows:
-        shown.add_row(*(row[index] for index in kept))
+        shown.add_row(*(Text(row[index]) for index in kept))
     with console.capture() as capture:
         console.print(shown)
     return capture.get()

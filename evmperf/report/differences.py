@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
+from evmperf.model.outlets import fenced, line
 from evmperf.runs.differences import Difference
 
 _MOST = 12
@@ -16,7 +17,7 @@ def text(differences: Sequence[Difference], *, everything: bool = False) -> str:
     """One line a difference, by area."""
     if not differences:
         return "Nothing that is known of the two differs.\n"
-    return "".join(f"{line}\n" for line in lines(differences, everything=everything))
+    return "".join(f"{one}\n" for one in lines(differences, everything=everything))
 
 
 def lines(differences: Sequence[Difference], *, everything: bool = False) -> Iterator[str]:
@@ -33,8 +34,8 @@ def lines(differences: Sequence[Difference], *, everything: bool = False) -> Ite
 
 def folded(differences: Sequence[Difference], title: str) -> list[str]:
     """Lines of Markdown: a title that unfolds."""
-    head = [f"<details><summary>{title}</summary>", "", "```"]
-    return [*head, *lines(differences), "```", "", "</details>"]
+    head = [f"<details><summary>{title}</summary>", ""]
+    return [*head, *fenced(lines(differences)), "", "</details>", ""]
 
 
 def _line(entry: Difference) -> str:
@@ -44,5 +45,6 @@ def _line(entry: Difference) -> str:
     return f"only in {side}: {entry.what}{'' if value == 'yes' else f' = {value}'}"
 
 
-def _cut(line: str, everything: bool) -> str:
-    return line if everything or len(line) <= _WIDTH else f"{line[:_WIDTH]}..."
+def _cut(said: str, everything: bool) -> str:
+    shown = line(said)
+    return shown if everything or len(shown) <= _WIDTH else f"{shown[:_WIDTH]}..."

@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from evmperf.model.outlets import markdown, plain, row
 from evmperf.model.verdict import Judgement, Outcome, Verdict, change_text, explained, number
 from evmperf.report import differences as differing
 from evmperf.report.columns import Column, table
@@ -107,7 +108,7 @@ def as_junit(judgement: Judgement) -> str:
     """JUnit: a test a metric; worse ones fail, those without a verdict are skipped."""
     suite = ET.Element(
         "testsuite",
-        name=f"evmperf check {judgement.board}",
+        name=plain(f"evmperf check {judgement.board}"),
         tests=str(len(judgement.verdicts)),
         failures=str(judgement.count(Outcome.WORSE)),
         errors="0",
@@ -115,10 +116,10 @@ def as_junit(judgement: Judgement) -> str:
     )
     for verdict in judgement.verdicts:
         case = ET.SubElement(
-            suite, "testcase", classname=verdict.key.benchmark,
-            name=f"{verdict.key.case} {verdict.key.metric}",
+            suite, "testcase", classname=plain(verdict.key.benchmark),
+            name=plain(f"{verdict.key.case} {verdict.key.metric}"),
         )  # fmt: skip
-        message = _sentence(verdict)
+        message = plain(_sentence(verdict))
         if verdict.outcome is Outcome.WORSE:
             ET.SubElement(case, "failure", message=message)
         elif verdict.outcome in (Outcome.NOT_COMPARABLE, Outcome.NOT_JUDGED):
@@ -137,7 +138,8 @@ def as_markdown(judgement: Judgement, changed: Sequence[Difference] = ()) -> str
     """For a merge request: what changed in a table, the rest in a sentence, and what else changed
     folded away.
     """
-    lines = [f"### {judgement.board}: {_headline(judgement)}", "", judgement.sentence(), ""]
+    head = f"### {markdown(judgement.board)}: {_headline(judgement)}"
+    lines = [head, "", markdown(judgement.sentence()), ""]
     rows = shown(judgement)
     if rows:
         lines += [
@@ -146,7 +148,7 @@ def as_markdown(judgement: Judgement, changed: Sequence[Difference] = ()) -> str
             *map(_markdown_row, rows),
             "",
         ]
-    lines += [f"* {line}" for line in judgement.gaps()]
+    lines += [f"* {markdown(gap)}" for gap in judgement.gaps()]
     lines += differing.folded(changed, "What else changed") if changed else []
     return "\n".join(lines)
 
@@ -159,8 +161,8 @@ def _headline(judgement: Judgement) -> str:
 
 
 def _markdown_row(verdict: Verdict) -> str:
+    word = f"**{verdict.outcome}**" if verdict.outcome is Outcome.WORSE else str(verdict.outcome)
     cells = (
-        f"**{verdict.outcome}**" if verdict.outcome is Outcome.WORSE else str(verdict.outcome),
         str(verdict.key),
         f"{number(verdict.value)} {verdict.unit}",
         number(verdict.baseline),
@@ -168,7 +170,7 @@ def _markdown_row(verdict: Verdict) -> str:
         verdict.since,
         verdict.why,
     )
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+    return row([word, *map(markdown, cells)])
 
 
 def as_openmetrics(judgement: Judgement) -> str:
@@ -193,7 +195,7 @@ def _samples(name: str, judgement: Judgement, values: Sequence[float | None]) ->
 
 def _labels(**labels: str) -> str:
     escaped = (
-        (name, value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n"))
+        (name, plain(value).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n"))
         for name, value in labels.items()
     )
     return "{" + ",".join(f'{name}="{value}"' for name, value in escaped) + "}"

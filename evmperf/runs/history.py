@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -93,18 +93,19 @@ class SpoolFolder:
         return f"{self.results}/"
 
     def runs(self, board: str, limit: int | None = None) -> list[StoredRun]:
-        """See RunSource. Folders without a readable run are left out."""
-        found = []
-        for path in self.results.glob("*/run.json"):
-            with contextlib.suppress(UsageError):
-                found.append(in_folder(path.parent))
+        """See RunSource."""
+        found = self.everything()
         mine = [e for e in found if e.run.board == board and e.run.kind != GUIDE]
-        mine.sort(key=lambda entry: by_age(entry.run))
         return mine if limit is None else mine[max(0, len(mine) - limit) :]
 
-    def everything(self) -> list[StoredRun]:
-        """See RunSource."""
-        found = (in_folder(path.parent) for path in self.results.glob("*/run.json"))
+    def everything(self, left_out: Callable[[str], None] = spool.leave_out) -> list[StoredRun]:
+        """See RunSource. `left_out` is told of each folder without a readable run."""
+        found = []
+        for path in self.results.glob("*/run.json"):
+            try:
+                found.append(in_folder(path.parent))
+            except UsageError as error:
+                left_out(str(error))
         return sorted(found, key=lambda entry: by_age(entry.run))
 
     def figures(
@@ -129,7 +130,7 @@ class SpoolFolder:
 
 def in_folder(folder: Path) -> StoredRun:
     """The run in a folder; raises UsageError when there is none."""
-    return StoredRun(spool.read_run(folder), lambda: spool.read_results(folder), folder)
+    return StoredRun(spool.read_run(folder), partial(spool.read_results, folder), folder)
 
 
 def by_age(run: Run) -> tuple[int, str]:

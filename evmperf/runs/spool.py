@@ -13,18 +13,24 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import functools
 import json
+import logging
+import mmap
 import os
 import secrets
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 
-from evmperf.model.errors import LabError, UsageError
+from evmperf.model.errors import LabError, RefusedOutput, UsageError
+from evmperf.model.places import is_plain
 from evmperf.model.records import KINDS, BootRecord
 from evmperf.model.results import Result
 from evmperf.model.run import Run
@@ -33,6 +39,11 @@ from evmperf.runs import stamps
 
 RECORDS = "results.jsonl"
 """The file of a run's records."""
+
+_NAMED = 5
+"""Damaged lines of a file that are named, one by one."""
+_ALONE_S = 30.0
+"""How long another process may take to append; it does nothing but write and sync."""
 
 
 def _plain(value: object) -> object:
@@ -45,12 +56,22 @@ _RUN = msgspec.json.Encoder(enc_hook=_plain, order="sorted")
 _HEADER = msgspec.json.Decoder(Header)
 _DECODERS = {str(kind.__struct_config__.tag): msgspec.json.Decoder(kind) for kind in KINDS}
 _BEGIN = f'{{"schema":{SCHEMA},'.encode()
+_log = logging.getLogger(__name__)
+
+
+class Damaged(UsageError):
+    """What a file says is nothing that evmperf has written."""
 
 
 class Spool:
-    """Writes one run. Raises LabError when the disk does not take it; what was written stays."""
+    """Writes one run. Raises LabError when the disk does not take it; what was written stays.
+
+    Raises UsageError for a run whose id is no plain name.
+    """
 
     def __init__(self, results: Path, run: Run) -> None:
+        if not is_plain(run.id):
+            raise UsageError(f"{run.id!r} is no id of a run: take letters, digits, . and - only")
         self.folder = results / run.id
         self.run = run
         try:
@@ -74,7 +95,8 @@ class Spool:
         """
         try:
             self._held = (self.folder / RECORDS).open("ab")
-            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Nobody else holds a new run: this waits for no more than who asks `is_live`.
+            fcntl.flock(self._held, fcntl.LOCK_EX)
         except OSError as error:
             raise _full(self.folder, error) from error
 
@@ -108,8 +130,16 @@ class Spool:
         self.on_change()
 
     def keep_raw(self, name: str, text: str) -> str:
-        """Keep a raw output; returns its name below the run's folder."""
+        """Keep a raw output; returns its name below the run's folder.
+
+        Raises RefusedOutput, and writes nothing, for a name that leads anywhere but below `raw/`.
+        """
         path = self.folder / "raw" / name
+        if not (
+            all(map(is_plain, name.split("/")))
+            and path.resolve().is_relative_to(self.folder.resolve() / "raw")  # no link leads away
+        ):
+            raise RefusedOutput(f"{name[:200]!r} is no name for a raw output: not kept", text)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
@@ -129,22 +159,68 @@ class Spool:
 def append_records(folder: Path, records: Iterable[Record]) -> None:
     """Append records to a run as one write and wait until they are on the disk.
 
-    All or nothing: raises LabError when the disk does not take them.
+    All or nothing: raises LabError when the disk does not take them. What a crash has left of a
+    last line goes.
     """
     lines = b"".join(map(line, records))
     try:
-        with (folder / RECORDS).open("ab", buffering=0) as file:
-            good = file.tell()
-            try:
-                written = file.write(lines)
-                if written != len(lines):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                os.fsync(file.fileno())
-            except OSError:
-                file.truncate(good)
-                raise
+        with _alone(folder), (folder / RECORDS).open("a+b", buffering=0) as file:
+            append_lines(file, lines)
     except OSError as error:
         raise _full(folder, error) from error
+
+
+def append_lines(file: FileIO, lines: bytes) -> None:
+    """Append whole lines to an unbuffered file of lines that nobody else writes meanwhile, and wait
+    until they are on the disk; all or nothing. Raises OSError.
+    """
+    good = file.seek(0, os.SEEK_END)
+    if good:
+        with mmap.mmap(file.fileno(), good, access=mmap.ACCESS_READ) as data:
+            end = data.rfind(b"\n") + 1
+            torn = data[end:]
+        if torn and _is_json(torn):
+            lines = b"\n" + lines  # whole, but for its end
+        elif torn:
+            good = file.truncate(end)
+    try:
+        if file.write(lines) != len(lines):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(file.fileno())
+    except OSError:
+        file.truncate(good)
+        raise
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError):
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Be the only one that appends to a run; raises OSError when another takes too long."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    deadline = time.monotonic() + _ALONE_S
+    try:
+        while True:
+            try:
+                # The records' own lock is that of who measures the run.
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+            except OSError:
+                break  # a network file system that locks no folders
+            else:
+                break
+        yield
+    finally:
+        os.close(handle)
 
 
 def _full(folder: Path, error: OSError) -> LabError:
@@ -202,7 +278,9 @@ def read_run(folder: Path) -> Run:
     try:
         run = msgspec.json.decode(text, type=Run)
     except msgspec.DecodeError as error:
-        raise UsageError(f"{path}: is damaged: {error}") from error
+        raise Damaged(f"{path}: is damaged: {error}") from error
+    if not is_plain(run.id):
+        raise Damaged(f"{path}: is damaged: {run.id!r} is no id of a run")
     run.schema = SCHEMA
     return run
 
@@ -219,10 +297,16 @@ def is_live(folder: Path) -> bool:
     return False
 
 
-def read_records(folder: Path) -> Iterator[Record]:
-    """All whole records of a run; a last line cut by a crash is left out.
+@functools.cache
+def leave_out(reason: str) -> None:
+    """Say, once, that something damaged is left out of what is read."""
+    _log.warning("evmperf: %s: left out", reason)
 
-    Raises UsageError naming the line when one in the middle is damaged.
+
+def read_records(folder: Path) -> Iterator[Record]:
+    """All whole records of a run; a last line cut by a crash is left out without a word.
+
+    Damaged lines are named and left out. Raises UsageError for a line of a later evmperf.
     """
     return (record for _, record in records_from(folder, 0))
 
@@ -250,24 +334,35 @@ def _decoded(path: Path, offset: int) -> Iterator[tuple[int, int, Record]]:
     """Each whole record from a byte on, with the byte that follows it and its schema."""
     if not path.exists():
         return
+    begin, damaged = offset, 0
     with path.open("rb") as file:
         file.seek(offset)
         for number, text in enumerate(file, 1):
             if not text.endswith(b"\n"):
-                return
+                break
+            where = f"{path} byte {offset}" if begin else f"{path} line {number}"
             offset += len(text)
-            where = f"{path} line {number}"
-            said = _text(where, text)
-            found = header(where, said)
-            if found.record not in _DECODERS:
-                raise UsageError(
-                    f"{where}: is damaged: there is no kind of record {found.record!r}"
-                )
             try:
-                record = _DECODERS[found.record].decode(said)
-            except msgspec.DecodeError as error:
-                raise UsageError(f"{where}: is damaged: {error}") from error
-            yield offset, found.schema, record
+                said = _text(where, text)
+                found = header(where, said)
+                if found.record not in _DECODERS:
+                    raise Damaged(f"{where}: is damaged: no record is {found.record[:40]!r}")
+                record = _decode(where, said, found.record)
+            except Damaged as error:
+                damaged += 1
+                if damaged <= _NAMED:
+                    leave_out(str(error))
+            else:
+                yield offset, found.schema, record
+    if damaged > _NAMED:
+        leave_out(f"{path}: is damaged: {damaged - _NAMED} more lines")
+
+
+def _decode(where: str, text: str, kind: str) -> Record:
+    try:
+        return _DECODERS[kind].decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise Damaged(f"{where}: is damaged: {error}") from error
 
 
 def read_results(folder: Path) -> list[Result]:
@@ -279,7 +374,7 @@ def _text(where: str, data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise UsageError(f"{where}: is damaged: {error}") from error
+        raise Damaged(f"{where}: is damaged: {error}") from error
 
 
 def header(where: str, text: str) -> Header:
@@ -290,10 +385,10 @@ def header(where: str, text: str) -> Header:
         found = _HEADER.decode(text)
     except msgspec.ValidationError:
         found = Header(0)
-    except msgspec.DecodeError as error:
-        raise UsageError(f"{where}: is damaged: {error}") from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise Damaged(f"{where}: is damaged: {error}") from error
     if found.schema < 1:
-        raise UsageError(f"{where}: states no schema; it is not an evmperf file")
+        raise Damaged(f"{where}: states no schema; it is not an evmperf file")
     if found.schema > SCHEMA:
         raise UsageError(
             f"{where}: has schema {found.schema}, this evmperf reads up to {SCHEMA}: update evmperf"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
-
 from evmperf.benchmarks import catalogue
+from evmperf.model import outlets
 from evmperf.model.figures import Key
 from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome
@@ -18,7 +17,7 @@ from evmperf.pages import plots
 from evmperf.pages.cases import natural
 from evmperf.regress import trends as regress
 from evmperf.regress.accepted import Accepted
-from evmperf.regress.nights import Night, nights
+from evmperf.regress.nights import nights
 from evmperf.regress.trends import Move, Trend, Trends
 from evmperf.runs.history import StoredRun
 from evmperf.site import case, months, names
@@ -94,7 +93,7 @@ class Summary:
 def write(job: Job) -> Summary:
     """Write a board's pages; raises OSError when the disk does not take them."""
     problems: list[str] = []
-    found = regress.of_nights(_nights(job.entries, problems), job.marks)
+    found = regress.of_nights(nights(job.entries, problems.append), job.marks)
     if not found.runs:
         return Summary(job.entries[-1].run.board, job.entries[-1].run, problems=problems)
     by_id = {entry.run.id: entry for entry in job.entries}
@@ -126,25 +125,17 @@ def write(job: Job) -> Summary:
     )  # fmt: skip
 
 
-def _nights(entries: Iterable[StoredRun], problems: list[str]) -> Iterator[Night]:
-    """The runs that can be read; of the others a sentence each."""
-    for entry in entries:
-        try:
-            yield from nights([entry])
-        except msgspec.DecodeError as error:
-            problems.append(f"{entry.folder}: its results are damaged ({error}); it is left out")
-
-
 def _runs(folder: Folder, entries: Sequence[StoredRun]) -> str:
     """What all case pages of a board share: of each run its time (seconds), id, release, kernel,
     month, the address of its report, its place on the month's page, and the address of its CI job.
     """
     rows = [
         (e.run.started_ns // 10**9, e.run.id, e.run.release, kernel(e.run), names.month(e.run),
-         folder.report(e), names.slug(e.run.id), e.run.addresses.get("job", ""))
+         folder.report(e), names.slug(e.run.id),
+         outlets.address(e.run.addresses.get("job", "")))
         for e in entries
     ]  # fmt: skip
-    return json.dumps(rows, separators=(",", ":"))
+    return outlets.script(json.dumps(rows, separators=(",", ":")))
 
 
 def _by_benchmark(found: Trends) -> dict[str, dict[str, list[Trend]]]:

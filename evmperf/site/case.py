@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from evmperf.benchmarks import catalogue
+from evmperf.model import outlets
 from evmperf.model.run import Run
 from evmperf.pages.cases import named_size
 from evmperf.regress.trends import Trend
@@ -63,8 +64,7 @@ def fitting(trends: Sequence[Trend], runs: Sequence[Run]) -> tuple[str, str]:
 
 
 def _encoded(value: Any) -> str:
-    # Within a script element only its end has a meaning.
-    return msgspec.json.encode(value).decode().replace("</", "<\\/")
+    return outlets.script(msgspec.json.encode(value).decode())
 
 
 def _series(trend: Trend, runs: Sequence[Run], most: int = 0, first: int = 0) -> dict[str, Any]:

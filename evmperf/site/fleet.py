@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evmperf.benchmarks import catalogue
+from evmperf.model import outlets
 from evmperf.site import names
 from evmperf.site.board import RECENT_DAYS, Summary
 from evmperf.site.pages import Folder, kernel
@@ -51,4 +52,4 @@ def _index(boards: Sequence[Summary]) -> str:
                 place = f"{names.slug(benchmark)}/{names.slug(case)}.html"
                 texts.append((benchmark, case, title, " ".join(metrics), place))
     whose = [(b.board, names.slug(b.board), [rows[key] for key in b.cases]) for b in boards]
-    return json.dumps({"cases": texts, "boards": whose}, separators=(",", ":"))
+    return outlets.script(json.dumps({"cases": texts, "boards": whose}, separators=(",", ":")))

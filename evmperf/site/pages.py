@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from evmperf.model.outlets import address
 from evmperf.model.run import Run
 from evmperf.model.stats import percent
 from evmperf.pages import look
@@ -49,10 +50,10 @@ class Folder:
         when it cannot be copied.
         """
         if self.reports not in ("", COPIED):
-            return f"{self.reports.rstrip('/')}/{quote(entry.run.id)}/report.html"
+            return address(f"{self.reports.rstrip('/')}/{quote(entry.run.id)}/report.html")
         report = entry.folder / "report.html" if entry.folder else None
         if report is None or not report.is_file():
-            return entry.run.report
+            return address(entry.run.report)
         if self.reports == COPIED:
             copy = self.out / "reports" / f"{names.slug(entry.run.id)}.html"
             copy.parent.mkdir(parents=True, exist_ok=True)

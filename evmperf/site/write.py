@@ -8,13 +8,11 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from evmperf.model.errors import LabError, UsageError
 from evmperf.pages import look
 from evmperf.regress import accepted
-from evmperf.runs import spool
 from evmperf.runs.history import GUIDE, RunSource, SpoolFolder, StoredRun, by_age
 from evmperf.site import board, fleet
 from evmperf.site.board import Job, Summary
@@ -70,22 +68,14 @@ def _runs(sources: Iterable[RunSource], problems: list[str]) -> Iterable[StoredR
     found: dict[str, StoredRun] = {}
     for source in sources:
         there: Iterable[StoredRun] = (
-            _readable(source, problems) if isinstance(source, SpoolFolder) else source.everything()
+            source.everything(problems.append)
+            if isinstance(source, SpoolFolder)
+            else source.everything()
         )
         for entry in there:
             if entry.run.kind != GUIDE and not entry.run.facts.get("variation"):
                 found.setdefault(entry.run.id, entry)
     return sorted(found.values(), key=lambda entry: by_age(entry.run))
-
-
-def _readable(source: SpoolFolder, problems: list[str]) -> Iterator[StoredRun]:
-    for path in source.results.glob("*/run.json"):
-        try:
-            run = spool.read_run(path.parent)
-        except UsageError as error:
-            problems.append(f"{error}; the run is left out")
-            continue
-        yield StoredRun(run, partial(spool.read_results, path.parent), path.parent)
 
 
 def _boards(jobs: Sequence[Job], *, alone: bool) -> Iterator[Summary]:

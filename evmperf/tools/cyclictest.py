@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from evmperf.model.errors import RefusedOutput
@@ -13,6 +14,13 @@ STATISTICS = ("min", "avg", "max")
 
 _ROUNDING = 0.006
 """The average has two decimals, in microseconds."""
+_ASKED = re.compile(r" (?:-D|--duration[= ])(\d+)([smhd]?)(?= |$)")
+_INTERVAL = re.compile(r" (?:-i|--interval[= ])(\d+)(?= |$)")
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_START_S = 0.2
+"""Threads begin one after the other, and end together."""
+_MISSING = 1e-3
+"""Part of the time asked for that a thread may miss: clocks are the same, roundings are not."""
 
 _PID = f"{STEP_FOLDER}/stress-ng.pid"
 
@@ -35,17 +43,19 @@ END_STRESS = f"if [ -e {_PID} ]; then kill $(cat {_PID}); rm -f {_PID}; fi; true
 """Shell text that ends the stress-ng of a measurement that was interrupted."""
 
 
-def latencies(text: str, statistic: str) -> list[float]:
+def latencies(text: str, statistic: str, seconds: int | None = None) -> list[float]:
     """The `min`, `avg` or `max` latency of every CPU in microseconds, in the order of `cpus`.
 
-    Raises RefusedOutput for anything but a finished run of one thread for each CPU.
+    Raises RefusedOutput for anything but one thread for each CPU that measured for all the time
+    that cyclictest was asked for, or for other than `seconds`. One that was ended early writes a
+    whole file and says that all is well.
     """
-    return [float(thread[statistic]) for thread in _threads(text)]
+    return [float(thread[statistic]) for thread in _threads(text, seconds)]
 
 
-def by_cpu(text: str, statistic: str) -> dict[int, float]:
+def by_cpu(text: str, statistic: str, seconds: int | None = None) -> dict[int, float]:
     """The same by the number of the CPU."""
-    return dict(zip(cpus(text), latencies(text, statistic), strict=True))
+    return dict(zip(cpus(text), latencies(text, statistic, seconds), strict=True))
 
 
 def cpus(text: str) -> list[int]:
@@ -64,7 +74,7 @@ def histograms(text: str) -> list[dict[int, int]]:
     ]
 
 
-def _threads(text: str) -> list[dict[str, Any]]:
+def _threads(text: str, seconds: int | None = None) -> list[dict[str, Any]]:
     try:
         document = json.loads(text)
         threads = [document["thread"][str(n)] for n in range(document["num_threads"])]
@@ -72,6 +82,7 @@ def _threads(text: str) -> list[dict[str, Any]]:
         right = [_is_right(thread) for thread in threads]
         numbers = [thread["cpu"] for thread in threads]
         in_us = document.get("resolution_in_ns", 0) == 0
+        asked, interval = (p.search(document["cmdline:"]) for p in (_ASKED, _INTERVAL))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise RefusedOutput("cyclictest's output is not the JSON it should be", text) from None
     if not whole:
@@ -82,7 +93,32 @@ def _threads(text: str) -> list[dict[str, Any]]:
         raise RefusedOutput("cyclictest did not have one thread on each CPU", text)
     if not all(right):
         raise RefusedOutput("cyclictest's latencies of a CPU do not go together", text)
+    if not asked or not interval or int(interval[1]) <= 0:
+        raise RefusedOutput("cyclictest does not say how long it was to run (-D, -i)", text)
+    wanted = int(asked[1]) * _SECONDS[asked[2]]
+    if seconds not in (None, wanted):
+        raise RefusedOutput(f"cyclictest was to run for {wanted} s, not for {seconds} s", text)
+    for thread in threads:
+        least, most = _lasted_s(thread, int(interval[1]))
+        if most < wanted * (1 - _MISSING) - _START_S:
+            raise RefusedOutput(f"cyclictest ended after {most:.1f} s instead of {wanted} s", text)
+        if least > wanted * (1 + _MISSING) + _START_S:
+            raise RefusedOutput(f"cyclictest counts {least:.1f} s of cycles in {wanted} s", text)
     return threads
+
+
+def _lasted_s(thread: dict[str, Any], interval_us: int) -> tuple[float, float]:
+    """How long a thread measured at least and at most: a cycle takes an interval, and a wake-up
+    that is later than the next one's time leaves that out (cyclictest.c, timerthread).
+    """
+    steps = {int(latency): count for latency, count in thread["histogram"].items()}
+    beyond_us = thread["avg"] * thread["cycles"] - sum(us * n for us, n in steps.items())
+    left_out = sum((us + 1) // interval_us * n for us, n in steps.items())
+    error_us = _ROUNDING * thread["cycles"]
+    least_us = thread["cycles"] * interval_us
+    return least_us / 1e6, (
+        least_us + left_out * interval_us + max(0.0, beyond_us + error_us)
+    ) / 1e6
 
 
 def _is_right(thread: dict[str, Any]) -> bool:

@@ -26,7 +26,11 @@ def throughput(text: str, expected_bytes: int, unit: int = MEGABYTE) -> float:
     seconds, or any line that dd does not print.
     """
     found: re.Match[str] | None = None
-    for line in text.splitlines():
+    lines = text.splitlines()
+    begin = next((n for n, line in enumerate(lines) if _RECORDS.fullmatch(line)), 0)
+    # What stands before the records is said meanwhile (`status=progress`).
+    meanwhile = all(map(_LAST.fullmatch, lines[:begin]))
+    for line in lines[begin if meanwhile else 0 :]:
         if _RECORDS.fullmatch(line):
             continue
         match = _LAST.fullmatch(line)

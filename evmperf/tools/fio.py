@@ -13,6 +13,9 @@ JSON_FILE = "fio.json"
 
 _NORMAL = re.compile(r"\s*(?:[^\n]*: \(groupid=\d+, jobs=\d+\): err= *0: |\Z)")
 """What may come after the JSON: nothing, or the text for people (`--output-format=json,normal`)."""
+_ENDED = "terminating on signal"
+_SHORTEST = 0.999
+"""Part of the time asked for that a timed job must at least have run."""
 _BINARY = 1e-9
 """Rounding of older versions, which divide in floating point; as a part of the rate."""
 
@@ -43,8 +46,9 @@ def fill_command(*, target: str, size: str, name: str) -> str:
     )
 
 
-def throughput(text: str, direction: str) -> float:
-    """Mean throughput of one job in MB/s (10^6 bytes); `direction` is `read` or `write`.
+def throughput(text: str, direction: str, seconds: int | None = None) -> float:
+    """Mean throughput of one job in MB/s (10^6 bytes); `direction` is `read` or `write`, `seconds`
+    how long a timed job must have run.
 
     fio prints the rate in bytes and in KiB a second, and bytes and milliseconds besides. Raises
     RefusedOutput for anything but a finished job without errors that moved data, and unless all of
@@ -69,6 +73,8 @@ def throughput(text: str, direction: str) -> float:
     moved_kib, rate_kib, runtime_ms = again
     if moved // KIBIBYTE != moved_kib or rate // KIBIBYTE != rate_kib:
         raise RefusedOutput("fio's bytes and KiB contradict each other", text)
+    if seconds is not None and runtime_ms < 1000 * seconds * _SHORTEST:
+        raise RefusedOutput(f"fio ended after {runtime_ms} ms instead of {seconds} s", text)
     if abs(rate * runtime_ms - 1000 * moved) > runtime_ms * (1 + rate * _BINARY):
         raise RefusedOutput(f"fio's rate is not that of {moved} bytes in {runtime_ms} ms", text)
     return float(rate) / MEGABYTE
@@ -82,6 +88,8 @@ def _job(text: str) -> dict[str, Any]:
 
 
 def _document(text: str) -> dict[str, Any]:
+    if _ENDED in text:
+        raise RefusedOutput("fio was ended by a signal", text)
     # fio may print notes before the object.
     start = text.find("{")
     if start < 0:

@@ -18,12 +18,17 @@ _SCENE = re.compile(
 _RULE = re.compile(r"=+")
 _OTHER = re.compile(
     r"=+| +glmark2 \d{4}\.\d\d.*| +OpenGL Information| +(?:GL_VENDOR|GL_VERSION): .*"
-    r"| +Surface (?:Config|Size): .*"
-    # Then no frame comes faster than the display shows it, as in the guides' DRM scores.
-    r"|\*\* Failed to set swap interval\. Results may be bounded above by refresh rate\."
     # Why a scene is unsupported.
     r"|Error: Scene\w+ requires .*"
 )
+_SIZE = re.compile(r" +Surface Size: +(\d+x\d+ (?:windowed|fullscreen)) *")
+_CONFIG = re.compile(r" +Surface Config: +(\S.*)")
+_BOUND = re.compile(
+    r"(\*\* Failed to set swap interval\. Results may be bounded above by refresh rate\.)"
+)
+"""Then no frame comes faster than the display shows it, as in the guides' DRM scores. It stands
+where the canvas was made: before everything, or before the scenes.
+"""
 _NOISE = re.compile(
     r"(?:MESA(?:-LOADER)?|libEGL|libGL): (?:info|debug)\b.*\n|PVR:\(\w+\): .*\n"
     # A display that cannot show half of a new frame; the rate is not bounded by this.
@@ -58,11 +63,27 @@ class Drawing:
     score: float
     renderer: str
     unsupported: list[str]
+    size: str
+    """Of the surface, as `1920x1080 fullscreen`; "" where glmark2 does not say it."""
+    bounded: bool
+    """Whether the display's refresh bounds the frames."""
 
     @property
     def software(self) -> bool:
         """Whether the renderer draws on the CPU."""
         return any(word in self.renderer.lower() for word in _SOFTWARE)
+
+    @property
+    def variant(self) -> str:
+        """What other drawings it can be compared with, in words."""
+        words = [f"without {scene}" for scene in self.unsupported]
+        words += ["drawn by the CPU"] if self.software else []
+        words += [f"surface {self.size}"] if self.size else []
+        words += ["bounded by the display's refresh"] if self.bounded else []
+        return "; ".join(words)
+
+
+_KNOWN = (_SCORE, _RENDERER, _SCENE, _SIZE, _CONFIG, _BOUND, _OTHER)
 
 
 @dataclass(frozen=True)
@@ -88,12 +109,17 @@ def drawing(text: str, scenes: str = "") -> Drawing:
     """
     lines = _NOISE.sub("", text).splitlines()
     for line in lines:
-        if not any(known.fullmatch(line) for known in (_SCORE, _RENDERER, _SCENE, _OTHER)):
+        if not any(known.fullmatch(line) for known in _KNOWN):
             raise RefusedOutput(f"glmark2 printed something unexpected: {line[:120]!r}", text)
     renderers = _matches(_RENDERER, lines)
     if len(renderers) != 1:
         raise RefusedOutput("glmark2 does not say what draws", text)
+    sizes, bounds = _matches(_SIZE, lines), _matches(_BOUND, lines)
+    if len(sizes) > 1 or len(sizes) != len(_matches(_CONFIG, lines)):
+        raise RefusedOutput("glmark2 does not say once what its surface is, and how large", text)
     # A rule opens and closes the whole.
+    while lines and _BOUND.fullmatch(lines[0]):
+        lines = lines[1:]
     if len(lines) < 2 or lines[-1] != lines[0] or not _RULE.fullmatch(lines[0]) or text[-1] != "\n":
         raise RefusedOutput("glmark2's output is not whole", text)
     scores = _matches(_SCORE, lines)
@@ -111,9 +137,8 @@ def drawing(text: str, scenes: str = "") -> Drawing:
     mean = sum(frames) / len(frames)
     if abs(value - mean) > 2:
         raise RefusedOutput(f"a score of {value} is not the mean of the scenes, {mean:.1f}", text)
-    return Drawing(
-        float(value), renderers[0], [scene.name for scene in drawn if scene.frames is None]
-    )
+    missing = [scene.name for scene in drawn if scene.frames is None]
+    return Drawing(float(value), renderers[0], missing, "".join(sizes), bool(bounds))
 
 
 def score(text: str, scenes: str = "", software: bool = False) -> float:
@@ -134,6 +159,11 @@ def unsupported(text: str, scenes: str = "") -> list[str]:
 def is_software(text: str, scenes: str = "") -> bool:
     """Whether the renderer draws on the CPU; raises RefusedOutput as `drawing` does."""
     return drawing(text, scenes).software
+
+
+def variant(text: str, scenes: str = "") -> str:
+    """What other scores a score can be compared with; raises RefusedOutput as `drawing` does."""
+    return drawing(text, scenes).variant
 
 
 def _drawn(lines: list[str], text: str) -> list[_Scene]:

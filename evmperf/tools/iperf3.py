@@ -16,6 +16,8 @@ _ROUNDING = 1e-3
 """How far a rate may be from its bytes and seconds, as a part of it: iperf3 prints the time of one
 side with the rate of the other.
 """
+_SIDES = 5e-3
+"""How far one side's time may be from the other's, as a part of it."""
 _TAIL_S = 0.25
 """A receiving client stops up to so many seconds before the sender does."""
 
@@ -45,7 +47,10 @@ def bidirectional(text: str, seconds: int) -> float:
     Raises RefusedOutput unless both moved data for the whole time.
     """
     end = _end(text, seconds, "TCP")
-    rates = [_rate(end, text, side) for side in ("sum_received", "sum_received_bidir_reverse")]
+    sides = ("sum_received", "sum_received_bidir_reverse")
+    for side in (*sides, "sum_sent", "sum_sent_bidir_reverse"):
+        _check_time(end, text, side, seconds)
+    rates = [_rate(end, text, side) for side in sides]
     if min(rates) <= 0:
         raise RefusedOutput("iperf3 moved no data in one direction", text)
     return sum(rates) / _MEGA
@@ -57,7 +62,13 @@ def datagrams(text: str, seconds: int, size: int) -> Datagrams:
     Raises RefusedOutput unless sender and receiver agree on what was lost.
     """
     end = _end(text, seconds, "UDP", size)
+    if "sum_received" not in end:
+        return _in_one_sum(end, text, seconds, size)
+    _check_time(end, text, "sum_received", seconds)
     sent, seen = (_count(end, text, side, "packets") for side in ("sum_sent", "sum_received"))
+    # With -R, some releases do not count what the server sent; its bytes are there.
+    if not sent and seen:
+        sent = _count(end, text, "sum_sent", "bytes") // size
     lost = _count(end, text, "sum_received", "lost_packets")
     arrived = _count(end, text, "sum_received", "bytes")
     if sent <= 0 or seen > sent or lost > seen:
@@ -67,14 +78,40 @@ def datagrams(text: str, seconds: int, size: int) -> Datagrams:
     # Datagrams out of order were counted as lost when their place was passed.
     if not 0 <= arrived - (seen - lost) * size <= lost * size:
         raise RefusedOutput(f"iperf3's {arrived} bytes are not {seen - lost} datagrams", text)
-    tail = sent - seen
-    if tail > sent * _TAIL_S / seconds:
-        lost += tail
     return Datagrams(
         offered=_rate(end, text, "sum_sent") / _MEGA,
         received=_rate(end, text, "sum_received") / _MEGA,
         sent=sent,
-        lost=lost,
+        lost=_with_tail(sent, seen, lost, seconds),
+    )
+
+
+def _with_tail(sent: int, seen: int, lost: int, seconds: int) -> int:
+    """Datagrams lost, with those at the end where they are more than a receiver may miss."""
+    tail = sent - seen
+    return lost + tail if tail > sent * _TAIL_S / seconds else lost
+
+
+def _in_one_sum(end: dict[str, Any], text: str, seconds: int, size: int) -> Datagrams:
+    """The same of iperf3 3.9 and 3.10, whose one sum has the sender's bytes and rate with the
+    receiver's datagrams and seconds (iperf_api.c, iperf_print_results).
+    """
+    _check_time(end, text, "sum", seconds)
+    moved, seen, lost = (_count(end, text, "sum", k) for k in ("bytes", "packets", "lost_packets"))
+    rate, took = (_number(end, text, "sum", key) for key in ("bits_per_second", "seconds"))
+    sent = moved // size
+    if sent <= 0 or moved % size or seen > sent or lost > seen:
+        raise RefusedOutput(f"iperf3 counts {moved} bytes sent, {seen} seen, {lost} lost", text)
+    share = _number(end, text, "sum", "lost_percent")
+    if abs(share - 100 * lost / seen if seen else share) > _ROUNDING:
+        raise RefusedOutput(f"iperf3's {lost} of {seen} datagrams are not {share:g} % lost", text)
+    if abs(rate * took - 8 * moved) > 8 * moved * _SIDES:
+        raise RefusedOutput(f"iperf3's {rate:.4g} bit/s is not {moved} bytes in {took:g} s", text)
+    return Datagrams(
+        offered=rate / _MEGA,
+        received=rate * (seen - lost) / sent / _MEGA,
+        sent=sent,
+        lost=_with_tail(sent, seen, lost, seconds),
     )
 
 
@@ -91,10 +128,13 @@ def _end(text: str, seconds: int, protocol: str, size: int | None = None) -> dic
         raise RefusedOutput("iperf3's output is not the JSON it should be", text) from None
     if facts != (protocol, seconds, 1) or (size is not None and block != size):
         raise RefusedOutput(f"iperf3 ran another test: {facts}, blocks of {block} bytes", text)
-    ran = _number(end, text, "sum_received", "seconds")
-    if ran < _SHORTEST * seconds:
-        raise RefusedOutput(f"iperf3 ran {ran:g} s instead of {seconds} s", text)
     return dict(end)
+
+
+def _check_time(end: Any, text: str, side: str, seconds: int) -> None:
+    ran = _number(end, text, side, "seconds")
+    if ran < _SHORTEST * seconds:
+        raise RefusedOutput(f"iperf3's {side} is of {ran:g} s instead of {seconds} s", text)
 
 
 def _number(end: Any, text: str, side: str, key: str) -> float:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import re
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.tools import _twice
 
 TEXT_FILE = "openssl.txt"
 UPTIME_FILE = "uptime.txt"
 TIMES_FILE = "times.txt"
+ABOUT_FILE = "openssl-about.txt"
 
+_ABOUT = (
+    "openssl engine -c 2>&1; openssl list -cipher-algorithms 2>&1; "
+    "openssl list -digest-algorithms 2>&1"
+)
 _KILOBYTE = 1000
 _RESOLUTION_S = 0.015
 """A tick of times(2) at either end."""
@@ -17,6 +23,9 @@ _BEGIN = re.compile(r"\+DT:([^:]+):(\d+):(\d+)")
 _RESULT = re.compile(r"\+R:(\d+):([^:]+):(\d+\.\d{6})")
 _SIZES = re.compile(r"\+H((?::\d+)+)")
 _RATES = re.compile(r"\+F:\d+:([^:]+)((?::\d+\.\d\d)+)")
+_ENGINE = re.compile(r"^\((\w[\w-]*)\) .*\n \[(.*)\]$", re.MULTILINE)
+_ALIAS = re.compile(r"^ *(\S+) => (\S+)$", re.MULTILINE)
+_PROVIDED = re.compile(r"^ *(?:\{ (.*) \}|(\S+)) @ (\w[\w.-]*)$", re.MULTILINE)
 _TIMES = re.compile(r"(\d+)m(\d+\.\d+)s (\d+)m(\d+\.\d+)s")
 _UPTIMES = re.compile(r"(\d+\.\d\d) (\d+\.\d\d)\n")
 
@@ -30,6 +39,7 @@ def command(algorithm: str, seconds: int) -> str:
         f"read began x </proc/uptime; openssl speed -elapsed -mr -seconds {seconds} "
         f'-evp {algorithm} >"$OUT/{TEXT_FILE}" 2>&1; r=$?; read ended x </proc/uptime; '
         f'times >"$OUT/{TIMES_FILE}"; echo "$began $ended" >"$OUT/{UPTIME_FILE}"; '
+        f"{_twice.command(_ABOUT, ABOUT_FILE)}; "
         f'[ $r = 0 ] || cat "$OUT/{TEXT_FILE}"; exit $r'
     )
 
@@ -54,6 +64,29 @@ def throughput(text: str, size: int, seconds: int) -> float:
     if not blocks[at]:
         raise RefusedOutput(f"openssl did not get through one block of {size} bytes", text)
     return blocks[at] * size / took / _KILOBYTE
+
+
+def computed_by(about: str, algorithm: str) -> str:
+    """Which engine or provider computes an algorithm, as `engine devcrypto` or `provider default`;
+    "" where openssl does not say (before 3.0 without an engine, it computes by itself).
+
+    `about` is what `openssl engine -c` and `openssl list` print, twice. An engine that
+    is loaded and has an algorithm is asked first (ENGINE_register_all_complete).
+    """
+    about = _twice.read(about)
+    names = {algorithm.upper()}
+    for alias, target in _ALIAS.findall(about):
+        names |= {target.upper()} if alias.upper() in names else set()
+    providers = []
+    for several, one, provider in _PROVIDED.findall(about):
+        known = {word.strip().upper() for word in (several or one).split(",")}
+        if names & known:
+            names |= known
+            providers.append(provider)
+    for engine, offers in _ENGINE.findall(about):
+        if names & {word.strip().upper() for word in offers.split(",")}:
+            return f"engine {engine}"
+    return f"provider {' or '.join(dict.fromkeys(providers))}" if providers else ""
 
 
 def cpu_load(times: str, uptimes: str) -> float:

@@ -17,6 +17,7 @@ _CAPTURED = re.compile(
     r"Captured (\d+) frames in (\d+\.\d{6}) seconds \((\d+\.\d{6}) fps, (\d+\.\d{6}) B/s\)\."
 )
 
+_PLANES = re.compile(r"^Device `.*' on `.*' \(driver '.*'\) .*\bwith mplanes\.$", re.MULTILINE)
 _RELEASED = re.compile(r"\d+ buffers released\.")
 
 _MICROSECONDS = 2.0
@@ -61,6 +62,8 @@ def frame_rate(text: str, width: int, height: int, code: str, frames: int) -> fl
     took = span(seconds, units=_MICROSECONDS)
     if not agree(over(float(frames), took), span(rate)):
         raise RefusedOutput(f"{frames} frames in {seconds} s are not {rate} a second", text)
-    if not agree(over(float(sum(sizes)), took), span(byte_rate)):
+    # On a device of several planes yavta adds up bytes that it does not have (capture, mplanes).
+    uncounted = float(byte_rate) == 0 and _PLANES.search(text)
+    if not uncounted and not agree(over(float(sum(sizes)), took), span(byte_rate)):
         raise RefusedOutput(f"{sum(sizes)} bytes in {seconds} s are not {byte_rate} a second", text)
     return float(rate)

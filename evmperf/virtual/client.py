@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import evmperf
+from evmperf.model.environment import for_children
 from evmperf.model.errors import LabError, UsageError
 from evmperf.virtual import board as boards
 from evmperf.virtual import envfile, image, tester
@@ -174,8 +174,6 @@ class Bench:
 
     def _spawn(self, arguments: list[str]) -> None:
         """Start the process and wait for its word that it is ready."""
-        root = str(Path(evmperf.__file__).absolute().parents[1])
-        path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
         ours, theirs = os.pipe()
         with os.fdopen(ours, "rb", buffering=0) as pipe:
             try:
@@ -184,7 +182,7 @@ class Bench:
                     module = [sys.executable, "-P", "-m", "evmperf.virtual.server"]
                     subprocess.run(
                         [*module, *arguments, "--ready-fd", str(theirs)],
-                        env={**os.environ, "PYTHONPATH": path},
+                        env=for_children(os.environ),
                         stdin=subprocess.DEVNULL,
                         stdout=log,
                         stderr=log,

@@ -12,7 +12,7 @@ from evmperf.boards import board as boards
 from evmperf.model import comparable
 from evmperf.model.results import VARIANT, Status
 from evmperf.model.run import Run
-from selftests.support import real_tools
+from selftests.support import seeds
 from selftests.variants import __main__ as command
 from selftests.variants import recorded
 from selftests.variants.figures import Measured, line
@@ -142,7 +142,7 @@ def test_two_decimals_are_worth_half_of_the_last_one():
     assert row.line.endswith(f"| at most ± {row.difference:.1%} | 1 |")
 
 
-@pytest.mark.skipif(not real_tools.folder(), reason="shared/real/tools is not beside the checkout")
+@seeds.needs("real/tools")
 def test_a_score_without_terrain_is_the_mean_of_the_other_scenes():
     one, other, gpu = recorded.without_terrain()
     # 33 scenes were drawn, of which terrain had 93, 94 and 54 frames a second.

@@ -55,3 +55,15 @@ def test_history_of_a_benchmark_shows_all_its_metrics(results, capsys):
 def test_a_misspelt_board_gets_the_nearest(results, capsys):
     assert main(["history", "am64x-hsevm", "--results", str(results)]) == ExitStatus.USAGE
     assert "Did you mean am64xx-hsevm?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("mistake", [KeyError("moon"), ModuleNotFoundError("x", name="no_extra")])
+def test_a_mistake_of_our_own_is_no_failed_board(monkeypatch, capsys, results, mistake):
+    def wrong(_):
+        raise mistake
+
+    monkeypatch.setattr("evmperf.cli.sources.opened", wrong)
+    assert main(["runs", "--from", str(results)]) == ExitStatus.INTERNAL
+    said = capsys.readouterr().err
+    assert "Traceback" in said
+    assert "a mistake in evmperf" in said

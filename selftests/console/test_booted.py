@@ -64,11 +64,48 @@ def test_what_cannot_be_typed_is_left_alone():
 )
 def test_the_kernels_messages_say_what_the_root_is(card, root):
     text = (
-        f"[    0.0] Kernel command line: a b=c\r\n[    1.0] mmc1: new {card} card at address 1\r\n"
+        "[    0.0] Kernel command line: a b=c root=/dev/mmcblk1p2\r\n"
+        f"[    1.0] mmc1: new {card} card at address 1\r\n"
         "[    1.1] mmcblk1: mmc1:0001 X 1 GiB\r\n"
         "[    1.2] EXT4-fs (mmcblk1p2): mounted filesystem with ordered data mode\r\n"
     )
-    assert booted.shown(text) == booted.System("a b=c", root)
+    assert booted.shown(text) == booted.System("a b=c root=/dev/mmcblk1p2", root)
+
+
+CARD = (
+    "[    1.0] mmc1: new high speed SDHC card at address 1\r\n"
+    "[    1.1] mmcblk1: mmc1:0001 X 1 GiB\r\n"
+)
+MOUNTED = "[    {:.1f}] EXT4-fs (mmcblk1p{}): mounted filesystem with ordered data mode\r\n"
+VFS = "[    {:.1f}] VFS: Mounted root ({} filesystem){} on device {}.\r\n"
+ON_CARD = "root: mmcblk1p2 type: SD"
+
+
+@pytest.mark.parametrize(
+    ("root", "lines", "found"),
+    [
+        ("PARTUUID=1-02", [MOUNTED.format(1.2, 2), VFS.format(1.3, "ext4", "", "179:2")], ON_CARD),
+        ("UUID=1", [MOUNTED.format(1.2, 2), VFS.format(1.3, "ext4", " readonly", "179:34")],
+         ON_CARD),
+        ("/dev/mmcblk1p2", [MOUNTED.format(1.2, 2)], ON_CARD),
+        # The card is mounted after the root, or before another partition is.
+        ("/dev/nfs", [VFS.format(1.1, "nfs", "", "0:15"), MOUNTED.format(9, 2)],
+         "root: nfs on /dev/nfs"),
+        ("/dev/nfs", [MOUNTED.format(9, 2)], "root: /dev/nfs"),
+        ("ubi0:rootfs", [VFS.format(1.1, "ubifs", "", "0:17"), MOUNTED.format(9, 2)],
+         "root: ubifs on ubi0:rootfs"),
+        ("/dev/mtdblock4", [VFS.format(1.1, "jffs2", "", "31:4"), MOUNTED.format(9, 2)],
+         "root: jffs2 on /dev/mtdblock4"),
+        ("/dev/ram0", [MOUNTED.format(9, 2)], "root: /dev/ram0"),
+        ("PARTUUID=1-02", [MOUNTED.format(1.2, 1), VFS.format(1.3, "ext4", "", "179:2")], None),
+        ("PARTUUID=1-02", [VFS.format(1.3, "squashfs", "", "179:2"), MOUNTED.format(9, 2)], None),
+        ("LABEL=root", [MOUNTED.format(1.2, 2)], None),
+        ("/dev/sda2", [MOUNTED.format(1.2, 2)], None),
+    ],
+)  # fmt: skip
+def test_what_the_kernel_mounted_as_root_decides_or_the_system_is_asked(root, lines, found):
+    text = f"[    0.0] Kernel command line: quiet root={root} rw\r\n{CARD}{''.join(lines)}"
+    assert booted.shown(text).root == found
 
 
 def test_a_quiet_console_says_nothing():

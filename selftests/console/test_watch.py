@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evmperf.console.watch import Watch, _events, _patterns
+from evmperf.console.signs import events, patterns
+from evmperf.console.watch import Watch
 from evmperf.model.errors import Kind
 from selftests.support.texts import (
     BOOT,
@@ -57,7 +58,7 @@ def test_a_disaster_while_the_kernel_starts_is_found(named, data):
 @pytest.mark.parametrize("size", [1, 100, 4096])
 @pytest.mark.parametrize("length", [10, 200, 255, 256, 300, 900])
 def test_a_panic_is_found_however_long_its_line_is(length, size):
-    text = BOOT + b"Kernel panic - not syncing: " + b"x" * length + b"\r\n"
+    text = BOOT + b"\r\nKernel panic - not syncing: " + b"x" * length + b"\r\n"
     chunks = [text[i : i + size] for i in range(0, len(text), size)]
     assert [alarm.name for alarm in alarms(chunks)] == ["kernel panic"]
 
@@ -186,7 +187,7 @@ def test_linux_before_the_prompt_is_no_failure_where_nobody_asked_for_the_prompt
     assert alarms([SPL_BOOT + SESSION], watch) == []
 
 
-@given(st.sampled_from(_patterns()), st.data())
+@given(st.sampled_from(patterns()), st.data())
 def test_no_event_begins_with_a_byte_that_is_passed_over(pattern, data):
     text = data.draw(st.from_regex(re.compile(pattern.encode("latin-1"))))
-    assert _events().search(text)
+    assert events().search(text)

@@ -14,11 +14,10 @@ from evmperf.boards import board as boards
 from evmperf.doctor.examination import Examination
 from evmperf.doctor.finding import Outcome
 from selftests.replay.test_collection import CASES, CONSOLES
+from selftests.support import seeds
 from selftests.support.replayboard import Play, recorded, replay_lab
 
-pytestmark = pytest.mark.skipif(
-    not CONSOLES.is_dir(), reason="the collection of real consoles is not beside this checkout"
-)
+pytestmark = seeds.needs("real/consoles")
 
 QUICK: dict[str, Any] = {
     "silence_timeout": 3, "uboot_timeout": 20, "kernel_timeout": 2, "boot_timeout": 5,

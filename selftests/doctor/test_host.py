@@ -13,7 +13,6 @@ import pytest
 from evmperf.doctor import host
 from evmperf.doctor.finding import Noted
 from evmperf.model.errors import LabError, UsageError
-from selftests.support.influxd import running
 from selftests.support.placelab import free_port
 
 
@@ -21,14 +20,13 @@ def settings(**values: str) -> dict[str, str]:
     return {f"EVMPERF_INFLUX_{name.upper()}": value for name, value in values.items()}
 
 
-def test_a_database_that_answers(tmp_path):
-    with running(tmp_path / "influxd") as server:
-        config = server.bucket()
-        names = ("url", "token", "org", "bucket")
-        given = settings(**{name: getattr(config, name) for name in names})
-        assert host.influx(given) == f"{config} can be read"
-        with pytest.raises(LabError, match="refuses the token"):
-            host.influx(given | settings(token="another"))
+def test_a_database_that_answers(influxd):
+    config = influxd.bucket()
+    names = ("url", "token", "org", "bucket")
+    given = settings(**{name: getattr(config, name) for name in names})
+    assert host.influx(given) == f"{config} can be read"
+    with pytest.raises(LabError, match="refuses the token"):
+        host.influx(given | settings(token="another"))
 
 
 def test_a_database_that_is_away():

@@ -21,7 +21,7 @@ from evmperf.published import releases as gather
 from evmperf.runs.spool import append_records, read_run
 from selftests.support import spools
 from selftests.support.grafana import DAY, START, choose, interpolated, panels
-from selftests.support.influxd import flux, running
+from selftests.support.influxd import flux
 
 NPM = FOLDER.parent / "selftests/npm"
 MADE = sorted(Path(name).name for name in files() if name.endswith(".json"))
@@ -30,7 +30,7 @@ RECORDED_AT = datetime.fromtimestamp(read_run(spools.RECORDED).started_ns / 1e9,
 
 
 @pytest.fixture(scope="module")
-def bucket(tmp_path_factory):
+def bucket(influxd, tmp_path_factory):
     """A lab's database: a run of the virtual EVM, all the guides that were imported, and two
     releases of everything there is on a board that a guide has, with verdicts.
     """
@@ -45,13 +45,12 @@ def bucket(tmp_path_factory):
             addresses=ADDRESSES if release == "11.01" else {},
         )  # fmt: skip
     spools.judge(latest, "worse", "by 20 %", -0.2)
-    with running(tmp_path_factory.mktemp("influxd") / "data") as server:
-        config = server.bucket()
-        with Store(config) as store:
-            for run in waiting(folder, config.key, begun=False):
-                pushed = RunPush.of(store, run).send()
-                assert (pushed.refused, pushed.complete) == (0, True)
-        yield config
+    config = influxd.bucket()
+    with Store(config) as store:
+        for run in waiting(folder, config.key, begun=False):
+            pushed = RunPush.of(store, run).send()
+            assert (pushed.refused, pushed.complete) == (0, True)
+    return config
 
 
 @pytest.fixture(scope="module")
@@ -240,33 +239,32 @@ def test_releases_are_marked(bucket, dashboards):
 
 
 @pytest.fixture(scope="module")
-def three_boards(tmp_path_factory):
+def three_boards(influxd, tmp_path_factory):
     """A bucket with nightly runs of three boards (one with a worse figure, one late), and a run at
     a desk that is worse and newer than its board's night.
     """
     results = tmp_path_factory.mktemp("nights")
     now = time.time_ns()
     hours = 3_600_000_000_000
-    with running(tmp_path_factory.mktemp("influxd") / "data") as server:
-        config = server.bucket()
-        for board, kind, age_h, worse in (
-            ("fine", "nightly", 5, 0), ("worse", "nightly", 5, 2), ("late", "nightly", 40, 0),
-            ("fine", "desk", 1, 3),
-        ):  # fmt: skip
-            run = spools.a_run(
-                id=f"{board}-{kind}", board=board, kind=kind, started_ns=now - age_h * hours
-            )
-            folder = spools.write(results, run, [spools.a_result(run)])
-            for number in range(worse):
-                verdict = {
-                    "record": "verdict", "benchmark": "emmc_ext4", "case": f"case {number}",
-                    "metric": "write_throughput", "driver": "emmc", "verdict": "worse",
-                    "reason": "-", "baseline": "last:20",
-                }  # fmt: skip
-                append_records(folder, [verdict])
-            with Store(config) as store:
-                RunPush.of(store, folder).send()
-        yield config
+    config = influxd.bucket()
+    for board, kind, age_h, worse in (
+        ("fine", "nightly", 5, 0), ("worse", "nightly", 5, 2), ("late", "nightly", 40, 0),
+        ("fine", "desk", 1, 3),
+    ):  # fmt: skip
+        run = spools.a_run(
+            id=f"{board}-{kind}", board=board, kind=kind, started_ns=now - age_h * hours
+        )
+        folder = spools.write(results, run, [spools.a_result(run)])
+        for number in range(worse):
+            verdict = {
+                "record": "verdict", "benchmark": "emmc_ext4", "case": f"case {number}",
+                "metric": "write_throughput", "driver": "emmc", "verdict": "worse",
+                "reason": "-", "baseline": "last:20",
+            }  # fmt: skip
+            append_records(folder, [verdict])
+        with Store(config) as store:
+            RunPush.of(store, folder).send()
+    return config
 
 
 def fires(rule, config):
@@ -348,6 +346,7 @@ def compose_faults(data):
     ).stdout
 
 
+@pytest.mark.browser
 def test_the_compose_file_gives_each_container_what_it_needs():
     data = yaml.safe_load((FOLDER / "docker-compose.yml").read_text())
     assert compose_faults(data) == ""
@@ -370,12 +369,14 @@ def test_the_compose_file_gives_each_container_what_it_needs():
     assert f"grafana-token:{token}:ro" in grafana["volumes"]
 
 
+@pytest.mark.browser
 def test_a_mistake_in_a_compose_file_is_found():
     data = yaml.safe_load((FOLDER / "docker-compose.yml").read_text())
     data["services"]["grafana"]["healthcheck"]["intervall"] = "1s"
     assert "intervall" in compose_faults(data)
 
 
+@pytest.mark.browser
 def test_everything_fits_grafanas_types(tmp_path):
     """The whole file against Dashboard, the options and field settings of each panel against the
     types of its kind. An options field that Grafana does not know is an error.

@@ -1,7 +1,5 @@
 """Mistakes of writers, in a few tables; `python -m selftests.guide_mutations` has all."""
 
-import pytest
-
 from selftests import guide_mutations
 from selftests.support import seeds
 
@@ -13,7 +11,7 @@ def test_no_wrong_number_is_accepted_in_silence():
     assert {name: [bad for _, bad, _ in found] for name, found in silent.items()} == {}
 
 
-@pytest.mark.skipif(not seeds.files(), reason="shared/seeds is not beside the checkout")
+@seeds.needs("seeds")
 def test_the_coverage_of_a_guide_says_what_is_not_read(monkeypatch, capsys):
     name, text = guide_mutations.published()[0]
     strange = '\n.. csv-table:: Strange Things\n    :header: "Thing","x"\n\n    "a","1"\n'

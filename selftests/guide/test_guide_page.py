@@ -11,7 +11,7 @@ from evmperf.cli import main as cli
 from evmperf.guide import source
 from evmperf.model.exits import ExitStatus
 from selftests.support import runs
-from selftests.support.browser import chromium, violations
+from selftests.support.browser import violations
 
 SCREENS = [
     (width, scheme)
@@ -32,12 +32,6 @@ def built(tmp_path_factory):
     words = ["guide", "--release", "12.00", "--from", str(results), "--with", "counts,delta"]
     assert cli.main([*words, "--html", str(folder / "html"), "--pdf", str(folder / "pdf")]) == 0
     return folder
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as found:
-        yield found
 
 
 @pytest.mark.parametrize(("size", "scheme"), SCREENS)

@@ -18,7 +18,7 @@ REAL = seeds.real("guides", "*.rst")
 EVERYTHING = {"tables": 142, "rows": 1342, "cells": 4639}
 """Of the five seed guides."""
 
-needs_seeds = pytest.mark.skipif(not seeds.files(), reason="no shared/seeds beside the checkout")
+needs_seeds = seeds.needs("seeds")
 
 
 def shape(source):
@@ -75,6 +75,7 @@ def blanked(imported, text):
     return "\n".join(lines)
 
 
+@seeds.needs("real/guides")
 @pytest.mark.parametrize("file", REAL, ids=lambda file: file.stem)
 def test_a_guide_that_was_not_met_before_comes_back_whole(file):
     imported = importer.load(file)
@@ -82,6 +83,7 @@ def test_a_guide_that_was_not_met_before_comes_back_whole(file):
     assert shape(importer.interpret(rendered(imported)).source) == shape(imported.source)
 
 
+@needs_seeds
 @pytest.mark.parametrize("file", [*seeds.files(), *REAL], ids=lambda file: file.stem[:12])
 def test_figures_fill_a_layout_that_has_none(file):
     imported = importer.load(file)

@@ -1,4 +1,4 @@
-"""One InfluxDB for all tests here, a bucket for each."""
+"""A bucket for each test."""
 
 from __future__ import annotations
 
@@ -8,25 +8,12 @@ import pytest
 
 from evmperf.influx.client import Store
 from evmperf.influx.config import Config
-from selftests.support.influxd import Influxd, running
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Influxd]:
-    with running(tmp_path_factory.mktemp("influxd") / "data") as server:
-        yield server
+from selftests.support.influxd import Influxd
 
 
 @pytest.fixture
-def own_server(tmp_path) -> Iterator[Influxd]:
-    """One that a test may break."""
-    with running(tmp_path / "influxd") as server:
-        yield server
-
-
-@pytest.fixture
-def bucket(server: Influxd) -> Config:
-    return server.bucket()
+def bucket(influxd: Influxd) -> Config:
+    return influxd.bucket()
 
 
 @pytest.fixture

@@ -51,26 +51,27 @@ def test_a_wrong_setting_is_named_and_nothing_is_lost(bucket, tmp_path, wrong, m
     assert points(bucket, "sample") == 2 * CASES
 
 
-def test_a_token_that_may_only_read(server, bucket, tmp_path):
-    org = server.api("orgs")["orgs"][0]["id"]
+def test_a_token_that_may_only_read(influxd, bucket, tmp_path):
+    org = influxd.api("orgs")["orgs"][0]["id"]
     right = {"action": "read", "resource": {"type": "buckets"}}
-    weak = server.api("authorizations", orgID=org, permissions=[right])["token"]
+    weak = influxd.api("authorizations", orgID=org, permissions=[right])["token"]
     with pytest.raises(StoreError, match=r"no right to this.*read and write on bucket") as error:
         push(replace(bucket, token=weak), a_folder(tmp_path))
     assert weak not in str(error.value)
 
 
-def test_a_slow_server_is_given_up_and_nothing_doubles(own_server, tmp_path):
+def test_a_slow_server_is_given_up_and_nothing_doubles(own_influxd, tmp_path):
     """Frozen in the middle, it may still take what we gave up on: once."""
-    bucket, folder = own_server.bucket(), a_folder(tmp_path)
-    own_server.signal(signal.SIGSTOP)
+    bucket, folder = own_influxd.bucket(), a_folder(tmp_path)
+    own_influxd.signal(signal.SIGSTOP)
     with pytest.raises(StoreError, match=r"no answer within 0.5 s"):
         push(bucket, folder, timeout_s=0.5)
-    own_server.signal(signal.SIGCONT)
+    own_influxd.signal(signal.SIGCONT)
     assert push(bucket, folder).complete
     assert points(bucket, "sample") == 2 * CASES
 
 
+@pytest.mark.influxd
 def test_a_full_disk_of_the_server_is_named_and_nothing_is_lost(tmp_path):
     """A disk of 96 MB; what fills it is taken away again."""
     with running(tmp_path / "influxd", small=96 << 20) as server:
@@ -88,14 +89,14 @@ def test_a_full_disk_of_the_server_is_named_and_nothing_is_lost(tmp_path):
         assert points(bucket, "sample") == 2 * CASES
 
 
-def test_points_beyond_what_the_bucket_keeps_do_not_go_one_by_one(server, tmp_path):
+def test_points_beyond_what_the_bucket_keeps_do_not_go_one_by_one(influxd, tmp_path):
     with pytest.raises(StoreError, match=r"more than 100 points are refused"):
-        push(server.bucket(retention_s=3600), a_folder(tmp_path, 500))
+        push(influxd.bucket(retention_s=3600), a_folder(tmp_path, 500))
 
 
-def test_killed_in_the_middle_and_started_again(own_server, tmp_path):
+def test_killed_in_the_middle_and_started_again(own_influxd, tmp_path):
     """Many runs are sent while the server is killed and comes back, several times."""
-    bucket, number = own_server.bucket(), 12
+    bucket, number = own_influxd.bucket(), 12
     for day in range(number):
         run = spools.a_run(day)
         spools.write(tmp_path / "results", run, [spools.a_result(run, n) for n in range(300)])
@@ -104,8 +105,8 @@ def test_killed_in_the_middle_and_started_again(own_server, tmp_path):
 
     def restart() -> None:
         while not stop.wait(0.3):
-            own_server.stop()
-            own_server.start()
+            own_influxd.stop()
+            own_influxd.start()
 
     killer = threading.Thread(target=restart)
     killer.start()
@@ -165,16 +166,18 @@ def test_results_go_out_while_others_are_measured(bucket, tmp_path):
     assert points(bucket, "run") == 1
 
 
-def test_a_server_that_comes_back_during_the_run_gets_everything(own_server, tmp_path, monkeypatch):
+def test_a_server_that_comes_back_during_the_run_gets_everything(
+    own_influxd, tmp_path, monkeypatch
+):
     monkeypatch.setattr("evmperf.influx.sender._RETRY_S", 0.1)
-    bucket = own_server.bucket()
+    bucket = own_influxd.bucket()
     live = Live(tmp_path, bucket)
     live.measure(3)
     await_(lambda: points(bucket, "result") == 3)
-    own_server.stop()
+    own_influxd.stop()
     live.measure(4)
     await_(lambda: live.sender.problem)
-    own_server.start()
+    own_influxd.start()
     live.measure(2)
     assert "points sent" in live.end()
     assert points(bucket, "result") == 9
@@ -188,9 +191,9 @@ def await_(happened):
         time.sleep(0.02)
 
 
-def test_a_frozen_server_holds_up_neither_measuring_nor_the_end(own_server, tmp_path):
-    bucket = own_server.bucket()
-    own_server.signal(signal.SIGSTOP)
+def test_a_frozen_server_holds_up_neither_measuring_nor_the_end(own_influxd, tmp_path):
+    bucket = own_influxd.bucket()
+    own_influxd.signal(signal.SIGSTOP)
     live = Live(tmp_path, bucket, timeout_s=30)
     assert live.measure(20) < 5  # the server is given 30 s
     began = time.monotonic()
@@ -198,19 +201,19 @@ def test_a_frozen_server_holds_up_neither_measuring_nor_the_end(own_server, tmp_
     assert time.monotonic() - began < 10
     assert "still sending after 1 s" in said
     assert "Nothing is lost" in said
-    own_server.signal(signal.SIGCONT)
+    own_influxd.signal(signal.SIGCONT)
     assert push(bucket, live.spool.folder).complete
     assert points(bucket, "sample") == 40
 
 
-def test_what_waits_goes_out_with_the_next_run(own_server, tmp_path):
-    bucket = own_server.bucket()
-    own_server.stop()
+def test_what_waits_goes_out_with_the_next_run(own_influxd, tmp_path):
+    bucket = own_influxd.bucket()
+    own_influxd.stop()
     first = Live(tmp_path, bucket)
     first.measure(3)
     assert "cannot be reached" in first.end()
     first.spool.release()
-    own_server.start()
+    own_influxd.start()
     second_run = spools.a_run(1)
     spools.write(tmp_path, second_run, [spools.a_result(second_run)])
     assert waiting(tmp_path, bucket.key, begun=True) == [first.spool.folder]

@@ -171,6 +171,62 @@ def test_who_waits_for_long_keeps_its_turn(lab, place):
     taken[0].release()
 
 
+@contextlib.contextmanager
+def waiting_for(place, run="run-2", **more):
+    """A claim that is waited for; gives the list that it comes into."""
+    taken, said = [], []
+    thread = threading.Thread(
+        target=lambda: taken.append(Claim.take(place, run, wait_s=120, tell=said.append, **more))
+    )
+    thread.start()
+    try:
+        until(lambda: said)
+        yield taken
+    finally:
+        thread.join(120)
+        taken[0].release()
+
+
+@pytest.mark.parametrize("priority", [0.0, -1.0])
+def test_who_kicks_may_take_the_place_before_who_waits_and_keeps_it(lab, place, priority):
+    with held(place) as kicked, waiting_for(place, priority=priority) as taken:
+        lab.client("one", "release", "--kick", user="bob")
+        until(lambda: kicked.lost)
+        until(lambda: "waiting" not in lab.client("", "reservations"))
+        lab.client("one", "acquire", user="bob")
+        until(lambda: "evmperf_kicked" not in lab.client("one", "show"))
+        assert lab.holder("one") == "here/bob"
+        assert taken == []
+        lab.client("one", "release", user="bob")  # let go: no need to wait any more
+        until(lambda: taken, 60)
+        assert lab.holder("one") == "here/me+run-2"
+
+
+def test_a_place_that_is_kicked_free_is_left_alone_for_a_grace(lab, place):
+    with held(place), waiting_for(place, grace_s=15) as taken:
+        lab.client("one", "release", "--kick", user="bob")
+        kicked = time.monotonic()
+        until(lambda: "evmperf_kicked" in lab.client("one", "show"))
+        # A night is nobody who has just kicked; a person may be.
+        with pytest.raises(UsageError, match=r"one was taken away .* it is kept for"):
+            Claim.take(place, "night-1", priority=-1.0)
+        with held(place, "run-3"):
+            assert lab.holder("one") == "here/me+run-3"
+        until(lambda: taken, 60)
+    with held(place), waiting_for(place, "run-4", grace_s=3) as taken:
+        kicked = time.monotonic()
+        lab.client("one", "release", "--kick", user="bob")
+        until(lambda: taken, 60)
+        assert time.monotonic() - kicked >= 3
+
+
+def test_what_a_tag_says_of_a_kick_keeps_nobody_away_for_ever(lab, place):
+    for said in ("9" * 15, "soon", "-1"):
+        lab.client("one", "set-tags", f"evmperf_kicked={said}")
+        with held(place, priority=-1.0):
+            assert lab.holder("one") == "here/me+run-1"
+
+
 def test_who_waits_in_vain_is_told_by_whom(place):
     with held(place), pytest.raises(UsageError, match="one is held by me"):
         Claim.take(place, "run-2", wait_s=0.5)

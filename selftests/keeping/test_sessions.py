@@ -9,6 +9,10 @@ import time
 
 import pytest
 
+from evmperf.cli import provision
+from evmperf.cli.main import main
+from evmperf.keeping.claim import JOIN, Claim
+from evmperf.keeping.wanted import Wanted
 from evmperf.runs import spool
 from selftests.support.placelab import REPOSITORY, until
 
@@ -196,13 +200,8 @@ def test_a_session_shows_who_asks_and_gives_way(lab, measure, board):
     assert "Gave way: me: I need it for an hour" in session.said
 
 
-def test_several_processes_on_one_board_are_refused(measure, tmp_path):
-    # The option of pytest-xdist, which is not installed here.
-    (tmp_path / "with_n.py").write_text(
-        "def pytest_addoption(parser):\n"
-        "    parser.addoption('--numprocesses', dest='numprocesses', type=int)\n"
-    )
-    session = measure("-p", "with_n", "--numprocesses", "2", PYTHONPATH=str(tmp_path))
+def test_several_processes_on_one_board_are_refused(measure):
+    session = measure("-n", "2")
     assert session.wait() == 4
     assert "-n (pytest-xdist) would measure one board from several processes" in session.said
 
@@ -230,3 +229,100 @@ def test_two_sessions_on_a_local_board(lab, measure, board, tmp_path):
     assert (board.typed, board.is_on) == (sent, True)
     first.process.send_signal(signal.SIGINT)
     assert first.wait() == 2
+
+
+# An end from outside
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_cancelled_session_leaves_its_board_off_and_its_run_whole(lab, measure, board, number):
+    session = measure("-k", "boot_time")
+    until(lambda: session.measured() == ["default_rootfs"], 120)
+    board.boots[:] = ["stuck"]
+    until(lambda: boots_for_long(board), 60)
+    session.process.send_signal(number)
+    assert session.wait() == 2, session.said
+    assert not board.is_on
+    assert lab.holder("one") == ""
+    run = spool.read_run(session.folder)
+    assert run.exit_status == 2
+    assert run.facts["interrupted_by"] == number.name
+    assert run.outcome.startswith(f"Interrupted by {number.name}: 1 of ")
+    assert session.measured() == ["default_rootfs"]
+    assert (session.folder / "report.html").exists() or list(session.folder.glob("*.html"))
+
+
+def test_signals_that_hurry_do_not_keep_the_board_on(lab, measure, board):
+    board.boots[:] = ["stuck"]
+    session = measure()
+    until(lambda: boots_for_long(board))
+    lab.switches["one"].answering.clear()
+    session.process.send_signal(signal.SIGTERM)
+    until(lambda: not board.is_on)  # it waits for the switch's answer now
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
+        session.process.send_signal(number)
+        time.sleep(0.05)
+    lab.switches["one"].answering.set()
+    assert session.wait() == 2, session.said
+    assert (board.switched[-1], board.is_on) == (False, False)
+    assert lab.holder("one") == ""
+    assert spool.read_run(session.folder).facts["interrupted_by"] == "SIGTERM"
+
+
+def test_an_ab_that_is_ended_has_put_its_board_back(lab, measure, board, tmp_path):
+    board.boots[:] = ["stuck"]
+    file = lab.board_file(tmp_path / "scripted.yaml")
+    words = ["-m", "evmperf.cli.main", "ab", file, "--b", "args:quiet", "-k", "default_rootfs"]
+    with (tmp_path / "ab.log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, *words, "--results", tmp_path / "ab"], cwd=REPOSITORY,
+            stdout=log, stderr=log, env={**lab.environment, "LG_PLACE": "one"},
+        )  # fmt: skip
+    try:
+        until(lambda: boots_for_long(board))
+        process.terminate()
+        assert process.wait(120) == 2, (tmp_path / "ab.log").read_text()
+        assert not board.is_on
+        assert lab.holder("one") == ""
+        (run,) = (tmp_path / "ab").glob("*/*/run.json")
+        assert spool.read_run(run.parent).facts["interrupted_by"] == "SIGTERM"
+        assert "evmperf ab --resume" in (tmp_path / "ab.log").read_text()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_held_board_with_nothing_left_to_measure_is_switched_off(lab, measure, board):
+    # A night has it back from somebody who took it after the last case.
+    claim = Claim.take(Wanted("one", lab.address), "night-1")
+    try:
+        board.switch(on=True)
+        cases = [f"boot_time_mmcsd/{case}" for case in ("default_rootfs", "default_rootfs_quiet")]
+        left_out = [word for case in cases for word in ("--leave-out", case)]
+        session = measure(
+            "-k", "boot_time_mmcsd and default_rootfs", *left_out, **{JOIN: claim.token}
+        )
+        assert session.wait() == 5, session.said
+        assert not board.is_on
+        claim.check()
+    finally:
+        claim.release()
+
+
+def test_a_provisioning_that_is_ended_leaves_the_board_off(lab, board, tmp_path, monkeypatch):
+    class Writing:
+        def __init__(self, target, *_, **__):
+            self._power = target.get_driver("PowerProtocol")
+
+        def describe(self):
+            return "a card"
+
+        def install(self, *_, **__):
+            self._power.on()
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(provision, "Installation", Writing)
+    monkeypatch.setenv("LG_PLACE", "one")
+    file = lab.board_file(tmp_path / "scripted.yaml")
+    assert main(["provision", str(file), "image.wic"]) == 2
+    assert (board.switched[-2:], lab.holder("one")) == ([True, False], "")

@@ -267,7 +267,9 @@ def test_a_meter_that_is_away_is_a_broken_lab_through_labgrid_too(target):
 
 
 def test_the_bench_gives_the_meter_or_says_that_there_is_none(target, root, tmp_path):
-    target.get_strategy = lambda: SimpleNamespace(console=None, listeners=[], guards=[])
+    target.get_strategy = lambda: SimpleNamespace(
+        console=SimpleNamespace(), listeners=[], guards=[]
+    )
     bench = LabgridBench(target, fake_board(tmp_path / "x.yaml"))
     with pytest.raises(LabError, match=r"x.yaml names no meter: see docs/power.md"):
         bench.meter()

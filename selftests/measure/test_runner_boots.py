@@ -75,7 +75,7 @@ def test_a_cycle_whose_marks_came_late_is_repeated_and_recorded(lab):
     assert [s.error for s in result.samples if s.metric == "boot_time"] == [0.001] * 5
     (failure,) = result.failures
     assert (failure.step, failure.kind, failure.refused) == ("cycle 2", Kind.LAB, True)
-    assert "may be 70 ms off, and 50 ms are allowed" in failure.message
+    assert "may be 70 ms off, and 20 ms are allowed" in failure.message
     boots = boot_records(runner)
     assert len(boots) == 6
     assert {mark.error_s for mark in boots[1].marks if mark.phase != "power_on"} == {0.07}

@@ -7,7 +7,7 @@ import pytest
 
 from evmperf.cli import main as cli
 from evmperf.influx.config import Config
-from selftests.support.influxd import TOKEN, points, running
+from selftests.support.influxd import TOKEN, points
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -37,27 +37,26 @@ def expected(folder: Path) -> dict[str, int]:
 
 
 def test_killing_the_server_loses_nothing_and_doubles_nothing(
-    measuring, monkeypatch, tmp_path, capsys
+    measuring, own_influxd, monkeypatch, tmp_path, capsys
 ) -> None:
-    with running(tmp_path / "influxd") as server:
-        config: Config = server.bucket()
-        for name in ("url", "token", "org", "bucket"):
-            monkeypatch.setenv(f"EVMPERF_INFLUX_{name.upper()}", getattr(config, name))
-        # The report of pytest-html is there for those who ask, and tells no secret either.
-        monkeypatch.setenv("PYTEST_ADDOPTS", f"--html={tmp_path}/pytest-report.html")
-        session = measuring("uboot_emmc_raw or emmc_ext2")
-        session.wait_until(lambda: points(config, "result") >= 3)
-        assert not [line for line in command_lines() if TOKEN in line]
-        server.stop()
-        assert session.wait() == 0, session.log.read_text()
-        output = session.log.read_text()
-        assert "cannot be reached" in output
-        assert "Nothing is lost: `evmperf push`" in output
-        server.start()
-        for _ in range(2):
-            assert cli.main(["push", str(session.folder)]) == 0
-        found = {name: points(config, name) for name in expected(session.folder)}
-        assert found == expected(session.folder)
+    config: Config = own_influxd.bucket()
+    for name in ("url", "token", "org", "bucket"):
+        monkeypatch.setenv(f"EVMPERF_INFLUX_{name.upper()}", getattr(config, name))
+    # The report of pytest-html is there for those who ask, and tells no secret either.
+    monkeypatch.setenv("PYTEST_ADDOPTS", f"--html={tmp_path}/pytest-report.html")
+    session = measuring("uboot_emmc_raw or emmc_ext2")
+    session.wait_until(lambda: points(config, "result") >= 3)
+    assert not [line for line in command_lines() if TOKEN in line]
+    own_influxd.stop()
+    assert session.wait() == 0, session.log.read_text()
+    output = session.log.read_text()
+    assert "cannot be reached" in output
+    assert "Nothing is lost: `evmperf push`" in output
+    own_influxd.start()
+    for _ in range(2):
+        assert cli.main(["push", str(session.folder)]) == 0
+    found = {name: points(config, name) for name in expected(session.folder)}
+    assert found == expected(session.folder)
     pytest_report = tmp_path / "pytest-report.html"
     assert (session.folder / "report.html").as_uri() in pytest_report.read_text()
     for path in [session.log, pytest_report, *session.folder.rglob("*")]:

@@ -81,6 +81,54 @@ def test_all_runs_are_judged_and_what_is_worse_is_checked_again(tmp_path):
     )
 
 
+def test_one_damaged_old_run_is_left_out_by_name_and_the_rest_is_judged(tmp_path):
+    generator = runs.history(tmp_path, nights=12)
+    damaged = tmp_path / "am64xx-hsevm-0004" / "results.jsonl"
+    damaged.write_bytes(damaged.read_bytes().replace(b'"value":', b'"value":x', 1))
+    (tmp_path / "am64xx-hsevm-0005" / "run.json").write_text("{")
+    lost = ("emmc_ext4", "102400", "write_throughput")
+    runs.write(tmp_path, runs.results(generator, changed={lost: 0.7}), number=20, night="night-x")
+    file = tmp_path / "x.yaml"
+    file.write_text("boards: [{board: virtual.yaml}]\nguide: no\nsite: no\n")
+    night = Night(
+        read(file), tmp_path, Journal(tmp_path / "night-x"), time.time() + 3600, lambda line: None
+    )
+    night.progress[0].state, night.progress[0].runs = "measured", ["am64xx-hsevm-0020"]
+    closing = close(night, time.time())
+    assert [(w.benchmark, w.case, w.metric) for w in closing.worse] == [lost]
+    assert closing.commands == []
+    page = (tmp_path / "night-x/night.md").read_text()
+    for text in ("am64xx-hsevm-0004: its results are damaged", "am64xx-hsevm-0005/run.json"):
+        assert text in page
+
+
+def test_a_night_without_verdicts_is_not_a_good_night(tmp_path, monkeypatch):
+    generator = runs.history(tmp_path, nights=1)
+    runs.write(tmp_path, runs.results(generator), number=20, night="night-x")
+    file = tmp_path / "x.yaml"
+    file.write_text("boards: [{board: virtual.yaml}]\nguide: no\nsite: no\n")
+    night = Night(
+        read(file), tmp_path, Journal(tmp_path / "night-x"), time.time() + 3600, lambda line: None
+    )
+    night.progress[0].state, night.progress[0].runs = "measured", ["am64xx-hsevm-0020"]
+    # A mistake in evmperf, in the process that judges.
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "if 'check' in sys.argv or 'check' in sys.orig_argv:\n"
+        "    import evmperf.regress.against as against\n"
+        "    def judged(*_): raise AssertionError('moon phase')\n"
+        "    against.judged = judged\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    closing = close(night, time.time())
+    ((command, said),) = closing.commands
+    assert command == "evmperf check"
+    assert "moon phase" in said
+    assert (closing.status, closing.unjudged) == (ExitStatus.FAILED, 1)
+    assert sentence(closing) == "1 of 1 board measured, 1 without verdicts."
+    assert 'class="verdict bad"' in (tmp_path / "night-x/night.html").read_text()
+
+
 def test_the_exit_status_says_first_what_a_lab_has_to_mend(closing):
     assert closing.status == ExitStatus.LAB_BROKEN
     assert Closing(closing.boards[:2]).status == ExitStatus.FAILED

@@ -49,6 +49,7 @@ def what_is_measured(folder):
     ]  # fmt: skip
 
 
+@pytest.mark.browser
 def test_eight_boards_are_measured_at_the_same_time_and_judged(lab, night, tmp_path):
     for board in lab.boards.values():
         board.boots[:] = ["stuck"]
@@ -188,6 +189,21 @@ def test_a_board_that_is_taken_is_measured_elsewhere(lab, night):
     assert f"The board was lost: {place} was " in first["sentence"]
     assert second["place"] != place
     assert "health_failures" not in lab.client(place, "show")
+
+
+def test_a_night_leaves_a_board_to_who_kicks_it(lab, night):
+    lab.boards["fake-6"].boots[:] = ["stuck"]
+    tonight = night(boards=[{"place": "fake-6"}])
+    until(lambda: lab.boards["fake-6"].typed[-1:] == ["boot"], 120)
+    lab.client("fake-6", "release", "--kick", user="bob")
+    until(lambda: len(tonight.events("measured")) == 1, 120)
+    until(lambda: "it is kept for who did that until" in tonight.said, 120)
+    assert lab.holder("fake-6") == ""
+    lab.client("fake-6", "acquire", user="bob")
+    assert places(tonight) == ["fake-6"]
+    lab.client("fake-6", "release", user="bob")
+    assert tonight.wait() == 0, tonight.said
+    assert places(tonight) == ["fake-6", "fake-6"]
 
 
 def test_a_killed_night_goes_on_where_it_was(lab, night):

@@ -33,7 +33,7 @@ class VirtualLab(PlaceLab):
         ports = self.benches[name].ports
         return {
             "NetworkSerialPort": {
-                "host": "127.0.0.1", "port": ports.serial, "protocol": "raw", "speed": 115200,
+                "host": "127.0.0.1", "port": ports.serial, "protocol": "raw", "speed": 10000000,
             },
             "NetworkPowerPort": {
                 "model": "rest", "host": f"http://127.0.0.1:{ports.power}/power/{{index}}",

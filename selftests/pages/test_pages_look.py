@@ -5,12 +5,15 @@ import re
 from html import unescape
 from pathlib import Path
 
+import pytest
+
 from evmperf.pages import cases, look, plots
 
 NPM = Path(__file__).parents[1] / "npm/node_modules/uplot"
 OURS = Path(look.__file__).parent / "uplot"
 
 
+@pytest.mark.browser
 def test_uplot_is_as_published():
     assert NPM.is_dir(), "this test needs npm's copy: make browser"
     for file in OURS.iterdir():

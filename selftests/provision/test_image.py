@@ -7,7 +7,6 @@ import lzma
 import os
 import random
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -16,8 +15,9 @@ from evmperf.provision import bmap, content, identity, running, software
 from evmperf.provision.cache import Cache
 from selftests.provision import imagelab
 from selftests.provision.imagelab import BANNER, KERNEL, LOADER, RELEASE, SPL, VERSION, Spec
+from selftests.support import seeds
 
-CONSOLES = Path(__file__).resolve().parents[2].parent / "shared/real/consoles"
+CONSOLES = seeds.place("real/consoles")
 
 
 @pytest.fixture(scope="session")
@@ -225,7 +225,7 @@ def test_no_room_for_the_content_is_a_lab_failure_and_leaves_nothing(plain, tmp_
         subprocess.run(["umount", str(small)], check=True)
 
 
-@pytest.mark.skipif(not CONSOLES.is_dir(), reason="no recordings of real boards beside this")
+@seeds.needs("real/consoles")
 def test_u_boot_s_first_line_is_found_on_real_consoles():
     found = {
         file.name: running.banner(file.read_text(errors="replace").splitlines())

@@ -11,6 +11,7 @@ from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Case
 from pytest_evmperf.forecast import expected_s
+from pytest_evmperf.plugin import TESTS
 
 NO_CATALOGUE = """
 from evmperf.benchmarks import catalogue
@@ -83,3 +84,41 @@ def test_a_case_that_cannot_be_declared_is_the_runners_matter():
         raise UsageError("no")
 
     assert expected(steps) == [0]
+
+
+def test_several_processes_are_refused_for_sessions_on_a_board_only(tmp_path):
+    (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n")
+
+    def status(*options):
+        environment = {name: text for name, text in os.environ.items() if name != "LG_ENV"}
+        words = [sys.executable, "-m", "pytest", "-n", "2"]
+        done = subprocess.run(
+            [*words, f"--results={tmp_path / 'results'}", *options],
+            cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return done.returncode
+
+    assert status("test_own.py") == ExitStatus.OK
+    assert status("--lg-env", "virtual.yaml") == ExitStatus.USAGE
+    assert status(str(TESTS / "test_emmc.py")) == ExitStatus.USAGE
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_mistake_of_our_own_is_no_broken_lab(tmp_path):
+    (tmp_path / "wrong.py").write_text("def pytest_runtestloop():\n    raise KeyError('moon')\n")
+    words = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "wrong",
+        "--lg-env",
+        "am64x.yaml",
+        "--collect-only",
+    ]
+    done = subprocess.run(
+        [*words, f"--results={tmp_path / 'results'}", "tests/test_emmc.py"],
+        cwd=ENV_DIR.parent, capture_output=True, text=True, check=False,
+        env={**os.environ, "LG_PLACE": "nowhere", "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == ExitStatus.INTERNAL, done.stdout + done.stderr

@@ -1,14 +1,19 @@
 import math
+import os
 import random
+import signal
 import subprocess
+import threading
 
 import pytest
 
 from evmperf.cli.main import main
+from evmperf.measure.ending import Ending
 from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.regress import gitrange, likeness, search
 from evmperf.regress.search import BAD, CANDIDATE, GOOD, Answer, Bisector, Search
 from selftests.regress import simulate_bisect
+from selftests.support.placelab import until
 
 
 class Board:
@@ -282,3 +287,18 @@ def test_a_step_answers_as_git_wants_it(tmp_path, capsys):
     search.save(tmp_path, asked)
     assert main(["bisect-step", str(tmp_path), "v3"]) == 128
     assert "too small for the noise" in capsys.readouterr().err
+
+
+def test_a_bisection_that_is_ended_waits_for_its_step(repository, tmp_path):
+    log = tmp_path / "log"
+    step = "trap 'sleep 0.5; echo off >>%s; exit 128' TERM; echo on >>%s; sleep 600 & wait"
+    gitrange.start(repository, *gitrange.commits(repository, "t0..t15"))
+
+    def end():
+        until(log.exists)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=end, daemon=True).start()
+    with Ending().watching(), pytest.raises(KeyboardInterrupt):
+        gitrange.run(repository, ["sh", "-c", step % (log, log)])
+    assert log.read_text().split() == ["on", "off"]

@@ -6,24 +6,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from evmperf.console.watch import Watch
 from evmperf.model.errors import Kind
 from selftests.replay import texts
+from selftests.support import seeds
 from selftests.support.replayboard import Outcome, Play, recorded, replay
 
-CONSOLES = Path(__file__).resolve().parents[2].parent / "shared/real/consoles"
+CONSOLES = seeds.place("real/consoles")
 LATEST_S = 5.0
 """How long after its last line a failure must have its name."""
 SILENCE_S = 3
 """Stands for the 20 s after which a boot loader that says nothing is given up."""
 
-pytestmark = pytest.mark.skipif(
-    not CONSOLES.is_dir(), reason="the collection of real consoles is not beside this checkout"
-)
+pytestmark = seeds.needs("real/consoles")
 
 LOADED = "spl_banner tf_a a53_spl uboot_banner autoboot"
 KERNEL = "starting_kernel first_kernel_line root_mounted init_started"

@@ -82,8 +82,56 @@ def test_a_disaster_is_named(tmp_path, capsys):
     assert "kernel panic: Kernel panic - not syncing: it is over" in capsys.readouterr().out
 
 
+def replayed(tmp_path, capsys, *said):
+    """What is made of a boot of texts of the board and (as str) of the lab."""
+    path = tmp_path / "console.log"
+    at = 10**9
+    lines = [Record(at, at, "#", POWER_ON.encode())]
+    for text in said:
+        at += 10**9
+        kind, data = (">", text.encode()) if isinstance(text, str) else ("<", text)
+        lines.append(Record(at, at, kind, data))
+    path.write_bytes(HEADER + b"".join(record.line() for record in lines))
+    assert main(["replay", str(path), "--json"]) == 0
+    (boot,) = json.loads(capsys.readouterr().out)
+    return boot
+
+
+def test_the_watch_is_told_what_the_run_awaited(tmp_path, capsys):
+    typed = [texts.LOADER, " ", b"=> ", "boot\n", texts.SD]
+    assert replayed(tmp_path, capsys, *typed)["alarm"] is None
+    missed = replayed(tmp_path, capsys, texts.LOADER, " ", texts.SD)
+    assert missed["alarm"]["name"] == "autoboot was not stopped"
+    nobody_typed = replayed(tmp_path, capsys, texts.LOADER + texts.SD)
+    assert nobody_typed["alarm"] is None
+
+
+def test_a_second_kernel_and_a_second_spl_are_told(tmp_path, capsys):
+    twice = texts.SD.replace(b"our-board login: ", b"") + texts.SD
+    found = replayed(tmp_path, capsys, texts.LOADER, " ", b"=> ", "boot\n", twice)
+    assert found["alarm"]["name"] == "silent reset"
+    spl = texts.LOADER[: texts.LOADER.index(b"Starting ATF")] + b"resetting ...\r\n"
+    found = replayed(tmp_path, capsys, spl + texts.LOADER, " ", b"=> ", "boot\n", texts.SD)
+    assert found["alarm"] is None
+    assert len(found["notes"]) == 1
+
+
+LINE = b"1.000000000 2026-02-02T11:00:00.000000Z < 0.000000000 "
+
+
 @pytest.mark.parametrize(
-    ("content", "reason"), [(None, "there is no such file"), (HEADER, "holds no power-on")]
+    ("content", "reason"),
+    [
+        (None, "there is no such file"),
+        (HEADER, "holds no power-on"),
+        (texts.LOADER, "is not a console record"),
+        (b"\x00" * 4096, "is not a console record"),
+        (HEADER + b"no record\n", "line 2 is no record"),
+        (HEADER + LINE + b"'text'\n", "line 2 is no record"),
+        (HEADER + LINE + b"(" * 5000 + b"\n", "line 2 is no record"),
+        (HEADER + LINE + b"b'\xff'\n", "line 2 is no record"),
+        (HEADER + LINE.replace(b"2026-02-02", b"yesterday!") + b"b''\n", "line 2 is no record"),
+    ],
 )
 def test_what_cannot_be_read_is_one_sentence(tmp_path, capsys, content, reason):
     path = tmp_path / "console.log"

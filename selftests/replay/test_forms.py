@@ -8,6 +8,7 @@ from evmperf.benchmarks.families.boot import condition, readings
 from evmperf.console.marks import Phase
 from evmperf.model.errors import BoardError, Kind, RefusedOutput
 from selftests.replay import texts
+from selftests.support.fakeboard import FakeBoard
 from selftests.support.replayboard import Play, replay, replay_bench
 
 QUICK = {"silence_timeout": 2, "kernel_timeout": 10, "boot_timeout": 5, "uboot_timeout": 10}
@@ -106,6 +107,50 @@ def test_an_arrow_in_the_middle_of_a_line_is_no_prompt():
     assert boot(dump).error is None
 
 
+def test_a_getty_that_forgets_the_name_gets_it_again(monkeypatch):
+    names = []
+
+    def forgets(board, line):
+        board.say(f"{line}\r\n")
+        names.extend([line] if line else [])
+        if not line:
+            board.say("\r\nOwn Linux, login: root, password: none\r\n\r\nour-board login: ")
+        elif len(names) > 1:
+            board._log_in()
+
+    monkeypatch.setattr(FakeBoard, "_in_login", forgets)
+    system = {"cmdline": "quiet", "root": "../mmcblk1p2", "type": "SD"}
+    assert boot(texts.QUIET, system=system).error is None
+    assert names == ["root", "root"]
+
+
+def test_a_line_with_a_hash_is_no_shell():
+    shell = texts.INIT_SHELL.replace(b"sh: no job", b"Line 1 # of 3\r\nsh: no job")
+    found = boot(shell, INIT)
+    assert found.error is None
+    assert found.marks[Phase.PROMPT].text.endswith("sh-5.2# ")
+
+
+# Time-outs
+
+
+@pytest.mark.parametrize(
+    ("linux", "sentence", "kind"),
+    [
+        (b"U-Boot menu\r\n1:\town\r\nEnter choice: ", "boot hangs.*a menu waits", Kind.LAB),
+        (b"1000 bytes read in 12 ms\r\n", "boot hangs.*1000 bytes read", Kind.BOARD),
+        (texts.kernel() + b"Please press Enter to activate this console. ", "Enter", Kind.LAB),
+        (texts.kernel() + b"own: probe failed\r\nown: ok\r\n", "own: ok.*probe failed", Kind.BOARD),
+        (b"\r\nStarting kernel ...\r\n\r\n", "device tree", Kind.BOARD),
+    ],
+)  # fmt: skip
+def test_a_boot_that_ends_by_time_says_why(linux, sentence, kind):
+    error = boot(linux).error
+    assert error is not None
+    assert re.search(sentence, str(error))
+    assert error.kind is kind
+
+
 # Marks
 
 
@@ -161,7 +206,7 @@ def test_a_failed_boot_is_named_at_once(linux, sentence):
         (texts.LOADER[: texts.LOADER.index(b"Starting ATF")] * 6, "boot loader in a loop"),
         (texts.LOADER[: texts.LOADER.index(b"Hit any")] * 5, "boot loader in a loop"),
         (b"", "nothing came in 2 s since the power was switched on: check that the board has"),
-        (texts.LOADER[:200], "the boot hangs: nothing came for 2 s after"),
+        (texts.LOADER[:200], "the boot hangs in TF-A: nothing came for 2 s; the last line is"),
     ],
 )
 def test_a_boot_loader_that_does_not_get_to_its_prompt_is_named(text, sentence):

@@ -14,17 +14,11 @@ from evmperf.model.results import Failure, Status
 from evmperf.report import page
 from evmperf.runs.spool import Spool
 from selftests.support import spools
-from selftests.support.browser import chromium, violations
+from selftests.support.browser import violations
 from selftests.support.recordings import DATA
 
 PHONE = {"width": 360, "height": 740}
 DESK = {"width": 1280, "height": 900}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

@@ -12,13 +12,11 @@ from evmperf.influx.push import RunPush
 from evmperf.influx.reader import InfluxRuns
 from evmperf.runs.history import SpoolFolder
 from selftests.support import years
-from selftests.support.influxd import running
 
 
-@pytest.fixture(scope="module")
-def bucket(tmp_path_factory):
-    with running(tmp_path_factory.mktemp("influxd") / "data") as server:
-        yield server.bucket()
+@pytest.fixture
+def bucket(influxd):
+    return influxd.bucket()
 
 
 def drawn(public, case="evm/uboot_emmc_raw/2000000.html"):

@@ -18,7 +18,7 @@ from evmperf.runs import kept
 from evmperf.runs.history import SpoolFolder
 from evmperf.site import case, names
 from selftests.support import spools, years
-from selftests.support.browser import chromium, violations
+from selftests.support.browser import violations
 
 BOARDS = ("am62x-sk", "am64x-hsevm")
 BENCHMARKS = ("emmc_ext4", "uboot_emmc_raw")
@@ -29,12 +29,6 @@ DESK = {"width": 1440, "height": 900}
 KEY = Key("boot_time_mmcsd", "default_rootfs", "boot_time")
 CASE = "am64x-hsevm/emmc_ext4/102400.html"
 WHY = "the driver now waits for the card"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from dataclasses import astuple
 from selftests.speed import (
     dialogue,
     guides,
+    kicked,
     lab,
     media,
     provision,
@@ -45,6 +46,7 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
     "lab-stamps": lab.stamps,
     "lab-night": lab.night,
     "lab-kick": lab.kicks,
+    "lab-leaks": kicked.leaks,
     "media": media.write,
     "provision": provision.install,
 }

@@ -29,6 +29,7 @@ from selftests.support.talking import (
     delays_ms,
     outside,
     ser2net_program,
+    with_hold_ups,
 )
 
 _BOOTS = 5
@@ -166,16 +167,18 @@ def wires() -> list[Row]:
         for load, count in (("idle", 0), ("both cores loaded", 2)):
             with _talking([wire], _PIECES) as boards, burners(count):
                 boards[0].go()
-                rows.append(_row(f"stamps over {wire}, {load}", *_heard(boards[0])))
+                served = wire in ("ser2net", "rfc2217")
+                rows.append(_row(f"stamps over {wire}, {load}", *_heard(boards[0], served=served)))
     with _talking(["raw"], _STOP_S * 1000) as boards, burners(2):
         boards[0].go()
         time.sleep(_STOP_S)
         rows.append(_row(f"stamps, loaded, reader stopped for {_STOP_S} s", *_heard(boards[0])))
-    with _talking(["raw"] * _BOARDS, _PIECES // 4) as boards, burners(2):
-        for board in boards:
-            board.go()
+    crowd = TalkingBoard("raw", _PIECES // 4, _SIZE, _PAUSE_NS, count=_BOARDS)
+    with contextlib.closing(crowd), burners(2):
+        crowd.go()
         with ThreadPoolExecutor(_BOARDS) as pool:
-            heard = list(pool.map(_heard, boards))
+            frames = list(pool.map(lambda number: crowd.frames(120, number), range(_BOARDS)))
+        heard = [_compared(found, crowd.said()) for found in frames]
         rows.append(
             _row(
                 f"stamps of {_BOARDS} boards at once, loaded",
@@ -197,10 +200,15 @@ def _talking(kinds: list[str], pieces: int) -> Iterator[list[TalkingBoard]]:
         yield boards
 
 
-def _heard(board: TalkingBoard) -> tuple[list[float], list[float], int]:
+def _heard(board: TalkingBoard, *, served: bool = False) -> tuple[list[float], list[float], int]:
     """Delays and bounds of each byte in ms, and how many bytes were outside their bound."""
     frames: list[Frame] = board.frames(120)
-    said = board.said()
+    return _compared(with_hold_ups(frames) if served else frames, board.said())
+
+
+def _compared(
+    frames: list[Frame], said: list[tuple[int, int]]
+) -> tuple[list[float], list[float], int]:
     return delays_ms(frames, said), bounds_ms(frames), outside(frames, said)
 
 

@@ -1,9 +1,8 @@
 """The strategy's state between off and U-Boot: what is done before each power-on."""
 
-import sys
-
 import pytest
 
+from evmperf.console.diagnosis import CameBack
 from evmperf.model.errors import LabError
 
 
@@ -55,5 +54,4 @@ def test_what_cannot_be_done_is_not_tried_again_and_leaves_the_board_off(open_be
     ],
 )
 def test_a_medium_that_did_not_answer_u_boot_is_worth_another_power_cycle(said, permanent):
-    failed = sys.modules["k3boot"].BootFailed(f"`boot` came back to U-Boot's prompt: {said}")
-    assert failed.permanent == permanent
+    assert CameBack("boot", f"boot\r\n{said}\r\n=> ").permanent == permanent

@@ -79,7 +79,7 @@ class PlaceLab:
         port, switch = self.boards[name].port, self.switches[name].port
         return {
             "NetworkSerialPort": {
-                "host": "127.0.0.1", "port": port, "protocol": "raw", "speed": 115200,
+                "host": "127.0.0.1", "port": port, "protocol": "raw", "speed": 1500000,
             },
             "NetworkPowerPort": {
                 "model": "rest", "host": f"http://127.0.0.1:{switch}/power/{{index}}", "index": "0",

@@ -10,16 +10,16 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from selftests.support import seeds
 from selftests.support.recordings import Recording
-from selftests.support.seeds import ROOT
 
 Shape = Callable[[str], str]
 
 
 def folder() -> Path | None:
     """The nearest shared/real/tools beside the checkout or above; None if none."""
-    found = (parent / "shared" / "real" / "tools" for parent in ROOT.parents)
-    return next((path for path in found if path.is_dir()), None)
+    place = seeds.place("real/tools")
+    return place if place.is_dir() else None
 
 
 def _whole(text: str) -> str:
@@ -190,6 +190,128 @@ _CASES: list[tuple] = [
     ("uboot_time-2", _timed("0.008"), "uboot_time:file_rate", ("read", 2214800), "shorter than"),
     ("uboot_time-3", _timed("1.000"), "uboot_time:mmc_rate", ("write", 16384), "0 MMC lines"),
 ]  # fmt: skip
+
+
+def _datagrams(offered: float, received: float, sent: int, lost: int) -> dict:
+    return {"offered": offered, "received": received, "sent": sent, "lost": lost}
+
+
+_MORE: list[tuple] = [
+    ("cyclictest-1", "cyclictest:latencies", ("max",), [7896.0, 4357.0]),
+    ("cyclictest-1", "cyclictest:latencies", ("max", 3), [7896.0, 4357.0]),
+    ("cyclictest-2", "cyclictest:latencies", ("max",), "ended after 1.4 s instead of 30 s"),
+    ("cyclictest-3", "cyclictest:latencies", ("max",), "one thread on each CPU"),
+    ("fio-1", "fio:throughput", ("write",), 8.87698),
+    ("fio-2", "fio:throughput", ("write",), "did read"),
+    ("fio-3", "fio:throughput", ("write",), "did read"),
+    ("fio-4", "fio:throughput", ("write",), 192.59943),
+    ("fio-5", "fio:throughput", ("read",), "did write"),
+    ("fio-6", "fio:throughput", ("read",), "error 42"),
+    ("fio-8", "fio:throughput", ("read",), "by a signal"),
+    ("fio-9", "fio:throughput", ("write",), "error 28"),
+    ("fio-10", "fio:throughput", ("write", 3), 1541.689646),
+    (
+        "iperf3-2",
+        "iperf3:datagrams",
+        (11, 1448),
+        _datagrams(32.30562576505577, 32.034981770479405, 30677, 1),
+    ),
+    (
+        "iperf3-3",
+        "iperf3:datagrams",
+        (10, 1448),
+        _datagrams(1.049500324796882, 1.049500324796882, 906, 0),
+    ),
+    ("iperf3-5", "iperf3:bidirectional", (10,), 1836.04977863501),
+    ("iperf3-6", "iperf3:bidirectional", (10,), "Connection refused"),
+    ("iperf3-7", "iperf3:bidirectional", (2,), 2509.820280719975),
+    (
+        "iperf3-8",
+        "iperf3:datagrams",
+        (2, 1472),
+        _datagrams(19.994678258104486, 19.993908529957896, 3396, 0),
+    ),
+    (
+        "iperf3-9",
+        "iperf3:datagrams",
+        (2, 1472),
+        _datagrams(19.999726024794757, 20.0004059770623, 3397, 0),
+    ),
+    ("iperf3-10", "iperf3:bidirectional", (6,), "client has terminated"),
+    ("iperf3-11", "iperf3:bidirectional", (6,), "server has terminated"),
+    ("netperf-1", "netperf:outcome", ("TCP_STREAM", 3), "DIRECTION"),
+    ("netperf-2", "netperf:outcome", ("TCP_STREAM", 3), "DIRECTION"),
+    ("dd-2", "dd:throughput", (536870912, 1), 551190850.2905484),
+    ("dd-8", "dd:throughput", (2097152000, 1), 16190848.240135264),
+    ("dd-11", "dd:throughput", (1073741824, 1), 3200985639.7995477),
+    ("dd-7", "dd:throughput", (536870912, 1), 39005159.2185468),
+    ("dd-4", "dd:throughput", (536870912, 1), "unexpected"),
+    ("dd-3", "dd:throughput", (1, 1), "unexpected"),
+    ("dd-10", "dd:throughput", (1, 1), "unexpected"),
+    ("dd-6", "dd:throughput", (1, 1), "unexpected"),
+    ("openssl-1", "openssl:throughput", (16, 1), 195461.216),
+    ("openssl-2", "openssl:throughput", (16, 3), "unexpected|not whole"),
+    ("openssl-3", "openssl:throughput", (16, 3), "unexpected|not whole"),
+    ("openssl-4", "openssl:throughput", (16, 3), "unexpected|not whole"),
+    ("mpstat-1", "mpstat:load", (), 100.0),
+    ("mpstat-3", "mpstat:load", (), 17.0),
+    ("mpstat-4", "mpstat:load", (), 43.06),
+    ("glmark2-1", "glmark2:score", (), 1450.0),
+    ("glmark2-2", "glmark2:score", ("-b build:use-vbo=false -b build:use-vbo=true",), 769.0),
+    ("glmark2-4", "glmark2:score", (), "0 scores"),
+    ("glmark2-5", "glmark2:score", (), "draws on the CPU"),
+    ("glmark2-5", "glmark2:score", ("", True), 36.0),
+    ("glmark2-7", "glmark2:score", (), "unexpected"),
+    ("glmark2-8", "glmark2:score", (), 80.0),
+    ("glmark2-9", "glmark2:score", (), 55.0),
+    ("stream-1", "stream:best_rate", ("Copy",), 18514.5),
+    ("stream-1", "stream:best_rate", ("Scale",), 18333.8),
+    ("stream-1", "stream:best_rate", ("Add",), 23043.7),
+    ("stream-1", "stream:best_rate", ("Triad",), 23314.0),
+    ("stream-2", "stream:best_rate", ("Copy",), "four rows"),
+    ("stream-3", "stream:best_rate", ("Copy",), "four rows"),
+    ("stream-4", "stream:best_rate", ("Copy",), "four rows"),
+    ("dhrystone-1", "dhrystone:per_second", (), 6090134.0),
+    ("dhrystone-3", "dhrystone:per_second", (), "no rate"),
+    ("whetstone-1", "whetstone:mwips", (), 6666.7),
+    ("whetstone-3", "whetstone:mwips", (), 1668.2),
+    ("whetstone-4", "whetstone:mwips", (), 1603.2),
+    ("whetstone-6", "whetstone:mwips", (), 94.3),
+    ("whetstone-7", "whetstone:mwips", (), "no rate"),
+    ("whetstone-9", "whetstone:mwips", (), "no rate"),
+    ("coremark_pro-1", "coremark_pro:rate", ("core", "MultiCore"), 4.87),
+    ("coremark_pro-1", "coremark_pro:rate", ("core", "SingleCore"), 1.3),
+    ("coremark_pro-1", "coremark_pro:rate", ("CoreMark-PRO", "MultiCore"), 19183.84),
+    ("coremark_pro-1", "coremark_pro:rate", ("CoreMark-PRO", "SingleCore"), 5439.59),
+    ("nbench-1", "nbench:iterations_per_second", ("IDEA",), 7068.0),
+    ("nbench-3", "nbench:iterations_per_second", ("IDEA",), 3253.0),
+    ("nbench-5", "nbench:iterations_per_second", ("IDEA",), "ten rows"),
+    ("uboot_time-1", "uboot_time:file_rate", ("read", 7937825), "0 lines of bytes"),
+    ("uboot_time-3", "uboot_time:mmc_rate", ("read", 12), "MMC lines|0 MMC"),
+    ("uboot_time-4", "uboot_time:file_rate", ("read", 7937825), 221479.49218749997),
+    ("uboot_time-6", "uboot_time:file_rate", ("write", 110578), 40.67281661958569),
+    ("uboot_time-7", "uboot_time:mmc_rate", ("read", 16384), "ended as write"),
+    ("uboot_sf-1", "uboot_sf:rate", ("write", 0, 262144, 1), "Erased 524288"),
+    ("yavta-1", "yavta:frame_rate", (4080, 3072, "nv12", 10), 27.20186),
+    ("yavta-2", "yavta:frame_rate", (4080, 3072, "nv12", 10), 27.20186),
+    ("yavta-4", "yavta:frame_rate", (1920, 1080, "nv12", 1), "captures no format"),
+    ("lmbench-1", "lmbench:memory_latency", ("1.00000", "4096.00000"), 6.022),
+    ("lmbench-2", "lmbench:memory_latency", ("1.00000", "4096.00000"), "something else"),
+    ("lmbench-9", "lmbench:value_of_size", (1.048576,), 16.0),
+    ("lmbench-10", "lmbench:labelled", ("Select on 100 tcp fd's", "microseconds"), 3.8531),
+    (
+        "lmbench-4",
+        "lmbench:labelled",
+        ("Signal handler installation", "microseconds"),
+        "something else than 1 results",
+    ),
+    ("lmbench-3", "lmbench:labelled", ("Simple syscall", "microseconds"), "something else"),
+    ("lmbench-6", "lmbench:files", (0,), 469.0),
+    ("lmbench-7", "lmbench:value_of_size", (1.048576,), "something else"),
+    ("pm_phases-1", "pm_phases:parse", (), {"suspend_ms": 723.645, "resume_ms": 328.448}),
+]  # fmt: skip
+"""Cases of tools-2: all texts as they are."""
+_CASES += [(f"../tools-2/{name}", _whole, *rest) for name, *rest in _MORE]
 NOT_USED = {
     "iperf3-2": "looks written by hand",
     "iperf3-3": "looks written by hand",

@@ -15,6 +15,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from evmperf.console import heldup
+from evmperf.console.record import Record
 from evmperf.lab.stamper import StampedPort
 from selftests.support.ports import free_port
 
@@ -29,27 +31,29 @@ _BOARD = """
 import os, pty, socket, sys, time, tty
 wire = sys.argv[1]
 if wire == "raw":
-    server = socket.create_server(("127.0.0.1", 0))
-    print(server.getsockname()[1], flush=True)
-    line = server.accept()[0]
-    line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    out = line.fileno()
+    servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(int(sys.argv[6]))]
+    print(*[server.getsockname()[1] for server in servers], flush=True)
+    lines = [server.accept()[0] for server in servers]
+    for line in lines: line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    outs = [line.fileno() for line in lines]
 else:
     out, terminal = pty.openpty()
+    outs = [out]
     tty.setraw(terminal)
     print(os.ttyname(terminal), flush=True)
 try: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(int(sys.argv[5])))
 except OSError: pass
 pieces, size, pause_ns = map(int, sys.argv[2:5])
 sys.stdin.readline()
-begin, said = time.monotonic_ns(), []
+begin, said = time.monotonic_ns(), [[] for _ in outs]
 for number in range(pieces):
     wait = begin + number * pause_ns - time.monotonic_ns()
     if wait > 0: time.sleep(wait / 1e9)
-    before = time.monotonic_ns()
-    assert os.write(out, b"x" * size) == size
-    said.append((before, time.monotonic_ns()))
-print(said, flush=True)
+    for out, times in zip(outs, said):
+        before = time.monotonic_ns()
+        assert os.write(out, b"x" * size) == size
+        times.append((before, time.monotonic_ns()))
+for times in said: print(times, flush=True)
 sys.stdin.readline()
 """
 
@@ -57,13 +61,17 @@ Frame = tuple[int, int, bytes]
 
 
 class TalkingBoard:
-    """Says so many pieces of `size` bytes, one each `pause_ns`, once it is told to go."""
+    """Says so many pieces of `size` bytes, one each `pause_ns`, once it is told to go. Over raw TCP
+    `count` boards do, in one process: in a lab each has a processor of its own.
+    """
 
-    def __init__(self, wire: str, pieces: int, size: int, pause_ns: int, baud: int = BAUD) -> None:
+    def __init__(
+        self, wire: str, pieces: int, size: int, pause_ns: int, *, baud: int = BAUD, count: int = 1
+    ) -> None:
         self._baud = baud
         self.length, self._size = pieces * size, size
         self._stack = contextlib.ExitStack()
-        arguments = [str(n) for n in (pieces, size, pause_ns, _PRIORITY)]
+        arguments = [str(n) for n in (pieces, size, pause_ns, _PRIORITY, count)]
         self._process = subprocess.Popen(
             [sys.executable, "-c", _BOARD, wire, *arguments],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
@@ -72,12 +80,14 @@ class TalkingBoard:
         self._stack.callback(self._process.kill)
         try:
             assert self._process.stdout
-            place = self._process.stdout.readline().decode().strip()
-            self.port = self._open(wire, place)
+            self.ports = []
+            for place in self._process.stdout.readline().decode().split():
+                self.ports.append(self._open(wire, place))
+                self._stack.callback(self.ports[-1].close)
+            self.port = self.ports[0]
         except BaseException:
             self.close()
             raise
-        self._stack.callback(self.port.close)
 
     def _open(self, wire: str, place: str) -> StampedPort:
         if wire == "raw":
@@ -93,20 +103,21 @@ class TalkingBoard:
         assert self._process.stdin
         self._process.stdin.write(b"\n")
 
-    def frames(self, deadline_s: float = 60.0) -> list[Frame]:
-        """All frames of what it says."""
+    def frames(self, deadline_s: float = 60.0, number: int = 0) -> list[Frame]:
+        """All frames of what it, or one of several, says."""
         frames: list[Frame] = []
-        guard = threading.Timer(deadline_s, self.port.close)
+        port = self.ports[number]
+        guard = threading.Timer(deadline_s, port.close)
         guard.start()
         left = self.length
         while left:
-            frames.append(self.port.read())
+            frames.append(port.read())
             left -= len(frames[-1][2])
         guard.cancel()
         return frames
 
     def said(self) -> list[tuple[int, int]]:
-        """When each byte was said, before and after, once all is said."""
+        """When each byte was said, before and after, once all is said; then those of the next."""
         assert self._process.stdout
         times = ast.literal_eval(self._process.stdout.readline().decode())
         return [pair for pair in times for _ in range(self._size)]
@@ -158,6 +169,12 @@ def ser2net(device: str, *, telnet: bool) -> Iterator[int]:
         finally:
             process.kill()
             process.wait()
+
+
+def with_hold_ups(frames: Sequence[Frame], baud: int = BAUD) -> list[Frame]:
+    """The frames with the bounds that a mark gets from them."""
+    records = [Record(stamp, stamp, "<", data, bound) for stamp, bound, data in frames]
+    return [(r.mono_ns, r.bound_ns, r.data) for r in heldup.widened(records, baud)]
 
 
 def delays_ms(frames: Sequence[Frame], said: Sequence[tuple[int, int]]) -> list[float]:

@@ -4,11 +4,11 @@ import pytest
 
 from evmperf.model.errors import RefusedOutput
 from evmperf.tools import alsa
-from selftests.support import real_tools
+from selftests.support import real_tools, seeds
 from selftests.support.recordings import approximately
 
 CASES = real_tools.cases()
-pytestmark = pytest.mark.skipif(not CASES, reason="shared/real/tools is not beside the checkout")
+pytestmark = seeds.needs("real/tools")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

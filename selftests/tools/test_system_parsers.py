@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evmperf.model.errors import RefusedOutput
-from evmperf.tools import cyclictest
+from evmperf.tools import cyclictest, glmark2
 from selftests.support.recordings import DATA, all_recordings
 from selftests.tools.test_parsers import console_lines
 
@@ -76,3 +76,17 @@ def test_a_run_of_cyclictest_that_did_not_end_well_is_refused(change):
     document = json.loads((DATA / "cyclictest" / "histogram.txt").read_text()) | change
     with pytest.raises(RefusedOutput):
         cyclictest.latencies(json.dumps(document), "avg")
+
+
+@pytest.mark.parametrize(
+    ("name", "scenes", "said"),
+    [
+        ("bounded", "", "bounded by the display's refresh"),
+        ("all-scenes", "", ""),
+        ("gpu", "-b build:duration=2 -b texture:duration=2", "surface 800x600 windowed"),
+        ("no-terrain", "", "without terrain"),
+    ],
+)
+def test_what_bounds_a_score_is_part_of_it(name, scenes, said):
+    text = (DATA / "glmark2" / f"{name}.txt").read_text()
+    assert glmark2.variant(text, scenes) == said

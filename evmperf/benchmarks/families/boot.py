@@ -95,4 +95,5 @@ def record(boot: Boot) -> BootRecord:
         ),
         failure=(BootFailure(boot.error.kind, str(boot.error), boot.phase) if boot.error else None),
         post_mortem=boot.post_mortem,
+        notes=tuple(boot.notes),
     )

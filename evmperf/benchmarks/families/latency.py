@@ -16,7 +16,7 @@ def histograms(
     """Benchmark and counts by latency (microseconds), one mapping a CPU, of each run of the tool.
 
     `folder` is the run's. The rows of a table share one file, which comes once; one that is gone
-    or damaged does not come at all.
+    or damaged, or that is not below the folder, does not come at all.
     """
     files = {
         name: result.benchmark
@@ -26,7 +26,9 @@ def histograms(
     }
     for name, benchmark in files.items():
         try:
+            if not (folder / name).resolve().is_relative_to(folder.resolve()):
+                continue
             text = (folder / name).read_text(encoding="utf-8")
             yield benchmark, cyclictest.histograms(text)
-        except (OSError, RefusedOutput):
+        except (OSError, ValueError, RefusedOutput):
             continue

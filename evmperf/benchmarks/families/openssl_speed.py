@@ -50,7 +50,9 @@ def openssl_benchmark(
                 12 * seconds + 60,
                 # An algorithm has six rows, and one run for them all.
                 seconds,
-                parse=lambda outputs: [Reading(metric.name, read(case, outputs))],
+                parse=lambda outputs: [
+                    Reading(metric.name, read(case, outputs), variant=_computed(outputs, algorithm))
+                ],
                 shared=f"openssl speed {algorithm} {seconds}",
             )
         ]
@@ -72,6 +74,11 @@ def openssl_benchmark(
         steps=steps,
         tools=("openssl",),
     )
+
+
+def _computed(outputs: Outputs, algorithm: str) -> str:
+    by = openssl.computed_by(outputs.get(openssl.ABOUT_FILE, ""), algorithm)
+    return f"computed by {by}" if by else ""
 
 
 def throughput(case: Case, outputs: Outputs) -> float:

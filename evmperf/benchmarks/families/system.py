@@ -68,9 +68,11 @@ def program_benchmark(
     read: Callable[[str, str, Board], float | Reading],
     seconds: float = 0.5,
     variant: Callable[[Board], str] = lambda board: "",
+    beside: tuple[str, Callable[[str, Outputs], str]] = ("", lambda text, outputs: ""),
 ) -> Benchmark:
     """A table of what one run of one program prints; `read` gets its text, a row's label and the
-    board. `variant` says which build of the program is measured, where there are several.
+    board. `variant` says which build of the program is measured, where there are several; `beside`
+    is shell text that is run after it, and what its outputs say of the program's text: a variant.
     """
     file = f"{name}.txt"
 
@@ -83,9 +85,13 @@ def program_benchmark(
                 value: float | Reading = standin.figure(text, program, case.label, str(metric.unit))
             else:
                 value = read(text, case.label, board)
-            return [value if isinstance(value, Reading) else Reading("perf", value)]
+            if isinstance(value, Reading):
+                return [value]
+            return [Reading("perf", value, variant=beside[1](text, outputs))]
 
         call = program_call(program, case, file)
+        if beside[0]:
+            call = f"{call} && {{ {beside[0]}; }}"
         expect_s = usual_s(program, case, len(labels))
         return at_full_speed(Measure("measure", call, 1800, expect_s, parse=parse, shared=name))
 

@@ -30,7 +30,7 @@ def _steps(_: Board, case: Case, __: Plan) -> list[Step]:
             parse=lambda outputs: [
                 Reading(f"latency_cpu{cpu}", latency)
                 for cpu, latency in cyclictest.by_cpu(
-                    output(outputs, cyclictest.JSON_FILE), statistic
+                    output(outputs, cyclictest.JSON_FILE), statistic, seconds
                 ).items()
             ],
             shared=f"cyclictest {duration}",

@@ -42,10 +42,7 @@ def _readings(board: Board, scenes: str) -> Callable[[Outputs], list[Reading]]:
     def parse(outputs: Outputs) -> list[Reading]:
         text = output(outputs, glmark2.TEXT_FILE)
         score = glmark2.score(text, scenes, software=board.is_virtual)
-        variants = [f"without {scene}" for scene in glmark2.unsupported(text, scenes)]
-        if glmark2.is_software(text, scenes):
-            variants.append("drawn by the CPU")
-        return [Reading("score", score, variant="; ".join(variants))]
+        return [Reading("score", score, variant=glmark2.variant(text, scenes))]
 
     return parse
 

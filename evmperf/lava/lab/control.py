@@ -20,6 +20,7 @@ import requests
 
 from evmperf.lava import paths
 from evmperf.lava.lab import rootfs
+from evmperf.model.environment import for_children
 from evmperf.model.errors import LabError
 from evmperf.virtual import board as boards
 from evmperf.virtual import envfile, image
@@ -179,6 +180,7 @@ def _start(
     with (state / "log/lab.log").open("wb") as log:
         process = subprocess.Popen(
             [*enter, system, state],
+            env=for_children(os.environ),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -103,15 +103,15 @@ def _fio_steps(driver: str, target: str, case: Case) -> list[Step]:
                 f"(sleep {settle_s}; {watch}) & {job}; r=$?; wait; exit $r",
                 runtime_s * 2 + 120,
                 runtime_s + 2,
-                parse=lambda outputs, side=side: _fio_readings(outputs, side),  # type: ignore[misc]
+                parse=lambda outputs, side=side: _fio_readings(outputs, side, runtime_s),  # type: ignore[misc]
             )
         )
     return steps
 
 
-def _fio_readings(outputs: Outputs, side: str) -> list[Reading]:
+def _fio_readings(outputs: Outputs, side: str, runtime_s: int) -> list[Reading]:
     text = output(outputs, fio.JSON_FILE)
     return [
-        Reading(f"{side}_throughput", fio.throughput(text, side)),
+        Reading(f"{side}_throughput", fio.throughput(text, side, runtime_s)),
         Reading(f"{side}_cpu_load", mpstat.load(output(outputs, mpstat.JSON_FILE))),
     ]

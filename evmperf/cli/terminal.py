@@ -1,0 +1,38 @@
+"""What commands print, as text: whatever a board or a log said, the terminal only shows it."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+from evmperf.model import outlets
+
+
+class Plain:
+    """A stream that takes text only; `own` is for the escape sequences of our own."""
+
+    def __init__(self, own: TextIO) -> None:
+        self.own = own
+
+    def write(self, text: str) -> int:
+        """Write what can be shown of a text; returns its length."""
+        self.own.write(outlets.plain(text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.own, name)
+
+
+def own(stream: TextIO) -> TextIO:
+    """The stream itself, for a bar or a live table of ours that holds nobody's words."""
+    return getattr(stream, "own", stream)
+
+
+@contextlib.contextmanager
+def plain() -> Iterator[None]:
+    """Within it, stdout and stderr take text only."""
+    streams: Any = Plain(sys.stdout), Plain(sys.stderr)
+    with contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):
+        yield

@@ -1,0 +1,49 @@
+"""How much is taken of what a board, a log, a server or an image says.
+
+What fits is kept, and what was cut is said in the record or in the message. An ordinary session
+comes nowhere near: a serial line of 115200 baud carries 40 MiB an hour. docs/error-kinds.md has the
+table for people.
+"""
+
+MIB = 1 << 20
+
+REPLY_BYTES = 32 * MIB
+"""Of what one command prints on a console."""
+STEP_BYTES = 64 * MIB
+"""Of a step's files, unpacked."""
+STEP_FILES = 1000
+"""Files that one step may leave."""
+
+QUEUE_BYTES = 32 * MIB
+"""Of a console that is stamped and waits for the measuring process."""
+UNREAD_BYTES = 16 * MIB
+"""Of a console that nobody has looked at."""
+BOOT_BYTES = 64 * MIB
+"""Of memory for one boot's console; what is older stays in the file only."""
+CONSOLE_LOG_BYTES = 1024 * MIB
+"""Of a run's console.log."""
+
+MESSAGE_CHARS = 4000
+"""Of a failure's sentence."""
+
+LAVA_LOG_BYTES = 256 * MIB
+"""Of the log of one LAVA job."""
+LAVA_LINE_CHARS = MIB
+"""Of one line of such a log."""
+
+IMAGE_BYTES = 256 << 30
+"""Of an image, unpacked."""
+DOWNLOAD_BYTES = 128 << 30
+"""Of an image as a server has it."""
+
+
+def mib(count: int) -> str:
+    """A number of bytes for people."""
+    return f"{count / MIB:g} MiB"
+
+
+def shortened(text: str, limit: int = MESSAGE_CHARS) -> str:
+    """A text of at most about `limit` characters, which says how many it has lost."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}... ({len(text) - limit} more characters)"

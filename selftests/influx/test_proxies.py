@@ -1,0 +1,202 @@
+"""Servers on loopback that are no InfluxDB, or a bad one: nothing counts as sent that was not."""
+
+import contextlib
+import http.server
+import threading
+import time
+
+import pytest
+
+from evmperf.influx.client import Store, StoreError
+from evmperf.influx.config import Config
+from evmperf.influx.push import Progress, RunPush
+from selftests.support import spools
+
+CASES = 3
+"""A small run: a handful of points."""
+HTML = b"<html><body>Please log in, or ask your administrator: \xff</body></html>"
+
+
+@contextlib.contextmanager
+def serving(answer):
+    """A server that answers each POST by `answer(handler, path, body)`; yields its settings."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            with contextlib.suppress(OSError):
+                answer(self, self.path.partition("?")[0], body)
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield Config(f"http://127.0.0.1:{server.server_port}", "lab", "b", "a-token")
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def say(handler, status, kind="text/html", body=b""):
+    handler.send_response(status)
+    if status != 204:
+        handler.send_header("Content-Type", kind)
+        handler.send_header("Content-Length", str(len(body)))
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+def influxdb(handler, path, body):
+    """A server as it should be, with nothing in it."""
+    if path == "/api/v2/write":
+        say(handler, 204)
+    else:
+        say(handler, 200, "text/csv; charset=utf-8", b"\r\n")
+
+
+def push(config, folder, timeout_s=5.0):
+    with Store(config, timeout_s) as store:
+        return RunPush.of(store, folder).send()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    run = spools.a_run()
+    return spools.write(tmp_path, run, [spools.a_result(run, n) for n in range(CASES)])
+
+
+def is_unsent(config, folder):
+    """Whether all of the run still waits; what a later call sends proves it."""
+    progress = Progress.of(folder, config.key)
+    assert (progress.offset, progress.complete) == (0, False)
+    assert not (folder / "influx-refused.txt").exists()
+    taken = []
+
+    def take(handler, path, body):
+        if path == "/api/v2/write":
+            taken.extend(body.splitlines())
+        influxdb(handler, path, body)
+
+    with serving(take) as better:
+        assert push(better, folder).complete
+    return len(taken) > 2 * CASES
+
+
+WRONG = {
+    "a page for everything": lambda handler, path, body: say(handler, 200, body=HTML),
+    "a page of the right type": lambda handler, path, body: say(handler, 200, "text/csv", HTML),
+    "JSON": lambda handler, path, body: say(handler, 200, "application/json", b"{}"),
+    "accepted, perhaps": lambda handler, path, body: say(handler, 202),
+    "another address": lambda handler, path, body: say(handler, 302, body=HTML),
+    "413 for everything": lambda handler, path, body: say(handler, 413, body=HTML),
+    "400 of a proxy": lambda handler, path, body: say(handler, 400, body=HTML),
+    "422 of a proxy": lambda handler, path, body: say(handler, 422, "application/json", b"[1]"),
+}
+
+
+@pytest.mark.parametrize("answer", WRONG.values(), ids=WRONG)
+def test_what_a_proxy_answers_is_not_delivered(folder, answer):
+    with serving(answer) as config:
+        with pytest.raises(StoreError, match="what waits is sent next time"):
+            push(config, folder)
+        assert is_unsent(config, folder)
+
+
+def test_pages_in_place_of_rows_are_an_error(folder):
+    """The points are taken; what is asked for afterwards comes from somebody else."""
+
+    def answer(handler, path, body):
+        if path == "/api/v2/write":
+            say(handler, 204)
+        else:
+            say(handler, 200, "text/csv", b"<html>\r\n<body>\r\nlog in, please\r\n")
+
+    with serving(answer) as config, pytest.raises(StoreError, match="no InfluxDB"):
+        push(config, folder)
+
+
+@pytest.mark.parametrize("kind", ["text/html", "application/json"])
+def test_a_page_in_place_of_series_is_an_error(kind):
+    with (
+        serving(lambda handler, path, body: say(handler, 200, kind, HTML)) as config,
+        Store(config) as store,
+        pytest.raises(StoreError, match="no InfluxDB"),
+    ):
+        list(store.select("SELECT x FROM y", tuple[int, float]))
+
+
+def test_a_limit_for_large_requests_only_halves_them(tmp_path):
+    run = spools.a_run()
+    folder = spools.write(tmp_path, run, [spools.a_result(run, n) for n in range(500)])
+    taken = []
+
+    def answer(handler, path, body):
+        if path == "/api/v2/write" and len(body) > 70_000:
+            say(handler, 413, body=HTML)
+            return
+        taken.extend(body.splitlines() if path == "/api/v2/write" else [])
+        influxdb(handler, path, body)
+
+    with serving(answer) as config:
+        pushed = push(config, folder)
+    assert (pushed.complete, pushed.refused) == (True, 0)
+    assert pushed.points == len(taken) > 1000
+
+
+def trickle(head, every_s=0.05, seconds=60.0):
+    """Says something, byte by byte and never all: no read waits for long."""
+
+    def answer(handler, path, body):
+        handler.wfile.write(head)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            handler.wfile.write(b"x")
+            handler.wfile.flush()
+            time.sleep(every_s)
+
+    return answer
+
+
+TRICKLES = {
+    "status": b"HTTP/1.1 2",
+    "header": b"HTTP/1.1 204 No Content\r\nX-Long: ",
+    "page": b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 100000\r\n\r\n",
+    "error": b"HTTP/1.1 503 Busy\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("head", TRICKLES.values(), ids=TRICKLES)
+def test_a_server_that_trickles_is_given_up(folder, head):
+    with serving(trickle(head)) as config:
+        begun = time.monotonic()
+        with pytest.raises(StoreError, match="what waits is sent next time"):
+            push(config, folder, timeout_s=0.5)
+        assert time.monotonic() - begun < 30
+        assert is_unsent(config, folder)
+
+
+def test_rows_that_trickle_are_given_up():
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nContent-Length: 100000\r\n\r\n,"
+    with serving(trickle(head)) as config, Store(config, 0.5) as store:
+        begun = time.monotonic()
+        with pytest.raises(StoreError, match=r"no whole answer within 1.5 s"):
+            list(store.query("buckets()"))
+        assert time.monotonic() - begun < 30
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", '{"KEY": 3}', '{"KEY": {"bytes": "x"}}', '{"KEY": {"bytes": -1}}', "[" * 9999],
+)
+def test_a_damaged_note_of_what_was_sent_sends_all_again(folder, text):
+    with serving(influxdb) as config:
+        first = push(config, folder).points
+        (folder / "influx.json").write_text(text.replace("KEY", config.key))
+        assert push(config, folder).points == first

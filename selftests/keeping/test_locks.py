@@ -1,0 +1,165 @@
+"""Locks that others read, delete, or fill with garbage."""
+
+import contextlib
+import fcntl
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from evmperf.cli.main import main
+from evmperf.keeping import locks
+from evmperf.keeping.claim import Claim
+from evmperf.keeping.hold import refusal
+from evmperf.keeping.locks import Busy, Locks
+from evmperf.keeping.wanted import Wanted
+from evmperf.model.errors import BoardLost, LabError
+
+HOLDER = {
+    "place": "desk", "coordinator": "", "host": "here", "user": "me", "run": "r", "since": 1.0,
+    "until": 0.0, "doing": "",
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("EVMPERF_LOCKS", str(tmp_path))
+    return tmp_path
+
+
+def lock_file(folder):
+    (file,) = folder.glob("evmperf-*.lock")
+    return file
+
+
+READER = """
+from evmperf.keeping import locks
+print("reading", flush=True)
+while True:
+    locks.held()
+"""
+
+
+def test_who_reads_keeps_nobody_from_a_free_lock(folder):
+    Locks(["tty"], HOLDER).release()
+    lock_file(folder).write_text("left by a holder that was killed")
+    reader = subprocess.Popen([sys.executable, "-c", READER], stdout=subprocess.PIPE)
+    try:
+        assert reader.stdout.readline() == b"reading\n"
+        for _ in range(5000):
+            Locks(["tty"], HOLDER).release()
+    finally:
+        reader.kill()
+        reader.wait()
+        reader.stdout.close()
+
+
+def test_a_file_that_is_deleted_between_opening_and_locking_is_no_lock(folder, monkeypatch):
+    first = Locks(["tty"], HOLDER)
+    opened = locks._open
+
+    def too_late(path):
+        monkeypatch.setattr(locks, "_open", opened)
+        file = opened(path)
+        first.release()
+        path.unlink()
+        return file
+
+    monkeypatch.setattr(locks, "_open", too_late)
+    mine = Locks(["tty"], HOLDER)
+    with pytest.raises(Busy):
+        Locks(["tty"], HOLDER)
+    mine.release()
+
+
+def test_a_deleted_lock_is_locked_again_or_known_to_be_lost(folder):
+    first = Locks(["tty"], HOLDER)
+    lock_file(folder).unlink()
+    first.keep()
+    with pytest.raises(Busy) as busy:
+        Locks(["tty"], HOLDER)
+    assert busy.value.holder == HOLDER
+    lock_file(folder).unlink()
+    second = Locks(["tty"], {**HOLDER, "user": "bob"})
+    with pytest.raises(Busy) as busy:
+        first.keep()
+    assert busy.value.holder["user"] == "bob"
+    first.release()
+    second.release()
+
+
+def test_of_two_claims_to_one_board_one_is_lost(lab):
+    wanted = Wanted("desk", devices=("tty of a deleted lock",))
+    known = set(locks.folder().glob("*.lock"))
+    claim = Claim.take(wanted, "run-1")
+    try:
+        (file,) = set(locks.folder().glob("*.lock")) - known
+        claim.check()
+        file.unlink()
+        claim.check()
+        file.unlink()
+        other = Locks(wanted.devices, {**HOLDER, "user": "bob"})
+        with pytest.raises(BoardLost, match="desk is held by bob on here"):
+            claim.check()
+        other.release()
+    finally:
+        claim.release()
+
+
+GARBAGE = [
+    b"{}", b"[]", b"null", b"", b"\0" * 100, b"\xff\xfe", b"[" * 60_000, b'"' + b"x" * 100_000,
+    b'{"place": "desk"}', b'{"place": 1, "coordinator": [], "since": "x"}',
+    b'{"place":"a","coordinator":"","host":"","user":"u","run":"","since":1e300,"until":0,'
+    b'"doing":""}',
+    b'{"place":"a\\u001b[2J","coordinator":"","host":"h","user":"u","run":"","since":1,"until":0,'
+    b'"doing":""}',
+]  # fmt: skip
+
+
+@contextlib.contextmanager
+def locked(file):
+    """A lock as another user may take it, also as an earlier evmperf did."""
+    handle = os.open(file, os.O_RDWR)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    with contextlib.suppress(AttributeError):
+        fcntl.fcntl(handle, fcntl.F_OFD_SETLK, locks._range(fcntl.F_WRLCK))
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+@pytest.mark.parametrize("text", GARBAGE, ids=range(len(GARBAGE)))
+def test_garbage_in_a_lock_stops_nobody(folder, capsys, monkeypatch, text):
+    monkeypatch.delenv("LG_COORDINATOR", raising=False)
+    good = Locks(["relay"], HOLDER)
+    file = folder / f"evmperf-{'0' * 16}.lock"
+    file.write_bytes(text)
+    with locked(file):
+        assert locks.held() == [HOLDER]
+        assert main(["who"]) == 0
+    assert "desk" in capsys.readouterr().out
+    good.release()
+    Locks(["tty"], HOLDER).release()
+    mine = locks._path("tty")
+    mine.write_bytes(text)
+    with locked(mine), pytest.raises(Busy) as busy:
+        Locks(["tty"], HOLDER)
+    assert "held by somebody who has not said who" in refusal("desk", busy.value.holder)
+
+
+def test_links_and_pipes_among_the_locks_are_left_alone(folder, tmp_path_factory):
+    secret = tmp_path_factory.mktemp("elsewhere") / "secret"
+    secret.write_text("x")
+    os.mkfifo(folder / "evmperf-pipe.lock")
+    locks._path("tty").symlink_to(secret)
+    found = []
+    reading = threading.Thread(target=lambda: found.append(locks.held()), daemon=True)
+    reading.start()
+    reading.join(10)
+    assert found == [[]]
+    with pytest.raises(LabError, match="cannot be opened"):
+        Locks(["tty"], HOLDER)
+    assert secret.read_text() == "x"

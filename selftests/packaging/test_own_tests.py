@@ -1,0 +1,57 @@
+"""How the project's own tests run: spread over workers, and what they say at their end."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+ONE = "import pytest\n\n\ndef test_it():\n    pass\n\n\ndef test_more():\n    pass\n"
+VIRTUAL = "import pytest\n\npytestmark = pytest.mark.virtual_evm\n" + ONE.partition("\n")[2]
+
+
+def spread(folder, *words, **files):
+    """Run pytest on files in a folder, under the hooks of the project's own tests."""
+    folder.mkdir(exist_ok=True)
+    (folder / "conftest.py").write_text("from selftests.conftest import *\n")
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    virtual_evm: x\n")
+    for name, text in files.items():
+        (folder / f"test_{name}.py").write_text(text)
+    return run(*words, "--rootdir", folder, "-c", folder / "pytest.ini", folder)
+
+
+def run(*words, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_all_virtual_evms_are_one_workers_and_begin(tmp_path):
+    files = {"a": ONE, "b": VIRTUAL, "c": ONE, "d": VIRTUAL}
+    done = spread(tmp_path, "-n", "2", "-v", "--durations=1", **files)
+    assert done.returncode == 0, done.stdout + done.stderr
+    ran = re.findall(r"\[(gw\d)\] .* PASSED .*test_(\w)\.py", done.stdout)
+    workers = {file: {worker for worker, name in ran if name == file} for file in files}
+    assert len(ran) == 8
+    assert workers["b"] == workers["d"]
+    assert all(len(of_file) == 1 for of_file in workers.values()), workers
+    (virtual,) = workers["b"]
+    assert [name for worker, name in ran if worker == virtual][:4] == ["b", "b", "d", "d"]
+    assert re.search(r"^Busy: gw0 \d+ s, gw1 \d+ s$", done.stdout, re.MULTILINE)
+
+
+def test_a_test_without_cases_is_an_error(tmp_path):
+    text = "import pytest\n\n\n@pytest.mark.parametrize('n', [])\ndef test_it(n):\n    pass\n"
+    done = spread(tmp_path, e=text)
+    assert done.returncode == 4
+    assert "test_e.py::test_it[NOTSET] has no cases" in done.stderr
+
+
+def test_what_is_skipped_for_want_of_texts_beside_the_checkout_is_listed(tmp_path):
+    file = "selftests/guide/test_guide_mutations.py"
+    done = run("-k", "coverage", file, EVMPERF_SEEDS=str(tmp_path / "none"))
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"shared/seeds.*skipped: guide/test_guide_mutations.py \(1\)", done.stdout)

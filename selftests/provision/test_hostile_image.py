@@ -1,0 +1,215 @@
+"""Images and addresses that somebody made to get at the host, and boards whose way is wrong."""
+
+import bz2
+import gzip
+import lzma
+import threading
+import tracemalloc
+
+import pytest
+import zstandard
+from labgrid.target import Target
+
+from evmperf.lab import media
+from evmperf.model import limits
+from evmperf.model.errors import LabError, UsageError
+from evmperf.provision import compression, content, download, installation, running, software
+from evmperf.provision.cache import Cache
+from evmperf.provision.record import Book, Entry
+from selftests.provision import imagelab
+from selftests.provision.test_cache import Server
+from selftests.provision.test_ways import board
+
+BOMB = 256 * limits.MIB
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory):
+    return imagelab.build(tmp_path_factory.mktemp("raw") / "a.wic")
+
+
+@pytest.fixture
+def server(raw):
+    server = Server(imagelab.pack(raw, "zst").read_bytes())
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["..%2f..%2f..%2fhome%2f.bashrc.zst", "%2e%2e%2fabout.json.zst", "%2fhome%2fa.zst",
+     "a%00.zst", "a%0a.zst", "%1b]0;x.zst", "%2e%2e", "a" * 300 + ".zst"],
+)  # fmt: skip
+def test_an_address_names_no_file_of_the_host(server, tmp_path, name):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/.bashrc").write_text("ours")
+    url = server.url.replace("a.wic.zst", name.replace("home", f"{tmp_path}/home"[1:]))
+    with pytest.raises(UsageError, match="no name of a file: correct the address"):
+        Cache(tmp_path / "a/b/cache").get(url)
+    assert (tmp_path / "home/.bashrc").read_text() == "ours"
+    assert {path.name for path in tmp_path.iterdir()} <= {"home", "a"}
+
+
+def test_the_cache_names_what_it_fetched_and_people_go_by_the_address(server, tmp_path, raw):
+    url = server.url.replace("a.wic.zst", "tisdk%20default.wic.zst?x=../../y")
+    server_path = url.replace("?x=../../y", "")
+    image = Cache(tmp_path).get(server_path)
+    assert image.name == "tisdk default.wic.zst"
+    assert image.file.name == "image.wic.zst"
+    # Put back later, by the file in the cache: still the same image.
+    assert Cache(tmp_path).get(str(image.file)).name == image.name
+    assert image.content.read_bytes() == raw.read_bytes()
+
+
+def test_a_server_that_does_not_end_is_left(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "DOWNLOAD_BYTES", 1000)
+    with pytest.raises(UsageError, match="has more than"):
+        Cache(tmp_path).get(server.url)
+
+
+def test_a_checksum_without_end_is_not_read_to_its_end(monkeypatch):
+    class Endless(Server):
+        pass
+
+    server = Endless(b"")
+    handler = server.RequestHandlerClass
+    ended = threading.Event()
+
+    def endless(self):
+        self.send_response(200)
+        self.end_headers()
+        try:
+            self.wfile.write(b"0" * 64 + b"  a.wic\n")
+            while True:
+                self.wfile.write(bytes(1 << 16))
+        except OSError:
+            ended.set()
+
+    monkeypatch.setattr(handler, "do_GET", endless)
+    try:
+        assert download.checksum(server.url) == "0" * 64
+        assert ended.wait(20)
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+PACKERS = {
+    "gz": lambda data: gzip.compress(data, 9),
+    "xz": lzma.compress,
+    "bz2": bz2.compress,
+    "zst": lambda data: zstandard.ZstdCompressor().compress(data),
+}
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+def test_a_bomb_comes_in_pieces(tmp_path, kind):
+    file = tmp_path / f"a.{kind}"
+    file.write_bytes(PACKERS[kind](bytes(BOMB)) + PACKERS[kind](b"end"))
+    largest = whole = 0
+    tracemalloc.start()
+    try:
+        with file.open("rb") as stream:
+            for piece in compression.stream(stream, kind, "a", lambda _: None):
+                largest, whole = max(largest, len(piece)), whole + len(piece)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert whole == BOMB + 3
+    assert largest <= BOMB / 4
+    assert peak < BOMB
+
+
+def test_an_image_that_unpacks_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "IMAGE_BYTES", limits.MIB)
+    (tmp_path / "a.gz").write_bytes(gzip.compress(bytes(2 * limits.MIB)))
+    with pytest.raises(UsageError, match="unpacks to more than"):
+        content.unpack(tmp_path / "a.gz", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_kernel_that_is_a_bomb_stops_at_the_limit(monkeypatch):
+    monkeypatch.setattr(software, "_KERNEL_LIMIT", 1000)
+    data = zstandard.ZstdCompressor().compress(bytes(10_000))
+    assert len(software._unpacked(data)) == 1000
+
+
+class Bench:
+    """What an installation asks of the bench when it is made."""
+
+    def __init__(self):
+        self.prepared = []
+
+    def before_power_on(self, prepare):
+        self.prepared.append(prepare)
+
+
+ENTRY = Entry("a.wic", "a.wic", "/a.wic", "1" * 64, "a" * 64)
+
+
+def test_a_board_without_a_way_is_not_guarded(tmp_path):
+    bench = Bench()
+    installation.guard(Target("main"), board(tmp_path), bench)
+    assert bench.prepared == []
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"device": "/dev/mmcblk0"}, {"device": "mmcblk0"}, {"command": "flash it"}]
+)
+def test_a_board_whose_way_is_wrong_is_not_booted(tmp_path, monkeypatch, wrong):
+    monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
+    Book(board(tmp_path, **wrong)).begins(ENTRY)  # half-written, as power failures leave it
+    with pytest.raises(UsageError, match=r"b\.yaml"):
+        installation.guard(Target("main"), board(tmp_path, **wrong), Bench())
+
+
+def test_a_half_written_medium_is_not_booted(tmp_path, monkeypatch):
+    monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
+    there = board(tmp_path, command="flash {image}")
+    Book(there).begins(ENTRY)
+    bench = Bench()
+    installation.guard(Target("main"), there, bench)
+    with pytest.raises(LabError, match="was interrupted: it is not booted"):
+        bench.prepared[0]()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "=table\nzz\n",
+        "=table\n5",
+        "=superblock\n1 x 61267\n",
+        f"=superblock\n{'9' * 5000} 1 61267\n",
+        "=number\n1e9\n",
+    ],
+)
+def test_a_board_that_says_nonsense_of_its_disk_says_nothing(said):
+    table = "=table\n" + "00 " * 510 + "55 aa\n"
+    runs = running.parse((table if "number" in said else "") + said, "")
+    assert (runs.mounts, runs.root) == (None, "")
+
+
+def test_who_plays_the_card_switch_names_no_file_of_the_user_as_the_card(tmp_path, monkeypatch):
+    monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
+    said = {}
+    monkeypatch.setattr(media.requests, "get", lambda *_, **__: Answer(said))
+    driver = media.VirtualCardDriver.medium.__wrapped__
+    port = type("Port", (), {"host": "http://127.0.0.1:1/power/{index}"})
+    switch = type("Switch", (), {"port": port, "_url": media.VirtualCardDriver._url})()
+    for file in ("/home/user/.ssh/authorized_keys", f"{tmp_path}/state/../.bashrc", ""):
+        said["card_file"] = file
+        with pytest.raises(LabError, match="no disk of a virtual EVM"):
+            driver(switch)
+    said["card_file"] = f"{tmp_path}/state/virtual/sd.img"
+    assert driver(switch) == said["card_file"]
+
+
+class Answer:
+    """An HTTP answer with JSON."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def json(self):
+        return self.data

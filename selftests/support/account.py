@@ -1,0 +1,62 @@
+"""What a run of the tests says at its end: where the time went, and what a clone cannot test."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import pytest
+
+from selftests.support import seeds
+
+SHARED = "shared/"
+"""In the reason of a skip by `seeds.needs`."""
+
+
+def check_parameters(item: pytest.Item) -> None:
+    """Raise pytest.UsageError for a test over data of the project, of which there is none.
+
+    Pytest skips it in silence.
+    """
+    reasons = [str(mark.kwargs.get("reason", "")) for mark in item.iter_markers()]
+    empty = any(reason.startswith("got empty parameter set") for reason in reasons)
+    if empty and not any(SHARED in reason for reason in reasons):
+        raise pytest.UsageError(f"{item.nodeid} has no cases: data of the project is missing")
+
+
+def of_parts(reporter: pytest.TerminalReporter) -> list[str]:
+    """Lines: seconds of setup, call and teardown by folder of the tests and by worker."""
+    parts: Counter[str] = Counter()
+    workers: Counter[str] = Counter()
+    tests: defaultdict[str, set[str]] = defaultdict(set)
+    for reports in reporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                part = _part(report.nodeid)
+                parts[part] += report.duration
+                workers[getattr(report, "worker_id", "one process")] += report.duration
+                tests[part].add(report.nodeid)
+    lines = [f"{s:7.0f} s  {name}, {len(tests[name])} tests" for name, s in parts.most_common()]
+    busy = ", ".join(f"{name} {s:.0f} s" for name, s in sorted(workers.items()))
+    return [*lines, f"Busy: {busy}"]
+
+
+def _part(nodeid: str) -> str:
+    """The folder of a test, or its file where it is in none."""
+    folders = nodeid.partition("::")[0].split("/")
+    return folders[1] if len(folders) > 2 else folders[-1]
+
+
+def without_shared(reporter: pytest.TerminalReporter) -> str:
+    """One line: which tests were skipped for want of texts beside the checkout; empty if none.
+
+    Tests that read those texts and the project's own are not skipped, and read less.
+    """
+    missing = [part for part in seeds.PARTS if not seeds.place(part).is_dir()]
+    if not missing:
+        return ""
+    skipped: Counter[str] = Counter()
+    for report in reporter.stats.get("skipped", []):
+        if isinstance(report.longrepr, tuple) and SHARED in report.longrepr[2]:
+            skipped[report.nodeid.partition("::")[0].removeprefix("selftests/")] += 1
+    named = ", ".join(f"{file} ({count})" for file, count in sorted(skipped.items()))
+    return f"Not beside this checkout: shared/{', shared/'.join(missing)}; skipped: {named or '-'}"

@@ -1,0 +1,67 @@
+"""What becomes of a console, told from its text alone: the watch, the prompts and the diagnosis as
+the strategy uses them, without a board that plays it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from evmperf.boards.prompts import LOGIN_PROMPT
+from evmperf.console import booted
+from evmperf.console.diagnosis import CameBack, NotReached, diagnose, phase
+from evmperf.console.watch import Alarm, Watch
+
+_COUNTDOWN = re.compile(rb"(?:Hit any key to stop|Press \S+ to abort) autoboot[^\n]*\n?")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`what` is alarm, hang (in a boot loader), back (at U-Boot's prompt), time (no prompt), or
+    booted; `cause` its name, `says` the sentence, `root` what the kernel's messages say of it.
+    """
+
+    what: str
+    cause: str = ""
+    kind: str = ""
+    says: str = ""
+    root: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def verdict(text: bytes, size: int = 115) -> Verdict:
+    """Feed a boot that begins at power-on in pieces of so many bytes."""
+    watch = Watch()
+    watch.await_uboot()
+    watch.restart()
+    countdown = _COUNTDOWN.search(text)
+    end = countdown.end() if countdown else len(text)
+    if alarm := _fed(watch, text[:end], size):
+        return alarm
+    if not countdown:
+        return _ended(
+            "hang", NotReached(f"the boot hangs in {phase(watch.said)}", watch.said), watch
+        )
+    watch.settle()
+    rest = re.sub(rb"^(?:\s*=> ?\r?\n?)+", b"", text[end:])
+    if alarm := _fed(watch, b"=> boot\r\n" + rest, size):
+        return alarm
+    said = rest.decode("utf-8", "replace")
+    if re.search(LOGIN_PROMPT, said):
+        root = booted.shown(said).root
+        return Verdict("booted", root=root, notes=tuple(watch.notes))
+    if said.endswith("\n=> "):
+        return _ended("back", CameBack("boot", watch.said), watch)
+    started = re.search(r"Starting kernel|EFI stub: |Linux version \d", said)
+    return _ended("time" if started else "hang", NotReached("no login prompt", watch.said), watch)
+
+
+def _fed(watch: Watch, text: bytes, size: int) -> Verdict | None:
+    alarms = (watch.feed(text[at : at + size]) for at in range(0, len(text), size))
+    alarm: Alarm | None = next(filter(None, alarms), None)
+    return alarm and Verdict("alarm", alarm.name, str(alarm.kind), str(alarm), None)
+
+
+def _ended(what: str, error: NotReached, watch: Watch) -> Verdict:
+    cause = diagnose(watch.said.rstrip().removesuffix("=>") if what == "back" else watch.said)
+    return Verdict(what, cause.name if cause else "", str(error.kind), str(error))
