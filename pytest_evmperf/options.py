@@ -73,6 +73,12 @@ def add(parser: pytest.Parser) -> None:
         help="cold boots of each case of boot times (default: as many as the profile says)",
     )
     group.addoption("--run-id", default="", help="the run's id, for who starts sessions")
+    group.addoption(
+        "--answer",
+        type=Path,
+        metavar="FILE",
+        help="write there how the session ended, as JSON, for who starts sessions",
+    )
     group.addoption("--keep-on", action="store_true", help="leave the board switched on at the end")
     group.addoption(
         "--vary",

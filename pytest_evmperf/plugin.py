@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from evmperf.benchmarks import catalogue
@@ -23,10 +24,18 @@ from evmperf.influx.config import variable
 from evmperf.measure import boardfile
 from evmperf.model import repeats
 from evmperf.model.duration import seconds
-from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError, was_ctrl_c
+from evmperf.model.errors import (
+    BoardLost,
+    EvmperfError,
+    Kind,
+    LabError,
+    UsageError,
+    was_ctrl_c,
+)
 from evmperf.model.exits import ExitStatus
 from evmperf.model.outlets import plain
 from evmperf.model.places import project
+from evmperf.model.replies import Failed, Reply, SessionEnded
 from evmperf.model.results import Case, Status
 from pytest_evmperf import options
 from pytest_evmperf.session import SESSION, Session, cause
@@ -42,6 +51,27 @@ _SIGNALS: pytest.StashKey[contextlib.ExitStack] = pytest.StashKey()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add evmperf's options."""
     options.add(parser)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
+    """Tell the process that started this one how it ended."""
+    try:
+        status = yield
+    except pytest.UsageError as error:
+        _answer(config, Failed(kind=Kind.USAGE, sentence="; ".join(map(str, error.args))))
+        raise
+    measuring = config.stash.get(SESSION, None)
+    if measuring and status not in (ExitStatus.USAGE, ExitStatus.NOTHING):
+        end = measuring.ended()
+        run = measuring.run.id
+        _answer(config, SessionEnded(run=run, ending=end.ending, sentence=end.sentence))
+    return status
+
+
+def _answer(config: pytest.Config, reply: Reply) -> None:
+    if file := config.option.answer:
+        file.write_bytes(msgspec.json.encode(reply))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -91,7 +121,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.pop(variable("token"), None)
     config.stash[SESSION] = session
     config.add_cleanup(config.stash.setdefault(_SIGNALS, contextlib.ExitStack()).close)
-    config.stash[_SIGNALS].enter_context(session.ending.watching())
+    config.stash[_SIGNALS].enter_context(session.signals.watching())
     gc.freeze()  # what is loaded stays: pytest's full collections need not walk it
     if not config.option.collectonly:
         config.option.xmlpath = config.option.xmlpath or str(session.folder / "junit.xml")
@@ -235,10 +265,10 @@ def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Ite
     names = [*FEATURES, *catalogue.benchmarks()]
     near = difflib.get_close_matches(keyword, names, n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
-    return [
-        f"-k {keyword} selects nothing.{hint} Drivers: {', '.join(FEATURES)}. "
-        f"`evmperf list` names the benchmarks."
-    ]
+    sentence = f"-k {keyword} selects nothing.{hint} Drivers: {', '.join(FEATURES)}. "
+    sentence += "`evmperf list` names the benchmarks."
+    _answer(config, Failed(kind=Kind.USAGE, sentence=sentence))
+    return [sentence]
 
 
 def what_is_measured(item: pytest.Item) -> tuple[Benchmark, Case] | None:
@@ -351,7 +381,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
     if session.config.option.collectonly:
         return (yield)
     measuring.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED and not measuring.lab_failure
-    with measuring.ending.held():
+    with measuring.signals.held():
         # After Ctrl-C fixtures are torn down later than this, and the board is what cannot wait.
         measuring.close(keep_on=session.config.option.keep_on)
         if measuring.lab_failure or measuring.lost:
@@ -360,7 +390,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
         measuring.finish(int(session.exitstatus))
         try:
             yield
-            with measuring.ending.skippable():
+            with measuring.signals.skippable():
                 measuring.write_report()
         except (OSError, EvmperfError) as error:
             measuring.lab_failure = measuring.lab_failure or f"reports cannot be written: {error}"

@@ -17,7 +17,9 @@ from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards.board import Board
 from evmperf.boards.variation import Variation
 from evmperf.measure import addresses, provenance
-from evmperf.measure.ending import Ending
+from evmperf.measure.signals import Signals
+from evmperf.model import ended
+from evmperf.model.ended import Ended, Ending
 from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError
 from evmperf.model.outlets import plain
 from evmperf.model.repeats import Repeats
@@ -69,7 +71,7 @@ class Session:
     not_begun: str = ""
     """Why nothing was measured on a lab that works: an image that does not boot, or is no use."""
     interrupted: bool = False
-    ending: Ending = field(default_factory=Ending)
+    signals: Signals = field(default_factory=Signals)
     closed: bool = False
     variation: Variation = field(default_factory=Variation)
     repeats: Repeats = field(default_factory=Repeats)
@@ -157,7 +159,7 @@ class Session:
         self.hold(coordinator, tell)
         assert self.claim is not None
         try:
-            with opened(self.board, self.claim, tell) as target, self.ending.held():
+            with opened(self.board, self.claim, tell) as target, self.signals.held():
                 LabgridBench(target, self.board, check=self.claim.check).off()
                 tell(f"nothing is left to measure: {self.board.name} is switched off")
         finally:
@@ -265,14 +267,14 @@ class Session:
         if self.closed:
             return
         self.closed = True
-        with self.ending.held():
+        with self.signals.held():
             self._close(keep_on)
 
     def _close(self, keep_on: bool) -> None:
         try:
             if self._runner:
-                with self.ending.skippable():
-                    self._runner.close(brief=bool(self.ending.by))
+                with self.signals.skippable():
+                    self._runner.close(brief=bool(self.signals.by))
             if self.bench:
                 self.bench.close()
             if self.bench and not keep_on and not self.lost:
@@ -301,13 +303,14 @@ class Session:
         """Write how the run ended; a spool that was never opened stays unwritten."""
         self.run.ended_ns = time.time_ns()
         self.run.exit_status = exit_status
-        self.run.outcome = self.sentence()
+        end = self.ended()
+        self.run.outcome, self.run.ending = end.sentence, end.ending
         if self.bench:
             self.run.facts["attempts"] = self.bench.power_cycles
         if self.lost:
             self.run.facts["lost"] = self.lost
-        if self.interrupted and self.ending.by:
-            self.run.facts["interrupted_by"] = self.ending.by
+        if self.interrupted and self.signals.by:
+            self.run.facts["interrupted_by"] = self.signals.by
         if self._runner and self._runner.broken:
             self.run.facts["broken"] = self._runner.broken
         if self._runner:
@@ -317,12 +320,12 @@ class Session:
                 self.lab_failure = self.lab_failure or str(error)
             self._runner.spool.release()
         if self._sender:
-            with self.ending.skippable():
-                self.sent = self._sender.finish(0.0 if self.ending.hurried else SEND_AT_MOST_S)
+            with self.signals.skippable():
+                self.sent = self._sender.finish(0.0 if self.signals.hurried else SEND_AT_MOST_S)
 
     def write_report(self) -> None:
         """Write the page of the run, if there is a run; raises LabError when the disk is full."""
-        if self._runner and not self.ending.hurried:
+        if self._runner and not self.signals.hurried:
             from evmperf.report import page  # noqa: PLC0415  # not needed to collect tests
 
             page.write(self.folder)
@@ -332,26 +335,25 @@ class Session:
         tools = sum(result.tool_s for result in self.results if result.driver != "boot")
         return tools + (self._runner.boot_s if self._runner else 0.0)
 
-    def sentence(self) -> str:
-        """How it went, in one sentence."""
+    def ended(self) -> Ended:
+        """How it ended."""
         measured = sum(result.status == "measured" for result in self.results)
-        whole = f"{measured} of {len(self.planned)} cases measured on {self.board.name}"
-        for what, why in (
-            ("The board was lost", self.lost),
-            ("The lab is broken", self.lab_failure),
-            ("Gave way", self.gave_way),
-            ("Nothing was measured", self.not_begun),
+        counts = (self.board.name, measured, len(self.planned))
+        by = self.signals.by if self.signals.by != "SIGINT" else ""
+        for ending, what, why in (
+            (Ending.LOST, "The board was lost", self.lost),
+            (Ending.LAB, "The lab is broken", self.lab_failure),
+            (Ending.LOST, "Gave way", self.gave_way),
+            (Ending.BOARD, "Nothing was measured", self.not_begun),
         ):
             if why:
-                return f"{what}: {why} ({whole})."
+                return ended.cut_short(ending, what, why, ended.cases(*counts))
         if self.interrupted:
-            by = self.ending.by if self.ending.by != "SIGINT" else ""
-            return f"Interrupted{by and f' by {by}'}: {whole}."
-        if measured < len(self.planned):
-            bad = [r for r in self.results if r.status != "measured"]
-            first = f"; first: {bad[0].benchmark} {bad[0].case}: {cause(bad[0])}" if bad else ""
-            return f"Only {whole}{first}."
-        return f"All measured: {whole}."
+            what = f"Interrupted{by and f' by {by}'}"
+            return ended.cut_short(Ending.CUT, what, "", ended.cases(*counts))
+        bad = [r for r in self.results if r.status != "measured"]
+        first = f"{bad[0].benchmark} {bad[0].case}: {cause(bad[0])}" if bad else ""
+        return ended.of_cases(*counts, first)
 
     def _ensure_virtual(self, progress: Callable[[str], None]) -> None:
         from evmperf.virtual import client  # noqa: PLC0415  # not needed for real boards

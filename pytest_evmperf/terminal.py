@@ -134,7 +134,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     terminalreporter.write_line(f"Results: {session.folder}/ (report.html, results.jsonl)")
     if session.sent:
         terminalreporter.write_line(plain(session.sent))
-    terminalreporter.write_line(plain(session.sentence()), bold=True)
+    terminalreporter.write_line(plain(session.ended().sentence), bold=True)
 
 
 def _shell_share(terminalreporter: Any, session: Session) -> None:

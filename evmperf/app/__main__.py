@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 
 from evmperf.app import lavajobs
-from evmperf.app.requests import Cancel, Failed, Follow, Import, Reply, Requests, Submit
+from evmperf.app.requests import Cancel, Follow, Import, Requests, Submit
 from evmperf.model.errors import EvmperfError, Kind
 from evmperf.model.exits import of_kind
+from evmperf.model.replies import Failed, Reply
 
 _USES: dict[type, Callable[..., Reply]] = {
     Submit: lavajobs.submit,

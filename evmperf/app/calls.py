@@ -10,8 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from evmperf.app.requests import Failed, Hear, JobState, Remark, Replies, Reply, Request
+from evmperf.app.requests import Hear, JobState, Replies, Request
 from evmperf.model.errors import Kind
+from evmperf.model.replies import Failed, Remark, Reply
 
 _NEWS = (Remark, JobState)
 

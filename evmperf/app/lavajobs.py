@@ -14,7 +14,6 @@ from evmperf.app.requests import (
     Imported,
     JobState,
     Judged,
-    Remark,
     Submit,
     Submitted,
 )
@@ -26,6 +25,7 @@ from evmperf.lava.verdict import judge
 from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.model.replies import Remark
 from evmperf.provision import installation
 
 

@@ -11,36 +11,12 @@ from collections.abc import Callable
 
 import msgspec
 
-from evmperf.model.errors import Kind
 from evmperf.model.exits import ExitStatus
-
-SCHEMA = 1
-"""The version of requests and replies. Both sides are of one installation, so only this is read."""
+from evmperf.model.replies import Failed, Remark, Reply
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="request", tag=True):
     """What one process asks of another."""
-
-    schema: int = SCHEMA
-
-
-class Reply(msgspec.Struct, frozen=True, kw_only=True, tag_field="reply", tag=True):
-    """What the other says."""
-
-    schema: int = SCHEMA
-
-
-class Remark(Reply, frozen=True):
-    """News for a person: a sentence."""
-
-    sentence: str
-
-
-class Failed(Reply, frozen=True):
-    """The end of a request that could not be done; `sentence` says why, and the remedy."""
-
-    kind: Kind
-    sentence: str
 
 
 class Submit(Request, frozen=True):

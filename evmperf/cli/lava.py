@@ -8,21 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.app import lavajobs
-from evmperf.app.requests import (
-    Cancel,
-    Follow,
-    Import,
-    JobState,
-    Judged,
-    Remark,
-    Reply,
-    Submit,
-)
+from evmperf.app.requests import Cancel, Follow, Import, JobState, Judged, Submit
 from evmperf.lava import devices
 from evmperf.lava.lab import control
 from evmperf.lava.server import job_number
 from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
+from evmperf.model.replies import Remark, Reply
 
 _ABOUT = """\
 The same benchmarks as LAVA jobs, with the same results.

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from evmperf import __version__
 from evmperf.cli import terminal
-from evmperf.measure.ending import Ending
+from evmperf.measure.signals import Signals
 from evmperf.model.errors import EvmperfError
 from evmperf.model.exits import ExitStatus, of_kind
 
@@ -88,7 +88,7 @@ def _run(words: Sequence[str]) -> int:
         if "_ARGCOMPLETE" in os.environ:
             _complete()
         options = _parser(next((w for w in words if not w.startswith("-")), "")).parse_args(words)
-        with Ending().watching():
+        with Signals().watching():
             status: int = options.func(options)
     except EvmperfError as error:
         print(f"evmperf: {error}", file=sys.stderr)

@@ -13,7 +13,7 @@ from evmperf.cli import arguments
 from evmperf.keeping.wanted import Wanted, coordinator_address
 from evmperf.lava.selection import JobKind, select
 from evmperf.measure import boardfile
-from evmperf.measure.ending import listening
+from evmperf.measure.signals import listening
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.night import closing, plan

@@ -17,7 +17,7 @@ from evmperf.doctor import target as targets
 from evmperf.keeping.claim import Claim
 from evmperf.keeping.wanted import wanted
 from evmperf.lab.bench import LabgridBench
-from evmperf.measure.ending import listening
+from evmperf.measure.signals import listening
 from evmperf.model.errors import EvmperfError
 from evmperf.provision import catalogue, checks, identity, ways
 from evmperf.provision.cache import Cache

@@ -25,7 +25,7 @@ from evmperf.lab import boardcheck
 from evmperf.lab.bench import LabgridBench, LinuxShell, UbootShell
 from evmperf.lab.tester import SshTester
 from evmperf.measure import shellstep
-from evmperf.measure.ending import listening
+from evmperf.measure.signals import listening
 from evmperf.model.errors import BoardError, EvmperfError, LabError, ToolError, UsageError
 
 _QUIET_S = 0.5

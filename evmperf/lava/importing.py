@@ -17,8 +17,9 @@ from evmperf.lava.render import HEADER_SCHEMA, cycles
 from evmperf.lava.selection import JobKind, Selection, steps_of
 from evmperf.measure import provenance
 from evmperf.measure.runner import Runner
+from evmperf.model import ended
+from evmperf.model.ended import Ending
 from evmperf.model.errors import EvmperfError, LabError, UsageError
-from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result, Status
 from evmperf.model.run import Run
 from evmperf.runs.spool import Spool, new_folder, read_results, read_run
@@ -169,16 +170,12 @@ def _replay(
         lab = str(error)
     results = read_results(spool.folder)
     measured = sum(result.status is Status.MEASURED for result in results)
-    whole = f"{measured} of {len(selection.cases)} cases measured on {board.name}"
+    counts = (board.name, measured, len(selection.cases))
     if lab:
-        run.exit_status, run.outcome = ExitStatus.LAB_BROKEN, f"The lab is broken: {lab} ({whole})."
-    elif measured < len(selection.cases):
-        run.exit_status, run.outcome = (
-            ExitStatus.FAILED,
-            f"Only {whole}{f': {failure}' if failure else ''}.",
-        )
+        end = ended.cut_short(Ending.LAB, "The lab is broken", lab, ended.cases(*counts))
     else:
-        run.exit_status, run.outcome = ExitStatus.OK, f"All measured: {whole}."
+        end = ended.of_cases(*counts, str(failure or ""))
+    run.exit_status, run.ending, run.outcome = end.status, end.ending, end.sentence
     spool.save()
     return results
 

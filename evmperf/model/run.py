@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from evmperf.model.ended import Ending
 from evmperf.model.schema import SCHEMA
 
 NIGHT = "night"
@@ -15,7 +16,8 @@ NIGHT = "night"
 class Run(msgspec.Struct):
     """One execution of the suite on one board, with everything known about board and software.
 
-    Times are nanoseconds since the epoch. `outcome` is one sentence at the end, "" while running.
+    Times are nanoseconds since the epoch. `outcome` is one sentence at the end, "" while running,
+    and `ending` a word for programs, which runs of older versions do not have.
     `addresses` are URLs that lead from a figure back to where it was measured: `job` and
     `pipeline` of CI, and `results`, below which the run's folder is served.
     """
@@ -32,6 +34,7 @@ class Run(msgspec.Struct):
     os: str = ""
     exit_status: int | None = None
     outcome: str = ""
+    ending: Ending | None = None
     facts: dict[str, Any] = {}
     addresses: dict[str, str] = {}
     schema: int = SCHEMA

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 import os
 import signal
 import subprocess
@@ -15,16 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evmperf.keeping.claim import JOIN, Claim
+from evmperf.model.ended import Ending
 from evmperf.model.errors import EvmperfError, Kind, UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.model.replies import answer
 from evmperf.model.results import Result, Status
 from evmperf.night.plan import Job, Plan, board_file
 from evmperf.runs import spool
 
 _END_S = 60.0
 """How long an interrupted session may take to switch its board off and write its report."""
-_LAST_BYTES = 1 << 16
-"""Of a session's log that are looked at for its last words."""
 _WRAPPER = """
 import ctypes, os, signal, sys
 PR_SET_PDEATHSIG = 1
@@ -36,29 +35,6 @@ if os.getppid() == int(sys.argv[1]):
 """Becomes the session. A night that is killed takes its sessions with it, which switch their boards
 off. A program of its own, as code between fork and exec can hang where threads are.
 """
-
-
-class Ending(enum.StrEnum):
-    """How a session ended, and so what the night does next."""
-
-    MEASURED = "measured"
-    """Everything that was asked for."""
-    FAILED = "failed"
-    """Some of it failed on the product's account: trying elsewhere would hide that."""
-    LAB = "lab"
-    """The lab: worth a try on another board."""
-    BOARD = "board"
-    """The board did nothing at all, by its own fault or by that of what it should boot: another
-    board will tell.
-    """
-    LOST = "lost"
-    """The board was taken away, or given to who asked for it."""
-    CUT = "cut"
-    """The night had to end."""
-    LIMIT = "over its limit"
-    """The plan gave it no more time."""
-    WRONG = "wrong"
-    """A wrong call: the plan is to blame."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +73,9 @@ class Child:
         words = [sys.executable, "-I", "-S", "-c", _WRAPPER, str(os.getpid())]
         words += [sys.executable, "-m", "pytest"]
         words += ["--lg-env", str(board_file(self._job).absolute())]
+        said = self._log.with_suffix(".json")
         words += [f"--results={self._results}", "--run-id", run, "-p", "no:cacheprovider"]
+        words += [f"--answer={said}"]
         words += ["-k", selection] if selection else []
         words += [word for case in but for word in ("--leave-out", case)]
         words += options
@@ -119,7 +97,8 @@ class Child:
             status = self._wait(process, deadline)
         if status == ExitStatus.NOTHING and but:
             return Outcome(Ending.MEASURED, "all of it had been measured before", run)
-        return outcome(self._results / run, status, self._last_line(), cut=self._cut)
+        sentence = answer(said, status).sentence
+        return outcome(self._results / run, status, sentence, cut=self._cut)
 
     def cut(self, *, hurry: bool = False) -> None:
         """End the session: the board is switched off; callable in any thread. What is not needed
@@ -139,13 +118,6 @@ class Child:
         process.kill()
         return process.wait()
 
-    def _last_line(self) -> str:
-        with self._log.open("rb") as log:
-            log.seek(max(0, log.seek(0, os.SEEK_END) - _LAST_BYTES))
-            lines = [line for line in log.read().decode(errors="replace").splitlines() if line]
-        errors = [line for line in lines if line.startswith("ERROR: ")]
-        return (errors or lines or ["it said nothing"])[-1].removeprefix("ERROR: ")
-
 
 def outcome(folder: Path, status: int, said: str, *, cut: bool) -> Outcome:
     """What a session's exit status and its run say together."""
@@ -160,7 +132,7 @@ def outcome(folder: Path, status: int, said: str, *, cut: bool) -> Outcome:
         return Outcome(Ending.CUT if cut else ending, said, name)
     measured = sum(result.status is Status.MEASURED for result in results)
     sentence = run.outcome or f"the session ended without a word (status {status})"
-    if run.facts.get("lost") or sentence.startswith("Gave way"):
+    if run.ending is Ending.LOST:
         ending = Ending.LOST
     elif status == ExitStatus.OK:
         ending = Ending.MEASURED

@@ -15,9 +15,10 @@ from evmperf.keeping.claim import Claim
 from evmperf.keeping.listing import places
 from evmperf.keeping.wanted import Wanted
 from evmperf.model.duration import seconds
+from evmperf.model.ended import Ending
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.run import NIGHT
-from evmperf.night.child import Child, Ending, Outcome, measured_in, why
+from evmperf.night.child import Child, Outcome, measured_in, why
 from evmperf.night.health import Health, Register, State
 from evmperf.night.journal import Journal
 from evmperf.night.plan import Job, Plan, board_file

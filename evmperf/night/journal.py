@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
+from evmperf.model.ended import Ending
 from evmperf.model.errors import LabError, UsageError
-from evmperf.night.child import Ending
 from evmperf.runs.spool import append_lines, leave_out
 
 _FILE = "journal.jsonl"

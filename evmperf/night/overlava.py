@@ -12,20 +12,20 @@ from pathlib import Path
 from evmperf.app.calls import Calls
 from evmperf.app.requests import (
     Cancel,
-    Failed,
     Follow,
     Import,
     Imported,
     JobState,
     Judged,
-    Reply,
     Submit,
     Submitted,
 )
+from evmperf.model.ended import Ending
 from evmperf.model.errors import Kind, LabError, UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.model.replies import Failed, Reply
 from evmperf.model.run import NIGHT
-from evmperf.night.child import Ending, Outcome, outcome
+from evmperf.night.child import Outcome, outcome
 from evmperf.night.conductor import Night, Progress
 from evmperf.night.plan import board_file
 

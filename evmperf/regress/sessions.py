@@ -9,12 +9,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evmperf.measure.ending import leave
+from evmperf.measure.signals import leave
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.model.replies import answer
 from evmperf.runs import spool
 
 LOG = "rounds.log"
+_ANSWER = "session.json"
 _LEAVE_S = 90.0
 """How long an interrupted session may take to put the board back."""
 _STILL_S = 600.0
@@ -50,6 +52,7 @@ class Sessions:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._said = ""
 
     def measure(self, wanted: Wanted) -> Session:
         """Measure one round. KeyboardInterrupt is raised after the session has put the board back.
@@ -61,7 +64,6 @@ class Sessions:
         with (self.folder / LOG).open("ab") as log:
             log.write(f"\n=== {' '.join(wanted.facts)} {' '.join(wanted.words)}\n".encode())
             log.flush()
-            begins_at = log.tell()
             process = subprocess.Popen(
                 _command(wanted, self.folder),
                 stdin=subprocess.DEVNULL,
@@ -76,13 +78,14 @@ class Sessions:
                 leave(process, _LEAVE_S)
                 raise
         new = sorted(self._runs() - before)
+        self._said = answer(self.folder / _ANSWER, status).sentence
         if status in (ExitStatus.USAGE, ExitStatus.NOTHING):
-            raise UsageError(_refusal(self.folder / LOG, begins_at))
+            raise UsageError(self._said)
         return Session(new[-1] if new else "", status, time.monotonic() - began)
 
     def last_words(self) -> str:
         """What the last session said at its end."""
-        return next(iter(_said(self.folder / LOG, 0)[-1:]), "it said nothing")
+        return self._said
 
     def wait_for_others(self) -> None:
         """Wait until no run below the folder is still being measured: a call that was killed may
@@ -106,7 +109,8 @@ def _command(wanted: Wanted, folder: Path) -> list[str]:
         # Started in the background of a script, we inherit an ignored Ctrl-C.
         "env", "--default-signal=INT",
         sys.executable, "-m", "pytest", "--lg-env", wanted.board,
-        f"--results={folder}", f"--run-kind={wanted.kind}", "-p", "no:cacheprovider",
+        f"--results={folder}", f"--answer={folder / _ANSWER}",
+        f"--run-kind={wanted.kind}", "-p", "no:cacheprovider",
         *([f"--boots={wanted.boots}"] if wanted.boots else []),
         *(["-k", wanted.select] if wanted.select else []),
         *([f"--profile={wanted.profile}"] if wanted.profile else []),
@@ -114,18 +118,3 @@ def _command(wanted: Wanted, folder: Path) -> list[str]:
         *(word for given in wanted.words for word in ("--vary", given)),
         *(word for case in sorted(wanted.leave_out) for word in ("--leave-out", case)),
     ]  # fmt: skip
-
-
-def _refusal(log: Path, begins_at: int) -> str:
-    """What pytest has against a call: the sentence behind "error:"."""
-    said = _said(log, begins_at)
-    errors = [line.partition("rror: ")[2] for line in said if "rror: " in line]
-    return next(iter([*errors, *said[-1:]]), f"{log}: the session said nothing")
-
-
-def _said(log: Path, begins_at: int) -> list[str]:
-    """The lines that a session printed, without rules and empty ones."""
-    with log.open("rb") as file:
-        file.seek(begins_at)
-        lines = file.read().decode("utf-8", "replace").splitlines()
-    return [line.strip() for line in lines if line.strip() and not line.startswith("=")]

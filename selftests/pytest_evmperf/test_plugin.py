@@ -4,11 +4,14 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.step import CleanUp, Measure, Prepare, Search
 from evmperf.boards.board import ENV_DIR
-from evmperf.model.errors import UsageError
+from evmperf.model.errors import Kind, UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.model.replies import Failed, answer
 from evmperf.model.results import Case
 from pytest_evmperf.forecast import expected_s
 from pytest_evmperf.plugin import TESTS
@@ -47,6 +50,42 @@ def test_a_typo_in_k_names_what_there_is_and_leaves_nothing(tmp_path):
     assert done.returncode == ExitStatus.NOTHING, done.stdout + done.stderr
     assert "-k emcc selects nothing. Did you mean emmc?" in done.stdout
     assert not results.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["-k", "emcc"], ExitStatus.NOTHING, "emmc"),
+        (["-k", "emmc and ("], ExitStatus.USAGE, "emmc and ("),
+        (["--vary", "nonsense:1"], ExitStatus.USAGE, "nonsense"),
+        (["--lg-env", "no-such-board.yaml"], ExitStatus.USAGE, "no-such-board"),
+    ],
+)
+def test_who_started_a_session_is_told_why_it_was_refused(tmp_path, words, status, said):
+    file = tmp_path / "session.json"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--lg-env", "virtual.yaml", "--answer", str(file),
+         f"--results={tmp_path / 'results'}", *words],
+        cwd=ENV_DIR.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == status, done.stdout + done.stderr
+    reply = answer(file, done.returncode)
+    assert isinstance(reply, Failed)
+    assert reply.kind is Kind.USAGE
+    assert said in reply.sentence
+
+
+@pytest.mark.parametrize("text", [None, b"", b'{"reply": "Remark", "sentence": "x"}', b"[" * 9999])
+def test_a_session_that_could_not_answer_is_told_by_its_status(tmp_path, text):
+    file = tmp_path / "session.json"
+    if text is not None:
+        file.write_bytes(text)
+    reply = answer(file, -9)
+    assert isinstance(reply, Failed)
+    assert (reply.kind, "-9" in reply.sentence) == (Kind.LAB, True)
 
 
 def expected(steps, cases=("a",), done=None):

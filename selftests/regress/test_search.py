@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from evmperf.cli.main import main
-from evmperf.measure.ending import Ending
+from evmperf.measure.signals import Signals
 from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.regress import gitrange, likeness, search
 from evmperf.regress.search import BAD, CANDIDATE, GOOD, Answer, Bisector, Search
@@ -299,6 +299,6 @@ def test_a_bisection_that_is_ended_waits_for_its_step(repository, tmp_path):
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=end, daemon=True).start()
-    with Ending().watching(), pytest.raises(KeyboardInterrupt):
+    with Signals().watching(), pytest.raises(KeyboardInterrupt):
         gitrange.run(repository, ["sh", "-c", step % (log, log)])
     assert log.read_text().split() == ["on", "off"]

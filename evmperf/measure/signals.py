@@ -14,7 +14,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """A cancelled CI job and `timeout` send SIGTERM, a closed terminal or connection SIGHUP."""
 
 
-class Ending:
+class Signals:
     """Raises KeyboardInterrupt at a signal, but not within `held`: what must be done is done there,
     and a signal only ends what is `skippable`.
     """

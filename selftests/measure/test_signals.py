@@ -8,20 +8,20 @@ import sys
 
 import pytest
 
-from evmperf.measure import ending
-from evmperf.measure.ending import Ending, leave
+from evmperf.measure import signals
+from evmperf.measure.signals import Signals, leave
 
 
-@pytest.mark.parametrize("number", ending.SIGNALS)
+@pytest.mark.parametrize("number", signals.SIGNALS)
 def test_a_signal_is_ctrl_c_and_says_its_name(number):
-    told = Ending()
+    told = Signals()
     with told.watching(), pytest.raises(KeyboardInterrupt):
         signal.raise_signal(number)
     assert (told.by, told.hurried) == (number.name, False)
 
 
 def test_what_is_held_is_done_and_what_may_be_left_out_is_not():
-    told, done = Ending(), []
+    told, done = Signals(), []
     with told.watching(), told.held():
         signal.raise_signal(signal.SIGTERM)
         done.append("board off")
@@ -37,7 +37,7 @@ def test_what_is_held_is_done_and_what_may_be_left_out_is_not():
 
 
 def test_what_is_unwound_is_hurried_by_a_second_signal():
-    told = Ending()
+    told = Signals()
     with told.watching():
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGTERM)
@@ -49,10 +49,10 @@ def test_what_is_unwound_is_hurried_by_a_second_signal():
 def test_an_ignored_signal_stays_ignored_and_all_is_as_before_afterwards():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        handlers = [signal.getsignal(number) for number in ending.SIGNALS]
-        with Ending().watching():
+        handlers = [signal.getsignal(number) for number in signals.SIGNALS]
+        with Signals().watching():
             signal.raise_signal(signal.SIGHUP)
-        assert [signal.getsignal(number) for number in ending.SIGNALS] == handlers
+        assert [signal.getsignal(number) for number in signals.SIGNALS] == handlers
     finally:
         signal.signal(signal.SIGHUP, before)
 
