@@ -344,7 +344,7 @@ class K3BootStrategy(Strategy):
             system = self._ask_system()
         scripts = uboot.overwriting(environment, self.kernel_arguments_variable)
         if complaint := booted.complaint(medium, root, arguments, system, scripts):
-            raise booted.WrongBoot(complaint)
+            raise complaint
 
     def _ask_system(self):
         if "init=" in self.kernel_arguments:

@@ -28,11 +28,15 @@ ROOTS: Mapping[str, str] = {
 
 class WrongBoot(BoardError):
     """What booted is not what was asked for: a boot that does not count, for the lab to mend. The
-    board does as it is told.
+    board does as it is told. `medium` says whether it is the medium, not the kernel arguments.
     """
 
     kind = Kind.LAB
     permanent = True
+
+    def __init__(self, message: str, *, medium: bool) -> None:
+        super().__init__(message)
+        self.medium = medium
 
 
 @dataclass(frozen=True)
@@ -118,22 +122,24 @@ def missing(arguments: str, system: System) -> list[str]:
 
 def complaint(
     medium: str, root: str, arguments: str, system: System, scripts: Sequence[str]
-) -> str:
-    """How what booted differs from what was asked for, with the remedy; "" where it does not.
+) -> WrongBoot | None:
+    """How what booted differs from what was asked for, with the remedy; None where it does not.
 
     `root` is the regular expression that the root on `medium` must match ("": any will do), and
     `scripts` are the variables of U-Boot's environment that overwrite the kernel's arguments.
     """
     if lost := missing(arguments, system):
         by = f" ({', '.join(scripts)} in U-Boot's environment sets them)" if scripts else ""
-        return (
+        return WrongBoot(
             f"the kernel was booted without {' '.join(lost)}{by}: its command line is "
             f"{system.arguments!r}; check boot_command and kernel_arguments_variable of "
-            f"K3BootStrategy, and the card's uEnv.txt or extlinux.conf"
+            f"K3BootStrategy, and the card's uEnv.txt or extlinux.conf",
+            medium=False,
         )
     if root and not re.search(root, system.root or ""):
-        return (
+        return WrongBoot(
             f"the board booted from another medium than {medium}: its {system.root}; check "
-            f"that the medium is in its slot and bootable, and `media` of K3BootStrategy"
+            f"that the medium is in its slot and bootable, and `media` of K3BootStrategy",
+            medium=True,
         )
-    return ""
+    return None

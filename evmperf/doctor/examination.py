@@ -255,13 +255,13 @@ class Examination:
         return f"logged in as root; {seconds:.1f} s from the kernel's start to the prompt"
 
     def _command_line(self) -> str:
-        if self._wrong and "booted without" in str(self._wrong):
+        if self._wrong and not self._wrong.medium:
             raise self._wrong
         system = booted.answered(self._shell.run(booted.QUESTION, _COMMAND_S).text)
         return f"kernel arguments arrive ({system.arguments})"
 
     def _root(self) -> str:
-        if self._wrong and "another medium" in str(self._wrong):
+        if self._wrong and self._wrong.medium:
             raise self._wrong
         medium = self._strategy.medium or self.board.options.boot.medium
         system = booted.answered(self._shell.run(booted.QUESTION, _COMMAND_S).text)
