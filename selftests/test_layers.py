@@ -1,4 +1,4 @@
-"""The house of DESIGN.md: which room may import which, read from the imports."""
+"""The house: which room may import which, read from the imports."""
 
 import ast
 import functools
@@ -83,7 +83,7 @@ ROOMS = {
     ),
     "cli": ("every subcommand's arguments, loaded when called", "*"),
 }
-"""DESIGN.md's table, a row a room. Lazy and type-only imports count."""
+"""docs/architecture.md shows this table. Lazy and type-only imports count."""
 
 STARTS_A_SKIN = {"evmperf/night/closing.py": {"cli"}}
 """Arrows up through a process, which are to go: the end of a night calls the command line."""
@@ -170,6 +170,15 @@ def module_graph():
             if names[name].name != "__init__.py" or not any(o.startswith(f"{name}.") for o in found)
         }
     return graph
+
+
+def test_the_page_on_architecture_has_this_table():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rows = [
+        f"| `{room}` | {what} | {allowed.replace('*', 'all rooms') or 'nothing'} |"
+        for room, (what, allowed) in ROOMS.items()
+    ]
+    assert [row for row in rows if row not in page] == []
 
 
 def test_every_module_has_a_room():
