@@ -20,7 +20,7 @@ from evmperf.app.requests import (
 from evmperf.boards.board import Board
 from evmperf.boards.images import WHOLE
 from evmperf.lava import images, importing, joblog, render, selection
-from evmperf.lava.server import Job, Server, check_size, connect, job_number
+from evmperf.lava.server import LavaJob, LavaServer, check_size, connect, job_number
 from evmperf.lava.verdict import judge
 from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
@@ -48,7 +48,7 @@ def definition(request: Submit, hear: Hear) -> str:
     for line in chosen.refused if request.keyword else ():
         hear(Remark(sentence=f"not in this job: {line}"))
     given = images.resources(request.images, kind)
-    wanted = render.Request(
+    wanted = render.JobRequest(
         kind,
         request.keyword,
         request.release,
@@ -64,7 +64,7 @@ def definition(request: Submit, hear: Hear) -> str:
 def follow(request: Follow, hear: Hear) -> Judged:
     """Wait for the end of a job and judge it; raises LabError when the time is over."""
 
-    def tell(job: Job) -> None:
+    def tell(job: LavaJob) -> None:
         hear(JobState(job=job.id, state=job.state, device=job.device))
 
     server = connect(request.identity)
@@ -88,7 +88,7 @@ def read(request: Import, _: Hear) -> Imported:
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{path}: cannot be read: {error}") from None
         header = importing.header_of(joblog.parse(text, str(path)), str(path))
-        source = importing.Source(str(path), kind=request.run_kind, facts=request.facts)
+        source = importing.LogSource(str(path), kind=request.run_kind, facts=request.facts)
         return _read(text, header, source, board, Path(request.results))
     number = job_number(request.job)
     server = connect(request.identity)
@@ -96,7 +96,7 @@ def read(request: Import, _: Hear) -> Imported:
     defined = render.definition_header(job.definition)
     if defined is None:
         raise UsageError(f"job {job.id} is none of evmperf's: its metadata names no benchmarks")
-    source = importing.Source(
+    source = importing.LogSource(
         f"job {job.id}", job.id, server.url, job.device, request.run_kind, request.facts
     )
     text = "" if defined["kind"] == selection.JobKind.HOST else server.log(job.id)
@@ -134,7 +134,7 @@ def _says(board: Board, url: str, hear: Hear) -> dict[str, str]:
 def _read(
     text: str,
     header: Mapping[str, str],
-    source: importing.Source,
+    source: importing.LogSource,
     board: Board | None,
     results: Path,
 ) -> Imported:
@@ -152,12 +152,12 @@ def _read(
     )
 
 
-def _judged(server: Server, job: Job, board: str) -> Judged:
+def _judged(server: LavaServer, job: LavaJob, board: str) -> Judged:
     verdict = judge(server, job, boardfile.named(board) if board else None)
     return Judged(status=verdict.exit_status, lines=tuple(verdict.lines))
 
 
-def _finished(server: Server, number: int) -> Job:
+def _finished(server: LavaServer, number: int) -> LavaJob:
     job = server.job(number)
     if not job.finished:
         raise UsageError(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.doctor.examination import Examination
-from evmperf.doctor.finding import Finding, Outcome, exit_status
+from evmperf.doctor.finding import CheckOutcome, Finding, exit_status
 from evmperf.measure import boardfile
 
 _ABOUT = """\
@@ -62,10 +62,10 @@ def _doctor(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps([finding.as_dict() for finding in found], indent=1))
         return exit_status(found)
-    count = {outcome: sum(f.outcome is outcome for f in found) for outcome in Outcome}
+    count = {outcome: sum(f.outcome is outcome for f in found) for outcome in CheckOutcome}
     print(
-        f"{board.name}: {count[Outcome.OK]} ok, {count[Outcome.NOTE]} notes, "
-        f"{count[Outcome.BAD]} bad, {count[Outcome.UNCHECKED]} not checked"
+        f"{board.name}: {count[CheckOutcome.OK]} ok, {count[CheckOutcome.NOTE]} notes, "
+        f"{count[CheckOutcome.BAD]} bad, {count[CheckOutcome.UNCHECKED]} not checked"
     )
     return exit_status(found)
 

@@ -70,7 +70,7 @@ def _run_nightly(options: argparse.Namespace) -> int:
     if options.profile not in ("", "full", "quick"):
         raise UsageError(f"--profile {options.profile}: it is full or quick")
     text = pipeline.render(
-        pipeline.Plan(
+        pipeline.PipelinePlan(
             pipeline.chosen(_words(options.boards)),
             over,
             options.benchmarks,

@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 from evmperf.keeping import listing
-from evmperf.keeping.claim import Link
+from evmperf.keeping.claim import KeeperLink
 from evmperf.keeping.wanted import coordinator_address
 from evmperf.model.errors import UsageError
 
@@ -60,7 +60,7 @@ def _ask(options: argparse.Namespace) -> int:
         coordinator = ""
     if "\n" in message:
         raise UsageError("a message is one line")
-    link = Link()
+    link = KeeperLink()
     try:
         answer = link.ask("ask", 60, place=options.place, coordinator=coordinator, message=message)
     finally:

@@ -70,7 +70,7 @@ def _about(options: argparse.Namespace) -> int:
     board = boards.load(boards.find(options.board)) if options.board else None
     machine = board.options.image.machine if board else ""
     source = catalogue.find(options.image, machine)
-    with Bar() as bar:
+    with ProgressBar() as bar:
         image = Cache().get(source.where, sha256=source.sha256, tell=bar.progress)
         if board:
             checks.check(image, board)
@@ -106,7 +106,7 @@ def _everything(image: Image) -> dict[str, Any]:
 def _provision(options: argparse.Namespace) -> int:
     board = benchmarks.board(boards.find(options.board))
     with contextlib.ExitStack() as stack:
-        bar = stack.enter_context(Bar())
+        bar = stack.enter_context(ProgressBar())
         claim = Claim.take(wanted(board.file, options.coordinator), "provision", tell=bar.line)
         stack.callback(claim.release)
         opened = targets.opened(board, claim, bar.line, keep_lab=options.keep_on)
@@ -132,14 +132,14 @@ def _off(bench: LabgridBench, claim: Claim, *, quietly: bool) -> None:
             bench.off()
 
 
-class Bar:
+class ProgressBar:
     """A line that tells how far reading and writing are, on a terminal; nothing elsewhere."""
 
     def __init__(self) -> None:
         self._shown = False
         self._last = 0.0
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> ProgressBar:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from evmperf.model.errors import EvmperfError, LabError
 from evmperf.virtual import envfile, image, recipe, release, server, terminal
-from evmperf.virtual.board import BenchStatus, Record
-from evmperf.virtual.client import Bench, all_benches
+from evmperf.virtual.board import BenchStatus, LabRecord
+from evmperf.virtual.client import LabClient, all_benches
 
 _NAME = "virtual"
 
@@ -146,8 +146,8 @@ def _add_name(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _bench(args: argparse.Namespace) -> Bench:
-    return Bench(args.name)
+def _bench(args: argparse.Namespace) -> LabClient:
+    return LabClient(args.name)
 
 
 def _build(args: argparse.Namespace) -> int:
@@ -191,7 +191,7 @@ def _start(args: argparse.Namespace) -> int:
     return 0
 
 
-def _warn_of_old_image(bench: Bench, variant: str) -> None:
+def _warn_of_old_image(bench: LabClient, variant: str) -> None:
     """A bench keeps the image that it was started with; whoever has built another may not think of
     that.
     """
@@ -208,20 +208,20 @@ def _warn_of_old_image(bench: Bench, variant: str) -> None:
         )
 
 
-def _run(bench: Bench, variant: str, args: argparse.Namespace) -> int:
+def _run(bench: LabClient, variant: str, args: argparse.Namespace) -> int:
     """Serve in this process until Ctrl-C."""
     usual = envfile.usual_ports(bench.name)
     serial = usual[0] if args.serial_port is None else args.serial_port
     power = usual[1] if args.power_port is None else args.power_port
 
-    def ready(record: Record) -> None:
+    def ready(record: LabRecord) -> None:
         if args.write_env:
             _write_env(args.write_env, variant, record.serial_port, record.power_port)
         ports = f"serial {record.serial_port}, power {record.power_port}"
         print(f"board {bench.name} ({variant}) started: {ports}", flush=True)
 
     more = tuple(args.qemu_option or ())
-    options = server.Options(bench.name, variant, serial, power, args.fresh, more)
+    options = server.LabOptions(bench.name, variant, serial, power, args.fresh, more)
     server.run_foreground(options, ready)
     return 0
 
@@ -263,7 +263,7 @@ def _console(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace) -> int:
-    found: list[tuple[Bench, BenchStatus | None, str]] = []
+    found: list[tuple[LabClient, BenchStatus | None, str]] = []
     for bench in all_benches():
         if not bench.running:
             found.append((bench, None, "stopped"))
@@ -282,7 +282,7 @@ def _status(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print_json(found: list[tuple[Bench, BenchStatus | None, str]]) -> None:
+def _print_json(found: list[tuple[LabClient, BenchStatus | None, str]]) -> None:
     boards = {
         bench.name: dataclasses.asdict(status) if status else {"name": bench.name, "error": reason}
         for bench, status, reason in found

@@ -17,7 +17,7 @@ from evmperf.console import booted, uboot
 from evmperf.console.booted import WrongBoot
 from evmperf.console.marks import Mark, Phase
 from evmperf.doctor import host, software
-from evmperf.doctor.finding import Finding, Noted, Outcome, bad
+from evmperf.doctor.finding import CheckOutcome, Finding, Noted, bad
 from evmperf.doctor.target import line, opened
 from evmperf.keeping.claim import Claim
 from evmperf.keeping.wanted import Wanted, wanted
@@ -85,10 +85,12 @@ class Examination:
         with self._closing:
             for step in self._steps():
                 if lacks := next((name for name in step.needs if name not in good), ""):
-                    yield Finding(step.name, Outcome.UNCHECKED, f"not checked: it needs {lacks}")
+                    yield Finding(
+                        step.name, CheckOutcome.UNCHECKED, f"not checked: it needs {lacks}"
+                    )
                     continue
                 found = list(self._do(step))
-                if not any(f.outcome in (Outcome.BAD, Outcome.UNCHECKED) for f in found):
+                if not any(f.outcome in (CheckOutcome.BAD, CheckOutcome.UNCHECKED) for f in found):
                     good.add(step.name)
                 yield from found
 
@@ -96,9 +98,11 @@ class Examination:
         try:
             said = step.check()
             for item in [said] if isinstance(said, str) else said:
-                yield item if isinstance(item, Finding) else Finding(step.name, Outcome.OK, item)
+                yield (
+                    item if isinstance(item, Finding) else Finding(step.name, CheckOutcome.OK, item)
+                )
         except Noted as note:
-            yield Finding(step.name, Outcome.NOTE, str(note))
+            yield Finding(step.name, CheckOutcome.NOTE, str(note))
         except EvmperfError as error:
             yield bad(step.name, error)
 
@@ -297,10 +301,10 @@ class Examination:
                 said = text.strip().splitlines() or [f"exit status {status}"]
                 yield bad(step, LabError(said[-1]))
             else:
-                yield Finding(step, Outcome.OK, f"{where} may be overwritten")
+                yield Finding(step, CheckOutcome.OK, f"{where} may be overwritten")
         if nowhere := software.without_scratch(self.board):
             sentence = f"none for {', '.join(nowhere)}, whose benchmarks are skipped"
-            yield Finding("scratch", Outcome.NOTE, f"{sentence}: docs/day-one.md")
+            yield Finding("scratch", CheckOutcome.NOTE, f"{sentence}: docs/day-one.md")
         elif not checks:
             yield "no driver of this board needs one"
 

@@ -10,7 +10,7 @@ from evmperf.model.errors import EvmperfError, Kind
 from evmperf.model.exits import ExitStatus, of_kind
 
 
-class Outcome(enum.StrEnum):
+class CheckOutcome(enum.StrEnum):
     """How a check went."""
 
     OK = "ok"
@@ -29,7 +29,7 @@ class Finding:
     """
 
     step: str
-    outcome: Outcome
+    outcome: CheckOutcome
     text: str
     kind: Kind | None = None
 
@@ -37,7 +37,7 @@ class Finding:
         """For programs."""
         return {
             "step": self.step,
-            "outcome": "unchecked" if self.outcome is Outcome.UNCHECKED else str(self.outcome),
+            "outcome": "unchecked" if self.outcome is CheckOutcome.UNCHECKED else str(self.outcome),
             "text": self.text,
             "kind": str(self.kind or ""),
         }
@@ -49,10 +49,10 @@ class Noted(Exception):
 
 def bad(step: str, error: EvmperfError) -> Finding:
     """What an error of evmperf's says of a step."""
-    return Finding(step, Outcome.BAD, str(error), error.kind)
+    return Finding(step, CheckOutcome.BAD, str(error), error.kind)
 
 
 def exit_status(findings: Iterable[Finding]) -> ExitStatus:
     """The status of the first that is bad: what comes later often follows from it."""
-    first = next((finding for finding in findings if finding.outcome is Outcome.BAD), None)
+    first = next((finding for finding in findings if finding.outcome is CheckOutcome.BAD), None)
     return of_kind(first.kind or Kind.BOARD) if first else ExitStatus.OK

@@ -52,7 +52,7 @@ class Over(enum.StrEnum):
 
 
 @dataclass(frozen=True)
-class Plan:
+class PipelinePlan:
     """What a night measures. `boards` are board files; empty strings leave the default. With `push`
     the results go to InfluxDB, whose variables the runners must have. `images` are
     words: [BOARD=]IMAGE, or over native LAVA jobs parts to boot, ROLE=URL (see `boards.images`).
@@ -80,7 +80,7 @@ def chosen(names: Sequence[str]) -> tuple[Board, ...]:
     return tuple(board for board in known if not board.is_virtual)
 
 
-def render(plan: Plan) -> str:
+def render(plan: PipelinePlan) -> str:
     """The child pipeline as YAML; raises UsageError for a plan that cannot be."""
     if plan.repeat:
         repeats.parse(plan.repeat)
@@ -111,7 +111,7 @@ def render(plan: Plan) -> str:
     return yaml.safe_dump(pipeline, sort_keys=False, width=1000)
 
 
-def _images(plan: Plan, stems: Sequence[str]) -> dict[str, list[str]]:
+def _images(plan: PipelinePlan, stems: Sequence[str]) -> dict[str, list[str]]:
     """The words after `--image`, by board."""
     if plan.over is Over.LAVA_NATIVE and any(
         images.role(word)[0] in images.PARTS for word in plan.images
@@ -126,7 +126,7 @@ def _name(board: Board) -> str:
     return board.file_name if board.file.parent == boards.ENV_DIR else str(board.file.absolute())
 
 
-def _measure(plan: Plan, board: Board, given: Mapping[str, list[str]]) -> dict[str, Any]:
+def _measure(plan: PipelinePlan, board: Board, given: Mapping[str, list[str]]) -> dict[str, Any]:
     stem = board.file.stem
     job: dict[str, Any] = {
         "stage": "measure",
@@ -144,7 +144,7 @@ def _measure(plan: Plan, board: Board, given: Mapping[str, list[str]]) -> dict[s
     return job | _place(plan, board)
 
 
-def _place(plan: Plan, board: Board) -> dict[str, Any]:
+def _place(plan: PipelinePlan, board: Board) -> dict[str, Any]:
     """What a job that measures on the board needs; its session holds the place by itself
     (docs/lab-at-scale.md).
     """
@@ -153,7 +153,7 @@ def _place(plan: Plan, board: Board) -> dict[str, Any]:
     return {}
 
 
-def _command(plan: Plan, board: Board, given: Sequence[str]) -> str:
+def _command(plan: PipelinePlan, board: Board, given: Sequence[str]) -> str:
     selection = ["-k", plan.benchmarks] if plan.benchmarks else []
     profile = ["--profile", plan.profile] if plan.profile else []
     release = ["--release", plan.release] if plan.release else []
@@ -169,7 +169,7 @@ def _command(plan: Plan, board: Board, given: Sequence[str]) -> str:
     return shlex.join([*words, *image])
 
 
-def _judge(plan: Plan, board: Board) -> dict[str, Any]:
+def _judge(plan: PipelinePlan, board: Board) -> dict[str, Any]:
     stem = board.file.stem
     verdict = f"verdict-{stem}"
     # Only tonight's run is here; the nights before are in the lab's history, or the database.
@@ -201,7 +201,7 @@ def _judge(plan: Plan, board: Board) -> dict[str, Any]:
     return job
 
 
-def _pages(plan: Plan, stems: Sequence[str]) -> dict[str, Any]:
+def _pages(plan: PipelinePlan, stems: Sequence[str]) -> dict[str, Any]:
     guide = [_EVMPERF, "guide", "--release", plan.release or "newest", "--from", _RESULTS]
     guide += ["-o", "build/guide/index.rst", "--html", "public/guide"]
     # Tonight's runs with their reports; those before lead to their jobs.

@@ -34,7 +34,7 @@ REFUSED = "influx-refused.txt"
 
 
 @dataclass
-class Progress:
+class PushProgress:
     """How far a run is in a bucket: bytes of results.jsonl, and whether its own point is there."""
 
     folder: Path
@@ -43,7 +43,7 @@ class Progress:
     complete: bool = False
 
     @classmethod
-    def of(cls, folder: Path, key: str) -> Progress:
+    def of(cls, folder: Path, key: str) -> PushProgress:
         """What the state file says; nothing sent where there is none or a damaged one."""
         state = _state(folder).get(key, _Sent())
         return cls(folder, key, state.bytes, state.complete)
@@ -95,7 +95,7 @@ class RunPush:
 
     store: Store
     folder: Path
-    progress: Progress
+    progress: PushProgress
     totals: Totals = field(default_factory=Totals)
     figures: Figures = field(default_factory=Figures)
     _counted: int = 0
@@ -104,7 +104,7 @@ class RunPush:
     def of(cls, store: Store, folder: Path, *, again: bool = False) -> RunPush:
         """Go on where an earlier call stopped, or send everything `again`."""
         key = store.config.key
-        progress = Progress(folder, key) if again else Progress.of(folder, key)
+        progress = PushProgress(folder, key) if again else PushProgress.of(folder, key)
         return cls(store, folder, progress)
 
     def send(self) -> Pushed:

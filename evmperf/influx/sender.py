@@ -9,7 +9,7 @@ from pathlib import Path
 from evmperf.influx import config as configs
 from evmperf.influx.client import Store
 from evmperf.influx.config import Config
-from evmperf.influx.push import REFUSED, Progress, RunPush
+from evmperf.influx.push import REFUSED, PushProgress, RunPush
 from evmperf.model.errors import EvmperfError, UsageError
 from evmperf.runs import spool
 
@@ -24,7 +24,7 @@ def waiting(results: Path, key: str, *, begun: bool) -> list[Path]:
     found = []
     for path in results.glob("*/run.json"):
         folder = path.parent
-        progress = Progress.of(folder, key)
+        progress = PushProgress.of(folder, key)
         if (not begun or progress.begun) and not (progress.complete and _is_through(progress)):
             found.append(folder)
     return sorted(found, key=lambda folder: (folder / "run.json").stat().st_mtime)
@@ -52,7 +52,7 @@ def refused_text(folder: Path, refused: int) -> str:
     return f"{folder / REFUSED}: {refused} points were refused by the server; the file says why"
 
 
-def _is_through(progress: Progress) -> bool:
+def _is_through(progress: PushProgress) -> bool:
     records = progress.folder / spool.RECORDS
     return not records.exists() or progress.offset >= records.stat().st_size
 
@@ -77,7 +77,7 @@ class Sender:
         self._ending = threading.Event()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._work, name="influx", daemon=True)
-        Progress.of(folder, config.key).save()
+        PushProgress.of(folder, config.key).save()
         self._thread.start()
 
     def wake(self) -> None:

@@ -32,7 +32,7 @@ JOIN = "EVMPERF_HOLD"
 """The variable with which a night hands the board that it holds to its session."""
 
 
-class Link:
+class KeeperLink:
     """A connection to this host's keeper, which is started where none runs; raises LabError.
 
     `on_news` gets what the keeper says by itself, in a thread of its own; with "lost" the last
@@ -124,7 +124,7 @@ class Claim:
         self.on_asked: Callable[[str], None] = lambda message: None
         self._tell: Callable[[str], None] = lambda sentence: None
         self._taker_known = threading.Event()
-        self._link = Link(self._hear)
+        self._link = KeeperLink(self._hear)
 
     @classmethod
     def take(

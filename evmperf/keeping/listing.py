@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evmperf.keeping import locks
-from evmperf.keeping.claim import Link
+from evmperf.keeping.claim import KeeperLink
 from evmperf.keeping.hold import clock, of_place
 
 _HEAD = ("place", "holder", "run", "since", "until", "measures")
@@ -29,7 +29,7 @@ def holders(coordinator: str) -> list[dict[str, Any]]:
 
 def places(coordinator: str) -> list[dict[str, Any]]:
     """All places of a coordinator: name, tags, acquired, reserved, ready; raises LabError."""
-    link = Link()
+    link = KeeperLink()
     try:
         found: list[dict[str, Any]] = link.ask("places", 60, coordinator=coordinator)["places"]
     finally:

@@ -37,7 +37,7 @@ _OPTIONS = [
 ]
 
 
-class Taken(Exception):
+class TakenAway(Exception):
     """Somebody else holds the place, or it is reserved for somebody else."""
 
 
@@ -156,7 +156,7 @@ class Connection:
                     f"Labgrid could not take the devices of place {name} ({said}): look at "
                     f"`labgrid-client -p {name} show` and at its exporter"
                 ) from None
-            raise Taken(said) from None
+            raise TakenAway(said) from None
         # The place's change comes on another stream than the answer.
         await self._session.sync_with_coordinator()
         if not self.find(name).acquired_resources:

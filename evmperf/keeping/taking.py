@@ -189,7 +189,7 @@ class Taking:
         """Take a place if that is possible now; why not, "" where it has been taken. `turn` is what
         the queue says, None where we do not stand in it.
         """
-        from evmperf.keeping.places import Taken  # noqa: PLC0415  # Labgrid is slow to import
+        from evmperf.keeping.places import TakenAway  # noqa: PLC0415  # Labgrid is slow to import
 
         if hold.owner:
             return ""
@@ -206,7 +206,7 @@ class Taking:
             return _why_not(place, "")
         try:
             await connection.acquire(place.name)
-        except Taken as error:
+        except TakenAway as error:
             return _why_not(place, str(error))
         await self._mark(hold)
         return ""

@@ -10,7 +10,7 @@ from evmperf.boards.board import Board
 
 
 @dataclass(frozen=True)
-class Console:
+class JobConsole:
     """Prompts (regular expressions), login, and U-Boot's words; defaults are the strategy's."""
 
     login_prompt: str

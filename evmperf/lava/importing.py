@@ -11,7 +11,7 @@ from pathlib import Path
 from evmperf.benchmarks import catalogue
 from evmperf.boards.board import Board
 from evmperf.lava import joblog, marked, outcome, replay
-from evmperf.lava.console import Console
+from evmperf.lava.console import JobConsole
 from evmperf.lava.names import case_name
 from evmperf.lava.render import HEADER_SCHEMA, cycles
 from evmperf.lava.selection import JobKind, Selection, steps_of
@@ -26,7 +26,7 @@ from evmperf.runs.spool import Spool, new_folder, read_results, read_run
 
 
 @dataclass(frozen=True)
-class Source:
+class LogSource:
     """Where a log comes from: `name` for messages, and what the server says about the job, whose
     `number` is 0 for a log file alone. `kind` and `facts` are for the run.
     """
@@ -40,7 +40,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedJob:
     """A run in the spool; `new` is false when it was there already."""
 
     folder: Path
@@ -56,8 +56,8 @@ class Imported:
 
 
 def read(
-    text: str, header: Mapping[str, str] | None, source: Source, board: Board, results: Path
-) -> Imported:
+    text: str, header: Mapping[str, str] | None, source: LogSource, board: Board, results: Path
+) -> ImportedJob:
     """Put all samples of a job's log into the spool; a log that is there already is left alone.
 
     `header` is what the job's definition says; without it, the log must. The folder appears in
@@ -75,7 +75,7 @@ def read(
     if (results / run.id / "run.json").is_file():
         done = read_results(results / run.id)
         kept = read_run(results / run.id)
-        return Imported(results / run.id, kept, done, _missing(selection, done), new=False)
+        return ImportedJob(results / run.id, kept, done, _missing(selection, done), new=False)
     blocks = marked.read_blocks(joblog.board_lines(entries))
     _check_versions(board, selection, blocks, header, source.name)
     with new_folder(results) as scratch:
@@ -84,10 +84,10 @@ def read(
             failure, blocks = other, {}
         done = _replay(entries, blocks, selection, Spool(scratch, run), failure)
         (scratch / run.id).rename(results / run.id)
-    return Imported(results / run.id, run, done, _missing(selection, done), new=True)
+    return ImportedJob(results / run.id, run, done, _missing(selection, done), new=True)
 
 
-def header_of(entries: list[joblog.Entry], name: str) -> Mapping[str, str]:
+def header_of(entries: list[joblog.LogEntry], name: str) -> Mapping[str, str]:
     """What a log says about its job; raises UsageError for a log that does not say."""
     header = marked.read_header(joblog.board_lines(entries))
     if header is None:
@@ -107,7 +107,7 @@ def selection_of(header: Mapping[str, str], board: Board, name: str) -> Selectio
 
 
 def _run(
-    header: Mapping[str, str], entries: list[joblog.Entry], source: Source, board: Board
+    header: Mapping[str, str], entries: list[joblog.LogEntry], source: LogSource, board: Board
 ) -> Run:
     """The run of a job: its id is the same whenever and wherever the job is imported."""
     begin, end = entries[0].time_ns, entries[-1].time_ns
@@ -144,8 +144,8 @@ def _provisioned(header: Mapping[str, str]) -> dict[str, object]:
 
 
 def _replay(
-    entries: list[joblog.Entry],
-    blocks: dict[str, marked.Block],
+    entries: list[joblog.LogEntry],
+    blocks: dict[str, marked.MarkedBlock],
     selection: Selection,
     spool: Spool,
     failure: EvmperfError | None,
@@ -153,7 +153,7 @@ def _replay(
     board = selection.board
     clock = replay.LogClock(entries[0].time_ns)
     arguments = [words for _, _, words in cycles(selection)]
-    boots = replay.find_boots(entries, Console.of(board), arguments)
+    boots = replay.find_boots(entries, JobConsole.of(board), arguments)
     bench = replay.LogBench(board, boots, arguments, clock, failure)
     run = spool.run
     runner = Runner(
@@ -183,7 +183,7 @@ def _replay(
 def _check_versions(
     board: Board,
     selection: Selection,
-    blocks: dict[str, marked.Block],
+    blocks: dict[str, marked.MarkedBlock],
     header: Mapping[str, str],
     name: str,
 ) -> None:

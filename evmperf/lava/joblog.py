@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from evmperf.lava.marked import Line
+from evmperf.lava.marked import MarkedLine
 from evmperf.model import limits
 from evmperf.model.errors import UsageError
 
@@ -18,7 +18,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Entry:
+class LogEntry:
     """One entry: when LAVA wrote it (nanoseconds since the epoch, LAVA's clock is UTC), its level
     (target: the board's output; debug, info, error, results, ...), and its message.
     """
@@ -33,14 +33,14 @@ class Entry:
         return self.message if isinstance(self.message, str) else ""
 
 
-def parse(text: str, name: str) -> list[Entry]:
+def parse(text: str, name: str) -> list[LogEntry]:
     """The entries of a log; a last line that was cut is left out. A message longer than
     `limits.LAVA_LINE_CHARS` is shortened, and says so.
 
     Raises UsageError naming `name` and the line for what is no such log.
     """
     lines = text.splitlines(keepends=True)
-    entries: list[Entry] = []
+    entries: list[LogEntry] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -50,7 +50,7 @@ def parse(text: str, name: str) -> list[Entry]:
                 raise TypeError
             moment = datetime.fromisoformat(data["dt"]).replace(tzinfo=UTC)
             micros = (moment - _EPOCH) // (datetime.resolution)
-            entries.append(Entry(micros * 1000, data["lvl"], _cut(data["msg"])))
+            entries.append(LogEntry(micros * 1000, data["lvl"], _cut(data["msg"])))
         except (ValueError, KeyError, TypeError, RecursionError, yaml.YAMLError):
             if number == len(lines) and not line.endswith("\n"):
                 break
@@ -79,12 +79,12 @@ def _entry(line: str) -> Any:
         return yaml.load(line, Loader=_LOADER)[0]
 
 
-def board_lines(entries: list[Entry]) -> list[Line]:
+def board_lines(entries: list[LogEntry]) -> list[MarkedLine]:
     """What the board printed."""
-    return [Line(entry.time_ns, entry.text) for entry in entries if entry.level == "target"]
+    return [MarkedLine(entry.time_ns, entry.text) for entry in entries if entry.level == "target"]
 
 
-def job_result(entries: list[Entry]) -> dict[str, Any] | None:
+def job_result(entries: list[LogEntry]) -> dict[str, Any] | None:
     """LAVA's own last word on the job: `result`, and for a failure `error_type` and `error_msg`.
 
     None when the log does not reach that far.

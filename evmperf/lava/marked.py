@@ -35,7 +35,7 @@ def checksum(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Line:
+class MarkedLine:
     """A line of the board's output, and when LAVA had it (nanoseconds since the epoch)."""
 
     time_ns: int
@@ -43,7 +43,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Block:
+class MarkedBlock:
     """What one step printed: its copies, and when the first began, which is when the step ended."""
 
     label: str
@@ -75,7 +75,7 @@ def header_line(header: Mapping[str, str]) -> str:
     return f"@evmperf job {encode_header(header)}"
 
 
-def read_header(lines: Iterable[Line]) -> dict[str, str] | None:
+def read_header(lines: Iterable[MarkedLine]) -> dict[str, str] | None:
     """What job a log is of; None if it does not say so in one whole line."""
     for line in lines:
         if match := _HEADER.fullmatch(line.text):
@@ -84,9 +84,9 @@ def read_header(lines: Iterable[Line]) -> dict[str, str] | None:
     return None
 
 
-def read_blocks(lines: Iterable[Line]) -> dict[str, Block]:
+def read_blocks(lines: Iterable[MarkedLine]) -> dict[str, MarkedBlock]:
     """All steps of which a copy has both its marks, by label."""
-    found: dict[str, Block] = {}
+    found: dict[str, MarkedBlock] = {}
     begun: tuple[str, ...] | None = None
     body: list[str] = []
     time_ns = 0
@@ -102,7 +102,7 @@ def read_blocks(lines: Iterable[Line]) -> dict[str, Block]:
         if begun == tuple(key):
             _, total, label = key
             before = found.get(label)
-            found[label] = Block(
+            found[label] = MarkedBlock(
                 label,
                 total,
                 (*(before.copies if before else ()), "\n".join(body)),

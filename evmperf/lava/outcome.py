@@ -6,7 +6,7 @@ import re
 
 from evmperf.console.watch import Watch
 from evmperf.lava import script
-from evmperf.lava.joblog import Entry, job_result
+from evmperf.lava.joblog import LogEntry, job_result
 from evmperf.model.errors import BoardError, EvmperfError, LabError, ToolError, UsageError
 
 CANCELLED = "the LAVA job was cancelled"
@@ -28,7 +28,7 @@ _BROKEN = (
 _UBOOT = re.compile(r"U-Boot 20\d\d\.\d\d.*")
 
 
-def failure(entries: list[Entry]) -> EvmperfError | None:
+def failure(entries: list[LogEntry]) -> EvmperfError | None:
     """What kept the job from completing, None for a job that did.
 
     A kernel panic is the board's, whatever LAVA made of it.
@@ -46,7 +46,7 @@ def failure(entries: list[Entry]) -> EvmperfError | None:
     return _sorted(kind, message)
 
 
-def other_loader(entries: list[Entry], asked: str) -> LabError | None:
+def other_loader(entries: list[LogEntry], asked: str) -> LabError | None:
     """Why the board did not start by its image's U-Boot, whose first line is `asked`; None if it
     did, or if the log does not tell.
     """
@@ -77,7 +77,7 @@ def _message(last: dict[str, object] | None) -> str:
     return " ".join(text.split())[:300]
 
 
-def _alarm(entries: list[Entry]) -> str:
+def _alarm(entries: list[LogEntry]) -> str:
     """The first panic or oops on the console since the last power cycle."""
     watch = Watch()
     said = ""

@@ -13,7 +13,7 @@ from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards.board import Board
 from evmperf.boards.images import WHOLE
 from evmperf.lava import marked, script
-from evmperf.lava.console import Console
+from evmperf.lava.console import JobConsole
 from evmperf.lava.names import SUITE
 from evmperf.lava.paths import TEMPLATES
 from evmperf.lava.selection import JobKind, Selection
@@ -32,7 +32,7 @@ _SPARE_S = 600
 
 
 @dataclass(frozen=True)
-class Request:
+class JobRequest:
     """What a job is asked to be, beyond board and benchmarks.
 
     `images` are by their role (see `images`); without any, the board boots what is installed.
@@ -50,7 +50,7 @@ class Request:
     priority: str = "medium"
 
 
-def render(board: Board, selection: Selection, request: Request) -> str:
+def render(board: Board, selection: Selection, request: JobRequest) -> str:
     """The job as YAML; raises UsageError for what cannot be put into one."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -73,7 +73,7 @@ def render(board: Board, selection: Selection, request: Request) -> str:
         priority=request.priority,
         suite=SUITE,
         no_overlay=script.NO_OVERLAY,
-        console=Console.of(board),
+        console=JobConsole.of(board),
         images={name: image(url) for name, url in request.images.items() if name != WHOLE},
         whole=_whole(request),
         flashing_s=_FLASHING_S,
@@ -89,7 +89,7 @@ def render(board: Board, selection: Selection, request: Request) -> str:
     )
 
 
-def job_header(board: Board, selection: Selection, request: Request) -> dict[str, str]:
+def job_header(board: Board, selection: Selection, request: JobRequest) -> dict[str, str]:
     """What a job says about itself, in its metadata and in its log."""
     return {
         "schema": HEADER_SCHEMA,
@@ -144,7 +144,7 @@ def image(url: str) -> dict[str, str]:
     return {"url": url} | ({"compression": compression} if compression else {})
 
 
-def _whole(request: Request) -> dict[str, str]:
+def _whole(request: JobRequest) -> dict[str, str]:
     """The deploy resource of a whole image, with its checksum where that is known."""
     if WHOLE not in request.images:
         return {}
@@ -153,7 +153,7 @@ def _whole(request: Request) -> dict[str, str]:
 
 
 def _steps(
-    board: Board, selection: Selection, request: Request, header: dict[str, str]
+    board: Board, selection: Selection, request: JobRequest, header: dict[str, str]
 ) -> list[str]:
     if request.kind is JobKind.HOST:
         return script.host_steps(
@@ -168,7 +168,7 @@ def _steps(
     return [script.prologue(header), script.facts(selection.tools)]
 
 
-def _job_name(board: Board, selection: Selection, request: Request) -> str:
+def _job_name(board: Board, selection: Selection, request: JobRequest) -> str:
     what = request.keyword or f"{len(selection.benchmarks)} benchmarks"
     return f"evmperf {board.name} {request.kind}: {what}"[:200]
 

@@ -11,8 +11,8 @@ from evmperf.console.boot import Boot
 from evmperf.console.marks import Mark, Phase, find
 from evmperf.console.record import POWER_ON, Record
 from evmperf.lava import marked
-from evmperf.lava.console import Console
-from evmperf.lava.joblog import Entry
+from evmperf.lava.console import JobConsole
+from evmperf.lava.joblog import LogEntry
 from evmperf.measure import shellstep
 from evmperf.measure.bench import Meter, Reply, Shell, StepOutput
 from evmperf.model.errors import BoardError, EvmperfError, LabError, RefusedOutput, ToolError
@@ -50,7 +50,7 @@ class LoggedSteps:
     """evmperf's Steps read from the blocks of a log; `failure` is why the job did not complete."""
 
     def __init__(
-        self, blocks: dict[str, marked.Block], clock: LogClock, failure: EvmperfError | None
+        self, blocks: dict[str, marked.MarkedBlock], clock: LogClock, failure: EvmperfError | None
     ) -> None:
         self._blocks = blocks
         self._clock = clock
@@ -177,7 +177,9 @@ class _Cycle:
     matched: list[tuple[str, int]] = field(default_factory=list)
 
 
-def find_boots(entries: Iterable[Entry], console: Console, cycles: list[str]) -> list[LoggedBoot]:
+def find_boots(
+    entries: Iterable[LogEntry], console: JobConsole, cycles: list[str]
+) -> list[LoggedBoot]:
     """All power cycles of a log with their marks, as LAVA's time stamps have them.
 
     `cycles` are the kernel's arguments of the boot actions from the first one on.

@@ -37,7 +37,7 @@ class NotThere(UsageError):
 
 
 @dataclass(frozen=True)
-class Job:
+class LavaJob:
     """A job as the server describes it; `health` is Unknown until `state` is Finished.
 
     Times are nanoseconds since the epoch, 0 where there is none yet.
@@ -71,7 +71,7 @@ class TestResult:
     metadata: str
 
 
-class Server:
+class LavaServer:
     """One server with one token. Raises LabError for a server that fails, UsageError for what it
     refuses.
     """
@@ -91,10 +91,10 @@ class Server:
         answer = self._ask("POST", "jobs/", json={"definition": definition})
         return [int(number) for number in answer.json()["job_ids"]]
 
-    def job(self, number: int) -> Job:
+    def job(self, number: int) -> LavaJob:
         """The job of that number."""
         data = self._ask("GET", f"jobs/{number}/").json()
-        return Job(
+        return LavaJob(
             id=int(data["id"]),
             state=str(data["state"]),
             health=str(data["health"]),
@@ -106,7 +106,7 @@ class Server:
             url=f"{self.url}/scheduler/job/{number}",
         )
 
-    def wait(self, number: int, timeout_s: float, tell: Callable[[Job], None]) -> Job:
+    def wait(self, number: int, timeout_s: float, tell: Callable[[LavaJob], None]) -> LavaJob:
         """Follow a job to its end; `tell` is called at every change of state.
 
         Raises LabError when it has not ended after `timeout_s` seconds.
@@ -212,20 +212,20 @@ def check_size(name: str, size: int) -> None:
         )
 
 
-def connect(identity: str = "") -> Server:
+def connect(identity: str = "") -> LavaServer:
     """The server that the environment, lavacli's configuration, or a lab on this machine names.
 
     With `identity`, the one of that name in lavacli's configuration. Raises UsageError.
     """
     url = os.environ.get(URL_VARIABLE, "")
     if url and not identity:
-        return Server(_without_secrets(url), os.environ.get(TOKEN_VARIABLE, ""))
+        return LavaServer(_without_secrets(url), os.environ.get(TOKEN_VARIABLE, ""))
     configured = _lavacli(identity)
     if configured:
         return configured
     lab = control.running()
     if lab and not identity:
-        return Server(lab.url, lab.token)
+        return LavaServer(lab.url, lab.token)
     raise UsageError(
         f"no LAVA server: set {URL_VARIABLE} and {TOKEN_VARIABLE}, make an identity with "
         f"`lavacli identities add`, or start a lab on this machine with `make lava-lab`"
@@ -240,7 +240,7 @@ def job_number(given: str) -> int:
     return int(match[1])
 
 
-def _lavacli(identity: str) -> Server | None:
+def _lavacli(identity: str) -> LavaServer | None:
     """The server of an identity in lavacli's configuration (its README, `identities`)."""
     base = os.environ.get("XDG_CONFIG_HOME")
     path = (Path(base) if base else Path.home() / ".config") / "lavacli.yaml"
@@ -258,7 +258,7 @@ def _lavacli(identity: str) -> Server | None:
         return None
     uri = str(entry["uri"])
     token = str(entry.get("token") or urlsplit(uri).password or "")
-    return Server(re.sub(r"/RPC2/?$", "", _without_secrets(uri)), token)
+    return LavaServer(re.sub(r"/RPC2/?$", "", _without_secrets(uri)), token)
 
 
 def _without_secrets(url: str) -> str:

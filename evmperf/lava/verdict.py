@@ -8,21 +8,21 @@ from evmperf.boards.board import Board
 from evmperf.lava import importing, joblog, outcome, render
 from evmperf.lava.names import SUITE, case_name
 from evmperf.lava.selection import JobKind
-from evmperf.lava.server import Job, Server
+from evmperf.lava.server import LavaJob, LavaServer
 from evmperf.measure import boardfile
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus, of_kind
 
 
 @dataclass(frozen=True)
-class Verdict:
+class JobVerdict:
     """Exit status (LAB_BROKEN if LAVA itself failed), and why."""
 
     exit_status: ExitStatus
     lines: list[str]
 
 
-def judge(server: Server, job: Job, board: Board | None = None) -> Verdict:
+def judge(server: LavaServer, job: LavaJob, board: Board | None = None) -> JobVerdict:
     """Compare what a finished job reported with what it should have, on `board` where its file is
     not in env/; raises UsageError for a job that is none of evmperf's.
     """
@@ -38,19 +38,19 @@ def judge(server: Server, job: Job, board: Board | None = None) -> Verdict:
     ]
     well = len(expected) - len(wrong)
     if job.health == "Complete" and header["kind"] == JobKind.BOOT:
-        return Verdict(
+        return JobVerdict(
             ExitStatus.OK, [f"job {job.id} is complete: its boot times are in its log: import it"]
         )
     if job.health == "Complete":
         last = f"job {job.id} is complete: {well} of {len(expected)} cases passed"
-        return Verdict(ExitStatus.FAILED if wrong else ExitStatus.OK, [*wrong, last])
+        return JobVerdict(ExitStatus.FAILED if wrong else ExitStatus.OK, [*wrong, last])
     failure = _failure(server, job)
     why = f"{failure} ({failure.kind})" if failure else "LAVA does not say why"
     last = f"job {job.id} is {job.health}: {why}; {well} of {len(expected)} cases passed"
-    return Verdict(_status(failure), [*wrong, last])
+    return JobVerdict(_status(failure), [*wrong, last])
 
 
-def _failure(server: Server, job: Job) -> EvmperfError | None:
+def _failure(server: LavaServer, job: LavaJob) -> EvmperfError | None:
     if job.health == "Canceled":
         return LabError(outcome.CANCELLED)  # perhaps before it had a log
     try:
@@ -59,7 +59,7 @@ def _failure(server: Server, job: Job) -> EvmperfError | None:
         return error
 
 
-def _expected(header: dict[str, str], job: Job, board: Board | None) -> list[str]:
+def _expected(header: dict[str, str], job: LavaJob, board: Board | None) -> list[str]:
     """The cases that a job must report; the cycles of a boot-time job are in its log only."""
     if header["kind"] == JobKind.BOOT:
         return []

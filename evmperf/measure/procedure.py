@@ -21,12 +21,12 @@ from evmperf.benchmarks.step import (
 )
 from evmperf.measure.bench import Bench, Clock
 from evmperf.measure.executions import Execution, Executions
-from evmperf.measure.progress import Progress
+from evmperf.measure.progress import StepProgress
 from evmperf.model.errors import EvmperfError, RefusedOutput, ToolError
 from evmperf.model.results import Failure, Reading
 from evmperf.runs.spool import Spool
 
-Perform = Callable[[Command, Progress], Outputs]
+Perform = Callable[[Command, StepProgress], Outputs]
 """Carries out a command where it belongs; raises what became of it instead."""
 
 
@@ -34,7 +34,7 @@ Perform = Callable[[Command, Progress], Outputs]
 class Procedure:
     """A case's way through its steps; what each gives goes into `progress`."""
 
-    progress: Progress
+    progress: StepProgress
     bench: Bench
     spool: Spool
     perform: Perform

@@ -12,7 +12,7 @@ from evmperf.model.results import MARKS, VARIANT, Case, Failure, Reading, Sample
 
 
 @dataclass
-class Progress:
+class StepProgress:
     """A case in flight, and its samples and failures so far."""
 
     benchmark: Benchmark

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from evmperf.measure.progress import Progress
+from evmperf.measure.progress import StepProgress
 from evmperf.model import anytime
 from evmperf.model.repeats import Repeats
 from evmperf.model.results import REPEAT, Direction
 
 
-def enough(repeats: Repeats, progress: Progress, spent_s: float) -> bool:
+def enough(repeats: Repeats, progress: StepProgress, spent_s: float) -> bool:
     """Whether a case need not be measured again; notes in its conditions how that came."""
     if repeats.within is None:
         if repeats.rounds > 1:
@@ -25,11 +25,11 @@ def enough(repeats: Repeats, progress: Progress, spent_s: float) -> bool:
     return True
 
 
-def _rounds(progress: Progress) -> str:
+def _rounds(progress: StepProgress) -> str:
     return f"{progress.rounds} round{'s' if progress.rounds > 1 else ''}"
 
 
-def _widths(progress: Progress) -> list[float]:
+def _widths(progress: StepProgress) -> list[float]:
     """The intervals' half widths of the metrics that have a better and a worse, as parts of their
     means; infinite for too few values. They hold although one looks after each round.
     """

@@ -27,7 +27,7 @@ from evmperf.measure import documents, metering, provenance, shellstep, varied
 from evmperf.measure.bench import Bench, Clock, Shell, Steps
 from evmperf.measure.executions import Executions
 from evmperf.measure.procedure import Perform, Procedure
-from evmperf.measure.progress import Progress
+from evmperf.measure.progress import StepProgress
 from evmperf.measure.repeats import enough
 from evmperf.model.errors import BoardError, BoardLost, EvmperfError, Kind, LabError, ToolError
 from evmperf.model.places import STEP_FOLDER
@@ -90,7 +90,7 @@ class Runner:
         the lab is what failed, or when the result cannot be written; raises BoardLost, and drops
         the case, when somebody has taken the board: what it did meanwhile may be their doing.
         """
-        progress = Progress(
+        progress = StepProgress(
             benchmark,
             case,
             self._plan(benchmark),
@@ -151,7 +151,7 @@ class Runner:
             repeats = self._repeats.boots
         return Plan(repeats, secrets.choice(_PORTS), secrets.token_bytes(64))
 
-    def _measure_over(self, progress: Progress) -> None:
+    def _measure_over(self, progress: StepProgress) -> None:
         """Measure a case as often as asked for; a round that failed is the last."""
         began, done = self._clock.monotonic(), False
         while not done:
@@ -160,7 +160,7 @@ class Runner:
             spent_s = self._clock.monotonic() - began
             done = progress.has_failed() or enough(self._repeats, progress, spent_s)
 
-    def _measure(self, progress: Progress) -> None:
+    def _measure(self, progress: StepProgress) -> None:
         benchmark = progress.benchmark
         if benchmark.place is Place.BOOT:
             self._measure_boots(progress)
@@ -174,7 +174,7 @@ class Runner:
             perform = self._perform_on_either
         Procedure(progress, self.bench, self.spool, perform, self._executions, self._clock).follow()
 
-    def _measure_boots(self, progress: Progress) -> None:
+    def _measure_boots(self, progress: StepProgress) -> None:
         allowed = self.bench.board.options.boot.max_failures
         self._installed_on = None
         arguments = str(progress.case.params.get("kernel_arguments", ""))
@@ -188,7 +188,7 @@ class Runner:
             # The board stands at its login prompt: a boot time without a kernel says little.
             self._linux()
 
-    def _measure_cycle(self, progress: Progress, cycle: int, arguments: str) -> bool:
+    def _measure_cycle(self, progress: StepProgress, cycle: int, arguments: str) -> bool:
         """One cold boot, repeated while the lab's clock is what failed; False for a board's fault.
 
         Every boot that did not count is kept as a failure of its cycle.
@@ -232,7 +232,7 @@ class Runner:
             self._gather_facts(shell)
         return shell
 
-    def _check_tools(self, progress: Progress) -> None:
+    def _check_tools(self, progress: StepProgress) -> None:
         """Note the versions of what the benchmark runs; raises ToolError for what is missing."""
         benchmark = progress.benchmark
         self._linux()
@@ -263,7 +263,7 @@ class Runner:
             self._tester = tester
         return self._tester
 
-    def _perform_on_either(self, step: Command, progress: Progress) -> Outputs:
+    def _perform_on_either(self, step: Command, progress: StepProgress) -> Outputs:
         """Run a step's command in the shell of the machine that it is for."""
         if isinstance(step, MeasurePower):
             return self._perform_metered(step, progress)
@@ -271,7 +271,7 @@ class Runner:
             return self._perform_in_linux(self._beside(), step, progress, self._tester_folder)
         return self._perform_in_linux(self._linux(), step, progress, STEP_FOLDER)
 
-    def _perform_metered(self, step: MeasurePower, progress: Progress) -> Outputs:
+    def _perform_metered(self, step: MeasurePower, progress: StepProgress) -> Outputs:
         meter, shell, window = self.bench.meter(), self._linux(), step.window
         start = Prepare(step.name, step.command, step.timeout_s)
         check = replace(step, command=window.check, timeout_s=window.check_s)
@@ -288,7 +288,7 @@ class Runner:
         return outputs
 
     def _perform_in_linux(
-        self, shell: Shell, step: Command, progress: Progress, folder: str
+        self, shell: Shell, step: Command, progress: StepProgress, folder: str
     ) -> Outputs:
         output = self._steps.run(
             shell, step.command, step.timeout_s, quiet=isinstance(step, Prepare | CleanUp),
@@ -301,7 +301,7 @@ class Runner:
             progress.conditions["fetched_again"] = again
         return output.files
 
-    def _perform_in_uboot(self, shell: Shell, step: Command, progress: Progress) -> Outputs:
+    def _perform_in_uboot(self, shell: Shell, step: Command, progress: StepProgress) -> Outputs:
         began = self._clock.monotonic()
         reply = shell.run(step.command, step.timeout_s)
         progress.tool_s += self._clock.monotonic() - began

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from evmperf.keeping.claim import Link
+from evmperf.keeping.claim import KeeperLink
 from evmperf.keeping.listing import places
 from evmperf.keeping.wanted import Wanted
 from evmperf.runs.spool import leave_out
@@ -89,7 +89,7 @@ class Register:
     def keep(self, board: Wanted, health: Health) -> None:
         """Note a board's health; raises LabError."""
         if board.coordinator:
-            link = Link()
+            link = KeeperLink()
             try:
                 link.ask(
                     "tag", 60, coordinator=board.coordinator, place=board.place,

@@ -25,7 +25,7 @@ VARIABLE = "EVMPERF_RELEASES"
 
 
 @dataclass(frozen=True)
-class Source:
+class ImageSource:
     """Where an image comes from, and what is known of it beforehand ("" if nothing)."""
 
     where: str
@@ -33,13 +33,13 @@ class Source:
     release: str = ""
 
 
-def find(given: str, machine: str) -> Source:
+def find(given: str, machine: str) -> ImageSource:
     """What `--image` means: a file, a URL, or a release of the lab's list for this machine.
 
     Raises UsageError naming what there is.
     """
     if download.is_url(given) or Path(given).expanduser().is_file():
-        return Source(given)
+        return ImageSource(given)
     path = os.environ.get(VARIABLE, "")
     if not path:
         raise UsageError(
@@ -58,7 +58,7 @@ def find(given: str, machine: str) -> Source:
             f"the board file names as image.machine; there are {', '.join(machines)}"
         )
     entry = machines[machine]
-    return Source(entry["image"], entry.get("sha256", "").lower(), given)
+    return ImageSource(entry["image"], entry.get("sha256", "").lower(), given)
 
 
 def load(path: Path) -> dict[str, dict[str, dict[str, str]]]:

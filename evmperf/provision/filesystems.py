@@ -14,7 +14,7 @@ _TIMEOUT_S = 120.0
 _LINKS = 8
 
 
-class FileSystem(Protocol):
+class ImageFileSystem(Protocol):
     """Reading one file system; what is not there is None or empty."""
 
     def read(self, path: str) -> bytes | None:
@@ -24,7 +24,7 @@ class FileSystem(Protocol):
         """The names in a folder."""
 
 
-def find(image: Path, partition: Partition) -> FileSystem | None:
+def find(image: Path, partition: Partition) -> ImageFileSystem | None:
     """The file system of a partition, by its superblock: FAT or ext2 to ext4; None for others."""
     with image.open("rb") as file:
         file.seek(partition.start)

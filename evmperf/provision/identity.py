@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.provision import filesystems, partitions, software
-from evmperf.provision.filesystems import FileSystem
+from evmperf.provision.filesystems import ImageFileSystem
 
 _LOADERS = ("u-boot.img", "u-boot.bin", "tispl.bin")
 _KERNELS = ("Image", "Image.gz", "fitImage", "vmlinuz", "zImage")
@@ -94,7 +94,7 @@ def read(content: Path) -> Identity:
     return Identity(**facts)
 
 
-def _boot(system: FileSystem) -> dict[str, Any]:
+def _boot(system: ImageFileSystem) -> dict[str, Any]:
     """What the partition for the boot ROM says: boot loader, and the chips it is for."""
     facts: dict[str, Any] = {}
     names = system.names("/")
@@ -115,7 +115,7 @@ def _boot(system: FileSystem) -> dict[str, Any]:
     return facts
 
 
-def _root(system: FileSystem) -> dict[str, Any]:
+def _root(system: ImageFileSystem) -> dict[str, Any]:
     """What a root file system says; nothing for one that is none."""
     os_release = system.read("/etc/os-release") or system.read("/usr/lib/os-release")
     if os_release is None:

@@ -14,7 +14,7 @@ from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError
 from evmperf.provision import cache, catalogue, checks, running, scratch, ways
 from evmperf.provision.cache import Cache
 from evmperf.provision.image import Image
-from evmperf.provision.record import Book, Entry, Record
+from evmperf.provision.record import Book, InstallationEntry, InstallationRecord
 from evmperf.provision.running import Running
 from evmperf.provision.ways import NoWay, Way
 
@@ -23,7 +23,7 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass
-class Outcome:
+class Installed:
     """Outcome of an installation: the image, whether it had to be written, what runs now."""
 
     image: Image
@@ -61,11 +61,11 @@ class Installation:
         """What `install` will overwrite, for people."""
         return self._way.describe()
 
-    def known(self) -> Record:
+    def known(self) -> InstallationRecord:
         """What this host knows of the image on the board."""
         return self._book.read()
 
-    def install(self, given: str, *, force: bool = False) -> Outcome:
+    def install(self, given: str, *, force: bool = False) -> Installed:
         """Put the image on the board unless it is there, boot it, identify it.
 
         Raises LabError when something else than the image booted, BoardError when the image does
@@ -146,7 +146,7 @@ class Installation:
             raise
 
     def _write(self, image: Image) -> None:
-        entry = Entry(
+        entry = InstallationEntry(
             name=image.name,
             source=image.source,
             file=str(image.file),
@@ -184,11 +184,11 @@ class Installation:
         running.check(image.identity, runs, own_loader=self._way.own_loader)
         return runs
 
-    def _identified(self, image: Image, runs: Running) -> Outcome:
+    def _identified(self, image: Image, runs: Running) -> Installed:
         self._book.booted(runs.medium, runs.mounts)
         self._tell(f"the board runs {image.name}: {runs.release or runs.kernel_version}")
         left_alone = "left_alone" in self._done
-        outcome = Outcome(image, facts(image, runs, self._done), left_alone, runs)
+        outcome = Installed(image, facts(image, runs, self._done), left_alone, runs)
         if mib := self.board.options.image.scratch_mib:
             outcome.facts["scratch"] = scratch.make(self.bench.shell(), runs.device, mib)
         return outcome

@@ -27,7 +27,7 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class Table:
+class PartitionTable:
     """A partition table: `label` is dos or gpt, `id` the disk's: 8 hex digits, or a UUID."""
 
     label: str
@@ -40,7 +40,7 @@ class Table:
         return max((p.start + p.size for p in self.partitions), default=0)
 
 
-def read(file: Path) -> Table:
+def read(file: Path) -> PartitionTable:
     """The table of a disk or an image of one; raises UsageError for a file that has none."""
     done = subprocess.run(
         [program("sfdisk", "fdisk"), "--json", str(file)],
@@ -59,7 +59,7 @@ def read(file: Path) -> Table:
         ) from None
 
 
-def parse(text: str) -> Table:
+def parse(text: str) -> PartitionTable:
     """Read `sfdisk --json`; raises ValueError, KeyError or TypeError for anything else."""
     data: dict[str, Any] = json.loads(text)["partitiontable"]
     label, sector = str(data["label"]), int(data.get("sectorsize", 512))
@@ -79,7 +79,7 @@ def parse(text: str) -> Table:
                 name=str(entry.get("name", "")),
             )
         )
-    return Table(label, disk, tuple(found))
+    return PartitionTable(label, disk, tuple(found))
 
 
 def program(name: str, package: str) -> str:

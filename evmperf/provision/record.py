@@ -15,7 +15,7 @@ SCHEMA = 2
 
 
 @dataclass(frozen=True)
-class Entry:
+class InstallationEntry:
     """An image by its name, where it came from, and the SHA-256 of file and content."""
 
     name: str
@@ -26,16 +26,16 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Record:
+class InstallationRecord:
     """`on_board` is what was written last, `writing` whether that write came to its end, `good` the
     last image that booted and was identified. `medium` and `mounts` are what the board said of its
     medium then (see `running.Running`), `starts` counts how often this host has switched the
     board on since.
     """
 
-    on_board: Entry | None = None
+    on_board: InstallationEntry | None = None
     writing: bool = False
-    good: Entry | None = None
+    good: InstallationEntry | None = None
     medium: str = ""
     mounts: int | None = None
     starts: int = 0
@@ -73,20 +73,22 @@ class Book:
         name = re.sub(r"[^A-Za-z0-9_.-]+", "_", place).strip("_")[-120:]
         self.file = paths.state_dir() / "provision" / f"{name}.json"
 
-    def read(self) -> Record:
+    def read(self) -> InstallationRecord:
         """What is known; an empty record where nothing is, or another version wrote it."""
         try:
             data = json.loads(self.file.read_text())
             if data.pop("schema") != SCHEMA:
-                return Record()
-            entries = {k: Entry(**data[k]) if data[k] else None for k in ("on_board", "good")}
-            return Record(**{**data, **entries})
+                return InstallationRecord()
+            entries = {
+                k: InstallationEntry(**data[k]) if data[k] else None for k in ("on_board", "good")
+            }
+            return InstallationRecord(**{**data, **entries})
         except (OSError, ValueError, TypeError, KeyError):
-            return Record()
+            return InstallationRecord()
 
-    def begins(self, entry: Entry) -> None:
+    def begins(self, entry: InstallationEntry) -> None:
         """An image is going to be written."""
-        self._write(Record(on_board=entry, writing=True, good=self.read().good))
+        self._write(InstallationRecord(on_board=entry, writing=True, good=self.read().good))
 
     def written(self) -> None:
         """The write came to its end, and was read back."""
@@ -103,7 +105,7 @@ class Book:
         known = self.read()
         self._write(replace(known, good=known.on_board, medium=medium, mounts=mounts, starts=0))
 
-    def _write(self, record: Record) -> None:
+    def _write(self, record: InstallationRecord) -> None:
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             new = self.file.with_suffix(".new")

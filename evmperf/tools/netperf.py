@@ -51,7 +51,7 @@ _DECIMALS = re.compile(r"\d+\.\d\d|-1\.00")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class NetperfResult:
     """What one test says: throughput of payload in Mbit/s (10^6), CPU loads of whole machines in
     percent (-1 where not asked for), bytes moved, seconds that it took.
 
@@ -82,7 +82,7 @@ def command(
     )
 
 
-def outcome(text: str, test: str, seconds: int) -> Outcome:
+def outcome(text: str, test: str, seconds: int) -> NetperfResult:
     """Read the keyed output of a test that was to take so long.
 
     Raises RefusedOutput for anything but all keys once, in their order, each with its kind of
@@ -105,7 +105,7 @@ def outcome(text: str, test: str, seconds: int) -> Outcome:
     for key, value in numbers.items():
         if not (_WHOLE if key.endswith(_COUNTS) else _DECIMALS).fullmatch(value):
             raise RefusedOutput(f"netperf's {key} is no number: {value[:40]!r}", text)
-    found = Outcome(
+    found = NetperfResult(
         throughput=float(numbers["THROUGHPUT"]),
         local_cpu_load=float(numbers["LOCAL_CPU_UTIL"]),
         remote_cpu_load=float(numbers["REMOTE_CPU_UTIL"]),
@@ -124,7 +124,7 @@ def outcome(text: str, test: str, seconds: int) -> Outcome:
     return found
 
 
-def _check_bytes(found: Outcome, counted: int, numbers: dict[str, str], text: str) -> None:
+def _check_bytes(found: NetperfResult, counted: int, numbers: dict[str, str], text: str) -> None:
     """Throughput, bytes and time must agree, and what was sent be whole messages."""
     megabits = counted * 8 / 1e6
     near = megabits * (1 - _ROUNDING), megabits * (1 + _ROUNDING)

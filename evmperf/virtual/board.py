@@ -128,7 +128,7 @@ class BenchStatus:
 
 
 @dataclass(frozen=True)
-class Record:
+class LabRecord:
     """The content of `bench.json`. `pid_started` tells the process from a later one of that pid."""
 
     pid: int
@@ -175,19 +175,19 @@ def names() -> list[str]:
     )
 
 
-def read_record(board: Path) -> Record | None:
+def read_record(board: Path) -> LabRecord | None:
     """Read `bench.json`; None if there is none or it is not to be understood."""
     try:
         data = json.loads((board / "bench.json").read_text())
         if data["schema"] != SCHEMA:
             return None
         tester = TesterInfo.from_json(data["tester"]) if data["tester"] else None
-        return Record(**{**data, "tester": tester})
+        return LabRecord(**{**data, "tester": tester})
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def write_record(board: Path, record: Record) -> None:
+def write_record(board: Path, record: LabRecord) -> None:
     """Write `bench.json` in one step, so that no reader sees half of it."""
     new = board / "bench.json.new"
     new.write_text(json.dumps(asdict(record), indent=1) + "\n")

@@ -24,7 +24,7 @@ from evmperf.model.environment import for_children
 from evmperf.model.errors import LabError, UsageError
 from evmperf.virtual import board as boards
 from evmperf.virtual import envfile, image, tester
-from evmperf.virtual.board import BenchStatus, Record
+from evmperf.virtual.board import BenchStatus, LabRecord
 
 START_TIMEOUT = 60.0
 """Seconds for a bench to become ready; most of it for a slow disk on which disks are made."""
@@ -42,7 +42,7 @@ class Ports:
     power: int
 
 
-class Bench:
+class LabClient:
     """The bench of one board, whether it runs or not. Raises UsageError for an unusable name."""
 
     def __init__(self, name: str = boards.DEFAULT_NAME) -> None:
@@ -144,7 +144,7 @@ class Bench:
         answer = self._request(self._record(), "GET", "/status")
         return _status(f"the bench of board {self.name}", answer)
 
-    def _record(self) -> Record:
+    def _record(self) -> LabRecord:
         # A bench that has just taken its lock has not written its record yet.
         deadline = time.monotonic() + _ANSWER_TIMEOUT
         while self.running:
@@ -160,7 +160,7 @@ class Bench:
         )
 
     def _check(
-        self, record: Record, variant: str, serial: int | None, power: int | None, *, fresh: bool
+        self, record: LabRecord, variant: str, serial: int | None, power: int | None, *, fresh: bool
     ) -> None:
         first = f"board {self.name} runs already"
         then = f"stop it first with `evmperf virtual stop {self.name}`"
@@ -225,7 +225,7 @@ class Bench:
 
     def _request(
         self,
-        record: Record,
+        record: LabRecord,
         method: str,
         path: str,
         body: bytes | None = None,
@@ -240,7 +240,7 @@ class Bench:
         except (OSError, IndexError):
             return "without a word"
 
-    def _wait_for_end(self, record: Record, deadline: float) -> bool:
+    def _wait_for_end(self, record: LabRecord, deadline: float) -> bool:
         """Wait until the process is gone and with it its lock; False after the deadline."""
         with contextlib.suppress(ProcessLookupError):
             handle = os.pidfd_open(record.pid)
@@ -251,7 +251,7 @@ class Bench:
                 os.close(handle)
         return not self.running
 
-    def _kill(self, record: Record) -> None:
+    def _kill(self, record: LabRecord) -> None:
         self._kill_pid(record.pid, record.pid_started)
 
     @staticmethod
@@ -312,17 +312,17 @@ def ensure(
     variant: str = boards.DEFAULT_NAME,
     serial_port: int | None = None,
     power_port: int | None = None,
-) -> tuple[Bench, bool]:
+) -> tuple[LabClient, bool]:
     """Have a bench: start it if none runs. Returns it and whether this call started it.
 
     Raises UsageError if one runs that is not as asked for, LabError if it cannot be started.
     """
-    bench = Bench(name)
+    bench = LabClient(name)
     started = bench.start(variant, serial_port=serial_port, power_port=power_port)
     return bench, started
 
 
-def for_board(file: Path, variant: str, progress: Callable[[str], None]) -> Bench | None:
+def for_board(file: Path, variant: str, progress: Callable[[str], None]) -> LabClient | None:
     """Have the lab of the virtual EVM that a board file describes, built where it is not yet.
 
     Returns its bench if this call started it, None where something answers on the board's serial
@@ -338,6 +338,6 @@ def for_board(file: Path, variant: str, progress: Callable[[str], None]) -> Benc
     return bench if started else None
 
 
-def all_benches() -> list[Bench]:
+def all_benches() -> list[LabClient]:
     """The benches of all boards that were ever started here, running or not."""
-    return [Bench(name) for name in boards.names()]
+    return [LabClient(name) for name in boards.names()]

@@ -29,7 +29,7 @@ _FLUSH = 0.25
 _log = logging.getLogger(__name__)
 
 
-class Console:
+class ConsoleServer:
     """Joins QEMU's end of the serial line with the TCP clients."""
 
     def __init__(self, stamps: Writer) -> None:
@@ -92,7 +92,7 @@ class Console:
 class _End(asyncio.BufferedProtocol):
     """One end of a connection, reading into a buffer of its own: no allocation a read."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: ConsoleServer) -> None:
         self.console = console
         self.transport: asyncio.Transport
         self._view = memoryview(bytearray(_CHUNK))
@@ -111,7 +111,7 @@ class _End(asyncio.BufferedProtocol):
 class _Board(_End):
     """QEMU's end."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: ConsoleServer) -> None:
         super().__init__(console)
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._overrun = False

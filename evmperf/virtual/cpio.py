@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 
 
-class Archive:
+class CpioArchive:
     """A cpio archive in memory; owners are root, times are zero."""
 
     def __init__(self) -> None:

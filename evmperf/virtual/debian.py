@@ -16,12 +16,12 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from evmperf.model.errors import LabError
-from evmperf.virtual.steps import Steps
+from evmperf.virtual.steps import BuildSteps
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 
-def mirror(steps: Steps) -> str:
+def mirror(steps: BuildSteps) -> str:
     """Return the base URI of the Debian archive that this host's apt uses."""
     if own := os.environ.get("EVMPERF_DEBIAN_MIRROR"):
         return own
@@ -51,12 +51,12 @@ class Package:
     architecture: str
 
 
-class Archive:
+class DebianArchive:
     """One suite and architecture of the Debian archive, with apt's files in `folder`."""
 
     def __init__(
         self,
-        steps: Steps,
+        steps: BuildSteps,
         folder: Path,
         suite: str,
         architecture: str,

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.virtual.recipe import Recipe
-from evmperf.virtual.steps import Steps
+from evmperf.virtual.steps import BuildSteps
 
 FILE = "board.dtb"
 
 
-def build(recipe: Recipe, qemu: dict[str, Any], steps: Steps, folder: Path) -> None:
+def build(recipe: Recipe, qemu: dict[str, Any], steps: BuildSteps, folder: Path) -> None:
     """Make `folder`/board.dtb: what QEMU has for the recipe's machine, then the recipe's source.
 
     `qemu` is image.json's. The source is dtc's; a node that QEMU has is changed by naming it again.
@@ -34,7 +34,7 @@ def build(recipe: Recipe, qemu: dict[str, Any], steps: Steps, folder: Path) -> N
         source.unlink()
 
 
-def _dtc(steps: Steps, given: str, wanted: str, file: Path, *more: str | Path) -> str:
+def _dtc(steps: BuildSteps, given: str, wanted: str, file: Path, *more: str | Path) -> str:
     # Quiet: QEMU's own nodes draw warnings that nobody here can do anything about.
     command: list[str | Path] = ["dtc", "-q", "-I", given, "-O", wanted, *more, file]
     return steps.run(command, f"Making {wanted} of {file.name}", "devicetree")

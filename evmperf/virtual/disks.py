@@ -16,13 +16,13 @@ import subprocess
 from pathlib import Path
 
 from evmperf.model.errors import LabError
-from evmperf.virtual.image import Disk, Image
+from evmperf.virtual.image import Disk, EvmImage
 
 _TIMEOUT = 120
 _log = logging.getLogger(__name__)
 
 
-def prepare(image: Image, board: Path, *, fresh: bool) -> dict[str, Path]:
+def prepare(image: EvmImage, board: Path, *, fresh: bool) -> dict[str, Path]:
     """Make the board's disks if there are none of this image; returns their files by name.
 
     Raises LabError if that fails (disk full, no such base image); then no half-made disks stay.
@@ -68,7 +68,7 @@ def _file(name: str, disk: Disk) -> str:
     return f"{name}.qcow2" if disk.overlay else f"{name}.img"
 
 
-def _make(image: Image, name: str, folder: Path) -> None:
+def _make(image: EvmImage, name: str, folder: Path) -> None:
     disk = image.disks[name]
     target = folder / _file(name, disk)
     if disk.base and disk.overlay:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.model.errors import LabError
-from evmperf.virtual.debian import Archive
+from evmperf.virtual.debian import DebianArchive
 from evmperf.virtual.recipe import Recipe
-from evmperf.virtual.steps import Steps
+from evmperf.virtual.steps import BuildSteps
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _WRAPPER = """\
@@ -21,7 +21,7 @@ exec "$root/{loader}" --library-path "$root/{libraries}" "$root/{program}" "$@"
 """
 
 
-def unpack(spec: dict[str, Any], steps: Steps, target: Path, what: str) -> None:
+def unpack(spec: dict[str, Any], steps: BuildSteps, target: Path, what: str) -> None:
     """Unpack a recipe's `suite`, `packages`, less `leave_out`, for this host into `target/root`.
 
     `target/packages.json` says which versions they are.
@@ -31,7 +31,7 @@ def unpack(spec: dict[str, Any], steps: Steps, target: Path, what: str) -> None:
         raise LabError(f"{what} is fetched for x86-64 and arm64 hosts, and this one is {machine}.")
     with steps.step(f"{what} from Debian {spec['suite']}"):
         folder = target / "apt"
-        archive = Archive(steps, folder, spec["suite"], _ARCHITECTURES[machine])
+        archive = DebianArchive(steps, folder, spec["suite"], _ARCHITECTURES[machine])
         archive.update()
         packages = archive.resolve(spec["packages"], spec["leave_out"])
         archive.unpack(packages, target / "root")
@@ -50,7 +50,7 @@ def c_library(root: Path) -> tuple[Path, Path]:
     return loaders[0], libraries[0]
 
 
-def build_tester(recipe: Recipe, steps: Steps, target: Path) -> None:
+def build_tester(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
     """Unpack the tester's programs into `target`, each with a script of its name in `bin/`."""
     spec = recipe.data["tester"]
     unpack(spec, steps, target, "The tester's programs")

@@ -24,7 +24,7 @@ from evmperf.virtual import (
     uboot,
 )
 from evmperf.virtual.recipe import Recipe
-from evmperf.virtual.steps import Progress, Steps, check_host, make_ext4, tool
+from evmperf.virtual.steps import BuildSteps, Progress, check_host, make_ext4, tool
 
 SCHEMA = 1
 KEPT = 2
@@ -63,7 +63,7 @@ class Disk:
 
 
 @dataclass(frozen=True)
-class Image:
+class EvmImage:
     """A built image; the fields are those of image.json."""
 
     variant: str
@@ -83,7 +83,7 @@ class Image:
     """The `arguments` of a tester that is a QEMU of its own; see `testermachine`."""
 
 
-def load(variant: str) -> Image:
+def load(variant: str) -> EvmImage:
     """Return the variant's image for the recipe as it is now; LabError if it is not built."""
     recipe = Recipe.read(variant)
     folder = _images() / f"{variant}-{recipe.hash()}"
@@ -95,7 +95,7 @@ def load(variant: str) -> Image:
         data = json.loads(file.read_text())
         if data["schema"] != SCHEMA:
             raise LabError(f"{file} has schema {data['schema']}, not {SCHEMA}; {remedy}.")
-        image = Image(
+        image = EvmImage(
             variant=data["variant"],
             hash=data["hash"],
             qemu=Qemu(**data["qemu"]),
@@ -117,13 +117,13 @@ def load(variant: str) -> Image:
     return image
 
 
-def build(variant: str, *, force: bool = False, progress: Progress) -> Image:
+def build(variant: str, *, force: bool = False, progress: Progress) -> EvmImage:
     """Build the variant's image unless the cache has it, and return it.
 
     `force` builds all its parts anew. `progress` is told each step with its duration in seconds.
     """
     recipe = Recipe.read(variant)
-    steps = Steps(_images() / "logs", progress)
+    steps = BuildSteps(_images() / "logs", progress)
     final = _images() / f"{variant}-{recipe.hash()}"
     if not force and (built := _built(variant)):
         return built  # without waiting for somebody's build of another variant
@@ -148,7 +148,7 @@ def build(variant: str, *, force: bool = False, progress: Progress) -> Image:
     return load(variant)
 
 
-def _built(variant: str) -> Image | None:
+def _built(variant: str) -> EvmImage | None:
     """The image, None when it is not there or damaged: that is what building is for."""
     try:
         return load(variant)
@@ -161,7 +161,7 @@ def _images() -> Path:
 
 
 @contextmanager
-def _locked(steps: Steps) -> Iterator[None]:
+def _locked(steps: BuildSteps) -> Iterator[None]:
     with (_images() / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -185,7 +185,7 @@ def _fresh(final: Path) -> Iterator[Path]:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _build_parts(recipe: Recipe, steps: Steps, force: bool) -> dict[str, Path]:
+def _build_parts(recipe: Recipe, steps: BuildSteps, force: bool) -> dict[str, Path]:
     """Build, at the same time, the parts that the cache lacks; return their folders."""
 
     make = {
@@ -236,7 +236,7 @@ def _narrowed(recipe: Recipe, *keys: str) -> Recipe:
     return replace(recipe, data={**recipe.data, "rootfs": section})
 
 
-def _assemble(recipe: Recipe, steps: Steps, parts: dict[str, Path], folder: Path) -> None:
+def _assemble(recipe: Recipe, steps: BuildSteps, parts: dict[str, Path], folder: Path) -> None:
     """Make the disks and image.json in `folder` of the parts."""
     build_id = recipe.hash()
     facts: dict[str, Any] = {"packages": {}}
@@ -285,7 +285,7 @@ def _with_aio(arguments: list[str], aio: str) -> list[str]:
     return [word.replace("{aio}", aio) for word in arguments]
 
 
-def _disk(steps: Steps, folder: Path, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+def _disk(steps: BuildSteps, folder: Path, name: str, spec: dict[str, Any]) -> dict[str, Any]:
     """Make one disk's base file, if it needs one, and return its entry for image.json."""
     if other := spec.get("overlay_of"):
         return {"base": f"{other}.img", "format": "raw", "mib": None}
@@ -321,7 +321,7 @@ def _disk(steps: Steps, folder: Path, name: str, spec: dict[str, Any]) -> dict[s
     return {"base": file.name, "format": "raw", "mib": None if "filesystem" in spec else mib}
 
 
-def partition(steps: Steps, file: Path, lines: list[str]) -> None:
+def partition(steps: BuildSteps, file: Path, lines: list[str]) -> None:
     """Give a disk file the partition table that these lines tell sfdisk."""
     script = file.with_suffix(".sfdisk")
     script.write_text("\n".join([*lines, ""]))

@@ -20,8 +20,8 @@ from typing import Any
 from evmperf.model.errors import LabError
 from evmperf.virtual import disks
 from evmperf.virtual.board import Exit, now
-from evmperf.virtual.console import Console
-from evmperf.virtual.image import Image
+from evmperf.virtual.console import ConsoleServer
+from evmperf.virtual.image import EvmImage
 from evmperf.virtual.tester import NetDevices
 
 START_TIMEOUT = 10.0
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 _libc = ctypes.CDLL(None)
 
 
-def nic_count(image: Image) -> int:
+def nic_count(image: EvmImage) -> int:
     """How many NICs the image's arguments ask a network for."""
     indices = re.findall(r"\{net\[(\d+)\]\}", " ".join(image.arguments))
     return max((int(index) + 1 for index in indices), default=0)
@@ -52,10 +52,10 @@ class Machine:
 
     def __init__(
         self,
-        image: Image,
+        image: EvmImage,
         files: dict[str, Path],
         log: Path,
-        console: Console,
+        console: ConsoleServer,
         *,
         devices: Callable[[], AbstractContextManager[NetDevices]],
         options: Sequence[str] = (),

@@ -29,7 +29,7 @@ _STALE_S = 1.0
 """Seconds after which a look at the processor says nothing of now."""
 
 
-class Meter:
+class SimulatedMeter:
     """Answers SCPI lines; `pid` gives QEMU's process, None while the power is off."""
 
     def __init__(self, name: str, pid: Callable[[], int | None]) -> None:

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from evmperf.model.errors import EvmperfError
 from evmperf.virtual.board import CARD, HOST
 from evmperf.virtual.console import listen, port_of
-from evmperf.virtual.meter import Meter
+from evmperf.virtual.meter import SimulatedMeter
 
 _LINE_LIMIT = 8192
 _HEADER_LIMIT = 64
@@ -71,7 +71,7 @@ class _HTTPError(Exception):
 class PowerServer:
     """Serves one request a connection; that is correct HTTP/1.1 and enough for a power switch."""
 
-    def __init__(self, switch: Switch, meter: Meter) -> None:
+    def __init__(self, switch: Switch, meter: SimulatedMeter) -> None:
         self._switch = switch
         self._meter = meter
         self._server: asyncio.Server | None = None
@@ -111,7 +111,7 @@ class PowerServer:
         status, phrase = HTTPStatus.OK, ""
         try:
             line = await asyncio.wait_for(_line(reader), _TIMEOUT)
-            if Meter.understands(line):
+            if SimulatedMeter.understands(line):
                 await self._measure(line, reader, writer)
                 return
             request = await asyncio.wait_for(_read(line, reader), _TIMEOUT)

@@ -6,9 +6,9 @@ import os
 import shutil
 from pathlib import Path
 
-from evmperf.virtual.debian import Archive
+from evmperf.virtual.debian import DebianArchive
 from evmperf.virtual.recipe import Recipe
-from evmperf.virtual.steps import Steps
+from evmperf.virtual.steps import BuildSteps
 
 
 def inputs(recipe: Recipe) -> list[str]:
@@ -17,7 +17,7 @@ def inputs(recipe: Recipe) -> list[str]:
     return [f"{folder}/{name}" for name in recipe.files(folder)]
 
 
-def build(recipe: Recipe, steps: Steps, target: Path) -> None:
+def build(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
     """Compile the recipe's programs into `target`.
 
     A source file is looked for in the recipe's folder of programs first, then in the Debian source
@@ -26,7 +26,7 @@ def build(recipe: Recipe, steps: Steps, target: Path) -> None:
     spec = recipe.data["programs"]
     own, foreign = recipe.files(spec["folder"]), target / "source"
     with steps.step(f"Source of {spec['source']} from Debian {spec['suite']}"):
-        archive = Archive(steps, target / "apt", spec["suite"], "arm64")
+        archive = DebianArchive(steps, target / "apt", spec["suite"], "arm64")
         archive.update(sources=True)
         foreign.mkdir()
         # Not tarfile, which needs five times as long for this one.

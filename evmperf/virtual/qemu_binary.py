@@ -10,10 +10,10 @@ from typing import Any
 from evmperf.model.errors import LabError
 from evmperf.virtual import host_programs
 from evmperf.virtual.recipe import Recipe
-from evmperf.virtual.steps import Steps
+from evmperf.virtual.steps import BuildSteps
 
 
-def build(recipe: Recipe, steps: Steps, target: Path) -> None:
+def build(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
     """Unpack the recipe's QEMU into `target`."""
     host_programs.unpack(recipe.data["qemu"], steps, target, "QEMU")
 

@@ -21,7 +21,7 @@ import zstandard
 from evmperf.model.errors import LabError, UsageError
 from evmperf.virtual import image, rootfs
 from evmperf.virtual.recipe import Recipe
-from evmperf.virtual.steps import Progress, Steps, make_ext4, tool
+from evmperf.virtual.steps import BuildSteps, Progress, make_ext4, tool
 
 _MIB = 1 << 20
 _SECTOR = 512
@@ -59,7 +59,7 @@ def build(
     folder = image.build(variant, progress=progress).directory
     parts = json.loads((folder / "image.json").read_text())["parts"]
     paths = {part.split("-")[0]: folder.parent / "parts" / part for part in parts}
-    steps = Steps(folder.parent / "logs", progress)
+    steps = BuildSteps(folder.parent / "logs", progress)
     with (
         steps.step(f"Release {name(variant, number)}"),
         tempfile.TemporaryDirectory(prefix=".release", dir=folder.parent) as work,
@@ -76,7 +76,7 @@ class _Maker:
     """Makes one release in the folder `work` of the parts of an image."""
 
     recipe: Recipe
-    steps: Steps
+    steps: BuildSteps
     parts: dict[str, Path]
     work: Path
     number: int

@@ -17,17 +17,17 @@ from typing import Any
 
 from evmperf.model.errors import LabError
 from evmperf.virtual import cpio, programs
-from evmperf.virtual.debian import Archive, Package
+from evmperf.virtual.debian import DebianArchive, Package
 from evmperf.virtual.recipe import Recipe
-from evmperf.virtual.steps import Steps, tool
+from evmperf.virtual.steps import BuildSteps, tool
 
 
-def build(recipe: Recipe, steps: Steps, target: Path) -> None:
+def build(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
     """Unpack the recipe's packages into `target`/root, their versions in `target`/facts.json."""
     spec = recipe.data["rootfs"]
     root = target / "root"
     with steps.step(f"Userland from Debian {spec['suite']}"):
-        archive = Archive(steps, target / "apt", spec["suite"], "arm64")
+        archive = DebianArchive(steps, target / "apt", spec["suite"], "arm64")
         archive.update()
         packages = archive.resolve(spec["packages"], spec["leave_out"])
         archive.unpack(packages, root)
@@ -43,14 +43,14 @@ def build(recipe: Recipe, steps: Steps, target: Path) -> None:
     (target / "facts.json").write_text(json.dumps(facts))
 
 
-def build_kernel(recipe: Recipe, steps: Steps, target: Path) -> None:
+def build_kernel(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
     """Unpack the recipe's kernel: `target`/kernel, its modules and what the recipe keeps of the
     package below `target`/root, facts.json.
     """
     spec, suite = recipe.data["kernel"], recipe.data["rootfs"]["suite"]
     unpacked, modules = target / "unpacked", target / "root/usr/lib/modules"
     with steps.step(f"Kernel from Debian {suite}"):
-        archive = Archive(steps, target / "apt", suite, "arm64")
+        archive = DebianArchive(steps, target / "apt", suite, "arm64")
         archive.update()
         # Only the kernel's own files: what it depends on makes initrds, which is done here.
         images = [n for n in archive.depends(spec["package"]) if n.startswith("linux-image")]
@@ -78,13 +78,13 @@ def _keep(unpacked: Path, pattern: str, root: Path) -> None:
         path.rename(place)
 
 
-def _singles(specs: list[dict[str, Any]], steps: Steps, target: Path) -> list[Package]:
+def _singles(specs: list[dict[str, Any]], steps: BuildSteps, target: Path) -> list[Package]:
     """Unpack single packages of other suites or components, without what they depend on."""
     packages = []
     for spec in specs:
         suite, component = spec["suite"], spec["component"]
         with steps.step(f"{spec['package']} from Debian {suite} {component}"):
-            archive = Archive(steps, target / "apt", suite, "arm64", component)
+            archive = DebianArchive(steps, target / "apt", suite, "arm64", component)
             archive.update()
             package = archive.version(spec["package"])
             archive.unpack([package], target / "root")
@@ -114,7 +114,7 @@ def _unxz(path: Path) -> None:
     path.unlink()
 
 
-def index_modules(root: Path, release: str, steps: Steps) -> None:
+def index_modules(root: Path, release: str, steps: BuildSteps) -> None:
     """Run depmod for the modules under `root`."""
     steps.run([tool("depmod"), "-b", root / "usr", release], "Indexing kernel modules", "rootfs")
 
@@ -144,7 +144,13 @@ def finish(recipe: Recipe, root: Path, build_id: str) -> None:
 
 
 def assemble(
-    recipe: Recipe, steps: Steps, parts: dict[str, Path], root: Path, *, release: str, build_id: str
+    recipe: Recipe,
+    steps: BuildSteps,
+    parts: dict[str, Path],
+    root: Path,
+    *,
+    release: str,
+    build_id: str,
 ) -> None:
     """Put a root file system together in `root`, with the kernel and its initrd in /boot."""
     # Hard links: what is written is written anew, see write().
@@ -181,7 +187,7 @@ def initrd(recipe: Recipe, root: Path, release: str, section: str = "initrd") ->
     """Return an uncompressed initrd: busybox, the modules that a section names, its `init`."""
     spec = recipe.data[section]
     modules = _closure(root / "usr/lib/modules" / release, spec["modules"])
-    files = cpio.Archive()
+    files = cpio.CpioArchive()
     for folder in ("bin", "dev", "proc", "sys", "root", "modules"):
         files.folder(folder)
     files.file("bin/busybox", (root / "usr/bin/busybox").read_bytes(), 0o755)

@@ -25,11 +25,11 @@ from typing import Any
 from evmperf.model.errors import EvmperfError, LabError
 from evmperf.virtual import board as boards
 from evmperf.virtual import disks, rom, tester
-from evmperf.virtual.board import BenchStatus, Record
-from evmperf.virtual.console import Console
-from evmperf.virtual.image import Image, load
+from evmperf.virtual.board import BenchStatus, LabRecord
+from evmperf.virtual.console import ConsoleServer
+from evmperf.virtual.image import EvmImage, load
 from evmperf.virtual.machine import Machine, nic_count
-from evmperf.virtual.meter import Meter
+from evmperf.virtual.meter import SimulatedMeter
 from evmperf.virtual.power import PowerServer
 from evmperf.virtual.stamps import Writer
 from evmperf.virtual.testermachine import DISK, TesterMachine
@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
-class Options:
+class LabOptions:
     """How to serve a board. Ports: 0 is any free one. `fresh`: make new disks.
 
     `qemu_options` go to QEMU after those of the image, for experiments.
@@ -57,10 +57,10 @@ class Options:
     """Where the card stays, whatever the switch is told: a fault to try."""
 
 
-class Bench:
+class VirtualLab:
     """Everything around one board, between `open` and `close`."""
 
-    def __init__(self, options: Options, folder: Path) -> None:
+    def __init__(self, options: LabOptions, folder: Path) -> None:
         self.stopping = asyncio.Event()
         self._options = options
         self._folder = folder
@@ -72,10 +72,10 @@ class Bench:
         self._silent = ""
         self._files: dict[str, Path]
         self._since = boards.now()
-        self._image: Image
-        self._console: Console
+        self._image: EvmImage
+        self._console: ConsoleServer
         self._machine: Machine
-        self.record: Record
+        self.record: LabRecord
 
     async def open(self) -> None:
         """Make everything ready; raises EvmperfError, and then nothing is left behind."""
@@ -93,9 +93,9 @@ class Bench:
         self._image = load(options.variant)
         stamps = Writer(folder / "console.stamps")
         self._stack.callback(stamps.close)
-        self._console = Console(stamps)
+        self._console = ConsoleServer(stamps)
         self._stack.push_async_callback(self._console.close)
-        power = PowerServer(self, Meter(options.name, lambda: self._machine.pid))
+        power = PowerServer(self, SimulatedMeter(options.name, lambda: self._machine.pid))
         # Last in, first out: close() ends requests first, then the board, then the rest.
         serial_port = await self._console.listen(options.serial_port)
         # Clients of the power port wait in its backlog until the rest is ready.
@@ -112,7 +112,7 @@ class Bench:
             devices=self._devices(beside),
             options=options.qemu_options,
         )
-        self.record = Record(
+        self.record = LabRecord(
             pid=os.getpid(),
             pid_started=boards.pid_started(os.getpid()) or 0,
             name=options.name,
@@ -135,7 +135,7 @@ class Bench:
         self.stopping.set()
         await self._stack.aclose()
 
-    async def _open_tester(self) -> tuple[tester.Tester | TesterMachine | None, str]:
+    async def _open_tester(self) -> tuple[tester.TesterSpace | TesterMachine | None, str]:
         """Make the tester, or say why there is none: a board without network is still of use."""
         nics = nic_count(self._image)
         try:
@@ -143,7 +143,7 @@ class Bench:
                 return await self._start_tester(nics), ""
             reason = tester.missing() if nics else "the image has no network"
             if not reason:
-                beside = tester.Tester(self._folder, nics, self._image.tester_path)
+                beside = tester.TesterSpace(self._folder, nics, self._image.tester_path)
                 self._stack.callback(beside.close)
                 return beside, ""
         except LabError as error:
@@ -158,7 +158,7 @@ class Bench:
         return machine
 
     def _devices(
-        self, beside: tester.Tester | TesterMachine | None
+        self, beside: tester.TesterSpace | TesterMachine | None
     ) -> Callable[[], AbstractContextManager[tester.NetDevices]]:
         if beside is not None:
             return beside.devices
@@ -259,12 +259,12 @@ class Bench:
         self.stopping.set()
 
 
-async def serve(options: Options, folder: Path, ready: Callable[[Record], None]) -> None:
+async def serve(options: LabOptions, folder: Path, ready: Callable[[LabRecord], None]) -> None:
     """Serve a board until SIGTERM, SIGINT, SIGHUP or `POST /stop`.
 
     `ready` is called once everything answers. Raises EvmperfError if it does not come to that.
     """
-    bench = Bench(options, folder)
+    bench = VirtualLab(options, folder)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, bench.stopping.set)
@@ -282,7 +282,7 @@ async def serve(options: Options, folder: Path, ready: Callable[[Record], None])
     _log.info("stopped")
 
 
-def run_foreground(options: Options, ready: Callable[[Record], None]) -> None:
+def run_foreground(options: LabOptions, ready: Callable[[LabRecord], None]) -> None:
     """Serve a board in this process, logging to stderr as well. Raises EvmperfError."""
     folder = boards.folder(options.name)
     _set_up_log(folder, logging.StreamHandler())
@@ -305,7 +305,7 @@ def main(arguments: list[str] | None = None) -> int:
     # The starter waits for its child only until here: no zombie stays with a starter that lives on.
     if os.fork():
         os._exit(0)
-    options = Options(
+    options = LabOptions(
         name=args.name,
         variant=args.variant,
         serial_port=args.serial_port,
@@ -320,7 +320,7 @@ def main(arguments: list[str] | None = None) -> int:
         with contextlib.suppress(OSError):
             os.write(args.ready_fd, json.dumps(message).encode() + b"\n")
 
-    def ready(record: Record) -> None:
+    def ready(record: LabRecord) -> None:
         tell(ready=dataclasses.asdict(record))
         os.close(args.ready_fd)
 

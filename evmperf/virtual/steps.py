@@ -17,7 +17,7 @@ from evmperf.model.errors import LabError
 Progress = Callable[[str], None]
 
 
-class Steps:
+class BuildSteps:
     """The steps of one build: tells each with its duration, keeps programs' output in a log."""
 
     def __init__(self, log_dir: Path, progress: Progress) -> None:
@@ -112,7 +112,7 @@ def tool(name: str) -> str:
 
 
 def make_ext4(
-    steps: Steps, disk: Path, root: Path, *, start_mib: int, mib: int, label: str, uuid: str
+    steps: BuildSteps, disk: Path, root: Path, *, start_mib: int, mib: int, label: str, uuid: str
 ) -> None:
     """Make the file system of a partition of a disk file, filled with what is below `root`."""
     command: list[str | Path] = ["mke2fs", "-F", "-t", "ext4", "-d", root, "-L", label]

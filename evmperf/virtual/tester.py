@@ -61,7 +61,7 @@ def missing() -> str:
     return ""
 
 
-class Tester:
+class TesterSpace:
     """A namespace with taps; lives until `close`. Raises LabError if it cannot be made.
 
     Namespaces do not see each other, so every tester has the same addresses: NIC n is

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from evmperf.model.errors import LabError
 from evmperf.virtual.board import HOST, Nic, TesterInfo
-from evmperf.virtual.console import Console
-from evmperf.virtual.image import Image
+from evmperf.virtual.console import ConsoleServer
+from evmperf.virtual.image import EvmImage
 from evmperf.virtual.machine import Machine
 from evmperf.virtual.stamps import Writer
 from evmperf.virtual.tester import FIRST_SUBNET, NetDevices
@@ -38,21 +38,21 @@ _KEYGEN_S = 30
 class TesterMachine:
     """Starts with the bench and runs until `close`, whatever the board's power switch does."""
 
-    def __init__(self, image: Image, board: Path, disk: Path, nics: int) -> None:
+    def __init__(self, image: EvmImage, board: Path, disk: Path, nics: int) -> None:
         assert image.tester_machine
         self._image = dataclasses.replace(image, arguments=image.tester_machine["arguments"])
         self._board = board
         self._disk = disk
         self._cables = [socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(nics)]
         self._machine: Machine | None = None
-        self._console: Console | None = None
+        self._console: ConsoleServer | None = None
         self._port = 0
 
     async def start(self) -> None:
         """Start its QEMU; returns before it has booted. Raises LabError."""
         key = _key(self._board)
         stamps = Writer(self._board / "tester.stamps")
-        self._console = Console(stamps)
+        self._console = ConsoleServer(stamps)
         machine = Machine(
             self._image,
             {DISK: self._disk},

@@ -8,9 +8,9 @@ import shutil
 from pathlib import Path
 
 from evmperf.model.errors import UsageError
-from evmperf.virtual.debian import Archive
+from evmperf.virtual.debian import DebianArchive
 from evmperf.virtual.recipe import Recipe
-from evmperf.virtual.steps import Steps
+from evmperf.virtual.steps import BuildSteps
 
 
 def inputs(recipe: Recipe) -> list[str]:
@@ -19,13 +19,13 @@ def inputs(recipe: Recipe) -> list[str]:
     return [*spec["fragments"], *spec.get("patches", []), *spec.get("files", {})]
 
 
-def build(recipe: Recipe, steps: Steps, target: Path) -> None:
+def build(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
     """Build the recipe's U-Boot into `target`/u-boot.bin, with its version in `target`/version."""
     spec = recipe.data["uboot"]
     work = target / "work"
     source, out = work / "source", work / "out"
     with steps.step(f"U-Boot source from Debian {spec['suite']}"):
-        archive = Archive(steps, work, spec["suite"], "arm64")
+        archive = DebianArchive(steps, work, spec["suite"], "arm64")
         archive.update(sources=True)
         tarball = archive.source_tarball("u-boot")
         source.mkdir()

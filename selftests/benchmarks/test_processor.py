@@ -10,7 +10,7 @@ from evmperf.benchmarks.families import processor
 from evmperf.benchmarks.step import Plan
 from evmperf.boards import board as boards
 from evmperf.measure import shellstep
-from evmperf.measure.progress import Progress
+from evmperf.measure.progress import StepProgress
 from evmperf.model import comparable
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import Reading
@@ -154,7 +154,7 @@ def test_coremark_pro_has_the_digits_of_its_log_and_says_when_it_has_not():
 def test_variants_and_marks_go_into_the_conditions_and_variants_are_not_compared():
     benchmark = catalogue.benchmark("glmark2")
     case = benchmark.cases("full")[0]
-    progress = Progress(benchmark, case, Plan(), conditions={"variant": "first"})
+    progress = StepProgress(benchmark, case, Plan(), conditions={"variant": "first"})
     for _ in range(2):
         progress.add([Reading("score", 87.0, variant="without terrain", mark="odd")], 0, 1)
     assert progress.conditions == {"variant": "first; without terrain", "marks": "odd"}

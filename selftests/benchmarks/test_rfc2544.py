@@ -21,7 +21,7 @@ def run(maximum, resolution, threshold, sender=math.inf):
     while True:
         offered = min(tried[-1], sender)
         try:
-            tried.append(search.send(rfc2544.Trial(offered, offered <= threshold)))
+            tried.append(search.send(rfc2544.RateTrial(offered, offered <= threshold)))
         except StopIteration as end:
             return end.value, tried
 

@@ -12,7 +12,7 @@ import pytest
 
 from evmperf.boards import board as boards
 from evmperf.doctor.examination import Examination
-from evmperf.doctor.finding import Outcome
+from evmperf.doctor.finding import CheckOutcome
 from selftests.replay.test_collection import CASES, CONSOLES
 from selftests.support import seeds
 from selftests.support.replayboard import Play, recorded, replay_lab
@@ -41,12 +41,12 @@ def test_a_console(name):
     arguments = {**QUICK, "medium": case.medium}
     with replay_lab(Play(text, case.after), case.board, **arguments) as (_, path):
         found = {f.step: f for f in Examination(boards.load(path)).findings()}
-    assert found["power switch"].outcome is Outcome.OK
+    assert found["power switch"].outcome is CheckOutcome.OK
     step = BAD_STEP[name]
     if not step:
         last = "U-Boot" if case.goal == "uboot" else "Linux"
-        assert found[last].outcome is Outcome.OK
+        assert found[last].outcome is CheckOutcome.OK
         return
-    assert (found[step].outcome, found[step].kind) == (Outcome.BAD, case.kind)
+    assert (found[step].outcome, found[step].kind) == (CheckOutcome.BAD, case.kind)
     assert re.search(case.sentence, found[step].text)
-    assert found["tools"].outcome is Outcome.UNCHECKED
+    assert found["tools"].outcome is CheckOutcome.UNCHECKED

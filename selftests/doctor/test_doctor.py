@@ -15,7 +15,7 @@ import yaml
 from evmperf.boards import board as boards
 from evmperf.cli.main import main
 from evmperf.doctor.examination import Examination
-from evmperf.doctor.finding import Finding, Outcome, exit_status
+from evmperf.doctor.finding import CheckOutcome, Finding, exit_status
 from evmperf.measure import boardfile
 from evmperf.model.errors import Kind
 from evmperf.model.exits import ExitStatus
@@ -94,12 +94,12 @@ def examine(file: Path, **more: Any) -> dict[str, Finding]:
     }
 
 
-def outcomes(found: dict[str, Finding], steps: list[str]) -> set[Outcome]:
+def outcomes(found: dict[str, Finding], steps: list[str]) -> set[CheckOutcome]:
     return {found[step].outcome for step in steps}
 
 
 def check_bad(finding: Finding, kind: Kind, sentence: str) -> None:
-    assert (finding.outcome, finding.kind) == (Outcome.BAD, kind)
+    assert (finding.outcome, finding.kind) == (CheckOutcome.BAD, kind)
     assert re.search(sentence, finding.text), finding.text
 
 
@@ -116,7 +116,7 @@ def test_a_lab_that_works(write, fake, switch, tmp_path):
         "tools",
         "meter",
     ]
-    assert outcomes(found, good) == {Outcome.OK}
+    assert outcomes(found, good) == {CheckOutcome.OK}
     assert "evmperf.doctor" in " ".join(fake.typed)
     assert not [line for line in fake.typed if "saveenv" in line]
     assert exit_status(found.values()) is ExitStatus.OK
@@ -127,11 +127,13 @@ def test_a_lab_that_works(write, fake, switch, tmp_path):
 def test_a_power_switch_that_refuses(write, switch):
     switch.broken = "relay 0 is stuck"
     found = examine(write())
-    assert outcomes(found, BEFORE) == {Outcome.OK}
+    assert outcomes(found, BEFORE) == {CheckOutcome.OK}
     check_bad(found["power switch"], Kind.LAB, "refused with 500: relay 0 is stuck")
-    assert outcomes(found, ["U-Boot", *ON_THE_BOARD]) == {Outcome.UNCHECKED}
+    assert outcomes(found, ["U-Boot", *ON_THE_BOARD]) == {CheckOutcome.UNCHECKED}
     assert found["U-Boot"].text == "not checked: it needs power switch"
-    assert Outcome.UNCHECKED not in outcomes(found, ["meter", "clock", "real time", "InfluxDB"])
+    assert CheckOutcome.UNCHECKED not in outcomes(
+        found, ["meter", "clock", "real time", "InfluxDB"]
+    )
     assert exit_status(found.values()) is ExitStatus.LAB_BROKEN
 
 
@@ -177,7 +179,7 @@ def test_a_console_at_the_wrong_speed(write, fake, monkeypatch):
 def test_another_uart_of_the_board(write, fake, monkeypatch):
     monkeypatch.setattr(fake, "switch", lambda on: on and fake.say("Sciserver started\r\n" * 3))
     found = examine(write())
-    assert found["power switch"].outcome is Outcome.OK
+    assert found["power switch"].outcome is CheckOutcome.OK
     check_bad(found["U-Boot"], Kind.BOARD, "no line of a boot loader came: is this another UART")
 
 
@@ -192,7 +194,7 @@ def test_a_console_that_is_not_there(write, fake):
 def test_a_boot_loader_that_hangs(write, fake):
     fake.boots = ["mute"]
     found = examine(write())
-    assert found["power switch"].outcome is Outcome.OK
+    assert found["power switch"].outcome is CheckOutcome.OK
     check_bad(found["U-Boot"], Kind.BOARD, "the boot hangs")
     assert exit_status(found.values()) is ExitStatus.FAILED
 
@@ -201,9 +203,9 @@ def test_a_boot_loader_that_hangs(write, fake):
 def test_a_linux_that_does_not_come(write, fake, going, sentence):
     fake.boots = [going]
     found = examine(write())
-    assert outcomes(found, ["power switch", "U-Boot"]) == {Outcome.OK}
+    assert outcomes(found, ["power switch", "U-Boot"]) == {CheckOutcome.OK}
     check_bad(found["Linux"], Kind.BOARD, sentence)
-    assert outcomes(found, ON_THE_BOARD[2:]) == {Outcome.UNCHECKED}
+    assert outcomes(found, ON_THE_BOARD[2:]) == {CheckOutcome.UNCHECKED}
 
 
 def test_a_board_file_with_a_mistake(write):
@@ -222,7 +224,7 @@ def test_a_coordinator_that_is_not_there(monkeypatch):
     check_bad(
         found["coordinator"], Kind.LAB, f"nothing answers at 127.0.0.1:{port}.*LG_COORDINATOR"
     )
-    assert found["place"].outcome is Outcome.UNCHECKED
+    assert found["place"].outcome is CheckOutcome.UNCHECKED
 
 
 # What U-Boot and Linux say, on boards that replay
@@ -241,9 +243,9 @@ def replayed(monkeypatch):
 
 def test_a_script_that_overwrites_the_arguments_is_named_and_no_hindrance(replayed):
     found = replayed(texts.SD, environment=texts.ARGS_ALL)
-    assert found["environment"].outcome is Outcome.NOTE
+    assert found["environment"].outcome is CheckOutcome.NOTE
     assert "args_all sets optargs itself" in found["environment"].text
-    assert outcomes(found, ["Linux", "command line", "root medium"]) == {Outcome.OK}
+    assert outcomes(found, ["Linux", "command line", "root medium"]) == {CheckOutcome.OK}
 
 
 def test_arguments_that_do_not_arrive_leave_the_rest_to_be_checked(replayed):
@@ -251,16 +253,16 @@ def test_arguments_that_do_not_arrive_leave_the_rest_to_be_checked(replayed):
     found = replayed(texts.SD, environment=scripts)
     check_bad(found["environment"], Kind.LAB, "args_all sets optargs itself and cannot be changed")
     check_bad(found["command line"], Kind.LAB, "booted without evmperf.doctor")
-    assert found["Linux"].outcome is Outcome.OK
-    assert found["root medium"].outcome is Outcome.OK
-    assert found["tools"].outcome is not Outcome.UNCHECKED
+    assert found["Linux"].outcome is CheckOutcome.OK
+    assert found["root medium"].outcome is CheckOutcome.OK
+    assert found["tools"].outcome is not CheckOutcome.UNCHECKED
 
 
 def test_the_wrong_medium_leaves_the_rest_to_be_checked(replayed):
     found = replayed(texts.EMMC, environment={"x": "${optargs}"})
     check_bad(found["root medium"], Kind.LAB, "another medium than sd")
-    assert outcomes(found, ["environment", "Linux", "command line"]) == {Outcome.OK}
-    assert found["scratch emmc"].outcome is not Outcome.UNCHECKED
+    assert outcomes(found, ["environment", "Linux", "command line"]) == {CheckOutcome.OK}
+    assert found["scratch emmc"].outcome is not CheckOutcome.UNCHECKED
 
 
 # What is on and beside the board
@@ -270,7 +272,7 @@ def test_scratch_that_is_not_there_is_named_and_a_missing_one_noted(write):
     emmc = {"device": "/dev/none", "scratch": "/dev/none-p1"}
     found = examine(write("boot emmc mmcsd", emmc=emmc))
     check_bad(found["scratch emmc"], Kind.LAB, "/dev/none-p1 is not there: name another scratch")
-    assert found["scratch"].outcome is Outcome.NOTE
+    assert found["scratch"].outcome is CheckOutcome.NOTE
     assert "mmcsd" in found["scratch"].text
 
 
@@ -290,7 +292,7 @@ def test_tools_that_are_not_there_are_named_with_their_benchmarks(write):
 def test_no_tester_is_a_note_and_one_that_is_away_is_bad(write, monkeypatch):
     cable = {"interface": "eth0", "board_address": "192.0.2.2/24", "tester_address": "192.0.2.1"}
     found = examine(write("boot cpsw", cpsw=cable))
-    assert found["tester"].outcome is Outcome.NOTE
+    assert found["tester"].outcome is CheckOutcome.NOTE
     assert "EVMPERF_TESTER" in found["tester"].text
     monkeypatch.setenv("EVMPERF_TESTER", "tester.invalid")
     found = examine(write("boot cpsw", cpsw=cable))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.doctor.finding import Outcome, exit_status
+from evmperf.doctor.finding import CheckOutcome, exit_status
 from evmperf.model.errors import Kind
 from evmperf.model.exits import ExitStatus
 from selftests.doctor.test_doctor import check_bad, examine, outcomes
@@ -35,7 +35,9 @@ def test_a_place(lab, tmp_path, monkeypatch):
     monkeypatch.setenv("LG_PLACE", "one")
     found = examine(file)
     assert "one is held by me" in found["place"].text
-    assert outcomes(found, ["coordinator", "console", "power switch", "U-Boot"]) == {Outcome.OK}
+    assert outcomes(found, ["coordinator", "console", "power switch", "U-Boot"]) == {
+        CheckOutcome.OK
+    }
     assert lab.holder("one") == ""  # it was given back
     assert not lab.boards["one"].is_on
 

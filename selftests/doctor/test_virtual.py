@@ -24,7 +24,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The file of a virtual EVM of our own."""
     monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
     image.build("virtual", progress=print)
-    bench = client.Bench(f"doctor{os.getpid()}")
+    bench = client.LabClient(f"doctor{os.getpid()}")
     bench.start("virtual", serial_port=0, power_port=0)
     path = tmp_path / "virtual.yaml"
     ports = bench.ports

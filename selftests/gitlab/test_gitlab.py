@@ -16,7 +16,7 @@ import yaml
 from evmperf.boards.board import ENV_DIR
 from evmperf.cli import main as cli
 from evmperf.gitlab.note import TOKEN_VARIABLE, MergeRequest
-from evmperf.gitlab.pipeline import Over, Plan, chosen, render
+from evmperf.gitlab.pipeline import Over, PipelinePlan, chosen, render
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.exits import ExitStatus
 
@@ -33,12 +33,12 @@ def no_variables(monkeypatch):
 
 def night(**more):
     return yaml.safe_load(
-        render(Plan(chosen(["am64x", "virtual"]), **{"over": Over.LABGRID, **more}))
+        render(PipelinePlan(chosen(["am64x", "virtual"]), **{"over": Over.LABGRID, **more}))
     )
 
 
 def test_a_night_has_a_job_for_every_real_board():
-    data = yaml.safe_load(render(Plan(chosen([]), Over.LABGRID)))
+    data = yaml.safe_load(render(PipelinePlan(chosen([]), Over.LABGRID)))
     stems = {file.stem for file in ENV_DIR.glob("*.yaml") if not file.stem.startswith("virtual")}
     assert {name.removeprefix("measure ") for name in data if name.startswith("measure")} == stems
     assert {name.removeprefix("judge ") for name in data if name.startswith("judge")} == stems

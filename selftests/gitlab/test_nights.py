@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from evmperf.cli import main as cli
-from evmperf.gitlab.pipeline import Over, Plan, chosen, render
+from evmperf.gitlab.pipeline import Over, PipelinePlan, chosen, render
 from evmperf.model.errors import LabError
 from evmperf.model.exits import ExitStatus
 from evmperf.regress import shift
@@ -28,7 +28,7 @@ def judged(tmp_path, monkeypatch):
     """Judges a night's results in a new workspace, by the command of the job that does so; returns
     its status, and what its JUnit file says of each figure.
     """
-    data = yaml.safe_load(render(Plan(chosen(["am64x"]), Over.LABGRID)))
+    data = yaml.safe_load(render(PipelinePlan(chosen(["am64x"]), Over.LABGRID)))
     (line,) = data["judge am64x"]["script"]
     program, *words = shlex.split(line)
     assert program.endswith("/evmperf")

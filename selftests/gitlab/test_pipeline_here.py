@@ -13,7 +13,7 @@ import yaml
 
 from evmperf.runs.spool import read_results
 from evmperf.virtual import envfile, image, paths
-from evmperf.virtual.client import Bench
+from evmperf.virtual.client import LabClient
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -78,7 +78,7 @@ def board_file(tmp_path: Path) -> Iterator[Path]:
     image.build("virtual", progress=print)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
-        bench = Bench(f"gitlab{os.getpid()}")
+        bench = LabClient(f"gitlab{os.getpid()}")
         bench.start(serial_port=0, power_port=0)
         file = tmp_path / "virtual.yaml"
         ports = bench.ports

@@ -9,7 +9,7 @@ import pytest
 
 from evmperf.influx.client import Store, StoreError
 from evmperf.influx.config import Config
-from evmperf.influx.push import Progress, RunPush
+from evmperf.influx.push import PushProgress, RunPush
 from selftests.support import spools
 
 CASES = 3
@@ -74,7 +74,7 @@ def folder(tmp_path):
 
 def is_unsent(config, folder):
     """Whether all of the run still waits; what a later call sends proves it."""
-    progress = Progress.of(folder, config.key)
+    progress = PushProgress.of(folder, config.key)
     assert (progress.offset, progress.complete) == (0, False)
     assert not (folder / "influx-refused.txt").exists()
     taken = []

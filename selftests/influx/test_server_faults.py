@@ -12,7 +12,7 @@ import pytest
 
 from evmperf.influx.client import Store, StoreError
 from evmperf.influx.config import Config
-from evmperf.influx.push import Progress, RunPush
+from evmperf.influx.push import PushProgress, RunPush
 from evmperf.influx.sender import Sender, waiting
 from evmperf.runs.spool import Spool
 from selftests.support import spools
@@ -225,7 +225,7 @@ def test_what_waits_goes_out_with_the_next_run(own_influxd, tmp_path):
 
 def test_a_damaged_older_run_does_not_stop_the_new_one(bucket, tmp_path):
     old = a_folder(tmp_path)
-    Progress.of(old, bucket.key).save()
+    PushProgress.of(old, bucket.key).save()
     (old / "run.json").write_text("{")
     live = Live(tmp_path, bucket, number=1)
     live.measure(1)

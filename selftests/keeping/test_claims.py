@@ -14,7 +14,7 @@ import time
 import pytest
 
 from evmperf.keeping import locks, wire
-from evmperf.keeping.claim import JOIN, Claim, Link
+from evmperf.keeping.claim import JOIN, Claim, KeeperLink
 from evmperf.keeping.wanted import Holder, Wanted, device_key
 from evmperf.model.errors import BoardLost, LabError, UsageError
 from selftests.support.placelab import REPOSITORY, PlaceLab, holders, until
@@ -236,7 +236,7 @@ def test_a_dead_holders_place_is_free(lab, place):
     with holding_process("one", lab.address) as process:
         assert lab.holder("one") == "here/me+run-elsewhere"
         with contextlib.ExitStack() as stack:
-            observer = Link()
+            observer = KeeperLink()
             stack.callback(observer.close)
             process.kill()
             free_after = until(lambda: not acquired(observer, lab, "one"))
@@ -286,7 +286,7 @@ def test_a_night_shares_its_board_with_its_session(lab, place, monkeypatch):
 
 def test_the_holder_is_asked_here_and_from_another_host(lab, place, monkeypatch):
     with held(place) as claim:
-        link = Link()
+        link = KeeperLink()
         link.ask("ask", place="one", coordinator=lab.address, message="bob: please")
         until(lambda: claim.asked == ["bob: please"])
         lab.client("one", "set-tags", "evmperf_ask=carl: me too", user="carl")

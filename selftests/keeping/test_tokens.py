@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evmperf.keeping import wire
-from evmperf.keeping.claim import Link
+from evmperf.keeping.claim import KeeperLink
 from evmperf.lab.stamper import StampedPort
 from evmperf.model.environment import for_children
 from evmperf.model.errors import LabError
@@ -54,7 +54,7 @@ def peer(link):
 
 
 def test_the_keeper_inherits_no_token(folder, secrets):
-    link = Link()
+    link = KeeperLink()
     try:
         environment = inherited(peer(link))
     finally:
@@ -92,7 +92,7 @@ def test_a_link_is_no_folder_of_ours(folder, tmp_path):
     with pytest.raises(LabError, match="is a link"):
         wire.folder()
     with pytest.raises(LabError, match="is a link"):
-        Link()
+        KeeperLink()
     assert list(elsewhere.iterdir()) == []
 
 

@@ -47,7 +47,7 @@ class Lab:
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
     image.build("virtual", progress=print)
-    bench = client.Bench(f"lab{os.getpid()}")
+    bench = client.LabClient(f"lab{os.getpid()}")
     bench.start("virtual", serial_port=0, power_port=0)
     exported = {
         "virtual-lab": {

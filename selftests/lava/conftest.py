@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evmperf.lava.lab.control import Lab
-from evmperf.lava.server import Server
+from evmperf.lava.server import LavaServer
 from selftests.support import on_request
 from selftests.support.lava_labs import started
 
@@ -30,8 +30,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="session")
-def server(lab: Lab) -> Server:
-    return Server(lab.url, lab.token)
+def server(lab: Lab) -> LavaServer:
+    return LavaServer(lab.url, lab.token)
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ from evmperf.benchmarks.families.boot import readings
 from evmperf.boards import board as boards
 from evmperf.console.marks import Phase
 from evmperf.lava import joblog
-from evmperf.lava.console import Console
+from evmperf.lava.console import JobConsole
 from evmperf.lava.replay import LogBench, LogClock, find_boots
 from evmperf.model.errors import BoardError
 
 BOARD = boards.load(boards.find("virtual"))
-CONSOLE = Console.of(BOARD)
+CONSOLE = JobConsole.of(BOARD)
 CYCLES = ["", "init=/bin/sh"]
 LOG = (Path(__file__).parents[1] / "data/lava/boots.log").read_text()
 

@@ -11,7 +11,7 @@ from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.cli import main as cli
 from evmperf.lava import joblog, marked, script
-from evmperf.lava.importing import Source, header_of, read
+from evmperf.lava.importing import LogSource, header_of, read
 from evmperf.model.exits import ExitStatus
 from evmperf.runs.spool import RECORDS, read_records, read_results, read_run
 from selftests.support import lava_jobs
@@ -41,7 +41,7 @@ def outputs(tmp_path_factory):
 
 
 def imported(text, results, **more):
-    return read(text, None, Source("a log", **more), BOARD, results)
+    return read(text, None, LogSource("a log", **more), BOARD, results)
 
 
 def values(result):
@@ -214,7 +214,7 @@ def test_a_board_that_started_by_another_u_boot_gives_no_figures(outputs, tmp_pa
     header = header_of(joblog.parse(text, "a log"), "a log")
     for said, good in ((new, False), (old, True)):
         given = {**header, "image_uboot": said, "image_name": "a.wic.xz"}
-        done = read(text, given, Source("a log"), BOARD, tmp_path / said[7:14])
+        done = read(text, given, LogSource("a log"), BOARD, tmp_path / said[7:14])
         assert done.measured == good
         assert done.run.facts["provisioned"] == {"uboot": said, "name": "a.wic.xz"}
         assert done.run.exit_status == (0 if good else 3)
@@ -278,8 +278,8 @@ def test_the_header_survives_lavas_quoting():
     header |= {"benchmarks": "emmc_ext4,emmc_vfat", "release": 'R "11" \\'}
     line = marked.header_line(header)
     assert json.dumps(line) == f'"{line}"'
-    assert marked.read_header([marked.Line(0, line)]) == header
-    assert marked.read_header([marked.Line(0, line[:-12])]) is None
+    assert marked.read_header([marked.MarkedLine(0, line)]) == header
+    assert marked.read_header([marked.MarkedLine(0, line[:-12])]) is None
 
 
 def test_entries_in_yaml_that_is_no_json_are_read():

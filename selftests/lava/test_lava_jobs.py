@@ -17,9 +17,9 @@ from evmperf.boards import prompts
 from evmperf.lab.shell import EvmShellDriver
 from evmperf.lab.strategy import K3BootStrategy
 from evmperf.lava import devices, paths, script
-from evmperf.lava.console import Console
+from evmperf.lava.console import JobConsole
 from evmperf.lava.marked import decode_header
-from evmperf.lava.render import METADATA, Request, default_device_type, render
+from evmperf.lava.render import METADATA, JobRequest, default_device_type, render
 from evmperf.lava.selection import JobKind, matches, select
 from evmperf.model.errors import UsageError
 from selftests.support.lava_jobs import made_up
@@ -51,7 +51,7 @@ def job(name="virtual.yaml", kind=JobKind.NATIVE, keyword="", **more):
     board = BOARDS[name]
     profile = board.options.board.profile
     chosen = select(board, kind, profile, keyword)
-    return yaml.safe_load(render(board, chosen, Request(kind, keyword, **more)))
+    return yaml.safe_load(render(board, chosen, JobRequest(kind, keyword, **more)))
 
 
 def shell_text(data):
@@ -259,7 +259,7 @@ def test_the_media_and_prompts_are_the_strategys():
     fields = {field.name: field.default for field in K3BootStrategy.__attrs_attrs__}
     assert fields["media"].factory() == {name: [*w] for name, w in prompts.MEDIA.items()}
     shell = {field.name: field.default for field in EvmShellDriver.__attrs_attrs__}
-    console = Console.of(BOARDS["am64x.yaml"])
+    console = JobConsole.of(BOARDS["am64x.yaml"])
     assert console.login_prompt == fields["login_prompt"]
     assert console.init_shell_prompt == fields["init_shell_prompt"]
     assert (console.prompt, console.username) == (shell["prompt"], shell["username"])

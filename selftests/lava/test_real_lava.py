@@ -15,7 +15,7 @@ from evmperf.boards import board as boards
 from evmperf.cli import main as cli
 from evmperf.lava import paths, render, script, selection, verdict
 from evmperf.lava.selection import JobKind
-from evmperf.lava.server import TOKEN_VARIABLE, URL_VARIABLE, Server
+from evmperf.lava.server import TOKEN_VARIABLE, URL_VARIABLE, LavaServer
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result
 from evmperf.runs.spool import read_results, read_run
@@ -30,7 +30,7 @@ DEADLINE_S = 900.0
 
 def definition(kind=JobKind.NATIVE, keyword=KEYWORD, board=BOARD):
     chosen = selection.select(board, kind, "quick", keyword)
-    return render.render(board, chosen, render.Request(kind, keyword))
+    return render.render(board, chosen, render.JobRequest(kind, keyword))
 
 
 def identity(result: Result):
@@ -59,7 +59,7 @@ def lavacli(lab, *words: str, text: str = "") -> str:
     return done.stdout.strip()
 
 
-def finished(server: Server, number: int):
+def finished(server: LavaServer, number: int):
     return server.wait(number, DEADLINE_S, lambda job: None)
 
 

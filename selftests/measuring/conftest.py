@@ -101,20 +101,20 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def virtual_bench(own_state: Path) -> Iterator[client.Bench]:
+def virtual_bench(own_state: Path) -> Iterator[client.LabClient]:
     """A running bench with the power off."""
     with virtualbench.running("virtual") as bench:
         yield bench
 
 
 @pytest.fixture(scope="session")
-def env_file(virtual_bench: client.Bench, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def env_file(virtual_bench: client.LabClient, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A board file for that bench."""
     return virtualbench.board_file(virtual_bench, "virtual", tmp_path_factory.mktemp("env"))
 
 
 @pytest.fixture(scope="session")
-def line(virtual_bench: client.Bench) -> Iterator[Line]:
+def line(virtual_bench: client.LabClient) -> Iterator[Line]:
     """The line to the board's console."""
     line = Line(virtual_bench.ports.serial)
     yield line
@@ -123,7 +123,7 @@ def line(virtual_bench: client.Bench) -> Iterator[Line]:
 
 @pytest.fixture(scope="module")
 def bench(
-    virtual_bench: client.Bench, line: Line, tmp_path_factory: pytest.TempPathFactory
+    virtual_bench: client.LabClient, line: Line, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LabgridBench]:
     """evmperf's bench on that board, over that line; one a module, since other modules' sessions
     power-cycle the same board.

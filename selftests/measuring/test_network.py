@@ -157,7 +157,7 @@ class OtherBench:
 
 
 def test_a_tester_behind_ssh_serves_as_well(
-    bench: LabgridBench, virtual_bench: client.Bench, tmp_path: Path
+    bench: LabgridBench, virtual_bench: client.LabClient, tmp_path: Path
 ) -> None:
     there = virtual_bench.status().tester
     assert there is not None

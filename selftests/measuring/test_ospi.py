@@ -30,14 +30,14 @@ MARK = "the guard let it pass"
 
 
 @pytest.fixture(scope="module")
-def ospi_bench(own_state: Path) -> Iterator[client.Bench]:
+def ospi_bench(own_state: Path) -> Iterator[client.LabClient]:
     """A running bench of that variant, with the power off."""
     with virtualbench.running(VARIANT) as bench:
         yield bench
 
 
 @pytest.fixture(scope="module")
-def ospi_env(ospi_bench: client.Bench, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def ospi_env(ospi_bench: client.LabClient, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A board file for that bench."""
     return virtualbench.board_file(ospi_bench, VARIANT, tmp_path_factory.mktemp("env"))
 
@@ -76,7 +76,7 @@ def must(shell: Shell, command: str) -> str:
 
 
 def test_every_benchmark_is_measured(
-    ospi_bench: client.Bench, ospi_env: Path, tmp_path: Path
+    ospi_bench: client.LabClient, ospi_env: Path, tmp_path: Path
 ) -> None:
     one_row_of_ubifs = "not 102400 and not 524288 and not 1048576"
     session = Pytest(ospi_env, tmp_path / "results", f"test_ospi and {one_row_of_ubifs}")

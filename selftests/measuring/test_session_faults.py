@@ -31,7 +31,7 @@ def await_linux_case(session: Pytest) -> None:
 
 
 def test_ctrl_c_keeps_what_was_measured_and_switches_the_board_off(
-    measuring, virtual_bench: client.Bench
+    measuring, virtual_bench: client.LabClient
 ) -> None:
     session = measuring(SELECT)
     await_linux_case(session)
@@ -56,7 +56,7 @@ def test_kill_9_keeps_what_was_measured_and_the_next_session_measures(measuring,
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
 def test_a_full_results_folder_ends_the_session_as_a_broken_lab(
-    measuring, tmp_path: Path, virtual_bench: client.Bench
+    measuring, tmp_path: Path, virtual_bench: client.LabClient
 ) -> None:
     small = tmp_path / "small"
     small.mkdir()

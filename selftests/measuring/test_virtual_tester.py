@@ -27,13 +27,13 @@ STATE = (
 
 
 @pytest.fixture(scope="module")
-def board(own_state: Path) -> Iterator[client.Bench]:
+def board(own_state: Path) -> Iterator[client.LabClient]:
     with virtualbench.running(VARIANT) as bench:
         yield bench
 
 
 @pytest.fixture
-def tester(board: client.Bench) -> Iterator[tuple[SshTester, TesterInfo]]:
+def tester(board: client.LabClient) -> Iterator[tuple[SshTester, TesterInfo]]:
     info = board.status().tester
     assert info is not None
     testermachine.await_ready(info)
@@ -43,7 +43,7 @@ def tester(board: client.Bench) -> Iterator[tuple[SshTester, TesterInfo]]:
 
 
 def test_ipsec_and_pacing_are_measured_over_ssh_and_put_back(
-    board: client.Bench, tester: tuple[SshTester, TesterInfo], tmp_path: Path
+    board: client.LabClient, tester: tuple[SshTester, TesterInfo], tmp_path: Path
 ) -> None:
     shell, info = tester
     assert (info.namespace, info.nics[0].address) == ("", "192.168.100.1")
@@ -79,7 +79,7 @@ def test_who_has_not_the_key_is_not_let_in(tester: tuple[SshTester, TesterInfo])
     stranger.close()
 
 
-def test_the_tester_ends_with_its_bench(board: client.Bench) -> None:
+def test_the_tester_ends_with_its_bench(board: client.LabClient) -> None:
     info = board.status().tester
     assert info is not None
     assert board.stop()

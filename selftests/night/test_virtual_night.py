@@ -25,7 +25,7 @@ SELECTION = "default_rootfs"
 class VirtualLab(PlaceLab):
     """A lab whose places are virtual EVMs."""
 
-    def __init__(self, folder: Path, benches: dict[str, client.Bench]) -> None:
+    def __init__(self, folder: Path, benches: dict[str, client.LabClient]) -> None:
         self.benches = benches
         super().__init__(folder, {name: {} for name in benches})
 
@@ -46,7 +46,7 @@ class VirtualLab(PlaceLab):
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[VirtualLab]:
     monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
     image.build("virtual", progress=print)
-    benches = {f"evm-{n}": client.Bench(f"night{n}-{os.getpid()}") for n in (1, 2)}
+    benches = {f"evm-{n}": client.LabClient(f"night{n}-{os.getpid()}") for n in (1, 2)}
     try:
         for bench in benches.values():
             bench.start("virtual", serial_port=0, power_port=0)

@@ -241,7 +241,7 @@ def test_a_release_is_found_by_name_and_machine(tmp_path, monkeypatch):
         '  am62xx-evm: {image: "https://files.example.com/am62.wic.xz"}\n',
     )  # fmt: skip
     found = catalogue.find("11.01", "am64xx-evm")
-    assert found == catalogue.Source(str(tmp_path / "am64.wic.xz"), "a" * 64, "11.01")
+    assert found == catalogue.ImageSource(str(tmp_path / "am64.wic.xz"), "a" * 64, "11.01")
     assert catalogue.find("11.01", "am62xx-evm").where == "https://files.example.com/am62.wic.xz"
     with pytest.raises(UsageError, match=r"has no release 11\.10; did you mean 11\.01\?"):
         catalogue.find("11.10", "am64xx-evm")

@@ -15,7 +15,7 @@ from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError
 from evmperf.provision import compression, content, download, installation, running, software
 from evmperf.provision.cache import Cache
-from evmperf.provision.record import Book, Entry
+from evmperf.provision.record import Book, InstallationEntry
 from selftests.provision import imagelab
 from selftests.provision.test_cache import Server
 from selftests.provision.test_ways import board
@@ -145,7 +145,7 @@ class Bench:
         self.prepared.append(prepare)
 
 
-ENTRY = Entry("a.wic", "a.wic", "/a.wic", "1" * 64, "a" * 64)
+ENTRY = InstallationEntry("a.wic", "a.wic", "/a.wic", "1" * 64, "a" * 64)
 
 
 def test_a_board_without_a_way_is_not_guarded(tmp_path):

@@ -19,7 +19,7 @@ from evmperf.provision import writer
 from evmperf.provision.cache import Cache
 from evmperf.provision.installation import Installation
 from evmperf.virtual import envfile, release
-from evmperf.virtual.client import Bench
+from evmperf.virtual.client import LabClient
 from selftests.provision import imagelab
 from selftests.provision.sessions import measure_in_turn
 
@@ -50,7 +50,7 @@ def lab(state, tmp_path):
     benches, before = [], {}
 
     def start(nvme=None, **options):
-        bench = Bench(f"card{len(benches)}")
+        bench = LabClient(f"card{len(benches)}")
         bench.start(VARIANT, serial_port=0, power_port=0, **options)
         benches.append(bench)
         if nvme:

@@ -23,7 +23,7 @@ from evmperf.model.errors import LabError
 from evmperf.provision import netboot, network, writer
 from evmperf.provision.installation import Installation
 from evmperf.virtual import envfile, image, release, rootfs
-from evmperf.virtual.client import Bench
+from evmperf.virtual.client import LabClient
 from selftests.provision import imagelab
 from selftests.provision.imagelab import Spec
 from selftests.provision.sessions import measure, measure_in_turn
@@ -47,7 +47,7 @@ def releases(tmp_path_factory):
 class Lab:
     """A board, its file, and the lab's two servers; `written` is the disk that a test writes."""
 
-    bench: Bench
+    bench: LabClient
     file: Path
     tftp: subprocess.Popen
     web: subprocess.Popen
@@ -92,7 +92,7 @@ def lab(tmp_path, state):
     for name in ("Image", "installer"):
         shutil.copyfile(built.directory / name, tftp / name)
     with contextlib.ExitStack() as stack:
-        bench = Bench("net")
+        bench = LabClient("net")
         bench.start(VARIANT, serial_port=0, power_port=0)
         stack.callback(bench.stop)
         there = Lab(

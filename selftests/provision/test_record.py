@@ -4,12 +4,12 @@ import dataclasses
 
 import pytest
 
-from evmperf.provision.record import Book, Entry, Record
+from evmperf.provision.record import Book, InstallationEntry, InstallationRecord
 from selftests.provision.test_ways import board
 
-A = Entry("a.wic", "a.wic", "/a.wic", "1" * 64, "a" * 64)
+A = InstallationEntry("a.wic", "a.wic", "/a.wic", "1" * 64, "a" * 64)
 B = dataclasses.replace(A, name="b.wic", content="b" * 64)
-LEFT = Record(on_board=A, good=A, medium="cid1", mounts=7, starts=2)
+LEFT = InstallationRecord(on_board=A, good=A, medium="cid1", mounts=7, starts=2)
 
 
 @pytest.fixture
@@ -29,12 +29,14 @@ def test_an_image_that_was_written_whole_and_booted_may_be_there(book):
     assert book.read().why_not(A.content) == ""
     assert book.read().why_not(B.content) == "a.wic was written last"
     book.begins(B)
-    assert book.read() == Record(on_board=B, writing=True, good=A)
+    assert book.read() == InstallationRecord(on_board=B, writing=True, good=A)
 
 
 def test_starts_are_counted_from_the_last_look_at_the_medium(book):
     book.starts()
-    assert book.read() == Record(), "of a board that never got an image there is nothing to know"
+    assert book.read() == InstallationRecord(), (
+        "of a board that never got an image there is nothing to know"
+    )
     book.begins(A)
     book.written()
     book.starts()
@@ -66,6 +68,6 @@ def test_a_record_of_another_version_is_none(book):
     book.begins(A)
     text = book.file.read_text()
     book.file.write_text(text.replace('"schema": 2', '"schema": 1'))
-    assert book.read() == Record()
+    assert book.read() == InstallationRecord()
     book.file.write_text("{")
-    assert book.read() == Record()
+    assert book.read() == InstallationRecord()

@@ -5,7 +5,7 @@ import pytest
 from evmperf.benchmarks import catalogue
 from evmperf.boards.board import ENV_DIR
 from evmperf.model.errors import UsageError
-from evmperf.provision.record import Book, Entry
+from evmperf.provision.record import Book, InstallationEntry
 from evmperf.provision.sides import with_images
 
 
@@ -19,7 +19,7 @@ def test_a_side_without_an_image_gets_the_one_that_is_on_the_board(board):
     sides = [["args:quiet"], ["image:/images/b.wic"]]
     with pytest.raises(UsageError, match="args:quiet: which image is on virtual-evm-sd is not"):
         with_images(sides, board)
-    Book(board).begins(Entry("a.wic", "a.wic", "/images/a.wic", "f", "c"))
+    Book(board).begins(InstallationEntry("a.wic", "a.wic", "/images/a.wic", "f", "c"))
     Book(board).booted("cid1", 7)
     assert with_images(sides, board) == [
         ["image:/images/a.wic", "args:quiet"],

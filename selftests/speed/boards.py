@@ -25,7 +25,7 @@ _BURN = "import os\np = os.getppid()\nwhile os.getppid() == p:\n    for _ in ran
 class Board:
     """A running virtual EVM, and evmperf's way to it."""
 
-    virtual: client.Bench
+    virtual: client.LabClient
     env_file: Path
     folder: Path
     """A scratch folder that goes with the board."""
@@ -39,7 +39,7 @@ def virtual_board() -> Iterator[Board]:
         state = {"EVMPERF_STATE": str(folder / "state")}
         stack.enter_context(mock.patch.dict(os.environ, state))
         image.build("virtual", progress=lambda line: print(line, file=sys.stderr))
-        bench = client.Bench(f"bench{os.getpid()}")
+        bench = client.LabClient(f"bench{os.getpid()}")
         stack.callback(bench.stop)
         bench.start("virtual", serial_port=0, power_port=0)
         env_file, ports = folder / "bench.yaml", bench.ports

@@ -21,7 +21,7 @@ from evmperf.provision.image import Image
 from evmperf.provision.installation import Installation
 from evmperf.provision.ways import CardWay
 from evmperf.virtual import envfile, release
-from evmperf.virtual.client import Bench
+from evmperf.virtual.client import LabClient
 from selftests.speed.figures import Row, ratio
 
 _VARIANT = "virtual-sd"
@@ -33,7 +33,7 @@ def install() -> list[Row]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ["EVMPERF_STATE"] = str(folder / "state")
-        lab = Bench("speed")
+        lab = LabClient("speed")
         lab.start(_VARIANT, serial_port=0, power_port=0)
         try:
             return _Measure(folder, lab).rows()
@@ -42,7 +42,7 @@ def install() -> list[Row]:
 
 
 class _Measure:
-    def __init__(self, folder: Path, lab: Bench) -> None:
+    def __init__(self, folder: Path, lab: LabClient) -> None:
         file, ports = folder / "sd.yaml", lab.ports
         envfile.write(
             envfile.source(_VARIANT), file, serial_port=ports.serial, power_port=ports.power

@@ -12,7 +12,7 @@ import yaml
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.step import CleanUp, Measure, Prepare
-from evmperf.lava.render import Request, render
+from evmperf.lava.render import JobRequest, render
 from evmperf.lava.selection import JobKind, select
 from evmperf.model import places
 from evmperf.model.errors import RefusedOutput
@@ -71,7 +71,7 @@ CATALOGUE = {
 def run(board, lava_shell: Path, folder: Path, keyword: str) -> str:
     """The output of a native job of these benchmarks, as LAVA's runner starts its test shell."""
     chosen = select(board, JobKind.NATIVE, "quick", keyword)
-    job = yaml.safe_load(render(board, chosen, Request(JobKind.NATIVE, keyword)))
+    job = yaml.safe_load(render(board, chosen, JobRequest(JobKind.NATIVE, keyword)))
     definition = job["actions"][-1]["test"]["definitions"][0]
     bin_folder = folder / "bin"
     bin_folder.mkdir(parents=True)

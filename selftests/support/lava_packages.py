@@ -15,8 +15,8 @@ import pytest
 from evmperf.lava import paths as lava_paths
 from evmperf.lava.lab.rootfs import SUITE
 from evmperf.virtual import paths
-from evmperf.virtual.debian import Archive
-from evmperf.virtual.steps import Steps
+from evmperf.virtual.debian import DebianArchive
+from evmperf.virtual.steps import BuildSteps
 
 PACKAGES = ("lava-common", "lava-server", "lava-dispatcher")
 
@@ -24,14 +24,14 @@ PACKAGES = ("lava-common", "lava-server", "lava-dispatcher")
 def unpacked() -> Path:
     """The root of the unpacked packages, fetched once into the cache."""
     folder = paths.cache_dir() / "lava"
-    steps = Steps(folder / "logs", print)
+    steps = BuildSteps(folder / "logs", print)
     final = folder / "packages"
     with (folder / "packages.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not final.is_dir():
             work = folder / "packages.new"
             shutil.rmtree(work, ignore_errors=True)
-            archive = Archive(steps, folder / "apt", SUITE, "amd64")
+            archive = DebianArchive(steps, folder / "apt", SUITE, "amd64")
             archive.update()
             archive.unpack([archive.version(name) for name in PACKAGES], work)
             work.rename(final)

@@ -11,10 +11,10 @@ from evmperf.virtual import client, envfile, image
 
 
 @contextmanager
-def running(variant: str, name: str = "") -> Iterator[client.Bench]:
+def running(variant: str, name: str = "") -> Iterator[client.LabClient]:
     """A bench of a variant with the power off, at free ports; it ends here."""
     image.build(variant, progress=print)
-    bench = client.Bench(f"{name or variant}{os.getpid()}")
+    bench = client.LabClient(f"{name or variant}{os.getpid()}")
     bench.start(variant, serial_port=0, power_port=0)
     try:
         yield bench
@@ -22,7 +22,7 @@ def running(variant: str, name: str = "") -> Iterator[client.Bench]:
         bench.stop()
 
 
-def board_file(bench: client.Bench, variant: str, folder: Path) -> Path:
+def board_file(bench: client.LabClient, variant: str, folder: Path) -> Path:
     """Write the variant's board file with that bench's ports into a folder."""
     file, ports = folder / f"{variant}.yaml", bench.ports
     envfile.write(envfile.source(variant), file, serial_port=ports.serial, power_port=ports.power)

@@ -10,11 +10,11 @@ import pytest
 from benchlab import SerialClient, processes
 
 from evmperf.virtual import image
-from evmperf.virtual.client import Bench, all_benches
+from evmperf.virtual.client import LabClient, all_benches
 
 
 @pytest.fixture(scope="session")
-def built_image() -> image.Image:
+def built_image() -> image.EvmImage:
     """The image that all tests share; made if it is not there."""
     return image.build("virtual", progress=print)
 
@@ -29,11 +29,11 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def make_bench(state: Path, built_image: image.Image) -> Iterator[Callable[..., Bench]]:
+def make_bench(state: Path, built_image: image.EvmImage) -> Iterator[Callable[..., LabClient]]:
     """Start benches on free ports; afterwards nothing may be left of any of them."""
 
-    def make(name: str = "unit", **options: Any) -> Bench:
-        bench = Bench(name)
+    def make(name: str = "unit", **options: Any) -> LabClient:
+        bench = LabClient(name)
         assert bench.start(**{"serial_port": 0, "power_port": 0, **options})
         return bench
 
@@ -48,20 +48,20 @@ def make_bench(state: Path, built_image: image.Image) -> Iterator[Callable[..., 
 
 
 @pytest.fixture(scope="module")
-def shared_bench(state: Path, built_image: image.Image) -> Iterator[Bench]:
+def shared_bench(state: Path, built_image: image.EvmImage) -> Iterator[LabClient]:
     """One bench for tests that never switch it on."""
-    bench = Bench("shared")
+    bench = LabClient("shared")
     bench.start(serial_port=0, power_port=0)
     yield bench
     bench.stop()
 
 
 @pytest.fixture
-def bench(make_bench: Callable[..., Bench]) -> Bench:
+def bench(make_bench: Callable[..., LabClient]) -> LabClient:
     return make_bench()
 
 
 @pytest.fixture
-def console(bench: Bench) -> Iterator[SerialClient]:
+def console(bench: LabClient) -> Iterator[SerialClient]:
     with SerialClient(bench.ports.serial) as client:
         yield client

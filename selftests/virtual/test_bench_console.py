@@ -13,16 +13,16 @@ import pytest
 from evmperf.model.errors import LabError
 from evmperf.virtual import console as console_module
 from evmperf.virtual import stamps
-from evmperf.virtual.console import Console
+from evmperf.virtual.console import ConsoleServer
 
 MIB = 1 << 20
 
 
 @asynccontextmanager
-async def opened(path: Path) -> AsyncIterator[tuple[Console, socket.socket, int]]:
+async def opened(path: Path) -> AsyncIterator[tuple[ConsoleServer, socket.socket, int]]:
     """A console with a board attached: the console, the board's end of the line, the TCP port."""
     writer = stamps.Writer(path)
-    console = Console(writer)
+    console = ConsoleServer(writer)
     port = await console.listen(0)
     ours, board = socket.socketpair()
     ours.setblocking(False)
@@ -36,7 +36,7 @@ async def opened(path: Path) -> AsyncIterator[tuple[Console, socket.socket, int]
         writer.close()
 
 
-async def accepted(console: Console, count: int) -> None:
+async def accepted(console: ConsoleServer, count: int) -> None:
     async with asyncio.timeout(10):
         while len(console.clients) != count:
             await asyncio.sleep(0)

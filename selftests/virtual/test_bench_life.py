@@ -16,7 +16,7 @@ from benchlab import SerialClient, processes, wait_for_end, wait_until
 
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.virtual import board as boards
-from evmperf.virtual.client import Bench, all_benches, ensure
+from evmperf.virtual.client import LabClient, all_benches, ensure
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -44,7 +44,7 @@ def namespaces() -> set[str]:
     return {path.name for path in folder.iterdir()} if folder.exists() else set()
 
 
-def test_two_boards_side_by_side(make_bench: Callable[..., Bench]) -> None:
+def test_two_boards_side_by_side(make_bench: Callable[..., LabClient]) -> None:
     first, second = make_bench("side-a"), make_bench("side-b")
     for bench in (first, second):
         bench.on()
@@ -72,7 +72,7 @@ def test_two_boards_side_by_side(make_bench: Callable[..., Bench]) -> None:
         assert second.status().qemu_pid == two.qemu_pid
 
 
-def test_disks_are_kept_and_made_anew_on_request(make_bench: Callable[..., Bench]) -> None:
+def test_disks_are_kept_and_made_anew_on_request(make_bench: Callable[..., LabClient]) -> None:
     bench = make_bench("disks")
     disk = next(path for path in (bench.folder / "disks").iterdir() if path.suffix == ".img")
     size = disk.stat().st_size
@@ -87,7 +87,9 @@ def test_disks_are_kept_and_made_anew_on_request(make_bench: Callable[..., Bench
     assert disk.stat().st_size == size
 
 
-def test_killed_bench_leaves_no_qemu_and_is_cleaned_up(make_bench: Callable[..., Bench]) -> None:
+def test_killed_bench_leaves_no_qemu_and_is_cleaned_up(
+    make_bench: Callable[..., LabClient],
+) -> None:
     before = namespaces()
     bench = make_bench("killed")
     bench.on()
@@ -108,7 +110,7 @@ def test_killed_bench_leaves_no_qemu_and_is_cleaned_up(make_bench: Callable[...,
     assert not (bench.folder / "bench.json").exists()
 
 
-def test_processes_in_the_tester_end_with_it(make_bench: Callable[..., Bench]) -> None:
+def test_processes_in_the_tester_end_with_it(make_bench: Callable[..., LabClient]) -> None:
     bench = make_bench("server")
     tester = bench.status().tester
     if tester is None:
@@ -122,7 +124,7 @@ def test_processes_in_the_tester_end_with_it(make_bench: Callable[..., Bench]) -
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_signal_ends_everything(make_bench: Callable[..., Bench], number: int) -> None:
+def test_signal_ends_everything(make_bench: Callable[..., LabClient], number: int) -> None:
     before = namespaces()
     bench = make_bench("signal")
     bench.on()
@@ -134,7 +136,7 @@ def test_signal_ends_everything(make_bench: Callable[..., Bench], number: int) -
     assert namespaces() == before
 
 
-def test_starting_twice(make_bench: Callable[..., Bench]) -> None:
+def test_starting_twice(make_bench: Callable[..., LabClient]) -> None:
     bench = make_bench("twice")
     pid = bench.status().pid
     again, started = ensure("twice", "virtual")
@@ -152,7 +154,7 @@ def test_starting_twice(make_bench: Callable[..., Bench]) -> None:
 def test_busy_port(state: Path, built_image: object, which: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        bench = Bench("busy")
+        bench = LabClient("busy")
         ports = {"serial_port": 0, "power_port": 0, f"{which}_port": port}
         with pytest.raises(LabError, match=f"the {which} port 127.0.0.1:{port} cannot be opened"):
             bench.start(**ports)
@@ -162,13 +164,13 @@ def test_busy_port(state: Path, built_image: object, which: str) -> None:
 
 def test_variant_that_is_not_built(state: Path) -> None:
     with pytest.raises(EvmperfError, match="nonsense"):
-        Bench("unbuilt").start("nonsense", serial_port=0, power_port=0)
+        LabClient("unbuilt").start("nonsense", serial_port=0, power_port=0)
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "a b", "-x", "A", "x" * 33, "x\n"])
 def test_bad_name(state: Path, name: str) -> None:
     with pytest.raises(UsageError, match="is not usable"):
-        Bench(name)
+        LabClient(name)
 
 
 @pytest.fixture
@@ -187,14 +189,14 @@ def full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 
 def test_full_disk_is_told(built_image: object, full_disk: Path) -> None:
-    bench = Bench("full")
+    bench = LabClient("full")
     with pytest.raises(LabError, match=r"disk root cannot be made: .*No space left"):
         bench.start(serial_port=0, power_port=0)
     assert not bench.running
     assert not list(bench.folder.glob("disks*")), "no half-made disks stay"
 
 
-def test_stale_record_of_another_process(make_bench: Callable[..., Bench]) -> None:
+def test_stale_record_of_another_process(make_bench: Callable[..., LabClient]) -> None:
     bench = make_bench("stale")
     record = (bench.folder / "bench.json").read_text()
     bench.stop()
@@ -207,7 +209,7 @@ def test_stale_record_of_another_process(make_bench: Callable[..., Bench]) -> No
 
 
 def test_bench_that_hangs_is_ended(
-    make_bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+    make_bench: Callable[..., LabClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evmperf.virtual.client.STOP_TIMEOUT", 1.0)
     monkeypatch.setattr("evmperf.virtual.client._ANSWER_TIMEOUT", 1.0)
@@ -223,7 +225,7 @@ def test_bench_that_hangs_is_ended(
     assert not (bench.folder / "bench.json").exists()
 
 
-def test_cli(make_bench: Callable[..., Bench], tmp_path: Path) -> None:
+def test_cli(make_bench: Callable[..., LabClient], tmp_path: Path) -> None:
     ports = ("--serial-port", "0", "--power-port", "0")
     done = cli("start", "by-cli", *ports)
     assert done.returncode == 0, done.stderr
@@ -249,12 +251,12 @@ def test_foreground(state: Path, built_image: object) -> None:
         try:
             assert process.stdout is not None
             assert b"started: serial" in process.stdout.readline()
-            Bench("front").on()
+            LabClient("front").on()
             process.send_signal(signal.SIGINT)
             assert process.wait(30) == 0
         finally:
             process.kill()
-    bench = Bench("front")
+    bench = LabClient("front")
     assert not bench.running
     assert not processes(bench.folder)
 
@@ -265,7 +267,7 @@ def test_help_is_quick_and_light() -> None:
     assert not {"asyncio", "yaml", "requests", "http.client", "evmperf.cli.virtual"} & set(loaded)
 
 
-def test_names_of_boards(make_bench: Callable[..., Bench]) -> None:
+def test_names_of_boards(make_bench: Callable[..., LabClient]) -> None:
     make_bench("listed")
     assert "listed" in boards.names()
     assert "listed" in [bench.name for bench in all_benches()]

@@ -13,7 +13,7 @@ from evmperf.benchmarks.families.lowpower import RAILS
 from evmperf.lab.scpi import Scpi
 from evmperf.virtual import envfile
 from evmperf.virtual.meter import RAILS as CHANNELS
-from evmperf.virtual.meter import Meter
+from evmperf.virtual.meter import SimulatedMeter
 from evmperf.virtual.power import PowerServer
 
 VIRTUAL = yaml.safe_load(envfile.source("virtual").read_text())["targets"]["main"]
@@ -32,7 +32,7 @@ def switch_port():
     ports = []
 
     async def serve():
-        server = PowerServer(Switch(), Meter("board-b", os.getpid))
+        server = PowerServer(Switch(), SimulatedMeter("board-b", os.getpid))
         ports.append(await server.listen(0))
         ready.set()
         await stop.wait()
@@ -84,24 +84,24 @@ def test_a_busy_board_takes_more_than_a_resting_one_and_one_that_is_off_nothing(
     current = "MEAS:CURR? (@1)"
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
         try:
-            (busy,) = asked(Meter("board", lambda: process.pid), current)
+            (busy,) = asked(SimulatedMeter("board", lambda: process.pid), current)
         finally:
             process.kill()
     with subprocess.Popen(["sleep", "60"]) as process:
         try:
-            (resting,) = asked(Meter("board", lambda: process.pid), current)
+            (resting,) = asked(SimulatedMeter("board", lambda: process.pid), current)
         finally:
             process.kill()
     assert float(busy) > 2 * float(resting) > 0
-    off = Meter("board", lambda: None)
+    off = SimulatedMeter("board", lambda: None)
     assert {float(answer) for answer in asked(off, current, "MEAS:VOLT? (@1)")} == {0.0}
 
 
 def test_what_it_does_not_know_is_not_answered():
-    meter = Meter("board", os.getpid)
+    meter = SimulatedMeter("board", os.getpid)
     queries = ("MEAS:VOLT? (@0)", "MEAS:VOLT? (@8)", "MEAS:RES? (@1)")
     assert asked(meter, *queries) == ["", "", ""]
-    assert not Meter.understands("GET /power/0 HTTP/1.1")
+    assert not SimulatedMeter.understands("GET /power/0 HTTP/1.1")
 
 
 def test_cpu_time_is_that_of_the_process():

@@ -15,12 +15,12 @@ from benchlab import SerialClient, processes, wait_until
 
 from evmperf.model.errors import LabError
 from evmperf.virtual import disks, stamps
-from evmperf.virtual.client import Bench
+from evmperf.virtual.client import LabClient
 
 pytestmark = pytest.mark.virtual_evm
 
 
-def test_prompt_over_tcp(bench: Bench, console: SerialClient) -> None:
+def test_prompt_over_tcp(bench: LabClient, console: SerialClient) -> None:
     assert not bench.status().power
     bench.on()
     console.stop_autoboot()
@@ -36,7 +36,7 @@ def test_prompt_over_tcp(bench: Bench, console: SerialClient) -> None:
     assert status.last_exit.reason == "power switched off"
 
 
-def test_labgrid_power_driver(bench: Bench) -> None:
+def test_labgrid_power_driver(bench: LabClient) -> None:
     from labgrid import Target
     from labgrid.driver import NetworkPowerDriver
     from labgrid.resource import NetworkPowerPort
@@ -59,7 +59,7 @@ def test_labgrid_power_driver(bench: Bench) -> None:
     target.cleanup()
 
 
-def test_switching_on_twice_changes_nothing(bench: Bench) -> None:
+def test_switching_on_twice_changes_nothing(bench: LabClient) -> None:
     bench.on()
     first = bench.status()
     bench.on()
@@ -70,7 +70,7 @@ def test_switching_on_twice_changes_nothing(bench: Bench) -> None:
 
 
 def test_input_without_power_does_not_reach_the_next_boot(
-    bench: Bench, console: SerialClient
+    bench: LabClient, console: SerialClient
 ) -> None:
     for _ in range(2):
         console.drain()
@@ -92,7 +92,7 @@ def arrival(console: SerialClient, position: int) -> float:
     return next(ns for seen, ns in console.arrivals if seen >= position) / 1e9
 
 
-def test_all_clients_see_and_type(bench: Bench, console: SerialClient) -> None:
+def test_all_clients_see_and_type(bench: LabClient, console: SerialClient) -> None:
     with SerialClient(bench.ports.serial) as second:
         # Connected is not yet accepted; the bench says how many it has.
         wait_until(lambda: bench.status().console_clients == 2, "two clients")
@@ -109,7 +109,7 @@ def test_all_clients_see_and_type(bench: Bench, console: SerialClient) -> None:
         assert console.seen == second.seen
 
 
-def test_stamps_cover_every_byte_once(bench: Bench, console: SerialClient) -> None:
+def test_stamps_cover_every_byte_once(bench: LabClient, console: SerialClient) -> None:
     wait_until(lambda: bench.status().console_clients == 1, "client accepted")
     for _ in range(2):
         bench.on()
@@ -137,7 +137,7 @@ def test_stamps_cover_every_byte_once(bench: Bench, console: SerialClient) -> No
         assert monotonic_ns <= arrived
 
 
-def test_quick_power_cycles(bench: Bench) -> None:
+def test_quick_power_cycles(bench: LabClient) -> None:
     """What a killed QEMU still holds (taps, disks) must not get into the way of the next."""
     files = [path for path in (bench.folder / "disks").iterdir() if path.name != "image.json"]
     for _ in range(10):
@@ -148,7 +148,7 @@ def test_quick_power_cycles(bench: Bench) -> None:
     assert bench.status().power_cycles == 10
 
 
-def test_killed_qemu_is_told_and_replaced(bench: Bench, console: SerialClient) -> None:
+def test_killed_qemu_is_told_and_replaced(bench: LabClient, console: SerialClient) -> None:
     bench.on()
     pid = bench.status().qemu_pid
     assert pid is not None
@@ -164,7 +164,7 @@ def test_killed_qemu_is_told_and_replaced(bench: Bench, console: SerialClient) -
     console.stop_autoboot()
 
 
-def test_power_off_by_the_guest_is_told(bench: Bench, console: SerialClient) -> None:
+def test_power_off_by_the_guest_is_told(bench: LabClient, console: SerialClient) -> None:
     bench.on()
     console.stop_autoboot()
     console.send(b"poweroff\n")
@@ -175,7 +175,7 @@ def test_power_off_by_the_guest_is_told(bench: Bench, console: SerialClient) -> 
     assert "the guest powered itself off" in status.last_exit.reason
 
 
-def test_bad_qemu_option_is_told_at_once(make_bench: Callable[..., Bench]) -> None:
+def test_bad_qemu_option_is_told_at_once(make_bench: Callable[..., LabClient]) -> None:
     bench = make_bench("bad", qemu_options=["-no-such-option"])
     with pytest.raises(LabError, match=r"QEMU ended at once: .*-no-such-option"):
         bench.on()
@@ -185,7 +185,7 @@ def test_bad_qemu_option_is_told_at_once(make_bench: Callable[..., Bench]) -> No
     assert not processes(bench.folder)
 
 
-def test_tester_reaches_the_board(bench: Bench, console: SerialClient) -> None:
+def test_tester_reaches_the_board(bench: LabClient, console: SerialClient) -> None:
     status = bench.status()
     if os.geteuid() != 0:
         assert status.tester is None
@@ -229,7 +229,7 @@ def test_tester_reaches_the_board(bench: Bench, console: SerialClient) -> None:
         (b"GET /status HTTP/1.0\r\n\r\n", 200),
     ],
 )
-def test_requests(shared_bench: Bench, request_bytes: bytes, expected: int) -> None:
+def test_requests(shared_bench: LabClient, request_bytes: bytes, expected: int) -> None:
     with socket.create_connection(("127.0.0.1", shared_bench.ports.power), timeout=5) as link:
         link.sendall(request_bytes)
         answer = http.client.HTTPResponse(link)
@@ -239,7 +239,7 @@ def test_requests(shared_bench: Bench, request_bytes: bytes, expected: int) -> N
     assert not shared_bench.status().power
 
 
-def test_request_cut_short(shared_bench: Bench) -> None:
+def test_request_cut_short(shared_bench: LabClient) -> None:
     request = b"PUT /power/0 HTTP/1.1\r\nContent-Length: 2\r\n\r\n1"
     with socket.create_connection(("127.0.0.1", shared_bench.ports.power), timeout=5) as link:
         link.sendall(request)

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.families import rfc2544
-from evmperf.benchmarks.families.network import Link, Server, changing, options, prepare, put_back
+from evmperf.benchmarks.families.network import (
+    EthernetLink,
+    NetworkServer,
+    changing,
+    options,
+    prepare,
+    put_back,
+)
 from evmperf.benchmarks.step import (
     Measure,
     Outputs,
@@ -95,7 +102,10 @@ def tcp_benchmark(
     )
 
     def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
-        link, server = Link.of(board, driver), Server("netserver", Where.TESTER, plan.port)
+        link, server = (
+            EthernetLink.of(board, driver),
+            NetworkServer("netserver", Where.TESTER, plan.port),
+        )
         seconds = int(case.params["seconds"])
         both = [
             netperf.command(test, link.tester, server.port, seconds, cpu="-c", name=name)
@@ -118,7 +128,7 @@ def tcp_benchmark(
 
     def conditions(board: Board) -> dict[str, str]:
         paced = {VARIANT: f"rx-usecs {_rx_usecs(board, driver)}"} if pacing else {}
-        return {**Link.of(board, driver).conditions, **paced}
+        return {**EthernetLink.of(board, driver).conditions, **paced}
 
     def profile(seconds: int) -> Profile:
         return Profile((Case(row, {"command": row, "seconds": seconds}),))
@@ -143,7 +153,7 @@ def _rx_usecs(board: Board, driver: str) -> int:
     return int(board.text(driver, "rx_usecs"))
 
 
-def _pace(link: Link, rx_usecs: int) -> Prepare:
+def _pace(link: EthernetLink, rx_usecs: int) -> Prepare:
     i = link.interface
     cannot = f"the driver of {i} cannot pace interrupts"
     return changing(
@@ -185,7 +195,10 @@ def udp_search_benchmark(
     """
 
     def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
-        link, server = Link.of(board, driver), Server("iperf3", Where.TESTER, plan.port)
+        link, server = (
+            EthernetLink.of(board, driver),
+            NetworkServer("iperf3", Where.TESTER, plan.port),
+        )
         search = _Rates(link, server, case, "-R" if ingress else "")
         most = rfc2544.most_trials(search.resolution)
         return [
@@ -197,7 +210,7 @@ def udp_search_benchmark(
         ]
 
     def conditions(board: Board) -> dict[str, str]:
-        return {**Link.of(board, driver).conditions, "method": rfc2544.METHOD}
+        return {**EthernetLink.of(board, driver).conditions, "method": rfc2544.METHOD}
 
     return Benchmark(
         name=name,
@@ -239,8 +252,8 @@ def _udp_profile(frames: Sequence[int], seconds: int, **params: int) -> Profile:
 class _Rates:
     """A search for a rate; `direction` is iperf3's option, seconds and bytes are of each trial."""
 
-    link: Link
-    server: Server
+    link: EthernetLink
+    server: NetworkServer
     case: Case
     direction: str
 
@@ -275,7 +288,7 @@ class _Rates:
             if values["lost"] == 0:
                 best = values  # the search never goes below what has passed
             try:
-                rate = search.send(rfc2544.Trial(values["offered"], values["lost"] == 0))
+                rate = search.send(rfc2544.RateTrial(values["offered"], values["lost"] == 0))
             except StopIteration:
                 break
         if not best:
@@ -319,7 +332,10 @@ def udp_flood_benchmark(
     """
 
     def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
-        link, server = Link.of(board, driver), Server("netserver", Where.BOARD, plan.port)
+        link, server = (
+            EthernetLink.of(board, driver),
+            NetworkServer("netserver", Where.BOARD, plan.port),
+        )
         size, seconds = int(case.params["datagram_size"]), int(case.params["seconds"])
         return [
             prepare(link),
@@ -353,7 +369,7 @@ def udp_flood_benchmark(
         tools=("netserver",),
         tester_tools=("netperf",),
         options=options(driver),
-        conditions=lambda board: Link.of(board, driver).conditions,
+        conditions=lambda board: EthernetLink.of(board, driver).conditions,
     )
 
 

@@ -10,7 +10,14 @@ from collections.abc import Sequence
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.families.ethernet import cpu_load
-from evmperf.benchmarks.families.network import Link, Server, changing, options, prepare, put_back
+from evmperf.benchmarks.families.network import (
+    EthernetLink,
+    NetworkServer,
+    changing,
+    options,
+    prepare,
+    put_back,
+)
 from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, Where, output
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput
@@ -88,7 +95,10 @@ def _computed_by(accelerator: str, cipher: str, *, accelerated: bool) -> Prepare
 
 
 def _steps(board: Board, case: Case, plan: Plan, *, accelerated: bool) -> Sequence[Step]:
-    link, server = Link.of(board, "ipsec"), Server("netserver", Where.TESTER, plan.port)
+    link, server = (
+        EthernetLink.of(board, "ipsec"),
+        NetworkServer("netserver", Where.TESTER, plan.port),
+    )
     cipher, key_bytes = _CIPHERS[str(case.params["algorithm"])]
     seconds = int(case.params["seconds"])
     there, back = _spis(plan.secret[:8])
@@ -176,7 +186,7 @@ def ipsec_benchmark(*, name: str, title: str, accelerated: bool) -> Benchmark:
     def conditions(board: Board) -> dict[str, str]:
         accelerator = board.text("ipsec", "accelerator")
         return {
-            **Link.of(board, "ipsec").conditions,
+            **EthernetLink.of(board, "ipsec").conditions,
             "esp": f"tunnel mode, {_AUTHENTICATION}",
             **({"accelerator": accelerator} if accelerated else {}),
         }

@@ -36,7 +36,7 @@ _SERVERS = {"netserver": "netserver -D -N -p {port}", "iperf3": "iperf3 -s -p {p
 
 
 @dataclass(frozen=True)
-class Link:
+class EthernetLink:
     """A cable between board and tester, as the board file describes it.
 
     `address` is the board's with its prefix length, `mbit` the speed that the link must have (0:
@@ -50,7 +50,7 @@ class Link:
     mbit: int
 
     @classmethod
-    def of(cls, board: Board, section: str) -> Link:
+    def of(cls, board: Board, section: str) -> EthernetLink:
         """Read the link from the options of `section`."""
         cable = board.options.cable(section)
         return cls(
@@ -86,7 +86,7 @@ def put_back(where: Where = Where.BOARD) -> CleanUp:
     return CleanUp(f"put back on {where}", _PUT_BACK, 30, 0.3, where=where)
 
 
-def prepare(link: Link) -> Prepare:
+def prepare(link: EthernetLink) -> Prepare:
     """Bring the board's interface to a known state, and check that the tester answers through it.
 
     The exit status is not 0, with the reason, when interface, carrier, speed or tester are missing.
@@ -124,7 +124,7 @@ def prepare(link: Link) -> Prepare:
 
 
 @dataclass(frozen=True)
-class Server:
+class NetworkServer:
     """netserver or iperf3 on one of the machines, on a port that nobody else uses there."""
 
     tool: str

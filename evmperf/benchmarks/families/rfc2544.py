@@ -20,14 +20,14 @@ METHOD = (
 
 
 @dataclass(frozen=True)
-class Trial:
+class RateTrial:
     """One trial: the rate that the sender really offered, and whether nothing was lost."""
 
     offered: float
     passed: bool
 
 
-def search(maximum: float, resolution: float) -> Generator[float, Trial, float | None]:
+def search(maximum: float, resolution: float) -> Generator[float, RateTrial, float | None]:
     """Yield the rates to try, be sent what became of each, and return the highest that passed.
 
     Rates are in any unit. Stops when a rate passed and one at most `resolution` (0.01 is 1 %)

@@ -24,7 +24,7 @@ from evmperf.model.environment import for_children
 from evmperf.model.errors import LabError
 from evmperf.virtual import board as boards
 from evmperf.virtual import envfile, image
-from evmperf.virtual.client import Bench
+from evmperf.virtual.client import LabClient
 
 NATIVE, HOST = "lava-native", "lava-host"
 """The lab's two virtual boards: LAVA's own, and the one behind the lab host. One board must not be
@@ -128,22 +128,22 @@ def down() -> bool:
         _wait(lambda: running() is None, _STOP_S, "the LAVA lab does not end")
     (paths.lab_state() / "lab.json").unlink(missing_ok=True)
     for name in (NATIVE, HOST):
-        Bench(name).stop()
+        LabClient(name).stop()
     return lab is not None
 
 
 def _start_boards(state: Path, variant: str) -> dict[str, str | int]:
     """Start both benches; what the lab's `init` has to know."""
     for name, kind in ((NATIVE, variant), (HOST, boards.DEFAULT_NAME)):
-        Bench(name).start(kind, serial_port=0, power_port=0)
-    host = Bench(HOST).ports
+        LabClient(name).start(kind, serial_port=0, power_port=0)
+    host = LabClient(HOST).ports
     envfile.write(
         envfile.source(boards.DEFAULT_NAME),
         state / "boards/virtual.yaml",
         serial_port=host.serial,
         power_port=host.power,
     )
-    tester = Bench(NATIVE).status().tester
+    tester = LabClient(NATIVE).status().tester
     http, events, ws, ssh = _free_ports(4)
     return {
         "HTTP": http,
@@ -208,10 +208,10 @@ def _write_devices(shared: Path, ports: dict[str, str | int], variant: str) -> N
     shutil.copytree(paths.DEVICE_TYPES, shared / "device-types")
     devices = shared / "devices"
     devices.mkdir()
-    native = Bench(NATIVE).ports
+    native = LabClient(NATIVE).ports
     switch = f"http://127.0.0.1:{native.power}"
     values = {"serial_port": native.serial, "power_url": f"{switch}/power/0"}
-    if card := Bench(NATIVE).status().card_file:
+    if card := LabClient(NATIVE).status().card_file:
         values |= {"card_url": f"{switch}/card/0", "card_file": card, "evmperf": "/lab/evmperf"}
     (devices / "virtual-01.jinja2").write_text(
         f"{{% extends 'evm-{variant}.jinja2' %}}\n"

@@ -13,7 +13,7 @@ from evmperf.lava import paths
 from evmperf.model.errors import LabError
 from evmperf.virtual import paths as caches
 from evmperf.virtual.debian import mirror
-from evmperf.virtual.steps import Steps
+from evmperf.virtual.steps import BuildSteps
 
 SUITE = "bookworm"
 """The only suite of Debian that has LAVA's server."""
@@ -50,7 +50,7 @@ def build(progress: Callable[[str], None]) -> Path:
     recipe = hashlib.sha256("\n".join((SUITE, *_PACKAGES, _INSTALL)).encode()).hexdigest()[:12]
     folder = caches.cache_dir() / "lava"
     final = folder / f"rootfs-{recipe}"
-    steps = Steps(folder / "logs", progress)
+    steps = BuildSteps(folder / "logs", progress)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not final.is_dir():
@@ -65,7 +65,7 @@ def build(progress: Callable[[str], None]) -> Path:
     return final
 
 
-def _make(target: Path, steps: Steps) -> None:
+def _make(target: Path, steps: BuildSteps) -> None:
     if not shutil.which("mmdebstrap"):
         raise LabError(
             f"mmdebstrap is missing: `make lava-lab` installs what {paths.HOST_PACKAGES} lists"
