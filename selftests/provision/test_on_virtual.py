@@ -273,7 +273,7 @@ def stop(self, what, done, whole):
     if what == "write" and done > whole // 2:
         print("half", flush=True)
         __import__("time").sleep(60)
-provision.Bar.progress = stop
+provision.ProgressBar.progress = stop
 main(["provision", *sys.argv[1:]])
 """
 
