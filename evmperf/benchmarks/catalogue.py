@@ -1,14 +1,16 @@
-"""All benchmarks there are: every module in `evmperf.benchmarks.tables` that has a `BENCHMARK`.
+"""All benchmarks: `BENCHMARK` or `BENCHMARKS` of each module in `evmperf.benchmarks.tables`.
 
-Discovery is by looking, so adding a benchmark is adding a file.
+Discovery is by looking, so adding a benchmark is adding a file, or a declaration to its driver's.
 """
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib
 import importlib.machinery
 import pkgutil
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -30,23 +32,23 @@ def benchmarks() -> dict[str, Benchmark]:
     """Every benchmark by name, in alphabetical order: evmperf's, and those of `benchmarks/` in the
     current folder.
 
-    Raises UsageError for a file that is not named like its benchmark, or that replaces another.
+    Raises UsageError for a file with one benchmark that is not named like it, for a benchmark that
+    replaces another, and for a file that Python cannot load.
     """
     found: dict[str, Benchmark] = {}
     for module in _modules():
-        benchmark = getattr(module, "BENCHMARK", None)
-        if benchmark is None:
-            continue
-        if benchmark.name != module.__name__.rpartition(".")[2]:
+        one = getattr(module, "BENCHMARK", None)
+        if one and one.name != module.__name__.rpartition(".")[2]:
             raise UsageError(
-                f"{module.__file__} describes {benchmark.name!r}: name the file like its benchmark"
+                f"{module.__file__} describes {one.name!r}: name the file like its benchmark"
             )
-        if benchmark.name in found:
-            raise UsageError(
-                f"{module.__file__}: evmperf has a benchmark {benchmark.name} already: "
-                f"give this one another name"
-            )
-        found[benchmark.name] = benchmark
+        for benchmark in (*([one] if one else []), *getattr(module, "BENCHMARKS", ())):
+            if benchmark.name in found:
+                raise UsageError(
+                    f"{module.__file__}: evmperf has a benchmark {benchmark.name} already: "
+                    f"give this one another name"
+                )
+            found[benchmark.name] = benchmark
     return dict(sorted(found.items()))
 
 
@@ -58,14 +60,26 @@ def _modules() -> Iterator[ModuleType]:
         loader = importlib.machinery.SourceFileLoader(name, str(file.resolve()))
         module = ModuleType(name)
         module.__file__ = str(file)
-        loader.exec_module(module)
+        try:
+            loader.exec_module(module)
+        except Exception as error:
+            raise UsageError(f"{_line(file, error)}: {type(error).__name__}: {error}") from error
         yield module
+
+
+def _line(file: Path, error: Exception) -> str:
+    """Where in a user's file an error comes from, as FILE:LINE."""
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename) == file.resolve()
+    ]
+    line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
+    return f"{file}:{line}" if line else str(file)
 
 
 def benchmark(name: str) -> Benchmark:
     """The benchmark of that name; raises UsageError with the nearest names."""
-    import difflib  # noqa: PLC0415  # needed for the error only
-
     try:
         return benchmarks()[name]
     except KeyError:
