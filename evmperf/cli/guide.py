@@ -37,6 +37,12 @@ def _add_import(commands: Any) -> None:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
     parser.add_argument("--into", type=Path, help="write the runs below this folder")
     parser.add_argument("--release", default="", help="where the title does not say")
+    parser.add_argument(
+        "--os", default="", choices=("Linux", "RT-linux"), help="where the title does not say"
+    )
+    parser.add_argument(
+        "--board", default="", help="of tables whose columns and headings name none"
+    )
     parser.add_argument("--strict", action="store_true", help="status 1 when anything is unknown")
     parser.add_argument(
         "--teach", action="store_true", help="draft a table file for each table that is not known"
@@ -48,8 +54,9 @@ def _import(options: argparse.Namespace) -> int:
     from evmperf.guide import importer  # noqa: PLC0415  # docutils is slow to import
 
     unknown = False
-    for file in options.files:
-        imported = importer.load(file, options.release)
+    said = (options.release, options.os, options.board)
+    read = ((name, guide) for name in options.files for guide in importer.load_all(name, *said))
+    for file, imported in read:
         _report(file, imported)
         unknown |= bool(imported.unknown)
         boards = ", ".join(imported.results) or "no board"

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import yaml
-
 from evmperf.guide.match import Match, split_header
 from evmperf.guide.rows import Problem
 from evmperf.guide.source import Source, SourceTable
-from evmperf.published import declared
+from evmperf.published import identity
 
 _ALIKE = 0.85
 """difflib's ratio of names that a slip of the hand may have made of each other."""
@@ -34,15 +31,10 @@ class Boards:
     problems: tuple[Problem, ...]
 
 
-@functools.cache
-def known() -> frozenset[str]:
-    """Board names that TI prints."""
-    file = declared.FOLDER.with_name("boards.yaml")
-    return frozenset(yaml.safe_load(file.read_text(encoding="utf-8")))
-
-
-def of_guide(source: Source) -> Boards:
-    """The boards that the headers of a guide name."""
+def of_guide(source: Source, given: str = "") -> Boards:
+    """The boards that the headers of a guide name; tables that name none are the `given` one's, or
+    that of the guide's only board, or of the only one in its list of evaluation modules.
+    """
     counts: Counter[str] = Counter()
     lines: dict[str, int] = {}
     for table in source.tables:
@@ -52,7 +44,7 @@ def of_guide(source: Source) -> Boards:
     problems: list[Problem] = []
     misspelt = []
     for board in counts:
-        if board in known():
+        if board in identity.known():
             continue
         others = [
             b
@@ -66,28 +58,35 @@ def of_guide(source: Source) -> Boards:
                 f"{near[0]!r}: its figures are not read"
             )
             problems.append(Problem(lines[board], reason))
-        elif near := difflib.get_close_matches(board, known(), n=1, cutoff=_ALIKE):
+        elif near := difflib.get_close_matches(board, identity.known(), n=1, cutoff=_ALIKE):
             reason = f"the board {board!r} is not known, and is nearly {near[0]!r}"
             problems.append(Problem(lines[board], reason, kept=True))
     names = tuple(board for board in counts if board not in misspelt)
-    return Boards(names, names[0] if len(names) == 1 else "", tuple(misspelt), tuple(problems))
+    modules = {identity.of_module(module) for module in source.modules}
+    lone = names[0] if len(names) == 1 else ""
+    if not names and len(modules) == 1:
+        lone = modules.pop()
+    return Boards(names, given or lone, tuple(misspelt), tuple(problems))
 
 
 def headed(source: SourceTable, boards: Boards) -> str:
     """The board of a table whose header names none: the guide's only one, or the one that a heading
     above it names; "" if neither says.
     """
-    for text in map(_squeezed, (*source.section, source.rubric)):
+    for words in (*source.section, source.rubric, source.name):
+        text = _squeezed(words)
         named = [board for board in boards.names if _squeezed(board).startswith(text)]
         if len(text) >= _HEADING and len(named) == 1:
             return named[0]
+        if board := identity.of_module(words):
+            return next((name for name in boards.names if identity.same(name, board)), board)
     return boards.lone
 
 
 def of_table(source: SourceTable, found: Match, boards: Boards) -> Iterator[Problem]:
     """Remarks on a table below another board's heading, and on one that names no board."""
     mine = {_squeezed(board) for board in found.boards}
-    others = {_squeezed(board) for board in (*boards.names, *known())} - mine
+    others = {_squeezed(board) for board in (*boards.names, *identity.known())} - mine
     for heading in source.section:
         if len(text := _squeezed(heading)) < _HEADING:
             continue

@@ -12,7 +12,7 @@ _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?"
 _CELL = re.compile(
     rf"(?P<about>~?)(?P<mean>{_NUMBER})"
     rf"(?: \(min (?P<low>{_NUMBER}), max (?P<high>{_NUMBER})\))?"
-    r"(?: (?P<unit>[A-Za-z]+/s))?"
+    r"(?: (?P<unit>[A-Za-z]+/s)|%)?"
 )
 _EXTRA = re.compile(r" \[[^\]]*\]$")
 """What `evmperf guide --with` adds to a figure."""

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from evmperf.guide import boards, match, rows
 from evmperf.guide.rows import Problem
-from evmperf.guide.source import Row, Source, SourceTable, read
+from evmperf.guide.source import (
+    UNKNOWN_OS,
+    Row,
+    Source,
+    SourceTable,
+    caption,
+    guides,
+    read,
+    system_of,
+)
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import figures
 from evmperf.model.records import UnknownRecord
 from evmperf.model.results import Published, Result, Status
 from evmperf.model.run import Run
-from evmperf.published import artefacts
+from evmperf.published import artefacts, releases
 from evmperf.published.dialect import Dialect, of_release, seen_in
 from evmperf.runs.history import GUIDE, StoredRun
 from evmperf.runs.spool import Spool, new_folder, read_run
@@ -54,6 +63,10 @@ class Imported:
     cells: int = 0
     unknown_cells: int = 0
     sha256: str = ""
+    following: tuple[Imported, ...] = ()
+    """Further guides in the same file."""
+    dated: bool = False
+    """Whether the release is that of the date in the file's name."""
 
     @property
     def unknown(self) -> list[Problem]:
@@ -73,7 +86,7 @@ class Imported:
         )
 
 
-def load(file: Path, release: str = "") -> Imported:
+def load(file: Path, release: str = "", os: str = "", board: str = "") -> Imported:
     """Read a guide; raises UsageError, with the line, for a file that cannot be followed."""
     try:
         text = file.read_text(encoding="utf-8")
@@ -82,30 +95,53 @@ def load(file: Path, release: str = "") -> Imported:
     except UnicodeDecodeError as error:
         line = file.read_bytes()[: error.start].count(b"\n") + 1
         raise UsageError(f"{file} line {line}: is not UTF-8 text") from error
-    return interpret(text, str(file), release)
+    return interpret(text, str(file), release, os, board)
 
 
-def interpret(text: str, name: str = "guide", release: str = "") -> Imported:
-    """The figures of a guide's text; `release` where its title does not say.
+def load_all(file: Path, release: str = "", os: str = "", board: str = "") -> list[Imported]:
+    """All guides in a file; raises what `load` raises."""
+    first = load(file, release, os, board)
+    return [first, *first.following]
+
+
+def interpret(
+    text: str, name: str = "guide", release: str = "", os: str = "", board: str = ""
+) -> Imported:
+    """The figures of a guide's text; `release` and `os` where its title does not say. A further
+    guide in the same text is among `following`.
 
     Raises UsageError for a text that states no release or has no table.
     """
-    source = read(text.removeprefix(_BYTE_ORDER_MARK), name)
-    release = source.release or release
+    first, *others = (
+        _interpret(part, name, release, os, board)
+        for part in guides(text.removeprefix(_BYTE_ORDER_MARK))
+    )
+    first.following = tuple(others)
+    return first
+
+
+def _interpret(text: str, name: str, release: str, os: str, board: str) -> Imported:
+    source = read(text, name)
+    by_date = releases.of_date(Path(name).name)
+    dated = bool(by_date) and not source.release and not release
+    release = source.release or release or by_date
     if not release:
         raise UsageError(
             f"{name} line 1: the title states no release: say which one with --release"
         )
     if not source.tables:
         raise UsageError(f"{name} line 1: holds no csv-table, so it is no performance guide")
-    os = source.os or "Linux"
-    imported = Imported(Path(name).name, source, release, os, of_release(release, os))
+    system = source.os or os or system_of(Path(name).stem) or UNKNOWN_OS
+    imported = Imported(Path(name).name, source, release, system, of_release(release, system))
+    imported.dated = dated
+    imported.problems += _said(imported, os, system_of(Path(name).stem))
     imported.sha256 = hashlib.sha256(text.encode()).hexdigest()
     imported.problems += [
         Problem(c.line, c.message if c.text else f"reStructuredText: {c.message}", c.text)
         for c in source.complaints
     ]
-    known = boards.of_guide(source)
+    _settle(source)
+    known = boards.of_guide(source, board)
     imported.problems += known.problems
     unit_texts: list[str] = []
     taken: dict[_Place, list[_Cell]] = {}
@@ -116,6 +152,43 @@ def interpret(text: str, name: str = "guide", release: str = "") -> Imported:
     _doubts(imported)
     imported.problems.sort(key=lambda problem: problem.line)
     return imported
+
+
+def _said(imported: Imported, os: str, by_name: str) -> Iterator[Problem]:
+    """Remarks on operating system and release that the guide itself does not say."""
+    if imported.os == UNKNOWN_OS:
+        said = "nothing says which operating system it is of: say it with --os"
+        yield Problem(1, said, kept=True)
+    for other, where in ((os, "--os"), (by_name, "the file's name")):
+        if other not in ("", imported.os):
+            said = f"it says that it is of {imported.os}, {where} says {other}: taken as it says"
+            yield Problem(1, said, kept=True)
+    if imported.dated:
+        said = f"the release {imported.release} is that of the date in the file's name"
+        yield Problem(1, said, kept=True)
+
+
+def _settle(source: Source) -> None:
+    """Captions of sections where their order tells nothing: those that more tables agree with; a
+    table keeps its own error where both ways are as good.
+    """
+    for here in source.unsure:
+        mine = [table for table in here if isinstance(table, SourceTable)]
+        known = {}
+        for style in ("before", "after"):
+            for table in mine:
+                if table.caption_style != "argument":
+                    table.caption, table.caption_style = "", "none"
+            caption(here, style)
+            known[style] = sum(match.fits_caption(table) for table in mine)
+        best = max(known, key=lambda style: known[style])
+        caption(here, best)
+        if len(set(known.values())) == 1:
+            for table in mine:
+                table.error = table.error or (
+                    "nothing tells whether the `Table:` lines of its section are captions of the "
+                    "tables before or after them"
+                )
 
 
 _BYTE_ORDER_MARK = "\ufeff"
@@ -150,7 +223,9 @@ def _take(
         found = match.identify(source)
         lone = boards.headed(source, known)
         if not found.boards and not lone:
-            raise match.Unknown("it names no board, and the guide has not exactly one")
+            raise match.Unknown(
+                "it names no board, and the guide has not exactly one: name it with --board"
+            )
     except match.Unknown as unknown:
         imported.unread.append(source)
         imported.matches.append(None)
@@ -161,6 +236,12 @@ def _take(
     imported.matches.append(TableRead(found, tuple(done.rows)))
     imported.problems += done.problems
     imported.problems += boards.of_table(source, found, known)
+    if found.table.remark:
+        reason = f"{found.table.benchmark}: {found.table.remark}"
+        imported.problems.append(Problem(source.line, reason, kept=True))
+    if heading := match.overruled(source):
+        reason = f"{found.table.benchmark}: read as caption and header say, below {heading!r}"
+        imported.problems.append(Problem(source.line, reason, kept=True))
     if strange := match.strange_words(source, found.table):
         reason = f"{found.table.benchmark}: read as that, though it says {', '.join(strange)} too"
         imported.problems.append(Problem(source.line, reason, kept=True))
@@ -281,13 +362,21 @@ def run_of(imported: Imported, board: str) -> Run:
 
 def _facts(imported: Imported) -> dict[str, Any]:
     facts = {"guide": imported.file, "guide_sha256": imported.sha256, "dialect": imported.dialect}
+    if imported.dated:
+        facts["release_from"] = "date"
     return {**facts, "unread_tables": len(imported.unread)} if imported.unread else facts
 
 
 def _store(into: Path, run: Run, results: list[Result], problems: list[Problem]) -> Path:
     target = into / run.id
-    if target.exists() and read_run(target).kind != GUIDE:
+    before = read_run(target) if target.exists() else None
+    if before and before.kind != GUIDE:
         raise UsageError(f"{target}: holds a measured run; import into another folder with --into")
+    if before and run.os == UNKNOWN_OS and before.facts.get("guide") != run.facts["guide"]:
+        raise UsageError(
+            f"{target}: holds the figures of {before.facts.get('guide')}, and nothing says that "
+            f"{run.facts['guide']} is of the same operating system: say which one with --os"
+        )
     with new_folder(into) as scratch:
         spool = Spool(scratch, run)
         unknown = (UnknownRecord(line=p.line, reason=p.reason, text=p.text) for p in problems)

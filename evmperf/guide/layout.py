@@ -36,6 +36,8 @@ class Slot:
     caption: str
     caption_style: str = "argument"
     rubric: str = ""
+    keys: tuple[str, ...] = ()
+    """Headers of its key columns, where they are not the declared ones."""
 
     @property
     def boards(self) -> tuple[str, ...]:
@@ -127,6 +129,7 @@ def like(imported: Imported, figures: Figures, keep_unread: bool = False) -> Lay
             source.caption,
             source.caption_style,
             source.rubric,
+            source.header[: len(found.match.table.keys)],
         )
         if filled := _filled(slot, figures):
             layout.add(source.section, filled)

@@ -10,14 +10,16 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from evmperf.guide.source import SourceTable
-from evmperf.published import meaning
+from evmperf.published import identity, meaning
 from evmperf.published.declared import Table, numbered, tables
 from evmperf.published.dialect import UNIT_TEXTS
 
 _BOARD_HEADER = re.compile(r"(?P<board>[A-Za-z0-9][\w.-]*):\s*(?P<title>\S.*)")
+_NO_UNIT = re.compile(r"\(local_\w+\)|\(?%\)?")
+"""What guides write or leave out behind a title, in lower case."""
 _UNIT_SUFFIX = re.compile(r"(?P<label>.*) \((?P<unit>[^()]*)\)")
 
 
@@ -60,6 +62,8 @@ class _Evidence:
     named: dict[str, str] = field(default_factory=dict)
     """Benchmarks that a text names exactly, with the text."""
     contradiction: str = ""
+    overruled: str = ""
+    """The heading that caption and header contradict."""
 
     def against(self, table: Table) -> list[str]:
         """The texts that say something else than the table is about."""
@@ -99,7 +103,9 @@ def identify(source: SourceTable) -> Match:
 def split_header(header: str) -> tuple[str, str]:
     """Board and title of a column header; board "" where it names none."""
     match = _BOARD_HEADER.fullmatch(header.strip())
-    return (match["board"], match["title"]) if match else ("", header.strip())
+    if match:
+        return match["board"], match["title"].strip()
+    return (header.strip(), "") if header.strip() in identity.known() else ("", header.strip())
 
 
 def split_label(label: str, table: Table) -> tuple[str, str | None]:
@@ -120,15 +126,16 @@ def unit_fits(table: Table, case: str, unit_text: str | None) -> bool:
     """Whether a row's unit is spelt in one of the known ways."""
     if not table.units_in_labels:
         return True
-    texts = UNIT_TEXTS[table.unit_code(case)]
-    return unit_text in (texts.classic, texts.lower)
+    unit = UNIT_TEXTS[table.unit_code(case)].unit
+    alike = [text for text in UNIT_TEXTS.values() if text.unit is unit]
+    return any(unit_text in (text.classic, text.lower) for text in alike)
 
 
 def columns_of(table: Table, header: Sequence[str]) -> tuple[Column, ...] | None:
     """The columns of a header, if it is one of the table's."""
     count = len(table.keys)
     if len(header) <= count or not all(
-        meaning.plain(given) == meaning.plain(known)
+        meaning.plain(given) == meaning.plain(known) or _alike(known, given) is not None
         for given, known in zip(header, table.keys, strict=False)
     ):
         return None
@@ -136,8 +143,14 @@ def columns_of(table: Table, header: Sequence[str]) -> tuple[Column, ...] | None
     whole = [column for column in columns if column is not None]
     with_board = {bool(column.board) for column in whole}
     seen = {(column.board, column.metric) for column in whole}
-    if len(whole) != len(header) - count or len(seen) != len(whole) or len(with_board) > 1:
+    if len(whole) != len(header) - count or len(seen) != len(whole):
         return None
+    if len(with_board) > 1:
+        # A table whose columns name no board may name its only one over one of them.
+        if table.board_in_header or len({column.board for column in whole}) > 2:
+            return None
+        (board,) = {column.board for column in whole} - {""}
+        whole = [replace(column, board=board) for column in whole]
     if all(column.words for column in whole):
         return None
     return tuple(whole)
@@ -159,8 +172,11 @@ def column_of(table: Table, text: str) -> Column | None:
 
 def _alike(known: str, title: str) -> str | None:
     """Whether a header is a known one but for case and blanks; the number of its `{n}`."""
-    squeezed = (" ".join(text.lower().split()).replace(" (", "(") for text in (known, title))
-    return numbered(*squeezed)
+    one, other = (
+        " ".join(_NO_UNIT.sub("", text.lower()).split()).replace(" (", "(")
+        for text in (known, title)
+    )
+    return numbered(one, other)
 
 
 def nearest(source: SourceTable, count: int = 2) -> list[Table]:
@@ -212,14 +228,34 @@ def strange_words(source: SourceTable, table: Table) -> list[str]:
 def _evidence(source: SourceTable) -> _Evidence:
     along, contradiction = meaning.along(source.section)
     found = _Evidence(dict(along), contradiction=contradiction)
+    inner = source.section[-1:]
+    if source.name and inner and meaning.plain(inner[0]) == meaning.plain(source.name):
+        # A heading that is a level too deep stands below its neighbour's: caption and heading say
+        # together what it is, where they are of one device.
+        own = meaning.said(inner[0])
+        outer, contradiction = meaning.along(source.section[:-1])
+        wrong = [q for q in ("system", "tool") if q in outer and own.get(q) != outer[q][0]]
+        if wrong and own.get("device") == outer.get("device", ("",))[0]:
+            found = _Evidence(
+                {q: said for q, said in outer.items() if q not in wrong},
+                contradiction=contradiction,
+                overruled=outer[wrong[0]][1],
+            )
+            found.said |= {q: (value, inner[0]) for q, value in own.items()}
     # A rubric stands above all tables that follow it, of other kinds too: it counts for tables
     # that say nothing themselves.
     caption = source.name
     titles = [caption] if caption else [source.rubric]
+    header = _of_header(source)
     for text in titles:
         for quantity, value in meaning.said(text).items():
             before = found.said.setdefault(quantity, (value, text))
-            if before[0] != value:
+            if before[0] == value:
+                continue
+            if header.get(quantity) == value and quantity == "system":
+                found.said[quantity] = (value, text)
+                found.overruled = before[1]
+            else:
                 found.contradiction = found.contradiction or (
                     f"the caption {text!r} contradicts the heading {before[1]!r}"
                 )
@@ -231,6 +267,27 @@ def _evidence(source: SourceTable) -> _Evidence:
             if not caption and columns_of(tables()[name], source.header):
                 found.named.setdefault(name, text)
     return found
+
+
+def _of_header(source: SourceTable) -> meaning.Meaning:
+    return meaning.said(" ".join(split_header(title)[1] for title in source.header))
+
+
+def fits_caption(source: SourceTable) -> bool:
+    """Whether a table is a known one and its header says nothing else than its caption."""
+    said = meaning.said(source.name)
+    if any(said.get(quantity, value) != value for quantity, value in _of_header(source).items()):
+        return False
+    try:
+        identify(source)
+    except Unknown:
+        return False
+    return True
+
+
+def overruled(source: SourceTable) -> str:
+    """The heading that a table's caption and header contradict; "" for none."""
+    return _evidence(source).overruled
 
 
 def _names(text: str) -> Iterable[str]:
@@ -265,6 +322,9 @@ def _by_rows(agreed: list[Match], evidence: _Evidence, source: SourceTable) -> M
         # Without a word of a second variant, a table is the plain one.
         fewest = min(len(evidence.missing(match.table)) for match in best)
         best = [match for match in best if len(evidence.missing(match.table)) == fewest]
+    titled = [m for m in best if meaning.plain(source.name) in map(meaning.plain, m.table.captions)]
+    if len(best) > 1 and len(titled) == 1:
+        best = titled
     if len(best) > 1:
         names = ", ".join(match.table.benchmark for match in best)
         caption = f"the caption {source.caption!r}" if source.caption else "no caption"

@@ -103,7 +103,7 @@ def _row(found: Match, row: Row, case: str, without: Sequence[str], done: TableR
     figures, words = [], []
     values = row.cells[len(found.table.keys) :]
     for column, text in zip(found.columns, values, strict=False):
-        if not text.strip() or column.board in without:
+        if text.strip().lower() in ("", "n/a") or column.board in without:
             continue
         if column.words:
             words.append((column.board, column.metric, text.strip()))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +26,14 @@ _ERROR = 3
 """docutils' level of messages that matter."""
 _CAPTION = re.compile(r"Table:\s+(?P<text>.*?)\s*\|?\s*", re.DOTALL)
 _TITLE = re.compile(
-    r"(?P<os>.*?)\s*(?P<release>\d+(?:[._]\d+)+)\s+(?:Kernel )?Performance Guide", re.IGNORECASE
+    r"(?P<os>[\w -]*?)\s*(?P<release>\d+(?:[._]\d+)+)?\s*(?:Kernel )?Performance Guide(?: for .*)?",
+    re.IGNORECASE,
+)
+LINUX, RT_LINUX, UNKNOWN_OS = "Linux", "RT-linux", "unknown"
+_SYSTEMS = {RT_LINUX: r"rt|preempt[ _-]?rt|real[ _-]?time", LINUX: "linux"}
+"""Operating systems by the words for them; the first that is there counts."""
+_NEXT_GUIDE = re.compile(
+    r"^(?P<bar>[=*#~^\-])(?P=bar)+\n *(?P<title>\S.*?) *\n(?P=bar){8,}$", re.MULTILINE
 )
 # Sphinx's own, which docutils does not know: harmless to a reader of tables.
 _SPHINX_WORDS = re.compile(
@@ -86,9 +94,15 @@ class Source:
 
     title: str
     os: str
+    """As title or headings say it; "" if neither does."""
     release: str
     tables: list[SourceTable] = field(default_factory=list)
     complaints: list[Complaint] = field(default_factory=list)
+    headings: list[str] = field(default_factory=list)
+    modules: list[str] = field(default_factory=list)
+    """Names in the list of evaluation modules."""
+    unsure: list[list[SourceTable | str]] = field(default_factory=list)
+    """Tables and `Table:` lines of sections where nothing says which belong together."""
 
 
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
@@ -150,15 +164,35 @@ def read(text: str, name: str = "guide") -> Source:
     document, complaints = _parse(text, name)
     title, body = _title(document)
     match = _TITLE.fullmatch(title.strip())
-    source = Source(
-        title,
-        os=match["os"] if match else "",
-        release=match["release"] if match else "",
-        complaints=complaints,
+    source = Source(title, "", match["release"] or "" if match else "", complaints=complaints)
+    sections: list[list[SourceTable | str]] = []
+    _collect(body, (), source, sections)
+    source.os = system_of(title) or next(
+        (RT_LINUX for text in source.headings if system_of(text) == RT_LINUX), ""
     )
-    _collect(body, (), source)
+    source.unsure = _captions(sections)
     source.complaints += _stray(text, source.tables)
     return source
+
+
+def system_of(text: str) -> str:
+    """The operating system that a title or a file's name says; "" if it says none."""
+    words = re.sub(r"[^a-z0-9]+", " ", text.lower())
+    return next((os for os, known in _SYSTEMS.items() if re.search(rf"\b({known})\b", words)), "")
+
+
+def guides(text: str) -> list[str]:
+    """The texts of the guides in one file, each at its own lines."""
+    starts = [
+        found.start()
+        for found in _NEXT_GUIDE.finditer(text)
+        if (title := _TITLE.fullmatch(found["title"])) and (title["os"] or title["release"])
+    ]
+    starts = [0, *starts[1:]]
+    return [
+        "\n" * text.count("\n", 0, first) + text[first:after]
+        for first, after in itertools.pairwise([*starts, len(text)])
+    ]
 
 
 def _stray(text: str, tables: Sequence[SourceTable]) -> Iterator[Complaint]:
@@ -249,7 +283,12 @@ def _title(document: nodes.document) -> tuple[str, nodes.Element]:
     return next((title for title in titles if _TITLE.fullmatch(title.strip())), ""), document
 
 
-def _collect(parent: nodes.Element, path: tuple[str, ...], source: Source) -> None:
+def _collect(
+    parent: nodes.Element,
+    path: tuple[str, ...],
+    source: Source,
+    sections: list[list[SourceTable | str]],
+) -> None:
     """Gather the tables below a node, in order, with the captions that belong to them."""
     here: list[SourceTable | str] = []
     rubric = ""
@@ -262,19 +301,30 @@ def _collect(parent: nodes.Element, path: tuple[str, ...], source: Source) -> No
         elif isinstance(node, nodes.rubric):
             rubric = node.astext().strip()
         elif isinstance(node, nodes.paragraph):
-            if match := _CAPTION.fullmatch(node.astext()):
+            match = _CAPTION.fullmatch(node.astext())
+            if match and not (here and here[-1] == ""):  # that is of the list of modules
                 here.append(match["text"])
         elif isinstance(node, nodes.table):
             here.append("")
+            source.modules += _modules(node)
             if any(_NUMBER.fullmatch(e.astext().strip()) for e in node.findall(nodes.entry)):
                 message = "a table of figures that is no csv-table is not read"
                 source.complaints.append(Complaint(_line_of(node), message))
         elif isinstance(node, nodes.section):
             title = node.children[0].astext().strip() if node.children else ""
-            _collect(node, (*path, title), source)
+            source.headings.append(title)
+            _collect(node, (*path, title), source, sections)
         elif isinstance(node, nodes.Element) and not isinstance(node, nodes.TextElement):
-            _collect(node, path, source)
-    _assign(here)
+            _collect(node, path, source, sections)
+    sections.append(here)
+
+
+def _modules(table: nodes.table) -> list[str]:
+    """The first cells of a table of evaluation modules."""
+    rows = [
+        [e.astext().strip() for e in row.findall(nodes.entry)] for row in table.findall(nodes.row)
+    ]
+    return [r[0] for r in rows[1:] if r] if rows and "Description" in rows[0] else []
 
 
 def _line_of(node: nodes.Element) -> int:
@@ -282,15 +332,35 @@ def _line_of(node: nodes.Element) -> int:
     return next((inner.line for inner in node.findall() if inner.line), 1)
 
 
-def _assign(here: Sequence[SourceTable | str]) -> None:
-    """Give each `Table:` line to the table before it, or after it where one opens the section."""
-    before = bool(here) and isinstance(here[0], str) and bool(here[0])
-    for number, entry in enumerate(here):
-        if not isinstance(entry, str) or not entry:
+def _captions(sections: Sequence[list[SourceTable | str]]) -> list[list[SourceTable | str]]:
+    """Give each `Table:` line to the table before or after it, as the section shows by taking
+    turns, or else the guide's other sections; returns the sections of which neither tells.
+    """
+    left, seen = [], {"before": 0, "after": 0}
+    for here in sections:
+        entries = [e for e in here if e and (isinstance(e, str) or not e.caption)]
+        turns = "".join("C" if isinstance(entry, str) else "T" for entry in entries)
+        if "C" not in turns or "T" not in turns:
             continue
-        other = number + 1 if before else number - 1
-        if 0 <= other < len(here):
-            table = here[other]
-            if isinstance(table, SourceTable) and not table.caption:
-                table.caption = entry
-                table.caption_style = "before" if before else "after"
+        for style, pattern in (("before", "(CT)+"), ("after", "(TC)+")):
+            if re.fullmatch(pattern, turns):
+                seen[style] += 1
+                caption(here, style)
+                break
+        else:
+            left.append(here)
+    styles = [style for style, times in seen.items() if times]
+    if len(styles) != 1:
+        return left
+    for here in left:
+        caption(here, styles[0])
+    return []
+
+
+def caption(here: Sequence[SourceTable | str], style: str) -> None:
+    """Set the captions of a section's tables, from the lines `before` or `after` them."""
+    lines = here if style == "before" else here[::-1]
+    for line, table in itertools.pairwise(lines):
+        named = isinstance(table, SourceTable) and table.caption_style == "argument"
+        if isinstance(line, str) and line and isinstance(table, SourceTable) and not named:
+            table.caption, table.caption_style = line, style

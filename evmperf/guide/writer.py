@@ -119,7 +119,7 @@ def _headings(before: Path, path: Path, layout: Layout, figures: Figures) -> Ite
 
 
 def _table(slot: Slot, figures: Figures, extras: Extras) -> Iterator[str]:
-    header = [*slot.table.keys, *(_header(slot, column) for column in slot.columns)]
+    header = [*(slot.keys or slot.table.keys), *(_header(slot, column) for column in slot.columns)]
     caption, style = slot.caption, slot.caption_style
     if quick := origin.quick(slot, figures):
         caption = f"{caption.partition(QUICK_MARK)[0].strip() or slot.table.title} {quick}"

@@ -80,11 +80,15 @@ class Table:
     """Release and case of published rows that lack cells at their end."""
     tool: str = ""
     """The program behind published figures, where evmperf measures with another one."""
+    remark: str = ""
+    """What is not said of such a table where others like it say it."""
     not_measured: str = ""
     """Why evmperf reads the table and does not measure it."""
     own_driver: str = ""
     own_metrics: tuple[Metric, ...] = ()
     """Of a table that no module measures."""
+    measured_as: str = ""
+    """The benchmark of the table that it is like, where the metrics are that one's."""
 
     @property
     def module(self) -> Benchmark | None:
@@ -103,7 +107,8 @@ class Table:
 
     def metric(self, case: str, name: str) -> Metric | None:
         """The metric of one row: the catalogue's, or the declaration's own; None if unknown."""
-        if self.module and (found := _of_module(self.module, case, name)):
+        module = self.module or catalogue.benchmarks().get(self.measured_as)
+        if module and (found := _of_module(module, case, name)):
             return found
         for known in self.own_metrics:
             if numbered(known.name, name) is not None:
@@ -113,8 +118,10 @@ class Table:
     def case_of(self, label: str) -> str:
         """The case that a printed row label stands for (without its unit)."""
         for text, case in self.labels.items():
-            if numbered(text, label) is not None:
+            if numbered(text.lower(), label.strip().lower()) is not None:
                 return case
+        if label.endswith(" bytes") and self.knows(label.removesuffix(" bytes")):
+            return label.removesuffix(" bytes")
         if label not in self.cases and _ADDRESS.search(label):
             # The guides' commands have the address of TI's tester.
             alike = (case for case in self.cases if _anonymous(case) == _anonymous(label))
@@ -270,7 +277,8 @@ def _table(path: Path, data: dict[str, Any], module: Benchmark | None) -> Table:
     measured = name in catalogue.benchmarks()
     if measured and module and (twice := _OF_MODULES & set(data)):
         raise UsageError(f"{path}: {min(twice)} is said by the benchmark {name} already")
-    own = () if measured else _own_metrics(path, data.pop("metrics", None), module)
+    given = data.pop("metrics", None) if not measured else None
+    own = () if measured else _own_metrics(path, given, module)
     title = module.title if measured and module else data.pop("title")
     section = module.section if measured and module else tuple(data.pop("section"))
     if wrong := list(meaning.unknown_words(data["about"])):
@@ -294,6 +302,7 @@ def _table(path: Path, data: dict[str, Any], module: Benchmark | None) -> Table:
         ),
         own_driver=data.pop("driver", ""),
         own_metrics=own,
+        measured_as=module.name if module and not measured and given is None else "",
         **data,
     )
 

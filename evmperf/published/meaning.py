@@ -17,7 +17,7 @@ import yaml
 Meaning = Mapping[str, str]
 """Values by quantity: {"device": "emmc", "system": "ext4"}."""
 
-_WITHIN = {("device", "msata"): "sata"}
+_WITHIN = {("device", "msata"): "sata", ("device", "usbdev"): "usbhost"}
 """A value of an inner heading and the outer heading's that it refines."""
 
 

@@ -54,6 +54,24 @@ def release_key(release: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", release))
 
 
+_BEGAN = (
+    ("7.0", "2020-06"), ("7.1", "2020-10"), ("7.2", "2020-12"), ("7.3", "2021-04"),
+    ("8.0", "2021-07"), ("8.1", "2021-11"), ("8.2", "2022-03"), ("8.3", "2022-06"),
+    ("8.4", "2022-09"), ("8.5", "2022-12"), ("8.6", "2023-03"), ("9.0", "2023-07"),
+    ("9.1", "2023-11"), ("9.2", "2024-03"), ("10.0", "2024-07"), ("10.1", "2024-12"),
+    ("11.0", "2025-03"), ("11.1", "2025-07"), ("11.2", "2025-12"), ("12.0", "2026-04"),
+)  # fmt: skip
+"""The month in which work on a release's guides began, as the guides that name both show."""
+
+
+def of_date(text: str) -> str:
+    """The release that was in work at the date (YYYY-MM-DD) in a text; "" where there is none."""
+    found = re.search(r"20\d\d-[01]\d-[0-3]\d", text)
+    return max(
+        (name for name, began in _BEGAN if found and began <= found[0]), key=release_key, default=""
+    )
+
+
 NEWEST = "newest"
 """Instead of a release: the one that each board was measured with last."""
 

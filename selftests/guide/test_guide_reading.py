@@ -1,0 +1,32 @@
+"""What published guides give: `python -m selftests.guide_reading`."""
+
+import pytest
+
+from selftests import guide_reading
+from selftests.guide.test_guide_import import HEAD, table
+from selftests.support import seeds
+
+GUIDES = seeds.real("guides", "*.rst")
+LEAST_SAME = 0.98
+
+
+@pytest.mark.skipif(not GUIDES, reason="no shared/real/guides beside the checkout")
+def test_published_figures_come_back_or_are_refused_with_a_reason():
+    said = guide_reading.truth()
+    counts = [guide_reading.counted(file, said.get(file.name, ("", ""))) for file in GUIDES]
+    assert [count.wrong for count in counts if count.wrong] == []
+    assert not any(count.refused["without a reason"] for count in counts)
+    total = sum(count.total for count in counts)
+    assert total > 48_000
+    assert sum(count.same for count in counts) > LEAST_SAME * total
+
+
+def test_a_figure_that_comes_back_otherwise_is_wrong(tmp_path, monkeypatch):
+    file = tmp_path / "guide.rst"
+    file.write_text(
+        HEAD + table(['"add (MB/s)","1.00"', '"copy (MB/s)","fast"', '"fly (MB/s)","2"'])
+    )
+    count = guide_reading.counted(file)
+    assert (count.same, len(count.wrong), count.refused.total()) == (1, 0, 1)
+    monkeypatch.setattr("evmperf.guide.writer.cell_text", lambda slot, figure: "9.99")
+    assert guide_reading.counted(file).wrong
