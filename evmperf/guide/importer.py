@@ -176,9 +176,6 @@ def _settle(source: Source) -> None:
         mine = [table for table in here if isinstance(table, SourceTable)]
         known = {}
         for style in ("before", "after"):
-            for table in mine:
-                if table.caption_style != "argument":
-                    table.caption, table.caption_style = "", "none"
             caption(here, style)
             known[style] = sum(match.fits_caption(table) for table in mine)
         best = max(known, key=lambda style: known[style])

@@ -359,8 +359,9 @@ def _captions(sections: Sequence[list[SourceTable | str]]) -> list[list[SourceTa
 
 def caption(here: Sequence[SourceTable | str], style: str) -> None:
     """Set the captions of a section's tables, from the lines `before` or `after` them."""
-    lines = here if style == "before" else here[::-1]
-    for line, table in itertools.pairwise(lines):
-        named = isinstance(table, SourceTable) and table.caption_style == "argument"
-        if isinstance(line, str) and line and isinstance(table, SourceTable) and not named:
+    for table in here:
+        if isinstance(table, SourceTable) and table.caption_style in ("before", "after"):
+            table.caption, table.caption_style = "", "none"
+    for line, table in itertools.pairwise(here if style == "before" else here[::-1]):
+        if isinstance(line, str) and line and isinstance(table, SourceTable) and not table.caption:
             table.caption, table.caption_style = line, style
