@@ -38,11 +38,18 @@ def _add_import(commands: Any) -> None:
     parser.add_argument("--into", type=Path, help="write the runs below this folder")
     parser.add_argument("--release", default="", help="where the title does not say")
     parser.add_argument(
-        "--os", default="", choices=("Linux", "RT-linux"), help="where the title does not say"
+        "--os",
+        default="",
+        choices=("Linux", "RT-linux"),
+        help="where neither title and headings nor the file's name say",
     )
     parser.add_argument(
         "--board", default="", help="of tables whose columns and headings name none"
     )
+    parser.add_argument(
+        "--record", type=Path, metavar="FILE",
+        help="write the figures of all FILEs into one record (docs/performance-guide.md)",
+    )  # fmt: skip
     parser.add_argument("--strict", action="store_true", help="status 1 when anything is unknown")
     parser.add_argument(
         "--teach", action="store_true", help="draft a table file for each table that is not known"
@@ -53,7 +60,7 @@ def _add_import(commands: Any) -> None:
 def _import(options: argparse.Namespace) -> int:
     from evmperf.guide import importer  # noqa: PLC0415  # docutils is slow to import
 
-    unknown = False
+    unknown, entries = False, []
     said = (options.release, options.os, options.board)
     read = ((name, guide) for name in options.files for guide in importer.load_all(name, *said))
     for file, imported in read:
@@ -63,9 +70,19 @@ def _import(options: argparse.Namespace) -> int:
         print(f"{file}: {imported.os} {imported.release}, {boards}: {imported.summary()}")
         if options.teach:
             _teach(imported)
+        if options.record:
+            from evmperf.published import source  # noqa: PLC0415
+
+            runs = ((importer.run_of(imported, b), found) for b, found in imported.results.items())
+            entries += [source.entry_of(run, found) for run, found in runs]
         if options.into:
             for folder in importer.store(imported, options.into):
                 print(f"  {folder}")
+    if options.record:
+        from evmperf.published import record  # noqa: PLC0415
+
+        record.write(options.record, entries)
+        print(f"{options.record}: {sum(e.count for e in entries)} figures")
     return ExitStatus.FAILED if unknown and options.strict else ExitStatus.OK
 
 
@@ -226,15 +243,18 @@ def _what_extras(
 ) -> Extras:
     from evmperf.guide import plots, writer  # noqa: PLC0415
     from evmperf.published import releases as gather  # noqa: PLC0415
+    from evmperf.published import source as record  # noqa: PLC0415
 
     previous, last = None, ""
     if "delta" in options.extras:
-        known = there if options.source == "baselines" else [*gather.published(), *there]
-        run = chosen[-1].run
-        virtual = gather.is_virtual(run)
-        alike = [entry for entry in known if gather.is_virtual(entry.run) == virtual]
-        before = gather.previous_release(alike, run.release, run.os)
-        previous, last = gather.by_board(before), before[-1].run.release if before else ""
+        known = there if options.source == "baselines" else [*record.guides(), *there]
+        before = [
+            found
+            for entry in chosen
+            if (found := gather.previous_release(known, entry.run)) is not None
+        ]
+        previous = gather.by_board(before)
+        last = " and ".join(dict.fromkeys(entry.run.release for entry in before))
     drawn = plots.draw(options.output, figures, chosen) if options.plots else None
     return writer.Extras(
         counts="counts" in options.extras,

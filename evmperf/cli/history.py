@@ -33,6 +33,9 @@ def add_parsers(commands: Any) -> None:
     parser.add_argument(
         "--results", type=Path, help="read this folder of runs, whether InfluxDB is there or not"
     )
+    parser.add_argument(
+        "--published", action="store_true", help="of TI's published figures, over their releases"
+    )
     parser.set_defaults(func=_history)
 
 
@@ -42,7 +45,8 @@ def _history(options: argparse.Namespace) -> int:
     from evmperf.influx import config  # noqa: PLC0415
 
     named = sources.INFLUX if options.results is None and config.load() else "results"
-    with sources.opened(str(options.results or named)) as source:
+    named = sources.PUBLISHED if options.published else str(options.results or named)
+    with sources.opened(named) as source:
         if not options.benchmark:
             return _measured(source, options.board, options.last)
         benchmark = catalogue.benchmark(options.benchmark)

@@ -54,6 +54,7 @@ _COMMANDS = {
     "Performance guides": {
         "guide": ("guide", "render the performance guide of a release"),
         "import-guide": ("guide", "published guides as runs"),
+        "published": ("published", "what TI published of a board"),
     },
 }
 """Each command's module in this room and its line in the help, grouped by what a user wants."""

@@ -29,6 +29,9 @@ def add_parsers(commands: Any) -> None:
         "--history", action="store_true", help="with the lab's earlier runs (docs/judging.md)"
     )
     parser.add_argument(
+        "--published", action="store_true", help="of TI's published figures instead of runs"
+    )
+    parser.add_argument(
         "--reports", default="", metavar="ADDRESS|copied",
         help="where the runs' folders can be seen, e.g. https://lab/results, or `copied`: copy the "
         "reports into the site (default: where they lie on this host)",
@@ -38,7 +41,8 @@ def add_parsers(commands: Any) -> None:
 
 def _site(options: argparse.Namespace) -> int:
     with contextlib.ExitStack() as stack:
-        wanted = [options.source, *([sources.HISTORY] if options.history else [])]
+        named = sources.PUBLISHED if options.published else options.source
+        wanted = [named, *([sources.HISTORY] if options.history else [])]
         opened = [stack.enter_context(sources.opened(name)) for name in wanted]
         written = site.write(options.output, *opened, reports=options.reports)
     for problem in written.problems:

@@ -14,7 +14,7 @@ from evmperf.published.releases import BASELINES
 from evmperf.runs import kept
 from evmperf.runs.history import RunSource, SpoolFolder
 
-INFLUX, HISTORY = "influx", "history"
+INFLUX, HISTORY, PUBLISHED = "influx", "history", "published"
 
 
 @contextlib.contextmanager
@@ -22,6 +22,11 @@ def opened(given: str) -> Iterator[RunSource]:
     """The runs of that name; raises UsageError for InfluxDB when it is not configured."""
     if given == HISTORY:
         yield SpoolFolder(kept.folder(os.environ))
+        return
+    if given == PUBLISHED:
+        from evmperf.published.source import PublishedRuns  # noqa: PLC0415
+
+        yield PublishedRuns()
         return
     if given != INFLUX:
         yield SpoolFolder(BASELINES if given == "baselines" else Path(given))

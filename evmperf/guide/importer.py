@@ -26,7 +26,7 @@ from evmperf.model.figures import figures
 from evmperf.model.records import UnknownRecord
 from evmperf.model.results import Published, Result, Status
 from evmperf.model.run import Run
-from evmperf.published import artefacts, releases
+from evmperf.published import artefacts, record
 from evmperf.published.dialect import Dialect, of_release, seen_in
 from evmperf.runs.history import GUIDE, StoredRun
 from evmperf.runs.spool import Spool, new_folder, read_run
@@ -122,7 +122,7 @@ def interpret(
 
 def _interpret(text: str, name: str, release: str, os: str, board: str) -> Imported:
     source = read(text, name)
-    by_date = releases.of_date(Path(name).name)
+    by_date = record.of_date(Path(name).name)
     dated = bool(by_date) and not source.release and not release
     release = source.release or release or by_date
     if not release:
@@ -131,7 +131,7 @@ def _interpret(text: str, name: str, release: str, os: str, board: str) -> Impor
         )
     if not source.tables:
         raise UsageError(f"{name} line 1: holds no csv-table, so it is no performance guide")
-    system = source.os or os or system_of(Path(name).stem) or UNKNOWN_OS
+    system = source.os or system_of(Path(name).stem) or os or UNKNOWN_OS
     imported = Imported(Path(name).name, source, release, system, of_release(release, system))
     imported.dated = dated
     imported.problems += _said(imported, os, system_of(Path(name).stem))

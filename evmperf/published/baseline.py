@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from evmperf.model.figures import Baseline, figures
 from evmperf.model.run import Run
+from evmperf.published import identity, source
 from evmperf.published import releases as gather
 
 
@@ -13,10 +14,7 @@ def of_board(run: Run) -> Baseline | None:
     """
     if gather.is_virtual(run):
         return None
-    fitting = [
-        e for e in gather.published() if e.run.board == run.board and e.run.os in (run.os, "")
-    ]
+    fitting = source.guides(identity.board(run.board), run.os)
     if not fitting:
         return None
-    newest = max(fitting, key=lambda entry: gather.release_key(entry.run.release))
-    return Baseline(run, newest.run, figures(newest.results()))
+    return Baseline(run, fitting[-1].run, figures(fitting[-1].results()))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
@@ -12,6 +13,8 @@ from evmperf.model.errors import UsageError
 from evmperf.model.figures import Figure, Key, figures
 from evmperf.model.places import project
 from evmperf.model.run import Run
+from evmperf.published import identity
+from evmperf.published.record import release_key
 from evmperf.runs.history import RunSource, SpoolFolder, StoredRun
 
 BASELINES = project("baselines")
@@ -45,31 +48,6 @@ def published() -> list[StoredRun]:
 def is_virtual(run: Run) -> bool:
     """Whether a run is a virtual EVM's."""
     return bool(run.facts.get("virtual"))
-
-
-def release_key(release: str) -> tuple[int, ...]:
-    """What releases sort by: 9.2 is before 10.0. Images that are no release have ()."""
-    if not re.fullmatch(r"\d+([._]\d+)*", release):
-        return ()
-    return tuple(int(number) for number in re.findall(r"\d+", release))
-
-
-_BEGAN = (
-    ("7.0", "2020-06"), ("7.1", "2020-10"), ("7.2", "2020-12"), ("7.3", "2021-04"),
-    ("8.0", "2021-07"), ("8.1", "2021-11"), ("8.2", "2022-03"), ("8.3", "2022-06"),
-    ("8.4", "2022-09"), ("8.5", "2022-12"), ("8.6", "2023-03"), ("9.0", "2023-07"),
-    ("9.1", "2023-11"), ("9.2", "2024-03"), ("10.0", "2024-07"), ("10.1", "2024-12"),
-    ("11.0", "2025-03"), ("11.1", "2025-07"), ("11.2", "2025-12"), ("12.0", "2026-04"),
-)  # fmt: skip
-"""The month in which work on a release's guides began, as the guides that name both show."""
-
-
-def of_date(text: str) -> str:
-    """The release that was in work at the date (YYYY-MM-DD) in a text; "" where there is none."""
-    found = re.search(r"20\d\d-[01]\d-[0-3]\d", text)
-    return max(
-        (name for name, began in _BEGAN if found and began <= found[0]), key=release_key, default=""
-    )
 
 
 NEWEST = "newest"
@@ -149,14 +127,21 @@ def by_board(entries: Iterable[StoredRun]) -> dict[str, dict[Key, Figure]]:
     return dict(sorted(found.items()))
 
 
-def previous_release(there: Sequence[StoredRun], release: str, os: str) -> list[StoredRun]:
-    """The runs of the newest release before the given one, by operating system; [] if none."""
-    limit = release_key(release)
-    earlier = [e for e in there if e.run.os == os and () < release_key(e.run.release) < limit]
-    if not earlier:
-        return []
-    newest = max(release_key(entry.run.release) for entry in earlier)
-    return [entry for entry in earlier if release_key(entry.run.release) == newest]
+def previous_release(there: Sequence[StoredRun], run: Run) -> StoredRun | None:
+    """The newest run of a board's release before that of a run, of its operating system; a virtual
+    board's is virtual. None where there is none.
+    """
+    limit = release_key(run.release)
+    earlier = [
+        entry
+        for entry in there
+        if entry.run.os == run.os
+        and is_virtual(entry.run) == is_virtual(run)
+        and identity.same(entry.run.board, run.board)
+        and () < release_key(entry.run.release) < limit
+    ]
+    newest = max(earlier, key=lambda e: release_key(e.run.release), default=None)
+    return newest and StoredRun(replace(newest.run, board=run.board), newest.results)
 
 
 def modules(names: Iterable[str]) -> list[Module]:

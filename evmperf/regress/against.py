@@ -10,7 +10,9 @@ from evmperf.model.errors import UsageError
 from evmperf.model.figures import Figure, Key, figures
 from evmperf.model.run import NIGHT, Run
 from evmperf.model.verdict import Judgement, Outcome
+from evmperf.published import identity
 from evmperf.published import releases as gather
+from evmperf.published import source as record
 from evmperf.regress import accepted, judge, single
 from evmperf.regress.nights import Night, nights
 from evmperf.runs import history
@@ -171,6 +173,7 @@ def _earlier(run: Run, source: RunSource) -> list[StoredRun]:
         for entry in source.runs(run.board)
         if entry.run.id != run.id
         and entry.run.started_ns <= run.started_ns
+        and (entry.run.kind != record.KIND or entry.run.os == run.os)
         and not (night and entry.run.facts.get(NIGHT) == night)
     ]
 
@@ -186,19 +189,27 @@ def _figures(
     if against.kind == "guide":
         assert read_guide, "who lets people name a guide reads it"
         return _sourced([read_guide(Path(against.value), run.board)])
-    known = {entry.run.id: entry for entry in (*gather.published(), *source.everything())}
+    known = {entry.run.id: entry for entry in _all(source)}
     there = [entry for entry in known.values() if entry.run.id != run.id]
     found = [e for e in there if gather.same_release(against.value, e.run.release)]
     if not found:
         raise gather.no_such_release(there, against.value)
-    return _sourced(e for e in found if (e.run.board, e.run.os) == (run.board, run.os))
+    mine = (e for e in found if e.run.os == run.os and identity.same(e.run.board, run.board))
+    return _sourced(mine)
+
+
+def _all(source: RunSource) -> Iterator[StoredRun]:
+    """The published figures and the runs of a source."""
+    yield from record.guides()
+    yield from gather.published()
+    yield from source.everything()
 
 
 def _named(given: str, source: RunSource) -> StoredRun:
     """A run by its folder or id: of a folder of runs, of another source, or a published one."""
     if isinstance(source, SpoolFolder):
         return history.in_folder(run_folder(given, source.results))
-    known = {entry.run.id: entry for entry in (*gather.published(), *source.everything())}
+    known = {entry.run.id: entry for entry in _all(source)}
     if given not in known:
         raise UsageError(f"{source}: has no run {given!r}")
     return known[given]

@@ -12,7 +12,7 @@ from evmperf.model.figures import Figure, Key, figures
 from evmperf.model.results import Result, Status
 from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome
-from evmperf.published import releases
+from evmperf.published import record, releases
 from evmperf.regress import against, judge, printed
 from evmperf.regress.printed import Seen
 from selftests.guide.test_guide_import import HEAD, table
@@ -67,7 +67,7 @@ def releases_of_boards():
             run = importer.run_of(imported, board)
             known.setdefault((board, run.os), []).append((run, figures(results)))
     for there in known.values():
-        there.sort(key=lambda entry: releases.release_key(entry[0].release))
+        there.sort(key=lambda entry: record.release_key(entry[0].release))
         yield from itertools.pairwise(there)
 
 

@@ -1,0 +1,143 @@
+"""`evmperf published`: what TI's guides say, from the record that comes with evmperf.
+
+It answers at once: nothing is imported here but what reads the record.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import re
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from evmperf.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from evmperf.published.record import Entry, Found
+
+
+def add_parsers(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "published",
+        help="what TI published of a board",
+        description="Figures of TI's performance guides, from the record that comes with evmperf: "
+        "without a board the boards there are, with one its releases, with --case one figure "
+        "over all of them.",
+    )
+    parser.add_argument(
+        "board", nargs="?", help="a board of any name that guides use, or a file in env/"
+    )
+    parser.add_argument("--case", metavar="WORDS", help='e.g. "emmc_ext4 100 KiB write"')
+    parser.add_argument("--os", default="", help="Linux or RT-linux (default: both)")
+    parser.add_argument("--releases", action="store_true", help="the board's releases and guides")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="one line a figure")
+    form.add_argument("--json", action="store_true", help="one object a figure")
+    parser.set_defaults(func=_published)
+
+
+def _published(options: argparse.Namespace) -> int:
+    from evmperf.published import record  # noqa: PLC0415  # with its decoder
+
+    if not record.entries():
+        raise UsageError(
+            f"{record.FILE}: is not there: this evmperf was installed without a record"
+        )
+    if not options.board:
+        _rows(options, _boards())
+        return 0
+    mine = record.of_board(_named(options.board), options.os)
+    if not mine:
+        known = ", ".join(sorted({entry.board for entry in record.entries()}))
+        raise UsageError(f"nothing is published of {options.board!r}; there are: {known}")
+    if options.case is None:
+        _rows(options, [_release(entry) for entry in mine])
+        return 0
+    found = record.search(mine, options.case)
+    if not found:
+        names = ", ".join(sorted({block.benchmark for entry in mine for block in entry.blocks}))
+        raise UsageError(f"no figure of {mine[0].board} is called {options.case!r}; it has {names}")
+    if options.csv or options.json:
+        _rows(options, [_figure(one) for series in found.values() for one in series])
+        return 0
+    for (os, benchmark, case, metric), series in found.items():
+        words = record.size(case) or case
+        print(f"{mine[0].board} {os} {benchmark} {words} {metric} ({series[0].value.unit}):")
+        print("  " + ", ".join(f"{_said(one.entry)} {one.value.mean:g}" for one in series))
+    return 0
+
+
+def _named(given: str) -> str:
+    """The board of a name, or of a file in env/."""
+    from evmperf.model.places import project  # noqa: PLC0415
+    from evmperf.published import identity  # noqa: PLC0415
+
+    if re.fullmatch(r"[\w.-]+", given):
+        file = project("env") / f"{given.removesuffix('.yaml')}.yaml"
+        if file.is_file() and (name := re.search(r"board:\s+name: (\S+)", file.read_text())):
+            return identity.board(name[1])
+    return identity.of_module(given) or given
+
+
+def _said(entry: Entry) -> str:
+    return f"{entry.release}{' (from its date)' if entry.dated else ''}"
+
+
+def _boards() -> list[dict[str, Any]]:
+    from evmperf.published import record  # noqa: PLC0415
+
+    rows = []
+    for board, known in sorted(record.boards(record.entries()).items()):
+        ordered = sorted(known, key=lambda entry: entry.place)
+        count = sum(entry.count for entry in known)
+        releases = len({(e.os, record.same_time(e.release)) for e in known})
+        first, last = ordered[0].release, ordered[-1].release
+        rows.append(
+            {"board": board, "releases": releases, "first": first, "last": last, "figures": count}
+        )
+    return rows
+
+
+def _release(entry: Entry) -> dict[str, Any]:
+    return {
+        "release": entry.release, "from_date": entry.dated, "os": entry.os, "date": entry.date,
+        "figures": entry.count, "named": entry.printed, "guide": entry.guide,
+    }  # fmt: skip
+
+
+def _figure(one: Found) -> dict[str, Any]:
+    value, entry = one.value, one.entry
+    return {
+        "board": entry.board, "os": entry.os, "release": entry.release, "from_date": entry.dated,
+        "benchmark": one.benchmark, "case": one.case, "metric": value.metric, "unit": value.unit,
+        "mean": value.mean, "low": value.low, "high": value.high, "guide": entry.guide,
+        "line": value.line,
+    }  # fmt: skip
+
+
+def _rows(options: argparse.Namespace, rows: Sequence[dict[str, Any]]) -> None:
+    """Print rows of one kind as JSON, CSV, or a table."""
+    if options.json:
+        print(json.dumps(rows))
+        return
+    if options.csv:
+        writer = csv.DictWriter(sys.stdout, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return
+    texts = [list(rows[0]), *([_text(v) for v in row.values()] for row in rows)]
+    widths = [max(len(row[n]) for row in texts) for n in range(len(texts[0]))]
+    for row in texts:
+        print(
+            "  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip()
+        )
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    return "" if value is None else str(value)

@@ -1,0 +1,209 @@
+"""The record: every figure of the published guides that the project was given, in one file.
+
+The file is MessagePack, compressed with Zstandard. It holds figures and where they stood (guide,
+line), and nobody's sentences. `evmperf import-guide --record FILE` writes it.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+import zstandard
+
+from evmperf.model.errors import UsageError
+from evmperf.model.places import project
+
+FILE = project("baselines") / "record.zst"
+_MOST = 1 << 28
+"""Bytes that a record may unpack to."""
+_BEGAN = (
+    ("7.0", "2020-06"), ("7.1", "2020-10"), ("7.2", "2020-12"), ("7.3", "2021-04"),
+    ("8.0", "2021-07"), ("8.1", "2021-11"), ("8.2", "2022-03"), ("8.3", "2022-06"),
+    ("8.4", "2022-09"), ("8.5", "2022-12"), ("8.6", "2023-03"), ("9.0", "2023-07"),
+    ("9.1", "2023-11"), ("9.2", "2024-03"), ("9.3", "2024-05"), ("10.0", "2024-07"),
+    ("10.1", "2024-12"), ("11.0", "2025-03"), ("11.1", "2025-07"), ("11.2", "2025-12"),
+    ("12.0", "2026-04"),
+)  # fmt: skip
+"""The month in which work on a release's guides began, as the guides that name both show."""
+
+
+class Value(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """One figure, in the unit of its metric; `text` where the numbers do not give the cell."""
+
+    metric: str
+    unit: str
+    mean: float
+    low: float | None
+    high: float | None
+    text: str
+    line: int
+
+
+class Case(msgspec.Struct, array_like=True, frozen=True):
+    """One row of a table, with its columns of words."""
+
+    name: str
+    values: tuple[Value, ...]
+    words: dict[str, str]
+
+
+class Block(msgspec.Struct, array_like=True, frozen=True):
+    """One table of a board."""
+
+    benchmark: str
+    driver: str
+    tool: str
+    cases: tuple[Case, ...]
+
+
+class Entry(msgspec.Struct, array_like=True, frozen=True):
+    """The figures of one board in one guide. `board` is its name today, `printed` that in the
+    guide; `date` is the guide's (YYYY-MM-DD, "" if it has none), and `dated` whether the release
+    is only known from it.
+    """
+
+    board: str
+    printed: str
+    os: str
+    release: str
+    date: str
+    dated: bool
+    guide: str
+    sha256: str
+    dialect: str
+    blocks: tuple[Block, ...]
+
+    @property
+    def count(self) -> int:
+        """How many figures it has."""
+        return sum(len(case.values) for block in self.blocks for case in block.cases)
+
+    @property
+    def place(self) -> tuple[tuple[int, ...], str]:
+        """What entries of a board sort by: its releases in their order, then the guide's date."""
+        return (release_key(self.release), self.date)
+
+
+def release_key(release: str) -> tuple[int, ...]:
+    """What releases sort by: 9.2 is before 10.0. Images that are no release have ()."""
+    if not re.fullmatch(r"\d+([._]\d+)*", release):
+        return ()
+    return tuple(int(number) for number in re.findall(r"\d+", release))
+
+
+def same_time(release: str) -> tuple[int, ...]:
+    """A release by its numbers alone: 9.2, 09.02 and 09.02.00 are one."""
+    numbers = release_key(release)
+    while numbers and not numbers[-1]:
+        numbers = numbers[:-1]
+    return numbers
+
+
+def of_date(text: str) -> str:
+    """The release that was in work at the date (YYYY-MM-DD) in a text; "" where there is none."""
+    day = date_in(text)
+    return max((r for r, began in _BEGAN if day and began <= day), key=release_key, default="")
+
+
+def began(release: str) -> str:
+    """The first day (YYYY-MM-DD) of the work on a release, or the last before it that is known."""
+    numbers = release_key(release)[:2]
+    known = [month for name, month in _BEGAN if release_key(name) <= numbers]
+    return f"{known[-1] if known else _BEGAN[0][1]}-01"
+
+
+def date_in(text: str) -> str:
+    """The date (YYYY-MM-DD) in a file's name; "" where there is none."""
+    found = re.search(r"20\d\d-[01]\d-[0-3]\d", text)
+    return found[0] if found else ""
+
+
+def write(file: Path, entries: Iterable[Entry]) -> None:
+    """Write a record; of the same entries always the same file."""
+    ordered = sorted(entries, key=lambda e: (e.board, e.os, e.place, e.guide))
+    file.write_bytes(zstandard.compress(msgspec.msgpack.encode(ordered), 19))
+
+
+@functools.cache
+def entries(file: Path = FILE) -> tuple[Entry, ...]:
+    """The record; () where the project's folder is not there. Raises UsageError for a file that is
+    no record.
+    """
+    try:
+        data = zstandard.ZstdDecompressor().decompress(file.read_bytes(), max_output_size=_MOST)
+        return msgspec.msgpack.decode(data, type=tuple[Entry, ...])
+    except FileNotFoundError:
+        return ()
+    except (OSError, zstandard.ZstdError, msgspec.MsgspecError) as error:
+        raise UsageError(f"{file}: is no record of published figures: {error}") from error
+
+
+def of_board(board: str, os: str = "", file: Path = FILE) -> list[Entry]:
+    """A board's entries, oldest release first; of one operating system, if it is named."""
+    mine = (e for e in entries(file) if e.board == board and os in ("", e.os))
+    return sorted(mine, key=lambda entry: entry.place)
+
+
+class Found(msgspec.Struct, frozen=True):
+    """One figure of the record, and where it stands."""
+
+    entry: Entry
+    benchmark: str
+    case: str
+    value: Value
+
+
+def search(known: Iterable[Entry], words: str) -> dict[tuple[str, str, str, str], list[Found]]:
+    """The figures that words name (`emmc_ext4 100 KiB write`), by operating system, benchmark, case
+    and metric, in the order of the entries; of a release printed twice, the newest guide's.
+    """
+    wanted = words.lower().replace("kib", " kib").replace("mib", " mib").split()
+    found: dict[tuple[str, str, str, str], dict[tuple[int, ...], Found]] = {}
+    known = list(known)
+    names = {block.benchmark for entry in known for block in entry.blocks}
+    exact = [word for word in wanted if word in names]
+    for entry in known:
+        for block, case, value in _values(entry):
+            if exact and block.benchmark not in exact:
+                continue
+            text = _said(block.benchmark, case.name, value.metric)
+            if all(word in text for word in wanted):
+                key = (entry.os, block.benchmark, case.name, value.metric)
+                one = Found(entry, block.benchmark, case.name, value)
+                found.setdefault(key, {})[same_time(entry.release)] = one
+    return {key: list(by_release.values()) for key, by_release in found.items()}
+
+
+def _values(entry: Entry) -> Iterator[tuple[Block, Case, Value]]:
+    for block in entry.blocks:
+        for case in block.cases:
+            for value in case.values:
+                yield block, case, value
+
+
+@functools.lru_cache(maxsize=65536)
+def _said(benchmark: str, case: str, metric: str) -> frozenset[str]:
+    """The words by which a figure can be named."""
+    text = f"{benchmark} {case} {metric} {size(case)}".lower()
+    return frozenset((*text.split(), *re.split(r"[^a-z0-9.]+", text), case.lower()))
+
+
+def size(case: str) -> str:
+    """The size that a case's number of bytes means, as `100 KiB`; "" for other cases."""
+    number = int(case) if case.isdigit() else 0
+    for power, unit in ((20, "MiB"), (10, "KiB")):
+        if number >= 1 << power and not number % (1 << power):
+            return f"{number >> power} {unit}"
+    return ""
+
+
+def boards(known: Iterable[Entry]) -> Mapping[str, list[Entry]]:
+    """The entries by board."""
+    found: dict[str, list[Entry]] = {}
+    for entry in known:
+        found.setdefault(entry.board, []).append(entry)
+    return found

@@ -1,0 +1,157 @@
+"""The record as runs, so that history, check, site and guide read it like a lab's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from evmperf.model.results import Published, Result, Sample, Status
+from evmperf.model.run import Run
+from evmperf.published import identity, record
+from evmperf.published.record import Block, Case, Entry
+from evmperf.runs.history import GUIDE, Measured, StoredRun, figures_of
+
+KIND = "published"
+"""Kind of a run of the record that stands among measured ones."""
+
+
+class PublishedRuns:
+    """The record as a RunSource. A run is a board in a release, in the order of its releases: of
+    several guides of one, the newest figures. A mean stands for a sample.
+    """
+
+    def __str__(self) -> str:
+        return "the published figures"
+
+    def runs(self, board: str, limit: int | None = None) -> list[StoredRun]:
+        """See RunSource."""
+        found = [e for e in self.everything() if identity.same(e.run.board, board)]
+        return found if limit is None else found[max(0, len(found) - limit) :]
+
+    def everything(self) -> list[StoredRun]:
+        """See RunSource."""
+        return [run for entries in _releases() for run in [_run(entries, samples=True)]]
+
+    def figures(
+        self, board: str, benchmark: str, metric: str, limit: int, case: str = ""
+    ) -> list[Measured]:
+        """See RunSource."""
+        found = []
+        for entry in self.runs(board, limit):
+            values: dict[tuple[str, str], list[float]] = {}
+            for result in entry.results():
+                if result.benchmark == benchmark and case in ("", result.case):
+                    for sample in result.samples:
+                        if sample.metric == metric:
+                            values.setdefault((result.case, sample.unit), []).append(sample.value)
+            found += figures_of(entry.run, values)
+        return found
+
+
+def guides(board: str = "", os: str = "") -> list[StoredRun]:
+    """The record as guides: a run a board and release, whose figures are published ones."""
+    return [
+        _run(entries, samples=False)
+        for entries in _releases()
+        if board in ("", entries[0].board) and os in ("", entries[0].os)
+    ]
+
+
+def entry_of(run: Run, results: Iterable[Result]) -> Entry:
+    """The entry of a record that an imported guide's run makes."""
+    blocks: dict[str, list[Result]] = {}
+    for result in results:
+        blocks.setdefault(result.benchmark, []).append(result)
+    guide = str(run.facts["guide"])
+    return Entry(
+        identity.board(run.board), run.board, run.os, run.release, record.date_in(guide),
+        "release_from" in run.facts, guide, str(run.facts["guide_sha256"]),
+        str(run.facts["dialect"]), tuple(_block(name, found) for name, found in blocks.items()),
+    )  # fmt: skip
+
+
+def _block(benchmark: str, results: list[Result]) -> Block:
+    cases = []
+    for result in results:
+        values = [
+            record.Value(p.metric, p.unit, p.mean, p.low, p.high, p.text, p.line)
+            for p in result.published
+        ]
+        words = {name: str(text) for name, text in result.conditions.items()}
+        cases.append(Case(result.case, tuple(values), words))
+    return Block(benchmark, results[0].driver, next(iter(results[0].tools), ""), tuple(cases))
+
+
+def _releases() -> list[list[Entry]]:
+    """The entries of each board, system and release, oldest release first."""
+    found: dict[tuple[str, str, tuple[int, ...]], list[Entry]] = {}
+    for entry in sorted(record.entries(), key=lambda e: (e.board, e.os, e.place)):
+        key = (entry.board, entry.os, record.same_time(entry.release))
+        found.setdefault(key, []).append(entry)
+    return list(found.values())
+
+
+def _run(entries: list[Entry], samples: bool) -> StoredRun:
+    last = entries[-1]
+    facts = {"guide": last.guide, "guide_sha256": last.sha256, "dialect": last.dialect}
+    run = Run(
+        id=f"{GUIDE}-{last.release}-{last.os}-{last.board}",
+        board=last.board,
+        profile="full",
+        kind=KIND if samples else GUIDE,
+        release=last.release,
+        os=last.os,
+        started_ns=_time(last),
+        exit_status=0,
+        outcome="imported from a published guide",
+        facts=facts | ({"release_from": "date"} if last.dated else {}),
+    )
+    return StoredRun(run, lambda: _results(entries, samples))
+
+
+def _time(entry: Entry) -> int:
+    """When a release was in work, in nanoseconds since the epoch: its own order, whatever the date
+    of the guide, of which some were corrected years later.
+    """
+    numbers = (*record.release_key(entry.release), 0, 0)[:4]
+    began = record.began(entry.release)
+    parts = zip(numbers[2:], (1440, 1), strict=False)
+    minutes = sum(part * unit for part, unit in parts)
+    return (
+        int(
+            (
+                datetime.fromisoformat(began).replace(tzinfo=UTC) + timedelta(minutes=minutes)
+            ).timestamp()
+        )
+        * 10**9
+    )
+
+
+def _results(entries: list[Entry], samples: bool) -> list[Result]:
+    found: dict[tuple[str, str], Result] = {}
+    for entry in entries:
+        for block in entry.blocks:
+            for case in block.cases:
+                found[block.benchmark, case.name] = _result(block, case, samples, _time(entry))
+    return list(found.values())
+
+
+def _result(block: Block, case: Case, samples: bool, time_ns: int) -> Result:
+    return Result(
+        benchmark=block.benchmark,
+        version=0,
+        driver=block.driver,
+        case=case.name,
+        params={},
+        profile="full",
+        status=Status.MEASURED,
+        samples=tuple(Sample(v.metric, v.mean, v.unit, 0, time_ns) for v in case.values if samples),
+        tools={block.tool: ""} if block.tool else {},
+        conditions=case.words,
+        started_ns=time_ns,
+        published=tuple(
+            Published(v.metric, v.unit, v.mean, v.low, v.high, v.text, v.line)
+            for v in case.values
+            if not samples
+        ),
+    )

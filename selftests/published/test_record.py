@@ -1,0 +1,174 @@
+"""The record: what it says of a board through the years, and who reads it."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from evmperf.cli import main as cli
+from evmperf.guide import importer
+from evmperf.model.errors import UsageError
+from evmperf.model.figures import figures
+from evmperf.model.run import Run
+from evmperf.published import baseline, identity, record, releases, source
+from selftests.guide.test_guide_import import BAR, table
+from selftests.support import seeds
+
+
+def entry(board, release, os="Linux", name="guide.rst", value="1.00"):
+    title = f"{os} {release} Performance Guide" if release else f"{os} Performance Guide"
+    text = f"{BAR}\n {title}\n{BAR}\n\n" + table([f'"add (MB/s)","{value}"']).replace(
+        "am64xx-hsevm", board
+    )
+    imported = importer.interpret(text, name)
+    ((found, results),) = imported.results.items()
+    return source.entry_of(importer.run_of(imported, found), results)
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """A record of one board under three names, and of another."""
+    file = tmp_path / "record.zst"
+    there = [
+        entry("am62xx_sk-fs", "10.00", value="5.00"),
+        entry("am62xx-evm", "", name="x.2022-05-31.rst", value="2.00"),
+        entry("am62xx-sk", "9.02", value="4.00"),
+        entry("am62xx_sk", "9.02", os="RT-linux", value="3.00"),
+        entry("j7200-evm", "11.00"),
+    ]
+    record.write(file, there)
+    monkeypatch.setattr(record, "FILE", file)
+    known = record.entries(file)
+    monkeypatch.setattr(record, "entries", lambda _file=file: known)
+    return file
+
+
+def test_one_board_is_one_board_in_the_order_of_its_releases(written):
+    found = record.of_board("am62xx_sk-fs", "Linux")
+    assert [(e.release, e.printed, e.dated) for e in found] == [
+        ("8.2", "am62xx-evm", True), ("9.02", "am62xx-sk", False), ("10.00", "am62xx_sk-fs", False),
+    ]  # fmt: skip
+    of_all = source.PublishedRuns().runs("am62xx-evm")
+    assert {run.run.board for run in of_all} == {"am62xx_sk-fs"}
+    assert len(of_all) == 4
+
+
+def test_the_same_entries_make_the_same_file(written, tmp_path):
+    again = tmp_path / "again.zst"
+    record.write(again, reversed(record.entries()))
+    assert again.read_bytes() == written.read_bytes()
+
+
+@pytest.mark.parametrize("damage", [b"", b"text", b"\x28\xb5\x2f\xfd\x04\x00"])
+def test_a_file_that_is_no_record_is_told_by_name(tmp_path, damage):
+    file = tmp_path / "damaged.zst"
+    file.write_bytes(damage)
+    with pytest.raises(UsageError, match=r"damaged\.zst"):
+        record.entries(file)
+
+
+def published(capsys, *words):
+    status = cli.main(["published", *words])
+    return status, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["am62xx-evm", "AM62x SK", "am62x-sk", "am62x-sk.yaml"])
+def test_a_figure_over_the_releases_of_a_board(written, capsys, name):
+    status, said = published(capsys, name, "--case", "stream add", "--os", "Linux")
+    assert status == 0
+    assert "8.2 (from its date) 2, 9.02 4, 10.00 5" in said
+
+
+def test_a_figure_as_csv_and_json(written, capsys):
+    _, text = published(capsys, "am62xx_sk-fs", "--case", "stream add", "--json")
+    rows = json.loads(text)
+    assert [(r["os"], r["mean"]) for r in rows] == [
+        ("Linux", 2.0), ("Linux", 4.0), ("Linux", 5.0), ("RT-linux", 3.0),
+    ]  # fmt: skip
+    assert all(row["guide"] and row["line"] for row in rows)
+    _, text = published(capsys, "am62xx_sk-fs", "--case", "stream add", "--csv")
+    assert [float(row["mean"]) for row in csv.DictReader(io.StringIO(text))] == [2, 4, 5, 3]
+
+
+@pytest.mark.parametrize(
+    "words", [("x1-evm",), ("j7200-evm", "--case", "nothing"), ("../../etc/passwd",)]
+)
+def test_what_is_not_there_is_a_wrong_call_that_says_what_is(written, capsys, words):
+    assert cli.main(["published", *words]) == 4
+    assert "j7200-evm" in capsys.readouterr().err
+
+
+def test_sizes_are_named_as_people_do(written, capsys):
+    assert record.size("102400") == "100 KiB"
+    assert (record.size("1048576"), record.size("4711"), record.size("x")) == ("1 MiB", "", "")
+
+
+def test_a_run_is_shown_beside_the_newest_figures_of_its_board(written):
+    run = Run(id="mine", board="am62xx-sk", profile="full", os="Linux")
+    found = baseline.of_board(run)
+    assert found.published.release == "10.00"
+    assert [f.mean for f in found.figures.values()] == [5.0]
+    assert (
+        baseline.of_board(Run(id="v", board="am62xx-sk", profile="full", facts={"virtual": True}))
+        is None
+    )
+
+
+def test_a_change_is_since_the_release_before_of_the_same_board(written):
+    run = Run(id="mine", board="am62xx_sk-fs", profile="full", os="Linux", release="9.02")
+    before = releases.previous_release(source.guides(), run)
+    assert before.run.release == "8.2"
+    assert [f.mean for f in figures(before.results()).values()] == [2.0]
+    other = Run(id="x", board="j7200-evm", profile="full", os="Linux", release="11.00")
+    assert releases.previous_release(source.guides(), other) is None
+
+
+def test_history_takes_published_figures(written, capsys):
+    words = ["am62xx_sk-fs", "stream", "perf", "--published"]
+    assert cli.main(["history", *words]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if " full " in line]
+    assert [line[2] for line in lines] == ["8.2", "9.02", "9.02", "10.00"]
+
+
+def test_names_of_boards_are_of_one_board_each():
+    assert identity.same("am62xx-evm", "am62xx_sk-fs")
+    assert not identity.same("am62xx_sk-fs", "am62xx_lp_sk-fs")
+    assert identity.board("x1-evm") == "x1-evm"
+    assert identity.of_module("AM62x LP SK") == "am62xx_lp_sk-fs"
+    assert all(identity.board(name) in identity.known() for name in identity.known())
+
+
+def test_the_record_that_ships_is_small_and_has_every_board(capsys):
+    assert record.FILE.stat().st_size < 3_000_000
+    assert sum(one.count for one in record.entries()) > 50_000
+    status, text = published(capsys, "am62x-sk", "--case", "emmc_ext4 100 KiB write", "--csv")
+    assert status == 0
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert {row["metric"] for row in rows} == {"write_throughput", "write_cpu_load"}
+    assert all(row["board"] == "am62xx_sk-fs" for row in rows)
+    keys = [record.release_key(row["release"]) for row in rows if row["metric"] == "write_cpu_load"]
+    assert keys == sorted(keys)
+
+
+def test_asking_imports_nothing_that_is_slow():
+    code = "import sys; from evmperf.cli import main; main.main(sys.argv[1:])"
+    words = ["published", "am62x-sk", "--case", "emmc_ext4 100 KiB write"]
+    code += "; print({'numpy', 'scipy', 'docutils', 'labgrid'} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True,
+        env={**os.environ},
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
+@pytest.mark.skipif(not seeds.files(), reason="no shared/seeds beside the checkout")
+def test_the_record_has_the_figures_of_the_seeds():
+    file = seeds.files()[0]
+    imported = importer.load(file)
+    known = {(e.printed, e.guide): e for e in record.entries()}
+    for board, results in imported.results.items():
+        assert known[board, file.name] == source.entry_of(importer.run_of(imported, board), results)
