@@ -238,6 +238,25 @@ def _cover(head: Head, figures: Figures, chosen: list[StoredRun], extras: Extras
     return html.Cover(head.title, head.os, head.release, boards, facts)
 
 
+def _sure(
+    previous: Figures, before: list[StoredRun], figures: Figures, chosen: list[StoredRun]
+) -> Figures:
+    """The earlier figures, without those that are doubtful on either side: no change is told."""
+    from evmperf.published import steady  # noqa: PLC0415
+
+    runs = [(entry.run, previous) for entry in before] + [(entry.run, figures) for entry in chosen]
+    doubted = {
+        (run.board, key)
+        for run, known in runs
+        if run.board in known
+        for key in steady.doubts(run, known[run.board])
+    }
+    return {
+        board: {key: figure for key, figure in known.items() if (board, key) not in doubted}
+        for board, known in previous.items()
+    }
+
+
 def _what_extras(
     options: argparse.Namespace, chosen: list[StoredRun], there: list[StoredRun], figures: Figures
 ) -> Extras:
@@ -253,7 +272,7 @@ def _what_extras(
             for entry in chosen
             if (found := gather.previous_release(known, entry.run)) is not None
         ]
-        previous = gather.by_board(before)
+        previous = _sure(gather.by_board(before), before, figures, chosen)
         last = " and ".join(dict.fromkeys(entry.run.release for entry in before))
     drawn = plots.draw(options.output, figures, chosen) if options.plots else None
     return writer.Extras(

@@ -26,7 +26,7 @@ from evmperf.model.figures import figures
 from evmperf.model.records import UnknownRecord
 from evmperf.model.results import Published, Result, Status
 from evmperf.model.run import Run
-from evmperf.published import artefacts, record
+from evmperf.published import record, steady
 from evmperf.published.dialect import Dialect, of_release, seen_in
 from evmperf.runs.history import GUIDE, StoredRun
 from evmperf.runs.spool import Spool, new_folder, read_run
@@ -285,7 +285,7 @@ def _doubts(imported: Imported) -> None:
     for board, results in imported.results.items():
         lines: dict[tuple[str, str], list[int]] = {}
         found = figures(results)
-        for key, why in artefacts.doubts(found).items():
+        for key, why in steady.doubts(run_of(imported, board), found).items():
             (cell,) = (c for c in found[key].result.published if c.metric == key.metric)
             lines.setdefault((key.benchmark, why), []).append(cell.line)
         for (benchmark, why), at in lines.items():

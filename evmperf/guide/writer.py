@@ -195,19 +195,30 @@ def _extra(slot: Slot, figure: Figure, before: Figure | None, extras: Extras) ->
     if extras.counts and figure.count:
         parts.append(f"n {figure.count}")
     if before and before.mean and before.unit == figure.unit:
-        parts.append(_change(slot, figure, figure.mean / before.mean - 1))
+        parts.append(_change(slot, figure, before))
     if extras.outliers and figure.outliers:
         parts.append(outliers_text(figure.outliers))
     return f" [{', '.join(parts)}]" if parts else ""
 
 
-def _change(slot: Slot, figure: Figure, change: float) -> str:
-    """A change with the way it goes, where the metric has a better way and it is not nothing."""
+def _change(slot: Slot, figure: Figure, before: Figure) -> str:
+    """A change with the way it goes, where the metric has a better way and it is not nothing; one
+    that is within the range of either figure goes no way.
+    """
+    change = figure.mean / before.mean - 1
     text = percent(change)
     metric = slot.table.metric(figure.key.case, figure.key.metric)
     if metric is None or metric.better is Direction.NONE or text[1:] == _NOTHING:
         return text
+    if _within(figure, before) or _within(before, figure):
+        return f"{text} within its range"
     return f"{text} {'better' if (change > 0) == (metric.better is Direction.HIGHER) else 'worse'}"
+
+
+def _within(figure: Figure, other: Figure) -> bool:
+    return (
+        other.low is not None and other.high is not None and other.low <= figure.mean <= other.high
+    )
 
 
 def _notes(slot: Slot, figures: Figures) -> list[str]:

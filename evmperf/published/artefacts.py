@@ -33,6 +33,16 @@ _LITTLE_MBIT = 1.0
 _LOAD = 105.0
 """Percent; published loads are a little over 100 where a tool counted longer than it ran."""
 _SUM_SLACK = 0.005
+_BUSY = 50.0
+"""Percent of load at which a link moves more than next to nothing."""
+_BUSES = {
+    "mmcsd": (104.0, "an SD card's bus at SDR104"),
+    "emmc": (400.0, "an eMMC's bus at HS400"),
+    "ospi": (400.0, "eight lines at 200 MHz, both edges"),
+    "usbdev_hs": (60.0, "USB's 480 Mbit/s"),
+    "sata": (600.0, "SATA's 6 Gbit/s"),
+}
+"""MB/s that the bus of a table's device carries, at most, and whose limit that is."""
 
 
 def doubts(figures: Figures) -> dict[Key, str]:
@@ -88,7 +98,45 @@ def _rules(benchmark: str) -> Iterator[Rule]:
         yield _payloads
     elif benchmark.startswith("lpm_power_"):
         yield _total
+    if benchmark.startswith("eth_"):
+        yield _busy_for_nothing
+    if any(benchmark.startswith(device) for device in _BUSES):
+        yield _beyond_bus
+    yield _printed_again
     yield _implausible
+
+
+AGAIN = " (again)"
+"""Behind the case of a figure that stands twice in a guide with two values, where it stands again.
+"""
+
+
+def _printed_again(figures: Figures) -> Iterator[Doubt]:
+    """A figure that stands twice with two values: one of them is wrong, and nobody knows which."""
+    for key, figure in figures.items():
+        first = key._replace(case=key.case.removesuffix(AGAIN))
+        if key.case.endswith(AGAIN) and first in figures:
+            why = f"printed twice: {figures[first].mean:g} and {figure.mean:g} {figure.unit}"
+            yield from ((first, why), (key, why))
+
+
+def _busy_for_nothing(figures: Figures) -> Iterator[Doubt]:
+    """A link that moves nothing while the processor is busy with it."""
+    for key, figure in figures.items():
+        load = figures.get(key._replace(metric="cpu_load"))
+        if key.metric != "throughput" or not figure.published or load is None:
+            continue
+        if figure.mean < _LITTLE_MBIT and load.mean > _BUSY:
+            yield key, f"{figure.mean:g} {figure.unit} at {load.mean:g} % load"
+
+
+def _beyond_bus(figures: Figures) -> Iterator[Doubt]:
+    """A rate that the bus does not carry: a cache was measured, or a digit is wrong."""
+    for key, figure in figures.items():
+        for device, (most, whose) in _BUSES.items():
+            rate = key.benchmark.startswith(device) and figure.unit == Unit.MEGABYTE_PER_SECOND
+            if rate and figure.published and figure.mean > most:
+                yield key, f"{figure.mean:g} {figure.unit} is more than {whose} ({most:g})"
 
 
 def _implausible(figures: Figures) -> Iterator[Doubt]:

@@ -167,7 +167,7 @@ def search(known: Iterable[Entry], words: str) -> dict[tuple[str, str, str, str]
     names = {block.benchmark for entry in known for block in entry.blocks}
     exact = [word for word in wanted if word in names]
     for entry in known:
-        for block, case, value in _values(entry):
+        for block, case, value in values(entry):
             if exact and block.benchmark not in exact:
                 continue
             text = _said(block.benchmark, case.name, value.metric)
@@ -178,7 +178,8 @@ def search(known: Iterable[Entry], words: str) -> dict[tuple[str, str, str, str]
     return {key: list(by_release.values()) for key, by_release in found.items()}
 
 
-def _values(entry: Entry) -> Iterator[tuple[Block, Case, Value]]:
+def values(entry: Entry) -> Iterator[tuple[Block, Case, Value]]:
+    """Every figure of an entry, with its table and row."""
     for block in entry.blocks:
         for case in block.cases:
             for value in case.values:

@@ -9,7 +9,7 @@ from evmperf.model.results import Published, Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.published import identity, record
 from evmperf.published.record import Block, Case, Entry
-from evmperf.runs.history import GUIDE, Measured, StoredRun, figures_of
+from evmperf.runs.history import GUIDE, Measured, StoredRun, by_age, figures_of
 
 KIND = "published"
 """Kind of a run of the record that stands among measured ones."""
@@ -30,7 +30,8 @@ class PublishedRuns:
 
     def everything(self) -> list[StoredRun]:
         """See RunSource."""
-        return [run for entries in _releases() for run in [_run(entries, samples=True)]]
+        found = [_run(entries, samples=True) for entries in _releases()]
+        return sorted(found, key=lambda entry: by_age(entry.run))
 
     def figures(
         self, board: str, benchmark: str, metric: str, limit: int, case: str = ""

@@ -21,7 +21,7 @@ from evmperf.model.results import Direction
 from evmperf.model.run import Run
 from evmperf.model.units import Unit
 from evmperf.model.verdict import HISTORY, NO_COUNTERPART, Outcome, Verdict, by_severity
-from evmperf.published import artefacts
+from evmperf.published import artefacts, steady
 from evmperf.published.declared import tables
 from evmperf.regress import accepted, printed, shift, single
 from evmperf.regress.accepted import Accepted
@@ -69,7 +69,8 @@ def against_figures(subject: Subject, baseline: Baseline, level: float = LEVEL) 
     verdicts: list[Verdict] = []
     open_ones: list[tuple[Verdict, float]] = []
     theirs = {key: figure for key, (_, figure) in baseline.figures.items()}
-    shown = _shown_only(subject.figures, theirs)
+    their_run = next((run for run, _ in baseline.figures.values()), subject.run)
+    shown = _shown_only((subject.run, subject.figures), (their_run, theirs))
     for key, figure in subject.figures.items():
         if key not in baseline.figures:
             verdicts.append(subject.verdict(key, Outcome.NOT_COMPARABLE, NO_COUNTERPART))
@@ -118,7 +119,7 @@ def between(a: Sequence[Subject], b: Sequence[Subject], level: float = LEVEL) ->
     are the medians of both sides.
     """
     last, other = b[-1], a[-1]
-    shown = _shown_only(last.figures, other.figures)
+    shown = _shown_only((last.run, last.figures), (other.run, other.figures))
     verdicts: list[Verdict] = []
     open_ones: list[tuple[Verdict, float]] = []
     for key, figure in last.figures.items():
@@ -167,7 +168,7 @@ def against_nights(
     verdicts: list[Verdict] = []
     keys: list[Key] = []
     pasts: list[_Past] = []
-    shown = _shown_only(subject.figures)
+    shown = _shown_only((subject.run, subject.figures))
     for key, past in _pasts(subject, history).items():
         if why := not_judged(key, shown):
             verdicts.append(subject.verdict(key, Outcome.NOT_JUDGED, why))
@@ -282,16 +283,16 @@ def _not_alike(subject: Subject, figure: Figure, run: Run, other: Figure) -> str
     return why
 
 
-def _shown_only(*sides: Mapping[Key, Figure]) -> dict[Key, str]:
+def _shown_only(*sides: tuple[Run, Mapping[Key, Figure]]) -> dict[Key, str]:
     """Why figures of either side are shown only: what others beside them show them to be."""
     found: dict[Key, str] = {}
-    for side in sides:
-        for key, why in artefacts.doubts(side).items():
+    for run, side in sides:
+        for key, why in steady.doubts(run, side).items():
             found.setdefault(key, f"known artefact: {why}")
     if len(sides) > 1:
-        for name in artefacts.copied(*sides):
+        for name in artefacts.copied(sides[0][1], sides[1][1]):
             why = "known artefact: the whole table is copied from the other release"
-            found.update((key, why) for key in sides[0] if key.benchmark == name)
+            found.update((key, why) for key in sides[0][1] if key.benchmark == name)
     return found
 
 

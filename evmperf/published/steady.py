@@ -1,0 +1,77 @@
+"""Published figures that their board's other releases show to be wrong: far off an otherwise steady
+history. They are shown, and nothing builds on them.
+"""
+
+from __future__ import annotations
+
+import functools
+import statistics
+from collections.abc import Mapping, Sequence
+
+from evmperf.model.figures import Figure, Key
+from evmperf.model.run import Run
+from evmperf.published import artefacts, identity, record
+
+Series = Mapping[tuple[int, ...], tuple[str, str, float]]
+"""Release, unit and mean by a release's numbers."""
+_ENOUGH = 3
+"""Other releases that make a history."""
+_STEADY = 1.3
+"""How far the others may be from their middle, as a factor, in at least this share of them:"""
+_MOST_OF_THEM = 0.8
+_OFF = 2.5
+"""A factor beyond which a figure is out of line."""
+_POINT = 0.12
+"""How near to 10 or 100 the factor of a lost decimal point is."""
+
+
+def doubts(run: Run, known: Mapping[Key, Figure]) -> dict[Key, str]:
+    """Why figures of a run are not judged, by key: what the figures beside them show, and, for
+    published ones, what the board's other releases do.
+    """
+    found = artefacts.doubts(known)
+    if not any(figure.published for figure in known.values()):
+        return found
+    history = _history(identity.board(run.board), run.os)
+    for key, figure in known.items():
+        series = history.get(key)
+        if series and figure.published and key not in found:
+            why = out_of_line(figure.mean, figure.unit, series, record.same_time(run.release))
+            found |= {key: why} if why else {}
+    return found
+
+
+def out_of_line(mean: float, unit: str, series: Series, release: tuple[int, ...]) -> str:
+    """How a figure is off its board's other releases; "" where it is not, or they tell nothing."""
+    there = [one for time, one in sorted(series.items()) if time != release and one[1] == unit]
+    values = [value for _, _, value in there]
+    if len(values) < _ENOUGH or (middle := statistics.median(values)) <= 0:
+        return ""
+    near = [name for name, _, value in there if middle / _STEADY <= value <= middle * _STEADY]
+    if len(near) < max(_ENOUGH, _MOST_OF_THEM * len(values)):
+        return ""
+    factor = mean / middle
+    if 1 / _OFF <= factor <= _OFF:
+        return ""
+    others = f"{middle:g} {unit} in {_named(near)}"
+    for lost in (10, 100, 1000):
+        if factor > 0 and abs(max(factor, 1 / factor) / lost - 1) < _POINT:
+            return f"a decimal point may be lost: {mean:g}, and {others}"
+    return f"{mean:g}, and {others}"
+
+
+def _named(releases: Sequence[str]) -> str:
+    names = list(dict.fromkeys(releases))
+    return ", ".join(names) if len(names) <= _ENOUGH else f"{names[0]} to {names[-1]}"
+
+
+@functools.cache
+def _history(board: str, os: str) -> Mapping[Key, Series]:
+    """What the record has of a board, by figure."""
+    found: dict[Key, dict[tuple[int, ...], tuple[str, str, float]]] = {}
+    for entry in record.of_board(board, os):
+        for block, case, value in record.values(entry):
+            key = Key(block.benchmark, case.name, value.metric)
+            one = (entry.release, value.unit, value.mean)
+            found.setdefault(key, {})[record.same_time(entry.release)] = one
+    return found
