@@ -143,9 +143,9 @@ class Table:
         """The printed label of a case, with its unit where this table prints units there; `count`
         is how many times it was measured, for labels that say so.
         """
-        for label, known in self.labels.items():
-            if known == case:
-                return label.replace("{n}", str(count or self._repeats))
+        label = next((label for label, known in self.labels.items() if known == case), case)
+        if label != case:
+            return label.replace("{n}", str(count or self._repeats))
         code = self.unit_code(case)
         return f"{case} ({UNIT_TEXTS[code].text(dialect)})" if code else case
 

@@ -1,0 +1,111 @@
+"""Published figures that their board's other releases show to be wrong."""
+
+import pytest
+
+from evmperf.model.figures import Figure, Key
+from evmperf.model.figures import figures as of_results
+from evmperf.model.results import Result, Status
+from evmperf.model.run import Run
+from evmperf.published import artefacts, record, source, steady
+from evmperf.regress import judge
+from selftests.published.test_artefacts import figures
+
+KEY = Key("emmc_ext4_fio_1g", "4k", "write_throughput")
+STEADY = {(n,): (f"{n}.00", "MB/s", 53.0 + n / 10) for n in range(1, 6)}
+
+
+@pytest.mark.parametrize(
+    ("mean", "said"),
+    [
+        (53.9, ""),
+        (30.0, ""),
+        (5.32, "decimal point"),
+        (0.536, "decimal point"),
+        (12.0, "53.3 MB/s in"),
+        (400.0, "53.3 MB/s in"),
+        (0.0, "53.3 MB/s in"),
+    ],
+)
+def test_a_figure_far_off_a_steady_history_is_doubtful(mean, said):
+    why = steady.out_of_line(mean, "MB/s", STEADY, (9,))
+    assert bool(why) == bool(said)
+    assert said in why
+
+
+@pytest.mark.parametrize(
+    "series",
+    [
+        {},
+        dict(list(STEADY.items())[:2]),
+        {(n,): (str(n), "MB/s", value) for n, value in enumerate((53.0, 20.0, 90.0, 53.0))},
+        {time: (name, "KiB/s", value) for time, (name, _, value) in STEADY.items()},
+    ],
+)
+def test_a_history_that_is_short_unsteady_or_of_another_unit_tells_nothing(series):
+    assert steady.out_of_line(1.0, "MB/s", series, (9,)) == ""
+
+
+def test_a_release_is_no_witness_for_itself():
+    series = dict(list(STEADY.items())[:3])
+    assert steady.out_of_line(1.0, "MB/s", series, (1,)) == ""
+
+
+def one(mean, count=0):
+    result = Result(KEY.benchmark, 0, "emmc", KEY.case, {}, "full", Status.MEASURED, ())
+    return {KEY: Figure(KEY, "MB/s", mean, mean, None, None, None, count, 0, "", result)}
+
+
+@pytest.fixture
+def history(monkeypatch):
+    monkeypatch.setattr(steady, "_history", lambda board, os: {KEY: STEADY})
+
+
+RUN = Run("a", "x1-evm", "full", os="Linux", release="9.00")
+
+
+def test_only_published_figures_are_doubted_for_their_history(history):
+    assert set(steady.doubts(RUN, one(5.3))) == {KEY}
+    assert steady.doubts(RUN, one(5.3, count=3)) == {}
+
+
+def test_no_verdict_builds_on_a_doubtful_figure(history):
+    other = Run("b", "x1-evm", "full", os="Linux", release="10.00")
+    baseline = judge.Baseline({KEY: (other, one(53.0)[KEY])})
+    (verdict,) = judge.against_figures(judge.Subject(RUN, one(5.3)), baseline)
+    assert verdict.outcome is judge.Outcome.NOT_JUDGED
+    assert "decimal point" in verdict.why
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "rows", "doubted"),
+    [
+        ("mmcsd_ext4", {"_4k__read_throughput": 160.0}, {"4k read_throughput"}),
+        ("mmcsd_ext4", {"_4k__read_throughput": 90.0}, set()),
+        ("eth_cpsw_tcp_bidir", {"_x__throughput": 0.02, "_x__cpu_load": 81.0}, {"x throughput"}),
+        ("eth_cpsw_tcp_bidir", {"_x__throughput": 940.0, "_x__cpu_load": 81.0}, set()),
+        ("stream", {"_add__perf": 1.0, f"_add{artefacts.AGAIN}__perf": 2.0},
+         {"add perf", f"add{artefacts.AGAIN} perf"}),
+    ],
+)  # fmt: skip
+def test_what_a_bus_a_load_or_a_second_print_show(benchmark, rows, doubted):
+    known = figures(benchmark, **rows)
+    unit = "Mbit/s" if benchmark.startswith("eth") else "MB/s"
+    known = {key: Figure(**{**vars(f), "unit": unit}) for key, f in known.items()}
+    assert {f"{key.case} {key.metric}" for key in artefacts.doubts(known)} == doubted
+
+
+def test_few_of_the_figures_that_ship_are_out_of_line():
+    out = total = 0
+    for entry in source.guides():
+        known = of_results(entry.results())
+        total += len(known)
+        own = artefacts.doubts(known)
+        out += sum(key not in own for key in steady.doubts(entry.run, known))
+    assert total > 40_000
+    # 186 are more than 2.5 times off by the issue's own count; 1 in 200 of the others may be.
+    assert 150 <= out <= 186 + total / 200
+
+
+def test_the_record_is_read_once_for_a_board():
+    board = record.entries()[0].board
+    assert steady._history(board, "Linux") is steady._history(board, "Linux")
