@@ -60,7 +60,7 @@ def pieces(guides=None):
     """
     everything = [*published(), *texts().items()]
     for name, text in everything[-guides:] if guides else everything:
-        imported = importer.interpret(text)
+        imported = importer.interpret(text, name)
         for table, read in zip(imported.source.tables, imported.matches, strict=True):
             if read is None or not any(row.figures for row in read.rows):
                 continue

@@ -27,6 +27,7 @@ from evmperf.model.records import UnknownRecord
 from evmperf.model.results import Published, Result, Status
 from evmperf.model.run import Run
 from evmperf.published import record, steady
+from evmperf.published.declared import AGAIN
 from evmperf.published.dialect import Dialect, of_release, seen_in
 from evmperf.runs.history import GUIDE, StoredRun
 from evmperf.runs.spool import Spool, new_folder, read_run
@@ -253,20 +254,26 @@ def _take(
 
 
 def _keep(imported: Imported, taken: Mapping[_Place, Sequence[_Cell]]) -> None:
-    """Make results of the figures; of one that stands twice with different values, neither."""
+    """Make results of the figures; of one that stands twice with different values, both, the second
+    as a row of its own.
+    """
     kept: dict[tuple[str, str, str], list[_Cell]] = {}
     again: dict[tuple[str, int], list[int]] = {}
     for (board, benchmark, case, metric), found in taken.items():
         first = found[0]
-        differing = [cell for cell in found if _value(cell.figure) != _value(first.figure)]
-        for cell in differing:
-            both = f"lines {first.row.line} and {cell.row.line}"
-            reason = f"{case} {metric} of {board} differs between {both}: neither is read"
-            imported.problems.append(Problem(cell.row.line, reason, first.figure.text))
-        if differing:
-            imported.unknown_cells += len(found)
-            continue
+        second = next((c for c in found if _value(c.figure) != _value(first.figure)), None)
+        if second:
+            both = f"lines {first.row.line} and {second.row.line}"
+            reason = f"{case} {metric} of {board} differs between {both}: both are kept"
+            imported.problems.append(Problem(second.row.line, reason, kept=True))
+            kept.setdefault((board, benchmark, case + AGAIN), []).append(second)
         for cell in found[1:]:
+            if second and _value(cell.figure) == _value(second.figure):
+                continue
+            if _value(cell.figure) != _value(first.figure):
+                reason = f"{case} {metric} of {board} stands for a third time, with a third value"
+                imported.problems.append(Problem(cell.row.line, reason, cell.figure.text))
+                imported.unknown_cells += 1
             again.setdefault((benchmark, cell.row.line), []).append(first.row.line)
         kept.setdefault((board, benchmark, case), []).append(first)
     for (benchmark, line), earlier in again.items():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from evmperf.guide.importer import Imported
 from evmperf.guide.match import Column
 from evmperf.model.figures import Figure, Key
-from evmperf.published.declared import BOARD, Table, tables
+from evmperf.published.declared import AGAIN, BOARD, Table, tables
 from evmperf.published.dialect import Dialect
 
 Figures = Mapping[str, Mapping[Key, Figure]]
@@ -110,6 +110,7 @@ def like(imported: Imported, figures: Figures, keep_unread: bool = False) -> Lay
     `keep_unread`; either way it is among the layout's `unread`.
     """
     layout = Layout(imported.dialect)
+    seen: set[tuple[str, str, tuple[str, ...]]] = set()
     for source, found in zip(imported.source.tables, imported.matches, strict=True):
         if found is None:
             what = source.caption or " / ".join(source.section) or "no caption"
@@ -118,14 +119,17 @@ def like(imported: Imported, figures: Figures, keep_unread: bool = False) -> Lay
                 origin = f"{imported.os} {imported.release}"
                 layout.add(source.section, Unread(source.text, origin))
             continue
-        rows = tuple(
-            Line(r.case, r.row.cells[: len(found.match.table.keys)], len(r.row.cells))
-            for r in found.rows
-        )
+        rows = []
+        for r in found.rows:
+            whose = (found.match.table.benchmark, r.case, found.match.boards)
+            case = r.case + AGAIN if whose in seen else r.case
+            seen.add(whose)
+            label = r.row.cells[: len(found.match.table.keys)]
+            rows.append(Line(case, label, len(r.row.cells)))
         slot = Slot(
             found.match.table,
             found.match.columns,
-            rows,
+            tuple(rows),
             source.caption,
             source.caption_style,
             source.rubric,
@@ -158,6 +162,8 @@ def _filled(slot: Slot, figures: Figures) -> Slot | None:
 def figures_of(table: Table, column: Column, case: str, figures: Figures) -> list[Figure]:
     """The figures of one cell: one, several of a column with one for each core, or none."""
     known = figures.get(column.board or next(iter(figures), ""), {})
+    if case.endswith(AGAIN) and Key(table.benchmark, case, column.metric) not in known:
+        case = case.removesuffix(AGAIN)
     if column.words:
         there = (f for key, f in known.items() if key[:2] == (table.benchmark, case))
         return [f for f in there if column.metric in f.conditions][:1]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from evmperf.model.figures import Figure, Key
 from evmperf.model.units import Unit
-from evmperf.published.declared import tables
+from evmperf.published.declared import AGAIN, tables
 
 Figures = Mapping[Key, Figure]
 Doubt = tuple[Key, str]
@@ -104,11 +104,6 @@ def _rules(benchmark: str) -> Iterator[Rule]:
         yield _beyond_bus
     yield _printed_again
     yield _implausible
-
-
-AGAIN = " (again)"
-"""Behind the case of a figure that stands twice in a guide with two values, where it stands again.
-"""
 
 
 def _printed_again(figures: Figures) -> Iterator[Doubt]:

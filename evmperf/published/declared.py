@@ -29,6 +29,9 @@ FOLDER = Path(__file__).parent / "tables"
 BOARD = "{BOARD}"
 """Stands for a board's own subsection in a section's path."""
 
+AGAIN = " (again)"
+"""Behind the case of a figure that stands twice in a guide with two values, where it stands again.
+"""
 _OF_MODULES = {"title", "section", "driver", "metrics", "not_measured"}
 """What only the file of a table without a module says."""
 _ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+")
@@ -107,6 +110,7 @@ class Table:
 
     def metric(self, case: str, name: str) -> Metric | None:
         """The metric of one row: the catalogue's, or the declaration's own; None if unknown."""
+        case = case.removesuffix(AGAIN)
         module = self.module or catalogue.benchmarks().get(self.measured_as)
         if module and (found := _of_module(module, case, name)):
             return found
@@ -169,6 +173,7 @@ class Table:
 
     def place(self, case: str) -> tuple[int, tuple[str, ...]]:
         """What the rows of this table are sorted by."""
+        case = case.removesuffix(AGAIN)
         if isinstance(self.order, tuple):
             return (self.order.index(case) if case in self.order else len(self.order), (case,))
         if self.order in ("number", "hex"):

@@ -3,6 +3,7 @@
 import pytest
 
 from evmperf.guide import importer
+from evmperf.published.declared import AGAIN
 from selftests.guide.test_guide_import import HEAD, cells, guide
 
 FIO = ("1m", "4m", "4k", "256k")
@@ -97,14 +98,21 @@ def test_a_misspelt_board_is_not_another_board():
     )
 
 
-def test_figures_of_a_row_that_differ_between_two_tables_are_not_read():
+def test_figures_of_a_row_that_differ_between_two_tables_are_both_kept_and_marked():
     first = storage(("EMMC", "EMMC EXT4"), "EMMC EXT4")
     second = storage((), "EMMC EXT4").replace('"262144","1.00"', '"262144","1.50"')
+    third = storage((), "EMMC EXT4").replace('"262144","1.00"', '"262144","1.70"')
     imported = guide(first + second)
-    assert ("emmc_ext4", "262144", "write_throughput") not in cells(imported, "x1-evm")
-    assert ("emmc_ext4", "262144", "write_cpu_load") in cells(imported, "x1-evm")
-    assert any("262144 write_throughput of x1-evm differs" in p.reason for p in imported.unknown)
-    assert any("repeats the figures of line" in p.reason for p in imported.remarks)
+    found = cells(imported, "x1-evm")
+    both = ("262144", f"262144{AGAIN}")
+    assert [found["emmc_ext4", c, "write_throughput"][0] for c in both] == [1.0, 1.5]
+    assert imported.unknown == []
+    said = [problem.reason for problem in imported.remarks]
+    assert any("262144 write_throughput of x1-evm differs" in reason for reason in said)
+    assert any("printed twice: 1 and 1.5" in reason for reason in said)
+    assert any("repeats the figures of line" in reason for reason in said)
+    (problem,) = guide(first + second + third).unknown
+    assert "third" in problem.reason
 
 
 def test_a_byte_order_mark_is_no_letter(tmp_path):
