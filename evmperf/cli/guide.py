@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from evmperf.guide.importer import Imported
     from evmperf.guide.layout import Figures, Layout
     from evmperf.guide.writer import Extras, Head
+    from evmperf.model.figures import Key
     from evmperf.runs.history import RunSource, StoredRun
 
 _EXTRAS = ("counts", "delta", "outliers")
@@ -238,33 +239,16 @@ def _cover(head: Head, figures: Figures, chosen: list[StoredRun], extras: Extras
     return html.Cover(head.title, head.os, head.release, boards, facts)
 
 
-def _sure(
-    previous: Figures, before: list[StoredRun], figures: Figures, chosen: list[StoredRun]
-) -> Figures:
-    """The earlier figures, without those that are doubtful on either side: no change is told."""
-    from evmperf.published import steady  # noqa: PLC0415
-
-    runs = [(entry.run, previous) for entry in before] + [(entry.run, figures) for entry in chosen]
-    doubted = {
-        (run.board, key)
-        for run, known in runs
-        if run.board in known
-        for key in steady.doubts(run, known[run.board])
-    }
-    return {
-        board: {key: figure for key, figure in known.items() if (board, key) not in doubted}
-        for board, known in previous.items()
-    }
-
-
 def _what_extras(
     options: argparse.Namespace, chosen: list[StoredRun], there: list[StoredRun], figures: Figures
 ) -> Extras:
     from evmperf.guide import plots, writer  # noqa: PLC0415
     from evmperf.published import releases as gather  # noqa: PLC0415
     from evmperf.published import source as record  # noqa: PLC0415
+    from evmperf.published import steady  # noqa: PLC0415
 
     previous, last = None, ""
+    doubtful: frozenset[tuple[str, Key]] = frozenset()
     if "delta" in options.extras:
         known = there if options.source == "baselines" else [*record.guides(), *there]
         before = [
@@ -272,7 +256,14 @@ def _what_extras(
             for entry in chosen
             if (found := gather.previous_release(known, entry.run)) is not None
         ]
-        previous = _sure(gather.by_board(before), before, figures, chosen)
+        previous = gather.by_board(before)
+        sides = ((before, previous), (chosen, figures))
+        doubtful = frozenset(
+            (entry.run.board, key)
+            for entries, known in sides
+            for entry in entries
+            for key in steady.doubts(entry.run, known.get(entry.run.board, {}))
+        )
         last = " and ".join(dict.fromkeys(entry.run.release for entry in before))
     drawn = plots.draw(options.output, figures, chosen) if options.plots else None
     return writer.Extras(
@@ -280,5 +271,6 @@ def _what_extras(
         outliers="outliers" in options.extras,
         previous=previous,
         before=last,
+        doubtful=doubtful,
         plots=drawn,
     )

@@ -110,7 +110,7 @@ def like(imported: Imported, figures: Figures, keep_unread: bool = False) -> Lay
     `keep_unread`; either way it is among the layout's `unread`.
     """
     layout = Layout(imported.dialect)
-    seen: set[tuple[str, str, tuple[str, ...]]] = set()
+    seen: set[tuple[str, str, str]] = set()
     for source, found in zip(imported.source.tables, imported.matches, strict=True):
         if found is None:
             what = source.caption or " / ".join(source.section) or "no caption"
@@ -121,9 +121,12 @@ def like(imported: Imported, figures: Figures, keep_unread: bool = False) -> Lay
             continue
         rows = []
         for r in found.rows:
-            whose = (found.match.table.benchmark, r.case, found.match.boards)
-            case = r.case + AGAIN if whose in seen else r.case
-            seen.add(whose)
+            whose = {
+                (found.match.table.benchmark, r.case, board)
+                for board in found.match.boards or ("",)
+            }
+            case = r.case + AGAIN if whose & seen else r.case
+            seen |= whose
             label = r.row.cells[: len(found.match.table.keys)]
             rows.append(Line(case, label, len(r.row.cells)))
         slot = Slot(

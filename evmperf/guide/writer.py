@@ -11,17 +11,19 @@ from evmperf.guide.cells import figure_text
 from evmperf.guide.layout import Figures, Layout, Line, Path, Slot, Unread, figures_of
 from evmperf.guide.match import Column
 from evmperf.guide.source import QUICK_MARK
-from evmperf.model.figures import Figure
+from evmperf.model.figures import Figure, Key
 from evmperf.model.outlets import line as one_line
 from evmperf.model.outlets import rst
 from evmperf.model.results import Direction
 from evmperf.model.stats import outliers_text, percent
-from evmperf.published.declared import outline
+from evmperf.published.declared import Table, outline, tables
 from evmperf.published.dialect import Dialect
 from evmperf.published.releases import Module
 
 _NOTHING = percent(0.0)[1:]
 _UNDERLINES = '-^"~'
+_LARGE = 0.05
+"""A change that the summary counts."""
 _MEANS = """\
 A figure stands for the mean of its samples, with the smallest and the largest behind it in
 parentheses where there are several.
@@ -61,6 +63,8 @@ class Extras:
     """Figures of the release before, to show the change against."""
     before: str = ""
     """That release."""
+    doubtful: frozenset[tuple[str, Key]] = frozenset()
+    """Figures by board that are doubtful in either release: no change of them is told."""
     plots: Mapping[str, Sequence[str]] | None = None
 
 
@@ -96,8 +100,45 @@ def _introduction(figures: Figures, extras: Extras) -> Iterator[str]:
     yield _MEANS
     if extras.previous:
         yield _CHANGES.format(extras.before)
+        yield _summary(figures, extras.previous, extras) + "\n"
     if any(not figure.published for known in figures.values() for figure in known.values()):
         yield _AGAIN
+
+
+def _summary(figures: Figures, previous: Figures, extras: Extras) -> str:
+    """What became better, worse, new, missing and doubtful, in five sentences."""
+    changed: dict[str, list[tuple[float, str]]] = {"better": [], "worse": []}
+    new: list[str] = []
+    gone: list[str] = []
+    for board, known in figures.items():
+        earlier = previous.get(board, {})
+        if not earlier:
+            continue
+        new += [key.benchmark for key in known if key not in earlier]
+        gone += [key.benchmark for key in earlier if key not in known]
+        for key, figure in known.items():
+            other, table = earlier.get(key), tables().get(key.benchmark)
+            if other is None or table is None or (board, key) in extras.doubtful:
+                continue
+            if not other.mean or other.unit != figure.unit:
+                continue
+            change = figure.mean / other.mean - 1
+            way = _way(table, figure, other)
+            if way in changed and abs(change) >= _LARGE:
+                changed[way].append((abs(change), f"{board} {key} ({percent(change)})"))
+    said = []
+    for way, found in changed.items():
+        most = f", most of all {max(found)[1]}" if found else ""
+        said.append(f"{len(found)} figures became {way} by {_LARGE:.0%} or more{most}.")
+    said.append(f"{len(new)} figures are new{_named(new)}.")
+    said.append(f"{len(gone)} figures of release {extras.before} are missing{_named(gone)}.")
+    said.append(f"{len(extras.doubtful)} figures are doubtful, and no change of them is told.")
+    return " ".join(said)
+
+
+def _named(benchmarks: Sequence[str]) -> str:
+    names = list(dict.fromkeys(benchmarks))
+    return f" ({', '.join(names[:3])}{', ...' * (len(names) > 3)})" if names else ""
 
 
 def _headings(before: Path, path: Path, layout: Layout, figures: Figures) -> Iterator[str]:
@@ -172,6 +213,8 @@ def _cells(slot: Slot, line: Line, figures: Figures, extras: Extras) -> list[str
             texts.append(rst(str(found[0].conditions[column.metric])))
         else:
             before = figures_of(slot.table, column, line.case, extras.previous or {})
+            board = column.board or next(iter(figures), "")
+            before = [old for old in before if (board, old.key) not in extras.doubtful]
             pairs = itertools.zip_longest(found, before[: len(found)])
             cells = [cell_text(slot, new) + _extra(slot, new, old, extras) for new, old in pairs]
             texts.append(",".join(cells))
@@ -202,17 +245,23 @@ def _extra(slot: Slot, figure: Figure, before: Figure | None, extras: Extras) ->
 
 
 def _change(slot: Slot, figure: Figure, before: Figure) -> str:
-    """A change with the way it goes, where the metric has a better way and it is not nothing; one
-    that is within the range of either figure goes no way.
+    """A change with the way it goes."""
+    text = percent(figure.mean / before.mean - 1)
+    way = "" if text[1:] == _NOTHING else _way(slot.table, figure, before)
+    return f"{text} {way}".rstrip()
+
+
+def _way(table: Table, figure: Figure, before: Figure) -> str:
+    """Which way a change goes, where the metric has a better one; one that is within the range of
+    either figure goes none.
     """
-    change = figure.mean / before.mean - 1
-    text = percent(change)
-    metric = slot.table.metric(figure.key.case, figure.key.metric)
-    if metric is None or metric.better is Direction.NONE or text[1:] == _NOTHING:
-        return text
+    metric = table.metric(figure.key.case, figure.key.metric)
+    if metric is None or metric.better is Direction.NONE:
+        return ""
     if _within(figure, before) or _within(before, figure):
-        return f"{text} within its range"
-    return f"{text} {'better' if (change > 0) == (metric.better is Direction.HIGHER) else 'worse'}"
+        return "within its range"
+    up = figure.mean > before.mean
+    return "better" if up == (metric.better is Direction.HIGHER) else "worse"
 
 
 def _within(figure: Figure, other: Figure) -> bool:

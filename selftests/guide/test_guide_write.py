@@ -154,6 +154,8 @@ def test_the_change_to_the_release_before_is_shown(capsys):
     text = capsys.readouterr().out
     assert re.search(r'"[^"]+ \[-[0-9.]+ % worse\]"', text)
     assert re.search(r'"[^"]+ \[[+-][0-9.]+ % within its range\]"', text)
+    for said in ("became better by", "became worse by", "are new", "are missing", "are doubtful"):
+        assert re.search(rf"[1-9][0-9]* figures [^(]*{said}", text)
     # A tenth of what all other releases have: no change is told of it.
     assert '"17.29 (min 16.89, max 17.67)"' in text
 
