@@ -117,7 +117,7 @@ def _add_guide(commands: Any) -> None:
     parser.add_argument("--os", default="", help="Linux or RT-linux, where a release has both")
     parser.add_argument("--board", action="append", default=[], help="only this board (repeatable)")
     parser.add_argument(
-        "--from", dest="source", default="results", metavar="DIR|influx|baselines",
+        "--from", dest="source", default="results", metavar="DIR|influx|baselines|published",
         help="where the runs are (default: results)",
     )  # fmt: skip
     parser.add_argument("--like", type=Path, metavar="FILE", help="in that guide's layout")

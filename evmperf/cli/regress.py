@@ -39,7 +39,7 @@ def add_parsers(commands: Any) -> None:
         help="release:11.00, run:ID, last:N (earlier runs of the board), or guide:FILE",
     )  # fmt: skip
     check.add_argument(
-        "--from", dest="source", metavar="DIR|influx",
+        "--from", dest="source", metavar="DIR|influx|published",
         help="where earlier runs are (default: the folder of --results)",
     )  # fmt: skip
     check.add_argument(

@@ -33,7 +33,7 @@ LINUX, RT_LINUX, UNKNOWN_OS = "Linux", "RT-linux", "unknown"
 _SYSTEMS = {RT_LINUX: r"rt|preempt[ _-]?rt|real[ _-]?time", LINUX: "linux"}
 """Operating systems by the words for them; the first that is there counts."""
 _NEXT_GUIDE = re.compile(
-    r"^(?P<bar>[=*#~^\-])(?P=bar)+\n *(?P<title>\S.*?) *\n(?P=bar){8,}$", re.MULTILINE
+    r"^(?P<bar>[=*#~^\-])(?P=bar)+\n *(?P<title>\S[^\n]{0,99}?) *\n(?P=bar){8,}$", re.MULTILINE
 )
 # Sphinx's own, which docutils does not know: harmless to a reader of tables.
 _SPHINX_WORDS = re.compile(

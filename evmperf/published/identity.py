@@ -27,6 +27,7 @@ def same(one: str, other: str) -> bool:
     return board(one) == board(other)
 
 
+@functools.lru_cache(maxsize=4096)
 def of_module(text: str) -> str:
     """The board that a list of evaluation modules or a heading means; "" for none."""
     words = meaning.plain(text)
