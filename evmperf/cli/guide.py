@@ -158,7 +158,7 @@ def _guide(options: argparse.Namespace) -> int:
                 raise UsageError(f"{folder}/ holds the guide's source: build in another folder")
     if options.plots and not options.output:
         raise UsageError("--plots needs a place for its files: name the guide's file with -o")
-    with sources.opened(options.source) as source:
+    with sources.opened(options.source, samples=False) as source:
         cover, plan = _render(options, source)
     if built:
         _build(options, cover)
@@ -250,7 +250,9 @@ def _what_extras(
     previous, last = None, ""
     doubtful: frozenset[tuple[str, Key]] = frozenset()
     if "delta" in options.extras:
-        known = there if options.source == "baselines" else [*record.guides(), *there]
+        known = (
+            there if options.source in ("baselines", "published") else [*record.guides(), *there]
+        )
         before = [
             found
             for entry in chosen

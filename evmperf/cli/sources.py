@@ -18,15 +18,17 @@ INFLUX, HISTORY, PUBLISHED = "influx", "history", "published"
 
 
 @contextlib.contextmanager
-def opened(given: str) -> Iterator[RunSource]:
-    """The runs of that name; raises UsageError for InfluxDB when it is not configured."""
+def opened(given: str, samples: bool = True) -> Iterator[RunSource]:
+    """The runs of that name, published means as samples if these are wanted; raises UsageError for
+    InfluxDB when it is not configured.
+    """
     if given == HISTORY:
         yield SpoolFolder(kept.folder(os.environ))
         return
     if given == PUBLISHED:
         from evmperf.published.source import PublishedRuns  # noqa: PLC0415
 
-        yield PublishedRuns()
+        yield PublishedRuns(samples)
         return
     if given != INFLUX:
         yield SpoolFolder(BASELINES if given == "baselines" else Path(given))

@@ -17,8 +17,12 @@ KIND = "published"
 
 class PublishedRuns:
     """The record as a RunSource. A run is a board in a release, in the order of its releases: of
-    several guides of one, the newest figures. A mean stands for a sample.
+    several guides of one, the newest figures. A mean stands for a sample where `samples`; else the
+    runs are guides.
     """
+
+    def __init__(self, samples: bool = True) -> None:
+        self.samples = samples
 
     def __str__(self) -> str:
         return "the published figures"
@@ -30,7 +34,7 @@ class PublishedRuns:
 
     def everything(self) -> list[StoredRun]:
         """See RunSource."""
-        found = [_run(entries, samples=True) for entries in _releases()]
+        found = [_run(entries, self.samples) for entries in _releases()]
         return sorted(found, key=lambda entry: by_age(entry.run))
 
     def figures(

@@ -14,7 +14,7 @@ from evmperf.guide import importer
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import figures
 from evmperf.model.run import Run
-from evmperf.published import baseline, identity, record, releases, source
+from evmperf.published import baseline, identity, record, releases, source, steady
 from selftests.guide.test_guide_import import BAR, table
 from selftests.support import seeds
 
@@ -44,7 +44,9 @@ def written(tmp_path, monkeypatch):
     monkeypatch.setattr(record, "FILE", file)
     known = record.entries(file)
     monkeypatch.setattr(record, "entries", lambda _file=file: known)
-    return file
+    steady._history.cache_clear()
+    yield file
+    steady._history.cache_clear()
 
 
 def test_one_board_is_one_board_in_the_order_of_its_releases(written):
@@ -132,6 +134,21 @@ def test_history_takes_published_figures(written, capsys):
     assert cli.main(["history", *words]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines() if " full " in line]
     assert [line[2] for line in lines] == ["8.2", "9.02", "9.02", "10.00"]
+
+
+def test_a_guide_of_published_figures_says_that_they_are(written, capsys):
+    words = ["--from", "published", "--release", "10.00", "--with", "delta"]
+    assert cli.main(["guide", *words]) == 0
+    text = capsys.readouterr().out
+    assert "As TI published them, not measured by evmperf: am62xx_sk-fs." in text
+    assert '"5.00 [+25.0 % better]"' in text
+    assert "since release 9.02" in text
+
+
+def test_the_site_takes_published_figures(written, tmp_path, capsys):
+    assert cli.main(["site", "--published", "-o", str(tmp_path / "site")]) == 0
+    assert "5 runs of 2 boards" in capsys.readouterr().out
+    assert "10.00" in "".join(p.read_text() for p in (tmp_path / "site").rglob("*.html"))
 
 
 def test_names_of_boards_are_of_one_board_each():
