@@ -18,12 +18,19 @@ class Outcome(enum.StrEnum):
 
     WORSE = "worse"
     BETTER = "better"
+    UNKNOWN = "cannot tell"
+    """Neither shown to have changed nor shown to be the same."""
     NOT_COMPARABLE = "not comparable"
     NOT_JUDGED = "not judged"
     """Shown only: a known artefact, or a quantity without a direction."""
     SAME = "same"
+    """Shown to lie within a margin of the baseline (WITHIN, or WITHIN_POINTS for loads)."""
 
 
+WITHIN = 0.05
+"""The margin of what is called the same, as a share of the baseline."""
+WITHIN_POINTS = 1.0
+"""The least such margin of loads, in percentage points."""
 NO_COUNTERPART = "the baseline has none"
 """Why a figure without a counterpart is not comparable."""
 
@@ -48,6 +55,8 @@ class Verdict:
     tolerance: float | None = None
     p: float | None = None
     why: str = ""
+    suspect: bool = False
+    """Off, but so far not borne out: the coming nights tell."""
     since: str = ""
     """The run from which on a series is different."""
     history: tuple[float, ...] = ()
@@ -103,16 +112,22 @@ class Judgement:
 
     @property
     def compared(self) -> int:
-        """How many metrics were judged."""
+        """How many metrics were decided."""
         judged = (Outcome.WORSE, Outcome.BETTER, Outcome.SAME)
         return sum(verdict.outcome in judged for verdict in self.verdicts)
 
     @property
     def exit_status(self) -> ExitStatus:
-        """OK, FAILED for something worse, NOTHING comparable."""
-        if not self.compared:
-            return ExitStatus.NOTHING
-        return ExitStatus.FAILED if self.count(Outcome.WORSE) else ExitStatus.OK
+        """OK, FAILED for something worse, UNDECIDED where nothing could be told or a metric is
+        suspected, NOTHING comparable.
+        """
+        if self.count(Outcome.WORSE):
+            return ExitStatus.FAILED
+        if any(verdict.suspect for verdict in self.verdicts):
+            return ExitStatus.UNDECIDED
+        if self.compared:
+            return ExitStatus.OK
+        return ExitStatus.UNDECIDED if self.count(Outcome.UNKNOWN) else ExitStatus.NOTHING
 
     def sentence(self) -> str:
         """One line for people."""

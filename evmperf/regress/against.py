@@ -11,7 +11,7 @@ from evmperf.model.figures import Figure, Key, figures
 from evmperf.model.run import NIGHT, Run
 from evmperf.model.verdict import Judgement, Outcome
 from evmperf.published import releases as gather
-from evmperf.regress import accepted, judge, single
+from evmperf.regress import accepted, beside, judge
 from evmperf.regress.nights import Night, nights
 from evmperf.runs import history
 from evmperf.runs.history import RunSource, SpoolFolder, StoredRun
@@ -74,7 +74,7 @@ def judged(
         )
     known = _figures(run, against, source, read_guide)
     sides = [run, *{other.id: other for other, _ in known.values()}.values()]
-    own = single.seen(nights(_earlier(run, source)[-_ENOUGH:]))
+    own = beside.seen(nights(_earlier(run, source)[-_ENOUGH:]))
     baseline = judge.Baseline(known, usual() | own, own if against.kind == "run" else None)
     verdicts = judge.against_figures(subject, baseline, level)
     return Judgement(
@@ -156,7 +156,7 @@ def _unread(runs: Iterable[Run]) -> dict[str, int]:
 
 def usual() -> dict[tuple[str, ...], float]:
     """The usual spread of each metric, from the published figures."""
-    return single.usual(figures(entry.results()) for entry in gather.published())
+    return beside.usual(figures(entry.results()) for entry in gather.published())
 
 
 def _earlier(run: Run, source: RunSource) -> list[StoredRun]:
