@@ -57,6 +57,8 @@ class Verdict:
     why: str = ""
     suspect: bool = False
     """Off, but so far not borne out: the coming nights tell."""
+    slow: bool = False
+    """Worse or better by nights on nights, none of which shows it."""
     since: str = ""
     """The run from which on a series is different."""
     history: tuple[float, ...] = ()
@@ -71,6 +73,34 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class Cause:
+    """What moved together: from the run `since` on, or slowly. `members` are metrics, the worst
+    first, `suspects` in words what else is different since, the likeliest first.
+    """
+
+    since: str
+    slow: bool
+    members: Sequence[Key]
+    worse: int
+    suspects: Sequence[str]
+
+    def sentence(self) -> str:
+        """One line for people."""
+        count = len(self.members)
+        names = list(dict.fromkeys(key.benchmark for key in self.members))
+        few = ", ".join(names[:_NAMED]) + (
+            f" and {len(names) - _NAMED} more" * (len(names) > _NAMED)
+        )
+        moved = f"{count} metric{'s' * (count != 1)} of {few} ({self.worse} worse)"
+        when = f"slowly, since {self.since} or before" if self.slow else f"since {self.since}"
+        return f"{moved}, {when}: {'; '.join(self.suspects)}"
+
+
+_NAMED = 3
+"""Benchmarks of a cause that are named."""
+
+
+@dataclass(frozen=True)
 class Judgement:
     """All verdicts of a run, the worst first."""
 
@@ -82,6 +112,8 @@ class Judgement:
     """Figures of the baseline that the run does not have, by benchmark."""
     unread: Mapping[str, int] = field(default_factory=dict)
     """Tables of a published guide that were not read, by its run."""
+    causes: Sequence[Cause] = ()
+    """What became better or worse together, the largest first."""
     again: str = ""
     """What came of checking the alarms again, "" where nobody did."""
 
@@ -135,6 +167,8 @@ class Judgement:
             f"{number} {outcome}" for outcome in Outcome if (number := self.count(outcome))
         )
         again = f"; {self.again}" if self.again else ""
+        if self.causes:
+            again = f" (of {len(self.causes)} cause{'s' * (len(self.causes) != 1)}){again}"
         return f"{self.run} against {self.against}: {counts or 'nothing to compare'}{again}"
 
 

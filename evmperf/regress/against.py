@@ -11,7 +11,8 @@ from evmperf.model.figures import Figure, Key, figures
 from evmperf.model.run import NIGHT, Run
 from evmperf.model.verdict import Judgement, Outcome
 from evmperf.published import releases as gather
-from evmperf.regress import accepted, beside, judge
+from evmperf.regress import accepted, beside, judge, shift
+from evmperf.regress.causes import causes
 from evmperf.regress.nights import Night, nights
 from evmperf.runs import history
 from evmperf.runs.history import RunSource, SpoolFolder, StoredRun
@@ -65,13 +66,18 @@ def judged(
     run = read_run(folder)
     subject = judge.Subject(run, figures(read_results(folder)), accepted.read())
     if against.kind == "last":
-        earlier = _earlier(run, source)[-int(against.value) :]
+        count = int(against.value)
+        # What is slow shows against older runs only; who names a few wants no others.
+        count = max(count, shift.LONGEST) if count >= _ALL_FROM else count
+        earlier = _earlier(run, source)[-count:]
         theirs: list[Key] = []
-        verdicts = judge.against_nights(subject, _noting(nights(earlier), theirs), level)
-        sides = [run, *(entry.run for entry in earlier[-1:])]
+        past = _noting(nights(earlier), theirs)
+        verdicts = judge.against_nights(subject, past, level)
+        runs = [*(entry.run for entry in earlier), run]
         return Judgement(
-            run.id, run.board, str(against), verdicts, judge.gone(subject, theirs), _unread(sides)
-        )
+            run.id, run.board, str(against), verdicts, judge.gone(subject, theirs),
+            _unread(runs[-2:]), causes(verdicts, runs),
+        )  # fmt: skip
     known = _figures(run, against, source, read_guide)
     sides = [run, *{other.id: other for other, _ in known.values()}.values()]
     own = beside.seen(nights(_earlier(run, source)[-_ENOUGH:]))
@@ -90,6 +96,8 @@ def _noting(past: Iterable[Night], newest: list[Key]) -> Iterator[Night]:
     newest += night.figures if night else ()
 
 
+_ALL_FROM = 20
+"""`last:N` from which on older runs count, too."""
 _BEFORE = 5
 """Runs before a change that stand for how things were."""
 

@@ -232,7 +232,7 @@ def _latest(row: Series, found: shift.Shift, sure: bool, suspect: bool) -> Verdi
             why = "suspected: off, but not more than such figures were before; later nights tell"
             return replace(verdict, outcome=Outcome.UNKNOWN, suspect=True, why=why)
         why = f"slowly, {share_text(abs(found.off))} in all" if found.slow else ""
-        return replace(moved, since=since, why=why)
+        return replace(moved, since=since, why=why, slow=found.slow)
     lasting = f" in one night, {share_text(found.lasting)} if it lasts"
     return _same_or_unknown(verdict, found.proven * abs(found.level), "", lasting)
 

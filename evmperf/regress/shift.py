@@ -53,8 +53,12 @@ LONGEST = 400
 _SEGMENT = 10
 """Nights that a level must have lasted to be a level of its own."""
 _PENALTY = 6.0
+_AROUND = 3
+"""Nights on either side that tell whether one is odd."""
 _FAR = 4.0
 """Spreads at which a night among others is taken to be."""
+_CALM = 0.75
+"""How far off tonight may be, as a share of its own 95 % error, for earlier nights to vouch."""
 _COMMON, _RARE = 0.1, 5
 """Two points at which tails are measured: that share of all, and so many of them."""
 _DEGREES = np.array([1.5, 2, 2.5, 3, 4, 5, 7, 10, 15, 30, 100, 1000.0])
@@ -94,6 +98,7 @@ def judge(series: Sequence[Sequence[float]], level: float = LEVEL) -> list[Shift
     p = np.ones(count)
     nights = np.ones(count, dtype=np.int64)
     centre, off, proven = np.zeros(count), np.zeros(count), np.full(count, np.inf)
+    calm = np.ones(count, dtype=bool)
     seen, lasting = np.full(count, np.inf), np.full(count, np.inf)
     suspected = np.min(
         [np.nan_to_num(_two_sided(w.far[:, -1]), nan=1.0) / w.weight for w in windows], axis=0
@@ -109,20 +114,25 @@ def judge(series: Sequence[Sequence[float]], level: float = LEVEL) -> list[Shift
         careful = np.where(window.habit, 1.0, np.maximum(careful, plain))
         alone = np.minimum(alone, plain)
         # The first window says what the level is, whether or not anything is off.
-        better = (careful < p) | (known & (nights == 1) & (window.nights == 1))
+        better = (careful < p) | (known & (window.size == 1))
         p = np.where(better, np.minimum(careful, p), p)
-        nights = np.where(better, window.nights, nights)
+        nights = np.where(better, window.size or window.since, nights)
         centre = np.where(better, window.level, centre)
         off = np.where(better, window.off, off)
         reach = window.error * tail.reach(level / count * window.weight)
-        if window.nights == 1:
+        if window.size == 1:
             seen = np.where(known, reach, seen)
-        if window.nights <= 3:  # as many as can be called tonight
-            sure = np.abs(window.off) + 1.96 * max(tail.width, 1.0) * window.error
-            proven = np.where(known, np.minimum(proven, sure), proven)
-        if not window.slow:
+        if 0 < window.size <= 3:  # as many as can be called tonight
+            # Three nights prove nothing of tonight where tonight is itself far off.
+            error = 1.96 * max(tail.width, 1.0) * window.error
+            calm &= (window.size > 1) | (np.abs(window.off) <= error * _CALM)
+            sure = np.abs(window.off) + error
+            better = known & (calm | (window.size == 1))
+            proven = np.where(better, np.minimum(proven, sure), proven)
+        if window.size:
             lasting = np.where(known, np.minimum(lasting, reach), lasting)
     slow = nights > _NEWEST
+    nights = np.where(slow, nights, _dated(rows, centre))
     return [
         Shift(
             float(min(p[i], 1.0)), float(min(alone[i], 1.0)), int(nights[i]),
@@ -131,6 +141,15 @@ def judge(series: Sequence[Sequence[float]], level: float = LEVEL) -> list[Shift
         )
         for i in range(count)
     ]  # fmt: skip
+
+
+def _dated(rows: Floats, level: Floats) -> Numbers:
+    """Of how many of the last nights the mean is furthest from a level, in deviations: since when
+    it is another.
+    """
+    off = np.nan_to_num(rows[:, ::-1][:, :_NEWEST] - level[:, None])
+    counts = np.arange(1, off.shape[1] + 1)
+    return np.asarray(np.abs(off.cumsum(axis=1) / np.sqrt(counts)).argmax(axis=1) + 1)
 
 
 def _in_unit(value: float, unit: float) -> float:
@@ -148,17 +167,17 @@ def _share(value: float, centre: float, unit: float) -> float:
 class _Window:
     """One comparison: of tonight its level, difference and error; and how far off (in normal
     deviations) it was in each night of the replay, tonight last. `habit` are metrics that were as
-    far off twice before.
+    far off twice before. The slow one has size 0, and is `since` so many nights.
     """
 
-    nights: Numbers | int
+    size: int
     weight: float
     level: Floats
     off: Floats
     error: Floats
     far: Floats
     habit: Flags
-    slow: bool = False
+    since: Numbers | int = 0
 
 
 def _windows(rows: Floats, lengths: Numbers) -> list[_Window]:
@@ -184,14 +203,15 @@ def _windows(rows: Floats, lengths: Numbers) -> list[_Window]:
         groups = np.lib.stride_tricks.sliding_window_view(rows, nights, axis=1)[
             :, newest - nights + 1
         ]
-        if nights > 1:
-            reach = _FAR * scale
-            groups = np.clip(groups, (there - reach)[..., None], (there + reach)[..., None])
-        off = groups.mean(axis=-1) - there
-        factor = np.full(off.shape, np.nan)
+        factor = np.full(scale.shape, np.nan)
         for older in range(FEWEST, REFERENCE + 1):
             if (here := count[:, at] == older).any():
                 factor = np.where(here, memory.factor(nights, older)[:, None], factor)
+        if nights > 1:
+            # As far for nights that are alike as for others, in errors of the whole group.
+            reach = _FAR * scale * np.sqrt(factor / (1 / nights + 1 / np.maximum(count[:, at], 1)))
+            groups = np.clip(groups, (there - reach)[..., None], (there + reach)[..., None])
+        off = groups.mean(axis=-1) - there
         error = scale * np.sqrt(factor)
         far = _normal(off / error, degrees[:, at])
         habit = _habit(np.abs(far), nights)
@@ -224,7 +244,7 @@ def _slow(rows: Floats, lengths: Numbers, variance: Floats) -> _Window:
         error[mine] = np.sqrt((before + after) / 2 * factor)
         far[mine] = _normal(off[mine] / error[mine], np.full(len(mine), 2.0 * size - 2))
     no = np.zeros(len(rows), dtype=bool)
-    return _Window(lengths - REFERENCE, _SLOW, level, off, error, far[:, None], no, slow=True)
+    return _Window(0, _SLOW, level, off, error, far[:, None], no, lengths - REFERENCE)
 
 
 def _normal(off: Floats, degrees: Floats) -> Floats:
@@ -277,10 +297,9 @@ def _tail(window: _Window, quiet: Flags) -> _Tail:
     if past.shape[1] > 2 * _NEWEST:
         past = past[:, :-_NEWEST]
     known = np.sort(past[np.isfinite(past)])
-    nights = int(np.max(window.nights))
-    if window.slow or not len(known):
+    if not len(known):
         return _Tail(float(_DEGREES[-1]), 1.0)
-    apart = len(known) / nights
+    apart = len(known) / window.size
     if apart < 100:
         return _Tail(float(_DEGREES[-1]), 1.0, known)
     rare = _RARE / apart
@@ -321,6 +340,10 @@ def _changes(rows: Floats) -> list[list[int]]:
 def _change_points(row: Floats, noise: float) -> list[int]:
     first = int(np.isnan(row).sum())
     values = row[first:] / noise
+    # One odd night is no level: what is far from the nights around it counts as less far.
+    around = np.pad(values, _AROUND, mode="reflect")
+    around = np.median(np.lib.stride_tricks.sliding_window_view(around, 2 * _AROUND + 1), axis=1)
+    values = np.clip(values, around - _FAR, around + _FAR)
     found: list[int] = (
         ruptures.KernelCPD(kernel="linear", min_size=_SEGMENT)
         .fit((values - np.median(values)).reshape(-1, 1))
