@@ -21,7 +21,16 @@ if TYPE_CHECKING:
     from evmperf.runs.differences import Difference
     from evmperf.runs.history import RunSource, StoredRun
 
-_EPILOG = "Exit status: 0 nothing worse, 1 something worse, 5 nothing comparable."
+_EPILOG = (
+    "Exit status: 0 nothing of what could be told is worse, 1 something worse, 5 nothing "
+    "comparable, 6 nothing could be told, or something is suspected."
+)
+
+
+_GRAVEST_FIRST = (
+    ExitStatus.USAGE, ExitStatus.LAB_BROKEN, ExitStatus.INTERRUPTED, ExitStatus.FAILED,
+    ExitStatus.UNDECIDED, ExitStatus.OK, ExitStatus.NOTHING,
+)  # fmt: skip
 
 
 def add_parsers(commands: Any) -> None:
@@ -108,9 +117,7 @@ def _check(options: argparse.Namespace) -> int:
             # The others are judged all the same.
             print(f"evmperf: {given}: {error}", file=sys.stderr)
             statuses.append(of_kind(error.kind))
-    if set(statuses) <= {ExitStatus.OK, ExitStatus.NOTHING}:
-        return min(statuses)
-    return max(status for status in statuses if status is not ExitStatus.NOTHING)
+    return next(status for status in _GRAVEST_FIRST if status in statuses)
 
 
 def _check_one(options: argparse.Namespace, folder: Path, what: Wanted) -> ExitStatus:

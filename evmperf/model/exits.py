@@ -28,6 +28,10 @@ class ExitStatus(enum.IntEnum):
     """A mistake in evmperf itself (EX_SOFTWARE of sysexits.h): nothing can be said of the board."""
 
 
+SIGNS = {"good": "✓", "unsure": "?", "bad": "✗"}
+"""What stands before a sentence, by the state it tells of; pages have the states as classes."""
+
+
 def of_kind(kind: Kind) -> ExitStatus:
     """The status of a command that ends with an error of that kind."""
     return {Kind.USAGE: ExitStatus.USAGE, Kind.LAB: ExitStatus.LAB_BROKEN}.get(

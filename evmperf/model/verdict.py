@@ -161,6 +161,22 @@ class Judgement:
             return ExitStatus.OK
         return ExitStatus.UNDECIDED if self.count(Outcome.UNKNOWN) else ExitStatus.NOTHING
 
+    @property
+    def headline(self) -> str:
+        """What it comes to, for a title: what is not known is never left out."""
+        worse, unknown = self.count(Outcome.WORSE), self.count(Outcome.UNKNOWN)
+        suspects = sum(verdict.suspect for verdict in self.verdicts)
+        if not self.compared and not unknown:
+            return "nothing comparable"
+        parts = [f"{worse} metric{'s' * (worse != 1)} worse" if worse else ""]
+        if worse and self.causes:
+            parts[0] += f" of {len(self.causes)} cause{'s' * (len(self.causes) != 1)}"
+        parts += [f"{suspects} suspected" if suspects else ""]
+        if not worse and self.compared:
+            parts.append(f"none of {self.compared} that could be told is worse")
+        parts += [f"{unknown} cannot be told" if unknown else ""]
+        return ", ".join(part for part in parts if part)
+
     def sentence(self) -> str:
         """One line for people."""
         counts = ", ".join(

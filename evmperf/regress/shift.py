@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import ruptures
-from scipy import stats
+from scipy import optimize, stats
 
 from evmperf.regress import spread
 from evmperf.regress.spread import FEWEST, REFERENCE, RESOLUTION, Flags, Floats, Numbers
@@ -37,9 +37,9 @@ __all__ = ["FEWEST", "LEVEL", "Shift", "changes", "judge"]
 
 LEVEL = 0.10
 """Share of false alarms, where nobody says otherwise."""
-_WEIGHTS = {1: 0.10, 3: 0.50, 6: 0.10, 10: 0.15}
+_WEIGHTS = {1: 0.08, 3: 0.55, 6: 0.05, 10: 0.12}
 """By how many of the last nights: share of the allowed false alarms; the slow test has the rest."""
-_SLOW = 0.15
+_SLOW = 0.20
 _NEWEST = max(_WEIGHTS)
 """Nights that nobody learns from: what is being looked for may be in them."""
 _ENOUGH = 22
@@ -61,6 +61,9 @@ _CALM = 0.75
 """How far off tonight may be, as a share of its own 95 % error, for earlier nights to vouch."""
 _COMMON, _RARE = 0.1, 5
 """Two points at which tails are measured: that share of all, and so many of them."""
+_CHANCE = 1.02
+"""By how much the tails of normal noise seem wider, at the most."""
+_LEAST_WIDTH = 1e-3
 _DEGREES = np.array([1.5, 2, 2.5, 3, 4, 5, 7, 10, 15, 30, 100, 1000.0])
 
 
@@ -191,6 +194,7 @@ def _windows(rows: Floats, lengths: Numbers) -> list[_Window]:
         spread.squeezed(own[:, i], np.maximum(count[:, i] - 1.0, 1.0)) for i in range(len(ends))
     ]
     spreads = np.sqrt(np.stack([s for s, _ in squeezed], axis=1))
+    spreads[:, -1 - _NEWEST :] *= _restless(rows)
     degrees = np.stack([d for _, d in squeezed], axis=1)
     found = []
     for nights, weight in _WEIGHTS.items():
@@ -221,6 +225,19 @@ def _windows(rows: Floats, lengths: Numbers) -> list[_Window]:
     return found
 
 
+def _restless(rows: Floats) -> float:
+    """By how much more the newest nights differ from their neighbours than those before did, in the
+    median of the metrics; a step is one difference among many.
+    """
+    steps = np.abs(np.diff(rows, axis=1))
+    newest, before = steps[:, -_NEWEST:], steps[:, -_NEWEST - REFERENCE : -_NEWEST]
+    known = (np.isfinite(before).sum(axis=1) >= FEWEST) & np.isfinite(newest).all(axis=1)
+    if not known.any():
+        return 1.0
+    usual = np.maximum(np.nanmean(before[known], axis=1), RESOLUTION)
+    return max(float(np.median(np.mean(newest[known], axis=1) / usual)), 1.0)
+
+
 def _slow(rows: Floats, lengths: Numbers, variance: Floats) -> _Window:
     """The newest nights against the oldest of the same level. The nights between tell how alike
     distant nights are, in the median of the metrics: that of one that drifts would excuse itself.
@@ -230,7 +247,8 @@ def _slow(rows: Floats, lengths: Numbers, variance: Floats) -> _Window:
     seen = spread.variogram(rows, variance, [lag for lag in lags if lag < total])
     told = np.isfinite(seen).sum(axis=0) * 4 > (lengths >= _SLOW_FROM).sum()
     lags = [lag for lag, enough in zip(lags, told, strict=False) if enough]
-    usual = np.maximum.accumulate(np.nanmedian(seen[:, told], axis=0))
+    middle = stats.trim_mean(np.where(np.isfinite(seen), seen, 1.0)[:, told], 0.1, axis=0)
+    usual = optimize.isotonic_regression(middle).x
     empty = np.full(len(rows), np.nan)
     level, off, error, far = (empty.copy() for _ in range(4))
     for length in np.unique(lengths[lengths >= _SLOW_FROM]):
@@ -280,11 +298,13 @@ class _Tail:
 
     def p(self, far: Floats) -> Floats:
         """The probability of at least such a difference."""
-        found = np.asarray(2 * stats.t.sf(np.abs(far) / self.width, self.degrees))
-        if self.past is not None:  # too few to tell a tail from: count them
-            further = len(self.past) - np.searchsorted(self.past, np.nan_to_num(np.abs(far)))
-            found = np.maximum(found, further / len(self.past))
-        return found
+        width = max(self.width, _LEAST_WIDTH)
+        found = np.asarray(2 * stats.t.sf(np.abs(far) / width, self.degrees))
+        if self.past is None:
+            return found
+        # What has been that far off before, but for once, is no rarer than it was.
+        further = len(self.past) - np.searchsorted(self.past, np.nan_to_num(np.abs(far)))
+        return np.asarray(np.maximum(found, np.maximum(further - 1, 0) / len(self.past)))
 
     def reach(self, p: float) -> float:
         """The deviation of that probability."""
@@ -299,23 +319,38 @@ def _tail(window: _Window, quiet: Flags) -> _Tail:
     known = np.sort(past[np.isfinite(past)])
     if not len(known):
         return _Tail(float(_DEGREES[-1]), 1.0)
-    apart = len(known) / window.size
-    if apart < 100:
+    if len(known) < 100:
         return _Tail(float(_DEGREES[-1]), 1.0, known)
-    rare = _RARE / apart
+    rare = _RARE / len(known)
     usual, far = np.quantile(known, [1 - _COMMON, 1 - rare])
     ratios = stats.t.isf(rare / 2, _DEGREES) / stats.t.isf(_COMMON / 2, _DEGREES)
-    degrees = float(np.exp(np.interp(-far / max(usual, 1e-9), -ratios, np.log(_DEGREES))))
-    return _Tail(degrees, max(float(usual / stats.t.isf(_COMMON / 2, degrees)), 1e-3))
+    ratio = far / max(usual, 1e-9)
+    if ratio < ratios[-1] * _CHANCE:
+        return _Tail(float(_DEGREES[-1]), float(usual / stats.norm.isf(_COMMON / 2)), known)
+    degrees = float(np.exp(np.interp(-ratio, -ratios, np.log(_DEGREES))))
+    return _Tail(degrees, float(usual / stats.t.isf(_COMMON / 2, degrees)), known)
 
 
 def _begins(rows: Floats) -> Numbers:
     """Where the present level of each row began, leaving the newest nights out of it."""
-    found = _changes(rows[:, :-_NEWEST])
-    missing = np.isnan(rows).sum(axis=1)
-    return np.array(
-        [places[-1] if places else gone for places, gone in zip(found, missing, strict=True)]
-    )
+    known = rows[:, :-_NEWEST]
+    begins = np.isnan(rows).sum(axis=1)
+    for index, places in enumerate(_changes(known)):
+        while places:
+            place = places.pop()
+            first = places[-1] if places else begins[index]
+            if _is_step(known[index, first:], place - first):
+                begins[index] = place
+                break
+    return np.asarray(begins, dtype=np.int64)
+
+
+def _is_step(values: Floats, at: int) -> bool:
+    """Whether a step explains a series better than a slope: who drifts has no new level."""
+    values = values - values.mean()
+    step = at * values[:at].mean() ** 2 + (len(values) - at) * values[at:].mean() ** 2
+    slope = np.arange(len(values)) - (len(values) - 1) / 2
+    return bool(step > (values @ slope) ** 2 / (slope @ slope))
 
 
 def _changes(rows: Floats) -> list[list[int]]:

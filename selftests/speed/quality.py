@@ -98,7 +98,7 @@ def _of_kind(kind: str) -> list[Row]:
         for _ in range(_LABS):
             values = made(kind, random, METRICS, HISTORY + nights_after)
             mine = _chosen(METRICS)
-            values[mine, HISTORY:] *= 1 + STEP
+            values[mine, HISTORY:] *= 1 - STEP
             hits += alone(values, mine)
         what = f"{kind}: step of {STEP:.0%} found after {nights_after} nights"
         rows.append(_share(what, hits, goals.get(nights_after)))
