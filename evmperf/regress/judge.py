@@ -207,13 +207,16 @@ def latest(series: Sequence[Series], level: float = LEVEL) -> list[Verdict]:
     if not series:
         return []
     rows = [array("d", [*row.values, row.verdict.value or 0.0]) for row in series]
-    found = shift.judge(rows, level)
+    found = shift.judge(rows, level, [_WORSE_SIDE[row.verdict.better] for row in series])
     limit = _limit([one.p for one in found], level)
     alone = _limit([one.alone for one in found], level)
     return [
         _latest(row, one, one.p <= limit, one.alone <= alone)
         for row, one in zip(series, found, strict=True)
     ]
+
+
+_WORSE_SIDE = {Direction.LOWER: 1, Direction.HIGHER: -1, Direction.NONE: 0}
 
 
 def _latest(row: Series, found: shift.Shift, sure: bool, suspect: bool) -> Verdict:

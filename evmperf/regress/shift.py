@@ -35,11 +35,11 @@ from evmperf.regress.spread import FEWEST, REFERENCE, RESOLUTION, Flags, Floats,
 
 __all__ = ["FEWEST", "LEVEL", "Shift", "changes", "judge"]
 
-LEVEL = 0.10
+LEVEL = 0.12
 """Share of false alarms, where nobody says otherwise."""
-_WEIGHTS = {1: 0.08, 3: 0.55, 6: 0.05, 10: 0.12}
+_WEIGHTS = {1: 0.05, 3: 0.62, 6: 0.05, 10: 0.10}
 """By how many of the last nights: share of the allowed false alarms; the slow test has the rest."""
-_SLOW = 0.20
+_SLOW = 0.18
 _NEWEST = max(_WEIGHTS)
 """Nights that nobody learns from: what is being looked for may be in them."""
 _ENOUGH = 22
@@ -52,13 +52,19 @@ LONGEST = 400
 """Nights of the history that count at all."""
 _SEGMENT = 10
 """Nights that a level must have lasted to be a level of its own."""
-_PENALTY = 6.0
+_PENALTY = 12.0
 _AROUND = 3
 """Nights on either side that tell whether one is odd."""
 _FAR = 4.0
 """Spreads at which a night among others is taken to be."""
 _CALM = 0.75
 """How far off tonight may be, as a share of its own 95 % error, for earlier nights to vouch."""
+_ALL, _LEAST_SHARE, _DISAGREED = 3, 0.3, 0.5
+"""Of so few nights each must be off by that share of a spread at least, or they count as half as
+far off: two odd nights among three are no new level.
+"""
+_WORSE = 0.8
+"""Share of the allowed false alarms that are of something worse: nobody is woken by the rest."""
 _COMMON, _RARE = 0.1, 5
 """Two points at which tails are measured: that share of all, and so many of them."""
 _CHANCE = 1.02
@@ -88,9 +94,12 @@ class Shift:
     lasting: float
 
 
-def judge(series: Sequence[Sequence[float]], level: float = LEVEL) -> list[Shift]:
+def judge(
+    series: Sequence[Sequence[float]], level: float = LEVEL, worse: Sequence[int] | None = None
+) -> list[Shift]:
     """Judge each series, whose last value is the run in question; all must have FEWEST nights of
-    history before it. `level` is the share of false alarms that `seen` is about.
+    history before it. `level` is the share of false alarms that `seen` is about, `worse` is 1 for
+    each metric of which higher figures are worse, -1 for lower ones, 0 for neither.
     """
     rows, units = spread.stacked(series, LONGEST)
     begins = _begins(rows)
@@ -111,9 +120,10 @@ def judge(series: Sequence[Sequence[float]], level: float = LEVEL) -> list[Shift
         quiet[:] = True
     for window in windows:
         known = np.isfinite(window.far[:, -1])
-        plain = np.where(known, _two_sided(window.far[:, -1]) / window.weight, 1.0)
+        weight = window.weight * _sided(window.far[:, -1], worse)
+        plain = np.where(known, _two_sided(window.far[:, -1]) / weight, 1.0)
         tail = _tail(window, quiet)
-        careful = np.where(known, tail.p(window.far[:, -1]) / window.weight, 1.0)
+        careful = np.where(known, tail.p(window.far[:, -1]) / weight, 1.0)
         careful = np.where(window.habit, 1.0, np.maximum(careful, plain))
         alone = np.minimum(alone, plain)
         # The first window says what the level is, whether or not anything is off.
@@ -144,6 +154,13 @@ def judge(series: Sequence[Sequence[float]], level: float = LEVEL) -> list[Shift
         )
         for i in range(count)
     ]  # fmt: skip
+
+
+def _sided(far: Floats, worse: Sequence[int] | None) -> Floats:
+    """By what to multiply the allowed false alarms: more on the side of what is worse."""
+    sides = np.zeros(len(far)) if worse is None else np.array(worse)
+    same = np.where(sides * far > 0, 2 * _WORSE, 2 * (1 - _WORSE))
+    return np.asarray(np.where(sides == 0, 1.0, same))
 
 
 def _dated(rows: Floats, level: Floats) -> Numbers:
@@ -216,8 +233,12 @@ def _windows(rows: Floats, lengths: Numbers) -> list[_Window]:
             reach = _FAR * scale * np.sqrt(factor / (1 / nights + 1 / np.maximum(count[:, at], 1)))
             groups = np.clip(groups, (there - reach)[..., None], (there + reach)[..., None])
         off = groups.mean(axis=-1) - there
+        agree = np.ones(off.shape, dtype=bool)
+        if 1 < nights <= _ALL:
+            sides = (groups - there[..., None]) * np.sign(off)[..., None]
+            agree = (sides >= _LEAST_SHARE * scale[..., None]).all(axis=-1)
         error = scale * np.sqrt(factor)
-        far = _normal(off / error, degrees[:, at])
+        far = _normal(off / error, degrees[:, at]) * np.where(agree, 1.0, _DISAGREED)
         habit = _habit(np.abs(far), nights)
         found.append(_Window(nights, weight, there[:, -1], off[:, -1], error[:, -1], far, habit))
     if (lengths >= _SLOW_FROM).any():

@@ -28,6 +28,7 @@ _LABS = 8
 _STEPS = 15
 """Metrics of a lab that have a step, so many nights long."""
 _DRIFT = 0.0005
+"""Loss a night, as a share."""
 _MOST_ALARMS = 0.15
 _WINDOW = 120
 _REAL_NIGHTS = 30
@@ -42,7 +43,7 @@ def judged(values: Matrix) -> tuple[list[Verdict], list[Cause]]:
         [
             judge.Series(
                 Verdict(Key(f"table-{number % 40}", str(number), "time"), Outcome.SAME, "s",
-                        Direction.LOWER, float(row[-1])),
+                        Direction.HIGHER, float(row[-1])),
                 [float(value) for value in row[:-1]],
                 ids,
             )
@@ -54,7 +55,7 @@ def judged(values: Matrix) -> tuple[list[Verdict], list[Cause]]:
 
 def alone(values: Matrix, rows: Sequence[int]) -> list[bool]:
     """Whether each of some metrics is called changed, as if it were the only one in its lab."""
-    found = shift.judge([list(map(float, row)) for row in values])
+    found = shift.judge([list(map(float, row)) for row in values], worse=[-1] * len(values))
     return [found[row].p <= shift.LEVEL / len(values) for row in rows]
 
 
@@ -100,7 +101,7 @@ def _of_kind(kind: str) -> list[Row]:
             mine = _chosen(METRICS)
             values[mine, HISTORY:] *= 1 - STEP
             hits += alone(values, mine)
-        what = f"{kind}: step of {STEP:.0%} found after {nights_after} nights"
+        what = f"{kind}: step of -{STEP:.0%} found after {nights_after} nights"
         rows.append(_share(what, hits, goals.get(nights_after)))
     return rows
 
@@ -116,10 +117,10 @@ def _drifting() -> Row:
     for _ in range(_LABS // 2):
         values = made("independent", random, METRICS, HISTORY + 80)
         mine = _chosen(METRICS)
-        values[mine, HISTORY:] *= 1 + _DRIFT * np.arange(1, 81)
+        values[mine, HISTORY:] *= 1 - _DRIFT * np.arange(1, 81)
         looks = [alone(values[:, : HISTORY + after], mine) for after in range(10, 81, 10)]
         hits += [any(seen) for seen in zip(*looks, strict=True)]
-    return _share(f"drift of {_DRIFT:.2%} a night found within 80 nights", hits, 0.90)
+    return _share(f"drift of -{_DRIFT:.2%} a night found within 80 nights", hits, 0.90)
 
 
 def _odd() -> list[Row]:
@@ -133,7 +134,7 @@ def _odd() -> list[Row]:
             for number in range(20):
                 values = made("independent", random, metrics, HISTORY + after)
                 values[0, number + 5] *= (0.5, 2.0)[number % 2]
-                values[0, HISTORY:] *= 1 + _SPREADS * CV
+                values[0, HISTORY:] *= 1 - _SPREADS * CV
                 (verdict, *_), _ = judged(values)
                 same.append(verdict.outcome is Outcome.SAME)
                 found.append(verdict.outcome is Outcome.WORSE)
@@ -169,7 +170,7 @@ def _of_machine(name: str, values: Matrix) -> list[Row]:
             steps = np.abs(np.diff(np.log(there), axis=1))
             spread = np.median(steps, axis=1) * 1.48 / np.sqrt(2)
             mine = _chosen(len(there))
-            there[mine, -after:] *= np.exp(_SPREADS * spread[mine])[:, None]
+            there[mine, -after:] *= np.exp(-_SPREADS * spread[mine])[:, None]
             hits += alone(there, mine)
         rows.append(_share(f"{name}: step of 5 spreads found after {after} nights", hits, None))
     return rows
