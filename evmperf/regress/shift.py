@@ -268,8 +268,13 @@ def _slow(rows: Floats, lengths: Numbers, variance: Floats) -> _Window:
     seen = spread.variogram(rows, variance, [lag for lag in lags if lag < total])
     told = np.isfinite(seen).sum(axis=0) * 4 > (lengths >= _SLOW_FROM).sum()
     lags = [lag for lag, enough in zip(lags, told, strict=False) if enough]
-    middle = stats.trim_mean(np.where(np.isfinite(seen), seen, 1.0)[:, told], 0.1, axis=0)
-    usual = optimize.isotonic_regression(middle).x
+    known = np.where(np.isfinite(seen), seen, 1.0)[:, told]
+    # Few pairs of nights are far apart: they count as little as they know.
+    pairs = (total - np.array(lags, dtype=np.float64)) ** 2
+    usual = optimize.isotonic_regression(stats.trim_mean(known, 0.25), weights=pairs).x
+    # A rise that chance may have made is none.
+    chance = 2 * known.std(axis=0) / np.sqrt(len(known))
+    usual = usual[0] + np.maximum(usual - usual[0] - chance, 0.0)
     empty = np.full(len(rows), np.nan)
     level, off, error, far = (empty.copy() for _ in range(4))
     for length in np.unique(lengths[lengths >= _SLOW_FROM]):
