@@ -7,7 +7,7 @@ import contextlib
 import functools
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +55,11 @@ def add_parsers(commands: Any) -> None:
         "--history", action="store_true",
         help="look for earlier runs in the lab's history, too, and keep this run there for those "
         "to come [EVMPERF_HISTORY: its folder]",
+    )  # fmt: skip
+    check.add_argument(
+        "--calibrate", action="store_true",
+        help="judge the past nights, each by those before it, and say how many would have raised "
+        "an alarm; nothing is kept",
     )  # fmt: skip
     check.add_argument("--dry-run", action="store_true", help="only say what the verdicts are")
     confirming.add_options(check)
@@ -121,9 +126,14 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _check_one(options: argparse.Namespace, folder: Path, what: Wanted) -> ExitStatus:
+    from evmperf.regress import against  # noqa: PLC0415
     from evmperf.runs import differences, kept  # noqa: PLC0415
 
     named = options.source or str(options.results)
+    if options.calibrate:
+        with _opened(named, options.history) as source:
+            print(against.calibrated(folder, what, source, _level(options)))
+        return ExitStatus.OK
     judgement, sides = _judge(options, folder, what, named, options.history)
     judgement = confirming.confirmed(options, folder, judgement, sides.good)
     known = (sides.before, sides.after)
@@ -211,19 +221,31 @@ def _judge(
     """Judge a run by what the source of that name has; with it the runs before and after what got
     worse.
     """
-    from evmperf.cli import sources  # noqa: PLC0415
-    from evmperf.regress import against, judge  # noqa: PLC0415
-    from evmperf.runs import kept  # noqa: PLC0415
+    from evmperf.regress import against  # noqa: PLC0415
 
-    level = judge.LEVEL if options.level is None else options.level
-    if not 0 < level < 1:
-        raise UsageError(f"--level {level:g}: must be between 0 and 1")
-    with sources.opened(named) as opened:
-        source: RunSource = opened
-        if history:
-            source = kept.WithHistory(opened, kept.folder(os.environ))
+    level = _level(options)
+    with _opened(named, history) as source:
         judgement = against.judged(folder, what, source, level, _read_guide)
         return judgement, against.sides(folder, what, source, judgement)
+
+
+def _level(options: argparse.Namespace) -> float:
+    from evmperf.regress import judge  # noqa: PLC0415
+
+    level: float = judge.LEVEL if options.level is None else options.level
+    if not 0 < level < 1:
+        raise UsageError(f"--level {level:g}: must be between 0 and 1")
+    return level
+
+
+@contextlib.contextmanager
+def _opened(named: str, history: bool) -> Iterator[RunSource]:
+    """Where earlier runs are, with the lab's history if that is asked for."""
+    from evmperf.cli import sources  # noqa: PLC0415
+    from evmperf.runs import kept  # noqa: PLC0415
+
+    with sources.opened(named) as opened:
+        yield kept.WithHistory(opened, kept.folder(os.environ)) if history else opened
 
 
 def _read_guide(file: Path, board: str) -> StoredRun:

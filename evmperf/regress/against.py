@@ -66,10 +66,7 @@ def judged(
     run = read_run(folder)
     subject = judge.Subject(run, figures(read_results(folder)), accepted.read())
     if against.kind == "last":
-        count = int(against.value)
-        # What is slow shows against older runs only; who names a few wants no others.
-        count = max(count, shift.LONGEST) if count >= _ALL_FROM else count
-        earlier = _earlier(run, source)[-count:]
+        earlier = _last(run, against, source)
         theirs: list[Key] = []
         past = _noting(nights(earlier), theirs)
         verdicts = judge.against_nights(subject, past, level)
@@ -85,6 +82,38 @@ def judged(
     verdicts = judge.against_figures(subject, baseline, level)
     return Judgement(
         run.id, run.board, str(against), verdicts, judge.gone(subject, known), _unread(sides)
+    )
+
+
+def _last(run: Run, against: Wanted, source: RunSource) -> list[StoredRun]:
+    """What `last:N` names. What is slow shows against older runs only, so that many bring more; who
+    names a few wants no others.
+    """
+    count = int(against.value)
+    return _earlier(run, source)[-(max(count, shift.LONGEST) if count >= _ALL_FROM else count) :]
+
+
+def calibrated(folder: Path, against: Wanted, source: RunSource, level: float = judge.LEVEL) -> str:
+    """How often the past nights of a board would have raised an alarm, in a sentence; raises
+    UsageError where that is not asked against earlier runs.
+    """
+    if against.kind != "last":
+        raise UsageError(f"--calibrate needs --against last:N, not {against}")
+    run = read_run(folder)
+    subject = judge.Subject(run, figures(read_results(folder)), accepted.read())
+    earlier = _last(run, against, source)
+    found = judge.replayed(subject, nights(earlier), level)
+    if not found:
+        return f"{run.board}: too few nights to judge any of them by those before"
+    runs = [entry.run for entry in earlier]
+    counts = [len(causes(verdicts, runs)) for verdicts in found.values()]
+    moved = (Outcome.WORSE, Outcome.BETTER)
+    told = [verdict.outcome in moved for verdicts in found.values() for verdict in verdicts]
+    alarms = sum(map(bool, counts))
+    return (
+        f"{run.board}: of {len(counts)} past nights {alarms} ({alarms / len(counts):.0%}) would "
+        f"have raised an alarm, {sum(counts)} causes in all, at most {max(counts)} a night; "
+        f"{sum(told) / len(told):.2%} of verdicts. Real changes count, too"
     )
 
 

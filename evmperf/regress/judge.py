@@ -166,9 +166,33 @@ def against_nights(
     subject: Subject, history: Iterable[Night], level: float = LEVEL
 ) -> list[Verdict]:
     """Judge a run by the board's earlier runs, oldest first."""
+    series, verdicts = _series(subject, history)
+    return list(by_severity([*verdicts, *latest(series, level)]))
+
+
+def replayed(
+    subject: Subject, history: Iterable[Night], level: float = LEVEL, most: int = 30
+) -> dict[str, list[Verdict]]:
+    """The verdicts that the newest earlier runs would have had at their time, by run: an A/A."""
+    series, _ = _series(subject, history)
+    runs = list(dict.fromkeys(run for row in series for run in row.runs[:-1]))
+    found: dict[str, list[Verdict]] = {}
+    for run in sorted(runs, key=[r for row in series for r in row.runs].index)[-most:]:
+        then = []
+        for row in series:
+            at = row.runs.index(run) if run in row.runs else 0
+            if at >= shift.FEWEST:
+                verdict = replace(row.verdict, value=row.values[at])
+                then.append(Series(verdict, row.values[:at], row.runs[: at + 1]))
+        if then:
+            found[run] = latest(then, level)
+    return found
+
+
+def _series(subject: Subject, history: Iterable[Night]) -> tuple[list[Series], list[Verdict]]:
+    """The metrics that have a history, and the verdicts of those that have none."""
     verdicts: list[Verdict] = []
-    keys: list[Key] = []
-    pasts: list[_Past] = []
+    series: list[Series] = []
     shown = _shown_only(subject.figures)
     for key, past in _pasts(subject, history).items():
         if why := not_judged(key, shown):
@@ -179,16 +203,9 @@ def against_nights(
             why = past.why or f"{runs}: {shift.FEWEST} are needed"
             verdicts.append(subject.verdict(key, Outcome.NOT_COMPARABLE, why))
         else:
-            keys.append(key)
-            pasts.append(past)
-    verdicts += latest(
-        [
-            Series(subject.verdict(key, Outcome.SAME), past.values, [*past.runs, subject.run.id])
-            for key, past in zip(keys, pasts, strict=True)
-        ],
-        level,
-    )
-    return list(by_severity(verdicts))
+            verdict = subject.verdict(key, Outcome.SAME)
+            series.append(Series(verdict, past.values, [*past.runs, subject.run.id]))
+    return series, verdicts
 
 
 @dataclass(frozen=True)

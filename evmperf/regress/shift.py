@@ -67,6 +67,8 @@ _WORSE = 0.8
 """Share of the allowed false alarms that are of something worse: nobody is woken by the rest."""
 _COMMON, _RARE = 0.1, 5
 """Two points at which tails are measured: that share of all, and so many of them."""
+_AS_FAR = 0.75
+"""The share of a difference that is as good as the whole, for a habit."""
 _CHANCE = 1.02
 """By how much the tails of normal noise seem wider, at the most."""
 _LEAST_WIDTH = 1e-3
@@ -311,7 +313,7 @@ def _habit(far: Floats, nights: int) -> Flags:
     if apart.shape[1] < 2:
         return np.zeros(len(far), dtype=bool)
     second = np.sort(apart, axis=1)[:, -2]
-    return np.asarray(second >= np.nan_to_num(far[:, -1], nan=np.inf))
+    return np.asarray(second >= _AS_FAR * np.nan_to_num(far[:, -1], nan=np.inf))
 
 
 @dataclass(frozen=True)
