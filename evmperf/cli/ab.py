@@ -35,8 +35,11 @@ A side is the board with something changed, in these words (several make one sid
   evmperf ab --resume results/ab-...      goes on after Ctrl-C, kill -9, or a broken lab
 
 Each round is an ordinary run on a cold boot; the two rounds of a block are in random order. Exit
-status: 0 nothing worse, 1 something worse, 3 the lab is broken, 5 nothing comparable.
+status: 0 all that is waited for is decided and nothing is worse, 1 something worse, 3 the lab is
+broken, 5 nothing comparable, 6 not decided.
 """
+_BLOCKS = 20
+"""Most blocks, where nobody says otherwise."""
 
 
 def add_parsers(commands: Any) -> None:
@@ -60,7 +63,7 @@ def add_parsers(commands: Any) -> None:
     arguments.add_boots(parser)
     arguments.add_wait(parser)
     parser.add_argument(
-        "--rounds", type=int, default=20, metavar="N", help="most blocks to measure (default: 20)"
+        "--rounds", type=int, metavar="N", help="most blocks to measure (default: 20)"
     )
     parser.add_argument(
         "--budget", type=arguments.duration, default=0.0, metavar="TIME", help="most time: 90m, 2h"
@@ -100,6 +103,7 @@ def _ab(options: argparse.Namespace) -> int:
         folder = options.resume
         wanted = experiment.load(folder)
         wanted.budget_s = options.budget or wanted.budget_s
+        wanted.blocks = options.rounds or wanted.blocks
     else:
         wanted = _asked(options)
         folder = options.results / wanted.id
@@ -108,7 +112,7 @@ def _ab(options: argparse.Namespace) -> int:
         holding.have(wanted.board)
         if options.resume:
             sessions.wait_for_others()
-        shower = _Shower(folder, options)
+        shower = _Shower(folder, options, wanted)
         try:
             with shower:
                 comparison = ab.go_on(folder, wanted, sessions, shower.show)
@@ -133,8 +137,9 @@ def _asked(options: argparse.Namespace) -> Experiment:
     sides = {"a": variation.parse(options.a), "b": variation.parse(options.b)}
     if sides["a"].words == sides["b"].words:
         raise UsageError(f"both sides are {sides['a']}: say what differs with --a and --b")
-    if options.rounds < 1:
-        raise UsageError(f"--rounds {options.rounds}: must be at least 1")
+    blocks = _BLOCKS if options.rounds is None else options.rounds
+    if blocks < 1:
+        raise UsageError(f"--rounds {blocks}: must be at least 1")
     a, b = with_images([side.words for side in sides.values()], loaded)
     return Experiment(
         id=f"ab-{new_run_id(loaded.name)}",
@@ -144,7 +149,7 @@ def _asked(options: argparse.Namespace) -> Experiment:
         select=options.select,
         profile=options.profile,
         boots=options.boots,
-        blocks=options.rounds,
+        blocks=blocks,
         budget_s=options.budget,
         within=options.within,
         metrics=options.metric,
@@ -168,12 +173,13 @@ class _Shower:
     files of its folder.
     """
 
-    def __init__(self, folder: Path, options: argparse.Namespace) -> None:
+    def __init__(self, folder: Path, options: argparse.Namespace, wanted: Experiment) -> None:
         from rich.console import Console  # noqa: PLC0415
         from rich.live import Live  # noqa: PLC0415
 
         self._folder = folder
         self._options = options
+        self._wanted = wanted
         # A live table moves the cursor; what others said in it is made text by who fills it.
         self._console = Console(file=own(sys.stderr))
         self._live = Live(console=self._console, auto_refresh=False)
@@ -195,6 +201,8 @@ class _Shower:
         self._write(comparison, ())
         minutes = f"{comparison.spent_s / 60:.0f} min"
         line = f"{comparison.sentence()} ({minutes}, {len(comparison.open)} still open)"
+        if plan := comparison.plan(self._wanted.blocks, self._wanted.budget_s):
+            line += f"; {plan}"
         if self._console.is_terminal:
             self._live.update(Group(ab.table(comparison), line), refresh=True)
         else:
@@ -212,6 +220,12 @@ class _Shower:
             width = None if sys.stdout.isatty() else 140
             shown = ab.text(comparison, differences, everything=self._options.all, width=width)
             print(f"{shown}Report: {self._folder}/ab.html")
+        if comparison.open:
+            print(
+                f"evmperf: {len(comparison.open)} not decided; to go on, with more --rounds or "
+                f"--budget: evmperf ab --resume {self._folder}",
+                file=sys.stderr,
+            )
 
     def _write(self, comparison: Comparison, differences: Sequence[Difference]) -> None:
         from evmperf.report import ab  # noqa: PLC0415

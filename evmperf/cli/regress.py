@@ -7,7 +7,7 @@ import contextlib
 import functools
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,16 @@ if TYPE_CHECKING:
     from evmperf.runs.differences import Difference
     from evmperf.runs.history import RunSource, StoredRun
 
-_EPILOG = "Exit status: 0 nothing worse, 1 something worse, 5 nothing comparable."
+_EPILOG = (
+    "Exit status: 0 nothing of what could be told is worse, 1 something worse, 5 nothing "
+    "comparable, 6 nothing could be told, or something is suspected."
+)
+
+
+_GRAVEST_FIRST = (
+    ExitStatus.USAGE, ExitStatus.LAB_BROKEN, ExitStatus.INTERRUPTED, ExitStatus.FAILED,
+    ExitStatus.UNDECIDED, ExitStatus.OK, ExitStatus.NOTHING,
+)  # fmt: skip
 
 
 def add_parsers(commands: Any) -> None:
@@ -46,6 +55,11 @@ def add_parsers(commands: Any) -> None:
         "--history", action="store_true",
         help="look for earlier runs in the lab's history, too, and keep this run there for those "
         "to come [EVMPERF_HISTORY: its folder]",
+    )  # fmt: skip
+    check.add_argument(
+        "--calibrate", action="store_true",
+        help="judge the past nights, each by those before it, and say how many would have raised "
+        "an alarm; nothing is kept",
     )  # fmt: skip
     check.add_argument("--dry-run", action="store_true", help="only say what the verdicts are")
     confirming.add_options(check)
@@ -83,7 +97,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="list what did not change, too")
     parser.add_argument(
         "--level", type=float, default=None,
-        help="false discovery rate to hold, default 0.10 (see docs/judging.md)",
+        help="false discovery rate to hold, default 0.12 (see docs/judging.md)",
     )  # fmt: skip
     for name in ("json", "junit", "markdown", "openmetrics"):
         parser.add_argument(
@@ -108,15 +122,18 @@ def _check(options: argparse.Namespace) -> int:
             # The others are judged all the same.
             print(f"evmperf: {given}: {error}", file=sys.stderr)
             statuses.append(of_kind(error.kind))
-    if set(statuses) <= {ExitStatus.OK, ExitStatus.NOTHING}:
-        return min(statuses)
-    return max(status for status in statuses if status is not ExitStatus.NOTHING)
+    return next(status for status in _GRAVEST_FIRST if status in statuses)
 
 
 def _check_one(options: argparse.Namespace, folder: Path, what: Wanted) -> ExitStatus:
+    from evmperf.regress import against  # noqa: PLC0415
     from evmperf.runs import differences, kept  # noqa: PLC0415
 
     named = options.source or str(options.results)
+    if options.calibrate:
+        with _opened(named, options.history) as source:
+            print(against.calibrated(folder, what, source, _level(options)))
+        return ExitStatus.OK
     judgement, sides = _judge(options, folder, what, named, options.history)
     judgement = confirming.confirmed(options, folder, judgement, sides.good)
     known = (sides.before, sides.after)
@@ -204,19 +221,31 @@ def _judge(
     """Judge a run by what the source of that name has; with it the runs before and after what got
     worse.
     """
-    from evmperf.cli import sources  # noqa: PLC0415
-    from evmperf.regress import against, judge  # noqa: PLC0415
-    from evmperf.runs import kept  # noqa: PLC0415
+    from evmperf.regress import against  # noqa: PLC0415
 
-    level = judge.LEVEL if options.level is None else options.level
-    if not 0 < level < 1:
-        raise UsageError(f"--level {level:g}: must be between 0 and 1")
-    with sources.opened(named) as opened:
-        source: RunSource = opened
-        if history:
-            source = kept.WithHistory(opened, kept.folder(os.environ))
+    level = _level(options)
+    with _opened(named, history) as source:
         judgement = against.judged(folder, what, source, level, _read_guide)
         return judgement, against.sides(folder, what, source, judgement)
+
+
+def _level(options: argparse.Namespace) -> float:
+    from evmperf.regress import judge  # noqa: PLC0415
+
+    level: float = judge.LEVEL if options.level is None else options.level
+    if not 0 < level < 1:
+        raise UsageError(f"--level {level:g}: must be between 0 and 1")
+    return level
+
+
+@contextlib.contextmanager
+def _opened(named: str, history: bool) -> Iterator[RunSource]:
+    """Where earlier runs are, with the lab's history if that is asked for."""
+    from evmperf.cli import sources  # noqa: PLC0415
+    from evmperf.runs import kept  # noqa: PLC0415
+
+    with sources.opened(named) as opened:
+        yield kept.WithHistory(opened, kept.folder(os.environ)) if history else opened
 
 
 def _read_guide(file: Path, board: str) -> StoredRun:

@@ -163,6 +163,8 @@ def _nights() -> str:
     judged = (
         f"if r.verdict_worse > 0 then {flux.text(Outcome.WORSE)} "
         f"else if r.verdict_better > 0 then {flux.text(Outcome.BETTER)} "
+        f"else if exists r.verdict_cannot_tell and r.verdict_cannot_tell > 0 "
+        f"then {flux.text(Outcome.UNKNOWN)} "
         f"else if r.verdict_same > 0 then {flux.text(Outcome.SAME)} "
         f"else {flux.text(Outcome.NOT_JUDGED)}"
     )

@@ -28,6 +28,7 @@ NAMES: Mapping[str, str] = {
 _LOOKS: Mapping[str, tuple[str, str]] = {
     Outcome.WORSE: ("▼ worse", "red"),
     Outcome.BETTER: ("▲ better", "green"),
+    Outcome.UNKNOWN: ("~ cannot tell", "orange"),
     Outcome.SAME: ("= same", "text"),
     Outcome.NOT_JUDGED: ("○ not judged", "blue"),
     Outcome.NOT_COMPARABLE: ("? not comparable", "purple"),

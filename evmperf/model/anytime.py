@@ -117,6 +117,20 @@ def mean_interval(
     return mean - reach, mean + reach
 
 
+def values_needed(spread: float, within: float, alpha: float = ALPHA, most: int = 10_000) -> int:
+    """How many values of that standard deviation an interval of half the width `within` takes,
+    about, where nothing changed; `most` stands for more than anybody measures.
+    """
+    for count in range(FEWEST, most):
+        wider = 1 + count * _PRIOR_VARIANCE
+        odds = (math.sqrt(wider) / alpha) ** (2 / count)
+        if odds < wider:
+            squares = spread**2 * (count - 1) / count
+            if (odds - 1) / (1 - odds / wider) * squares <= within**2:
+                return count
+    return most
+
+
 def half_width(values: Sequence[float]) -> float | None:
     """Half of the mean's interval as a share of the mean; None while there is none."""
     mean = math.fsum(values) / len(values) if values else 0.0

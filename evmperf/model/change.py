@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import enum
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evmperf.model import anytime
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.units import Unit
@@ -54,6 +56,17 @@ class Change:
         return self.quantity.unit == Unit.PERCENT
 
     @property
+    def noise(self) -> float | None:
+        """Standard deviation of a block's difference, as a share (loads: in points); None for fewer
+        than two blocks, or where a share cannot be told.
+        """
+        if self.in_points:
+            found = [b - a for a, b in zip(self.a, self.b, strict=True)]
+        else:
+            found = [b / a - 1 for a, b in zip(self.a, self.b, strict=True) if a]
+        return statistics.stdev(found) if len(found) > 1 else None
+
+    @property
     def detectable(self) -> float:
         """The smallest change that these blocks could have shown; infinite for too few."""
         return (self.high - self.low) / 2
@@ -91,6 +104,42 @@ class Comparison:
             for change in self.changes
             if change.key in wanted and change.decision is Decision.UNKNOWN
         ]
+
+    def plan(self, most: int, budget_s: float) -> str:
+        """How many blocks and minutes the metrics that are not decided need, about, and whether so
+        many are allowed (`most` blocks, `budget_s` seconds, 0 for any); "" where nothing is open or
+        no two blocks tell the noise.
+        """
+        noise = [(c, spread) for c in self.open if (spread := c.noise) is not None]
+        if not noise:
+            return ""
+        needed = max(anytime.values_needed(spread, c.within, self.alpha) for c, spread in noise)
+        block_s = self.spent_s / self.blocks
+        allowed = min(most, int(budget_s / block_s) if budget_s and block_s else most)
+        text = (
+            f"about {needed} blocks, {needed * block_s / 60:.0f} min in all, would tell the same "
+            f"from a change"
+        )
+        if needed <= allowed:
+            return text
+        return f"{text}; {allowed} are allowed, so small changes may stay unknown"
+
+    @property
+    def state(self) -> str:
+        """`bad` for something worse, `unsure` while anything waited for is not decided."""
+        if self.count(Decision.WORSE):
+            return "bad"
+        return "unsure" if self.open or not self.changes else "good"
+
+    @property
+    def headline(self) -> str:
+        """What it comes to, for a title."""
+        worse = self.count(Decision.WORSE)
+        parts = [f"{worse} metric{'s' * (worse != 1)} worse"] if worse else []
+        parts += [f"{len(self.open)} not decided"] if self.open else []
+        if not self.changes:
+            return "nothing measured on both sides"
+        return ", ".join(parts) or "all decided, nothing worse"
 
     def sentence(self) -> str:
         """One line for people."""

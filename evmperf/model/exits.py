@@ -22,8 +22,14 @@ class ExitStatus(enum.IntEnum):
     """A wrong call: option, name, file. Nothing was started."""
     NOTHING = 5
     """There was nothing to do: no case selected, nothing comparable."""
+    UNDECIDED = 6
+    """Compared, but noise hides the answer: neither worse nor shown to be the same."""
     INTERNAL = 70
     """A mistake in evmperf itself (EX_SOFTWARE of sysexits.h): nothing can be said of the board."""
+
+
+SIGNS = {"good": "✓", "unsure": "?", "bad": "✗"}
+"""What stands before a sentence, by the state it tells of; pages have the states as classes."""
 
 
 def of_kind(kind: Kind) -> ExitStatus:

@@ -57,6 +57,11 @@ def percent(change: float) -> str:
     return f"{change * 100:+.1f} %"
 
 
+def share_text(share: float) -> str:
+    """A share in percent, without a sign: 0.05 is 5.0 %."""
+    return f"{share * 100:.1f} %" if share < 10 else "any size"
+
+
 def rounded(value: float, decimals: int = 2) -> str:
     """Decimal half-up rounding of the shortest decimal text of `value`, as the guides round."""
     step = Decimal(1).scaleb(-decimals)

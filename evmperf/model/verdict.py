@@ -18,12 +18,19 @@ class Outcome(enum.StrEnum):
 
     WORSE = "worse"
     BETTER = "better"
+    UNKNOWN = "cannot tell"
+    """Neither shown to have changed nor shown to be the same."""
     NOT_COMPARABLE = "not comparable"
     NOT_JUDGED = "not judged"
     """Shown only: a known artefact, or a quantity without a direction."""
     SAME = "same"
+    """Shown to lie within a margin of the baseline (WITHIN, or WITHIN_POINTS for loads)."""
 
 
+WITHIN = 0.05
+"""The margin of what is called the same, as a share of the baseline."""
+WITHIN_POINTS = 1.0
+"""The least such margin of loads, in percentage points."""
 NO_COUNTERPART = "the baseline has none"
 """Why a figure without a counterpart is not comparable."""
 
@@ -48,6 +55,10 @@ class Verdict:
     tolerance: float | None = None
     p: float | None = None
     why: str = ""
+    suspect: bool = False
+    """Off, but so far not borne out: the coming nights tell."""
+    slow: bool = False
+    """Worse or better by nights on nights, none of which shows it."""
     since: str = ""
     """The run from which on a series is different."""
     history: tuple[float, ...] = ()
@@ -62,6 +73,34 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class Cause:
+    """What moved together: from the run `since` on, or slowly. `members` are metrics, the worst
+    first, `suspects` in words what else is different since, the likeliest first.
+    """
+
+    since: str
+    slow: bool
+    members: Sequence[Key]
+    worse: int
+    suspects: Sequence[str]
+
+    def sentence(self) -> str:
+        """One line for people."""
+        count = len(self.members)
+        names = list(dict.fromkeys(key.benchmark for key in self.members))
+        few = ", ".join(names[:_NAMED]) + (
+            f" and {len(names) - _NAMED} more" * (len(names) > _NAMED)
+        )
+        moved = f"{count} metric{'s' * (count != 1)} of {few} ({self.worse} worse)"
+        when = f"slowly, since {self.since} or before" if self.slow else f"since {self.since}"
+        return f"{moved}, {when}: {'; '.join(self.suspects)}"
+
+
+_NAMED = 3
+"""Benchmarks of a cause that are named."""
+
+
+@dataclass(frozen=True)
 class Judgement:
     """All verdicts of a run, the worst first."""
 
@@ -73,6 +112,8 @@ class Judgement:
     """Figures of the baseline that the run does not have, by benchmark."""
     unread: Mapping[str, int] = field(default_factory=dict)
     """Tables of a published guide that were not read, by its run."""
+    causes: Sequence[Cause] = ()
+    """What became better or worse together, the largest first."""
     again: str = ""
     """What came of checking the alarms again, "" where nobody did."""
 
@@ -103,16 +144,38 @@ class Judgement:
 
     @property
     def compared(self) -> int:
-        """How many metrics were judged."""
+        """How many metrics were decided."""
         judged = (Outcome.WORSE, Outcome.BETTER, Outcome.SAME)
         return sum(verdict.outcome in judged for verdict in self.verdicts)
 
     @property
     def exit_status(self) -> ExitStatus:
-        """OK, FAILED for something worse, NOTHING comparable."""
-        if not self.compared:
-            return ExitStatus.NOTHING
-        return ExitStatus.FAILED if self.count(Outcome.WORSE) else ExitStatus.OK
+        """OK, FAILED for something worse, UNDECIDED where nothing could be told or a metric is
+        suspected, NOTHING comparable.
+        """
+        if self.count(Outcome.WORSE):
+            return ExitStatus.FAILED
+        if any(verdict.suspect for verdict in self.verdicts):
+            return ExitStatus.UNDECIDED
+        if self.compared:
+            return ExitStatus.OK
+        return ExitStatus.UNDECIDED if self.count(Outcome.UNKNOWN) else ExitStatus.NOTHING
+
+    @property
+    def headline(self) -> str:
+        """What it comes to, for a title: what is not known is never left out."""
+        worse, unknown = self.count(Outcome.WORSE), self.count(Outcome.UNKNOWN)
+        suspects = sum(verdict.suspect for verdict in self.verdicts)
+        if not self.compared and not unknown:
+            return "nothing comparable"
+        parts = [f"{worse} metric{'s' * (worse != 1)} worse" if worse else ""]
+        if worse and self.causes:
+            parts[0] += f" of {len(self.causes)} cause{'s' * (len(self.causes) != 1)}"
+        parts += [f"{suspects} suspected" if suspects else ""]
+        if not worse and self.compared:
+            parts.append(f"none of {self.compared} that could be told is worse")
+        parts += [f"{unknown} cannot be told" if unknown else ""]
+        return ", ".join(part for part in parts if part)
 
     def sentence(self) -> str:
         """One line for people."""
@@ -120,6 +183,8 @@ class Judgement:
             f"{number} {outcome}" for outcome in Outcome if (number := self.count(outcome))
         )
         again = f"; {self.again}" if self.again else ""
+        if self.causes:
+            again = f" (of {len(self.causes)} cause{'s' * (len(self.causes) != 1)}){again}"
         return f"{self.run} against {self.against}: {counts or 'nothing to compare'}{again}"
 
 

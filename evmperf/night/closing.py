@@ -18,7 +18,7 @@ from pathlib import Path
 
 from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
-from evmperf.model.exits import ExitStatus
+from evmperf.model.exits import SIGNS, ExitStatus
 from evmperf.model.figures import Key
 from evmperf.model.records import VerdictRecord
 from evmperf.model.stats import percent
@@ -30,9 +30,9 @@ from evmperf.night.plan import board_file
 from evmperf.runs import spool
 
 _COMMAND_S = 1800.0
-_CHECKED = (ExitStatus.OK, ExitStatus.FAILED, ExitStatus.NOTHING)
-"""How `evmperf check` ends when it could judge: fine, worse, nothing comparable. Its own mistakes
-end with another status.
+_CHECKED = (ExitStatus.OK, ExitStatus.FAILED, ExitStatus.NOTHING, ExitStatus.UNDECIDED)
+"""How `evmperf check` ends when it could judge: fine, worse, nothing comparable, not decided.
+Its own mistakes end with another status.
 """
 
 
@@ -138,7 +138,25 @@ class Closing:
         worse = any(board.worse for board in self.boards)
         if "failed" in states or self.commands or worse or self.unjudged:
             return ExitStatus.FAILED
+        told = {v.verdict for board in self.boards for v in board.verdicts.values()}
+        if Outcome.UNKNOWN in told and not told & {Outcome.SAME, Outcome.BETTER}:
+            return ExitStatus.UNDECIDED
         return ExitStatus.OK
+
+    @property
+    def state(self) -> str:
+        """`unsure` where nothing is worse, but verdicts could not be told."""
+        if self.status not in (ExitStatus.OK, ExitStatus.UNDECIDED):
+            return "bad"
+        unknown = any(
+            v.verdict == Outcome.UNKNOWN for board in self.boards for v in board.verdicts.values()
+        )
+        return "unsure" if unknown else "good"
+
+    @property
+    def sign(self) -> str:
+        """What stands before the night's sentence."""
+        return SIGNS[self.state]
 
 
 def close(night: Night, began: float) -> Closing:

@@ -211,7 +211,10 @@ def _decided_cases(comparison: Comparison) -> list[str]:
 
 
 def exit_status(comparison: Comparison) -> ExitStatus:
-    """As `evmperf check` ends: something worse, nothing worse, or nothing comparable."""
+    """As `evmperf check` ends: something worse, all decided and nothing worse, something that is
+    waited for not decided, or nothing comparable.
+    """
     if not comparison.changes:
         return ExitStatus.NOTHING
-    return ExitStatus.FAILED if comparison.count(Decision.WORSE) else ExitStatus.OK
+    ends = {"bad": ExitStatus.FAILED, "unsure": ExitStatus.UNDECIDED, "good": ExitStatus.OK}
+    return ends[comparison.state]

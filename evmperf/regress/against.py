@@ -13,7 +13,8 @@ from evmperf.model.verdict import Judgement, Outcome
 from evmperf.published import identity
 from evmperf.published import releases as gather
 from evmperf.published import source as record
-from evmperf.regress import accepted, judge, single
+from evmperf.regress import accepted, beside, judge, shift
+from evmperf.regress.causes import causes
 from evmperf.regress.nights import Night, nights
 from evmperf.runs import history
 from evmperf.runs.history import RunSource, SpoolFolder, StoredRun
@@ -67,20 +68,54 @@ def judged(
     run = read_run(folder)
     subject = judge.Subject(run, figures(read_results(folder)), accepted.read())
     if against.kind == "last":
-        earlier = _earlier(run, source)[-int(against.value) :]
+        earlier = _last(run, against, source)
         theirs: list[Key] = []
-        verdicts = judge.against_nights(subject, _noting(nights(earlier), theirs), level)
-        sides = [run, *(entry.run for entry in earlier[-1:])]
+        past = _noting(nights(earlier), theirs)
+        verdicts = judge.against_nights(subject, past, level)
+        runs = [*(entry.run for entry in earlier), run]
         return Judgement(
-            run.id, run.board, str(against), verdicts, judge.gone(subject, theirs), _unread(sides)
-        )
+            run.id, run.board, str(against), verdicts, judge.gone(subject, theirs),
+            _unread(runs[-2:]), causes(verdicts, runs),
+        )  # fmt: skip
     known = _figures(run, against, source, read_guide)
     sides = [run, *{other.id: other for other, _ in known.values()}.values()]
-    own = single.seen(nights(_earlier(run, source)[-_ENOUGH:]))
+    own = beside.seen(nights(_earlier(run, source)[-_ENOUGH:]))
     baseline = judge.Baseline(known, usual() | own, own if against.kind == "run" else None)
     verdicts = judge.against_figures(subject, baseline, level)
     return Judgement(
         run.id, run.board, str(against), verdicts, judge.gone(subject, known), _unread(sides)
+    )
+
+
+def _last(run: Run, against: Wanted, source: RunSource) -> list[StoredRun]:
+    """What `last:N` names. What is slow shows against older runs only, so that many bring more; who
+    names a few wants no others.
+    """
+    count = int(against.value)
+    return _earlier(run, source)[-(max(count, shift.LONGEST) if count >= _ALL_FROM else count) :]
+
+
+def calibrated(folder: Path, against: Wanted, source: RunSource, level: float = judge.LEVEL) -> str:
+    """How often the past nights of a board would have raised an alarm, in a sentence; raises
+    UsageError where that is not asked against earlier runs.
+    """
+    if against.kind != "last":
+        raise UsageError(f"--calibrate needs --against last:N, not {against}")
+    run = read_run(folder)
+    subject = judge.Subject(run, figures(read_results(folder)), accepted.read())
+    earlier = _last(run, against, source)
+    found = judge.replayed(subject, nights(earlier), level)
+    if not found:
+        return f"{run.board}: too few nights to judge any of them by those before"
+    runs = [entry.run for entry in earlier]
+    counts = [len(causes(verdicts, runs)) for verdicts in found.values()]
+    moved = (Outcome.WORSE, Outcome.BETTER)
+    told = [verdict.outcome in moved for verdicts in found.values() for verdict in verdicts]
+    alarms = sum(map(bool, counts))
+    return (
+        f"{run.board}: of {len(counts)} past nights {alarms} ({alarms / len(counts):.0%}) would "
+        f"have raised an alarm, {sum(counts)} causes in all, at most {max(counts)} a night; "
+        f"{sum(told) / len(told):.2%} of verdicts. Real changes count, too"
     )
 
 
@@ -92,6 +127,8 @@ def _noting(past: Iterable[Night], newest: list[Key]) -> Iterator[Night]:
     newest += night.figures if night else ()
 
 
+_ALL_FROM = 20
+"""`last:N` from which on older runs count, too."""
 _BEFORE = 5
 """Runs before a change that stand for how things were."""
 
@@ -158,7 +195,7 @@ def _unread(runs: Iterable[Run]) -> dict[str, int]:
 
 def usual() -> dict[tuple[str, ...], float]:
     """The usual spread of each metric, from the published figures."""
-    return single.usual(figures(entry.results()) for entry in gather.published())
+    return beside.usual(figures(entry.results()) for entry in gather.published())
 
 
 def _earlier(run: Run, source: RunSource) -> list[StoredRun]:

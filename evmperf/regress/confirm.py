@@ -102,7 +102,13 @@ def settled(judgement: Judgement, comparison: Comparison, since: str) -> Judgeme
         f"checked again in an A/B with the image of {since} ({comparison.id}, {comparison.blocks} "
         f"blocks, {comparison.spent_s / 60:.0f} min): {', '.join(counts) or 'nothing measured'}"
     )
-    return replace(judgement, verdicts=by_severity(verdicts), again=again)
+    dismissed = {v.key for v in verdicts if v.outcome is Outcome.SAME}
+    causes = [
+        replace(cause, members=left, worse=cause.worse - len(cause.members) + len(left))
+        for cause in judgement.causes
+        if (left := [key for key in cause.members if key not in dismissed])
+    ]
+    return replace(judgement, verdicts=by_severity(verdicts), causes=causes, again=again)
 
 
 _CONFIRMED, _DISMISSED, _OPEN = "confirmed", "not confirmed", "not settled"

@@ -19,15 +19,24 @@ from evmperf.model import comparable as facets
 from evmperf.model.figures import Figure, Key
 from evmperf.model.results import Direction
 from evmperf.model.run import Run
+from evmperf.model.stats import share_text
 from evmperf.model.units import Unit
-from evmperf.model.verdict import HISTORY, NO_COUNTERPART, Outcome, Verdict, by_severity
+from evmperf.model.verdict import (
+    HISTORY,
+    NO_COUNTERPART,
+    WITHIN,
+    WITHIN_POINTS,
+    Outcome,
+    Verdict,
+    by_severity,
+)  # fmt: skip
 from evmperf.published import artefacts, steady
 from evmperf.published.declared import tables
-from evmperf.regress import accepted, printed, shift, single
+from evmperf.regress import accepted, beside, shift
 from evmperf.regress.accepted import Accepted
 from evmperf.regress.nights import Night, Past
 
-LEVEL = 0.10
+LEVEL = shift.LEVEL
 SMALLEST = 0.01
 """Relative change below which nothing is called changed, however sure it is."""
 _FEWEST_RUNS = 2
@@ -57,8 +66,8 @@ class Baseline:
     """Figures to compare with, each with the run it came from."""
 
     figures: Mapping[Key, tuple[Run, Figure]]
-    spreads: single.Spreads = field(default_factory=dict)
-    own: single.Spreads | None = None
+    spreads: beside.Spreads = field(default_factory=dict)
+    own: beside.Spreads | None = None
     """Spreads from run to run on this board, where a figure must have one to be judged, or samples
     enough; None where published bounds tell.
     """
@@ -86,14 +95,12 @@ def against_figures(subject: Subject, baseline: Baseline, level: float = LEVEL) 
         elif figure.published or other.published:
             verdicts.append(_by_print(verdict, figure, other, baseline.spreads))
         elif why := _unsure(figure, other, baseline.own):
-            verdicts.append(replace(verdict, outcome=Outcome.NOT_COMPARABLE, why=why))
+            verdicts.append(replace(verdict, outcome=Outcome.UNKNOWN, why=why))
         else:
-            beside = single.compare(figure, other, baseline.spreads)
-            open_ones.append((replace(verdict, p=beside.p), beside.spread))
+            p, spread = beside.compare(figure, other, baseline.spreads)
+            open_ones.append((replace(verdict, p=p), spread))
     limit = _limit([verdict.p for verdict, _ in open_ones], level)
-    for verdict, spread in open_ones:
-        allowed = replace(verdict, tolerance=single.tolerance(spread, limit))
-        verdicts.append(_decided(allowed, limit))
+    verdicts += [_decided(verdict, limit, spread) for verdict, spread in open_ones]
     return list(by_severity(verdicts))
 
 
@@ -102,16 +109,13 @@ def gone(subject: Subject, theirs: Iterable[Key]) -> dict[str, int]:
     return dict(Counter(key.benchmark for key in theirs if key not in subject.figures))
 
 
-def _by_print(verdict: Verdict, figure: Figure, other: Figure, spreads: single.Spreads) -> Verdict:
+def _by_print(verdict: Verdict, figure: Figure, other: Figure, spreads: beside.Spreads) -> Verdict:
     """A verdict on what a guide prints."""
-    beside = printed.beside(figure, other, single.usual_of(figure, spreads))
-    verdict = replace(verdict, tolerance=beside.tolerance)
-    if beside.seen is printed.Seen.CHANGED:
-        return changed(verdict, verdict.value)
-    if beside.seen is printed.Seen.UNCLEAR:
-        unclear = replace(verdict, outcome=Outcome.NOT_JUDGED, why=f"unclear: {beside.why}")
-        return unclear if changed(verdict, verdict.value).outcome is not Outcome.SAME else verdict
-    return verdict
+    told = beside.printed(figure, other, spreads)
+    verdict = replace(verdict, tolerance=told.tolerance)
+    if told.changed and (moved := changed(verdict, verdict.value)).outcome is not Outcome.SAME:
+        return moved
+    return _same_or_unknown(verdict, abs(figure.mean - other.mean) + told.error)
 
 
 def between(a: Sequence[Subject], b: Sequence[Subject], level: float = LEVEL) -> list[Verdict]:
@@ -138,14 +142,12 @@ def between(a: Sequence[Subject], b: Sequence[Subject], level: float = LEVEL) ->
         elif why := not_judged(key, shown):
             verdicts.append(replace(verdict, outcome=Outcome.NOT_JUDGED, why=why))
         elif min(len(before), len(after)) < _FEWEST_RUNS:
-            verdicts.append(replace(verdict, outcome=Outcome.NOT_COMPARABLE, why=_MORE_RUNS))
+            verdicts.append(replace(verdict, outcome=Outcome.UNKNOWN, why=_MORE_RUNS))
         else:
-            p, spread = single.two_samples(before, after)
+            p, spread = beside.two_samples(before, after)
             open_ones.append((replace(verdict, p=p), spread))
     limit = _limit([verdict.p for verdict, _ in open_ones], level)
-    for verdict, spread in open_ones:
-        allowed = replace(verdict, tolerance=single.tolerance(spread, limit))
-        verdicts.append(_decided(allowed, limit))
+    verdicts += [_decided(verdict, limit, spread) for verdict, spread in open_ones]
     return list(by_severity(verdicts))
 
 
@@ -153,7 +155,7 @@ def _centres(side: Sequence[Subject], key: Key) -> list[float]:
     return [subject.figures[key].centre for subject in side if key in subject.figures]
 
 
-def _unsure(figure: Figure, other: Figure, own: single.Spreads | None) -> str:
+def _unsure(figure: Figure, other: Figure, own: beside.Spreads | None) -> str:
     """Why two single figures cannot be told apart, whatever they are."""
     if own is None or figure.published or other.published or figure.key in own:
         return ""
@@ -165,27 +167,46 @@ def against_nights(
     subject: Subject, history: Iterable[Night], level: float = LEVEL
 ) -> list[Verdict]:
     """Judge a run by the board's earlier runs, oldest first."""
+    series, verdicts = _series(subject, history)
+    return list(by_severity([*verdicts, *latest(series, level)]))
+
+
+def replayed(
+    subject: Subject, history: Iterable[Night], level: float = LEVEL, most: int = 30
+) -> dict[str, list[Verdict]]:
+    """The verdicts that the newest earlier runs would have had at their time, by run: an A/A."""
+    series, _ = _series(subject, history)
+    runs = list(dict.fromkeys(run for row in series for run in row.runs[:-1]))
+    found: dict[str, list[Verdict]] = {}
+    for run in sorted(runs, key=[r for row in series for r in row.runs].index)[-most:]:
+        then = []
+        for row in series:
+            at = row.runs.index(run) if run in row.runs else 0
+            if at >= shift.FEWEST:
+                verdict = replace(row.verdict, value=row.values[at])
+                then.append(Series(verdict, row.values[:at], row.runs[: at + 1]))
+        if then:
+            found[run] = latest(then, level)
+    return found
+
+
+def _series(subject: Subject, history: Iterable[Night]) -> tuple[list[Series], list[Verdict]]:
+    """The metrics that have a history, and the verdicts of those that have none."""
     verdicts: list[Verdict] = []
-    keys: list[Key] = []
-    pasts: list[_Past] = []
+    series: list[Series] = []
     shown = _shown_only((subject.run, subject.figures))
     for key, past in _pasts(subject, history).items():
         if why := not_judged(key, shown):
             verdicts.append(subject.verdict(key, Outcome.NOT_JUDGED, why))
         elif len(past.values) < shift.FEWEST:
-            why = past.why or f"only {len(past.values)} earlier runs"
+            count = len(past.values)
+            runs = f"{count} earlier run{'s' * (count != 1)}" if count else "first run"
+            why = past.why or f"{runs}: {shift.FEWEST} are needed"
             verdicts.append(subject.verdict(key, Outcome.NOT_COMPARABLE, why))
         else:
-            keys.append(key)
-            pasts.append(past)
-    verdicts += latest(
-        [
-            Series(subject.verdict(key, Outcome.SAME), past.values, [*past.runs, subject.run.id])
-            for key, past in zip(keys, pasts, strict=True)
-        ],
-        level,
-    )
-    return list(by_severity(verdicts))
+            verdict = subject.verdict(key, Outcome.SAME)
+            series.append(Series(verdict, past.values, [*past.runs, subject.run.id]))
+    return series, verdicts
 
 
 @dataclass(frozen=True)
@@ -203,26 +224,38 @@ def latest(series: Sequence[Series], level: float = LEVEL) -> list[Verdict]:
     """Judge the verdicts' own values by what came before, all together."""
     if not series:
         return []
-    found = shift.judge([array("d", [*row.values, row.verdict.value or 0.0]) for row in series])
+    rows = [array("d", [*row.values, row.verdict.value or 0.0]) for row in series]
+    found = shift.judge(rows, level, [_WORSE_SIDE[row.verdict.better] for row in series])
     limit = _limit([one.p for one in found], level)
-    return [_latest(row, one, limit) for row, one in zip(series, found, strict=True)]
+    alone = _limit([one.alone for one in found], level)
+    return [
+        _latest(row, one, one.p <= limit, one.alone <= alone)
+        for row, one in zip(series, found, strict=True)
+    ]
 
 
-def _latest(row: Series, found: shift.Shift, limit: float) -> Verdict:
-    value = row.verdict.value or 0.0
-    last = row.values[-(found.nights - 1) :] if found.nights > 1 else []
-    centre = sorted([*last, value])[found.nights // 2]
+_WORSE_SIDE = {Direction.LOWER: 1, Direction.HIGHER: -1, Direction.NONE: 0}
+
+
+def _latest(row: Series, found: shift.Shift, sure: bool, suspect: bool) -> Verdict:
     verdict = replace(
         row.verdict,
         baseline=found.level,
-        tolerance=single.tolerance(found.spread, limit),
+        tolerance=found.seen * abs(found.level),
         p=found.p,
         history=tuple(row.values[-HISTORY:]),
     )
-    decided = _decided(verdict, limit, centre)
-    if decided.outcome is not Outcome.SAME:
-        decided = replace(decided, since=row.runs[-found.nights])
-    return decided
+    value = found.level + found.off * abs(found.level)
+    moved = changed(verdict, value)
+    if moved.outcome is not Outcome.SAME and (sure or suspect):
+        since = row.runs[-found.nights]
+        if not sure:
+            why = "suspected: off, but not more than such figures were before; later nights tell"
+            return replace(verdict, outcome=Outcome.UNKNOWN, suspect=True, why=why)
+        why = f"slowly, {share_text(abs(found.off))} in all" if found.slow else ""
+        return replace(moved, since=since, why=why, slow=found.slow)
+    lasting = f" in one night, {share_text(found.lasting)} if it lasts"
+    return _same_or_unknown(verdict, found.proven * abs(found.level), "", lasting)
 
 
 @dataclass
@@ -343,12 +376,36 @@ def _limit(p_values: Sequence[float | None], level: float) -> float:
     return level * max(changed, 1) / len(given)
 
 
-def _decided(verdict: Verdict, limit: float, value: float | None = None) -> Verdict:
-    """Call a metric changed or not; `value` is what is compared, if not the run's own."""
-    value = verdict.value if value is None else value
-    if verdict.p is None or verdict.p > limit or value is None or verdict.baseline is None:
+def _decided(verdict: Verdict, limit: float, spread: float) -> Verdict:
+    """Call a metric changed, the same, or unknown; `spread` is the difference's standard deviation
+    (in the metric's unit).
+    """
+    value, baseline, p = verdict.value, verdict.baseline, verdict.p
+    if value is None or baseline is None or p is None:
         return verdict
-    return changed(verdict, value)
+    verdict = replace(verdict, tolerance=spread * beside.deviations(limit))
+    if p <= limit and (moved := changed(verdict, value)).outcome is not Outcome.SAME:
+        return moved
+    return _same_or_unknown(
+        verdict, abs(value - baseline) + spread * beside.deviations(beside.SURE)
+    )
+
+
+def _same_or_unknown(verdict: Verdict, farthest: float, why: str = "", more: str = "") -> Verdict:
+    """The same, where the figure is shown to be at most `farthest` (in its unit) from the baseline
+    and that is within the margin.
+    """
+    baseline = abs(verdict.baseline or 0.0)
+    margin = WITHIN * baseline
+    if verdict.unit == Unit.PERCENT:
+        margin = max(margin, WITHIN_POINTS)
+    if farthest <= margin:
+        return replace(verdict, outcome=Outcome.SAME)
+    seen = verdict.tolerance
+    if not why and seen is not None:
+        size = share_text(seen / baseline) if baseline else f"{seen:g} {verdict.unit}"
+        why = f"a change under {size}{more} would not show"
+    return replace(verdict, outcome=Outcome.UNKNOWN, why=why)
 
 
 def changed(verdict: Verdict, value: float | None) -> Verdict:

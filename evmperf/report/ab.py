@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evmperf.model.change import Change, Comparison, Decision
+from evmperf.model.exits import SIGNS
 from evmperf.model.outlets import line, markdown, row
 from evmperf.model.stats import percent, rounded
 from evmperf.pages import look
@@ -167,9 +168,7 @@ def _finite(value: float) -> float | None:
 
 def as_markdown(comparison: Comparison, differences: Sequence[Difference] = ()) -> str:
     """For a merge request: what changed in a table, the rest in sentences."""
-    worse = comparison.count(Decision.WORSE)
-    headline = f"{worse} metric{'s' * (worse != 1)} worse" if worse else "nothing worse"
-    head = f"### A/B on {markdown(comparison.board)}: {headline}"
+    head = f"### A/B on {markdown(comparison.board)}: {comparison.headline}"
     lines = [head, "", markdown(f"{comparison.sentence()}."), ""]
     rows = [change for change in shown(comparison) if change.decision is not Decision.SAME]
     if rows:
@@ -202,7 +201,7 @@ def as_html(comparison: Comparison, differences: Sequence[Difference] = ()) -> s
         .render(
             look=look.inline(),
             comparison=comparison,
-            good=not comparison.count(Decision.WORSE),
+            sign=SIGNS[comparison.state],
             changes=comparison.changes,
             plot=_sides,
             amount=amount,

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from evmperf.benchmarks import catalogue
 from evmperf.model.errors import LabError
+from evmperf.model.exits import SIGNS
 from evmperf.model.figures import Key
 from evmperf.model.records import BootFailure, BootRecord, VerdictRecord
 from evmperf.model.results import Failure, Result, Status
@@ -77,10 +78,19 @@ class _Page:
     """Records of verdicts, the last of each figure."""
 
     @property
-    def good(self) -> bool:
-        """Whether all there is was measured, the run came to its end, and nothing is worse."""
+    def state(self) -> str:
+        """`good` where all there is was measured, the run came to its end, and nothing is worse;
+        `unsure` where that is so but for verdicts that could not be told.
+        """
         whole = set(self.statuses) <= {Status.MEASURED}
-        return whole and self.run.exit_status == 0 and bool(self.run.ended_ns) and not self.worse
+        if not whole or self.run.exit_status or not self.run.ended_ns or self.worse:
+            return "bad"
+        return "unsure" if self.unknown else "good"
+
+    @property
+    def sign(self) -> str:
+        """What stands before the sentence."""
+        return SIGNS[self.state]
 
     @property
     def drawn(self) -> bool:
@@ -90,7 +100,15 @@ class _Page:
     @property
     def worse(self) -> int:
         """How many figures are worse than what they were compared with."""
-        return sum(record.verdict == Outcome.WORSE for record in self.verdicts.values())
+        return self._count(Outcome.WORSE)
+
+    @property
+    def unknown(self) -> int:
+        """How many figures noise hides the answer of."""
+        return self._count(Outcome.UNKNOWN)
+
+    def _count(self, outcome: Outcome) -> int:
+        return sum(record.verdict == outcome for record in self.verdicts.values())
 
 
 def write(folder: Path) -> Path:

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from evmperf.model.outlets import markdown, plain, row
-from evmperf.model.verdict import Judgement, Outcome, Verdict, change_text, explained, number
+from evmperf.model.verdict import (
+    NO_COUNTERPART,
+    Judgement,
+    Outcome,
+    Verdict,
+    change_text,
+    explained,
+    number,
+)
 from evmperf.report import differences as differing
 from evmperf.report.columns import Column, table
 from evmperf.report.sparkline import sparkline
@@ -19,8 +29,8 @@ _ALARMS = (Outcome.WORSE, Outcome.BETTER)
 
 
 def shown(judgement: Judgement, everything: bool = False) -> list[Verdict]:
-    """The verdicts that people look at: those that changed, or all."""
-    return [v for v in judgement.verdicts if everything or v.outcome in _ALARMS]
+    """The verdicts that people look at: those that changed or are suspected, or all."""
+    return [v for v in judgement.verdicts if everything or v.outcome in _ALARMS or v.suspect]
 
 
 _COLUMNS = (
@@ -43,7 +53,34 @@ def text(judgement: Judgement, everything: bool = False, width: int | None = Non
     """
     rows = shown(judgement, everything)
     found = table(_COLUMNS, [_cells(verdict) for verdict in rows], width) if rows else ""
-    return found + "\n".join([*judgement.gaps(), judgement.sentence()]) + "\n"
+    return (
+        found
+        + "\n".join(
+            [*_causes(judgement), *_unknown(judgement), *judgement.gaps(), judgement.sentence()]
+        )
+        + "\n"
+    )
+
+
+def _causes(judgement: Judgement) -> list[str]:
+    return [f"cause {n}: {cause.sentence()}" for n, cause in enumerate(judgement.causes, 1)]
+
+
+def _unknown(judgement: Judgement) -> list[str]:
+    """Why there is no verdict, by reason: one that all share is told once, and of those that
+    noise hides how large a change would have shown.
+    """
+    whys = Counter(
+        "noise: a change of up to the tolerance would not show" if "would not show" in v.why
+        else f"{v.outcome}: {v.why}"
+        for v in judgement.verdicts
+        if v.outcome in (Outcome.UNKNOWN, Outcome.NOT_COMPARABLE) and v.why != NO_COUNTERPART
+    )  # fmt: skip
+    return [f"{count} without an answer: {why}" for why, count in whys.most_common(_REASONS)]
+
+
+_REASONS = 5
+"""Reasons that are told on a terminal."""
 
 
 def _cells(verdict: Verdict) -> list[str]:
@@ -81,6 +118,7 @@ def as_json(judgement: Judgement, changed: Sequence[Difference] = ()) -> str:
         "new": judgement.new,
         "unread_tables": dict(judgement.unread),
         "checked_again": judgement.again,
+        "causes": [asdict(cause) for cause in judgement.causes],
         "counts": {outcome: judgement.count(outcome) for outcome in Outcome},
         "changed": [vars(entry) for entry in changed],
         "verdicts": [_object(verdict) for verdict in judgement.verdicts],
@@ -101,6 +139,7 @@ def _object(verdict: Verdict) -> dict[str, Any]:
         "p": verdict.p,
         "since": verdict.since,
         "why": verdict.why,
+        "suspect": verdict.suspect,
     }
 
 
@@ -122,7 +161,7 @@ def as_junit(judgement: Judgement) -> str:
         message = plain(_sentence(verdict))
         if verdict.outcome is Outcome.WORSE:
             ET.SubElement(case, "failure", message=message)
-        elif verdict.outcome in (Outcome.NOT_COMPARABLE, Outcome.NOT_JUDGED):
+        elif verdict.outcome in (Outcome.NOT_COMPARABLE, Outcome.NOT_JUDGED, Outcome.UNKNOWN):
             ET.SubElement(case, "skipped", message=message)
         else:
             ET.SubElement(case, "system-out").text = message
@@ -138,7 +177,7 @@ def as_markdown(judgement: Judgement, changed: Sequence[Difference] = ()) -> str
     """For a merge request: what changed in a table, the rest in a sentence, and what else changed
     folded away.
     """
-    head = f"### {markdown(judgement.board)}: {_headline(judgement)}"
+    head = f"### {markdown(judgement.board)}: {judgement.headline}"
     lines = [head, "", markdown(judgement.sentence()), ""]
     rows = shown(judgement)
     if rows:
@@ -148,16 +187,10 @@ def as_markdown(judgement: Judgement, changed: Sequence[Difference] = ()) -> str
             *map(_markdown_row, rows),
             "",
         ]
-    lines += [f"* {markdown(gap)}" for gap in judgement.gaps()]
+    told = [*_causes(judgement), *_unknown(judgement), *judgement.gaps()]
+    lines += [f"* {markdown(told_line)}" for told_line in told]
     lines += differing.folded(changed, "What else changed") if changed else []
     return "\n".join(lines)
-
-
-def _headline(judgement: Judgement) -> str:
-    if not judgement.compared:
-        return "nothing comparable"
-    worse = judgement.count(Outcome.WORSE)
-    return f"{worse} metric{'s' * (worse != 1)} worse" if worse else "nothing worse"
 
 
 def _markdown_row(verdict: Verdict) -> str:

@@ -83,6 +83,8 @@ class Summary:
     figures: int = 0
     news: Counter[str] = field(default_factory=Counter)
     """How many figures came to a new level, or are off, within RECENT_DAYS, by `Change.state`."""
+    untold: int = 0
+    """Of how many figures the newest is neither the same nor shown to have changed."""
     changes: list[Change] = field(default_factory=list)
     cases: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     """Metrics by benchmark and case."""
@@ -111,7 +113,7 @@ def write(job: Job) -> Summary:
     wrote = months.write(folder, name, entries)
     folder.page(
         f"{place}/index.html", "board.html.j2", board=name, runs=found.runs, changes=changes,
-        news=news, days=RECENT_DAYS, months=wrote, kernel=kernel,
+        news=news, days=RECENT_DAYS, months=wrote, kernel=kernel, untold=_untold(found),
         benchmarks=[_row(benchmark, cases) for benchmark, cases in benchmarks.items()],
     )  # fmt: skip
     metrics = {
@@ -120,9 +122,14 @@ def write(job: Job) -> Summary:
         for label, trends in labels.items()
     }
     return Summary(
-        name, job.entries[-1].run, len(found.runs), len(found.trends), news, changes, metrics,
-        folder.sizes, problems,
+        name, job.entries[-1].run, len(found.runs), len(found.trends), news, _untold(found),
+        changes, metrics, folder.sizes, problems,
     )  # fmt: skip
+
+
+def _untold(found: Trends) -> int:
+    told = (Outcome.SAME, Outcome.BETTER, Outcome.WORSE)
+    return sum(trend.outcome not in told for trend in found.trends.values())
 
 
 def _runs(folder: Folder, entries: Sequence[StoredRun]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from evmperf.model.exits import SIGNS
 from evmperf.model.outlets import address
 from evmperf.model.run import Run
 from evmperf.model.stats import percent
@@ -35,7 +36,7 @@ class Folder:
         root = "../" * place.count("/")
         text = environment("evmperf.site").get_template(template).render(
             look=look.linked(f"{root}static/"), root=root, slug=names.slug, day=names.day,
-            month=names.month, amount=amount, number=number, **values,
+            month=names.month, amount=amount, number=number, signs=SIGNS, **values,
         )  # fmt: skip
         self.sizes.append(self.file(place, text))
 

@@ -75,7 +75,11 @@ def test_the_budget_ends_it_and_what_is_not_known_says_what_would_have_shown(fol
     assert comparison.ended == "the budget of 12 min is spent"
     (line,) = report.undecided(comparison)
     assert "not known; a change of " in line
-    assert ab.exit_status(comparison) is ExitStatus.OK
+    assert ab.exit_status(comparison) is ExitStatus.UNDECIDED
+    assert comparison.state == "unsure"
+    assert "1 not decided" in report.as_markdown(comparison)
+    assert "blocks" in comparison.plan(30, 700)
+    assert "5 are allowed" in comparison.plan(30, 700)
 
 
 def test_named_metrics_decide_when_it_ends(folder):

@@ -51,7 +51,7 @@ def test_a_repeat_is_silent(nights):
     judgement = check(nights["repeat"], "last:20", nights["quiet"])
     assert judgement.exit_status == 0
     assert judgement.count(Outcome.BETTER) == 0
-    assert judgement.count(Outcome.SAME) > 50
+    assert judgement.count(Outcome.SAME) > 40
 
 
 def test_a_loss_of_five_percent_is_found_and_dated(nights):
@@ -230,7 +230,7 @@ def test_runs_that_measured_nothing_or_were_cut_short_are_no_hindrance(tmp_path)
     cut.write_bytes(cut.read_bytes()[:-20])
     last = runs.write(tmp_path, runs.results(generator), number=8)
     judgement = check(last, "last:8", tmp_path)
-    assert judgement.count(Outcome.SAME) > 50
+    assert judgement.count(Outcome.SAME) > 40
     assert worse(judgement) == []
 
 
@@ -273,3 +273,40 @@ def test_a_sparkline_goes_from_the_smallest_to_the_largest():
     assert sparkline([1, 2, 3]) == "▁▅█"
     assert sparkline([5]) == ""
     assert sparkline([2, 2]) == "▁▁"
+
+
+def test_past_nights_are_judged_again_and_their_alarms_counted(nights, capsys, marks):
+    results = ["--results", str(nights["later"])]
+    command = ["check", nights["lost"].name, "--against", "last:40", "--calibrate", *results]
+    assert cli.main(command) == ExitStatus.OK
+    said = capsys.readouterr().out
+    assert "of 24 past nights" in said
+    assert "would have raised an alarm" in said
+    against = ["--against", "release:11.00", "--calibrate", *results]
+    assert cli.main(["check", nights["lost"].name, *against]) == ExitStatus.USAGE
+
+
+def test_what_began_in_one_night_is_one_cause_and_names_what_changed(tmp_path, capsys, marks):
+    generator = runs.history(tmp_path, nights=30, kernel="6.12.1")
+    slower = dict.fromkeys((LOST, ("emmc_ext4", "102400", "read_throughput")), 0.8)
+    slower["boot_time_mmcsd", "default_rootfs", "boot_time"] = 1.3
+    for number in range(30, 33):
+        found = runs.results(generator, changed=slower)
+        folder = runs.write(tmp_path, found, number=number, kernel="6.18.1")
+    judgement = check(folder, "last:40", tmp_path)
+    (cause,) = judgement.causes
+    assert set(cause.members) == {*map(tuple, slower)}
+    assert cause.worse == len(slower)
+    assert cause.since in {f"am64xx-hsevm-{number:04}" for number in (29, 30, 31)}
+    assert "1 cause" in judgement.headline
+    assert judgement.exit_status is ExitStatus.FAILED
+
+
+def test_a_first_run_says_how_many_are_needed(tmp_path):
+    runs.history(tmp_path, nights=1)
+    judgement = check(tmp_path / "am64xx-hsevm-0000", "last:30", tmp_path)
+    assert {v.why for v in judgement.verdicts if v.outcome is Outcome.NOT_COMPARABLE} == {
+        "first run: 5 are needed"
+    }
+    assert judgement.exit_status is ExitStatus.NOTHING
+    assert judgement.headline == "nothing comparable"

@@ -1,15 +1,11 @@
-"""How good and how fast verdicts are, on generated nights.
-
-Noise comes from a generator with a fixed seed (normal, 2 % coefficient of variation), and from the
-spreads that the published guides in baselines/ print. A night judges 700 metrics at once.
-"""
+"""How fast verdicts are, on a generated year of nights with 700 metrics each."""
 
 from __future__ import annotations
 
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -19,36 +15,23 @@ from numpy.typing import NDArray
 from evmperf.influx.client import Store
 from evmperf.influx.push import RunPush
 from evmperf.model.exits import ExitStatus
-from evmperf.model.figures import Figure, Key, figures
+from evmperf.model.figures import Key, figures
 from evmperf.model.results import Direction, Result, Sample, Status
 from evmperf.model.run import Run
-from evmperf.model.verdict import Outcome, Verdict
-from evmperf.published import artefacts
 from evmperf.published import releases as gather
 from evmperf.published.declared import tables
-from evmperf.regress import judge
-from evmperf.regress.nights import Night, Past
 from evmperf.runs import spool
 from selftests.speed.figures import JSON, Row, Used, met, python, ratio, seconds, used
 from selftests.support.influxd import points, running
 
 METRICS = 700
-HISTORY = 20
-AFTER = 10
 CV = 0.02
-STEP = 0.05
-_NIGHTS = 500
-"""Nights in which nothing changed: a share of 12 % is then 1.5 points off at most, mostly."""
-_STEPS = 200
-_MOST_ALARMS = 0.15
 _YEAR = 365
 _DAY_NS = 86_400 * 10**9
 UNDER: dict[str, str] = {}
 """All nights are alike."""
-_ALARMS = (Outcome.WORSE, Outcome.BETTER)
 
 Matrix = NDArray[np.float64]
-Generate = Callable[[np.random.Generator, int], Matrix]
 
 
 def _keys() -> list[Key]:
@@ -74,114 +57,6 @@ def judged(key: Key) -> bool:
 
 def _normal(generator: np.random.Generator, nights: int) -> Matrix:
     return 100 * (1 + CV * generator.standard_normal((METRICS, nights)))
-
-
-def _heavy(generator: np.random.Generator, nights: int) -> Matrix:
-    """The same spread with the tails of Student's t with 3 degrees of freedom."""
-    return 100 * (1 + CV * generator.standard_t(3, (METRICS, nights)) / np.sqrt(3))
-
-
-def published() -> list[float]:
-    """The relative spreads that guides print, as standard deviations, where they are noise."""
-    found = []
-    for entry in gather.published():
-        known = figures(entry.results())
-        doubts = artefacts.doubts(known)
-        for key, figure in known.items():
-            noise = key not in doubts
-            if figure.mean and figure.low is not None and figure.high is not None and noise:
-                found.append((figure.high - figure.low) / 3 / abs(figure.mean))
-    return found
-
-
-def _published(limit: float) -> Generate:
-    """Nights with the published spreads up to a limit, drawn at random."""
-    spreads = np.array([s for s in published() if s <= limit])
-
-    def generate(generator: np.random.Generator, nights: int) -> Matrix:
-        chosen = generator.choice(spreads, METRICS)[:, None]
-        return np.round(100 * (1 + chosen * generator.standard_normal((METRICS, nights))), 2)
-
-    return generate
-
-
-def verdicts_of(keys: Sequence[Key], values: Matrix) -> list[Verdict]:
-    """Judge the last column by those before it, through the same code as `evmperf check`."""
-    nights = [
-        Night(
-            Run(f"night-{column:03}", "board", "full"),
-            {
-                key: Past(float(value), "", UNDER)
-                for key, value in zip(keys, values[:, column], strict=True)
-            },
-        )
-        for column in range(values.shape[1] - 1)
-    ]
-    run = Run("tonight", "board", "full")
-    subject = judge.Subject(
-        run,
-        {key: _figure(key, float(v)) for key, v in zip(keys, values[:, -1], strict=True)},
-    )
-    return judge.against_nights(subject, nights)
-
-
-def _figure(key: Key, value: float) -> Figure:
-    result = Result(key.benchmark, 0, "", key.case, {}, "", Status.MEASURED, ())
-    return Figure(key, "", value, value, value, value, None, 1, 0, "", result)
-
-
-def quality() -> list[Row]:
-    keys = _keys()
-    rows = []
-    for what, generate, least in (
-        (f"normal noise, cv {CV:.0%}", _normal, 0.95),
-        ("published spreads up to 2 %", _published(0.02), 0.95),
-        (f"heavy tails (t, 3 degrees), cv {CV:.0%}", _heavy, 0.90),
-    ):
-        rows += _of_noise(what, keys, generate, least)
-    return rows
-
-
-def _of_noise(what: str, keys: Sequence[Key], generate: Generate, least: float) -> list[Row]:
-    """False alarms, and how many steps are found: `least` is the share that should be."""
-    generator = np.random.default_rng(20261121)
-    alarms = [
-        sum(v.outcome in _ALARMS for v in verdicts_of(keys, generate(generator, HISTORY + 1)))
-        for _ in range(_NIGHTS)
-    ]
-    per_metric = sum(alarms) / (len(alarms) * METRICS)
-    nights = sum(bool(count) for count in alarms) / len(alarms)
-    found = 0
-    for number in range(_STEPS):
-        values = generate(generator, HISTORY + AFTER)
-        row = number % METRICS
-        values[row, HISTORY:] *= 1 - STEP
-        changed = {v.key for v in verdicts_of(keys, values) if v.outcome in _ALARMS}
-        found += keys[row] in changed
-    share = found / _STEPS
-    return [
-        Row(
-            f"false alarms a metric, {what}",
-            f"{sum(alarms)} of {len(alarms) * METRICS}",
-            figure=f"{per_metric:.3%}",
-            goal="<= 1 %",
-            met=met(per_metric, 0.01),
-        ),
-        Row(
-            f"nights of {METRICS} metrics with a false alarm, {what}",
-            f"{sum(map(bool, alarms))} of {len(alarms)}",
-            figure=f"{nights:.1%}",
-            goal=f"<= {_MOST_ALARMS:.0%}",
-            met=met(nights, _MOST_ALARMS),
-        ),
-        Row(
-            f"one {STEP:.0%} step found after {AFTER} runs, {what}",
-            f"{found} of {_STEPS}",
-            figure=f"{share:.1%}",
-            goal=f">= {least:.0%}",
-            met="yes" if share >= least else "NO",
-        ),
-    ]
 
 
 def speed() -> list[Row]:

@@ -1,0 +1,70 @@
+"""The test against a history: what it holds, on noise that is made (one lab each; the shares over
+many labs: `python -m selftests.speed verdicts`).
+"""
+
+import numpy as np
+import pytest
+
+from evmperf.model.verdict import Outcome
+from evmperf.regress import shift
+from selftests.speed import quality
+from selftests.speed.noises import CV, KINDS, made
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_step_of_many_spreads_is_found_whatever_the_noise(kind):
+    values = made(kind, np.random.default_rng(4), 60, 50)
+    values[3, 40:] *= 0.6
+    verdicts, causes = quality.judged(values)
+    assert verdicts[3].outcome is Outcome.WORSE
+    assert any(verdicts[3].key in cause.members for cause in causes)
+
+
+@pytest.mark.parametrize("odd", [0.5, 2.0])
+@pytest.mark.parametrize("night", [2, 12, 25])
+def test_one_odd_night_hides_no_step_of_five_spreads(odd, night):
+    values = made("independent", np.random.default_rng(night), 1, 33)
+    values[0, night] *= odd
+    for last, step in ((31, 0.9), (33, 0.9), (31, 0.5), (33, 0.5)):
+        there = values[:, :last].copy()
+        there[0, 30:] *= step
+        ((verdict,), _) = quality.judged(there)
+        assert verdict.outcome in (Outcome.WORSE, Outcome.UNKNOWN)
+        assert (
+            verdict.outcome is Outcome.WORSE or verdict.suspect or "would not show" in verdict.why
+        )
+
+
+def test_who_drifts_is_found_by_the_oldest_nights():
+    values = made("independent", np.random.default_rng(6), 60, 110)
+    values[7, 30:] *= 1 - 0.0005 * np.arange(1, 81)
+    found = shift.judge([list(map(float, row)) for row in values], worse=[-1] * 60)
+    assert found[7].p < shift.LEVEL / 60
+    assert found[7].slow
+    assert found[7].off == pytest.approx(-0.0325, abs=0.015)
+
+
+def test_what_a_metric_did_twice_before_is_its_habit():
+    values = made("independent", np.random.default_rng(7), 60, 40)
+    for night in (10, 20, 39):
+        values[5, night] *= 0.7
+    verdicts, _ = quality.judged(values)
+    assert verdicts[5].outcome is Outcome.UNKNOWN
+    assert verdicts[5].suspect
+
+
+def test_the_same_is_never_said_of_noise_that_hides_the_margin():
+    values = made("independent", np.random.default_rng(8), 60, 31)
+    values[0] = 100 * (1 + 5 * CV * np.random.default_rng(9).standard_normal(31))
+    verdicts, _ = quality.judged(values)
+    assert verdicts[0].outcome is Outcome.UNKNOWN
+    assert "would not show" in verdicts[0].why
+
+
+def test_equal_figures_zeros_and_short_histories_are_judged():
+    short = [5.0] * 5 + [5.0]
+    zeros = [0.0] * 29 + [0.0]
+    signs = [float(n % 3 - 1) for n in range(30)]
+    found = shift.judge([short, zeros, signs, [1e-9] * 30, [1e300] * 12])
+    assert all(0 <= one.p <= 1 for one in found)
+    assert found[0].p > 0.5
