@@ -61,7 +61,7 @@ def test_what_the_board_said_is_kept_where_its_names_are_refused(lab):
     assert sum("set --; ." in command for command in runner.bench.shell().asked) == 0
 
 
-@pytest.mark.parametrize("name", [*set(hostile.ESCAPES) - {"a/b"}, "a\0b"])
+@pytest.mark.parametrize("name", [*sorted({*hostile.ESCAPES, "a\0b"} - {"a/b"})])
 def test_the_spool_itself_writes_nothing_outside_raw(lab, tmp_path, name):
     spool = lab().spool
     before = sorted(tmp_path.rglob("*"))
