@@ -292,7 +292,9 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             alarm = self._watch.feed(data)
             if alarm:
                 self.history.event(f"alarm: {alarm.name}: {alarm.text}", mono_ns)
-            self._buffer += data
+            # What comes behind an alarm tells nothing: U-Boot's prompt would race with it.
+            if not self._alarm:
+                self._buffer += data[: max(len(data) - self._watch.rest, 0)]
             self._alarm = self._alarm or alarm
             self._news.notify_all()
             much = len(self._buffer) - limits.UNREAD_BYTES
