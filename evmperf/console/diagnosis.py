@@ -184,8 +184,7 @@ _LOADER = (
     _Rule(
         "U-Boot hangs while it loads a remote core",
         r"^Load(?: Remote Processor|\s*$)|[Rr]emoteproc",
-        "check that core's firmware (rproc_fw_binaries in U-Boot's environment)",
-        within=3,
+        "check that core's firmware (rproc_fw_binaries in U-Boot's environment)", within=3,
     ),
     _Rule("the memory does not start", r"(?i)\b(?:lp)?ddr\w*\b[^\n]*(?:fail|error|time)"),
     _Rule(
@@ -198,8 +197,7 @@ _LOADER = (
         "there is no medium",
         r"no card present|MMC Device \d+ not found|failed to boot from all|"
         r"no devices available",
-        _MEDIUM,
-        Kind.LAB,
+        _MEDIUM, Kind.LAB,
     ),
     _Rule(
         "the medium has no such partition",
@@ -276,6 +274,10 @@ _BENIGN = re.compile(
     r"(?i)default environment|EEPROM not available|boot\.scr|uEnv\.txt|uboot\.env|panic=|"
     r"kernel command line|trying to read|ErrataID|^\W*resetting|\d ?m?s timeout"
 )
+_GOT_OVER = re.compile(
+    r"\A(?s:.*)(?=^U-Boot (?:SPL )?\d{4}\.\d\d)|^Trying to boot (?s:.*)(?=^Trying to boot )", re.M
+)
+"""What boot loaders said before the one that runs, and of a medium before the one it tries now."""
 _NO_REASON = re.compile(r"(?i)\W*resetting\b|U-Boot (?:SPL )?\d{4}")
 _PHASES = (
     ("MCU+ SBL", r"^\[(?:KPI|BOOTLOADER)|SBL Total Time"),
@@ -338,7 +340,8 @@ def diagnose(said: str) -> Cause | None:
             "check `speed` of the serial port in the board file, the cable and its ground",
         )  # fmt: skip
     if start is None:
-        return _first((*_WAITING, *_LOADER, _SHELL), text) or _trouble(text)
+        rules = (*_WAITING, *_LOADER, _SHELL)
+        return _first(rules, _GOT_OVER.sub("", text)) or _trouble(text)
     loader, linux = text[: start.start()], text[start.start() :]
     found = _flood(linux) or _first((*_WAITING, *_LINUX, _SHELL), linux) or _trouble(linux)
     return found or (_mute(loader, linux) if linux.count("\n") <= _MUTE else _silent(linux))
@@ -348,11 +351,8 @@ def _flood(linux: str) -> Cause | None:
     failed = _DISK.findall(linux)
     if len(failed) < _FLOOD:
         return None
-    return Cause(
-        f"a disk failed {len(failed)} times",
-        _short(failed[-1]),
-        remedy="write it anew or change it",
-    )
+    name = f"a disk failed {len(failed)} times"
+    return Cause(name, _short(failed[-1]), remedy="write it anew or change it")
 
 
 def _mute(loader: str, linux: str) -> Cause | None:

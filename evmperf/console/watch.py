@@ -109,6 +109,11 @@ class Watch:
         """What the board said last: since its power-on, or since U-Boot's prompt."""
         return self._said.decode("utf-8", "replace")
 
+    @property
+    def phase(self) -> str:
+        """The program of the boot that runs, "" where none has said its name."""
+        return "U-Boot" if self._stage is Stage.UBOOT else diagnosis.phase(self.said)
+
     def feed(self, data: bytes) -> Alarm | None:
         """Look at bytes that just arrived."""
         if self._alarmed:
