@@ -85,6 +85,8 @@ _START = re.compile(
     r"|\] Linux version \d",
     re.MULTILINE,
 )
+USERLAND = r"Run /\S+ as init|systemd\[1\]: |INIT: version|\[  OK  \]|login: "
+"""What is said only when the kernel has started its first program."""
 _CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*\x07?|[@-Z\\^_c])|[\x00\x07]")
 _STAMP = r"(?:\[ *\d+\.\d+\](?:\[ *\w+\])? )?"
 
@@ -161,16 +163,17 @@ _LOADER = (
         "check the boot-mode switches and that their medium has a tiboot3.bin for this device",
     ),
     _Rule(
-        "an image is refused",
-        r"Authentication failed|Failed to verify required signature|Bad Data (?:CRC|Hash)|"
-        r"Bad hash value|Bad Header Checksum|hash value.{0,20}(?:bad|error)|ERROR: signature",
-        _IMAGES,
+        "the loader waits for an image from a host",
+        r"^Back to ROM|^SDP: |^Trying to boot from (?:USB|DFU|UART)\b",
+        "check the boot-mode switches and that the medium they choose holds an image",
+        Kind.LAB, waits=True, within=1,
     ),
     _Rule(
-        "the network does not answer",
-        r"Retry (?:time|count) exceeded|BOOTP broadcast (?:[4-9]|\d\d)|(?:T ){3}|TFTP error|"
-        r"TFTP server died|auto negotiation.{0,40}TIMEOUT|[Nn]o ethernet found|link is down",
-        _NETWORK, Kind.LAB,
+        "an image is refused",
+        r"Authentication failed|Failed to verify required signature|Bad Data (?:CRC|Hash)|"
+        r"Bad hash value|Bad Header Checksum|hash value.{0,20}(?:bad|error)|ERROR: signature|"
+        r"image is corrupt|Bad FIT \w+ image",
+        _IMAGES,
     ),
     _Rule(
         "the system controller does not start",
@@ -181,8 +184,7 @@ _LOADER = (
     _Rule(
         "U-Boot hangs while it loads a remote core",
         r"^Load(?: Remote Processor|\s*$)|[Rr]emoteproc",
-        "check that core's firmware (rproc_fw_binaries in U-Boot's environment)",
-        within=3,
+        "check that core's firmware (rproc_fw_binaries in U-Boot's environment)", within=3,
     ),
     _Rule("the memory does not start", r"(?i)\b(?:lp)?ddr\w*\b[^\n]*(?:fail|error|time)"),
     _Rule(
@@ -195,13 +197,13 @@ _LOADER = (
         "there is no medium",
         r"no card present|MMC Device \d+ not found|failed to boot from all|"
         r"no devices available",
-        _MEDIUM,
-        Kind.LAB,
+        _MEDIUM, Kind.LAB,
     ),
     _Rule(
         "the medium has no such partition",
         r"block number .* exceeds max|No partition table|Couldn't find partition|"
-        r"Bad device specification|[Ii]nvalid partition|Unable to mount",
+        r"Bad device specification|[Ii]nvalid partition|Unable to mount|Failed to mount ext|"
+        r"Unrecognized filesystem",
         _MEDIUM,
     ),
     _Rule(
@@ -216,6 +218,13 @@ _LOADER = (
         r"[Ff]ile not found (?!.*boot\.scr)|Unable to read file (?!boot\.scr|uEnv)|"
         r"Failed to load '(?!boot\.scr|uEnv)[^']*'",
         _MEDIUM,
+    ),
+    # Last: U-Boot tries the network when its medium has failed.
+    _Rule(
+        "the network does not answer",
+        r"Retry (?:time|count) exceeded|BOOTP broadcast (?:[4-9]|\d\d)|(?:T ){3}|TFTP error|"
+        r"TFTP server died|auto negotiation.{0,40}TIMEOUT|[Nn]o ethernet found|link is down",
+        _NETWORK, Kind.LAB,
     ),
 )  # fmt: skip
 _LINUX = (
@@ -247,10 +256,7 @@ _LINUX = (
         "write the medium anew",
     ),
     _Rule("a unit of systemd failed", r"Dependency failed|Timed out waiting for|\bstart job is"),
-    _Rule(
-        "the kernel hangs",
-        r"rcu[^\n]*stall|soft lockup|blocked for more than|SError",
-    ),
+    _Rule("the kernel hangs", r"rcu[^\n]*stall|soft lockup|blocked for more than|SError"),
 )  # fmt: skip
 _DISK = re.compile(
     rf"^{_STAMP}[^\n]*(?:I/O error, dev (?!\w+(?:boot\d|rpmb)|fd\d)|-fs error \(device|"
@@ -266,8 +272,12 @@ _TROUBLE = re.compile(
 )
 _BENIGN = re.compile(
     r"(?i)default environment|EEPROM not available|boot\.scr|uEnv\.txt|uboot\.env|panic=|"
-    r"kernel command line|trying to read|ErrataID|^\W*resetting"
+    r"kernel command line|trying to read|ErrataID|^\W*resetting|\d ?m?s timeout"
 )
+_GOT_OVER = re.compile(
+    r"\A(?s:.*)(?=^U-Boot (?:SPL )?\d{4}\.\d\d)|^Trying to boot (?s:.*)(?=^Trying to boot )", re.M
+)
+"""What boot loaders said before the one that runs, and of a medium before the one it tries now."""
 _NO_REASON = re.compile(r"(?i)\W*resetting\b|U-Boot (?:SPL )?\d{4}")
 _PHASES = (
     ("MCU+ SBL", r"^\[(?:KPI|BOOTLOADER)|SBL Total Time"),
@@ -319,30 +329,30 @@ def garbled(said: str) -> float:
 
 def diagnose(said: str) -> Cause | None:
     """The cause that what a console said since power-on shows best, None where nothing does."""
-    if len(said) >= _ENOUGH and (share := garbled(said[-4096:])) >= _GARBLED:
+    text = plain(said)
+    start = _START.search(text)
+    # A kernel may set another baud rate than the boot loader.
+    recent = text[start.start() if start else 0 :][-4096:]
+    if len(recent) >= _ENOUGH and (share := garbled(recent)) >= _GARBLED:
         return Cause(
             f"the console is garbled, {share:.0%} of its characters are no text", last_line(said),
             Kind.LAB,
             "check `speed` of the serial port in the board file, the cable and its ground",
         )  # fmt: skip
-    text = plain(said)
-    start = _START.search(text)
     if start is None:
-        return _first((*_WAITING, *_LOADER, _SHELL), text) or _trouble(text)
+        rules = (*_WAITING, *_LOADER, _SHELL)
+        return _first(rules, _GOT_OVER.sub("", text)) or _trouble(text)
     loader, linux = text[: start.start()], text[start.start() :]
     found = _flood(linux) or _first((*_WAITING, *_LINUX, _SHELL), linux) or _trouble(linux)
-    return found or (_mute(loader, linux) if linux.count("\n") <= _MUTE else None)
+    return found or (_mute(loader, linux) if linux.count("\n") <= _MUTE else _silent(linux))
 
 
 def _flood(linux: str) -> Cause | None:
     failed = _DISK.findall(linux)
     if len(failed) < _FLOOD:
         return None
-    return Cause(
-        f"a disk failed {len(failed)} times",
-        _short(failed[-1]),
-        remedy="write it anew or change it",
-    )
+    name = f"a disk failed {len(failed)} times"
+    return Cause(name, _short(failed[-1]), remedy="write it anew or change it")
 
 
 def _mute(loader: str, linux: str) -> Cause | None:
@@ -353,6 +363,15 @@ def _mute(loader: str, linux: str) -> Cause | None:
         remedy="check the device tree, that it is this board's, and `console=` of the kernel's "
         "arguments",
     )  # fmt: skip
+
+
+def _silent(linux: str) -> Cause:
+    """How far Linux got that named no trouble."""
+    name = "the kernel stops before its first program"
+    if re.search(USERLAND, linux):
+        name = "the system runs and gives no login"
+    remedy = "check `console=` of the kernel's arguments, and that a getty is on it"
+    return Cause(name, "", remedy=remedy)
 
 
 def _first(rules: tuple[_Rule, ...], text: str) -> Cause | None:

@@ -112,9 +112,10 @@ SIGNS: dict[str, Sign] = {
     ),
     "abort": Sign(
         "U-Boot crashed",
-        rf'[\r\n](?:"(?:Synchronous Abort|Error)" handler, esr{_LINE}|'
-        r"(?:data abort|prefetch abort|undefined instruction) *[\r\n])",
-        _BOOT,
+        # Its quotation marks are its own; it may cut the line of a load.
+        rf'"(?:Synchronous Abort|Error)" handler, esr{_LINE}|'
+        r"[\r\n](?:data abort|prefetch abort|undefined instruction) *[\r\n]",
+        _STARTING,
     ),
     "rom": Sign(
         "nothing bootable",
@@ -167,7 +168,7 @@ _LINUX = (
     r"Starting kernel \.\.\.|Linux version \d|Booting Linux on physical CPU|EFI stub: Booting Linux"
 )
 
-_FIRST = r"(?=[\x00-\x1f\x80-\xff\[#ABCELPS])"
+_FIRST = r"(?=[\x00-\x1f\x80-\xff\[\"#ABCELPS])"
 """What any event begins with; without it each byte is held against all events, at 3 us a byte."""
 
 

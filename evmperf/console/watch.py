@@ -53,7 +53,7 @@ class Alarm:
         return f"{self.name} on the console: {self.text}{after}{remedy}"
 
 
-_USERLAND = re.compile(rb"Run /\S+ as init|systemd\[1\]: |INIT: version|\[  OK  \]|login: ")
+_USERLAND = re.compile(diagnosis.USERLAND.encode())
 _HANDED_OVER = re.compile(r"BL31|Starting ATF|OP-TEE|Image loading done|ErrataID:i2331")
 """What is said between two banners of SPL of which the second is no restart, or a known one."""
 _STAMP = re.compile(r"^\[ *\d+\.\d+\](?:\[ *\w+\])? ")
@@ -84,6 +84,7 @@ class Watch:
         self._again = ""
         self._banner_at = 0
         self.notes: list[str] = []
+        self.rest = 0  # bytes that came behind an alarm in one piece with it
         self._suspect: str | None = None
         self._suspect_at = 0
         self._offset = 0
@@ -108,6 +109,11 @@ class Watch:
         """What the board said last: since its power-on, or since U-Boot's prompt."""
         return self._said.decode("utf-8", "replace")
 
+    @property
+    def phase(self) -> str:
+        """The program of the boot that runs, "" where none has said its name."""
+        return "U-Boot" if self._stage is Stage.UBOOT else diagnosis.phase(self.said)
+
     def feed(self, data: bytes) -> Alarm | None:
         """Look at bytes that just arrived."""
         if self._alarmed:
@@ -128,6 +134,7 @@ class Watch:
                 text = _STAMP.sub("", text)
             if alarm := self._judge(str(match.lastgroup), text, base + match.end()):
                 self._alarmed = True
+                self.rest = len(window) - match.end()
                 return alarm
         self._tail = window[max(begin, _unfinished(window)) :]
         return None

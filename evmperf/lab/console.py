@@ -18,7 +18,7 @@ from labgrid.util.proxy import proxymanager
 from pexpect import TIMEOUT
 
 from evmperf.console import heldup
-from evmperf.console.diagnosis import NotReached, last_line, phase
+from evmperf.console.diagnosis import NotReached, last_line
 from evmperf.console.record import POWER_ANSWERED, POWER_OFF, POWER_ON, History, Record
 from evmperf.console.watch import Alarm, Watch
 from evmperf.lab.stamper import StampedPort
@@ -241,7 +241,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
                 f"nothing came in {seconds} since the power was switched on: check that the board "
                 f"has power, the console's cable and which of its UARTs it is on"
             )
-        where = f" in {name}" if (name := phase(said)) else ""
+        where = f" in {name}" if (name := self._watch.phase) else ""
         return NotReached(f"the boot hangs{where}: nothing came for {seconds}", said)
 
     def _write(self, data: bytes) -> int:
@@ -292,7 +292,9 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             alarm = self._watch.feed(data)
             if alarm:
                 self.history.event(f"alarm: {alarm.name}: {alarm.text}", mono_ns)
-            self._buffer += data
+            # What comes behind an alarm tells nothing: U-Boot's prompt would race with it.
+            if not self._alarm:
+                self._buffer += data[: max(len(data) - self._watch.rest, 0)]
             self._alarm = self._alarm or alarm
             self._news.notify_all()
             much = len(self._buffer) - limits.UNREAD_BYTES

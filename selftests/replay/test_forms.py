@@ -184,6 +184,7 @@ def test_an_efi_boot_has_a_time_of_its_own():
         (b"MMC: no card present\r\nBad Linux ARM64 Image magic!\r\n=> ", "no card present"),
         (b"Failed to load 'boot.scr'\r\nBad Linux ARM64 Image magic!\r\n=> ", "Bad Linux ARM64"),
         (b"=> ", "it did not say why"),
+        (b"No more bootdevs\r\n=> ", "nothing bootable"),  # the prompt comes in the same piece
         (b"### ERROR ### Please RESET the board ###\r\n", "boot loader stopped"),
         (b'"Error" handler, esr 0xbf000002\r\nelr: 0 lr : 0\r\n', "U-Boot crashed"),
         (b"resetting ...\r\n" + texts.LOADER, "silent reset"),

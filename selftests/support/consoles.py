@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from evmperf.boards.prompts import LOGIN_PROMPT
 from evmperf.console import booted
-from evmperf.console.diagnosis import CameBack, NotReached, diagnose, phase
+from evmperf.console.diagnosis import CameBack, NotReached, diagnose
 from evmperf.console.watch import Alarm, Watch
 
 _COUNTDOWN = re.compile(rb"(?:Hit any key to stop|Press \S+ to abort) autoboot[^\n]*\n?")
@@ -39,9 +39,7 @@ def verdict(text: bytes, size: int = 115) -> Verdict:
     if alarm := _fed(watch, text[:end], size):
         return alarm
     if not countdown:
-        return _ended(
-            "hang", NotReached(f"the boot hangs in {phase(watch.said)}", watch.said), watch
-        )
+        return _hangs(watch)
     watch.settle()
     rest = re.sub(rb"^(?:\s*=> ?\r?\n?)+", b"", text[end:])
     if alarm := _fed(watch, b"=> boot\r\n" + rest, size):
@@ -53,7 +51,12 @@ def verdict(text: bytes, size: int = 115) -> Verdict:
     if said.endswith("\n=> "):
         return _ended("back", CameBack("boot", watch.said), watch)
     started = re.search(r"Starting kernel|EFI stub: |Linux version \d", said)
-    return _ended("time" if started else "hang", NotReached("no login prompt", watch.said), watch)
+    late = NotReached("no login prompt", watch.said)
+    return _ended("time", late, watch) if started else _hangs(watch)
+
+
+def _hangs(watch: Watch) -> Verdict:
+    return _ended("hang", NotReached(f"the boot hangs in {watch.phase}", watch.said), watch)
 
 
 def _fed(watch: Watch, text: bytes, size: int) -> Verdict | None:
