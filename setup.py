@@ -6,7 +6,7 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-FOLDERS = ("env", "strategies", "tests", "baselines", "virtual-evm", "lava-jobs", "dashboards")
+FOLDERS = "env strategies tests baselines virtual-evm lava-jobs dashboards docs".split()
 
 
 class BuildWithProject(build_py):
@@ -21,7 +21,7 @@ class BuildWithProject(build_py):
                     Path(__file__).parent / name,
                     Path(self.build_lib) / "evmperf" / "project" / name,
                     dirs_exist_ok=True,
-                    ignore=shutil.ignore_patterns("__pycache__", "*.pyc"),
+                    ignore=shutil.ignore_patterns("__pycache__", "*.pyc", "pictures"),
                 )
 
 

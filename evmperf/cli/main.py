@@ -56,6 +56,7 @@ _COMMANDS = {
         "import-guide": ("guide", "published guides as runs"),
         "published": ("published", "what TI published of a board"),
     },
+    "Documentation": {"help": ("help", "show a page of the documentation")},
 }
 """Each command's module in this room and its line in the help, grouped by what a user wants."""
 
@@ -130,7 +131,7 @@ def _parser(command: str = "") -> argparse.ArgumentParser:
         epilog="Exit status, also of pytest: 0 done, 1 something failed or is worse,\n"
         "2 interrupted, 3 the lab is broken, 4 a wrong call, 5 nothing to do,\n"
         "70 a mistake in evmperf.\n"
-        "`evmperf COMMAND --help` says more; docs/ has a page for each subject.",
+        "`evmperf COMMAND --help` describes a command, `evmperf help` lists the pages of docs/.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"evmperf {__version__}")

@@ -42,7 +42,7 @@ class Phase(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Mark:
-    """When a phase showed: `mono_ns` on CLOCK_MONOTONIC, `wall_ns` since the epoch.
+    """The time of one boot phase: `mono_ns` on CLOCK_MONOTONIC, `wall_ns` since the epoch.
 
     `error_s` is how far off the mark is at most (seconds): what announced the phase, `text`,
     arrived at most so long before. The power came on at most so long after `power_on`.

@@ -23,7 +23,7 @@ class CheckOutcome(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: the step, how it went, and a sentence with the remedy.
+    """One line of `evmperf doctor`: the step, its outcome, and a sentence with the remedy.
 
     `kind` is who has to act on a bad one.
     """

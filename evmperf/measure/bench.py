@@ -74,7 +74,7 @@ class Meter(Protocol):
 
 
 class Bench(Protocol):
-    """The board and what is around it."""
+    """The interface to one board, its tester, meter and power switch."""
 
     board: Board
 

@@ -64,7 +64,7 @@ class Damaged(UsageError):
 
 
 class Spool:
-    """Writes one run. Raises LabError when the disk does not take it; what was written stays.
+    """The folder of one run, appended to record by record. Raises LabError when a write fails.
 
     Raises UsageError for a run whose id is no plain name.
     """

@@ -91,6 +91,7 @@ def test_the_wheel_brings_everything_that_measuring_needs(installed, lab):
         ["guide", "--release", "11.01", "--from", "baselines"],
         ["virtual", "status"],
         ["nightly", "--boards", "am64x"],
+        ["help", "boot"],
     ):
         done = run(installed / "evmperf", *words, cwd=lab)
         missing = "pip install 'evmperf[guide]'" in done.stderr

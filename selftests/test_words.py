@@ -1,0 +1,122 @@
+"""The words: a glossary from docstrings, one class a name, and pages that lead somewhere.
+
+`python -m selftests.test_words` writes the glossary again.
+"""
+
+import ast
+import collections
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from evmperf.cli import main as cli
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+GROUPS = ["Tutorial", "How-to", "Reference", "Explanation"]
+
+CLASSES = {
+    "bench": "measure.bench.Bench",
+    "benchmark": "benchmarks.benchmark.Benchmark",
+    "board": "boards.board.Board",
+    "case": "model.results.Case",
+    "finding": "doctor.finding.Finding",
+    "hold": "keeping.hold.Hold",
+    "keeper": "keeping.server.Keeper",
+    "kind": "model.errors.Kind",
+    "mark": "console.marks.Mark",
+    "metric": "model.results.Metric",
+    "place": "benchmarks.benchmark.Place",
+    "profile": "benchmarks.benchmark.Profile",
+    "reading": "model.results.Reading",
+    "result": "model.results.Result",
+    "run": "model.run.Run",
+    "runner": "measure.runner.Runner",
+    "sample": "model.results.Sample",
+    "spool": "runs.spool.Spool",
+    "step": "benchmarks.step.Command",
+    "verdict": "model.verdict.Verdict",
+}
+
+DOUBLE = {
+    "Baseline", "Beside", "Board", "Boot", "Case", "Change", "Column", "Image", "Imported", "Job",
+    "Line", "Measured", "Measures", "Night", "Outcome", "Plan", "Record", "Reply", "Row", "Search",
+    "Series", "Session", "Status", "Summary", "System", "Wanted",
+}  # fmt: skip
+"""Names that still stand for two classes. Take a name out when it is renamed; add none."""
+
+
+def glossary():
+    """The rows of the glossary: word, first sentence of the class's docstring, class."""
+    for word, path in CLASSES.items():
+        module, _, name = path.rpartition(".")
+        said = inspect.getdoc(getattr(importlib.import_module(f"evmperf.{module}"), name))
+        sentence = re.split(r"(?<=\.)\s", " ".join(said.split()))[0]
+        yield f"| {word} | {sentence} | `evmperf.{path}` |\n"
+
+
+def with_glossary(page):
+    head, begin, rest = page.partition("|---|---|---|\n")
+    return head + begin + "".join(glossary()) + rest[rest.index("\n## ") :]
+
+
+def test_the_glossary_has_the_docstrings():
+    page = (DOCS / "glossary.md").read_text()
+    assert page == with_glossary(page), "write it again: python -m selftests.test_words"
+
+
+def test_no_new_class_has_the_name_of_another():
+    found = collections.Counter(
+        node.name
+        for file in (ROOT / "evmperf").rglob("*.py")
+        for node in ast.parse(file.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert {name for name, count in found.items() if count > 1} == DOUBLE
+
+
+def test_every_page_stands_in_one_group_of_the_index():
+    index = (DOCS / "README.md").read_text()
+    assert re.findall("^## (.+)$", index, re.MULTILINE) == GROUPS
+    named = re.findall(r"^\* \[(.+)\]\(\1\.md\): ", index, re.MULTILINE)
+    assert sorted(named) == sorted(file.stem for file in DOCS.glob("*.md") if file.stem != "README")
+
+
+def anchors(page):
+    return {
+        re.sub(r"[^\w -]", "", title.lower()).strip().replace(" ", "-")
+        for title in re.findall("^#+ (.+)$", page, re.MULTILINE)
+    }
+
+
+PAGES = ["README.md", *sorted(f"docs/{file.name}" for file in DOCS.glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    links = re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)", (ROOT / page).read_text())
+    for path, anchor in links:
+        target = (ROOT / page).parent / path if path else ROOT / page
+        assert target.exists(), path
+        if anchor:
+            assert anchor.rstrip("-") in {a.rstrip("-") for a in anchors(target.read_text())}
+
+
+def test_help_prints_a_page_as_it_is(capsys):
+    assert cli.main(["help", "docs/boot.md"]) == 0
+    assert capsys.readouterr().out == (DOCS / "boot.md").read_text()
+    assert cli.main(["help"]) == 0
+    assert capsys.readouterr().out == (DOCS / "README.md").read_text()
+
+
+def test_help_on_an_unknown_page_names_the_nearest(capsys):
+    assert cli.main(["help", "provisionig"]) == 4
+    assert "'provisioning'" in capsys.readouterr().err
+
+
+if __name__ == "__main__":
+    file = DOCS / "glossary.md"
+    file.write_text(with_glossary(file.read_text()))
