@@ -6,7 +6,8 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-FOLDERS = "env strategies tests baselines virtual-evm lava-jobs dashboards docs".split()
+FOLDERS = ["env", "strategies", "tests", "baselines", "virtual-evm", "lava-jobs", "dashboards"]
+FOLDERS += ["docs"]
 
 
 class BuildWithProject(build_py):
