@@ -1,1 +1,1 @@
-"""GitLab: the nightly pipeline, made of the board files, and the note on a merge request."""
+"""GitLab: the nightly pipeline, generated from the board files, and the note on a merge request."""

@@ -1,4 +1,4 @@
-"""The verdict as a note on the merge request that a pipeline belongs to: one, kept up to date."""
+"""The verdict as one note on a pipeline's merge request, replaced by each pipeline."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PAGE = 100
 
 @dataclass(frozen=True)
 class MergeRequest:
-    """Where the notes of a merge request are (GitLab's API v4), and who may write there."""
+    """The notes of a merge request (GitLab's API v4) and the token for them."""
 
     notes_url: str
     token: str
@@ -27,7 +27,7 @@ class MergeRequest:
     def of_pipeline(cls, variables: Mapping[str, str] = os.environ) -> Self | None:
         """The merge request of this pipeline by GitLab's predefined variables; None outside one.
 
-        Raises UsageError when nobody has given it a token.
+        Raises UsageError without a token.
         """
         names = ("CI_API_V4_URL", "CI_PROJECT_ID", "CI_MERGE_REQUEST_IID")
         if not all(variables.get(name) for name in names):
@@ -36,15 +36,15 @@ class MergeRequest:
         token = variables.get(TOKEN_VARIABLE, "")
         if not token:
             raise UsageError(
-                f"{TOKEN_VARIABLE} is not set: give the project a token with the scope api and put "
-                f"it into a masked variable"
+                f"{TOKEN_VARIABLE} is not set: create a project token with the scope api and "
+                f"store it in a masked variable"
             )
         return cls(f"{url}/projects/{project}/merge_requests/{number}/notes", token)
 
     def write(self, topic: str, text: str) -> bool:
         """Put `text` into the note of that topic; False when it replaced an earlier one.
 
-        Raises LabError when GitLab does not take it.
+        Raises LabError if GitLab refuses it.
         """
         mark = f"<!-- evmperf {topic} -->"
         body = {"body": f"{mark}\n{text}"}

@@ -1,7 +1,7 @@
-"""The nightly child pipeline: a job a board, then verdicts, the guide and Pages.
+"""The nightly child pipeline: one job per board, then verdicts, the guide and Pages.
 
-What it does is in evmperf; the YAML says which command runs where. Format: GitLab's keyword
-reference for .gitlab-ci.yml.
+The YAML only calls evmperf's commands. Format: GitLab's keyword reference for
+.gitlab-ci.yml.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ _EVMPERF = ".venv/bin/evmperf"
 _RESULTS = "results"
 _WEEK = "1 week"
 _WAIT = "6h"
-"""How long a night's job waits for a board that somebody else holds."""
+"""How long a night's job waits for a busy board."""
 
 
 _CACHE = {
     "key": {"files": ["requirements.txt", "scripts/venv"], "prefix": "venv"},
     "paths": [".venv/"],
-    # The parent's job, which planned the night, has kept it.
+    # An artifact of the parent's job that planned the night.
     "policy": "pull",
 }
-"""Of the Python environment; .gitlab-ci.yml keeps it."""
+"""The cache of the Python environment, which .gitlab-ci.yml fills."""
 
 
 class Over(enum.StrEnum):
-    """How the boards are reached."""
+    """How jobs reach the boards."""
 
     LABGRID = "labgrid"
-    """The runner measures through Labgrid places named like the board files."""
+    """The runner measures through Labgrid places with the board files' names."""
     LAVA_HOST = "lava-host"
     """A LAVA job on the lab's Labgrid host."""
     LAVA_NATIVE = "lava-native"
-    """A LAVA job that boots the board itself, for what such a job can run."""
+    """A LAVA job that boots the board, for the benchmarks that such a job can run."""
 
 
 @dataclass(frozen=True)
 class PipelinePlan:
-    """What a night measures. `boards` are board files; empty strings leave the default. With `push`
-    the results go to InfluxDB, whose variables the runners must have. `images` are
-    words: [BOARD=]IMAGE, or over native LAVA jobs parts to boot, ROLE=URL (see `boards.images`).
+    """What a night measures. `boards` are board files; an empty string means the default. With
+    `push` the results go to InfluxDB; the runners need its variables. `images` are words:
+    [BOARD=]IMAGE, or, over native LAVA jobs, parts to boot: ROLE=URL (see `boards.images`).
     """
 
     boards: tuple[Board, ...]
@@ -66,7 +66,7 @@ class PipelinePlan:
     images: tuple[str, ...] = ()
     against: str = "last:30"
     confirm: str = ""
-    """Time for checking what is worse again, "" for not at all."""
+    """Time for checking worse figures again, "" for none."""
     runner_tag: str = "evmperf"
     push: bool = False
     repeat: str = ""
@@ -81,15 +81,15 @@ def chosen(names: Sequence[str]) -> tuple[Board, ...]:
 
 
 def render(plan: PipelinePlan) -> str:
-    """The child pipeline as YAML; raises UsageError for a plan that cannot be."""
+    """The child pipeline as YAML; raises UsageError for an invalid plan."""
     if plan.repeat:
         repeats.parse(plan.repeat)
         if plan.over is not Over.LABGRID:
             raise UsageError(f"--repeat is for jobs over {Over.LABGRID}: LAVA jobs measure once")
     if not plan.boards:
-        raise UsageError("no boards: name them, or add their files to env/")
+        raise UsageError("no boards: name some with --boards, or add board files to env/")
     if plan.confirm and plan.over is not Over.LABGRID:
-        raise UsageError("--confirm: needs boards over labgrid, as an A/B puts images on them")
+        raise UsageError("--confirm needs --over labgrid: an A/B installs images")
     seconds(plan.confirm)
     pipeline: dict[str, Any] = {
         "stages": ["measure", "judge", "report"],
@@ -97,7 +97,7 @@ def render(plan: PipelinePlan) -> str:
             "tags": [plan.runner_tag],
             "before_script": ["make environment"],
             "cache": _CACHE,
-            # A night that was stopped has the next one to come.
+            # The next scheduled night replaces a stopped one.
             "interruptible": False,
         },
     }
@@ -116,13 +116,13 @@ def _images(plan: PipelinePlan, stems: Sequence[str]) -> dict[str, list[str]]:
     if plan.over is Over.LAVA_NATIVE and any(
         images.role(word)[0] in images.PARTS for word in plan.images
     ):
-        # Kernel, device tree and the like: together they are what every board boots.
+        # Kernel, device tree and other parts: every board boots all of them.
         return {stem: list(plan.images) for stem in stems}
     return {stem: [image] for stem, image in images.by_board(plan.images, stems).items()}
 
 
 def _name(board: Board) -> str:
-    """The board file as the job will find it: by name in `env/`, or by its path elsewhere."""
+    """The board file for the job: its name in `env/`, or its path elsewhere."""
     return board.file_name if board.file.parent == boards.ENV_DIR else str(board.file.absolute())
 
 
@@ -145,7 +145,7 @@ def _measure(plan: PipelinePlan, board: Board, given: Mapping[str, list[str]]) -
 
 
 def _place(plan: PipelinePlan, board: Board) -> dict[str, Any]:
-    """What a job that measures on the board needs; its session holds the place by itself
+    """The part of a job that measures on the board; its session holds the place
     (docs/lab-at-scale.md).
     """
     if plan.over is Over.LABGRID and not board.is_virtual:
@@ -172,7 +172,7 @@ def _command(plan: PipelinePlan, board: Board, given: Sequence[str]) -> str:
 def _judge(plan: PipelinePlan, board: Board) -> dict[str, Any]:
     stem = board.file.stem
     verdict = f"verdict-{stem}"
-    # Only tonight's run is here; the nights before are in the lab's history, or the database.
+    # Only tonight's run is here; earlier nights are in the lab's history or the database.
     check = [_EVMPERF, "check", "last", "--results", _RESULTS, "--against", plan.against]
     check += ["--history"]
     if plan.push:
@@ -204,14 +204,14 @@ def _judge(plan: PipelinePlan, board: Board) -> dict[str, Any]:
 def _pages(plan: PipelinePlan, stems: Sequence[str]) -> dict[str, Any]:
     guide = [_EVMPERF, "guide", "--release", plan.release or "newest", "--from", _RESULTS]
     guide += ["-o", "build/guide/index.rst", "--html", "public/guide"]
-    # Tonight's runs with their reports; those before lead to their jobs.
+    # Tonight's runs with their reports; earlier runs link to their jobs.
     site = [_EVMPERF, "site", "-o", "public", "--from", _RESULTS, "--history"]
     return {
         "stage": "report",
         "when": "always",
         "needs": [{"job": f"measure {stem}", "artifacts": True} for stem in stems],
         "script": [
-            # A night without a guide has a site all the same.
+            # Without a guide there is still a site.
             f"{shlex.join(guide)} || failed=$?",
             *([f"{_EVMPERF} push"] if plan.push else []),
             shlex.join([*site, "--reports", "copied"]),

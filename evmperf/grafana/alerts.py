@@ -10,12 +10,12 @@ from evmperf.grafana import flux, parts
 from evmperf.runs.measurements import RUN
 
 _LATE_H = 30
-"""Hours after which a nightly run is missing: a day, and time for a longer night."""
+"""Hours until a nightly run counts as missing: a day, plus a margin for a longer night."""
 _NIGHTLY = f"{flux.text('nightly')} == r.kind"
-"""What developers try at their desks raises no alarm."""
+"""Desk runs raise no alarm."""
 _ONE_TABLE = '|> group() |> keep(columns: ["board", "_value"])'
-"""Grafana takes a table of names and one number as a number a name. Of several tables without
-times, which Flux makes of groups, it drops all, and calls that no data.
+"""Grafana reads one table of names and numbers as one number per name. It drops several tables
+without times, as Flux makes of groups, and reports no data.
 """
 CONTACT = "evmperf"
 
@@ -41,7 +41,7 @@ def text() -> str:
 
 
 def _contact() -> dict[str, Any]:
-    """Who is told; Grafana fills in the variables of its environment."""
+    """The receivers; Grafana expands variables of its environment."""
     ways = {
         "email": {"addresses": "$EVMPERF_ALERT_EMAIL"},
         "webhook": {"url": "$EVMPERF_ALERT_WEBHOOK"},

@@ -12,7 +12,7 @@ _FAILURE = ("_time", "phase", "failure", "goal", "run")
 
 
 def dashboard() -> parts.Builder:
-    """Phases, single cycles, marks, and what failed."""
+    """Phases, single cycles, marks and failures."""
     boot = 'r.driver == "boot"'
     chosen = (flux.OF_BOARD, boot)
     return (
@@ -29,10 +29,10 @@ def dashboard() -> parts.Builder:
             "Phases",
             [
                 parts.stacked(
-                    # A query a phase: they are stacked in the order of the queries.
+                    # One query per phase: Grafana stacks them in this order.
                     parts.over_time(
                         "Mean of each phase",
-                        "Stacked from power-on: what a whole boot of each run was made of.",
+                        "Stacked from power-on: the phases of a whole boot, by run.",
                         *(_phase(name, title) for name, title in _PHASES),
                         unit="s",
                         width=24,
@@ -41,13 +41,13 @@ def dashboard() -> parts.Builder:
                 ),
                 parts.distribution(
                     "Boot time of all cycles",
-                    "How often each boot time was seen.",
+                    "How often each boot time occurred.",
                     _cycles(),
                     unit="s",
                 ),
                 parts.over_time(
                     "Boot time of every cycle",
-                    "From power-on to the prompt, a point a cycle.",
+                    "From power-on to the prompt, one point per cycle.",
                     _cycles(),
                     unit="s",
                 ),
@@ -58,7 +58,7 @@ def dashboard() -> parts.Builder:
             [
                 parts.over_time(
                     "Marks since power-on",
-                    "When each phase showed on the console.",
+                    "When each phase appeared on the console.",
                     _marks(),
                     unit="s",
                 ),
@@ -67,7 +67,7 @@ def dashboard() -> parts.Builder:
                 ),
                 parts.rows(
                     "Failed boots",
-                    "How far each got, and why it was given up.",
+                    "The last phase of each, and why it ended.",
                     _failures(),
                     _FAILURE,
                 ),
@@ -123,7 +123,7 @@ def _failed() -> str:
 
 
 def _failures() -> str:
-    """One row a failed boot: its last mark."""
+    """One row per failed boot: its last mark."""
     return (
         f"{flux.points(BOOT_MARK, flux.OF_BOARD, flux.OF_KINDS)}\n|> group()\n"
         "|> filter(fn: (r) => r.failed == 1)\n"

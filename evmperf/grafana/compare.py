@@ -1,4 +1,4 @@
-"""The dashboard that puts two boards or two releases side by side."""
+"""The dashboard that compares two boards or two releases."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def dashboard() -> parts.Builder:
             ),
             parts.rows(
                 "All figures of ${driver}",
-                "Means; B / A is 1 where they are equal. Whether a difference is more than chance "
-                "is told by evmperf compare.",
+                "Means; B / A is 1 for equal means. evmperf compare tests whether a difference is "
+                "significant.",
                 _table(),
                 _COLUMNS,
                 height=16,
@@ -50,7 +50,7 @@ def dashboard() -> parts.Builder:
 
 
 def _side(side: str, *conditions: str) -> str:
-    """Mean of each figure, named by the side; guides are figures like others."""
+    """Mean of each figure, named by side; includes published figures."""
     return (
         flux.points(
             SAMPLE,

@@ -14,12 +14,12 @@ from evmperf.runs.measurements import SAMPLE
 _WAYS = {
     Direction.HIGHER: "Higher is better.",
     Direction.LOWER: "Lower is better.",
-    Direction.NONE: "Neither way is better.",
+    Direction.NONE: "Neither direction is better.",
 }
 
 
 def dashboards() -> Iterator[parts.Builder]:
-    """One builder a driver that has benchmarks."""
+    """One builder for each driver with benchmarks."""
     by_driver: dict[str, list[Benchmark]] = {}
     for benchmark in catalogue.benchmarks().values():
         by_driver.setdefault(benchmark.driver, []).append(benchmark)
@@ -51,7 +51,7 @@ def _dashboard(driver: str, benchmarks: Sequence[Benchmark]) -> parts.Builder:
 
 
 def metrics(benchmark: Benchmark) -> list[tuple[Metric, list[str]]]:
-    """Each metric in each unit, with the cases that have it, of whatever profile."""
+    """Each metric in each unit, with its cases in all profiles."""
     found: dict[tuple[str, str], tuple[Metric, list[str]]] = {}
     for profile in benchmark.profiles:
         for case in benchmark.cases(profile):
@@ -76,7 +76,7 @@ def _panel(benchmark: Benchmark, metric: Metric, cases: Sequence[str]) -> object
     panel = parts.over_time(
         f"{benchmark.title}: {metric.title}",
         f"{_WAYS[metric.better]} Mean of each run, between its lowest and highest sample; dashed: "
-        "the latest published figure. A click on a point leads to the run's report and CI job.",
+        "the latest published figure. Click a point for the run's report and CI job.",
         flux.bands(measured, flux.OF_BOARD, flux.MEASURED),
         flux.baseline(published),
         unit=parts.unit_id(metric.unit),
@@ -85,5 +85,5 @@ def _panel(benchmark: Benchmark, metric: Metric, cases: Sequence[str]) -> object
 
 
 def unit_is(metric: Metric) -> str:
-    """A filter behind points: rows of one name may differ in unit."""
+    """A filter for one unit: rows with the same name may differ in unit."""
     return f"\n|> filter(fn: (r) => r.unit == {flux.text(str(metric.unit))})"

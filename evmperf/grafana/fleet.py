@@ -33,34 +33,34 @@ def dashboard() -> parts.Builder:
     """Every board's last run, and how runs went over time."""
     return (
         parts.Builder(
-            "evmperf-fleet", "Fleet", "Every board: its last run, and what became worse.", "now-14d"
+            "evmperf-fleet", "Fleet", "Every board: its last run and its worse figures.", "now-14d"
         )
         .kinds()
         .row(
             "Now",
             [
-                parts.single("Boards", "Boards with a run in this time.", _count("true")),
+                parts.single("Boards", "Boards with a run in the selected time.", _count("true")),
                 parts.single(
                     "Boards with worse figures",
-                    "Boards whose last run has a figure that is worse than its baseline.",
+                    "Boards whose last run has a figure worse than its baseline.",
                     _count("r.verdict_worse > 0"),
                     trouble="red",
                 ),
                 parts.single(
                     "Boards with cases not measured",
-                    "Boards whose last run has a case that is partial, refused or failed.",
+                    "Boards whose last run has a partial, refused or failed case.",
                     _count("r.measured < r.cases"),
                     trouble="orange",
                 ),
                 parts.single(
                     "Boards with failed boots",
-                    "Boards that did not boot each time in their last run.",
+                    "Boards with a failed boot in their last run.",
                     _count("r.failed_boots > 0"),
                     trouble="orange",
                 ),
                 parts.rows(
                     "Last run of every board",
-                    "Report and CI job open where the run left their addresses.",
+                    "Links to report and CI job, if the run has their addresses.",
                     _last_runs(),
                     _COLUMNS,
                 ),
@@ -71,14 +71,14 @@ def dashboard() -> parts.Builder:
             [
                 parts.states(
                     "Nights",
-                    "What the verdicts on each board's run were together, from one run to the "
-                    "next: worse if one figure is, not judged if none was compared.",
+                    "The combined verdict on each run of a board: worse if one figure is worse, "
+                    "not judged if no figure was compared.",
                     _nights(),
                 ),
                 parts.states(
                     "Places",
-                    "Which board was measured in each place; a gap is an idle place. Runs without "
-                    "a place stand under their lab.",
+                    "The measured board in each place; a gap is an idle place. Runs without a "
+                    "place appear under their lab.",
                     _places(),
                 ),
                 parts.rows(
@@ -142,7 +142,7 @@ def _last_runs() -> str:
 
 
 def _count(condition: str) -> str:
-    """The number of boards whose last run is like that; 0 is a number as well."""
+    """The number of boards whose last run meets the condition, 0 included."""
     return (
         f"{_last()}\n|> group()\n"
         f"|> reduce(identity: {{boards: 0}}, fn: (r, accumulator) => "
@@ -159,7 +159,7 @@ def _per_board(figure: str) -> str:
 
 
 def _nights() -> str:
-    """A column a board: the worst verdict of each run."""
+    """One column per board: the worst verdict of each run."""
     judged = (
         f"if r.verdict_worse > 0 then {flux.text(Outcome.WORSE)} "
         f"else if r.verdict_better > 0 then {flux.text(Outcome.BETTER)} "
@@ -175,7 +175,7 @@ def _nights() -> str:
 
 
 def _places() -> str:
-    """A column a place: the board from a run's beginning, and nothing from its end."""
+    """One column per place: the board from a run's start, empty from its end."""
     place = 'if exists r.place then r.place else if exists r.lab then r.lab else "unknown"'
     return (
         f"data = {flux.points(RUN, flux.MEASURED, flux.OF_KINDS)}\n|> group()\n"
@@ -186,7 +186,7 @@ def _places() -> str:
         '|> set(key: "edge", value: "begin") |> group(columns: ["edge"])\n'
         'ends = data |> map(fn: (r) => ({_time: time(v: r.ended), place: r.place, _value: ""})) '
         '|> set(key: "edge", value: "end") |> group(columns: ["edge"])\n'
-        # Of two streams with one group key, InfluxDB 2.7 loses a row in one query of eight.
+        # InfluxDB 2.7 loses a row of two streams with the same group key in one query of eight.
         f'union(tables: [begins, ends]) |> group() |> drop(columns: ["edge"])\n{flux.wide("place")}'
     )
 

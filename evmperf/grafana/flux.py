@@ -1,6 +1,6 @@
 """Flux queries as Grafana sends them.
 
-Grafana puts in `v.timeRangeStart`, `v.timeRangeStop` and `v.defaultBucket` (of the data source)
+Grafana expands `v.timeRangeStart`, `v.timeRangeStop` and `v.defaultBucket` (of the data source)
 and its variables: `${board}` as text, `${case:json}` as a list. The schema is in docs/results.md.
 """
 
@@ -18,7 +18,7 @@ def text(value: str) -> str:
 def points(measurement: str, *conditions: str, always: bool = False) -> str:
     """The points of a measurement, their fields side by side; `always` disregards the time range.
 
-    Conditions are about tags, or about fields as well, which the server then finds slower.
+    Conditions on tags are fast; conditions on fields are slower.
     """
     span = "start: 0" if always else "start: v.timeRangeStart, stop: v.timeRangeStop"
     return "\n".join(
@@ -44,7 +44,7 @@ OF_CASES = "contains(value: r.case, set: ${case:json})"
 
 
 def tag_values(tag: str, *conditions: str, measurement: str = "sample") -> str:
-    """The values that a tag has, for a variable."""
+    """The values of a tag, for a variable."""
     which = _all(f"r._measurement == {text(measurement)}", *conditions)
     return (
         'import "influxdata/influxdb/schema"\n'
@@ -74,12 +74,12 @@ PER_RUN = """
 |> map(fn: (r) => ({r with _time: time(v: r.at), mean: r.sum / r.n}))
 |> group()
 """.strip()
-"""Behind the points of samples: one row a case and run, with mean, low, high, n."""
+"""Turns samples into one row per case and run, with mean, low, high, n."""
 
 
 def bands(samples: str, *runs: str) -> str:
-    """Mean, low and high of every case over time, a column each, named `CASE mean` and so on, with
-    the run and its addresses; `runs` are conditions on the points of runs.
+    """Mean, low and high of every case over time, in columns `CASE mean`, ..., with the run and its
+    addresses; `runs` are conditions on the points of runs.
     """
     rows = ", ".join(
         "data |> map(fn: (r) => "
@@ -98,7 +98,7 @@ def bands(samples: str, *runs: str) -> str:
 
 
 def addressed(*conditions: str) -> str:
-    """Each run's id and its addresses; text for all, as a frame has it."""
+    """Each run's id and its addresses, all as text."""
     shown = ", ".join(
         f'{name}: if exists r.{name}_url then r.{name}_url else ""' for name in ADDRESSES
     )

@@ -1,4 +1,4 @@
-"""The dashboard of the lab itself: where the time goes, and what does not work."""
+"""The dashboard of the lab itself: time, power cycles, failures."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def dashboard() -> parts.Builder:
             [
                 parts.over_time(
                     "Duration of runs",
-                    "From the beginning of a run to its end; none for killed runs.",
+                    "From start to end of a run; killed runs have none.",
                     _of_runs("r.duration_s"),
                     unit="s",
                 ),
                 parts.over_time(
-                    "Share of measuring that tools and boots took",
-                    "The rest is evmperf's own time.",
+                    "Share of tools and boots in the measuring time",
+                    "The rest is evmperf's overhead.",
                     _of_runs("if r.measured_s == 0.0 then 0.0 else r.tool_s / r.measured_s"),
                     unit="percentunit",
                 ),
@@ -40,7 +40,7 @@ def dashboard() -> parts.Builder:
             [
                 parts.over_time(
                     "Power cycles",
-                    "Of each run: what its boots and repeated boots cost.",
+                    "Power cycles of each run, including repeated boots.",
                     _of_runs("r.power_cycles"),
                 ),
                 parts.over_time(
@@ -50,16 +50,16 @@ def dashboard() -> parts.Builder:
                 ),
                 parts.over_time(
                     "Cases measured after a retry",
-                    "A step whose output was refused is done once more.",
+                    "evmperf repeats a step once after a refused output.",
                     _of_runs("r.retried"),
                 ),
                 parts.over_time(
                     "Refused outputs",
-                    "Outputs of tools that were not believed.",
+                    "Outputs that a parser refused.",
                     _of_runs("r.refused_outputs"),
                 ),
                 parts.rows(
-                    "Cases that were not measured, or not at once",
+                    "Cases not measured, or only after a retry",
                     "The newest first, 500 at most.",
                     _refused(),
                     _CASE,
@@ -70,7 +70,7 @@ def dashboard() -> parts.Builder:
 
 
 def _of_runs(value: str) -> str:
-    """A figure of every run, a line a board; runs that were killed have no duration."""
+    """A figure of every run, one line per board; killed runs have no duration."""
     return (
         f"{flux.points(RUN, flux.MEASURED, flux.OF_KINDS, _OF_LAB)}\n|> group()\n"
         f"|> map(fn: (r) => ({{_time: r._time, board: r.board, _value: {value}}}))\n"

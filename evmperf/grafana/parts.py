@@ -1,4 +1,4 @@
-"""What the dashboards are made of: the data source, variables, panels, and the way to JSON."""
+"""Parts of the dashboards: the data source, variables, panels, and their JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from evmperf.model.units import Unit
 from evmperf.runs.measurements import ADDRESSES, EVENT, RUN
 
 SOURCE_UID = "evmperf-influxdb"
-"""Of the data source that is provisioned, which alerts must name: they know no variables."""
+"""Id of the provisioned data source; alerts must name it, as they cannot use variables."""
 
 SOURCE = model.DataSourceRef(type_val="influxdb", uid="${datasource}")
 
@@ -48,7 +48,7 @@ UNITS: Mapping[str, str] = {
     Unit.VOLT: "volt",
     Unit.MILLIWATT: "mwatt",
 }
-"""Grafana's ids of our units; another unit is written behind the number as it is."""
+"""Grafana's ids of our units; other units follow the number unchanged."""
 
 
 def unit_id(unit: str) -> str:
@@ -88,7 +88,7 @@ def _dressed(
 def over_time(
     title: str, about: str, *queries: str, unit: str = "short", width: int = 12, height: int = 8
 ) -> timeseries.Panel:
-    """Lines over time with a point at each run; `about` is what its title does not say."""
+    """Lines over time with a point at each run; `about` is the description."""
     panel = _dressed(timeseries.Panel(), title, about, queries, width=width, height=height)
     legend = _legend()
     panel.unit(unit).show_points(common.VisibilityMode.ALWAYS).span_nulls(True).legend(legend)
@@ -117,7 +117,7 @@ def stacked(panel: timeseries.Panel) -> timeseries.Panel:
 
 
 def linked(panel: timeseries.Panel) -> timeseries.Panel:
-    """Lead from each point to the report and the CI job of its run (`flux.with_addresses`)."""
+    """Link each point to the report and the CI job of its run (`flux.with_addresses`)."""
     nowhere = {"legend": True, "tooltip": True, "viz": True}
     hidden = [model.DynamicConfigValue("custom.hideFrom", nowhere)]
     panel.override_by_regexp(f"/^({'|'.join(('run', *ADDRESSES))})$/", hidden)
@@ -150,7 +150,7 @@ def single(
     panel = _dressed(stat.Panel(), title, about, [query], width=width, height=4)
     from grafana_foundation_sdk.builders import common as builders  # noqa: PLC0415
 
-    # Without options of its own the SDK writes null, which Grafana's types do not allow.
+    # Without options the SDK writes null, which Grafana's types do not allow.
     options = builders.ReduceDataOptions().calcs(["lastNotNull"])
     panel.unit(unit).reduce_options(options).graph_mode(common.BigValueGraphMode.NONE)
     steps = words.steps(trouble) if trouble else [model.Threshold(None, "text")]
@@ -165,7 +165,7 @@ def single(
 def states(
     title: str, about: str, query: str, width: int = _FULL_WIDTH, height: int = 8
 ) -> statetimeline.Panel:
-    """What each column was at which time, as bars of words."""
+    """The state of each column over time, as bars of words."""
     panel = _dressed(statetimeline.Panel(), title, about, [query], width=width, height=height)
     panel.mappings(words.mappings()).merge_values(True).show_value(common.VisibilityMode.AUTO)
     panel.row_height(0.9).fill_opacity(70).line_width(0).legend(_legend())
@@ -176,7 +176,7 @@ def states(
 def rows(
     title: str, about: str, query: str, columns: Sequence[str], height: int = 10
 ) -> table.Panel:
-    """A table over the whole width, its columns in that order (Flux has none of its own)."""
+    """A table over the whole width, with columns in that order (Flux defines none)."""
     panel = _dressed(table.Panel(), title, about, [query], width=_FULL_WIDTH, height=height)
     options = {
         "indexByName": {name: number for number, name in enumerate(columns)},
@@ -200,7 +200,7 @@ def bars(
 
 
 def distribution(title: str, about: str, query: str, unit: str, width: int = 12) -> histogram.Panel:
-    """How often each value was seen."""
+    """How often each value occurred."""
     panel = _dressed(histogram.Panel(), title, about, [query], width=width, height=8)
     panel.unit(unit).legend(_legend())
     assert isinstance(panel, histogram.Panel)
@@ -208,7 +208,7 @@ def distribution(title: str, about: str, query: str, unit: str, width: int = 12)
 
 
 def variable(name: str, query: str, *, label: str = "", multi: bool = False) -> Any:
-    """A choice that the data give; `multi` allows several and starts with all."""
+    """A variable with values from the data; `multi` allows several and starts with all."""
     choice = (
         dashboard.QueryVariable(name)
         .label(label or name.capitalize())
@@ -227,7 +227,7 @@ BOARD = ("board", flux.tag_values("board", measurement="run"))
 
 
 class Builder:
-    """A dashboard in the making, and at the end its JSON."""
+    """Builds a dashboard and writes its JSON."""
 
     def __init__(self, uid: str, title: str, description: str, since: str = "now-90d") -> None:
         self.uid = uid
@@ -252,7 +252,7 @@ class Builder:
         return self
 
     def kinds(self) -> Self:
-        """Add the choice of what runs were for: nightly, desk, lava."""
+        """Add the variable of the kind of run: nightly, desk, lava."""
         return self.choice(
             "kind",
             flux.tag_values("kind", flux.MEASURED, measurement=RUN),
@@ -261,7 +261,7 @@ class Builder:
         )
 
     def row(self, title: str, panels: Sequence[Any], *, collapsed: bool = False) -> Self:
-        """Add panels under a heading that can be folded."""
+        """Add panels under a collapsible heading."""
         row = dashboard.Row(title).collapsed(collapsed)
         for panel in panels if collapsed else ():
             row.with_panel(panel)
@@ -277,7 +277,7 @@ class Builder:
             + "\n|> filter(fn: (r) => r.changed) |> group()"
             + '\n|> keep(columns: ["_time", "text", "event"])'
         )
-        # The SDK's model of an annotation's query is that of Grafana's own store only.
+        # The SDK models annotation queries of Grafana's own store only.
         self._annotations.append(
             {
                 "name": "Release and lab",
@@ -296,7 +296,7 @@ class Builder:
         built["annotations"] = {"list": self._annotations}
         built["templating"].setdefault("list", [])
         for choice in built["templating"]["list"]:
-            # The SDK writes what only variables of intervals have.
+            # The SDK writes fields that only interval variables have.
             for name in [name for name in choice if name.startswith("auto")]:
                 del choice[name]
         whole = json.dumps(_numbered(built), cls=JSONEncoder, indent=1, sort_keys=True)
@@ -315,7 +315,7 @@ def _links() -> Any:
 
 
 def _numbered(built: dict[str, Any]) -> dict[str, Any]:
-    """Give every panel an id, and options even where the SDK wrote none."""
+    """Give every panel an id, and options if the SDK wrote none."""
     number = 0
     for panel in built["panels"]:
         for one in (panel, *panel.get("panels", ())):
@@ -324,6 +324,6 @@ def _numbered(built: dict[str, Any]) -> dict[str, Any]:
             if one["type"] != "row" and one.get("options") is None:
                 one["options"] = {}
             if one["type"] == "table":
-                # The SDK writes what Grafana 12 and 13 no longer know.
+                # The SDK writes fields that Grafana 12 and 13 dropped.
                 one["options"].pop("footer", None)
     return built

@@ -1,4 +1,4 @@
-"""What people read in a panel instead of the database's words: names, colours, links."""
+"""Displayed words of the database's values: names, colours, links."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMES: Mapping[str, str] = {
 }  # fmt: skip
 """Column headings by field."""
 
-# Shape and word say what the colour says.
+# Shape and word repeat the colour's meaning.
 _LOOKS: Mapping[str, tuple[str, str]] = {
     Outcome.WORSE: ("▼ worse", "red"),
     Outcome.BETTER: ("▲ better", "green"),
@@ -38,11 +38,11 @@ _LOOKS: Mapping[str, tuple[str, str]] = {
     Status.FAILED: ("✗ failed", "red"),
 }
 _TROUBLE = {"verdict_worse": "red", "failed_boots": "orange", "refused": "orange", "failed": "red"}
-"""Counts that should be zero, and the colour of those that are not."""
+"""Counts that should be zero, and the colour of others."""
 
 
 def mappings() -> list[Any]:
-    """Verdicts and statuses as people see them."""
+    """Displayed verdicts and statuses."""
     options = {
         str(word): model.ValueMappingResult(text=text, color=colour, index=number)
         for number, (word, (text, colour)) in enumerate(_LOOKS.items())
@@ -94,7 +94,7 @@ def dress(panel: Any) -> None:
 
 
 def point_links() -> list[dict[str, Any]]:
-    """From a point to its report and its CI job; the frame has their addresses."""
+    """Links from a point to its report and CI job; the frame has the addresses."""
     return [
         {
             "title": f"{NAMES[field]} of this run",

@@ -1,4 +1,4 @@
-"""A session's side of the keeper: hold a board, ask before each action, be told when it is lost."""
+"""A session's side of the keeper: hold a board, ask before each action, hear of a loss."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from evmperf.model.environment import for_children
 from evmperf.model.errors import BoardLost, EvmperfError, Kind, LabError, UsageError
 
 _ANSWER_S = 10.0
-"""How long the keeper may take for an answer; it does nothing that takes long."""
+"""Time limit for an answer of the keeper, which does no long work."""
 _START_S = 20.0
 _TAKE_S = 60.0
-"""For Labgrid's import, the coordinator's connection and an acquire, beyond the time to wait."""
+"""Time limit for Labgrid's import, the connection and an acquire, added to the waiting time."""
 
 JOIN = "EVMPERF_HOLD"
-"""The variable with which a night hands the board that it holds to its session."""
+"""The environment variable by which a night passes its hold to a session."""
 
 
 class KeeperLink:
-    """A connection to this host's keeper, which is started where none runs; raises LabError.
+    """A connection to this host's keeper, started if necessary; raises LabError.
 
-    `on_news` gets what the keeper says by itself, in a thread of its own; with "lost" the last
-    thing that it can say.
+    `on_news` receives unsolicited messages of the keeper in another thread; "lost" is the last
+    one.
     """
 
     def __init__(self, on_news: Callable[[dict[str, Any]], None] = lambda news: None) -> None:
@@ -47,31 +47,31 @@ class KeeperLink:
         self._sending = threading.Lock()
         self.closed = False
         self.ended = ""
-        """That the keeper is gone, "" while it is there."""
+        """Why the keeper is gone, "" while it runs."""
         self._socket = _connect()
         self._reader = threading.Thread(target=self._read, name="keeper", daemon=True)
         self._reader.start()
 
     def ask(self, do: str, timeout_s: float = _ANSWER_S, **what: Any) -> dict[str, Any]:
-        """Ask and wait for the answer; raises the keeper's error, LabError without an answer."""
+        """Send a request, wait for the answer; raises the keeper's error, LabError without one."""
         number = next(self._numbers)
         self._send(do, n=number, **what)
         with self._arrived:
             self._arrived.wait_for(lambda: number in self._answers or self.ended, timeout_s)
             answer = self._answers.pop(number, None)
         if answer is None:
-            raise LabError(self.ended or f"the keeper does not answer within {timeout_s:g} s")
+            raise LabError(self.ended or f"the keeper did not answer within {timeout_s:g} s")
         if "error" in answer:
             raise _error(answer)
         return answer
 
     def say(self, do: str, **what: Any) -> None:
-        """Tell the keeper something that needs no answer."""
+        """Send a message that needs no answer."""
         with contextlib.suppress(LabError):
             self._send(do, **what)
 
     def close(self) -> None:
-        """Hang up; the keeper lets go of what was held through this link."""
+        """Close the connection; the keeper releases what it held through it."""
         self.closed = True
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -106,19 +106,19 @@ class KeeperLink:
 class Claim:
     """A board that is held until `release`, or until it is lost.
 
-    `on_lost` is called with the sentence when the board is lost, in another thread; `on_asked`
-    with each message of somebody who would like to have it.
+    Another thread calls `on_lost` with the reason when the board is lost, and `on_asked` with each
+    message of somebody who asks for the board.
     """
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
         self.lost = ""
-        """Why the board is ours no more, "" while it is."""
+        """Why the board was lost, "" while it is held."""
         self.asked: list[str] = []
         self.user = self.host = ""
         """The holder's names at the coordinator."""
         self.borrowed = False
-        """Whether the user had acquired the place by hand."""
+        """Whether the user acquired the place by hand."""
         self.token = ""
         self.on_lost: Callable[[str], None] = lambda sentence: None
         self.on_asked: Callable[[str], None] = lambda message: None
@@ -140,10 +140,10 @@ class Claim:
     ) -> Claim:
         """Hold a board for a run that is expected to end at `until` (seconds since the epoch).
 
-        Waits at most `wait_s` for a board that others hold, and says so to `tell`; one that is
-        taken away from its holder meanwhile is left for `grace_s` to who did that. A night that
-        holds the board already shares it with its sessions. Raises UsageError when the board is
-        not to be had or there is none of that name, LabError when the lab does not answer.
+        Waits at most `wait_s` for a busy board and reports the wait to `tell`. If somebody kicks
+        the holder meanwhile, the board is left to them for `grace_s`. A night shares a board that
+        it holds with its sessions. Raises UsageError if the board is busy or unknown, LabError if
+        the lab does not answer.
         """
         for last in (False, True):
             claim = cls(wanted)
@@ -165,10 +165,10 @@ class Claim:
                 break
             except BaseException as error:
                 claim._link.close()
-                # Ctrl-C is no keeper that ends: only an error is worth another try.
+                # Retry only after an error: Ctrl-C does not mean that the keeper ended.
                 if last or not claim.lost or not isinstance(error, Exception):
                     raise
-                # The keeper was about to end, as nobody had needed it: there is a new one.
+                # The keeper was ending for lack of use: the next try starts a new one.
         claim.wanted = wanted.with_place(held["place"])
         claim.token, claim.borrowed = held["token"], held["borrowed"]
         claim.user, claim.host = held["user"], held["host"]
@@ -187,16 +187,16 @@ class Claim:
             raise BoardLost(self.lost)
 
     def doing(self, what: str, until: float = 0.0) -> None:
-        """Say what is being measured and when all is expected to end, for `evmperf who`."""
+        """Report the current case and the expected end, for `evmperf who`."""
         self._link.say("doing", what=what, until=until)
 
     def await_taker(self, seconds: float) -> None:
-        """After a loss, wait at most so long to know who has taken the board."""
+        """After a loss, wait at most that long until the taker is known."""
         if self.lost and not self._link.ended:
             self._taker_known.wait(seconds)
 
     def release(self) -> None:
-        """Hold it no more; may be called again."""
+        """Release the board; a second call does nothing."""
         if self._link.closed:
             return
         with contextlib.suppress(EvmperfError):
@@ -205,7 +205,7 @@ class Claim:
 
     def _hear(self, news: Mapping[str, Any]) -> None:
         if "lost" in news:
-            # A second one knows who has taken it; that the keeper has ended says less.
+            # A second message names the taker; the end of the keeper says less.
             first, known = not self.lost, self.lost
             self.lost = news["lost"] if first or news.get("taken") else known
             if news.get("taken"):
@@ -231,7 +231,7 @@ def _connect() -> socket.socket:
             link.close()
             if time.monotonic() > deadline:
                 raise LabError(
-                    f"the keeper of this host cannot be started ({error.strerror}): see {path}.log"
+                    f"the keeper of this host did not start ({error.strerror}): see {path}.log"
                 ) from None
         else:
             return link
@@ -240,11 +240,11 @@ def _connect() -> socket.socket:
 
 
 def _start(path: Path) -> None:
-    """Start a keeper in the background; does nothing where one runs."""
+    """Start a keeper in the background; does nothing if one runs."""
     try:
         with Path(f"{path}.log").open("ab") as log:
             subprocess.run(
-                # -P: not the evmperf that may lie in the current folder.
+                # -P: do not import an evmperf of the current folder.
                 [sys.executable, "-P", "-m", "evmperf.keeping.server"],
                 env=for_children(os.environ),
                 stdin=subprocess.DEVNULL,
@@ -255,7 +255,7 @@ def _start(path: Path) -> None:
                 check=False,
             )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise LabError(f"the keeper of this host cannot be started: {error}") from None
+        raise LabError(f"the keeper of this host did not start: {error}") from None
 
 
 def _error(answer: Mapping[str, Any]) -> EvmperfError:

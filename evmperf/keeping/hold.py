@@ -1,4 +1,4 @@
-"""One board that somebody holds or waits for, as the keeper knows it."""
+"""The keeper's record of one board that somebody holds or waits for."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 UNTIL_TAG = "evmperf_until"
-"""The tag of a place that says when its holder expects to end, in seconds since the epoch."""
+"""The tag of a place with its holder's expected end, in seconds since the epoch."""
 
 
 class Party(Protocol):
-    """A process that holds or asks."""
+    """A process that holds a board or asks for one."""
 
     def send(self, **message: Any) -> None:
-        """Tell it something."""
+        """Send it a message."""
 
 
 @dataclass(eq=False)
@@ -32,14 +32,14 @@ class Hold:
     """A board that is held, waited for, or lost. Times are seconds since the epoch, 0 if unknown.
 
     All `parties` share it: a night and the session that measures for it. `owner` is the holder's
-    name at the coordinator, of the user's own `labgrid-client acquire` where `borrowed`.
+    name at the coordinator; if `borrowed`, the name of the user's `labgrid-client acquire`.
     """
 
     wanted: Wanted
     holder: Holder
     until: float = 0.0
     grace_s: float = 0.0
-    """How long a place is left alone that was taken away from its holder, in seconds."""
+    """How long a kicked place is reserved for the person who kicked its holder, in seconds."""
     doing: str = ""
     since: float = field(default_factory=time.time)
     token: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -52,7 +52,7 @@ class Hold:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def record(self) -> dict[str, Any]:
-        """What others are told of it."""
+        """The record for other processes."""
         return {
             "place": self.wanted.place,
             "coordinator": self.wanted.coordinator,
@@ -65,7 +65,7 @@ class Hold:
         }
 
     def lose(self, why: str, *, taken: bool = True) -> None:
-        """It is not held any more: tell all at once; `taken` when no more will be known."""
+        """Report the loss to all parties; `taken` if no further message will follow."""
         self.lost = why
         for party in list(self.parties):
             party.send(lost=why, taken=taken)
@@ -74,7 +74,7 @@ class Hold:
 def of_place(
     name: str, acquired: str, changed: float, tags: Mapping[str, str], coordinator: str
 ) -> dict[str, Any]:
-    """The record of a place that somebody holds, by hand or through a keeper of any host."""
+    """The record of a place that somebody holds by hand or through any host's keeper."""
     holder = Holder.named(acquired)
     until = tags.get(UNTIL_TAG, "") if holder.run else ""
     return {
@@ -90,7 +90,7 @@ def of_place(
 
 
 def clock(seconds: float) -> str:
-    """A time of day, with the date when it is not today's."""
+    """A time of day, with the date unless it is today."""
     then, now = time.localtime(seconds), time.localtime()
     return time.strftime("%H:%M" if then[:3] == now[:3] else "%Y-%m-%d %H:%M", then)
 
@@ -98,7 +98,7 @@ def clock(seconds: float) -> str:
 def who_holds(record: Mapping[str, Any]) -> str:
     """The holder, since when and until when, as the end of a sentence."""
     if not record.get("user"):
-        return "held by somebody who has not said who"
+        return "held by an unknown user"
     holder = Holder(str(record.get("host")), str(record["user"]), str(record.get("run") or ""))
     text = f"held by {holder}"
     if record.get("since"):
@@ -109,7 +109,7 @@ def who_holds(record: Mapping[str, Any]) -> str:
 
 
 def refusal(place: str, record: Mapping[str, Any]) -> str:
-    """Why a board is not to be had, and what helps."""
+    """Why a board is unavailable, and the remedy."""
     return (
         f"{place} is {who_holds(record)}: wait for it with --wait 30m, or ask for it with "
         f"`evmperf ask {place} MESSAGE`"

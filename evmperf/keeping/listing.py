@@ -12,7 +12,7 @@ _HEAD = ("place", "holder", "run", "since", "until", "measures")
 
 
 def holders(coordinator: str) -> list[dict[str, Any]]:
-    """The records of all boards that are held here, and at a coordinator if one is given.
+    """The records of all boards held on this host, and at a coordinator if one is given.
 
     Raises LabError when the coordinator does not answer.
     """
@@ -38,7 +38,7 @@ def places(coordinator: str) -> list[dict[str, Any]]:
 
 
 def table(records: list[dict[str, Any]]) -> list[str]:
-    """The records for people, a line each under a heading; nothing for none."""
+    """The records as text, one line each under a heading; no line for no record."""
     if not records:
         return []
     rows = [_HEAD]

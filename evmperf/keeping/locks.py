@@ -1,6 +1,6 @@
-"""Locks on this machine for boards without a coordinator: a file a device, for all its users.
+"""Locks on this machine for boards without a coordinator: one file per device, for all users.
 
-Who has locked says so in the file. The kernel opens the lock when the holder ends, however it does.
+The holder writes its record into the file. The kernel unlocks the file when the holder ends.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import msgspec
 from evmperf.model.errors import LabError
 
 _SYSTEM = Path("/run/lock")
-"""Where Debian lets everybody keep locks (Filesystem Hierarchy Standard 3.0, 5.9)."""
+"""Debian's folder for locks of all users (Filesystem Hierarchy Standard 3.0, 5.9)."""
 
 
 _Text = Annotated[str, msgspec.Meta(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
@@ -29,8 +29,8 @@ _Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e11)]  # to the year 5138
 
 
 class _Holder(msgspec.Struct):
-    """What a holder says of itself (`hold.Hold.record`). Any user of the machine may write other
-    things into the files.
+    """A holder's record (`hold.Hold.record`). Any user of the machine may write other contents
+    into the files.
     """
 
     place: _Text
@@ -45,11 +45,11 @@ class _Holder(msgspec.Struct):
 
 _HOLDER = msgspec.json.Decoder(_Holder)
 _SIZE = 65536
-"""Bytes of a lock's file that are read."""
+"""Maximum bytes read of a lock's file."""
 
 
 class Busy(Exception):
-    """Somebody has the lock; `holder` is what they wrote into it, {} where that means nothing."""
+    """Somebody has the lock; `holder` is their record, {} if it is invalid."""
 
     def __init__(self, holder: Mapping[str, Any]) -> None:
         super().__init__("the lock is taken")
@@ -57,7 +57,7 @@ class Busy(Exception):
 
 
 class Locks:
-    """The locks of one board; raises Busy or LabError and holds none of them then."""
+    """The locks of one board; all, or none and Busy or LabError."""
 
     def __init__(self, devices: Sequence[str], holder: Mapping[str, Any]) -> None:
         self._files: dict[Path, int] = {}
@@ -70,20 +70,20 @@ class Locks:
             raise
 
     def describe(self, holder: Mapping[str, Any]) -> None:
-        """Write anew who holds them."""
+        """Write the holder's new record."""
         self._holder = holder
         for file in self._files.values():
             _write(file, holder)
 
     def keep(self) -> None:
-        """Lock again what somebody has deleted; raises Busy if another has it now, or LabError."""
+        """Lock deleted files again; raises Busy if another holder has one now, or LabError."""
         for path, file in self._files.items():
             if not _is_at(path, file):
                 self._files[path] = _lock(path, self._holder)
                 os.close(file)
 
     def release(self) -> None:
-        """Open them."""
+        """Unlock all files."""
         for file in self._files.values():
             with contextlib.suppress(OSError):
                 os.ftruncate(file, 0)
@@ -92,7 +92,7 @@ class Locks:
 
 
 def folder() -> Path:
-    """Where the locks are: $EVMPERF_LOCKS, /run/lock, or the folder for temporary files."""
+    """The folder of the locks: $EVMPERF_LOCKS, /run/lock, or that of temporary files."""
     if own := os.environ.get("EVMPERF_LOCKS"):
         return Path(own)
     return _SYSTEM if os.access(_SYSTEM, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
@@ -110,12 +110,12 @@ def _lock(path: Path, holder: Mapping[str, Any]) -> int:
             raise LabError(f"{path}: cannot be opened: {error.strerror}") from None
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with contextlib.suppress(OSError):  # the one above decides, this one can be asked for
+            with contextlib.suppress(OSError):  # flock decides, this one can be queried
                 fcntl.fcntl(file, fcntl.F_OFD_SETLK, _range(fcntl.F_WRLCK))
             if _is_at(path, file):
                 _write(file, holder)
                 return file
-            os.close(file)  # deleted between opening and locking: it keeps nobody away
+            os.close(file)  # deleted between opening and locking: it locks nothing
         except BlockingIOError:
             said = os.pread(file, _SIZE, 0)
             os.close(file)
@@ -131,7 +131,7 @@ def _range(kind: int) -> bytes:
 
 
 def _is_locked(file: int) -> bool:
-    """Whether somebody holds it; asked without a lock, which would keep takers away meanwhile."""
+    """Whether somebody holds it; the query takes no lock, which would block others."""
     asked = fcntl.fcntl(file, fcntl.F_OFD_GETLK, _range(fcntl.F_RDLCK))
     return bool(struct.unpack_from("h", asked)[0] != fcntl.F_UNLCK)
 
@@ -144,7 +144,7 @@ def _is_at(path: Path, file: int) -> bool:
 
 
 def _said(text: bytes) -> dict[str, Any]:
-    """What a holder says of itself; {} for anything else."""
+    """A holder's record; {} for anything else."""
     try:
         return msgspec.structs.asdict(_HOLDER.decode(text))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -152,8 +152,8 @@ def _said(text: bytes) -> dict[str, Any]:
 
 
 def _open(path: Path) -> int:
-    # In a folder for everybody the kernel lets nobody open another's file with O_CREAT
-    # (fs.protected_regular), so try without first; and never through a link.
+    # In a shared folder the kernel refuses O_CREAT on another user's file
+    # (fs.protected_regular), so try without first; never follow a link.
     flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
     for _ in range(2):
         try:
@@ -173,11 +173,11 @@ def _write(file: int, holder: Mapping[str, Any]) -> None:
 
 
 def held() -> list[dict[str, Any]]:
-    """What the holders of all locks of this machine say of themselves."""
+    """The records of the holders of all locks on this machine."""
     records: list[dict[str, Any]] = []
     for path in sorted(folder().glob("evmperf-*.lock")):
         with contextlib.suppress(OSError):
-            # Neither through a link nor waiting for the other end of a pipe.
+            # Do not follow a link, do not wait on a pipe.
             file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
                 record = _said(os.pread(file, _SIZE, 0)) if _is_locked(file) else {}
@@ -189,7 +189,7 @@ def held() -> list[dict[str, Any]]:
 
 
 def identity() -> str:
-    """Which folder of locks this is, among all that hosts and containers of one name have."""
+    """Identifies this folder of locks among hosts and containers of the same name."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8]
     status = folder().stat()
     return f"{boot}-{status.st_dev:x}-{status.st_ino:x}"

@@ -1,7 +1,7 @@
-"""The keeper's connection to Labgrid's coordinator, under the name of one holder.
+"""The keeper's connection to Labgrid's coordinator, in the name of one holder.
 
-Labgrid's own ClientSession does the talking. gRPC would share one connection between the sessions
-of a process, and the coordinator tells clients apart by connection: each has its own here.
+Labgrid's own ClientSession does the talking. The coordinator identifies clients by
+connection. gRPC would share one between the sessions of a process, so each has its own channel.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class TakenAway(Exception):
 
 
 class _Session(ClientSession):  # type: ignore[misc]
-    """Labgrid's session with the holder's name, which says what happens to places."""
+    """Labgrid's session with the holder's name; it reports changes of places."""
 
     holder = Holder("", "")
     notify: Callable[[str], None] = staticmethod(lambda place: None)
@@ -61,12 +61,12 @@ class _Session(ClientSession):  # type: ignore[misc]
         return self.holder.labgrid_user
 
     async def on_place_changed(self, place_pb2: Any) -> None:
-        """Keep the record, then say so."""
+        """Store the record, then report the change."""
         await super().on_place_changed(place_pb2)
         self.notify(place_pb2.name)
 
     async def on_place_deleted(self, name: str) -> None:
-        """Keep the record, then say so."""
+        """Store the record, then report the change."""
         await super().on_place_deleted(name)
         self.notify(name)
 
@@ -96,7 +96,7 @@ class Connection:
 
     @property
     def alive(self) -> bool:
-        """Whether the coordinator is there."""
+        """Whether the coordinator answers."""
         return self._session is not None and not self._session.stopping.is_set()
 
     async def open(self) -> None:
@@ -119,7 +119,7 @@ class Connection:
         self._watch = loop.create_task(self._await_end())
 
     async def close(self) -> None:
-        """Say goodbye; places that are still held stay so."""
+        """Disconnect; held places stay held."""
         if self._watch:
             self._watch.cancel()
         if self._session:
@@ -146,7 +146,7 @@ class Connection:
         )
 
     async def acquire(self, name: str) -> None:
-        """Acquire a place; raises Taken, or LabError for one whose devices are not there."""
+        """Acquire a place; raises Taken, or LabError if its devices are missing."""
         try:
             await self._ask("AcquirePlace", pb.AcquirePlaceRequest(placename=name))
         except grpc.aio.AioRpcError as error:
@@ -157,7 +157,7 @@ class Connection:
                     f"`labgrid-client -p {name} show` and at its exporter"
                 ) from None
             raise TakenAway(said) from None
-        # The place's change comes on another stream than the answer.
+        # The change of the place arrives on another stream than the answer.
         await self._session.sync_with_coordinator()
         if not self.find(name).acquired_resources:
             await self.release(name)
@@ -176,13 +176,13 @@ class Connection:
         )
 
     async def release(self, name: str, owner: str = "") -> None:
-        """Give a place back if it is still ours, or that owner's."""
+        """Release a place if it still belongs to us or to that owner."""
         request = pb.ReleasePlaceRequest(placename=name, fromuser=owner or self.name)
         with contextlib.suppress(grpc.aio.AioRpcError):
             await self._ask("ReleasePlace", request)
 
     async def tag(self, name: str, tags: Mapping[str, str]) -> None:
-        """Set tags of a place, "" removes one; raises LabError."""
+        """Set tags of a place ("" removes one); raises LabError."""
         try:
             await self._ask("SetPlaceTags", pb.SetPlaceTagsRequest(placename=name, tags=tags))
         except grpc.aio.AioRpcError as error:
@@ -196,8 +196,8 @@ class Connection:
         return str(answer.reservation.token)
 
     async def is_our_turn(self, token: str) -> bool | None:
-        """Whether the place is ours to acquire, None where the reservation is no more: somebody has
-        cancelled it, or it was not asked for within 60 s, which each asking puts off.
+        """Whether we may acquire the place now; None if the reservation is gone: somebody cancelled
+        it, or nobody polled it for 60 s.
         """
         request = pb.PollReservationRequest(token=token)
         try:
@@ -209,7 +209,7 @@ class Connection:
         return bool(answer.reservation.allocations)
 
     async def give_up(self, token: str) -> None:
-        """Queue no more."""
+        """Cancel the reservation."""
         with contextlib.suppress(grpc.aio.AioRpcError):
             await self._ask("CancelReservation", pb.CancelReservationRequest(token=token))
 

@@ -1,7 +1,7 @@
 """The keeper: one process a host and user that holds the boards of all its runs.
 
-It notices at once when a place is taken away or the coordinator goes, and when a holder dies,
-whose socket the kernel closes. It starts with the first session and ends when nobody needs it.
+It notices at once when a place is taken, the coordinator goes away, or a holder dies (the kernel
+closes its socket). It starts with the first session and ends when no client is left.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from evmperf.keeping.places import Connection
 
 IDLE_S = 5.0
-"""How long the keeper stays when nobody needs it, in seconds."""
+"""How long the keeper stays without clients, in seconds."""
 
 _MOVED_S = 60.0
-"""An expected end that moves by less is not worth telling the coordinator."""
+"""Smaller changes of an expected end are not sent to the coordinator (seconds)."""
 
 ASK_TAG = "evmperf_ask"
 """A message for the holder of a place, from another host."""
@@ -45,7 +45,7 @@ class Client:
         self.tasks: set[asyncio.Task[None]] = set()
 
     def send(self, **message: Any) -> None:
-        """Tell it something; a client that is gone is noticed elsewhere."""
+        """Send a message; another task notices a lost client."""
         with contextlib.suppress(OSError, RuntimeError):
             self._writer.write(wire.encode(message))
 
@@ -61,7 +61,7 @@ class Keeper:
         self._ending = asyncio.Event()
 
     async def serve(self, path: str) -> None:
-        """Listen until nobody has needed the keeper for a while, or it is told to end."""
+        """Serve until the keeper is idle for a while or is told to end."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._ending.set)
@@ -85,12 +85,12 @@ class Keeper:
         self._clients.add(client)
         try:
             while line := await reader.readline():
-                # A hold may wait for an hour; what else the client says meanwhile is heard.
+                # A hold may wait for an hour; the client's other messages are still served.
                 task = asyncio.create_task(self._answer(client, wire.decode(line)))
                 client.tasks.add(task)
                 task.add_done_callback(client.tasks.discard)
         except (OSError, ValueError) as error:
-            print(f"a client is not understood: {error}", file=sys.stderr, flush=True)
+            print(f"a client sent an invalid message: {error}", file=sys.stderr, flush=True)
         finally:
             for task in list(client.tasks):
                 task.cancel()
@@ -113,7 +113,7 @@ class Keeper:
         else:
             client.send(re=number, **answer)
 
-    # What a client may ask for
+    # Requests of clients
 
     async def _do_hold(
         self,
@@ -126,7 +126,7 @@ class Keeper:
         priority: float,
         grace_s: float,
     ) -> dict[str, Any]:
-        """Hold a board, waiting for it at most so long."""
+        """Hold a board after a limited wait."""
         board = Wanted(
             wanted["place"],
             wanted["coordinator"],
@@ -144,13 +144,13 @@ class Keeper:
         return _held(hold)
 
     async def _do_join(self, client: Client, token: str) -> dict[str, Any]:
-        """Share a board that another process has taken for this one."""
+        """Share a board that another process holds for this one."""
         for hold in self.holds:
             if hold.token == token:
                 hold.parties.add(client)
                 client.holds.append(hold)
                 return _held(hold)
-        raise LabError("the board that was held for this session is held no more")
+        raise LabError("the night does not hold this session's board any more")
 
     async def _do_check(self, client: Client) -> dict[str, Any]:
         for hold in client.holds:
@@ -164,7 +164,7 @@ class Keeper:
         return {"lost": next((hold.lost for hold in client.holds if hold.lost), "")}
 
     async def _do_doing(self, client: Client, what: str, until: float) -> dict[str, Any]:
-        """Say what a client does with its board, and when that is expected to end."""
+        """Note what a client measures, and its expected end."""
         for hold in client.holds:
             hold.doing = what
             moved = until and abs(until - hold.until) > _MOVED_S
@@ -209,7 +209,7 @@ class Keeper:
     async def _do_ask(
         self, client: Client, place: str, coordinator: str, message: str
     ) -> dict[str, Any]:
-        """Pass a message on to the holder of a place, here or behind the coordinator."""
+        """Pass a message to the holder of a place, on this host or behind the coordinator."""
         for hold in self.holds:
             if hold.wanted.place == place and hold.wanted.coordinator == coordinator:
                 self._tell(hold, message)
@@ -219,21 +219,21 @@ class Keeper:
         async with self._taking.visit(coordinator) as connection:
             found = connection.find(place)
             if not found.acquired:
-                raise UsageError(f"{place} is free: nobody need be asked")
+                raise UsageError(f"{place} is free: start your session")
             if "+" not in found.acquired:
                 raise UsageError(
-                    f"{place} is held by {Holder.named(found.acquired)} by hand, not by a run that "
-                    f"could show a message"
+                    f"{place} is held by {Holder.named(found.acquired)} by hand: only a run "
+                    f"can show a message"
                 )
             await connection.tag(found.name, {ASK_TAG: message})
             return {"told": str(Holder.named(found.acquired))}
 
-    # What happens by itself
+    # Events
 
     def on_change(self, connection: Connection, place: str) -> None:
-        """A place has changed: is it still ours?"""
+        """Check after a change whether the place is still ours."""
         if not connection.alive:
-            return  # it is told what there is; `Taking` looks at that when it is open
+            return  # the first report; `Taking` looks at it once the connection is open
         found = next((p for p in connection.places() if p.name == place), None)
         if found:
             self._taking.kicks.look(connection.address, found)
@@ -243,7 +243,7 @@ class Keeper:
             if hold.connection is not connection:
                 continue
             if not hold.owner:
-                hold.changed.set()  # still waited for, this or another
+                hold.changed.set()  # still waiting for this place or another
                 continue
             if hold.wanted.place != place:
                 continue
@@ -251,7 +251,7 @@ class Keeper:
             if now != hold.owner:
                 kicked = found and not now and self._taking.kicks.at(connection.address, found)
                 if kicked:
-                    # For keepers that have not seen it, and ours after its end.
+                    # For keepers that did not see the kick, and for the successor of this one.
                     self._background(self._note_kick(connection, place, int(kicked)))
                 self._lose(hold, now)
             elif found and (message := found.tags.get(ASK_TAG)):
@@ -260,12 +260,12 @@ class Keeper:
 
     @staticmethod
     async def _note_kick(connection: Connection, place: str, at: int) -> None:
-        """Tell other keepers, unless who did it has the place by now."""
+        """Tell other keepers of a kick, unless the kicker has the place already."""
         if not connection.find(place).acquired:
             await connection.tag(place, {KICKED_TAG: str(at)})
 
     def on_gone(self, connection: Connection) -> None:
-        """A coordinator is gone, and with it its memory of who holds what."""
+        """Report a lost coordinator, which has forgotten all holders."""
         self._taking.kicks.forget(connection.address)
         for hold in self.holds:
             if hold.connection is connection:

@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 _NO_TAGS = {UNTIL_TAG: "", LOCKS_TAG: "", KICKED_TAG: ""}
 
 _CLOCKS_S = 60.0
-"""By how much the clocks of a lab's hosts may differ."""
+"""Maximum difference between the clocks of a lab's hosts (seconds)."""
 _LOOK_S = 0.2
 _POLL_S = 5.0
-"""How often a reservation is asked for; the coordinator looks at them every 15 s by itself."""
+"""Seconds between polls of a reservation; the coordinator processes them every 15 s."""
 
 
 class Owner(Protocol):
-    """The keeper, as far as taking concerns it."""
+    """The keeper's side of taking a board."""
 
     holds: list[Hold]
 
     def on_change(self, connection: Connection, place: str) -> None:
-        """A place has changed."""
+        """Handle a change of a place."""
 
     def on_gone(self, connection: Connection) -> None:
-        """A coordinator is gone."""
+        """Handle the loss of a coordinator."""
 
 
 class Taking:
-    """Takes boards for the keeper and gives them back; owns the connections to coordinators."""
+    """Takes and releases boards for the keeper; owns the connections to coordinators."""
 
     def __init__(self, keeper: Owner) -> None:
         self.kicks = Kicks()
@@ -57,8 +57,8 @@ class Taking:
     ) -> None:
         """Take the board of `hold`, waiting for it until `deadline` (monotonic).
 
-        `tell` gets a sentence when there is something to wait for. Raises UsageError for a board
-        that is not to be had, LabError when the lab keeps us from it.
+        `tell` receives the reason of each wait. Raises UsageError for a busy or unknown board,
+        LabError for a failure of the lab.
         """
         self._keeper.holds.append(hold)
         try:
@@ -71,13 +71,13 @@ class Taking:
             raise
 
     async def let_go(self, hold: Hold) -> None:
-        """Give the board back, if it is ours still."""
+        """Release the board if it is still ours."""
         if hold in self._keeper.holds:
             self._keeper.holds.remove(hold)
         if hold.connection:
             place, owner, hold.owner = hold.wanted.place, hold.owner, ""
             if owner and not hold.lost and not hold.borrowed:
-                # First, as the next holder writes its own there; and see `Kicks`.
+                # First, before the next holder writes its own tags; see also `Kicks`.
                 with contextlib.suppress(LabError):
                     await hold.connection.tag(place, _NO_TAGS)
                 await hold.connection.release(place)
@@ -90,7 +90,7 @@ class Taking:
 
     @contextlib.asynccontextmanager
     async def visit(self, coordinator: str) -> AsyncIterator[Connection]:
-        """A connection to a coordinator for a question; raises LabError."""
+        """A connection to a coordinator for a query; raises LabError."""
         holder = Holder(socket.gethostname(), getpass.getuser(), "keeper")
         connection = await self._connection(coordinator, holder)
         try:
@@ -99,7 +99,7 @@ class Taking:
             await self._done_with(connection)
 
     def keep(self, task: asyncio.Task[None]) -> None:
-        """Have a task done in the background."""
+        """Run a task in the background."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -144,7 +144,7 @@ class Taking:
                     p.name: why for p in places if (why := self._kept(hold, p, priority, began))
                 }
                 for name in kept.keys() & tokens.keys():
-                    # Our turn would keep it from who it is kept for.
+                    # Our turn in the queue would block the kicker.
                     await connection.give_up(tokens.pop(name))
                 turns = await _turns(connection, tokens)
                 why_not = [
@@ -170,24 +170,24 @@ class Taking:
                     await connection.give_up(token)
 
     def _kept(self, hold: Hold, place: Any, priority: float, began: float) -> str:
-        """For whom a place is kept that was taken away from its holder, "" where it is not, or not
-        from us: whoever comes after a kick may be who did it, but for a night.
+        """Why a kicked place is reserved, "" if it is not, or not against us: a session that starts
+        after the kick may be the kicker's, a night is not.
         """
         assert hold.connection is not None
         at = 0.0 if place.acquired else self.kicks.at(hold.connection.address, place)
         ends = at + hold.grace_s
-        # A tag may say anything.
+        # A tag may have any content.
         passed = time.time() >= ends or at > time.time() + _CLOCKS_S
         if passed or (priority >= 0 and began > at):
             return ""
         return (
-            f"{place.name} was taken away from its holder at {clock(at)}: it is kept for who did "
-            f"that until {clock(ends)}"
+            f"{place.name}: its holder was kicked at {clock(at)}; the place is reserved for the "
+            f"kicker until {clock(ends)}"
         )
 
     async def _try(self, hold: Hold, place: Any, turn: bool | None) -> str:
-        """Take a place if that is possible now; why not, "" where it has been taken. `turn` is what
-        the queue says, None where we do not stand in it.
+        """Try to take a place; returns why that failed, "" on success. `turn` is our state in the
+        queue, None without a reservation.
         """
         from evmperf.keeping.places import TakenAway  # noqa: PLC0415  # Labgrid is slow to import
 
@@ -212,7 +212,7 @@ class Taking:
         return ""
 
     def _borrow(self, hold: Hold, place: Any) -> bool:
-        """Use a place that the user has acquired by hand; it stays theirs afterwards.
+        """Use a place that the user acquired by hand; the user keeps it afterwards.
 
         Raises Busy when another run uses it.
         """
@@ -225,9 +225,9 @@ class Taking:
         return True
 
     async def _is_stale(self, hold: Hold, place: Any) -> bool:
-        """Whether the holder was a keeper of ours that is dead; the place is free then.
+        """Whether the holder was a dead keeper of ours; its place is then released.
 
-        Its locks have gone with it, and they are in the folder where we keep ours.
+        A dead keeper has no locks in our folder of locks.
         """
         held = Holder.named(place.acquired or "")
         if not held.run or (held.host, held.user) != (hold.holder.host, hold.holder.user):
@@ -244,7 +244,7 @@ class Taking:
         return True
 
     async def _mark(self, hold: Hold) -> None:
-        """Note whose the place is now."""
+        """Note the new owner of the place."""
         connection = hold.connection
         assert connection is not None
         hold.since, hold.owner = time.time(), connection.name
@@ -254,7 +254,7 @@ class Taking:
         if hold.until:
             tags[UNTIL_TAG] = f"{hold.until:.0f}"
         await connection.tag(hold.wanted.place, tags)
-        # What happened while it was taken.
+        # Changes during the acquire.
         self._keeper.on_change(connection, hold.wanted.place)
 
     # Connections
@@ -286,9 +286,9 @@ class Taking:
 
 
 async def _turns(connection: Connection, tokens: dict[str, str]) -> dict[str, bool]:
-    """Whether it is our turn, by place; forgets the reservations that are no more.
+    """Whether it is our turn, by place; drops expired reservations.
 
-    All are asked for, also those of places that somebody has: else they would end.
+    Polls all reservations, including those of busy places, as they expire otherwise.
     """
     found = {name: await connection.is_our_turn(token) for name, token in tokens.items()}
     for name, turn in found.items():
@@ -304,7 +304,7 @@ def _place_key(hold: Hold) -> str:
 def _why_not(place: Any, reason: str) -> str:
     if not place.acquired:
         why = reason or "reserved for somebody else"
-        return f"{place.name} is not to be had ({why}): wait for it with --wait 30m"
+        return f"{place.name} is unavailable ({why}): wait for it with --wait 30m"
     record = of_place(place.name, place.acquired, place.changed, place.tags, "")
     return refusal(place.name, record)
 

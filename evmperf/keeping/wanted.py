@@ -1,4 +1,4 @@
-"""Which board a board file means: a place at a coordinator, or devices wired to this machine."""
+"""The board of a board file: a place at a coordinator, or devices of this machine."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ _WIRES = ("SerialPort", "PowerPort")
 
 @dataclass(frozen=True)
 class Wanted:
-    """A board to hold. `place` is its name for people; `coordinator` is "" where there is none, and
-    then `devices` are what nobody else may use meanwhile.
+    """A board to hold. `place` is its displayed name. Without a coordinator (""), `devices` are
+    locked.
     """
 
     place: str
     coordinator: str = ""
     devices: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
-    """Places that would do as well; `place` is the one that is held then."""
+    """Alternative places; `place` then becomes the one that is held."""
 
     def as_json(self) -> dict[str, Any]:
-        """For the keeper."""
+        """The form for the keeper."""
         return asdict(self)
 
     def with_place(self, place: str) -> Wanted:
-        """The same by another name."""
+        """The same with another place."""
         return replace(self, place=place)
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Who holds a board: Labgrid's host and user, and the run that it is for."""
+    """Who holds a board: Labgrid's host and user, and the run."""
 
     host: str
     user: str
@@ -57,13 +57,13 @@ class Holder:
 
     @classmethod
     def here(cls, run: str) -> Holder:
-        """This user on this host, as Labgrid's client names them."""
+        """This user on this host, named as by Labgrid's client."""
         host = os.environ.get("LG_HOSTNAME") or socket.gethostname()
         return cls(host, os.environ.get("LG_USERNAME") or getpass.getuser(), run)
 
     @classmethod
     def named(cls, acquired: str) -> Holder:
-        """The holder behind Labgrid's name of one."""
+        """The holder of a name at the coordinator."""
         host, _, user = acquired.partition("/")
         user, _, run = user.partition("+")
         return cls(host, user, run)
@@ -75,17 +75,17 @@ class Holder:
 
     @property
     def by_hand(self) -> str:
-        """The name under which this user acquires by `labgrid-client acquire`."""
+        """This user's name in `labgrid-client acquire`."""
         return f"{self.host}/{self.user}"
 
     def __str__(self) -> str:
-        """For people."""
+        """The displayed form."""
         return f"{self.user} on {self.host}" + (f" (run {self.run})" if self.run else "")
 
 
 def wanted(board_file: Path, coordinator: str = "", place: str = "") -> Wanted:
     """What to hold for this board file. `coordinator` overrides file and $LG_COORDINATOR, `place`
-    what the file takes from $LG_PLACE.
+    overrides $LG_PLACE.
 
     Raises UsageError for a file without anything to hold.
     """
@@ -100,22 +100,22 @@ def wanted(board_file: Path, coordinator: str = "", place: str = "") -> Wanted:
                 name = _PLACE.sub(lambda _: place, name)
             name = os.path.expandvars(name)
             return Wanted(name, coordinator_address(os.path.expandvars(address)))
-    # What may be shared (a web server for images) keeps nobody away.
+    # Shared resources (a web server for images) are not locked.
     wires = [entry for entry in resources if entry[0].endswith(_WIRES)] or resources
     if not wires:
-        raise UsageError(f"{board_file}: has no resources, so there is no board to measure")
+        raise UsageError(f"{board_file}: has no resources: add a RemotePlace")
     return Wanted(board_file.stem, devices=tuple(sorted(_key(*entry) for entry in wires)))
 
 
 def coordinator_address(stated: str) -> str:
-    """HOST:PORT of a coordinator, with Labgrid's defaults for what is not stated."""
+    """HOST:PORT of a coordinator, completed with Labgrid's defaults."""
     if not stated:
         return DEFAULT_COORDINATOR
     return stated if re.search(r":\d+$", stated) else f"{stated}:20408"
 
 
 def _resources(stated: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Kind and arguments of each resource, in either of the forms that Labgrid reads."""
+    """Kind and arguments of each resource, in either form that Labgrid accepts."""
     for entry in stated if isinstance(stated, list) else [stated]:
         for kind, arguments in entry.items():
             yield str(kind), dict(arguments or {})
@@ -127,7 +127,7 @@ def _key(kind: str, arguments: dict[str, Any]) -> str:
 
 
 def device_key(text: str) -> str:
-    """What a lock is named after: what is on a loopback address is another thing in each network
-    namespace.
+    """The name of a lock: it includes the network namespace for loopback addresses, which differ
+    between namespaces.
     """
     return f"{text} in network {wire.network()}" if _HERE.search(text) else text

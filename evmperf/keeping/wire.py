@@ -1,4 +1,4 @@
-"""Where this host's keeper listens, and its language: one JSON object a line, both ways."""
+"""The socket of this host's keeper and its protocol: one JSON object per line, both ways."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any
 from evmperf.model.errors import LabError
 
 VERSION = 2
-"""Of the language. It is in the socket's name, so that unlike versions have keepers of their own
-and meet only at the coordinator and at the locks.
+"""Version of the protocol. The socket's name includes it, so each version has its own keeper;
+coordinator and locks keep them apart.
 """
 
 LINE_LIMIT = 1 << 20
-"""Bytes of a line at most: a lab's places, in one answer."""
+"""Maximum bytes of a line: one answer with all places of a lab."""
 
 
 def network() -> str:
-    """Which network namespace this is: 127.0.0.1 is another machine in each."""
+    """Identifies the network namespace: each has its own 127.0.0.1."""
     try:
         return str(Path("/proc/self/ns/net").readlink()).strip("net:[]")
     except OSError:
@@ -30,10 +30,10 @@ def network() -> str:
 
 
 def folder() -> Path:
-    """The keeper's folder, this user's only: $EVMPERF_KEEPER, or below that for temporary files.
+    """The keeper's private folder: $EVMPERF_KEEPER, or a folder below that of temporary files.
 
-    Not in $XDG_RUNTIME_DIR, which cron has not got and which goes with a logout. Raises LabError
-    when it cannot be made, is a link, belongs to somebody else or lets others in.
+    Not $XDG_RUNTIME_DIR: cron does not set it, and a logout removes it. Raises LabError if the
+    folder cannot be made, is a link, belongs to another user or is open to others.
     """
     usual = Path(tempfile.gettempdir(), f"evmperf-keeper-{os.getuid()}")
     path = Path(os.environ.get("EVMPERF_KEEPER") or usual)
@@ -41,16 +41,16 @@ def folder() -> Path:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = path.lstat()
     except OSError as error:
-        raise LabError(f"{path}: cannot be made for the keeper: {error.strerror}") from None
+        raise LabError(f"{path}: the keeper's folder cannot be created: {error.strerror}") from None
     wrong = ""
     if not stat.S_ISDIR(found.st_mode):
         wrong = "is a link"
     elif found.st_uid != os.getuid():
         wrong = f"belongs to user {found.st_uid}"
     elif found.st_mode & 0o077:
-        wrong = f"lets others in (mode {stat.S_IMODE(found.st_mode):o}, not 700)"
+        wrong = f"is open to others (mode {stat.S_IMODE(found.st_mode):o}, not 700)"
     if wrong:
-        raise LabError(f"{path}: {wrong}: set EVMPERF_KEEPER to a folder of yours alone")
+        raise LabError(f"{path}: {wrong}: set EVMPERF_KEEPER to a private folder")
     return path
 
 
@@ -60,12 +60,12 @@ def socket_path() -> Path:
 
 
 def encode(message: Mapping[str, Any]) -> bytes:
-    """A message as it goes over the socket."""
+    """A message, encoded for the socket."""
     return json.dumps(message, separators=(",", ":")).encode() + b"\n"
 
 
 def decode(line: bytes) -> dict[str, Any]:
-    """The message in a line; raises ValueError for what is none."""
+    """The message of a line; raises ValueError for invalid input."""
     message = json.loads(line)
     if not isinstance(message, dict):
         raise ValueError("not an object")

@@ -1,4 +1,4 @@
-"""Where a run can be looked at later: its CI job, and the address of its results.
+"""The addresses of a run: its CI job and its results.
 
 GitLab's variables: https://docs.gitlab.com/ci/variables/predefined_variables/
 """
@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 RESULTS = "EVMPERF_RESULTS_URL"
-"""Below which address the lab serves the folder of results."""
+"""The address below which the lab serves the folder of results."""
 
 
 def of_run(results: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """The addresses of a run in the folder `results`; {} at a desk.
 
-    A GitLab job serves what it keeps as artifacts below its own address, until they expire; a
-    lab that serves its results itself says so with EVMPERF_RESULTS_URL.
+    A GitLab job serves its artifacts below its own address until they expire. A lab that serves
+    its results itself sets EVMPERF_RESULTS_URL.
     """
     job, project = environment.get("CI_JOB_URL", ""), environment.get("CI_PROJECT_DIR", "")
     served = environment.get(RESULTS, "")

@@ -1,4 +1,4 @@
-"""What a benchmark's runner may touch: the board's shell, its U-Boot, and its power.
+"""The runner's interface to a board: shell, U-Boot, power.
 
 These are protocols: Labgrid's side is in `evmperf.lab`; tests and other transports bring their own.
 """
@@ -15,8 +15,8 @@ from evmperf.console.boot import Boot
 
 @dataclass(frozen=True)
 class StepOutput:
-    """Exit status of a step, its output files, how often they had to be fetched, and how long the
-    board was busy with it (seconds, on the board's own clock).
+    """Exit status of a step, its output files, the number of fetches, and the seconds that it kept
+    the board busy (on the board's clock).
     """
 
     status: int
@@ -37,10 +37,10 @@ class Files(Protocol):
     """A faster way than the console to a machine's files; it may fail at any time."""
 
     def get(self, path: str) -> bytes | None:
-        """A file's bytes, None where they do not come."""
+        """A file's bytes, None on failure."""
 
     def put(self, path: str, data: bytes) -> bool:
-        """Write a file of at most 64 KiB; whether it is there."""
+        """Write a file of at most 64 KiB; returns whether that succeeded."""
 
 
 class Shell(Protocol):
@@ -48,26 +48,26 @@ class Shell(Protocol):
 
     @property
     def files(self) -> Files | None:
-        """What long outputs and commands take instead, None where there is nothing beside."""
+        """A faster way for long outputs and commands, None without one."""
 
     def run(self, command: str, timeout_s: float) -> Reply:
-        """Run a command; raises ToolError when it hangs and was interrupted, BoardError or
-        LabError when the shell is gone.
+        """Run a command; raises ToolError if it hangs and was interrupted, BoardError or LabError
+        if the shell is gone.
         """
 
 
 class Meter(Protocol):
-    """Something that measures the board's rails; see docs/power.md."""
+    """A meter on the board's rails; see docs/power.md."""
 
     def identity(self) -> str:
-        """Maker, model, serial number and back end; raises LabError when it does not answer."""
+        """Manufacturer, model, serial number and back end; raises LabError without an answer."""
 
     def check(self, rails: Sequence[str]) -> None:
-        """Raise LabError that names the rails which it is not connected to."""
+        """Raise LabError with the names of rails that have no channel."""
 
     def read(self, rails: Sequence[str]) -> Mapping[str, tuple[str, str]]:
-        """Voltage and current (or power) of each rail now, as the meter says them, with unit:
-        "+7.5E-01 V", "3 mA", "2250 uW". What they are worth is for `evmperf.tools.meter` to say.
+        """Voltage and current (or power) of each rail as the meter's text with unit:
+        "+7.5E-01 V", "3 mA", "2250 uW". `evmperf.tools.meter` parses it.
 
         Raises LabError when the meter does not answer.
         """
@@ -79,32 +79,32 @@ class Bench(Protocol):
     board: Board
 
     def shell(self) -> Shell:
-        """A root shell in Linux, booting the board if it is not there."""
+        """A root shell in Linux; boots the board if necessary."""
 
     def uboot(self) -> Shell:
-        """U-Boot's prompt, power-cycling the board if it is not there."""
+        """U-Boot's prompt; power-cycles the board if necessary."""
 
     def tester(self) -> Shell:
-        """A root shell on the machine beside the board; raises LabError when there is none."""
+        """A root shell on the tester; raises LabError without one."""
 
     def meter(self) -> Meter:
-        """The meter on the board's rails; raises LabError when there is none."""
+        """The meter on the board's rails; raises LabError without one."""
 
     def cold_boot(self, kernel_arguments: str) -> Boot:
         """One power cycle and boot to the prompt, without retries; a failed boot is returned.
 
-        Raises LabError when it is the lab that failed.
+        Raises LabError if the lab failed.
         """
 
     def abandon(self) -> None:
-        """Trust nothing about the board's state any more: the next use power-cycles it."""
+        """Mark the board's state as unknown: the next use power-cycles it."""
 
     def boots(self) -> list[Boot]:
-        """Boots attempted since the last call, in order, `cold_boot`'s among them."""
+        """Boots attempted since the last call, in order, including those of `cold_boot`."""
 
 
 class Clock(Protocol):
-    """The time of day in nanoseconds since the epoch, and seconds that only go forward."""
+    """The time in nanoseconds since the epoch, and monotonic seconds."""
 
     def time_ns(self) -> int:
         """Now, since the epoch."""
@@ -113,11 +113,11 @@ class Clock(Protocol):
         """Seconds since some moment."""
 
     def sleep(self, seconds: float) -> None:
-        """Let so many seconds pass."""
+        """Wait for that many seconds."""
 
 
 class Steps(Protocol):
-    """How a step is carried out in a shell (`evmperf.measure.shellstep`) or read from a log.
+    """How a step runs in a shell (`evmperf.measure.shellstep`) or read from a log.
 
     `label` names the step: `Benchmark.label`.
     """

@@ -1,8 +1,8 @@
-"""Longer facts about a board, for `evmperf explain`: what the kernel said, its configuration, ...
+"""Longer facts about a board for `evmperf explain`: kernel messages, configuration, ...
 
-They are gathered at the end of a run, when the kernel has said all, and kept as files below the
-run's `facts/`. A serial console carries 11 kB/s, so what is large (device tree, kernel
-configuration) is named by its hash first, and only fetched when this lab does not have it yet.
+They are fetched at the end of a run, with all kernel messages, and stored below the run's
+`facts/`. A serial console carries 11 kB/s, so large documents (device tree, kernel configuration)
+are identified by hash, and fetched only if the lab does not have them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SMALL = {
 }
 """Shell text by document; each costs a few kilobytes at most, compressed."""
 
-# Device trees are binary, and a step's outputs are text: hexadecimal digits, which compress well.
+# A step's outputs are text, so the binary device tree is sent as hexadecimal digits.
 _LARGE = {
     "device_tree": "od -An -v -tx1 /sys/firmware/fdt | tr -d ' \\n'",
     "kernel_config": (
@@ -48,7 +48,7 @@ _EMPTY = hashlib.sha256(b"").hexdigest()
 
 
 def gather(folder: Path, perform: Callable[[str], Mapping[str, str]]) -> None:
-    """Fetch the documents of a run and keep them in its folder. `perform` runs a step on the board
+    """Fetch the documents of a run and store them in its folder. `perform` runs a step on the board
     and returns its files.
 
     Raises what `perform` raises, and OSError.

@@ -1,4 +1,4 @@
-"""What steps left when they were executed, and which executions several cases share."""
+"""Executions of steps, and those that several cases share."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from evmperf.measure.bench import Clock
 from evmperf.model.errors import BoardError, ToolError
 
 _AT_MOST = 2
-"""Executions under one key: a refused output is worth one more try, not one more for each row."""
+"""Maximum executions under one key: a refused output is retried once, not once per row."""
 
 
 @dataclass(frozen=True)
 class Execution:
-    """What a step's command left, when it ended (nanoseconds since the epoch), and where its raw
-    files are, once they are kept.
+    """The outputs of a step's command, its end (nanoseconds since the epoch), and its raw files
+    once they are stored.
     """
 
     outputs: Outputs
@@ -33,9 +33,9 @@ class _Shared:
 
 
 class Executions:
-    """Executes steps; those with the same key, "" excepted, once for all who ask.
+    """Executes steps; steps with the same key (except "") only once.
 
-    One that ended the board's or the tool's way is not tried again for the next case.
+    An execution that failed with BoardError or ToolError is not retried for the next case.
     """
 
     def __init__(self, clock: Clock = time) -> None:
@@ -43,9 +43,9 @@ class Executions:
         self._shared: dict[str, _Shared] = {}
 
     def get(self, key: str, perform: Callable[[], Outputs]) -> Execution:
-        """The execution under `key`, performed if there is none.
+        """The execution under `key`, performed if necessary.
 
-        Raises what `perform` raises, and ToolError when it failed for an earlier case.
+        Raises what `perform` raises, and ToolError if it failed for an earlier case.
         """
         if not key:
             return Execution(perform(), self._clock.time_ns())
@@ -63,7 +63,7 @@ class Executions:
         return shared.done
 
     def may_repeat(self, key: str) -> bool:
-        """Whether a refused output is worth another execution, which `get` will do then."""
+        """Whether `get` will execute again after a refused output."""
         shared = self._shared.get(key)
         if shared is None:
             return True

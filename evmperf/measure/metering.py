@@ -1,4 +1,4 @@
-"""Reading the meter while the board does something that must not be disturbed."""
+"""Reading the meter while a command runs undisturbed on the board."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evmperf.model.errors import BoardError
 from evmperf.tools import meter as log
 
 _EVERY_S = 0.5
-"""A sweep over the rails begins at most so often: a meter averages over some of that anyway."""
+"""Minimum seconds between two sweeps over the rails: a meter averages over part of that."""
 
 
 def perform(
@@ -20,10 +20,10 @@ def perform(
     check: Callable[[], Outputs],
     clock: Clock,
 ) -> Outputs:
-    """Do what `MeasurePower` says; `start` and `check` run the two commands on the board.
+    """Perform a `MeasurePower`; `start` and `check` run its two commands on the board.
 
-    The meter is asked before anything is started. Raises BoardError when the board does not answer
-    afterwards, and what the meter and the commands raise.
+    Queries the meter before the first command. Raises BoardError if the board does not answer
+    afterwards, and the errors of the meter and the commands.
     """
     meter.check(window.rails)
     began = clock.monotonic()

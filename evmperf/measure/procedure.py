@@ -1,4 +1,4 @@
-"""The steps of a case, done in their order."""
+"""Runs the steps of a case in order."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from evmperf.model.results import Failure, Reading
 from evmperf.runs.spool import Spool
 
 Perform = Callable[[Command, StepProgress], Outputs]
-"""Carries out a command where it belongs; raises what became of it instead."""
+"""Runs a command on its machine; raises its failure."""
 
 
 @dataclass(frozen=True)
 class Procedure:
-    """A case's way through its steps; what each gives goes into `progress`."""
+    """Runs a case's steps; their outputs go into `progress`."""
 
     progress: StepProgress
     bench: Bench
@@ -42,8 +42,8 @@ class Procedure:
     clock: Clock
 
     def follow(self) -> None:
-        """Do all steps. A tool's failure is noted, and costs its step or, when it prepares, the
-        steps that follow but cleaning up; any other failure is raised.
+        """Run all steps. A tool's failure is noted and ends its step; if the step prepares, all
+        following steps except the clean-up are skipped. Other failures are raised.
         """
         progress, prepared = self.progress, True
         steps = iter(progress.benchmark.steps(self.bench.board, progress.case, progress.plan))
@@ -60,7 +60,7 @@ class Procedure:
                 raise
 
     def _leave_tester(self, steps: Iterator[Step]) -> None:
-        """Clean up the tester after a board that is gone; what was on the board went with it."""
+        """Clean up the tester after the board was lost; the board itself cannot be cleaned up."""
         for step in steps:
             if isinstance(step, CleanUp) and step.where is Where.TESTER:
                 with contextlib.suppress(EvmperfError):
@@ -99,12 +99,12 @@ class Procedure:
             done.raw.extend(
                 self.spool.keep_raw(self.progress.file_name(f"{step.name}.{name}"), text)
                 for name, text in done.outputs.items()
-                if text  # not a log in which nobody wrote
+                if text  # skip an empty log
             )
         self.progress.raw.extend(done.raw)
 
     def _carry_out(self, step: Command) -> tuple[Execution, list[Reading]]:
-        """Do a step; one whose output is refused is done once more, and the refusal is kept."""
+        """Run a step; repeat it once after a refused output, and keep the refusal."""
         try:
             return self._try(step)
         except RefusedOutput as error:
@@ -122,7 +122,7 @@ class Procedure:
         return done, readings
 
     def _key(self, step: Command) -> str:
-        """What the step's execution is shared under: each round has one of its own."""
+        """The key under which a step's execution is shared, one per round."""
         key, rounds = self.progress.benchmark.shared_key(step), self.progress.rounds
         return f"{key} round {rounds + 1}" if key and rounds else key
 

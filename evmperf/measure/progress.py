@@ -25,7 +25,7 @@ class StepProgress:
     conditions: dict[str, Any] = field(default_factory=dict)
     tool_s: float = 0.0
     rounds: int = 0
-    """How often it was measured to the end."""
+    """Number of completed rounds."""
 
     def check(self, readings: Sequence[Reading], raw: str = "") -> None:
         """Raise RefusedOutput unless every reading is declared and plausible."""
@@ -33,7 +33,7 @@ class StepProgress:
             self.benchmark.metric(reading.metric, self.case).check(reading.value, raw)
 
     def add(self, readings: Sequence[Reading], repetition: int, time_ns: int) -> None:
-        """Take readings as samples of that time."""
+        """Add readings as samples of that time."""
         for reading in readings:
             unit = str(self.benchmark.metric(reading.metric, self.case).unit)
             number = self.rounds * self.plan.repeats + repetition
@@ -50,24 +50,24 @@ class StepProgress:
             self.conditions[condition] = "; ".join([*there, words])
 
     def add_trial(self, trial: Trial, readings: Sequence[Reading]) -> None:
-        """Keep what a search tried, as a condition of its result."""
+        """Record a search's trials as a condition of its result."""
         values = {reading.metric: reading.value for reading in readings}
         self.conditions.setdefault("trials", []).append({"step": trial.name, **values})
 
     def values(self, metric: str) -> list[float]:
-        """What one metric has so far."""
+        """The values of one metric so far."""
         return [sample.value for sample in self.samples if sample.metric == metric]
 
     def file_name(self, name: str) -> str:
-        """Where a raw file of this case goes."""
+        """The path for a raw file of this case."""
         return f"{self.benchmark.name}/{self.case.label}/{name}"
 
     def has_failed(self) -> bool:
-        """Whether something went wrong that a repetition did not mend."""
+        """Whether a failure remained after the repetition."""
         return any(not failure.refused for failure in self.failures) or not self.samples
 
     def status(self) -> Status:
-        """How it ended, by comparing what was declared with what was produced, both ways."""
+        """The status, from comparing declared and produced metrics both ways."""
         metrics = self.benchmark.metrics_of(self.case)
         have = {sample.metric for sample in self.samples}
         lost = [failure for failure in self.failures if not failure.refused]

@@ -23,7 +23,7 @@ _VERSION_ARGUMENT = {
     "ip": "-V",
 }
 _MUTE = {"bw_mem", "runDhrystone", "runWhetstone", "runLinpack", "runNBench.sh", "stream_c"}
-"""Programs that measure if they are asked for a version."""
+"""Programs that start to measure when called for their version."""
 
 _VERSION = r"""
 version() { # PROGRAM [ARGUMENT that makes it tell its version]
@@ -34,10 +34,10 @@ version() { # PROGRAM [ARGUMENT that makes it tell its version]
   esac
   echo "$v" >"$OUT/tool_$1"
 }""".strip()
-"""What tells this build of a program from another; one that has no version is told by itself."""
+"""The version of a program, or its checksum if it has none."""
 
 LABEL = "facts"
-"""What the step that gathers the facts is called."""
+"""Name of the step that gathers the facts."""
 
 SCRIPT = r"""
 cd "$OUT"
@@ -78,7 +78,7 @@ def script(tools: Iterable[str]) -> str:
 
 
 def tool_script(tools: Iterable[str]) -> str:
-    """The step that gathers the versions of those of `tools` that are there."""
+    """The step that gathers the versions of the installed `tools`."""
     probes = [f"version {tool} {_asked(tool)}".rstrip() for tool in sorted(set(tools))]
     return "\n".join([_VERSION, *probes, "true"])
 
@@ -88,7 +88,7 @@ def _asked(tool: str) -> str:
 
 
 def tools(files: Mapping[str, str]) -> dict[str, str]:
-    """Versions by tool from the files that `tool_script` left."""
+    """Versions by tool from the files of `tool_script`."""
     prefix = "tool_"
     return {
         name.removeprefix(prefix): text.strip()
@@ -98,7 +98,7 @@ def tools(files: Mapping[str, str]) -> dict[str, str]:
 
 
 def parse(files: Mapping[str, str]) -> dict[str, Any]:
-    """Facts from the files that the step left; what a board does not show is absent.
+    """Facts from the step's files; facts that a board does not show are absent.
 
     Memory in KiB, frequency in kHz, temperatures in thousandths of a degree Celsius, sizes of
     cards in 512-byte sectors, as the kernel gives them; the keys say so.
@@ -157,7 +157,7 @@ def project() -> dict[str, str]:
 
 
 def _os(text: Mapping[str, str]) -> str:
-    """`RT-linux` or `Linux`, as the guides call them, told from the kernel."""
+    """`RT-linux` or `Linux`, the guides' names, from the kernel's facts."""
     rt = text.get("realtime") == "1" or "PREEMPT_RT" in text.get("kernel_version", "")
     return "RT-linux" if rt else "Linux"
 

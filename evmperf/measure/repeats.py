@@ -11,7 +11,7 @@ from evmperf.model.results import REPEAT, Direction
 
 
 def enough(repeats: Repeats, progress: StepProgress, spent_s: float) -> bool:
-    """Whether a case need not be measured again; notes in its conditions how that came."""
+    """Whether a case has been repeated often enough; notes the reason in its conditions."""
     if repeats.within is None:
         if repeats.rounds > 1:
             progress.conditions[REPEAT] = _rounds(progress)
@@ -30,8 +30,8 @@ def _rounds(progress: StepProgress) -> str:
 
 
 def _widths(progress: StepProgress) -> list[float]:
-    """The intervals' half widths of the metrics that have a better and a worse, as parts of their
-    means; infinite for too few values. They hold although one looks after each round.
+    """Half widths of the metrics' confidence intervals, relative to their means, for metrics with a
+    direction; infinite for too few values. The intervals allow a check after each round.
     """
     names = [m.name for m in progress.benchmark.metrics_of(progress.case)
              if m.better is not Direction.NONE]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Running benchmarks: case by case, onto the spool, with every way it can go wrong told apart."""
+"""Runs benchmarks case by case, writes results to the spool, and classifies failures."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ from evmperf.model.results import Case, Failure, Result
 from evmperf.runs.spool import Spool
 
 _PORTS = range(20000, 30000)
-"""Where a benchmark's server listens: below the ports that Linux hands out by itself."""
+"""Ports of a benchmark's server: below Linux's ephemeral ports."""
 _CLOCK_RETRIES = 2
-"""Further boots of a cycle whose marks were stamped too late."""
+"""Repeated boots of a cycle whose marks were stamped too late."""
 
 
 class Runner:
     """Measures cases of benchmarks on one board into one spool.
 
-    A tool's failure costs its case; a board's failure costs its case and a power cycle; after more
-    failed boots in a case than the board's file allows, the board is called broken and nothing
-    more is tried on it. LabError ends the run, after what was measured is safe.
+    A tool's failure ends its case; a board's failure ends its case and power-cycles the board.
+    After more failed boots in a case than the board file allows, the board counts as broken and
+    the rest is skipped. LabError ends the run after the results are on disk.
     """
 
     def __init__(
@@ -66,9 +66,9 @@ class Runner:
         self.spool = spool
         self.profile = profile
         self.broken = ""
-        """Why the board is called broken, "" while it is not."""
+        """Why the board counts as broken, "" while it works."""
         self.boot_s = 0.0
-        """Seconds that all boots took, those that are measured among them."""
+        """Seconds of all boots, including measured ones."""
         self._steps = steps
         self._clock = clock
         self._tools = sorted(set(tools))
@@ -78,17 +78,17 @@ class Runner:
         self._facts: dict[str, Any] | None = None
         self._installed_on: Shell | None = None
         self._idle: Shell | None = None
-        """The board's shell when the last case left it well."""
+        """The board's shell, None after a failure."""
         self._tester: Shell | None = None
         self._tester_folder = f"{STEP_FOLDER}-{spool.run.id}"
         self._executions = Executions(clock)
 
     def measure(self, benchmark: Benchmark, case: Case) -> Result:
-        """Measure one case and put it on the spool.
+        """Measure one case and append it to the spool.
 
-        Returns the result whatever became of it; raises LabError (after recording the result) when
-        the lab is what failed, or when the result cannot be written; raises BoardLost, and drops
-        the case, when somebody has taken the board: what it did meanwhile may be their doing.
+        Returns the result of any status. Raises LabError if the lab failed (after recording the
+        result) or the result cannot be written. Raises BoardLost and drops the case if somebody
+        took the board, as they may have changed its state.
         """
         progress = StepProgress(
             benchmark,
@@ -139,7 +139,7 @@ class Runner:
         return result
 
     def close(self, *, brief: bool = False) -> None:
-        """Gather what is long, unless it has to be `brief`, and leave nothing on the tester."""
+        """Fetch the long documents unless `brief`, and remove our files from the tester."""
         if self._idle and not brief:
             self._gather_documents(self._idle)
         if self._tester:
@@ -152,7 +152,7 @@ class Runner:
         return Plan(repeats, secrets.choice(_PORTS), secrets.token_bytes(64))
 
     def _measure_over(self, progress: StepProgress) -> None:
-        """Measure a case as often as asked for; a round that failed is the last."""
+        """Measure a case as often as requested; a failed round is the last."""
         began, done = self._clock.monotonic(), False
         while not done:
             self._measure(progress)
@@ -185,13 +185,13 @@ class Runner:
                 self.broken = f"the board is broken: {failed} of {cycle + 1} boots failed"
                 raise BoardError(self.broken)
         if self._facts is None and progress.samples and not arguments:
-            # The board stands at its login prompt: a boot time without a kernel says little.
+            # The board is at its login prompt; a boot time needs the facts, such as the kernel.
             self._linux()
 
     def _measure_cycle(self, progress: StepProgress, cycle: int, arguments: str) -> bool:
-        """One cold boot, repeated while the lab's clock is what failed; False for a board's fault.
+        """One cold boot, repeated if the lab's clock failed; False if the board failed.
 
-        Every boot that did not count is kept as a failure of its cycle.
+        Every boot that does not count is recorded as a failure of its cycle.
         """
         late = 0
         while True:
@@ -222,7 +222,7 @@ class Runner:
                 return True
 
     def _linux(self) -> Shell:
-        """A shell with the wrapper installed, and the facts known."""
+        """The shell, with the wrapper installed and the facts gathered."""
         shell = self._reach(self.bench.shell)
         if shell is not self._installed_on:
             self._steps.install(shell)
@@ -233,7 +233,7 @@ class Runner:
         return shell
 
     def _check_tools(self, progress: StepProgress) -> None:
-        """Note the versions of what the benchmark runs; raises ToolError for what is missing."""
+        """Record the versions of the benchmark's tools; raises ToolError for a missing one."""
         benchmark = progress.benchmark
         self._linux()
         known = (self._facts or {}).get("tools", {})
@@ -264,7 +264,7 @@ class Runner:
         return self._tester
 
     def _perform_on_either(self, step: Command, progress: StepProgress) -> Outputs:
-        """Run a step's command in the shell of the machine that it is for."""
+        """Run a step's command in the shell of its machine."""
         if isinstance(step, MeasurePower):
             return self._perform_metered(step, progress)
         if step.where is Where.TESTER:
@@ -283,7 +283,7 @@ class Runner:
             lambda: self._perform_in_linux(shell, check, progress, STEP_FOLDER),
             self._clock,
         )
-        # What the board was busy with is sleeping.
+        # The board's busy time is its sleep.
         progress.tool_s = busy_s + self._clock.monotonic() - began
         return outputs
 
@@ -312,7 +312,7 @@ class Runner:
         try:
             return way()
         except BoardError as error:
-            # The strategy has power-cycled as often as it may: no use to do that for each case.
+            # The strategy has used its retries: do not repeat them for each case.
             self.broken = f"the board is broken: {error}"
             raise
 
@@ -331,7 +331,7 @@ class Runner:
         self.spool.save()
 
     def _gather_documents(self, shell: Shell) -> None:
-        """Keep what explains a change later. No figure depends on it, so nothing fails by it."""
+        """Store documents that may explain a later change. No figure depends on them."""
 
         def perform(command: str) -> Outputs:
             return self._steps.run(shell, command, 120, label=documents.FOLDER).files
@@ -353,7 +353,7 @@ class Runner:
 
 def _check_exit(step: Command, status: int, text: str) -> None:
     if status:
-        # U-Boot's `time` says how long a failure took, after what the failed command said.
+        # U-Boot's `time` prints its line after the failed command's message.
         said = [line for line in text.strip().splitlines() if not line.startswith("time: ")]
         last = said[-1][:200] if said else "no message"
         raise ToolError(f"{step.name} ended with status {status}: {last}")

@@ -1,9 +1,9 @@
-"""Running one step of a benchmark in a board's shell, and getting its output back whole.
+"""Runs one step of a benchmark in a board's shell, and fetches its output intact.
 
-The step writes files into a folder on the board. They come back as a compressed archive in
-base64, which a serial console carries at a third of the size, and whose checksum (gzip's CRC-32)
-tells when a kernel message cut in; the archive is then fetched again, the step is not repeated.
-A long archive comes over the machine's network where the shell has files beside it.
+The step writes files into a folder on the board. They return as a compressed archive in base64,
+a third of the size on a serial console. Its checksum (gzip's CRC-32) detects kernel messages;
+the archive is then fetched again without repeating the step. A long archive comes over the
+machine's network if the shell has `beside`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from evmperf.model.errors import RefusedOutput, ToolError
 from evmperf.model.places import STEP_FOLDER, is_plain
 
 LOG = "log"
-"""Name of the output file that holds what the step's commands printed."""
+"""Name of the output file with the text that the step's commands printed."""
 
 _FETCHES = 3
 _FETCH_TIMEOUT_S = 300.0
@@ -29,7 +29,7 @@ _TYPED_LIMIT = 900
 
 _BESIDE = re.compile(r"beside ([0-9]{1,15})")
 _BESIDE_BYTES = 4096
-"""Archives up to that come over the console: half a second at 115200 baud, as a transfer takes."""
+"""Archives up to this size (bytes) use the console: 0.5 s at 115200 baud, like a transfer."""
 
 # Sourced with arguments: COMMAND runs and fetches, COMMAND quiet fetches only after a failure,
 # COMMAND beside leaves a long archive in a file and says its size, none fetches again. Each program
@@ -68,15 +68,15 @@ _HEAD = re.compile(r"step ([0-9]{1,3}) ([0-9]{1,10}\.[0-9]{1,9}) ([0-9]{1,10}\.[
 
 _BLOCK = 512
 _FILE, _OTHERS = b"0\0", b"123456xg"
-"""Kinds of a tar's entries: files, and what is passed over (links, devices, folders, notes)."""
+"""Kinds of tar entries: files, and skipped ones (links, devices, folders, notes)."""
 
 
 class UnfitOutput(RefusedOutput):
-    """A step's output came back whole and is none that is taken: fetching it again is no use."""
+    """A step's output arrived intact but is unacceptable: fetching it again does not help."""
 
 
 def install(shell: Shell, folder: str = STEP_FOLDER) -> None:
-    """Put the wrapper on the machine; needed once per boot. Raises ToolError if it cannot be."""
+    """Install the wrapper on the machine, once per boot. Raises ToolError on failure."""
     text = shlex.quote(wrapper(folder))
     reply = shell.run(f"mkdir -p {folder} && printf %s {text} >{folder}/step", 10)
     if reply.status:
@@ -84,7 +84,7 @@ def install(shell: Shell, folder: str = STEP_FOLDER) -> None:
 
 
 def wrapper(folder: str = STEP_FOLDER) -> str:
-    """The shell text that, sourced with a step's command, runs it and prints what it left."""
+    """The shell text that, sourced with a step's command, runs it and prints its outputs."""
     return _in(folder, _WRAPPER)
 
 
@@ -97,12 +97,11 @@ def run(
     folder: str = STEP_FOLDER,
     label: str = "",
 ) -> StepOutput:
-    """Run `command` (POSIX sh) with `$OUT` set, and fetch what it left there.
+    """Run `command` (POSIX sh) with `$OUT` set, and fetch its files from there.
 
-    With `quiet` nothing is fetched of a command that succeeded. `label` names the step in errors.
+    With `quiet`, fetches nothing after success. `label` names the step in errors.
 
-    Raises RefusedOutput when the output does not come back whole in three attempts, and what the
-    shell raises.
+    Raises RefusedOutput if three fetches are damaged, and the shell's errors.
     """
     typed = shlex.quote(command)
     if len(typed) > _TYPED_LIMIT:
@@ -112,7 +111,7 @@ def run(
     try:
         reply = shell.run(f"set -- {typed}{mode}; {source}", timeout_s)
     except ToolError:
-        # Ctrl-C gave the prompt back, but what ignores it would run on under the next step.
+        # Ctrl-C returned the prompt, but a process that ignores it would disturb the next step.
         shell.run(_in(folder, _KILL), 10)
         raise
     for fetches in range(1, _FETCHES + 1):
@@ -132,9 +131,9 @@ def run(
 
 
 def _with_archive(shell: Shell, text: str, folder: str) -> str:
-    """The wrapper's answer with the archive that it left beside, where it did.
+    """The wrapper's answer, with the archive that it left for the network.
 
-    Raises RefusedOutput when that does not come; the console then carries it.
+    Raises RefusedOutput if the transfer fails; the console then carries the archive.
     """
     head, _, body = text.partition("\n")
     left = _BESIDE.fullmatch(body.strip())
@@ -144,13 +143,13 @@ def _with_archive(shell: Shell, text: str, folder: str) -> str:
         raise UnfitOutput(_too_much(f"an archive of {left.group(1)} bytes"), text)
     archive = shell.files.get(f"{folder}/archive") if shell.files else None
     if archive is None or len(archive) != int(left.group(1)):
-        raise RefusedOutput("the network did not bring the step's output whole", text)
+        raise RefusedOutput("the step's output arrived damaged over the network", text)
     return f"{head}\n{base64.b64encode(archive).decode()}"
 
 
 def decode(text: str, *, bare: bool = False) -> tuple[int, float, dict[str, str]]:
-    """Exit status, busy seconds and files of what the wrapper printed; raises RefusedOutput, and
-    UnfitOutput for what came back whole: a name that is not plain, more than `limits` allows.
+    """Exit status, busy seconds and files from the wrapper's output; raises RefusedOutput for
+    damage, UnfitOutput for a name that is not plain or more than `limits` allows.
 
     With `bare`, a success may come without files.
     """
@@ -176,7 +175,7 @@ def decode(text: str, *, bare: bool = False) -> tuple[int, float, dict[str, str]
 
 
 def _unpacked(packed: bytes) -> bytes:
-    """What gzip packed; raises ValueError or zlib.error for damage, UnfitOutput for too much."""
+    """Unpacked data; raises ValueError or zlib.error for damage, UnfitOutput for too much."""
     unpacker = zlib.decompressobj(wbits=31)
     archive = unpacker.decompress(packed, limits.STEP_BYTES + 1)
     if len(archive) > limits.STEP_BYTES:
@@ -193,8 +192,8 @@ def _too_much(what: str) -> str:
 def _entries(archive: bytes) -> Iterator[tuple[str, bytes]]:
     """Names and contents of the files in a tar (POSIX ustar, GNU's is alike for plain names).
 
-    Not by tarfile, which believes an entry that says it is larger than the archive (sparse files),
-    and follows its long names. Raises ValueError for damage, UnfitOutput for those.
+    Does not use tarfile, which trusts entries larger than the archive (sparse files) and long
+    names. Raises ValueError for damage, UnfitOutput for those.
     """
     at = 0
     while head := archive[at : at + _BLOCK].rstrip(b"\0"):
@@ -219,8 +218,8 @@ def _in(folder: str, text: str) -> str:
 
 
 def _upload(shell: Shell, command: str, folder: str) -> str:
-    """Bring a long command to the board, piece by piece where there is no faster way; returns what
-    to type in its place.
+    """Copy a long command to the board, in pieces if there is no faster way; returns the command to
+    type instead.
     """
     pieces = [command[i : i + 600] for i in range(0, len(command), 600)]
     target = f"{folder}/command"

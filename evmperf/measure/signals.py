@@ -1,4 +1,4 @@
-"""How a process ends that is told to from outside: SIGTERM and a lost terminal are Ctrl-C, too."""
+"""Ends a process on signals: SIGTERM and a closed terminal act like Ctrl-C."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Signals:
-    """Raises KeyboardInterrupt at a signal, but not within `held`: what must be done is done there,
-    and a signal only ends what is `skippable`.
+    """Raises KeyboardInterrupt at a signal, but not within `held`: there, a signal ends only
+    `skippable` work.
     """
 
     def __init__(self) -> None:
         self.by = ""
         """The first signal's name, "" before."""
         self.hurried = False
-        """Whether a signal came while the process was ending already."""
+        """Whether a signal arrived while the process was ending."""
         self._held = 0
         self._skippable = False
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Listen to the signals meanwhile, in the main thread; those that are ignored stay so."""
+        """Handle the signals within the block (main thread); ignored signals stay ignored."""
         with listening(self._hear):
             yield
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Do this to its end."""
+        """Complete the block despite signals."""
         self._held += 1
         try:
             yield
@@ -44,7 +44,7 @@ class Signals:
 
     @contextlib.contextmanager
     def skippable(self) -> Iterator[None]:
-        """Within `held`: a signal ends this, and what follows the block is done."""
+        """Within `held`: a signal ends this block; the code after it runs."""
         try:
             self._skippable = True
             yield
@@ -64,7 +64,7 @@ class Signals:
 
 @contextlib.contextmanager
 def listening(hear: Callable[[int, Any], None]) -> Iterator[None]:
-    """Have `hear` called at the signals that end a process, but not at ignored ones (nohup)."""
+    """Call `hear` at the signals that end a process, except ignored ones (nohup)."""
     before: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
         heard = [n for n in SIGNALS if signal.getsignal(n) is not signal.SIG_IGN]
@@ -77,8 +77,8 @@ def listening(hear: Callable[[int, Any], None]) -> Iterator[None]:
 
 
 def leave(process: subprocess.Popen[bytes], within_s: float) -> None:
-    """End a process that has a board, and wait until it has put the board back; kill it when that
-    takes longer. A further Ctrl-C is passed on.
+    """End a process that holds a board and wait until it has released the board; kill it after the
+    time limit. Passes on another Ctrl-C.
     """
     deadline = time.monotonic() + within_s
     process.terminate()

@@ -1,6 +1,6 @@
-"""A variation on the running board: what it does after each boot, and whether it is there at all.
+"""A variation on the running board: its commands after each boot, and the check that it applies.
 
-Figures of a board that is not as asked for are worth nothing, so all of this is the lab's failure.
+A board without the requested variation gives wrong figures, so each failure is the lab's.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def apply(variation: Variation, shell: Shell, steps: Steps) -> None:
 
 
 def check(variation: Variation, command_line: str) -> None:
-    """Raise LabError unless the running kernel got the arguments that were asked for."""
+    """Raise LabError unless the running kernel has the requested arguments."""
     there = command_line.split()
     for word in variation.kernel_arguments.split():
         if word not in there:
             raise LabError(
-                f"args:{word}: is not on the running kernel's command line ({command_line}): does "
-                f"U-Boot's environment overwrite the strategy's kernel_arguments_variable?"
+                f"args:{word}: is not on the running kernel's command line ({command_line}): "
+                f"check whether U-Boot overwrites the strategy's kernel_arguments_variable"
             )

@@ -208,7 +208,7 @@ def test_a_place_that_is_kicked_free_is_left_alone_for_a_grace(lab, place):
         kicked = time.monotonic()
         until(lambda: "evmperf_kicked" in lab.client("one", "show"))
         # A night is nobody who has just kicked; a person may be.
-        with pytest.raises(UsageError, match=r"one was taken away .* it is kept for"):
+        with pytest.raises(UsageError, match=r"one: its holder was kicked .* reserved for"):
             Claim.take(place, "night-1", priority=-1.0)
         with held(place, "run-3"):
             assert lab.holder("one") == "here/me+run-3"

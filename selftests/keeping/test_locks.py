@@ -147,7 +147,7 @@ def test_garbage_in_a_lock_stops_nobody(folder, capsys, monkeypatch, text):
     mine.write_bytes(text)
     with locked(mine), pytest.raises(Busy) as busy:
         Locks(["tty"], HOLDER)
-    assert "held by somebody who has not said who" in refusal("desk", busy.value.holder)
+    assert "held by an unknown user" in refusal("desk", busy.value.holder)
 
 
 def test_links_and_pipes_among_the_locks_are_left_alone(folder, tmp_path_factory):

@@ -99,7 +99,7 @@ def test_a_link_is_no_folder_of_ours(folder, tmp_path):
 def test_a_folder_that_lets_others_in_is_refused(folder):
     folder.mkdir()
     folder.chmod(0o770)
-    with pytest.raises(LabError, match=r"lets others in .mode 770"):
+    with pytest.raises(LabError, match=r"open to others .mode 770"):
         wire.folder()
     folder.chmod(0o700)
     assert wire.folder() == folder

@@ -197,7 +197,7 @@ def test_a_night_leaves_a_board_to_who_kicks_it(lab, night):
     until(lambda: lab.boards["fake-6"].typed[-1:] == ["boot"], 120)
     lab.client("fake-6", "release", "--kick", user="bob")
     until(lambda: len(tonight.events("measured")) == 1, 120)
-    until(lambda: "it is kept for who did that until" in tonight.said, 120)
+    until(lambda: "the place is reserved for the kicker until" in tonight.said, 120)
     assert lab.holder("fake-6") == ""
     lab.client("fake-6", "acquire", user="bob")
     assert places(tonight) == ["fake-6"]
