@@ -1,1 +1,1 @@
-"""Command lines and parsers of the tools that benchmarks run: pure functions, one module a tool."""
+"""Command lines and parsers of the benchmarks' tools: pure functions, one module per tool."""

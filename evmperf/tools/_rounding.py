@@ -1,4 +1,4 @@
-"""What a printed number may have been before it was rounded, to see that two of them agree."""
+"""Intervals of numbers before rounding, to check that two printed numbers agree."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ Span = tuple[float, float]
 """Smallest and largest value."""
 
 _BINARY = 1e-9
-"""What floating point adds to the error of rounding, as a part of the value."""
+"""Relative error that floating point adds to rounding."""
 
 
 def span(printed: str, units: float = 0.5) -> Span:
-    """What may be printed as this: so many units of its last place to either side."""
+    """The interval of a printed number: that many units of its last place to either side."""
     number = Decimal(printed)
     error = Decimal(units).scaleb(int(number.as_tuple().exponent))
     return float(number - error), float(number + error)
@@ -31,5 +31,5 @@ def over(a: Span | float, b: Span) -> Span:
 
 
 def agree(a: Span, b: Span) -> bool:
-    """Whether both may be the same number."""
+    """Whether both intervals may hold the same number."""
     return a[0] <= b[1] + abs(b[1]) * _BINARY and b[0] <= a[1] + abs(a[1]) * _BINARY

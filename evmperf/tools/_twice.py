@@ -1,4 +1,4 @@
-"""What a board says beside a tool's figures: printed twice, so that damage shows."""
+"""A board's facts beside a tool's figures, printed twice to detect damage."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from evmperf.model.errors import RefusedOutput
 
 
 def command(inner: str, file: str) -> str:
-    """Shell text that puts what `inner` prints twice into `$OUT/FILE`, and always succeeds."""
+    """Shell text that writes the output of `inner` twice to `$OUT/FILE`; always succeeds."""
     return f'a=$({inner}) || :; printf "%s\\n%s\\n" "$a" "$a" >"$OUT/{file}"'
 
 
 def read(text: str) -> str:
-    """What was printed twice, "" for no file; raises RefusedOutput where it differs."""
+    """The text printed twice, "" without a file; raises RefusedOutput if the copies differ."""
     half = len(text) // 2
     if text[:half] != text[half:]:
         raise RefusedOutput("what the board says beside the figures is damaged", text)

@@ -1,6 +1,6 @@
-"""aplay and arecord (alsa-utils), and what the kernel's sound core says of the stream they run.
+"""aplay and arecord (alsa-utils), and the kernel's status of their stream.
 
-The tools print nothing to measure. Frames and time come from /proc/asound/.../status, the rate from
+The tools print no figures. Frames and time come from /proc/asound/.../status, the rate from
 hw_params beside it (Documentation/sound/designs/procfile.rst); both are written by the kernel's
 sound/core/pcm.c.
 """
@@ -26,7 +26,7 @@ _SAID = re.compile(
 )
 _RATE_WARNING = re.compile(r"Warning: rate is not accurate \(requested = (\d+)Hz, got = (\d+)Hz\)")
 _CLOCK_ERROR = 0.25
-"""How far a stream may be from its rate, as a part of it: emulated devices are far off."""
+"""Relative tolerance of a stream's rate: emulated devices are far off."""
 _LOST = re.compile(r"(?:under|over)run!!!")
 _RATE = re.compile(r"(\d+) \(\d+/\d+\)")
 _TIME = re.compile(r"\d+\.\d{9}")
@@ -35,7 +35,7 @@ _TIME = re.compile(r"\d+\.\d{9}")
 def command(
     *, capture: bool, device: str, folder: str, rate: int, period: int, settle_s: int, window_s: int
 ) -> str:
-    """Shell text that moves silence or noise as LTP-DDT does, and looks at the stream twice.
+    """Shell text that moves silence or noise as LTP-DDT does, and reads the status twice.
 
     `device` is an ALSA device without conversion (`hw:0,0`), `folder` its substream's below
     /proc/asound, `period` is in frames. The first look is after `settle_s` seconds, the second
@@ -52,7 +52,7 @@ def command(
     return (
         f'({look}) >"$OUT/{STREAM_FILE}" & look=$!; '
         f"{program} -D {device} -t raw -f S16_LE -c {CHANNELS} -r {rate} "
-        # Only with -v does the tool have the kernel note the time of each look.
+        # The kernel notes the time of a status only with -v.
         f'--period-size={period} -s {frames} -v {file} 2>"$OUT/{TEXT_FILE}"; r=$?; '
         f'[ $r = 0 ] || cat "$OUT/{TEXT_FILE}"; kill $look 2>/dev/null; wait; exit $r'
     )
@@ -131,7 +131,7 @@ def _status(text: str, states: tuple[str, ...], raw: str) -> dict[str, str]:
 
 
 def _check_pointers(status: dict[str, str], params: dict[str, str], raw: str) -> None:
-    """What the kernel counts as available must follow from its two pointers.
+    """Check that the kernel's available frames follow from its two pointers.
 
     It is what the application may write, or may read. The pointers are read a moment later.
     """

@@ -1,9 +1,8 @@
 """CAN frames sent by cangen and received by candump (can-utils), on one board.
 
-cangen counts up in the data of its frames (`-D i`), so that every frame that is missing, doubled or
-out of turn shows in candump's log (`-L`). The log of some ten thousand frames is too long for a
-console: awk counts on the board, and brings the first and the last frame with their time stamps,
-which the kernel took when it received them.
+cangen counts up in its frames' data (`-D i`), so candump's log (`-L`) shows missing, doubled and
+disordered frames. The log of ten thousand frames is too long for a console: awk counts on the board
+and prints the first and the last frame with the kernel's receive time stamps.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ LOG = "/dev/shm/evmperf-candump"
 
 _IDENTIFIER = "123"
 _QUIET_MS = 5000
-"""Without a frame for so long candump ends: frames were lost."""
+"""candump ends after that long without a frame: frames were lost."""
 _FRAME_MEMORY = 1024
-"""Bytes that the kernel needs for a frame that waits to be read, at most."""
+"""Maximum bytes that the kernel needs for an unread frame."""
 _CLOCK_S = 0.02
 """/proc/uptime has hundredths of a second, and is read twice."""
 
@@ -106,9 +105,9 @@ def count(log: str, size: int) -> str:
 
 
 def transfer(text: str, frames: int) -> Transfer:
-    """What became of `frames` frames; raises RefusedOutput for anything but a whole, orderly log.
+    """Rate and loss of `frames` frames; raises RefusedOutput for an incomplete or disordered log.
 
-    Frames that candump was too slow for are refused, too: they say nothing of the driver.
+    Refuses frames that candump itself dropped: they say nothing about the driver.
     """
     match = _TEXT.fullmatch(text)
     if not match:
@@ -126,7 +125,7 @@ def transfer(text: str, frames: int) -> Transfer:
             f"of {frames}",
             text,
         )
-    # A float has not enough digits for the microseconds of today.
+    # A float has too few digits for today's microseconds.
     took_s = float(Decimal(match["last_s"]) - Decimal(match["first_s"]))
     if not 0 < took_s <= float(match["ended"]) - float(match["began"]) + _CLOCK_S:
         raise RefusedOutput(f"{took_s:.6f} s between two frames: was the clock set?", text)

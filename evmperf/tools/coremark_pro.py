@@ -1,8 +1,8 @@
-"""CoreMark-PRO: the two tables with which `make certify-all` ends, and the log that they are of.
+"""CoreMark-PRO: the two final tables of `make certify-all`, and the log behind them.
 
-The tables have two decimals, which is two digits of a slow board's `core`. The log, of which
-EEMBC's cert_median.pl marks a row for one context (`median single`) and one for as many as asked
-for (`median best`), has iterations and seconds. The score is the geometric mean of the workloads'
+The tables have two decimals, which is two digits of a slow board's `core`. The log has
+iterations and seconds. EEMBC's cert_median.pl marks one row for one context (`median single`), and
+one for the requested number (`median best`). The score is the geometric mean of the workloads'
 rates over those of a reference (cert_mark.pl).
 """
 
@@ -31,7 +31,7 @@ _REFERENCE = {
     "sha-test": 48.5201,
     "zip-test": 21.3618,
 }
-"""Rates of the reference that a score of 1000 is of, in workloads a second."""
+"""Rates of the reference with a score of 1000, in workloads per second."""
 _NAMES = (*_REFERENCE, _SCORE)
 _ERROR = re.compile(r"\bERROR\b|\bWARNING: Score\b|^make.*: \*\*\*", re.MULTILINE)
 _MEDIAN = re.compile(
@@ -69,7 +69,7 @@ def logged(log: str, text: str, name: str, column: str) -> float:
         value = rates[name]
         same = agree((value * (1 - 1e-6), value * (1 + 1e-6)), span(printed))
     if not same:
-        raise RefusedOutput(f"CoreMark-PRO's log is not that of its table: {name}", log + text)
+        raise RefusedOutput(f"CoreMark-PRO's log does not match its table: {name}", log + text)
     return value
 
 
@@ -96,7 +96,7 @@ def _printed(text: str, name: str, column: str) -> str:
             _score({key: span(values[key])[side] for key in _REFERENCE}) for side in (0, 1)
         )
         if not agree((low, high), span(values[_SCORE])):
-            raise RefusedOutput("CoreMark-PRO's score is not that of its workloads", text)
+            raise RefusedOutput("CoreMark-PRO's score does not match its workloads", text)
     return columns[column][name]
 
 

@@ -20,7 +20,7 @@ _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _START_S = 0.2
 """Threads begin one after the other, and end together."""
 _MISSING = 1e-3
-"""Part of the time asked for that a thread may miss: clocks are the same, roundings are not."""
+"""Part of the requested time that a thread may miss because of rounding."""
 
 _PID = f"{STEP_FOLDER}/stress-ng.pid"
 
@@ -46,9 +46,9 @@ END_STRESS = f"if [ -e {_PID} ]; then kill $(cat {_PID}); rm -f {_PID}; fi; true
 def latencies(text: str, statistic: str, seconds: int | None = None) -> list[float]:
     """The `min`, `avg` or `max` latency of every CPU in microseconds, in the order of `cpus`.
 
-    Raises RefusedOutput for anything but one thread for each CPU that measured for all the time
-    that cyclictest was asked for, or for other than `seconds`. One that was ended early writes a
-    whole file and says that all is well.
+    Raises RefusedOutput unless one thread per CPU measured for the whole requested time, and the
+    request was `seconds`. cyclictest writes a complete file with status 0 even if it ends
+    early.
     """
     return [float(thread[statistic]) for thread in _threads(text, seconds)]
 
@@ -66,7 +66,7 @@ def cpus(text: str) -> list[int]:
 def histograms(text: str) -> list[dict[int, int]]:
     """For every CPU, how many wake-ups had which latency (microseconds); raises RefusedOutput.
 
-    What took longer than the histogram is wide is in none of its steps.
+    Latencies beyond the histogram's range are in none of its steps.
     """
     return [
         {int(latency): count for latency, count in thread["histogram"].items()}
@@ -84,15 +84,15 @@ def _threads(text: str, seconds: int | None = None) -> list[dict[str, Any]]:
         in_us = document.get("resolution_in_ns", 0) == 0
         asked, interval = (p.search(document["cmdline:"]) for p in (_ASKED, _INTERVAL))
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise RefusedOutput("cyclictest's output is not the JSON it should be", text) from None
+        raise RefusedOutput("cyclictest's output is not the JSON expected", text) from None
     if not whole:
         raise RefusedOutput("cyclictest did not end as it should", text)
     if not in_us:
         raise RefusedOutput("cyclictest counted nanoseconds: run it without -N", text)
     if not all(type(cpu) is int and cpu >= 0 for cpu in numbers) or numbers != sorted(set(numbers)):
-        raise RefusedOutput("cyclictest did not have one thread on each CPU", text)
+        raise RefusedOutput("cyclictest did not run one thread on each CPU", text)
     if not all(right):
-        raise RefusedOutput("cyclictest's latencies of a CPU do not go together", text)
+        raise RefusedOutput("cyclictest's latencies of a CPU contradict each other", text)
     if not asked or not interval or int(interval[1]) <= 0:
         raise RefusedOutput("cyclictest does not say how long it was to run (-D, -i)", text)
     wanted = int(asked[1]) * _SECONDS[asked[2]]
@@ -134,7 +134,7 @@ def _is_right(thread: dict[str, Any]) -> bool:
     if not (counts and 0 <= low <= average <= high and beyond >= 0):
         return False
     widest = max(steps)
-    # What took longer than the histogram is wide is at most the maximum, which one of it is.
+    # Each latency beyond the histogram is at most the maximum, and one equals it.
     rest = average * cycles - sum(latency * count for latency, count in steps.items())
     error = _ROUNDING * cycles
     longest = high + (beyond - 1) * (widest + 1) if beyond else 0

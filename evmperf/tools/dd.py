@@ -28,7 +28,7 @@ def throughput(text: str, expected_bytes: int, unit: int = MEGABYTE) -> float:
     found: re.Match[str] | None = None
     lines = text.splitlines()
     begin = next((n for n, line in enumerate(lines) if _RECORDS.fullmatch(line)), 0)
-    # What stands before the records is said meanwhile (`status=progress`).
+    # Lines before the records are progress messages (`status=progress`).
     meanwhile = all(map(_LAST.fullmatch, lines[:begin]))
     for line in lines[begin if meanwhile else 0 :]:
         if _RECORDS.fullmatch(line):
@@ -44,8 +44,8 @@ def throughput(text: str, expected_bytes: int, unit: int = MEGABYTE) -> float:
         raise RefusedOutput(f"dd copied {copied} of {expected_bytes} bytes", text)
     if seconds <= 0:
         raise RefusedOutput("dd took no time at all", text)
-    # dd rounds up or down as the digits behind tell it to: one unit of the last place.
+    # dd rounds up or down: one unit of the last place.
     rate = times(span(found.group(3), units=1.0), _PREFIXES[found.group(4)])
     if not agree(over(copied, span(found.group(2))), rate):
-        raise RefusedOutput(f"dd's rate is not that of {copied} bytes in {seconds:g} s", text)
+        raise RefusedOutput(f"dd's rate does not match {copied} bytes in {seconds:g} s", text)
     return copied / seconds / unit

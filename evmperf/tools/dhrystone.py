@@ -24,7 +24,7 @@ _RUNS = re.compile(r"^Execution starts, (\d+) runs through Dhrystone$", re.MULTI
 _VARIABLE = re.compile(r"^ *(\S+): +(\S.*)\n +should be: +(\S.*)$", re.MULTILINE)
 _CLOCK = re.compile(r"^[A-Za-z][^\d\n]* (\d+(?:\.\d+)?) ?MHz *$", re.MULTILINE)
 _KILOHERTZ = range(10_000, 10_000_001)
-"""Clocks that a CPU may have."""
+"""Plausible CPU clocks."""
 
 _CUR_FREQ = "/sys/devices/system/cpu/cpufreq/policy*/scaling_cur_freq"
 
@@ -32,7 +32,7 @@ _CUR_FREQ = "/sys/devices/system/cpu/cpufreq/policy*/scaling_cur_freq"
 def watched(command: str) -> str:
     """Shell text that runs `command` and notes meanwhile, once a second, cpufreq's clocks in kHz.
 
-    A governor slows the clock of an idle board: only what is read under load is the benchmark's.
+    A governor slows an idle board's clock, so only readings under load count.
     """
     return (
         f"{{ n=0; while [ $n -lt 900 ]; do cat {_CUR_FREQ}; sleep 1; n=$((n+1)); done; }} "

@@ -12,12 +12,12 @@ from evmperf.model.units import KIBIBYTE, MEGABYTE
 JSON_FILE = "fio.json"
 
 _NORMAL = re.compile(r"\s*(?:[^\n]*: \(groupid=\d+, jobs=\d+\): err= *0: |\Z)")
-"""What may come after the JSON: nothing, or the text for people (`--output-format=json,normal`)."""
+"""Allowed after the JSON: nothing, or the normal output (`--output-format=json,normal`)."""
 _ENDED = "terminating on signal"
 _SHORTEST = 0.999
-"""Part of the time asked for that a timed job must at least have run."""
+"""Minimum part of the requested time that a timed job must run."""
 _BINARY = 1e-9
-"""Rounding of older versions, which divide in floating point; as a part of the rate."""
+"""Relative rounding error of older versions, which divide in floating point."""
 
 
 def command(*, target: str, rw: str, block_size: str, size: str, runtime_s: int, name: str) -> str:
@@ -34,11 +34,10 @@ def command(*, target: str, rw: str, block_size: str, size: str, runtime_s: int,
 
 
 def fill_command(*, target: str, size: str, name: str) -> str:
-    """Shell text that writes all of `size` with data, so that a read is one of the medium.
+    """Shell text that fills all of `size` with data, so that a read accesses the medium.
 
-    A timed write of small blocks does not get through its file in 60 s; what it leaves out are
-    unwritten extents (or, on a raw device, trimmed blocks), which read as zeros without touching
-    the medium.
+    A timed write of small blocks does not fill its file in 60 s. Unwritten extents (on a raw
+    device: trimmed blocks) read as zeros without access to the medium.
     """
     return (
         f"fio --name={name} {target} --size={size} --rw=write --blocksize=1m --ioengine=psync "
@@ -76,7 +75,7 @@ def throughput(text: str, direction: str, seconds: int | None = None) -> float:
     if seconds is not None and runtime_ms < 1000 * seconds * _SHORTEST:
         raise RefusedOutput(f"fio ended after {runtime_ms} ms instead of {seconds} s", text)
     if abs(rate * runtime_ms - 1000 * moved) > runtime_ms * (1 + rate * _BINARY):
-        raise RefusedOutput(f"fio's rate is not that of {moved} bytes in {runtime_ms} ms", text)
+        raise RefusedOutput(f"fio's rate does not match {moved} bytes in {runtime_ms} ms", text)
     return float(rate) / MEGABYTE
 
 
@@ -99,7 +98,7 @@ def _document(text: str) -> dict[str, Any]:
     except ValueError as error:
         raise RefusedOutput(f"fio's output is not whole JSON: {error}", text) from None
     if not _NORMAL.match(text, end):
-        raise RefusedOutput("fio's output goes on after its JSON", text)
+        raise RefusedOutput("fio's output continues after its JSON", text)
     if not isinstance(document, dict):
         raise RefusedOutput("fio's output is not a JSON object", text)
     return document

@@ -51,7 +51,7 @@ _SCENES = (
     *["desktop"] * 2, *["buffer"] * 3, "ideas", "jellyfish", "terrain", "shadow", "refract",
     *["conditionals"] * 3, *["function"] * 2, *["loop"] * 3,
 )  # fmt: skip
-"""What glmark2 draws when it is not told what (since 2014.03)."""
+"""The default scenes of glmark2 (since 2014.03)."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Drawing:
 
     @property
     def variant(self) -> str:
-        """What other drawings it can be compared with, in words."""
+        """The conditions of a comparison with other drawings, in words."""
         words = [f"without {scene}" for scene in self.unsupported]
         words += ["drawn by the CPU"] if self.software else []
         words += [f"surface {self.size}"] if self.size else []
@@ -113,11 +113,11 @@ def drawing(text: str, scenes: str = "") -> Drawing:
             raise RefusedOutput(f"glmark2 printed something unexpected: {line[:120]!r}", text)
     renderers = _matches(_RENDERER, lines)
     if len(renderers) != 1:
-        raise RefusedOutput("glmark2 does not say what draws", text)
+        raise RefusedOutput("glmark2 does not name the renderer", text)
     sizes, bounds = _matches(_SIZE, lines), _matches(_BOUND, lines)
     if len(sizes) > 1 or len(sizes) != len(_matches(_CONFIG, lines)):
-        raise RefusedOutput("glmark2 does not say once what its surface is, and how large", text)
-    # A rule opens and closes the whole.
+        raise RefusedOutput("glmark2 does not print its surface and size exactly once", text)
+    # A rule opens and closes the output.
     while lines and _BOUND.fullmatch(lines[0]):
         lines = lines[1:]
     if len(lines) < 2 or lines[-1] != lines[0] or not _RULE.fullmatch(lines[0]) or text[-1] != "\n":
@@ -146,7 +146,7 @@ def score(text: str, scenes: str = "", software: bool = False) -> float:
     drawn = drawing(text, scenes)
     if drawn.software and not software:
         raise RefusedOutput(
-            f"{drawn.renderer} draws on the CPU: see that the GPU's driver is loaded", text
+            f"{drawn.renderer} draws on the CPU: check that the GPU's driver is loaded", text
         )
     return drawn.score
 
@@ -162,7 +162,7 @@ def is_software(text: str, scenes: str = "") -> bool:
 
 
 def variant(text: str, scenes: str = "") -> str:
-    """What other scores a score can be compared with; raises RefusedOutput as `drawing` does."""
+    """The conditions of a comparison with other scores; raises RefusedOutput as `drawing` does."""
     return drawing(text, scenes).variant
 
 

@@ -11,15 +11,15 @@ from evmperf.model.errors import RefusedOutput
 
 _MEGA = 1e6
 _SHORTEST = 0.9
-"""Part of the time asked for that a test must at least have run."""
+"""Minimum part of the requested time that a test must run."""
 _ROUNDING = 1e-3
 """How far a rate may be from its bytes and seconds, as a part of it: iperf3 prints the time of one
 side with the rate of the other.
 """
 _SIDES = 5e-3
-"""How far one side's time may be from the other's, as a part of it."""
+"""Relative tolerance between the times of both sides."""
 _TAIL_S = 0.25
-"""A receiving client stops up to so many seconds before the sender does."""
+"""Seconds by which a receiving client may stop before the sender."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _in_one_sum(end: dict[str, Any], text: str, seconds: int, size: int) -> Data
 
 
 def _end(text: str, seconds: int, protocol: str, size: int | None = None) -> dict[str, Any]:
-    """The `end` object of a test that was what it should be."""
+    """The `end` object of a checked test."""
     try:
         document = json.loads(text)
         if "error" in document:
@@ -125,7 +125,7 @@ def _end(text: str, seconds: int, protocol: str, size: int | None = None) -> dic
         facts = started["protocol"], started["duration"], started["num_streams"]
         block = started["blksize"]
     except (ValueError, KeyError, TypeError):
-        raise RefusedOutput("iperf3's output is not the JSON it should be", text) from None
+        raise RefusedOutput("iperf3's output is not the JSON expected", text) from None
     if facts != (protocol, seconds, 1) or (size is not None and block != size):
         raise RefusedOutput(f"iperf3 ran another test: {facts}, blocks of {block} bytes", text)
     return dict(end)
@@ -143,12 +143,12 @@ def _number(end: Any, text: str, side: str, key: str) -> float:
     except (KeyError, TypeError):
         raise RefusedOutput(f"iperf3's output has no {side}.{key}", text) from None
     if type(value) not in (int, float) or not 0 <= value < math.inf:
-        raise RefusedOutput(f"iperf3's {side}.{key} is no number: {str(value)[:40]!r}", text)
+        raise RefusedOutput(f"iperf3's {side}.{key} is not a number: {str(value)[:40]!r}", text)
     return float(value)
 
 
 def _rate(end: Any, text: str, side: str) -> float:
-    """Bits a second of one side, which must be those of its bytes and seconds."""
+    """Bits per second of one side, checked against its bytes and seconds."""
     rate = _number(end, text, side, "bits_per_second")
     moved, seconds = _number(end, text, side, "bytes"), _number(end, text, side, "seconds")
     if abs(rate * seconds - 8 * moved) > 8 * moved * _ROUNDING:

@@ -1,4 +1,4 @@
-"""Linpack (`runLinpack`, linpackc on Netlib): its two tables, and the line it ends with.
+"""Linpack (`runLinpack`, linpackc on Netlib): its two tables and last line.
 
 The program is built for rolled or unrolled loops, in single or double precision: four quantities.
 Its result is the lesser of the fourth rows of its two tables.
@@ -40,12 +40,12 @@ def kflops(text: str, precision: str = "single") -> float:
     if made.lower() != precision:
         raise RefusedOutput(
             f"Linpack is one of {made.lower()} precision, not {precision}: build it with "
-            f"-D{precision[0].upper()}P, or say options.system.linpack_precision in the board file",
+            f"-D{precision[0].upper()}P, or set options.system.linpack_precision in the board file",
             text,
         )
     fourth = [rows[-1] for rows in _tables(text)]
     if int(printed) != min(fourth):
-        raise RefusedOutput(f"Linpack's {printed} Kflops are not those of its tables", text)
+        raise RefusedOutput(f"Linpack's {printed} Kflops do not match its tables", text)
     return float(printed)
 
 

@@ -64,7 +64,7 @@ def labelled(text: str, label: str, unit: str, lines: int = 1) -> float:
     """
     found = [_LABELLED.fullmatch(line) for line in _whole_lines(text)]
     if len(found) != lines or not all(found):
-        raise RefusedOutput(f"LMBench printed something else than {lines} results", text)
+        raise RefusedOutput(f"LMBench printed other output than {lines} results", text)
     values = {match[1]: (match[2], match[3]) for match in found if match}
     if label not in values:
         raise RefusedOutput(f"LMBench printed no {label!r}", text)
@@ -81,7 +81,7 @@ def value_of_size(text: str, size: float) -> float:
     *before, last = _whole_lines(text) or [""]
     match = _OF_SIZE.fullmatch(last)
     if not match or any(map(_TWO_NUMBERS.fullmatch, before)):
-        raise RefusedOutput("LMBench printed something else than one size and its value", text)
+        raise RefusedOutput("LMBench printed other output than one size and its value", text)
     printed, value = (match[1], match[2]) if match[1] else (match[3], match[4])
     if float(printed) != size:
         raise RefusedOutput(f"LMBench measured {printed} MB, not {size:g} MB", text)
@@ -95,7 +95,7 @@ def context_switch(text: str, kilobytes: int, processes: int) -> float:
     match = _SWITCH.fullmatch(lines[1]) if len(lines) == 2 else None
     if not head or not match or match[1] != str(processes):
         what = f"{processes} processes of {kilobytes} KiB"
-        raise RefusedOutput(f"LMBench printed something else than {what}", text)
+        raise RefusedOutput(f"LMBench printed other output than {what}", text)
     return _above_zero(match[2], text)
 
 
@@ -107,7 +107,7 @@ def memory_latency(text: str, megabytes: str, last: str) -> float:
     lines = [line for line in _whole_lines(text) if line]
     rows = [_LOADS.fullmatch(line) for line in lines[1:]]
     if not lines or not re.fullmatch(r'"stride=\d+', lines[0]) or not all(rows):
-        raise RefusedOutput("LMBench printed something else than a table of latencies", text)
+        raise RefusedOutput("LMBench printed other output than a table of latencies", text)
     values = {row[1]: row[2] for row in rows if row}
     sizes = [float(size) for size in values]
     if not rows or list(values)[-1] != last or len(values) != len(rows) or sizes != sorted(sizes):
@@ -121,7 +121,7 @@ def files(text: str, kilobytes: int) -> float:
     """How many files of that size lat_fs made and deleted in its time (its second column)."""
     rows = [_FILES.fullmatch(line) for line in _whole_lines(text)]
     if tuple(row[1] if row else None for row in rows) != _FILE_SIZES:
-        raise RefusedOutput("LMBench printed something else than a line for each size", text)
+        raise RefusedOutput("LMBench printed other output than a line for each size", text)
     values = {int(row[1]): row[2] for row in rows if row}
     if kilobytes not in values:
         raise RefusedOutput(f"LMBench made no files of {kilobytes} KiB", text)
@@ -129,7 +129,7 @@ def files(text: str, kilobytes: int) -> float:
 
 
 def _whole_lines(text: str) -> list[str]:
-    """The lines; raises RefusedOutput when the last one is not ended, so that a digit may lack."""
+    """The lines; raises RefusedOutput if the last one has no end, as a digit may be missing."""
     if not text.endswith("\n"):
         raise RefusedOutput("LMBench's output is cut", text)
     return text.splitlines()

@@ -1,4 +1,4 @@
-"""What a meter said about the board's rails, as evmperf writes it down, and what it is worth.
+"""The log of a meter's answers for the board's rails, and its parser.
 
 A JSON object: `started_s` is how long the step's command took to return, `ended_s` when the last
 reading was done, `samples` are lists of time, rail, and the meter's two answers with their units
@@ -70,7 +70,7 @@ def parse(text: str) -> Log:
         times = [float(data["started_s"]), float(data["ended_s"])]
         samples = [(float(at), str(rail), str(v), str(i)) for at, rail, v, i in data["samples"]]
     except (ValueError, KeyError, TypeError):
-        raise RefusedOutput("the meter's log is not the JSON it should be", text) from None
+        raise RefusedOutput("the meter's log is not the JSON expected", text) from None
     if not samples:
         raise RefusedOutput("the meter's log holds no reading", text)
     volts: dict[str, list[float]] = {}

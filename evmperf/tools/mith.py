@@ -1,4 +1,4 @@
-"""MITH, the harness of EEMBC's workloads (MultiBench): what a workload prints at its end.
+"""MITH, the harness of EEMBC's workloads (MultiBench): a workload's final output.
 
 Numbers are printed with `%8g`: six digits, without trailing zeros, right in eight columns.
 """
@@ -12,7 +12,7 @@ from evmperf.model.errors import RefusedOutput
 TEXT_FILE = "mith.txt"
 
 _DIGITS = 1.1e-5
-"""How far a product of two numbers with six digits may be from 1, as a part of it."""
+"""Relative tolerance of a product of two numbers with six digits."""
 _VERIFIED = "executed with verification turned on"
 _FAILED = re.compile(r"\b(?:error|fail)\w*\b(?! *[=:] *0+(?:\.0*)?$)", re.IGNORECASE | re.MULTILINE)
 

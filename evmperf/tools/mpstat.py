@@ -17,15 +17,15 @@ STAT_BEFORE = "stat.before"
 STAT_AFTER = "stat.after"
 
 _ALL = ("all", "-1")
-"""How mpstat calls all CPUs together; `-1` is sysstat 12.0's."""
+"""mpstat's names of all CPUs together; `-1` is sysstat 12.0's."""
 _COLUMNS = (
     "usr", "nice", "sys", "iowait", "irq", "soft", "steal", "guest", "gnice", "idle",
 )  # fmt: skip
 _HALF_CENT = 0.005
-"""What rounding to two decimals makes of a column, in percent."""
+"""Rounding error of a column with two decimals, in percent."""
 _CPU_LINE = re.compile(r"cpu(\d*) +((?:\d+ ){9}\d+)")
 _TICKS_APART = 2
-"""Ticks of each CPU between the kernel's counting of all CPUs and that of one after the other."""
+"""Ticks per CPU between the kernel's counts of all CPUs and of single CPUs."""
 
 
 def command(window_s: int) -> str:
@@ -55,14 +55,14 @@ def load(text: str) -> float:
         rows = [row for s in hosts[0]["statistics"] for row in s["cpu-load"] if row["cpu"] in _ALL]
         columns = [[row[name] for name in _COLUMNS] for row in rows]
     except (ValueError, KeyError, IndexError, TypeError):
-        raise RefusedOutput("mpstat's output is not the JSON it should be", text) from None
+        raise RefusedOutput("mpstat's output is not the JSON expected", text) from None
     if len(rows) != 1 or len(hosts) != 1:
         raise RefusedOutput(f"mpstat's output has {len(rows)} intervals instead of one", text)
     if not all(_is_percentage(value) for value in columns[0]):
         raise RefusedOutput("mpstat's columns are not percentages with two decimals", text)
     whole = float(sum(columns[0]))
     if abs(whole - 100) > _HALF_CENT * len(_COLUMNS) + 1e-9:
-        raise RefusedOutput(f"mpstat's columns make {whole:.2f} %, not 100 %", text)
+        raise RefusedOutput(f"mpstat's columns add up to {whole:.2f} %, not 100 %", text)
     return _percent(float(rows[0]["idle"]), float(rows[0]["iowait"]), 100.0, text)
 
 
@@ -86,7 +86,7 @@ def stat_load(before: str, after: str) -> float:
     apart = 2 * _TICKS_APART * len(spent_by)
     for ticks, parts in zip(spent, zip(*spent_by.values(), strict=True), strict=True):
         if abs(ticks - sum(parts)) > apart:
-            raise RefusedOutput("/proc/stat's lines of the CPUs do not make that of all", raw)
+            raise RefusedOutput("/proc/stat's lines of the CPUs do not add up to that of all", raw)
     if any(ticks < 0 for ticks in (*spent[:3], *spent[5:])) or sum(spent) <= 0:
         raise RefusedOutput("/proc/stat's counters did not go forward", raw)
     return _percent(spent[3], spent[4], float(sum(spent)), raw)
@@ -96,7 +96,7 @@ def _percent(idle: float, iowait: float, whole: float, raw: str) -> float:
     value = 100.0 * (whole - idle - iowait) / whole
     # mpstat rounds each column to 2 decimals, so the sum may miss 100 by a little.
     if not -0.05 <= value <= 100.05:
-        raise RefusedOutput(f"a CPU load of {value:.2f} % cannot be", raw)
+        raise RefusedOutput(f"a CPU load of {value:.2f} % is impossible", raw)
     return min(max(value, 0.0), 100.0)
 
 

@@ -35,7 +35,7 @@ _ROW = re.compile(
 
 
 def iterations_per_second(text: str, kernel: str) -> float:
-    """The rate of one kernel, which the table calls by capital letters.
+    """The rate of one kernel, named in capital letters in the table.
 
     Raises RefusedOutput unless all ten rows are there, each once and in their order, with indices
     that follow from their rates.
@@ -73,6 +73,6 @@ def _rows(text: str) -> dict[str, _Row]:
         for index, unit in zip(row[2:], _PENTIUM_AND_K6[name], strict=True):
             if not agree(over(span(row.rate), (unit, unit)), span(index)):
                 raise RefusedOutput(
-                    f"NBench's {name} of {row.rate} has not the index {index}", text
+                    f"NBench's {name} of {row.rate} does not match the index {index}", text
                 )
     return rows

@@ -25,7 +25,7 @@ KEYS = (
     "REMOTE_BYTES_RECVD",
     "LOCAL_SEND_SIZE",
 )
-"""What is asked for, in the order in which netperf answers."""
+"""The requested keys, in netperf's order."""
 
 _DIRECTIONS = {"TCP_STREAM": "Send", "TCP_MAERTS": "Receive", "UDP_STREAM": "Send"}
 _COUNTED = {
@@ -37,15 +37,15 @@ _COUNTED = {
 interrupts does not count what it has sent of its last message, which shows on a slow link.
 """
 _ROUNDING = 0.002
-"""How far throughput and bytes may be apart beyond their two decimals: ends differ a little."""
+"""Relative tolerance between throughput and bytes beyond their two decimals."""
 _LOST_BYTES = 0.5
-"""Part of what one side of a stream moved that the other must at least have moved."""
+"""Minimum part of one side's bytes that the other side must have moved."""
 _UNITS = "10^6bits/s"
 _NOT_ASKED = -1.0
 _MOST_PERCENT = 100.5
 _COUNTS = ("_SENT", "_RECVD", "_SIZE")
 _SHORTEST = 0.9
-"""Part of the time asked for that a test must at least have run."""
+"""Minimum part of the requested time that a test must run."""
 _WHOLE = re.compile(r"\d+")
 _DECIMALS = re.compile(r"\d+\.\d\d|-1\.00")
 
@@ -83,7 +83,7 @@ def command(
 
 
 def outcome(text: str, test: str, seconds: int) -> NetperfResult:
-    """Read the keyed output of a test that was to take so long.
+    """Read the keyed output of a test of that duration.
 
     Raises RefusedOutput for anything but all keys once, in their order, each with its kind of
     value, of a test that moved data in the right direction for the whole time.
@@ -93,18 +93,18 @@ def outcome(text: str, test: str, seconds: int) -> NetperfResult:
         if not line.startswith(f"{key}="):
             raise RefusedOutput(f"netperf was asked for {key} and printed {line[:120]!r}", text)
     if len(lines) != len(KEYS) or not text.endswith("\n"):
-        raise RefusedOutput("netperf's output is cut or goes on too long", text)
+        raise RefusedOutput("netperf's output is cut or too long", text)
     values = dict(line.split("=", 1) for line in lines)
     if values["THROUGHPUT_UNITS"] != _UNITS:
         raise RefusedOutput(f"netperf's unit is not {_UNITS}", text)
     if values["DIRECTION"] != _DIRECTIONS[test]:
-        raise RefusedOutput(f"netperf's direction is not that of {test}", text)
+        raise RefusedOutput(f"netperf's direction does not match {test}", text)
     numbers = {
         key: value for key, value in values.items() if key not in ("DIRECTION", "THROUGHPUT_UNITS")
     }
     for key, value in numbers.items():
         if not (_WHOLE if key.endswith(_COUNTS) else _DECIMALS).fullmatch(value):
-            raise RefusedOutput(f"netperf's {key} is no number: {value[:40]!r}", text)
+            raise RefusedOutput(f"netperf's {key} is not a number: {value[:40]!r}", text)
     found = NetperfResult(
         throughput=float(numbers["THROUGHPUT"]),
         local_cpu_load=float(numbers["LOCAL_CPU_UTIL"]),
@@ -130,11 +130,11 @@ def _check_bytes(found: NetperfResult, counted: int, numbers: dict[str, str], te
     near = megabits * (1 - _ROUNDING), megabits * (1 + _ROUNDING)
     if not agree(over(near, span(numbers["ELAPSED_TIME"])), span(numbers["THROUGHPUT"])):
         rate = megabits / max(found.elapsed_s, 0.01)
-        raise RefusedOutput(f"netperf's bytes make {rate:.4g} {_UNITS}, not its throughput", text)
+        raise RefusedOutput(f"netperf's bytes give {rate:.4g} {_UNITS}, not its throughput", text)
     if found.send_size and found.sent % found.send_size:
         raise RefusedOutput(f"netperf sent {found.sent} bytes, not messages of its size", text)
     low, high = sorted((found.local_cpu_load, found.remote_cpu_load))
     if low != _NOT_ASKED or high == _NOT_ASKED:
         raise RefusedOutput("netperf was asked for the CPU load of one of the two machines", text)
     if high > _MOST_PERCENT:
-        raise RefusedOutput(f"a CPU load of {high:g} % cannot be", text)
+        raise RefusedOutput(f"a CPU load of {high:g} % is impossible", text)

@@ -47,10 +47,10 @@ def command(algorithm: str, seconds: int) -> str:
 def throughput(text: str, size: int, seconds: int) -> float:
     """Throughput in kB/s (1000 bytes) for blocks of `size` bytes.
 
-    It is whole blocks over the nominal seconds, as the guides have it (inventory): the elapsed
-    time that openssl prints has hundredths only. Where it is another time than that, the board
-    was held up, and the elapsed time counts. Raises RefusedOutput when it is twice the nominal
-    one, when the run did not come to its end, or for a line that openssl does not print.
+    Whole blocks over the nominal seconds, as in the guides (inventory), because openssl prints the
+    elapsed time in hundredths only. If the elapsed time differs, the board was delayed, and the
+    elapsed time counts. Raises RefusedOutput if it is twice the nominal time, for an unfinished
+    run, and for lines that openssl does not print.
     """
     sizes, blocks, times = _measurements(text, seconds)
     if size not in sizes:
@@ -102,9 +102,9 @@ def cpu_load(times: str, uptimes: str) -> float:
     took = float(clock.group(2)) - float(clock.group(1))
     user_m, user_s, system_m, system_s = map(float, lines[1].groups())
     busy = 60 * (user_m + system_m) + user_s + system_s
-    # Both clocks have hundredths of a second, so a busy process may seem a little more than that.
+    # Both clocks count hundredths of a second, so a busy process may appear above 100 %.
     if took <= 0 or busy > took * 1.02 + 0.02:
-        raise RefusedOutput(f"{busy:g} s of CPU in {took:g} s cannot be", times + uptimes)
+        raise RefusedOutput(f"{busy:g} s of CPU in {took:g} s is impossible", times + uptimes)
     return min(100.0 * busy / took, 100.0)
 
 
@@ -129,11 +129,11 @@ def _measurements(text: str, seconds: int) -> tuple[list[int], list[int], list[f
     if not head or not rates:
         raise RefusedOutput("openssl's last two lines are missing", text)
     if [int(size) for size in head.group(1).split(":")[1:]] != sizes:
-        raise RefusedOutput("openssl's summary is of other block sizes", text)
+        raise RefusedOutput("openssl's summary has other block sizes", text)
     summary = [float(rate) for rate in rates.group(2).split(":")[1:]]
     own = [b * s / t if t else 0.0 for s, b, t in zip(sizes, blocks, times, strict=True)]
     if len(summary) != len(own) or any(
         abs(a - b) > 0.001 * b + 0.01 for a, b in zip(summary, own, strict=True)
     ):
-        raise RefusedOutput("openssl's summary is not that of its measurements", text)
+        raise RefusedOutput("openssl's summary does not match its measurements", text)
     return sizes, blocks, times

@@ -1,6 +1,6 @@
-"""How long the kernel takes to suspend and to resume its devices, from its own messages.
+"""The kernel's time to suspend and to resume its devices, from its messages.
 
-With /sys/power/pm_debug_messages set, the kernel says of each phase how long it took
+With /sys/power/pm_debug_messages set, the kernel prints the duration of each phase
 (dpm_show_time in drivers/base/power/main.c): three on the way down, three on the way up. Its clock
 runs in all of them, which it does not while the board sleeps.
 """
@@ -38,7 +38,7 @@ class Phases:
 def command(sleep_command: str) -> str:
     """Shell text that runs `sleep_command`, with what the kernel says of it in TEXT_FILE.
 
-    It fails at once on a kernel that cannot say it, or when the command fails.
+    Fails at once if the kernel has no such messages, or if the command fails.
     """
     return (
         f"[ -w {_DEBUG} ] || {{ echo '{_DEBUG} is not there: this kernel does not say how long its "
@@ -54,9 +54,7 @@ def command(sleep_command: str) -> str:
 
 
 def parse(text: str) -> Phases:
-    """The phases of one sleep; raises RefusedOutput for none, more than one, or one that the
-    kernel gave up.
-    """
+    """The phases of one sleep; raises RefusedOutput for none, several, or an aborted one."""
     lines = text.splitlines()
     if not text.endswith("\n") or not lines or lines[-1] != "end":
         raise RefusedOutput("the record of the sleep is not whole", text)

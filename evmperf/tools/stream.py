@@ -17,7 +17,7 @@ _ROW = re.compile(
 _SIZE = re.compile(r"^Array size = (\d+) \(elements\), Offset = \d+ \(elements\)$", re.MULTILINE)
 _ELEMENT = re.compile(r"^This system uses (\d+) bytes per array element\.$", re.MULTILINE)
 _ARRAYS = {"Copy": 2, "Scale": 2, "Add": 3, "Triad": 3}
-"""How many arrays each kernel goes through."""
+"""Number of arrays that each kernel accesses."""
 
 
 CACHES_FILE = "caches.txt"
@@ -31,7 +31,7 @@ _TIMES = 4
 
 
 def cached(text: str, caches: str) -> str:
-    """What part caches had in the rates, in words: "" where the arrays are as large as STREAM
+    """The influence of caches on the rates, in words: "" where the arrays are as large as STREAM
     demands, or the kernel does not know its caches.
 
     Raises RefusedOutput for arrays that the last cache holds: that is no bandwidth of the memory.
@@ -76,6 +76,6 @@ def best_rate(text: str, kernel: str) -> float:
     moved = _ARRAYS[kernel] * array / MEGABYTE
     if not agree(span(rate), over(moved, span(shortest))):
         raise RefusedOutput(
-            f"STREAM's {kernel} of {rate} MB/s is not that of {moved:g} MB in {shortest} s", text
+            f"STREAM's {kernel} of {rate} MB/s does not match {moved:g} MB in {shortest} s", text
         )
     return float(rate)

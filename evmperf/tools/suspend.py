@@ -1,4 +1,4 @@
-"""Suspending a board in the background, and the kernel's and the RTC's word that it slept.
+"""Suspends a board in the background, and checks with kernel and RTC that it slept.
 
 The real-time clock runs on while the board sleeps, whatever the kernel's own clocks do; the
 counters are /sys/power/suspend_stats (Documentation/ABI/testing/sysfs-power).
@@ -24,7 +24,7 @@ END_S = 60
 def start(sleep_command: str) -> str:
     """Shell text that runs `sleep_command` in the background, and returns before the board sleeps.
 
-    It fails at once on a board that cannot tell afterwards whether it slept.
+    Fails at once on a board without the counters to prove its sleep.
     """
     return f"""\
 for f in /sys/class/rtc/rtc0/since_epoch /sys/power/suspend_stats/success; do
@@ -51,7 +51,7 @@ state start >state
 
 
 def check() -> str:
-    """Shell text for the board that should be awake again: leaves `$OUT/suspend.txt`."""
+    """Shell text for the board after its wake-up: writes `$OUT/suspend.txt`."""
     return f"""\
 cd {_STATE} || exit 3
 i=0
@@ -69,7 +69,7 @@ done
 _LATE_S = 30
 """Seconds that waking up may take."""
 _APART_S = 3.0
-"""Seconds that two clocks may be apart, one of which counts whole ones and is read later."""
+"""Tolerance in seconds between two clocks, one of which counts whole seconds and is read later."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def parse(text: str, wanted_s: int) -> Sleep:
     asleep = int(rtc2) - int(rtc1)
     if asleep < wanted_s:
         raise RefusedOutput(f"the board slept for {asleep} s instead of {wanted_s} s", text)
-    # The kernel counts the sleep in, or stands still in it; else one of the clocks was set.
+    # The kernel's clock includes the sleep or stops during it; otherwise a clock was set.
     by_kernel = float(up2) - float(up1)
     if asleep > wanted_s + _LATE_S or min(abs(by_kernel - asleep), by_kernel) > _APART_S:
         raise RefusedOutput(

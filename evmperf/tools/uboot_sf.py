@@ -12,7 +12,7 @@ from evmperf.model.errors import RefusedOutput
 from evmperf.tools import uboot_time
 
 PATTERN = 0x5AA5C33C
-"""What is written: neither erased flash (all ones) nor cleared memory."""
+"""The written pattern: neither erased flash (all ones) nor cleared memory."""
 
 _BACK = "${evmperf_back}"
 _DONE = re.compile(r"SF: (\d+) bytes @ (0x[0-9a-f]+) (\w+): (\S+)")
@@ -42,7 +42,7 @@ def timed_read(offset: int, size: int) -> str:
 
 
 def _read_back(time: str, offset: int, size: int) -> str:
-    # Cleared before: what an earlier read left there would be the same.
+    # Clear first: an earlier read would leave the same data.
     return (
         f"mw.l {_BACK} 0 {size // 4:x} && {time}sf read {_BACK} {offset:x} {size:x} && "
         f"cmp.b ${{loadaddr}} {_BACK} {size:x}"

@@ -22,7 +22,7 @@ _FILE = re.compile(
 )
 _BESIDE_MS = 250.0
 _BESIDE = 0.05
-"""What a command may take beside the file: to find it, which is more on a larger medium."""
+"""Seconds for a command to find its file, which takes longer on a larger medium."""
 _UNITS = {"Bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
@@ -74,7 +74,7 @@ def file_rate(text: str, operation: str, size: int) -> float:
         over(1000 * size, (milliseconds - 0.5, milliseconds + 1.0)),
         times(span(printed, units=1.0), float(_UNITS[unit])),
     ):
-        raise RefusedOutput(f"U-Boot's rate is not that of {size} bytes in {took_ms} ms", text)
+        raise RefusedOutput(f"U-Boot's rate does not match {size} bytes in {took_ms} ms", text)
     beside_ms = 1000 * seconds(text) - milliseconds
     if beside_ms < -1:
         raise RefusedOutput(f"U-Boot's time is shorter than the {took_ms} ms of the file", text)

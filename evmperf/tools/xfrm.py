@@ -1,4 +1,4 @@
-"""iproute2's `ip -s xfrm state`: what one security association of the kernel has carried."""
+"""iproute2's `ip -s xfrm state`: the traffic of one security association."""
 
 from __future__ import annotations
 

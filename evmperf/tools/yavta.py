@@ -1,4 +1,4 @@
-"""yavta: capturing frames from a video device, and the rate at which they came."""
+"""yavta: captures frames from a video device and prints their rate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PLANES = re.compile(r"^Device `.*' on `.*' \(driver '.*'\) .*\bwith mplanes\.$"
 _RELEASED = re.compile(r"\d+ buffers released\.")
 
 _MICROSECONDS = 2.0
-"""How far the printed time may be from that of the rates, which yavta does not round to those."""
+"""Tolerance between the printed time and that of the rates, which yavta rounds separately."""
 
 
 def command(device: str, width: int, height: int, code: str, frames: int) -> str:
@@ -62,7 +62,7 @@ def frame_rate(text: str, width: int, height: int, code: str, frames: int) -> fl
     took = span(seconds, units=_MICROSECONDS)
     if not agree(over(float(frames), took), span(rate)):
         raise RefusedOutput(f"{frames} frames in {seconds} s are not {rate} a second", text)
-    # On a device of several planes yavta adds up bytes that it does not have (capture, mplanes).
+    # On a device with several planes yavta adds up wrong bytes (capture, mplanes).
     uncounted = float(byte_rate) == 0 and _PLANES.search(text)
     if not uncounted and not agree(over(float(sum(sizes)), took), span(byte_rate)):
         raise RefusedOutput(f"{sum(sizes)} bytes in {seconds} s are not {byte_rate} a second", text)

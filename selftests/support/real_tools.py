@@ -160,8 +160,8 @@ _CASES: list[tuple] = [
         [20.0, 20.0, 340.0, 279.0, 128.0, 22.0],
     ),
     ("lmbench-1", _whole, "lmbench:value_of_size", (268.44,), 13805.57),
-    ("lmbench-2", _whole, "lmbench:value_of_size", (268.44,), "something else than one size"),
-    ("lmbench-3", _whole, "lmbench:labelled", ("Simple syscall", "microseconds"), "something else"),
+    ("lmbench-2", _whole, "lmbench:value_of_size", (268.44,), "other output than one size"),
+    ("lmbench-3", _whole, "lmbench:labelled", ("Simple syscall", "microseconds"), "other output"),
     (
         "lmbench-3", _line("Simple syscall"), "lmbench:labelled",
         ("Simple syscall", "microseconds"), 0.2345,
@@ -296,18 +296,18 @@ _MORE: list[tuple] = [
     ("yavta-2", "yavta:frame_rate", (4080, 3072, "nv12", 10), 27.20186),
     ("yavta-4", "yavta:frame_rate", (1920, 1080, "nv12", 1), "captures no format"),
     ("lmbench-1", "lmbench:memory_latency", ("1.00000", "4096.00000"), 6.022),
-    ("lmbench-2", "lmbench:memory_latency", ("1.00000", "4096.00000"), "something else"),
+    ("lmbench-2", "lmbench:memory_latency", ("1.00000", "4096.00000"), "other output"),
     ("lmbench-9", "lmbench:value_of_size", (1.048576,), 16.0),
     ("lmbench-10", "lmbench:labelled", ("Select on 100 tcp fd's", "microseconds"), 3.8531),
     (
         "lmbench-4",
         "lmbench:labelled",
         ("Signal handler installation", "microseconds"),
-        "something else than 1 results",
+        "other output than 1 results",
     ),
-    ("lmbench-3", "lmbench:labelled", ("Simple syscall", "microseconds"), "something else"),
+    ("lmbench-3", "lmbench:labelled", ("Simple syscall", "microseconds"), "other output"),
     ("lmbench-6", "lmbench:files", (0,), 469.0),
-    ("lmbench-7", "lmbench:value_of_size", (1.048576,), "something else"),
+    ("lmbench-7", "lmbench:value_of_size", (1.048576,), "other output"),
     ("pm_phases-1", "pm_phases:parse", (), {"suspend_ms": 723.645, "resume_ms": 328.448}),
 ]  # fmt: skip
 """Cases of tools-2: all texts as they are."""
