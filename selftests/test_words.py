@@ -42,7 +42,7 @@ CLASSES = {
 }
 
 DOUBLE = {
-    "Baseline", "Beside", "Board", "Boot", "Case", "Change", "Column", "Image", "Imported", "Job",
+    "Baseline", "Block", "Board", "Boot", "Case", "Cause", "Change", "Column", "Image", "Imported", "Job",
     "Line", "Measured", "Measures", "Night", "Outcome", "Plan", "Record", "Reply", "Row", "Search",
     "Series", "Session", "Status", "Summary", "System", "Wanted",
 }  # fmt: skip

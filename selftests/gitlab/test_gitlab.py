@@ -92,7 +92,7 @@ def test_alarms_are_checked_again_on_the_board_within_the_time_that_is_given():
     assert "--confirm 30m --board am64x.yaml --wait" in job["script"][0]
     assert (job["resource_group"], job["variables"]) == ("board-am64x", {"LG_PLACE": "am64x"})
     assert "--confirm" not in night()["judge am64x"]["script"][0]
-    with pytest.raises(UsageError, match="--confirm: needs boards over labgrid"):
+    with pytest.raises(UsageError, match="--confirm needs --over labgrid"):
         night(over=Over.LAVA_HOST, confirm="30m")
 
 
