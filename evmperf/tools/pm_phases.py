@@ -59,7 +59,7 @@ def parse(text: str) -> Phases:
     if not text.endswith("\n") or not lines or lines[-1] != "end":
         raise RefusedOutput("the record of the sleep is not whole", text)
     if any(sum(map(bool, map(end.fullmatch, lines))) != 1 for end in (_ENTRY, _EXIT)):
-        raise RefusedOutput("the kernel does not tell of one sleep", text)
+        raise RefusedOutput("the kernel does not report exactly one sleep", text)
     took: dict[str, float] = {}
     before_s = 0.0
     for line in lines:
@@ -76,10 +76,10 @@ def parse(text: str) -> Phases:
         if ended != "complete":
             raise RefusedOutput(f"the kernel gave up the phase {phase}", text)
         if phase in took:
-            raise RefusedOutput(f"the kernel tells twice of the phase {phase}", text)
+            raise RefusedOutput(f"the kernel reports twice the phase {phase}", text)
         took[phase] = float(milliseconds)
     if missing := [phase for phase in (*_DOWN, *_UP) if phase not in took]:
-        raise RefusedOutput(f"the kernel does not tell of the phase {missing[0]}", text)
+        raise RefusedOutput(f"the kernel does not report the phase {missing[0]}", text)
     # "start" is the first phase together with what comes before it, and so no shorter.
     if took.get("start suspend", took["suspend"]) < took["suspend"]:
         raise RefusedOutput("a phase took longer than what it is part of", text)
