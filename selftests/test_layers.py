@@ -25,9 +25,13 @@ ROOMS = {
         "what a benchmark is, the catalogue, families of tables, one module a table",
         "boards tools console model",
     ),
+    "state": (
+        "what a board is doing around a case, what spoils a figure, limits of buses",
+        "benchmarks boards tools model",
+    ),
     "measure": (
         "what a benchmark may touch, the runner, a step on the board, facts",
-        "benchmarks boards tools console runs model",
+        "state benchmarks boards tools console runs model",
     ),
     "keeping": (
         "who holds which board: the keeper of a host, and Labgrid's places",
@@ -90,7 +94,7 @@ STARTS_A_SKIN = {"evmperf/night/closing.py": {"cli"}}
 MEASURING = ("evmperf/night/child.py", "evmperf/regress/sessions.py")
 """What measures in a process of its own, which is a pytest."""
 
-PURE = ("model", "boards", "tools", "benchmarks")
+PURE = ("model", "boards", "tools", "benchmarks", "state")
 """Rooms that compute the same whenever and wherever they are called."""
 IMPURE = {
     "subprocess", "socket", "time", "random", "secrets", "requests", "threading", "shutil",

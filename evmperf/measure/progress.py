@@ -8,7 +8,10 @@ from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.step import Plan, Trial
+from evmperf.model.errors import Kind
 from evmperf.model.results import MARKS, VARIANT, Case, Failure, Reading, Sample, Status
+from evmperf.model.state import State
+from evmperf.state.rules import Finding
 
 
 @dataclass
@@ -26,6 +29,9 @@ class StepProgress:
     tool_s: float = 0.0
     rounds: int = 0
     """How often it was measured to the end."""
+    performed: int = 0
+    """Commands that ran for this case; those that ran for another are not among them."""
+    state: State | None = None
 
     def check(self, readings: Sequence[Reading], raw: str = "") -> None:
         """Raise RefusedOutput unless every reading is declared and plausible."""
@@ -53,6 +59,23 @@ class StepProgress:
         """Keep what a search tried, as a condition of its result."""
         values = {reading.metric: reading.value for reading in readings}
         self.conditions.setdefault("trials", []).append({"step": trial.name, **values})
+
+    def judge(self, findings: Sequence[Finding]) -> bool:
+        """Whether the samples stand; what marks them is noted. Those that do not are dropped: the
+        raw outputs stay.
+        """
+        refused = [
+            Failure(Kind.BOARD, finding.reason, "state", refused=True)
+            for finding in findings
+            if finding.refuses
+        ]
+        self.failures += refused
+        if refused:
+            self.samples.clear()
+        for finding in findings:
+            if not finding.refuses:
+                self._note(MARKS, finding.reason)
+        return not refused
 
     def values(self, metric: str) -> list[float]:
         """What one metric has so far."""
