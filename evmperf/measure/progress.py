@@ -9,7 +9,7 @@ from typing import Any
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.step import Plan, Trial
 from evmperf.model.errors import Kind
-from evmperf.model.results import MARKS, VARIANT, Case, Failure, Reading, Sample, Status
+from evmperf.model.results import MARKS, VARIANT, Case, Failure, Reading, Result, Sample, Status
 from evmperf.model.state import State
 from evmperf.state.rules import Finding
 
@@ -100,3 +100,24 @@ class StepProgress:
         repetitions = {s.repetition for s in self.samples if s.metric == metrics[0].name}
         whole = repetitions == set(range(self.plan.repeats * max(self.rounds, 1)))
         return Status.PARTIAL if missing or lost or not whole else Status.MEASURED
+
+    def result(self, profile: str, started_ns: int = 0, duration_s: float = 0.0) -> Result:
+        """What is known of it now, as it goes onto the spool."""
+        return Result(
+            benchmark=self.benchmark.name,
+            version=self.benchmark.version,
+            driver=self.benchmark.driver,
+            case=self.case.label,
+            params=self.case.params,
+            profile=profile,
+            status=self.status(),
+            samples=tuple(self.samples),
+            failures=tuple(self.failures),
+            tools=self.tools,
+            conditions=self.conditions,
+            raw=tuple(self.raw),
+            started_ns=started_ns,
+            duration_s=duration_s,
+            tool_s=self.tool_s,
+            state=self.state,
+        )

@@ -36,7 +36,7 @@ from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case, Failure, Result
 from evmperf.model.state import State
 from evmperf.runs.spool import Spool
-from evmperf.state import rules
+from evmperf.state import buses, rules
 
 _PORTS = range(20000, 30000)
 """Where a benchmark's server listens: below the ports that Linux hands out by itself."""
@@ -119,24 +119,7 @@ class Runner:
             progress.failures.append(Failure.of(error))
         finally:
             self._record_boots()
-        result = Result(
-            benchmark=benchmark.name,
-            version=benchmark.version,
-            driver=benchmark.driver,
-            case=case.label,
-            params=case.params,
-            profile=self.profile,
-            status=progress.status(),
-            samples=tuple(progress.samples),
-            failures=tuple(progress.failures),
-            tools=progress.tools,
-            conditions=progress.conditions,
-            raw=tuple(progress.raw),
-            started_ns=started_ns,
-            duration_s=self._clock.monotonic() - began,
-            tool_s=progress.tool_s,
-            state=progress.state,
-        )
+        result = progress.result(self.profile, started_ns, self._clock.monotonic() - began)
         self.spool.append(result)
         if lab:
             raise lab
@@ -182,7 +165,10 @@ class Runner:
                 progress.state = State(missing=str(error))
                 return
             ours = (*benchmark.tools_on(self.bench.board), *benchmark.tester_tools)
-            if progress.judge(rules.judge(progress.state, ours)) or not again:
+            found = rules.judge(progress.state, ours)
+            if not self.bench.board.is_virtual:
+                found += buses.findings(progress.result(self.profile))
+            if progress.judge(found) or not again:
                 return
             again, progress.rounds = False, 0
 

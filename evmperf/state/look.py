@@ -46,10 +46,10 @@ _QUEUE = "scheduler read_ahead_kb write_cache nr_requests max_sectors_kb"
 _ABOVE = {
     "emmc": "type name fwrev life_time pre_eol_info cmdq_en",
     "mmcsd": "type name",
-    "usb": f"speed uevent {_PCI}",
+    "usb": f"speed version uevent {_PCI}",
     "pcie": f"model firmware_rev {_PCI}",
-    "sata": f"model sata_spd {_PCI}",
-    "msata": f"model sata_spd {_PCI}",
+    "sata": "model",
+    "msata": "model",
     "ufs": "model " + " ".join(f"power_info/{word}" for word in ("gear", "lane", "mode", "rate")),
 }
 """What the folders above a driver's disk in sysfs may have."""
@@ -81,13 +81,13 @@ done"""
 # (children of 2) work for who asks them; of an eMMC's registers, byte 196 has its modes.
 _AWK = r"""
 function say(f, l) {
-  if (f ~ /^\/proc\/[0-9]/) {
+  if (f ~ /\/[0-9]+\/stat$/) {
     c = n = l; sub(/.*\) /, "", n); split(n, a, " ")
     if (a[2] == 2 || a[12] + a[13] < 20) return
     sub(/\) [^)]*$/, "", c); sub(/^[0-9]+ \(/, "", c); l = a[12] + a[13] " " c
   }
-  else if (f == "/proc/stat" && l !~ /^(cpu|intr|ctxt|softirq) /) return
-  else if (f == "/proc/meminfo" && l !~ /^MemAvail/ || f ~ /uevent$/ && l !~ /^DRIVER=/) return
+  else if (f ~ /proc\/stat$/ && l !~ /^(cpu|intr|ctxt|softirq) /) return
+  else if (f ~ /meminfo$/ && l !~ /^MemAvail/ || f ~ /uevent$/ && l !~ /^DRIVER=/) return
   else if (f ~ /pressure/ && l !~ /^some/ || f ~ /aer_dev/ && l !~ /^TOTAL/) return
   else if (f ~ /params$/ && l !~ /^name|[SD]-/) return
   else if (f ~ /ext_csd$/) l = substr(l, 393, 2)
@@ -103,6 +103,14 @@ BEGIN {
     close(f)
   }
 }"""
+
+
+_CLOCKS = (
+    "for d in /sys/bus/spi/devices/*/spi-nor; do d=${d%/*}; "
+    "echo $d/max_hz $(od -An -tu1 $d/of_node/spi-max-frequency); done 2>/dev/null "
+    f'>>"$OUT/{FILE}"'
+)
+"""The device tree's limit of a flash's clock, four bytes with the highest first."""
 
 
 def script(board: Board, driver: str) -> str:
@@ -126,7 +134,8 @@ def script(board: Board, driver: str) -> str:
             _WALK.replace("@ABOVE@", _LINK),
             *(f'set -- "$@" "ethtool {way} {name}"' for way in _ETHTOOL),
         ]
-    return "\n".join([*lines, f'awk {shlex.quote(_AWK.strip())} "$@" >"$OUT/{FILE}"', "true"])
+    lines.append(f'awk {shlex.quote(_AWK.strip())} "$@" >"$OUT/{FILE}"')
+    return "\n".join([*lines, _CLOCKS if driver == "ospi" else "", "true"])
 
 
 @dataclass(frozen=True)
@@ -151,6 +160,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (r"/sys/class/thermal/((?:thermal_zone|cooling_device)\d+)/(\w+)", r"\1.\2"),
     (r"/sys/kernel/debug/mmc\d+/(?:mmc\d+:\w+/)?(\w+)", r"mmc.\1"),
     (r"/sys/kernel/debug/spi-nor/([\w.]+)/params", r"spi_nor.\1"),
+    (r"/sys/bus/spi/devices/([\w.]+)/(max_hz)", r"spi_nor.\1.\2"),
     (r"/sys/devices/.*/mmc\d+:\w+/(\w+)", r"card.\1"),
     (r"/sys/devices/.*/queue/(\w+)", r"queue.\1"),
     (r"/sys/devices/.*/(power_info)/(\w+)", r"ufs.\2"),
@@ -191,7 +201,7 @@ _PROC = {
 }
 _PROCESS = re.compile(r"/proc/(\d{1,10})/stat")
 _LINE = re.compile(r"(/\S{1,300}|ethtool -\w \S{1,15}) (.*)")
-_PAIR = re.compile(r"[#\s]*([^:\t=]{1,60}?)[:=\s]\s*(\S.*)")
+_PAIR = re.compile(r"[#\s]*([^:\t]{1,60}?)(?:[:\t]| (?=\S+$))\s*(\S.*)")
 
 
 def parse(text: str) -> Look:
@@ -237,6 +247,10 @@ def _named(file: str, said: str) -> list[tuple[str, str]]:
     for pattern, name in _NAMES:
         if place := re.fullmatch(pattern, file):
             base = place.expand(name)
+            if base.endswith(".max_hz"):
+                octets = [int(text) for text in re.findall(r"\b\d{1,3}\b", said)]
+                fits = len(octets) == 4 and max(octets) < 256
+                return [(base, str(int.from_bytes(octets, "big")))] if fits else []
             if not _LISTS.fullmatch(base):
                 return [(base, said.strip())]
             pair = _PAIR.fullmatch(said)

@@ -6,7 +6,7 @@ What changed during the case refuses its figures; what held before and after mar
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from evmperf.model.state import State, Value
@@ -101,18 +101,17 @@ def _limited(state: State) -> Iterator[Finding]:
 
 def _narrow(state: State) -> Iterator[Finding]:
     for what, unit in (("speed", "GT/s"), ("width", "lanes")):
-        now = _least(state, f"pci.*.current_link_{what}")
-        could = _least(state, f"pci.*.max_link_{what}")
+        now = least(state.shown, f"current_link_{what}")
+        could = least(state.shown, f"max_link_{what}")
         if now and could and now < could:
             reason = f"the PCIe link runs with {now:g} of {could:g} {unit} that both its ends have"
             yield Finding("down-trained", reason)
 
 
-def _least(state: State, names: str) -> float | None:
+def least(shown: Mapping[str, Value], what: str) -> float | None:
     """The smallest number of PCIe's both ends: a link has what the poorer one can do."""
-    pattern = re.compile(re.escape(names).replace(r"\*", ".*"))
-    found = [leading(value) for name, value in state.shown.items() if pattern.fullmatch(name)]
-    return min((number for number in found if number), default=None)
+    ends = [n for n in shown if n.startswith("pci.") and n.endswith(f".{what}")]
+    return min((number for n in ends if (number := leading(shown[n]))), default=None)
 
 
 def leading(value: Value | None) -> float | None:
