@@ -28,6 +28,10 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     """From the state before to the state after, on the board's clock."""
     clock: tuple[float, float] | None = None
     """Seconds of the board in one second of the lab: at least, at most. None while unknown."""
+    bus: str = ""
+    """The bus in its mode, in words; "" where that is not known."""
+    shares: Mapping[str, float] = {}
+    """By metric: the figure's share of what the bus can carry at most."""
     missing: str = ""
     """Why a part of it is not known."""
 

@@ -20,8 +20,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import msgspec
+
 from evmperf.model.results import Result
-from evmperf.model.state import Value
+from evmperf.model.state import State, Value
 from evmperf.model.units import KIBIBYTE, MEBIBYTE, MEGABYTE, Unit
 from evmperf.state.rules import Finding, leading, least
 
@@ -82,6 +84,15 @@ def shares(result: Result) -> dict[str, Share]:
         elif unit in _BYTES:
             found[metric] = Share(bus, max(values) * _BYTES[Unit(unit)] / bus.rate)
     return found
+
+
+def shared(result: Result) -> State | None:
+    """A result's state, with the bus and the figures' shares."""
+    bus, found = of_result(result), shares(result)
+    if result.state is None or bus is None:
+        return result.state
+    by_metric = {metric: round(share.share, 4) for metric, share in found.items()}
+    return msgspec.structs.replace(result.state, bus=bus.mode, shares=by_metric)
 
 
 def findings(result: Result) -> list[Finding]:

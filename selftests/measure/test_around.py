@@ -12,10 +12,11 @@ from evmperf.measure.runner import Runner
 from evmperf.model.errors import BoardError, Kind, LabError, ToolError
 from evmperf.model.results import MARKS, Status
 from evmperf.model.run import Run
+from evmperf.report.table import result_rows
 from evmperf.runs.spool import Spool
 from evmperf.state import look
 from selftests.support.fakes import LocalBench, LocalShell
-from selftests.support.runners import CASE, FINE, make, make_rows, measuring, on_spool, parse
+from selftests.support.runners import CASE, FINE, RATE, make, make_rows, measuring, on_spool, parse
 
 
 class Steps:
@@ -57,7 +58,8 @@ def looking(tmp_path, board):
 
     def make_runner(*acts):
         steps = Steps(*acts)
-        spool = Spool(tmp_path, Run("fake-1", "fake-evm", "quick"))
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        spool = Spool(folder, Run("fake-1", "fake-evm", "quick"))
         bench = LocalBench(board, LocalShell(tmp_path / "board"))
         return Runner(bench, spool, "quick", ["dd"], steps=steps, looks=True), steps
 
@@ -155,3 +157,21 @@ def test_nobody_looks_at_uboot(looking):
     runner, steps = looking()
     runner.measure(make(measuring("echo 12.5"), place=Place.UBOOT, tools=()), CASE)
     assert steps.looks == []
+
+
+def test_figures_have_their_share_of_the_bus_and_impossible_ones_are_refused(looking):
+    lines = "/sys/devices/x/1-1/speed {}".format
+    metric = replace(RATE, name="read_throughput")
+    bench = make(
+        Measure("write", 'echo 50 >"$OUT/x"', 10, parse=lambda o: parse(o, metric=metric.name)),
+        metrics=(metric,),
+    )
+    runner, _ = looking(*[adding(lines(480))] * 2)
+    result = runner.measure(bench, CASE)
+    assert result.status is Status.MEASURED
+    assert result.state.shares == {"read_throughput": pytest.approx(50 / 53.248, abs=1e-4)}
+    assert "94% of USB, 480 Mbit/s" in next(result_rows(result)).note
+    runner, _ = looking(*[adding(lines(12))] * 3)
+    result = runner.measure(bench, CASE)
+    assert result.status is Status.REFUSED
+    assert [failure.refused for failure in result.failures] == [True, True]
