@@ -75,7 +75,7 @@ ROOMS = {
     "gitlab": ("pipelines and notes", "measure benchmarks boards runs model"),
     "app": (
         "use cases: typed requests to typed replies, and the processes that work on them",
-        "lava provision measure boards model",
+        "lava provision published measure state benchmarks boards runs model",
     ),
     "night": (
         "many boards side by side: plan, journal, health of boards, status, the night's page",

@@ -110,7 +110,9 @@ def of_result(result: Result) -> Bus | None:
     """The bus that a result was measured over, None where its mode is not known."""
     shown = result.state.shown if result.state else {}
     buses = (kind(shown) for kind in (_mmc, _flash, _ufs, _usb, _pcie))
-    bus = _ethernet(shown, result) if "net.speed" in shown else next(filter(None, buses), None)
+    # A board may have a disk and a network card at PCIe: the unit says which it was.
+    is_net = any(sample.unit == Unit.MEGABIT_PER_SECOND for sample in result.samples)
+    bus = _ethernet(shown, result) if is_net else next(filter(None, buses), None)
     return bus if bus and bus.rate > 0 else None
 
 

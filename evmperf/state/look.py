@@ -38,7 +38,7 @@ _ALWAYS = (
     "/proc/[0-9]*/stat"
 )
 _RT = (
-    " /proc/sys/kernel/sched_rt_runtime_us /sys/devices/system/cpu/isolated"
+    "/proc/sys/kernel/sched_rt_runtime_us /sys/devices/system/cpu/isolated"
     " /sys/devices/system/clocksource/clocksource0/current_clocksource"
 )
 _PCI = "current_link_speed max_link_speed current_link_width max_link_width aer_dev_correctable"
@@ -54,12 +54,12 @@ _ABOVE = {
 }
 """What the folders above a driver's disk in sysfs may have."""
 _NET = ("cpsw", "icssg", "ipsec", "pcie")
-_LINK = f"speed duplex mtu {_PCI} " + " ".join(
+_LINK = "speed duplex mtu " + " ".join(
     f"statistics/{way}_{what}"
     for way in ("rx", "tx")
     for what in ("bytes", "packets", "errors", "dropped", "crc_errors", "fifo_errors")
 )
-_ETHTOOL = ("-k", "-c", "-a", "-S")
+_DEBUGGED = ("emmc", "mmcsd", "ospi")
 
 # Where this look mounted debugfs, its end unmounts it.
 _MOUNT = (
@@ -68,11 +68,11 @@ _MOUNT = (
 )
 _WALK = """\
 while [ "${q#/sys/devices/}" != "$q" ]; do
-for f in @ABOVE@; do set -- "$@" $q/$f; done
+for f in @ABOVE@; do [ ! -e $q/$f ] || w="$w $q/$f"; done
 case ${q##*/} in
 mmc*:*) c=${q##*/} ;;
 mmc[0-9]*) d=/sys/kernel/debug/${q##*/}
-set -- "$@" $d/ios $d/caps $d/caps2 $d/err_stats $d/$c/ext_csd ;;
+w="$w $d/ios $d/caps $d/caps2 $d/err_stats $d/$c/ext_csd" ;;
 esac
 q=${q%/*}
 done"""
@@ -83,13 +83,14 @@ _AWK = r"""
 function say(f, l) {
   if (f ~ /\/[0-9]+\/stat$/) {
     c = n = l; sub(/.*\) /, "", n); split(n, a, " ")
-    if (a[2] == 2 || a[12] + a[13] < 20) return
+    if (a[2] == 2 || f ~ /\/2\/stat$/ || a[12] + a[13] < 20) return
     sub(/\) [^)]*$/, "", c); sub(/^[0-9]+ \(/, "", c); l = a[12] + a[13] " " c
   }
   else if (f ~ /proc\/stat$/ && l !~ /^(cpu|intr|ctxt|softirq) /) return
   else if (f ~ /meminfo$/ && l !~ /^MemAvail/ || f ~ /uevent$/ && l !~ /^DRIVER=/) return
   else if (f ~ /pressure/ && l !~ /^some/ || f ~ /aer_dev/ && l !~ /^TOTAL/) return
   else if (f ~ /params$/ && l !~ /^name|[SD]-/) return
+  else if (f ~ /ios$/ && l !~ /clock|width|timing|voltage/ || f ~ /err_stats$/ && l ~ / 0$/) return
   else if (f ~ /ext_csd$/) l = substr(l, 393, 2)
   else if (f ~ /^ethtool/ && (l ~ /fixed\]|: 0$|n\/a/ || \
     l !~ /(segment|offload|summing|usecs|^[RT]X|[Ee]rr|drop|crc).*: /)) return
@@ -97,10 +98,10 @@ function say(f, l) {
 }
 BEGIN {
   for (i = 1; i < ARGC; i++) {
-    f = ARGV[i]; g = f " 2>/dev/null"
-    if (f ~ /^ethtool/) while ((g | getline l) > 0) say(f, l)
-    else while ((getline l < f) > 0) say(f, l)
-    close(f)
+    f = ARGV[i]; g = ""
+    if (f ~ /^ethtool,/) { gsub(/,/, " ", f); g = f " 2>/dev/null" }
+    if (g) { while ((g | getline l) > 0) say(f, l); close(g) }
+    else { while ((getline l < f) > 0) say(f, l); close(f) }
   }
 }"""
 
@@ -114,28 +115,41 @@ _CLOCKS = (
 
 
 def script(board: Board, driver: str) -> str:
-    """The shell text (POSIX sh, busybox too) of a look for a driver; what it says is in FILE."""
-    lines = [f"set -- {_ALWAYS}{_RT if driver == 'rt' else ''}"]
+    """The shell text (POSIX sh, busybox too) of a look for a driver; what it says is in FILE.
+
+    Where a device is in sysfs is found out once a boot, and kept below $F.
+    """
     disk = board.text(driver, "scratch") if driver in _ABOVE else ""
+    name = board.options.cable(driver).interface if driver in _NET else ""
+    name = name if re.fullmatch(r"[\w.:-]{1,15}", name) else ""
+    kept = f"$F/files_{driver}"
+    lines = [_MOUNT] if driver in _DEBUGGED else []
+    lines.append(f"if [ -e {kept} ]; then read -r w <{kept}; else w=")
     if disk:
         lines += [
-            *([_MOUNT] if driver in ("emmc", "mmcsd") else ()),
             f"p=$(readlink -f {shlex.quote(disk)}); q=$(readlink -f /sys/class/block/${{p##*/}})",
             "[ ! -e $q/partition ] || q=${q%/*}",
-            f'for f in {_QUEUE}; do set -- "$@" $q/queue/$f; done',
+            f'for f in {_QUEUE}; do w="$w $q/queue/$f"; done',
             _WALK.replace("@ABOVE@", _ABOVE[driver]),
         ]
-    if driver == "ospi":
-        lines += [_MOUNT, 'set -- "$@" /sys/kernel/debug/spi-nor/*/params']
-    name = board.options.cable(driver).interface if driver in _NET else ""
-    if re.fullmatch(r"[\w.:-]{1,15}", name):
+    if name:
         lines += [
             f"q=$(readlink -f /sys/class/net/{name})",
-            _WALK.replace("@ABOVE@", _LINK),
-            *(f'set -- "$@" "ethtool {way} {name}"' for way in _ETHTOOL),
+            # A disk beside the card is at another link.
+            _WALK.replace("@ABOVE@", _LINK if disk else f"{_LINK} {_PCI}"),
+            f'for f in k c a S; do w="$w ethtool,-$f,{name}"; done',
         ]
-    lines.append(f'awk {shlex.quote(_AWK.strip())} "$@" >"$OUT/{FILE}"')
-    return "\n".join([*lines, _CLOCKS if driver == "ospi" else "", "true"])
+    more = {"rt": _RT, "ospi": "/sys/kernel/debug/spi-nor/*/params"}.get(driver, "")
+    return "\n".join(
+        [
+            *lines,
+            f'echo "$w" >{kept}',
+            "fi",
+            f'awk {shlex.quote(_AWK.strip())} {_ALWAYS} {more} $w >"$OUT/{FILE}"',
+            _CLOCKS if driver == "ospi" else "",
+            "true",
+        ]
+    )
 
 
 @dataclass(frozen=True)
@@ -264,7 +278,8 @@ _UNNAMED = re.compile(r"[^\w.-]+")
 def between(before: Look, after: Look, clock: tuple[float, float] | None = None) -> State:
     """The state around a case from the looks before and after it, on one boot."""
     names = [*before.shown, *(name for name in after.shown if name not in before.shown)]
-    counted = {n: v - before.counters[n] for n, v in after.counters.items() if n in before.counters}
+    # Counters of errors are shown only once there is one.
+    counted = {name: count - before.counters.get(name, 0) for name, count in after.counters.items()}
     ran = {key: ticks - before.ticks.get(key, 0) for key, ticks in after.ticks.items()}
     then, now = before.uptime_s, after.uptime_s
     return State(

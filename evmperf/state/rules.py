@@ -19,10 +19,10 @@ _BESIDE_S = 0.5
 """CPU time below which nothing is said of a process: the grain of its counters."""
 
 _LIVE = re.compile(
-    r"pci\..*\.current_link_\w+|usb\..*\.speed|net\.(?:speed|duplex)|ufs\.\w+"
+    r"pci\..*\.current_link_\w+|usb\..*\.speed|net\.(?:speed|duplex)"
     r"|mmc\.ios\.(?:timing_spec|bus_width)|cpu\.\w+\.scaling_(?:max_freq|governor)"
 )
-"""Modes that must stay during a case."""
+"""Modes that must stay during a case. UFS shifts gears by itself, and idle cards lose their clock."""
 _NO_LINK = (None, -1, "unknown", "Unknown")
 """What links are before a case that brings them up."""
 _ERRORS = re.compile(r"mmc\.err_stats\..*|pci\..*\.aer_.*|net\.[rt]x_crc_errors|ethtool-S\..*crc.*")
@@ -31,11 +31,14 @@ _COOLING = re.compile(r"cooling_device\d+")
 
 @dataclass(frozen=True)
 class Finding:
-    """What a rule says; `refuses` where the figures cannot be vouched for."""
+    """What a rule says; `refuses` where the figures cannot be vouched for. `size` is how many times
+    lower a figure may be by it at most, 0 where that is not known.
+    """
 
     rule: str
     reason: str
     refuses: bool = False
+    size: float = 0.0
 
 
 def judge(state: State, ours: Collection[str] = ()) -> list[Finding]:
@@ -66,7 +69,10 @@ def _clock(state: State) -> Iterator[Finding]:
 
 
 def _changed(state: State) -> Iterator[Finding]:
+    asleep = "0 Hz" in (state.shown.get("mmc.ios.clock"), state.after("mmc.ios.clock"))
     for name, now in state.changed.items():
+        if asleep and name.startswith("mmc."):
+            continue
         before = state.shown.get(name)
         if _LIVE.fullmatch(name) and before not in _NO_LINK and now not in _NO_LINK:
             reason = f"{name} went from {before} to {now} during the case"
@@ -96,7 +102,7 @@ def _limited(state: State) -> Iterator[Finding]:
         most = state.shown.get(f"{policy}.cpuinfo_max_freq")
         if policy != name and isinstance(limit, int) and isinstance(most, int) and limit < most:
             reason = f"clocked down: {policy} is limited to {limit // 1000} of {most // 1000} MHz"
-            yield Finding("limited", reason)
+            yield Finding("limited", reason, size=most / max(limit, 1))
 
 
 def _narrow(state: State) -> Iterator[Finding]:
@@ -105,7 +111,7 @@ def _narrow(state: State) -> Iterator[Finding]:
         could = least(state.shown, f"max_link_{what}")
         if now and could and now < could:
             reason = f"the PCIe link runs with {now:g} of {could:g} {unit} that both its ends have"
-            yield Finding("down-trained", reason)
+            yield Finding("down-trained", reason, size=could / now)
 
 
 def least(shown: Mapping[str, Value], what: str) -> float | None:
