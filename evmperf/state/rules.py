@@ -22,7 +22,7 @@ _LIVE = re.compile(
     r"pci\..*\.current_link_\w+|usb\..*\.speed|net\.(?:speed|duplex)"
     r"|mmc\.ios\.(?:timing_spec|bus_width)|cpu\.\w+\.scaling_(?:max_freq|governor)"
 )
-"""Modes that must stay during a case. UFS shifts gears by itself, and idle cards lose their clock."""
+"""Modes that must stay during a case. UFS shifts gears by itself, idle cards lose their clock."""
 _NO_LINK = (None, -1, "unknown", "Unknown")
 """What links are before a case that brings them up."""
 _ERRORS = re.compile(r"mmc\.err_stats\..*|pci\..*\.aer_.*|net\.[rt]x_crc_errors|ethtool-S\..*crc.*")
