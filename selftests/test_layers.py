@@ -83,7 +83,7 @@ ROOMS = {
     ),
     "doctor": (
         "the checks of day one: the lab and the board, step by step",
-        "lab keeping influx measure benchmarks boards tools console runs virtual model",
+        "lab keeping influx measure state benchmarks boards tools console runs virtual model",
     ),
     "cli": ("every subcommand's arguments, loaded when called", "*"),
 }

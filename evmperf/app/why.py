@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from evmperf.app.requests import Answer, Cause, Explained, Hear, Why
 from evmperf.benchmarks import catalogue
 from evmperf.model import comparable
 from evmperf.model.errors import UsageError
-from evmperf.model.figures import Baseline, Figure, figures
+from evmperf.model.figures import Baseline, Figure, Key, figures
 from evmperf.model.results import Direction, Result
 from evmperf.model.run import Run
 from evmperf.model.state import State
-from evmperf.published import baseline, releases
+from evmperf.published import baseline, identity, releases, source
 from evmperf.runs.history import in_folder
 from evmperf.state import buses, rules
 
@@ -51,6 +51,8 @@ def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
         known = ", ".join(sorted({result.benchmark for result in results})) or "none"
         raise UsageError(f"{run.id} has no case {request.case!r}; it has: {known}")
     published = baseline.of_board(run)
+    guides = source.guides(identity.board(run.board), run.os) if published else []
+    history = {guide.run.release: figures(guide.results()) for guide in guides}
     shared = {
         (result.benchmark, result.profile): result.state for result in results if result.state
     }
@@ -58,12 +60,18 @@ def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
     for result in chosen:
         # Rows of one execution: the first has the state.
         state = result.state or shared.get((result.benchmark, result.profile))
-        answers += _answers(run, result, state, published, asked=bool(request.case))
+        answers += _answers(run, result, state, published, history, asked=bool(request.case))
     return Explained(run=run.id, board=run.board, answers=tuple(answers))
 
 
 def _answers(
-    run: Run, result: Result, state: State | None, published: Baseline | None, *, asked: bool
+    run: Run,
+    result: Result,
+    state: State | None,
+    published: Baseline | None,
+    history: Mapping[str, Mapping[Key, Figure]],
+    *,
+    asked: bool,
 ) -> Iterator[Answer]:
     better = _directions(result)
     for key, figure in figures([result]).items():
@@ -79,7 +87,11 @@ def _answers(
             ours=figure.mean,
             theirs=other.mean if other else None,
             release=published.published.release if published and other else "",
-            history=_history(run, figure) if other else (),
+            history=tuple(
+                (release, there[key].mean)
+                for release, there in history.items()
+                if key in there and there[key].unit == figure.unit
+            ),
             share=state.shares.get(key.metric) if state else None,
             bus=state.bus if state else "",
             looked=bool(state and state.shown),
@@ -100,17 +112,6 @@ def _worse(figure: Figure, other: Figure, better: Direction | None) -> bool:
     if better is Direction.HIGHER:
         return figure.mean < other.mean * (1 - _BESIDE)
     return better is Direction.LOWER and figure.mean > other.mean * (1 + _BESIDE)
-
-
-def _history(run: Run, figure: Figure) -> tuple[tuple[str, float], ...]:
-    """What TI published of it, by release, the oldest first."""
-    found = {}
-    for entry in releases.published():
-        if entry.run.board == run.board and entry.run.os in (run.os, ""):
-            known = figures(entry.results()).get(figure.key)
-            if known and known.unit == figure.unit:
-                found[entry.run.release] = known.mean
-    return tuple(sorted(found.items(), key=lambda item: releases.release_key(item[0])))
 
 
 def _causes(

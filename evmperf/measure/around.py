@@ -56,7 +56,7 @@ class Around:
         self._last = self._look(shell)
         if self._last is None:
             return State(shown=before.shown, missing=self._missing)
-        return look.between(before, self._last, self._rate(self._last))
+        return look.between(before, self._last, rate(self._first, self._last))
 
     def _look(self, shell: Shell) -> Look | None:
         command = f". $F/look_{self._driver}"
@@ -76,13 +76,15 @@ class Around:
             self._first = found
         return found
 
-    def _rate(self, now: Look) -> tuple[float, float] | None:
-        """Seconds of the board in one of the lab since its first look, at least and at most."""
-        first = self._first
-        if now.uptime_s is None or first.uptime_s is None or now.earliest_s <= first.latest_s:
-            return None
-        board_s = now.uptime_s - first.uptime_s
-        return (
-            round((board_s - _GRAIN_S) / (now.latest_s - first.earliest_s), 4),
-            round((board_s + _GRAIN_S) / (now.earliest_s - first.latest_s), 4),
-        )
+
+def rate(first: Look, now: Look) -> tuple[float, float] | None:
+    """Seconds of the board in one of the lab between two looks, at least and at most; None where
+    they do not tell.
+    """
+    if now.uptime_s is None or first.uptime_s is None or now.earliest_s <= first.latest_s:
+        return None
+    board_s = now.uptime_s - first.uptime_s
+    return (
+        round((board_s - _GRAIN_S) / (now.latest_s - first.earliest_s), 4),
+        round((board_s + _GRAIN_S) / (now.earliest_s - first.latest_s), 4),
+    )

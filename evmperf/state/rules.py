@@ -44,7 +44,7 @@ class Finding:
 def judge(state: State, ours: Collection[str] = ()) -> list[Finding]:
     """What spoiled a case; `ours` are the programs that belong to it."""
     return [
-        *_clock(state),
+        *clock(state.clock),
         *_changed(state),
         *_errors(state),
         *_throttled(state),
@@ -54,16 +54,17 @@ def judge(state: State, ours: Collection[str] = ()) -> list[Finding]:
     ]
 
 
-def _clock(state: State) -> Iterator[Finding]:
-    if state.clock is None:
+def clock(rate: tuple[float, float] | None) -> Iterator[Finding]:
+    """Whether a board's clock is wrong: its seconds in one of the lab, at least and at most."""
+    if rate is None:
         return
-    least, most = state.clock
+    least, most = rate
     if least > 1 + CLOCK or most < 1 - CLOCK:
-        rate = least if least > 1 else most
+        nearest = least if least > 1 else most
         yield Finding(
             "clock",
-            f"the board's clock makes {rate:.3f} s in a second of the lab: all it times is wrong; "
-            f"check the counter's frequency in its device tree",
+            f"the board's clock makes {nearest:.3f} s in a second of the lab, so all it times is "
+            f"wrong: check the counter's frequency in its device tree",
             refuses=True,
         )
 
