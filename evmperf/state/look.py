@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from evmperf.boards.board import Board
+from evmperf.model import limits
 from evmperf.model.state import State, Value
 
 FILE = "shown"
@@ -21,8 +22,6 @@ SECONDS = 20.0
 
 _TICKS = 100
 """Of the kernel's USER_HZ in a second, in /proc/stat, /proc/PID/stat and time_in_state."""
-_MOST_LINES = 2000
-"""Of a look; a board of eight cores with all there is has 200."""
 
 _MOST_BESIDE = 5
 """Processes that are kept by name."""
@@ -227,7 +226,7 @@ def parse(text: str) -> Look:
     counters: dict[str, int] = {}
     ticks: dict[tuple[str, str], int] = {}
     uptime_s = None
-    for line in map(_LINE.fullmatch, text.splitlines()[:_MOST_LINES]):
+    for line in map(_LINE.fullmatch, text.splitlines()[: limits.LOOK_LINES]):
         if line is None:
             continue
         if process := _PROCESS.fullmatch(line[1]):
@@ -240,7 +239,7 @@ def parse(text: str) -> Look:
             if name == "uptime":
                 uptime_s = float(value)
             elif not _COUNTERS.match(name):
-                shown.setdefault(name, value[:90] if number is None else number)
+                shown.setdefault(name, value[: limits.LOOK_CHARS] if number is None else number)
             elif number is not None:
                 counters.setdefault(name, number)
     return Look(shown, counters, ticks, uptime_s)
