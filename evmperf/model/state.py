@@ -31,7 +31,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     bus: str = ""
     """The bus in its mode, in words; "" where that is not known."""
     shares: Mapping[str, float] = {}
-    """By metric: the figure's share of what the bus can carry at most."""
+    """By metric: its best sample's share of what the bus can carry at most."""
     missing: str = ""
     """Why a part of it is not known."""
 

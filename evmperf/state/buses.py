@@ -32,7 +32,9 @@ _BYTES = {
     Unit.KIBIBYTE_PER_SECOND: KIBIBYTE,
     Unit.MEBIBYTE_PER_SECOND: MEBIBYTE,
     Unit.KILOBYTE_PER_SECOND: 1000,
+    Unit.MEGABIT_PER_SECOND: MEGABYTE / 8,
 }
+"""Bytes a second."""
 _THROUGHPUT = re.compile(r"(?:write_|read_)?throughput|bandwidth")
 _MARGIN = 0.01
 """Clocks may be off by that much: see `rules.CLOCK`."""
@@ -53,57 +55,36 @@ class Bus:
     margin: float = _MARGIN
 
 
-@dataclass(frozen=True)
-class Share:
-    """A figure's share of what its bus can carry."""
-
-    bus: Bus
-    share: float
-
-    @property
-    def impossible(self) -> bool:
-        """Whether the bus cannot have carried that."""
-        return self.share > 1 + self.bus.margin
-
-    def __str__(self) -> str:
-        return f"{self.share:.0%} of {self.bus.mode}"
-
-
-def shares(result: Result) -> dict[str, Share]:
-    """The share of each figure of a result on a real board: a virtual one's buses have no clock."""
+def shares(result: Result) -> dict[str, float]:
+    """The share of each figure, by its best sample, in what its bus can carry."""
     bus = of_result(result)
-    if bus is None:
-        return {}
     found = {}
     for metric, unit in {sample.metric: sample.unit for sample in result.samples}.items():
-        if not _THROUGHPUT.fullmatch(metric):
-            continue
-        values = result.values(metric)
-        if unit == Unit.MEGABIT_PER_SECOND:
-            found[metric] = Share(bus, max(values) * 1e6 / 8 / bus.rate)
-        elif unit in _BYTES:
-            found[metric] = Share(bus, max(values) * _BYTES[Unit(unit)] / bus.rate)
+        factor = _BYTES.get(Unit(unit)) if bus and _THROUGHPUT.fullmatch(metric) else None
+        if bus and factor:
+            found[metric] = round(max(result.values(metric)) * factor / bus.rate, 4)
     return found
 
 
 def shared(result: Result) -> State | None:
     """A result's state, with the bus and the figures' shares."""
-    bus, found = of_result(result), shares(result)
+    bus = of_result(result)
     if result.state is None or bus is None:
         return result.state
-    by_metric = {metric: round(share.share, 4) for metric, share in found.items()}
-    return msgspec.structs.replace(result.state, bus=bus.mode, shares=by_metric)
+    return msgspec.structs.replace(result.state, bus=bus.mode, shares=shares(result))
 
 
 def findings(result: Result) -> list[Finding]:
     """Figures that are impossible, and a better mode that the bus could have."""
-    found = [
-        Finding("impossible", f"{metric} is {share}, more than it can carry", refuses=True)
-        for metric, share in shares(result).items()
-        if share.impossible
-    ]
     bus = of_result(result)
-    return [*found, Finding("mode", bus.better)] if bus and bus.better else found
+    if bus is None:
+        return []
+    found = [
+        Finding("impossible", f"{metric} is {share:.0%} of what {bus.mode} can carry", refuses=True)
+        for metric, share in shares(result).items()
+        if share > 1 + bus.margin
+    ]
+    return [*found, Finding("mode", bus.better)] if bus.better else found
 
 
 def of_result(result: Result) -> Bus | None:
