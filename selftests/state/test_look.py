@@ -105,6 +105,25 @@ def test_an_emmc_says_what_matters_and_no_more(said):
     assert found.ticks == {("312", "odd) name (x)"): 741}
 
 
+def test_the_shell_that_looks_is_no_other_work(tmp_path):
+    board = fake_board(tmp_path / "fake.yaml", "boot", boot={"medium": "sd"})
+    busy = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"
+    text = f"{busy}\n{look.script(board, 'system')}\nread -r own rest </proc/$$/stat; echo $rest"
+    environment = {**os.environ, "OUT": str(tmp_path), "F": str(tmp_path)}
+    done = subprocess.run(
+        ["sh", "-c", f"{text}; echo $$"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    fields, own = done.stdout.split("\n")[:2]
+    assert int(fields.split()[12]) + int(fields.split()[13]) > 20  # it was busy
+    found = look.parse((tmp_path / look.FILE).read_text())
+    assert found.ticks
+    assert own not in {number for number, _ in found.ticks}
+
+
 def test_a_network_card_behind_pcie(said):
     card = "sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0"
     tree = {
