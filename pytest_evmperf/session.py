@@ -233,6 +233,7 @@ class Session:
             self.run.release,
             variation=self.variation,
             repeats=self.repeats,
+            looks=True,
         )
 
     def _provision(self, target: Any, progress: Callable[[str], None]) -> None:

@@ -25,9 +25,13 @@ ROOMS = {
         "what a benchmark is, the catalogue, families of tables, one module a table",
         "boards tools console model",
     ),
+    "state": (
+        "what a board is doing around a case, what spoils a figure, limits of buses",
+        "benchmarks boards tools model",
+    ),
     "measure": (
         "what a benchmark may touch, the runner, a step on the board, facts",
-        "benchmarks boards tools console runs model",
+        "state benchmarks boards tools console runs model",
     ),
     "keeping": (
         "who holds which board: the keeper of a host, and Labgrid's places",
@@ -71,7 +75,7 @@ ROOMS = {
     "gitlab": ("pipelines and notes", "measure benchmarks boards runs model"),
     "app": (
         "use cases: typed requests to typed replies, and the processes that work on them",
-        "lava provision measure boards model",
+        "lava provision published measure state benchmarks boards runs model",
     ),
     "night": (
         "many boards side by side: plan, journal, health of boards, status, the night's page",
@@ -79,7 +83,7 @@ ROOMS = {
     ),
     "doctor": (
         "the checks of day one: the lab and the board, step by step",
-        "lab keeping influx measure benchmarks boards tools console runs virtual model",
+        "lab keeping influx measure state benchmarks boards tools console runs virtual model",
     ),
     "cli": ("every subcommand's arguments, loaded when called", "*"),
 }
@@ -90,7 +94,7 @@ STARTS_A_SKIN = {"evmperf/night/closing.py": {"cli"}}
 MEASURING = ("evmperf/night/child.py", "evmperf/regress/sessions.py")
 """What measures in a process of its own, which is a pytest."""
 
-PURE = ("model", "boards", "tools", "benchmarks")
+PURE = ("model", "boards", "tools", "benchmarks", "state")
 """Rooms that compute the same whenever and wherever they are called."""
 IMPURE = {
     "subprocess", "socket", "time", "random", "secrets", "requests", "threading", "shutil",

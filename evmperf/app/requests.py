@@ -98,11 +98,58 @@ class Cancel(Request, frozen=True):
     identity: str = ""
 
 
+class Why(Request, frozen=True):
+    """Explain the figures of the run in `folder`, or those of the cases whose name holds `case`."""
+
+    folder: str
+    case: str = ""
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """What may explain a figure: the evidence that was read, how many times lower it makes the
+    figure at most (None: not known), and what would prove it.
+    """
+
+    rule: str
+    evidence: str
+    proof: str
+    size: float | None = None
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """One figure (mean, in `unit`) beside the published one of `release`, None where there is none.
+
+    `history` is what earlier releases published, `share` the part of what `bus` can carry; `looked`
+    says whether the board's state around the case is known.
+    """
+
+    benchmark: str
+    case: str
+    metric: str
+    unit: str
+    ours: float
+    theirs: float | None
+    release: str
+    history: tuple[tuple[str, float], ...]
+    share: float | None
+    bus: str
+    looked: bool
+    causes: tuple[Cause, ...]
+
+
+class Explained(Reply, frozen=True):
+    """What is known of the figures that were asked for."""
+
+    run: str
+    board: str
+    answers: tuple[Answer, ...]
+
+
 class Done(Reply, frozen=True):
     """The end of a request that has no other result."""
 
 
-Requests = Submit | Follow | Import | Cancel
-Replies = Remark | Failed | Submitted | JobState | Judged | Imported | Done
+Requests = Submit | Follow | Import | Cancel | Why
+Replies = Remark | Failed | Submitted | JobState | Judged | Imported | Explained | Done
 Hear = Callable[[Reply], None]
 """Gets the news of a request while it is worked on."""

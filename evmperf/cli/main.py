@@ -45,6 +45,7 @@ _COMMANDS = {
         "check": ("regress", "judge a run, or several"),
         "compare": ("regress", "compare two runs"),
         "accept": ("regress", "mark a change as intended"),
+        "why": ("why", "why figures are worse than the published ones"),
         "explain": ("explain", "what differs between two runs"),
         "ab": ("ab", "old and new on one board in turn: what changed, with its error"),
         "bisect": ("bisect", "which change made a metric worse"),

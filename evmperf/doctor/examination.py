@@ -6,7 +6,7 @@ import contextlib
 import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +24,18 @@ from evmperf.keeping.wanted import Wanted, wanted
 from evmperf.lab import boardcheck
 from evmperf.lab.bench import LabgridBench, LinuxShell, UbootShell
 from evmperf.lab.tester import SshTester
-from evmperf.measure import shellstep
+from evmperf.measure import around, shellstep
 from evmperf.measure.signals import listening
 from evmperf.model.errors import BoardError, EvmperfError, LabError, ToolError, UsageError
+from evmperf.state import look, rules
+from evmperf.state.look import Look
 
 _QUIET_S = 0.5
 _OFF_S = 3.0
 """How long a board may go on talking when its power is gone."""
 _ANSWER_S = 1.0
+_CLOCK_S = 2
+"""Between two looks at the board's clock: enough to see a wrong one, not to see a percent."""
 _COMMAND_S = 60.0
 _GARBAGE = 8
 """Characters that a healthy line may show when the power comes."""
@@ -119,6 +123,7 @@ class Examination:
             _Step("U-Boot", ("power switch",), self._at_uboot),
             _Step("environment", ("U-Boot",), self._environment),
             _Step("Linux", ("U-Boot",), self._linux),
+            _Step("board's clock", ("Linux",), self._clock),
             _Step("command line", ("Linux",), self._command_line),
             _Step("root medium", ("Linux",), self._root),
             _Step("uEnv.txt", ("Linux",), self._uenv),
@@ -257,6 +262,22 @@ class Examination:
             return "logged in as root"
         seconds = (prompt.mono_ns - start.mono_ns) / 1e9
         return f"logged in as root; {seconds:.1f} s from the kernel's start to the prompt"
+
+    def _clock(self) -> str:
+        first = self._uptime()
+        self._shell.run(f"sleep {_CLOCK_S}", _COMMAND_S)
+        rate = around.rate(first, self._uptime())
+        for finding in rules.clock(rate):
+            raise BoardError(finding.reason)
+        if rate is None:
+            raise Noted("not checked: /proc/uptime says nothing")
+        return f"makes {rate[0]:.2f} to {rate[1]:.2f} s in a second of this host"
+
+    def _uptime(self) -> Look:
+        began = time.monotonic()
+        text = self._shell.run("cat /proc/uptime", _COMMAND_S).text.strip()
+        now = look.parse(f"/proc/uptime {text}")
+        return replace(now, earliest_s=began, latest_s=time.monotonic())
 
     def _command_line(self) -> str:
         if self._wrong and not self._wrong.medium:

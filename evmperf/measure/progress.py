@@ -8,7 +8,10 @@ from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.step import Plan, Trial
-from evmperf.model.results import MARKS, VARIANT, Case, Failure, Reading, Sample, Status
+from evmperf.model.errors import Kind
+from evmperf.model.results import MARKS, VARIANT, Case, Failure, Reading, Result, Sample, Status
+from evmperf.model.state import State
+from evmperf.state.rules import Finding
 
 
 @dataclass
@@ -26,6 +29,9 @@ class StepProgress:
     tool_s: float = 0.0
     rounds: int = 0
     """Number of completed rounds."""
+    performed: int = 0
+    """Commands that ran for this case; those that ran for another are not among them."""
+    state: State | None = None
 
     def check(self, readings: Sequence[Reading], raw: str = "") -> None:
         """Raise RefusedOutput unless every reading is declared and plausible."""
@@ -54,6 +60,23 @@ class StepProgress:
         values = {reading.metric: reading.value for reading in readings}
         self.conditions.setdefault("trials", []).append({"step": trial.name, **values})
 
+    def judge(self, findings: Sequence[Finding]) -> bool:
+        """Whether the samples stand; what marks them is noted. Those that do not are dropped: the
+        raw outputs stay.
+        """
+        refused = [
+            Failure(Kind.BOARD, finding.reason, "state", refused=True)
+            for finding in findings
+            if finding.refuses
+        ]
+        self.failures += refused
+        if refused:
+            self.samples.clear()
+        for finding in findings:
+            if not finding.refuses:
+                self._note(MARKS, finding.reason)
+        return not refused
+
     def values(self, metric: str) -> list[float]:
         """The values of one metric so far."""
         return [sample.value for sample in self.samples if sample.metric == metric]
@@ -77,3 +100,24 @@ class StepProgress:
         repetitions = {s.repetition for s in self.samples if s.metric == metrics[0].name}
         whole = repetitions == set(range(self.plan.repeats * max(self.rounds, 1)))
         return Status.PARTIAL if missing or lost or not whole else Status.MEASURED
+
+    def result(self, profile: str, started_ns: int = 0, duration_s: float = 0.0) -> Result:
+        """What is known of it now, as it goes onto the spool."""
+        return Result(
+            benchmark=self.benchmark.name,
+            version=self.benchmark.version,
+            driver=self.benchmark.driver,
+            case=self.case.label,
+            params=self.case.params,
+            profile=profile,
+            status=self.status(),
+            samples=tuple(self.samples),
+            failures=tuple(self.failures),
+            tools=self.tools,
+            conditions=self.conditions,
+            raw=tuple(self.raw),
+            started_ns=started_ns,
+            duration_s=duration_s,
+            tool_s=self.tool_s,
+            state=self.state,
+        )

@@ -24,6 +24,7 @@ from evmperf.benchmarks.step import (
 from evmperf.boards.variation import Variation
 from evmperf.console.marks import Phase, last_phase
 from evmperf.measure import documents, metering, provenance, shellstep, varied
+from evmperf.measure.around import Around
 from evmperf.measure.bench import Bench, Clock, Shell, Steps
 from evmperf.measure.executions import Executions
 from evmperf.measure.procedure import Perform, Procedure
@@ -33,7 +34,9 @@ from evmperf.model.errors import BoardError, BoardLost, EvmperfError, Kind, LabE
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case, Failure, Result
+from evmperf.model.state import State
 from evmperf.runs.spool import Spool
+from evmperf.state import buses, rules
 
 _PORTS = range(20000, 30000)
 """Ports of a benchmark's server: below Linux's ephemeral ports."""
@@ -61,6 +64,7 @@ class Runner:
         clock: Clock = time,
         variation: Variation | None = None,
         repeats: Repeats | None = None,
+        looks: bool = False,
     ) -> None:
         self.bench = bench
         self.spool = spool
@@ -82,6 +86,7 @@ class Runner:
         self._tester: Shell | None = None
         self._tester_folder = f"{STEP_FOLDER}-{spool.run.id}"
         self._executions = Executions(clock)
+        self._around = Around(bench.board, steps, clock) if looks else None
 
     def measure(self, benchmark: Benchmark, case: Case) -> Result:
         """Measure one case and append it to the spool.
@@ -102,7 +107,7 @@ class Runner:
         try:
             if self.broken:
                 raise BoardError(f"not tried: {self.broken}")
-            self._measure_over(progress)
+            self._measure_watched(progress)
         except BoardLost:
             raise
         except LabError as error:
@@ -114,23 +119,7 @@ class Runner:
             progress.failures.append(Failure.of(error))
         finally:
             self._record_boots()
-        result = Result(
-            benchmark=benchmark.name,
-            version=benchmark.version,
-            driver=benchmark.driver,
-            case=case.label,
-            params=case.params,
-            profile=self.profile,
-            status=progress.status(),
-            samples=tuple(progress.samples),
-            failures=tuple(progress.failures),
-            tools=progress.tools,
-            conditions=progress.conditions,
-            raw=tuple(progress.raw),
-            started_ns=started_ns,
-            duration_s=self._clock.monotonic() - began,
-            tool_s=progress.tool_s,
-        )
+        result = progress.result(self.profile, started_ns, self._clock.monotonic() - began)
         self.spool.append(result)
         if lab:
             raise lab
@@ -150,6 +139,40 @@ class Runner:
         if benchmark.place is Place.BOOT and self._repeats.boots:
             repeats = self._repeats.boots
         return Plan(repeats, secrets.choice(_PORTS), secrets.token_bytes(64))
+
+    def _measure_watched(self, progress: StepProgress) -> None:
+        """Measure a case between two looks at the board; what was spoiled meanwhile is measured
+        once more, unless other cases share it.
+        """
+        around, benchmark = self._around, progress.benchmark
+        if around is None or benchmark.place is not Place.SHELL:
+            if around:
+                around.forget()
+            self._measure_over(progress)
+            return
+        declared = benchmark.declared_steps(self.bench.board, progress.case, self.profile)
+        again = not any(map(benchmark.shared_key, declared))
+        while True:
+            around.before(self._linux(), benchmark.driver)
+            self._measure_over(progress)
+            if not progress.performed:
+                return  # another case did it
+            try:
+                progress.state = around.after(self._linux())
+            except BoardError as error:
+                # What was measured stands; the next case gets a board that was booted anew.
+                self.bench.abandon()
+                progress.state = State(missing=str(error))
+                return
+            ours = (*benchmark.tools_on(self.bench.board), *benchmark.tester_tools)
+            found = rules.judge(progress.state, ours)
+            if not self.bench.board.is_virtual:  # whose buses have no clock
+                measured = progress.result(self.profile)
+                found += buses.findings(measured)
+                progress.state = buses.shared(measured)
+            if progress.judge(found) or not again:
+                return
+            again, progress.rounds = False, 0
 
     def _measure_over(self, progress: StepProgress) -> None:
         """Measure a case as often as requested; a failed round is the last."""
@@ -295,6 +318,7 @@ class Runner:
             folder=folder, label=progress.benchmark.label(progress.case, step),
         )  # fmt: skip
         progress.tool_s += output.busy_s
+        progress.performed += 1
         _check_exit(step, output.status, output.files.get(shellstep.LOG, ""))
         if output.fetches > 1:
             again = progress.conditions.get("fetched_again", 0) + output.fetches - 1

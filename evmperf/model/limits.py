@@ -13,6 +13,10 @@ STEP_BYTES = 64 * MIB
 """Of a step's files, unpacked."""
 STEP_FILES = 1000
 """Files that one step may leave."""
+LOOK_LINES = 2000
+"""Of a look at the board's state; eight cores and all there is make 200."""
+LOOK_CHARS = 90
+"""Of one value in it."""
 
 QUEUE_BYTES = 32 * MIB
 """Of a console that is stamped and waits for the measuring process."""

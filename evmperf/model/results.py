@@ -16,6 +16,7 @@ import msgspec
 from evmperf.model import limits
 from evmperf.model.errors import EvmperfError, Kind, RefusedOutput
 from evmperf.model.schema import Record
+from evmperf.model.state import State
 from evmperf.model.units import Unit
 
 
@@ -186,6 +187,8 @@ class Result(Record, frozen=True, tag="result"):
     tool_s: float = 0.0
     published: tuple[Published, ...] = ()
     """Figures of an imported guide, which come without samples."""
+    state: State | None = None
+    """What the board was doing around it; None where nobody looked."""
 
     def flaws(self) -> list[str]:
         """What went wrong, counted: `2 refused`, `1 failed`."""

@@ -69,6 +69,8 @@ def _row(result: Result, name: str, summary: Summary, unit: str, required: bool)
         notes.append(str(mark))
     if (error := result.error(name)) is not None:
         notes.append(f"each ± {error:.2g} {unit}")
+    if result.state and name in result.state.shares:
+        notes.append(f"{result.state.shares[name]:.0%} of {result.state.bus}")
     notes += result.flaws()
     return Row(
         result.benchmark,

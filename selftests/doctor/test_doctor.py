@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -29,6 +30,7 @@ BEFORE = ["board file", "coordinator", "place", "console"]
 ON_THE_BOARD = [
     "environment",
     "Linux",
+    "board's clock",
     "command line",
     "root medium",
     "uEnv.txt",
@@ -111,6 +113,7 @@ def test_a_lab_that_works(write, fake, switch, tmp_path):
         "power switch",
         "U-Boot",
         "Linux",
+        "board's clock",
         "command line",
         "uEnv.txt",
         "tools",
@@ -227,6 +230,15 @@ def test_a_coordinator_that_is_not_there(monkeypatch):
     assert found["place"].outcome is CheckOutcome.UNCHECKED
 
 
+def test_a_board_whose_clock_is_wrong(write, fake, tmp_path):
+    # Its Linux runs here; only the uptime that it reads is another's.
+    program = tmp_path / "cat"
+    program.write_text("#!/bin/sh\nawk '{printf \"%.2f 0.00\\n\", $1 * 2.6}' /proc/uptime\n")
+    program.chmod(0o755)
+    fake.environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    check_bad(examine(write())["board's clock"], Kind.BOARD, "makes [12][.][0-9]+ s in a second")
+
+
 # What U-Boot and Linux say, on boards that replay
 
 
@@ -312,7 +324,7 @@ def test_the_command_prints_a_line_a_step_and_ends_with_a_count(write, capsys, f
     assert main(["doctor", str(write())]) == ExitStatus.FAILED
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if line.startswith("bad  U-Boot ")]
-    assert re.fullmatch(r"virtual-evm: \d+ ok, \d+ notes, 1 bad, 8 not checked", lines[-1])
+    assert re.fullmatch(r"virtual-evm: \d+ ok, \d+ notes, 1 bad, 9 not checked", lines[-1])
 
 
 def test_the_command_has_a_form_for_programs(write, capsys):

@@ -1,0 +1,61 @@
+"""`evmperf why`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from evmperf.app import why
+from evmperf.app.requests import Answer, Explained, Why
+from evmperf.cli import arguments
+from evmperf.model.outlets import line
+from evmperf.model.stats import percent, rounded
+from evmperf.runs.history import run_folder
+
+
+def add_parsers(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "why",
+        description="Say why figures are worse than the published ones: causes that were read on "
+        "the board around the case, each with its evidence, what it explains at most, and what "
+        "would prove it. Without a case, for all figures that are more than 5 %% worse.",
+    )
+    arguments.add_run(parser)
+    parser.add_argument("case", nargs="?", default="", help="a benchmark, or BENCHMARK CASE")
+    parser.set_defaults(func=_why)
+
+
+def _why(options: argparse.Namespace) -> int:
+    folder = run_folder(options.run, options.results)
+    print("\n".join(map(line, _lines(why.explain(Why(folder=str(folder), case=options.case))))))
+    return 0
+
+
+def _lines(explained: Explained) -> Iterator[str]:
+    if not explained.answers:
+        yield f"{explained.run}: no figure is worse than what is published of {explained.board}"
+    for answer in explained.answers:
+        yield _headline(answer)
+        if len(answer.history) > 1:
+            by_release = (f"{release} {rounded(mean)}" for release, mean in answer.history)
+            yield f"  published: {', '.join(by_release)}"
+        for number, cause in enumerate(answer.causes, 1):
+            size = f" (up to {cause.size:.2f} times)" if cause.size else ""
+            yield f"  {number}. {cause.evidence}{size}"
+            yield f"     to prove it: {cause.proof}"
+        if not answer.causes:
+            yield (
+                "  nothing that was read explains it"
+                if answer.looked
+                else "  nobody looked at the board around this case: measure it again"
+            )
+
+
+def _headline(answer: Answer) -> str:
+    text = f"{answer.benchmark} {answer.case} {answer.metric}: {rounded(answer.ours)} {answer.unit}"
+    if answer.theirs:
+        change = percent(answer.ours / answer.theirs - 1)
+        text += f", {change} to {rounded(answer.theirs)} of {answer.release}"
+    return f"{text}, {answer.share:.0%} of {answer.bus}" if answer.share else text

@@ -1,0 +1,90 @@
+"""Looking at the board around cases."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+
+from evmperf.boards.board import Board
+from evmperf.measure.bench import Clock, Shell, Steps
+from evmperf.model.errors import ToolError
+from evmperf.model.state import State
+from evmperf.state import look
+from evmperf.state.look import Look
+
+_GRAIN_S = 0.02
+"""How far off the difference of two uptimes is at most: the kernel prints hundredths."""
+
+
+class Around:
+    """Looks before and after each case; the look after one is the look before the next.
+
+    A look that fails costs no case: the state says why it is missing.
+    """
+
+    def __init__(self, board: Board, steps: Steps, clock: Clock) -> None:
+        self._board = board
+        self._steps = steps
+        self._clock = clock
+        self._shell: Shell | None = None
+        self._there: set[str] = set()
+        self._first = Look()
+        """Since when the board's clock is held against the lab's."""
+        self._driver = ""
+        self._last: Look | None = None
+        """The last look at `_driver`, where nothing has happened since."""
+        self._missing = ""
+
+    def forget(self) -> None:
+        """The board did something that nobody looks at: sleeping, booting."""
+        self._shell = self._last = None
+
+    def before(self, shell: Shell, driver: str) -> None:
+        """Look, unless that was just done; raises BoardError or LabError."""
+        if shell is self._shell and driver == self._driver and self._last:
+            return
+        if shell is not self._shell:
+            self._there, self._first, self._shell = set(), Look(), shell
+        self._driver = driver
+        self._last = self._look(shell)
+
+    def after(self, shell: Shell) -> State:
+        """Look again; what the case did. Raises BoardError or LabError."""
+        before, self._last = self._last, None
+        if before is None or shell is not self._shell:
+            return State(missing=self._missing or "the board was booted during the case")
+        self._last = self._look(shell)
+        if self._last is None:
+            return State(shown=before.shown, missing=self._missing)
+        return look.between(before, self._last, rate(self._first, self._last))
+
+    def _look(self, shell: Shell) -> Look | None:
+        command = f". $F/look_{self._driver}"
+        if self._driver not in self._there:
+            text = shlex.quote(look.script(self._board, self._driver))
+            command = f"printf %s {text} >$F/look_{self._driver}; {command}"
+        began = self._clock.monotonic()
+        try:
+            files = self._steps.run(shell, command, look.SECONDS, label="state").files
+        except ToolError as error:
+            self._missing = str(error)
+            return None
+        self._there.add(self._driver)
+        found = look.parse(files.get(look.FILE, ""))
+        found = replace(found, earliest_s=began, latest_s=self._clock.monotonic())
+        if self._first.uptime_s is None:
+            self._first = found
+        return found
+
+
+def rate(first: Look, now: Look) -> tuple[float, float] | None:
+    """Seconds of the board in one of the lab between two looks, at least and at most; None where
+    they do not tell.
+    """
+    if now.uptime_s is None or first.uptime_s is None or now.earliest_s <= first.latest_s:
+        return None
+    board_s = now.uptime_s - first.uptime_s
+    return (
+        round((board_s - _GRAIN_S) / (now.latest_s - first.earliest_s), 4),
+        round((board_s + _GRAIN_S) / (now.earliest_s - first.latest_s), 4),
+    )

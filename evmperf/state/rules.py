@@ -1,0 +1,135 @@
+"""What spoils a figure: rules over the state around a case, each with its reason.
+
+What changed during the case refuses its figures; what held before and after marks them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from evmperf.model.state import State, Value
+
+CLOCK = 0.01
+"""By how much of itself a board's clock may differ from the lab's."""
+_BESIDE = 0.05
+"""CPUs that another process may take."""
+_BESIDE_S = 0.5
+"""CPU time below which nothing is said of a process: the grain of its counters."""
+
+_LIVE = re.compile(
+    r"pci\..*\.current_link_\w+|usb\..*\.speed|net\.(?:speed|duplex)"
+    r"|mmc\.ios\.(?:timing_spec|bus_width)|cpu\.\w+\.scaling_(?:max_freq|governor)"
+)
+"""Modes that must stay during a case. UFS shifts gears by itself, idle cards lose their clock."""
+_NO_LINK = (None, -1, "unknown", "Unknown")
+"""What links are before a case that brings them up."""
+_ERRORS = re.compile(r"mmc\.err_stats\..*|pci\..*\.aer_.*|net\.[rt]x_crc_errors|ethtool-S\..*crc.*")
+_COOLING = re.compile(r"cooling_device\d+")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a rule says; `refuses` where the figures cannot be vouched for. `size` is how many times
+    lower a figure may be by it at most, 0 where that is not known.
+    """
+
+    rule: str
+    reason: str
+    refuses: bool = False
+    size: float = 0.0
+
+
+def judge(state: State, ours: Collection[str] = ()) -> list[Finding]:
+    """What spoiled a case; `ours` are the programs that belong to it."""
+    return [
+        *clock(state.clock),
+        *_changed(state),
+        *_errors(state),
+        *_throttled(state),
+        *_limited(state),
+        *_narrow(state),
+        *_beside(state, ours),
+    ]
+
+
+def clock(rate: tuple[float, float] | None) -> Iterator[Finding]:
+    """Whether a board's clock is wrong: its seconds in one of the lab, at least and at most."""
+    if rate is None:
+        return
+    least, most = rate
+    if least > 1 + CLOCK or most < 1 - CLOCK:
+        nearest = least if least > 1 else most
+        yield Finding(
+            "clock",
+            f"the board's clock makes {nearest:.3f} s in a second of the lab, so all it times is "
+            f"wrong: check the counter's frequency in its device tree",
+            refuses=True,
+        )
+
+
+def _changed(state: State) -> Iterator[Finding]:
+    asleep = "0 Hz" in (state.shown.get("mmc.ios.clock"), state.after("mmc.ios.clock"))
+    for name, now in state.changed.items():
+        if asleep and name.startswith("mmc."):
+            continue
+        before = state.shown.get(name)
+        if _LIVE.fullmatch(name) and before not in _NO_LINK and now not in _NO_LINK:
+            reason = f"{name} went from {before} to {now} during the case"
+            yield Finding("changed", reason, refuses=True)
+
+
+def _errors(state: State) -> Iterator[Finding]:
+    for name, count in state.counted.items():
+        if _ERRORS.fullmatch(name):
+            yield Finding("errors", f"{name} rose by {count} during the case", refuses=True)
+
+
+def _throttled(state: State) -> Iterator[Finding]:
+    for name, kind in state.shown.items():
+        device = name.removesuffix(".type")
+        if not (_COOLING.fullmatch(device) and re.search("cpu|proc", str(kind), re.IGNORECASE)):
+            continue
+        before, after = state.shown.get(f"{device}.cur_state"), state.after(f"{device}.cur_state")
+        if any(isinstance(level, int) and level > 0 for level in (before, after)):
+            reason = f"throttled: {kind} was at level {before} before and {after} after the case"
+            yield Finding("throttled", reason, refuses=before != after)
+
+
+def _limited(state: State) -> Iterator[Finding]:
+    for name, limit in state.shown.items():
+        policy = name.removesuffix(".scaling_max_freq")
+        most = state.shown.get(f"{policy}.cpuinfo_max_freq")
+        if policy != name and isinstance(limit, int) and isinstance(most, int) and limit < most:
+            reason = f"clocked down: {policy} is limited to {limit // 1000} of {most // 1000} MHz"
+            yield Finding("limited", reason, size=most / max(limit, 1))
+
+
+def _narrow(state: State) -> Iterator[Finding]:
+    for what, unit in (("speed", "GT/s"), ("width", "lanes")):
+        now = least(state.shown, f"current_link_{what}")
+        could = least(state.shown, f"max_link_{what}")
+        if now and could and now < could:
+            reason = f"the PCIe link runs with {now:g} of {could:g} {unit} that both its ends have"
+            yield Finding("down-trained", reason, size=could / now)
+
+
+def least(shown: Mapping[str, Value], what: str) -> float | None:
+    """The smallest number of PCIe's both ends: a link has what the poorer one can do."""
+    ends = [n for n in shown if n.startswith("pci.") and n.endswith(f".{what}")]
+    return min((number for n in ends if (number := leading(shown[n]))), default=None)
+
+
+def leading(value: Value | None) -> float | None:
+    """The number that a value begins with: 8.0 of "8.0 GT/s PCIe"."""
+    found = re.match(r"\d{1,15}(?:\.\d{1,9})?", str(value))
+    return float(found[0]) if found else None
+
+
+def _beside(state: State, ours: Collection[str]) -> Iterator[Finding]:
+    for process, used_s in state.beside.items():
+        share = used_s / state.seconds if state.seconds else 0.0
+        name = process.rsplit(" (", 1)[0]
+        if used_s >= _BESIDE_S and share > _BESIDE and name not in ours:
+            yield Finding("beside", f"other work beside: {process} took {share:.0%} of a CPU")

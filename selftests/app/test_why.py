@@ -1,0 +1,138 @@
+"""`evmperf why`: causes that were read, the largest first, and none on a healthy board."""
+
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from evmperf.app import why
+from evmperf.app.requests import Explained, Why
+from evmperf.cli.main import main
+from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
+from evmperf.model.results import Result, Sample, Status
+from evmperf.model.run import Run
+from evmperf.model.state import State
+from evmperf.runs.spool import Spool
+
+HEALTHY = {
+    "cpu.policy0.scaling_governor": "performance", "cpu.policy0.scaling_max_freq": 2000000,
+    "cpu.policy0.cpuinfo_max_freq": 2000000, "mmc.ios.timing_spec": "10 (mmc HS400)",
+    "mmc.ios.clock": "200000000 Hz", "mmc.ios.bus_width": "3 (8 bits)", "mmc.ext_csd": "d7",
+    "mmc.caps2": "0x8020",
+}  # fmt: skip
+READ = 314.0
+"""MB/s that TI published of this board's eMMC in release 09.01."""
+
+
+@pytest.fixture
+def asked(tmp_path):
+    """A function that asks why of a run on a J7200 with this state, and gives the answers."""
+
+    def ask(state, read=150.0, case="emmc_ext4_fio_1g 1m", **more):
+        run = Run("r1", "j7200-evm", "full", os="Linux", release="09.02")
+        spool = Spool(tmp_path / "results", run)
+        result = Result(
+            benchmark="emmc_ext4_fio_1g", version=1, driver="emmc", case="1m", params={},
+            profile="full", status=Status.MEASURED, tools={"fio": "3.36"}, state=state,
+            samples=(Sample("read_throughput", read, "MB/s", 0, 1),
+                     Sample("read_cpu_load", 1.8, "%", 0, 1)),
+        )  # fmt: skip
+        spool.append(msgspec.structs.replace(result, **more))
+        return why.explain(Why(folder=str(spool.folder), case=case)).answers
+
+    return ask
+
+
+def causes(answers):
+    return [cause.rule for cause in answers[0].causes]
+
+
+def test_ours_and_theirs_stand_side_by_side(asked):
+    (answer, _) = asked(State(shown=HEALTHY, bus="mmc HS400", shares={"read_throughput": 0.375}))
+    history = dict(answer.history)
+    assert (answer.metric, answer.ours) == ("read_throughput", 150.0)
+    assert (answer.share, answer.bus) == (0.375, "mmc HS400")
+    assert history["09.01.00"] == READ
+    assert (answer.release, answer.theirs) == answer.history[-1]  # the newest
+    assert len(history) > 1
+
+
+def test_a_healthy_board_has_no_cause(asked):
+    (answer, _) = asked(State(shown=HEALTHY, seconds=60.0, counted={"cpu_idle": 100}))
+    assert answer.causes == ()
+    assert answer.looked
+
+
+def test_what_was_not_looked_at_is_said(asked):
+    (answer, _) = asked(None)
+    assert answer.causes == ()
+    assert not answer.looked
+
+
+@pytest.mark.parametrize(("part", "count"), [(0.96, 0), (0.9, 1)])
+def test_without_a_case_only_worse_figures_are_answered(asked, part, count):
+    assert len(asked(State(shown=HEALTHY), read=READ * part, case="")) == count
+
+
+MORE_THAN_ONE = {"cpu.policy0.scaling_max_freq": 500000, "cpu.policy0.scaling_governor": "ondemand"}
+SPENT = {"cpu.policy0.time_in_state.500000": 50, "cpu.policy0.time_in_state.2000000": 50}
+
+
+@pytest.mark.parametrize(
+    ("shown", "more", "rules", "size"),
+    [
+        ({"cpu.policy0.scaling_max_freq": 500000}, {}, ["limited"], 4.0),
+        ({"cpu.policy0.scaling_governor": "powersave"}, {"counted": SPENT}, ["governor"], 1.6),
+        (MORE_THAN_ONE, {"counted": SPENT}, ["limited", "governor"], 4.0),
+        ({"mmc.ios.timing_spec": "9 (mmc HS200)"}, {}, ["mode"], None),
+        ({}, {"beside": {"hog (4)": 50.0}, "seconds": 60.0}, ["beside"], None),
+        ({}, {"counted": {"cpu_user": 99, "cpu_idle": 1}}, ["processor"], None),
+        ({}, {"counted": {"cpu_steal": 50, "cpu_idle": 50}}, ["host"], 2.0),
+        ({}, {"shares": {"read_throughput": 0.93}, "bus": "mmc HS400"}, ["bus"], None),
+    ],
+)
+def test_a_cause_that_was_read_is_named_first(asked, shown, more, rules, size):
+    answers = asked(State(shown={**HEALTHY, **shown}, **more))
+    assert causes(answers) == rules
+    assert answers[0].causes[0].size == (size and pytest.approx(size))
+    assert answers[0].causes[0].proof
+
+
+def test_figures_measured_otherwise_are_said_to_be(asked):
+    answers = asked(State(shown=HEALTHY), conditions={"variant": "buffered"}, profile="quick")
+    assert causes(answers) == ["alike"]
+
+
+def test_the_rows_of_one_execution_share_its_state(asked, tmp_path):
+    asked(State(shown={**HEALTHY, "cpu.policy0.scaling_max_freq": 500000}))
+    folder = tmp_path / "results/r1"
+    lines = (folder / "results.jsonl").read_text().splitlines()
+    other = msgspec.json.decode(lines[0]) | {"case": "4k"}
+    other.pop("state")
+    with (folder / "results.jsonl").open("ab") as file:
+        file.write(msgspec.json.encode(other) + b"\n")
+    answer, _ = why.explain(Why(folder=str(folder), case="4k")).answers
+    assert answer.looked
+    assert answer.causes[0].rule == "limited"
+
+
+def test_a_case_that_is_not_there_is_a_wrong_call(asked):
+    with pytest.raises(UsageError, match="emmc_ext4_fio_1g"):
+        asked(State(), case="ospi")
+
+
+def test_the_command_and_the_process_say_the_same(asked, tmp_path, capsys):
+    asked(State(shown={**HEALTHY, "cpu.policy0.scaling_max_freq": 500000, "card.name": "\x1b[2J"}))
+    folder = str(tmp_path / "results/r1")
+    assert main(["why", folder, "emmc"]) == ExitStatus.OK
+    printed = capsys.readouterr().out
+    assert "limited to 500 of 2000 MHz (up to 4.00 times)" in printed
+    assert "evmperf ab" in printed
+    asking = msgspec.json.encode(Why(folder=folder))
+    done = subprocess.run(
+        [sys.executable, "-m", "evmperf.app"], input=asking, stdout=subprocess.PIPE, check=True
+    )
+    reply = msgspec.json.decode(done.stdout, type=Explained)
+    assert reply.answers[0].causes[0].rule == "limited"

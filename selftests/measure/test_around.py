@@ -1,0 +1,177 @@
+"""Looks at the board around cases: this machine's own kernel is the board's."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evmperf.benchmarks.benchmark import Place
+from evmperf.benchmarks.step import Measure
+from evmperf.measure import shellstep
+from evmperf.measure.runner import Runner
+from evmperf.model.errors import BoardError, Kind, LabError, ToolError
+from evmperf.model.results import MARKS, Status
+from evmperf.model.run import Run
+from evmperf.report.table import result_rows
+from evmperf.runs.spool import Spool
+from evmperf.state import look
+from selftests.support.fakes import LocalBench, LocalShell
+from selftests.support.runners import CASE, FINE, RATE, make, make_rows, measuring, on_spool, parse
+
+
+class Steps:
+    """Real steps; `acts` are functions of what looks said, or errors, used up one a look."""
+
+    def __init__(self, *acts):
+        self.acts = list(acts)
+        self.looks = []
+
+    install = staticmethod(shellstep.install)
+
+    def run(self, shell, command, timeout_s, **given):
+        if given.get("label") != "state":
+            return shellstep.run(shell, command, timeout_s, **given)
+        act = self.acts.pop(0) if self.acts else None
+        if isinstance(act, Exception):
+            raise act
+        self.looks.append(command)
+        output = shellstep.run(shell, command, timeout_s, **given)
+        said = output.files[look.FILE]
+        return replace(output, files={look.FILE: act(said) if act else said})
+
+
+def adding(line):
+    return lambda said: f"{said}{line}\n"
+
+
+def skewed(rate):
+    def change(said):
+        first, rest = said.split("\n", 1)
+        return f"/proc/uptime {float(first.split()[1]) * rate:.2f} 0.0\n{rest}"
+
+    return change
+
+
+@pytest.fixture
+def looking(tmp_path, board):
+    """A function that makes a runner that looks around, and its steps."""
+
+    def make_runner(*acts):
+        steps = Steps(*acts)
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        spool = Spool(folder, Run("fake-1", "fake-evm", "quick"))
+        bench = LocalBench(board, LocalShell(tmp_path / "board"))
+        return Runner(bench, spool, "quick", ["dd"], steps=steps, looks=True), steps
+
+    return make_runner
+
+
+def test_the_look_after_a_case_is_the_one_before_the_next(looking):
+    runner, steps = looking()
+    first, second = (runner.measure(FINE, CASE) for _ in range(2))
+    assert len(steps.looks) == 3
+    assert sum("awk" in command for command in steps.looks) == 1  # the text goes there once
+    assert first.status is second.status is Status.MEASURED
+    online = Path("/sys/devices/system/cpu/online").read_text().strip()
+    assert str(first.state.shown["cpu.online"]) == online
+    assert first.state.counted["context_switches"] > 0
+    assert first.state.seconds >= 0
+    assert second.state.clock is not None
+    assert on_spool(runner) == [first, second]
+
+
+def test_rows_that_share_an_execution_have_one_state(looking):
+    def steps_of(case):
+        return [Measure("all", 'echo 5 >"$OUT/x"', 10, parse=parse, shared="all")]
+
+    rows = make_rows(steps_of)
+    runner, steps = looking()
+    results = [runner.measure(rows, case) for case in rows.cases("quick")]
+    assert [result.state is None for result in results] == [False, True, True]
+    assert len(steps.looks) == 2
+
+
+@pytest.mark.parametrize(("rate", "fast"), [(2.6, True), (0.4, False)])
+def test_a_board_with_a_wrong_clock_has_no_figures(looking, rate, fast):
+    runner, _ = looking(*[skewed(rate)] * 3)
+    result = runner.measure(make(measuring('sleep 1.5; echo 12.5 >"$OUT/x"')), CASE)
+    assert result.status is Status.REFUSED
+    assert result.samples == ()
+    assert result.raw
+    assert {(f.kind, f.refused, f.step) for f in result.failures} == {(Kind.BOARD, True, "state")}
+    assert len(result.failures) == 2  # it was tried once more
+    assert (result.state.clock[0] > 1.01) is fast
+    assert (result.state.clock[1] < 0.99) is not fast
+
+
+def test_what_changes_during_a_case_refuses_it_once(looking):
+    speed = "/sys/devices/x/0000:01:00.0/current_link_speed"
+    now = adding(f"{speed} 2.5 GT/s PCIe")
+    runner, steps = looking(adding(f"{speed} 8.0 GT/s PCIe"), now, now)
+    result = runner.measure(FINE, CASE)
+    assert result.status is Status.MEASURED
+    assert result.values("rate") == [12.5]
+    (failure,) = result.failures
+    assert (failure.refused, failure.step) == (True, "state")
+    assert "8.0 GT/s PCIe to 2.5 GT/s PCIe" in failure.message
+    assert steps.acts == []
+
+
+def test_a_spoiled_row_that_others_share_is_not_run_again(looking):
+    speed = "/sys/devices/x/0000:01:00.0/current_link_speed"
+    step = Measure("all", 'echo 5 >"$OUT/x"', 10, parse=parse, shared="all")
+    runner, steps = looking(adding(f"{speed} 8.0 GT/s"), adding(f"{speed} 2.5 GT/s"))
+    result = runner.measure(make(step, tools=()), CASE)
+    assert result.status is Status.REFUSED
+    assert len(steps.looks) == 2
+
+
+def test_other_work_is_named(looking):
+    runner, _ = looking(adding("/proc/4711/stat 100 a hog"), adding("/proc/4711/stat 9000 a hog"))
+    result = runner.measure(FINE, CASE)
+    assert result.status is Status.MEASURED
+    assert result.state.beside["a hog (4711)"] == 89.0
+    assert "a hog (4711) took" in result.conditions[MARKS]
+
+
+@pytest.mark.parametrize("error", [ToolError("it hung"), BoardError("it is gone")])
+def test_a_look_that_fails_costs_no_figure(looking, error):
+    runner, _ = looking(None, error)
+    result = runner.measure(FINE, CASE)
+    assert result.status is Status.MEASURED
+    assert result.failures == ()
+    assert result.state.missing == str(error)
+    assert runner.bench.abandoned == isinstance(error, BoardError)
+    assert runner.measure(FINE, CASE).state.seconds is not None
+
+
+def test_a_lab_that_breaks_at_the_look_ends_the_run_with_the_figures_safe(looking):
+    runner, _ = looking(None, LabError("the console server is gone"))
+    with pytest.raises(LabError):
+        runner.measure(FINE, CASE)
+    (result,) = on_spool(runner)
+    assert result.values("rate") == [12.5]
+
+
+def test_nobody_looks_at_uboot(looking):
+    runner, steps = looking()
+    runner.measure(make(measuring("echo 12.5"), place=Place.UBOOT, tools=()), CASE)
+    assert steps.looks == []
+
+
+def test_figures_have_their_share_of_the_bus_and_impossible_ones_are_refused(looking):
+    lines = "/sys/devices/x/1-1/speed {}".format
+    metric = replace(RATE, name="read_throughput")
+    bench = make(
+        Measure("write", 'echo 50 >"$OUT/x"', 10, parse=lambda o: parse(o, metric=metric.name)),
+        metrics=(metric,),
+    )
+    runner, _ = looking(*[adding(lines(480))] * 2)
+    result = runner.measure(bench, CASE)
+    assert result.status is Status.MEASURED
+    assert result.state.shares == {"read_throughput": pytest.approx(50 / 53.248, abs=1e-4)}
+    assert "94% of USB, 480 Mbit/s" in next(result_rows(result)).note
+    runner, _ = looking(*[adding(lines(12))] * 3)
+    result = runner.measure(bench, CASE)
+    assert result.status is Status.REFUSED
+    assert [failure.refused for failure in result.failures] == [True, True]

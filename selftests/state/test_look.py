@@ -1,0 +1,198 @@
+"""What a look reads from a board: scripted trees of sysfs, and recordings of virtual EVMs."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from evmperf.model.state import State
+from evmperf.state import look
+from selftests.support.boardfiles import fake_board
+
+DATA = Path(__file__).resolve().parents[1] / "data/state"
+CARD = "sys/devices/platform/bus/fa10000.mmc/mmc_host/mmc0/mmc0:0001"
+TREE = {
+    "proc/uptime": "83.20 310.11\n",
+    "proc/loadavg": "0.31 0.20 0.07 2/97 512\n",
+    "proc/stat": "cpu  10 0 20 900 5 0 1 0 0 0\ncpu0 1 1\nintr 777 0 0\nctxt 4242\nbtime 1\n",
+    "proc/meminfo": "MemTotal: 1000 kB\nMemAvailable:     812340 kB\n",
+    "proc/77/stat": "77 (kworker/0:1) I 2 0 0 0 -1 0 0 0 0 0 900 900 0 0 20 0 1 0 9 0 0\n",
+    "proc/312/stat": "312 (odd) name (x)) R 1 0 0 0 -1 0 0 0 0 0 700 41 0 0 20 0 1 0 9 0 0\n",
+    "proc/313/stat": "313 (idle-one) S 1 0 0 0 -1 0 0 0 0 0 3 1 0 0 20 0 1 0 9 0 0\n",
+    "sys/devices/system/cpu/cpufreq/policy0/scaling_governor": "ondemand\n",
+    "sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq": "800000\n",
+    "sys/devices/system/cpu/cpufreq/policy0/cpuinfo_max_freq": "1400000\n",
+    "sys/devices/system/cpu/cpufreq/policy0/stats/time_in_state": "400000 17\n800000 2000\n",
+    "sys/class/thermal/cooling_device0/type": "cpufreq-cpu0\n",
+    "sys/class/thermal/cooling_device0/cur_state": "1\n",
+    f"{CARD}/type": "MMC\n",
+    f"{CARD}/life_time": "0x01 0x02\n",
+    f"{CARD}/block/mmcblk0/mmcblk0p1/partition": "1\n",
+    f"{CARD}/block/mmcblk0/queue/scheduler": "[none] mq-deadline\n",
+    f"{CARD}/block/mmcblk0/queue/read_ahead_kb": "128\n",
+    "sys/kernel/debug/bdi/x": "",
+    "sys/kernel/debug/mmc0/ios": (
+        "clock:\t\t52000000 Hz\nactual clock:\t50000000 Hz\nbus width:\t3 (8 bits)\n"
+        "timing spec:\t1 (mmc high-speed)\n"
+    ),
+    "sys/kernel/debug/mmc0/caps": "0xc0000f47\n",
+    "sys/kernel/debug/mmc0/caps2": "0x40\n",
+    "sys/kernel/debug/mmc0/err_stats": "# Command Timeout Occurred:\t 0\n# Data CRC Errors:\t 2\n",
+    "sys/kernel/debug/mmc0/mmc0:0001/ext_csd": "00" * 196 + "57" + "00" * 315 + "\n",
+}
+
+
+@pytest.fixture(params=["mawk", "busybox"])
+def said(request, tmp_path):
+    """A function that gives what a look for a driver says on a board with these files."""
+    if not shutil.which(request.param):
+        pytest.skip(f"no {request.param} here")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "awk").symlink_to(shutil.which(request.param))
+    shell = ["busybox", "sh"] if request.param == "busybox" else ["sh"]
+
+    def run(tree, driver, link, target, **options):
+        for name, text in tree.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        (tmp_path / link).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / link).symlink_to(tmp_path / target)
+        board = fake_board(tmp_path / "fake.yaml", "boot", driver, **options)
+        script = look.script(board, driver)
+        for root in ("/proc", "/sys"):
+            script = script.replace(f"{root}/", f"{tmp_path}{root}/")
+        environment = {**os.environ, "OUT": str(tmp_path), "F": str(tmp_path), "LC_ALL": "C"}
+        environment["PATH"] = f"{programs}:{environment['PATH']}"
+        for _ in ("finds the device", "knows where it is"):
+            done = subprocess.run(
+                [*shell, "-c", script], env=environment, capture_output=True, text=True, check=True
+            )
+            assert done.stderr == done.stdout == ""
+        return (tmp_path / look.FILE).read_text().replace(str(tmp_path), "")
+
+    return run
+
+
+def test_an_emmc_says_what_matters_and_no_more(said):
+    text = said(
+        TREE, "emmc", "sys/class/block/mmcblk0p1", f"{CARD}/block/mmcblk0/mmcblk0p1",
+        boot={"medium": "sd"}, emmc={"scratch": "/dev/mmcblk0p1"},
+    )  # fmt: skip
+    found = look.parse(text)
+    assert found.uptime_s == 83.2
+    assert found.shown == {
+        "running": 2, "memory_available_kib": 812340, "cpu.policy0.scaling_governor": "ondemand",
+        "cpu.policy0.scaling_max_freq": 800000, "cpu.policy0.cpuinfo_max_freq": 1400000,
+        "cooling_device0.type": "cpufreq-cpu0", "cooling_device0.cur_state": 1,
+        "queue.scheduler": "[none] mq-deadline", "queue.read_ahead_kb": 128, "card.type": "MMC",
+        "card.life_time": "0x01 0x02", "mmc.ios.clock": "52000000 Hz",
+        "mmc.ios.actual_clock": "50000000 Hz", "mmc.ios.bus_width": "3 (8 bits)",
+        "mmc.ios.timing_spec": "1 (mmc high-speed)", "mmc.caps": "0xc0000f47", "mmc.caps2": "0x40",
+        "mmc.ext_csd": 57,
+    }  # fmt: skip
+    assert found.counters == {
+        "cpu_user": 10, "cpu_nice": 0, "cpu_system": 20, "cpu_idle": 900, "cpu_iowait": 5,
+        "cpu_irq": 0, "cpu_softirq": 1, "cpu_steal": 0, "interrupts": 777, "context_switches": 4242,
+        "cpu.policy0.time_in_state.400000": 17, "cpu.policy0.time_in_state.800000": 2000,
+        "mmc.err_stats.Data_CRC_Errors": 2,
+    }  # fmt: skip
+    assert found.ticks == {("312", "odd) name (x)"): 741}
+
+
+def test_the_shell_that_looks_is_no_other_work(tmp_path):
+    board = fake_board(tmp_path / "fake.yaml", "boot", boot={"medium": "sd"})
+    busy = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"
+    text = f"{busy}\n{look.script(board, 'system')}\nread -r own rest </proc/$$/stat; echo $rest"
+    environment = {**os.environ, "OUT": str(tmp_path), "F": str(tmp_path)}
+    done = subprocess.run(
+        ["sh", "-c", f"{text}; echo $$"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    fields, own = done.stdout.split("\n")[:2]
+    assert int(fields.split()[12]) + int(fields.split()[13]) > 20  # it was busy
+    found = look.parse((tmp_path / look.FILE).read_text())
+    assert found.ticks
+    assert own not in {number for number, _ in found.ticks}
+
+
+def test_a_network_card_behind_pcie(said):
+    card = "sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0"
+    tree = {
+        f"{card}/current_link_speed": "2.5 GT/s PCIe\n",
+        f"{card}/max_link_speed": "8.0 GT/s PCIe\n",
+        f"{card}/aer_dev_correctable": "RxErr 1\nTOTAL_ERR_COR 4\n",
+        "sys/devices/pci0000:00/0000:00:01.0/max_link_speed": "5.0 GT/s PCIe\n",
+        f"{card}/net/eth5/speed": "1000\n",
+        f"{card}/net/eth5/mtu": "1500\n",
+        f"{card}/net/eth5/statistics/rx_crc_errors": "3\n",
+    }
+    text = said(
+        tree, "pcie", "sys/class/net/eth5", f"{card}/net/eth5",
+        boot={"medium": "sd"}, pcie={"eth_interface": "eth5"},
+    )  # fmt: skip
+    found = look.parse(text)
+    assert found.shown == {
+        "net.speed": 1000, "net.mtu": 1500, "pci.0000:01:00.0.current_link_speed": "2.5 GT/s PCIe",
+        "pci.0000:01:00.0.max_link_speed": "8.0 GT/s PCIe",
+        "pci.0000:00:01.0.max_link_speed": "5.0 GT/s PCIe",
+    }  # fmt: skip
+    assert found.counters == {
+        "net.rx_crc_errors": 3, "pci.0000:01:00.0.aer_dev_correctable.TOTAL_ERR_COR": 4,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("file", sorted(DATA.glob("*.txt")), ids=lambda file: file.stem)
+def test_recorded_boards(file):
+    found = look.parse(file.read_text())
+    wanted = json.loads(file.with_suffix(".json").read_text())
+    assert msgspec.to_builtins(found.shown) == wanted["shown"]
+    assert set(found.counters) == set(wanted["counters"])
+    assert found.uptime_s == wanted["uptime_s"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\0" * 5000,
+        "/proc/uptime inf nan",
+        "/proc/uptime 1e9 1",
+        "/proc/stat intr\n/proc/stat cpu  1 2",
+        "/proc/1/stat 99999999999999999999 x\n/proc/1/stat\n/proc/1/stat -",
+        "/sys/bus/spi/devices/spi0.0/max_hz 1 2 3 999",
+        "/sys/bus/spi/devices/spi0.0/max_hz 1 2 3",
+        "ethtool -k eth0 : on\nethtool -S eth0 " + "x" * 500 + ": 1",
+        "/sys/devices/../../etc/passwd root",
+        "\n".join(f"/sys/devices/x/queue/q{n} {'z' * 400}" for n in range(9000)),
+    ],
+)
+def test_a_hostile_look_has_no_more_than_text_of_limited_size(text):
+    found = look.parse(text)
+    assert len(found.shown) <= 2000
+    assert all(len(str(value)) <= 90 for value in found.shown.values())
+    assert all(len(name) < 500 for name in (*found.shown, *found.counters))
+    assert found.uptime_s is None
+
+
+def test_between_two_looks_is_what_changed_and_how_much_was_counted():
+    before = look.Look({"a": 1, "b": "x", "gone": 1}, {"n": 5, "m": 1}, {("7", "p"): 50}, 10.0)
+    after = look.Look({"a": 1, "b": "y", "new": 2}, {"n": 9, "m": 1, "k": 3},
+                      {("7", "p"): 150, ("8", "q"): 30}, 14.5)  # fmt: skip
+    state = look.between(before, after, (0.99, 1.0))
+    assert state == State(
+        shown={"a": 1, "b": "x", "gone": 1},
+        changed={"b": "y", "gone": None, "new": 2},
+        counted={"n": 4, "k": 3},
+        beside={"p (7)": 1.0, "q (8)": 0.3},
+        seconds=4.5,
+        clock=(0.99, 1.0),
+    )
+    assert (state.after("b"), state.after("a"), state.after("gone")) == ("y", 1, None)

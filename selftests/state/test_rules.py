@@ -1,0 +1,154 @@
+"""What spoils a figure, and what a bus can carry."""
+
+import pytest
+
+from evmperf.model.results import Result, Sample, Status
+from evmperf.model.state import State
+from evmperf.state import buses, rules
+
+PCI = "pci.0000:01:00.0."
+HEALTHY = {
+    "cpu.policy0.scaling_governor": "performance", "cpu.policy0.scaling_max_freq": 1400000,
+    "cpu.policy0.cpuinfo_max_freq": 1400000, "cooling_device0.type": "cpufreq-cpu0",
+    "cooling_device0.cur_state": 0, "cooling_device1.type": "pwm-fan",
+    "cooling_device1.cur_state": 3, f"{PCI}current_link_speed": "8.0 GT/s PCIe",
+    f"{PCI}max_link_speed": "16.0 GT/s PCIe", f"{PCI}current_link_width": 2,
+    f"{PCI}max_link_width": 4, "pci.0000:00:00.0.max_link_speed": "8.0 GT/s PCIe",
+    "pci.0000:00:00.0.max_link_width": 2, "net.speed": -1,
+}  # fmt: skip
+
+
+def found(state, ours=()):
+    return {finding.rule: finding.refuses for finding in rules.judge(state, ours)}
+
+
+def test_a_healthy_board_has_no_findings():
+    state = State(
+        shown={**HEALTHY, "mmc.ios.clock": "0 Hz", "mmc.ios.timing_spec": "0 (legacy)"},
+        changed={"net.speed": 1000, "running": 3, "mmc.ios.clock": "52000000 Hz",
+                 "mmc.ios.timing_spec": "1 (mmc high-speed)", "ufs.gear": "HS_GEAR1"},
+        seconds=10.0,
+        beside={"fio (9)": 9.0, "sshd (4)": 0.3}, clock=(0.98, 1.02),
+        counted={"interrupts": 90000, "net.rx_dropped": 4},
+    )  # fmt: skip
+    assert found(state, ["fio"]) == {}
+
+
+@pytest.mark.parametrize(
+    ("state", "rule", "refuses"),
+    [
+        ({"clock": (2.5, 2.7)}, "clock", True),
+        ({"clock": (0.9, 0.98)}, "clock", True),
+        ({"changed": {"cooling_device0.cur_state": 2}}, "throttled", True),
+        ({"shown": {**HEALTHY, "cooling_device0.cur_state": 2}}, "throttled", False),
+        ({"shown": {**HEALTHY, "cpu.policy0.scaling_max_freq": 800000}}, "limited", False),
+        ({"changed": {"cpu.policy0.scaling_max_freq": 800000}}, "changed", True),
+        ({"changed": {f"{PCI}current_link_width": 1}}, "changed", True),
+        ({"shown": {**HEALTHY, f"{PCI}current_link_width": 1}}, "down-trained", False),
+        ({"shown": {**HEALTHY, f"{PCI}current_link_speed": "2.5 GT/s"}}, "down-trained", False),
+        ({"counted": {"mmc.err_stats.Data_CRC_Errors_Occurred": 1}}, "errors", True),
+        ({"counted": {f"{PCI}aer_dev_correctable.TOTAL_ERR_COR": 1}}, "errors", True),
+        ({"counted": {"net.rx_crc_errors": 1}}, "errors", True),
+        ({"beside": {"hog (3)": 9.8}, "seconds": 10.0}, "beside", False),
+    ],
+)
+def test_a_fault_is_found_by_its_rule_alone(state, rule, refuses):
+    assert found(State(**{"shown": HEALTHY, **state})) == {rule: refuses}
+
+
+def result(shown, metric="read_throughput", value=100.0, unit="MB/s", **more):
+    given = {"benchmark": "x", "version": 1, "driver": "emmc", "case": "1", "params": {},
+             "profile": "full", "status": Status.MEASURED}  # fmt: skip
+    return Result(
+        **{**given, **more}, samples=(Sample(metric, value, unit, 0, 1),), state=State(shown=shown)
+    )
+
+
+def mmc(timing, hertz, lines, **more):
+    return {"mmc.ios.clock": f"{hertz} Hz", "mmc.ios.timing_spec": timing,
+            "mmc.ios.bus_width": f"3 ({lines} bits)", **more}  # fmt: skip
+
+
+USB = {"usb.usb1.speed": 10000, "usb.1-1.speed": 480, "usb.1-1.version": "2.00"}
+
+
+@pytest.mark.parametrize(
+    ("shown", "limit"),
+    [
+        (mmc("1 (mmc high-speed)", 52000000, 8), 52),
+        (mmc("8 (mmc DDR52)", 52000000, 8), 104),
+        (mmc("9 (mmc HS200)", 200000000, 8), 200),
+        (mmc("10 (mmc HS400 enhanced strobe)", 200000000, 8), 400),
+        (mmc("6 (sd uhs SDR104)", 208000000, 4), 104),
+        (mmc("7 (sd uhs DDR50)", 50000000, 4), 50),
+        (mmc("2 (sd high-speed)", 50000000, 4), 25),
+        (mmc("9 (mmc HS200)", 200000000, 8, **{"mmc.ios.actual_clock": "100000000 Hz"}), 100),
+        ({"spi_nor.spi0.0.read": "8D-8D-8D", "spi_nor.spi0.0.max_hz": 25000000}, 50),
+        ({"spi_nor.spi0.0.read": "1S-1S-8S", "spi_nor.spi0.0.max_hz": 166666666}, 166.666666),
+        ({"ufs.gear": "HS_GEAR3", "ufs.lane": 2, "ufs.rate": "HS_RATE_B"}, 1166.08),
+        (USB, 53.248),
+        ({**USB, "usb.1-1.speed": 5000}, 500),
+        ({f"{PCI}current_link_speed": "8.0 GT/s PCIe", f"{PCI}current_link_width": 2}, 1969.23),
+        ({f"{PCI}current_link_speed": "2.5 GT/s PCIe", f"{PCI}current_link_width": 1}, 250),
+        ({**USB, "net.speed": 100, "net.mtu": 1500}, 53.248),
+    ],
+)
+def test_limits_of_buses_in_their_modes(shown, limit):
+    share = buses.shares(result(shown))["read_throughput"]
+    assert share == pytest.approx(100 / limit, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("size", "mbit"),
+    [(1472, 957.087), (18, 214.286), (64, 492.308), (1518, 924.482), (8192, 958.353)],
+)
+def test_the_wire_carries_so_much_of_each_datagram(size, mbit):
+    shown = {"net.speed": 1000, "net.mtu": 1500}
+    one = result(shown, "throughput", mbit, "Mbit/s", params={"datagram_size": size})
+    assert buses.shares(one)["throughput"] == pytest.approx(1, abs=1e-4)
+
+
+def test_both_ways_are_twice_the_line():
+    shown = {"net.speed": 100, "net.mtu": 1500}
+    one = result(shown, "throughput", 188.29, "Mbit/s", benchmark="eth_cpsw_tcp_bidir")
+    assert buses.shares(one)["throughput"] == pytest.approx(1, abs=1e-4)
+
+
+def test_more_than_a_bus_can_carry_is_refused():
+    shown = mmc("1 (mmc high-speed)", 52000000, 8)
+    assert buses.findings(result(shown, value=52.4)) == []
+    (finding,) = buses.findings(result(shown, value=53))
+    assert (finding.rule, finding.refuses) == ("impossible", True)
+    assert buses.findings(result(shown, "read_cpu_load", 99, "%")) == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "word"),
+    [
+        ({**mmc("9 (mmc HS200)", 200000000, 8), "mmc.ext_csd": "17", "mmc.caps2": "0x8040"}, ""),
+        (
+            {**mmc("9 (mmc HS200)", 200000000, 8), "mmc.ext_csd": "d7", "mmc.caps2": "0x8020"},
+            "HS400",
+        ),
+        (
+            {**mmc("1 (mmc high-speed)", 52000000, 8), "mmc.ext_csd": 57, "mmc.caps2": "0x20"},
+            "HS200",
+        ),
+        ({**mmc("10 (mmc HS400)", 200000000, 8), "mmc.ext_csd": "d7", "mmc.caps2": "0x8020"}, ""),
+        ({**USB, "usb.1-1.version": "2.10"}, "USB 3"),
+        ({**USB, "usb.1-1.speed": 5000, "usb.1-1.version": "3.20"}, ""),
+    ],
+)
+def test_a_better_mode_that_is_there_is_a_finding(shown, word):
+    found = [f for f in buses.findings(result(shown, value=1.0)) if f.rule == "mode"]
+    assert [word in finding.reason for finding in found] == ([True] if word else [])
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [{}, mmc("x", 0, 8), mmc("9 (mmc HS200)", 200000000, 0), {"net.speed": 1000, "net.mtu": 20},
+     {"net.speed": "fast"}, {**USB, "usb.1-1.speed": 7}, {"ufs.gear": "HS_GEAR3", "ufs.lane": "x"},
+     {"spi_nor.a.read": "9D-9D-9D", "spi_nor.a.max_hz": 5}],
+)  # fmt: skip
+def test_an_unknown_mode_has_no_limit(shown):
+    assert buses.shares(result(shown)) == {}
