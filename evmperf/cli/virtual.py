@@ -1,7 +1,4 @@
-"""The command `evmperf virtual`: boards that need no hardware.
-
-Only what `--help` needs is imported here; the rest when a command runs.
-"""
+"""The command `evmperf virtual`: boards that need no hardware."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from pathlib import Path
 
 from evmperf.model.errors import EvmperfError, LabError
 from evmperf.virtual import envfile, image, recipe, release, server, terminal
-from evmperf.virtual.board import BenchStatus, LabRecord
+from evmperf.virtual.board import BenchStatus, LabOptions, LabRecord
 from evmperf.virtual.client import LabClient, all_benches
 
 _NAME = "virtual"
@@ -150,28 +147,26 @@ def _bench(args: argparse.Namespace) -> LabClient:
     return LabClient(args.name)
 
 
-def _build(args: argparse.Namespace) -> int:
-    def progress(step: str) -> None:
-        print(step, file=sys.stderr, flush=True)
+def _progress(step: str) -> None:
+    print(step, file=sys.stderr, flush=True)
 
+
+def _build(args: argparse.Namespace) -> int:
     for variant in args.variant:
-        built = image.build(variant, force=args.force, progress=progress)
+        built = image.build(variant, force=args.force, progress=_progress)
         print(f"image {built.variant} {built.hash} is in {built.directory}")
     return 0
 
 
 def _release(args: argparse.Namespace) -> int:
-    def progress(step: str) -> None:
-        print(step, file=sys.stderr, flush=True)
-
-    release.build(args.variant, args.number, args.file, progress)
+    release.build(args.variant, args.number, args.file, _progress)
     print(f"{release.name(args.variant, args.number)} is in {args.file}")
     return 0
 
 
 def _start(args: argparse.Namespace) -> int:
     bench = _bench(args)
-    variant = args.variant or _usual_variant(args.name)
+    variant = args.variant or (args.name if recipe.exists(args.name) else _NAME)
     if args.foreground:
         return _run(bench, variant, args)
     started = bench.start(
@@ -210,9 +205,7 @@ def _warn_of_old_image(bench: LabClient, variant: str) -> None:
 
 def _run(bench: LabClient, variant: str, args: argparse.Namespace) -> int:
     """Serve in this process until Ctrl-C."""
-    usual = envfile.usual_ports(bench.name)
-    serial = usual[0] if args.serial_port is None else args.serial_port
-    power = usual[1] if args.power_port is None else args.power_port
+    serial, power = envfile.usual_ports(bench.name, args.serial_port, args.power_port)
 
     def ready(record: LabRecord) -> None:
         if args.write_env:
@@ -221,17 +214,13 @@ def _run(bench: LabClient, variant: str, args: argparse.Namespace) -> int:
         print(f"board {bench.name} ({variant}) started: {ports}", flush=True)
 
     more = tuple(args.qemu_option or ())
-    options = server.LabOptions(bench.name, variant, serial, power, args.fresh, more)
+    options = LabOptions(bench.name, variant, serial, power, args.fresh, more)
     server.run_foreground(options, ready)
     return 0
 
 
 def _write_env(copy: Path, variant: str, serial_port: int, power_port: int) -> None:
     envfile.write(envfile.source(variant), copy, serial_port=serial_port, power_port=power_port)
-
-
-def _usual_variant(name: str) -> str:
-    return name if recipe.exists(name) else _NAME
 
 
 def _stop(args: argparse.Namespace) -> int:
@@ -273,21 +262,17 @@ def _status(args: argparse.Namespace) -> int:
         except LabError as error:
             found.append((bench, None, str(error)))
     if args.json:
-        _print_json(found)
+        boards = {
+            bench.name: dataclasses.asdict(status) if status else {"name": bench.name, "error": why}
+            for bench, status, why in found
+        }
+        print(json.dumps(boards, indent=1))
     elif not found:
         print("no virtual board yet: evmperf virtual start")
     else:
         for bench, status, reason in found:
             print(_line(status) if status else f"{bench.name}: {reason}")
     return 0
-
-
-def _print_json(found: list[tuple[LabClient, BenchStatus | None, str]]) -> None:
-    boards = {
-        bench.name: dataclasses.asdict(status) if status else {"name": bench.name, "error": reason}
-        for bench, status, reason in found
-    }
-    print(json.dumps(boards, indent=1))
 
 
 def _line(status: BenchStatus) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from evmperf.measure.bench import Shell
 from evmperf.model.errors import LabError
 from evmperf.provision import software
-from evmperf.provision.identity import Identity, assignments
+from evmperf.provision.identity import Identity, assignments, release_of
 
 _TIMEOUT_S = 30.0
 _LIMIT = 400
@@ -69,11 +69,7 @@ class Running:
     @property
     def release(self) -> str:
         """The release by the same rule as an image's."""
-        return (
-            self.build_id
-            or self.os_release.get("BUILD_ID", "")
-            or self.os_release.get("VERSION_ID", "")
-        )
+        return release_of(self.build_id, self.os_release)
 
 
 def ask(shell: Shell, console: Sequence[str]) -> Running:

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from evmperf.model.environment import for_children
 from evmperf.model.errors import LabError, UsageError
 from evmperf.virtual import board as boards
 from evmperf.virtual import envfile, image, tester
-from evmperf.virtual.board import BenchStatus, LabRecord
+from evmperf.virtual.board import BenchStatus, LabOptions, LabRecord
 
 START_TIMEOUT = 60.0
 """Seconds for a bench to become ready; most of it for a slow disk on which disks are made."""
@@ -90,18 +90,14 @@ class LabClient:
                         f"stop it first with `evmperf virtual stop {self.name}`"
                     )
                 return False
-            usual = envfile.usual_ports(self.name)
-            serial = usual[0] if serial_port is None else serial_port
-            power = usual[1] if power_port is None else power_port
+            serial, power = envfile.usual_ports(self.name, serial_port, power_port)
             for port in (serial, power):
                 if not 0 <= port <= 65535:
                     raise UsageError(f"{port} is no TCP port")
-            arguments = ["--name", self.name, "--variant", variant]
-            arguments += ["--serial-port", str(serial), "--power-port", str(power)]
-            arguments += ["--fresh"] if fresh else []
-            arguments += ["--boot-loader", str(boot_loader)] if boot_loader else []
-            arguments += ["--card-stuck", card_stuck] if card_stuck else []
-            self._spawn([*arguments, *(f"--qemu-option={option}" for option in qemu_options or ())])
+            loader, more = str(boot_loader or ""), tuple(qemu_options or ())
+            self._spawn(
+                LabOptions(self.name, variant, serial, power, fresh, more, loader, card_stuck)
+            )
             return True
 
     def stop(self) -> bool:
@@ -121,7 +117,7 @@ class LabClient:
             deadline = time.monotonic() + STOP_TIMEOUT
             if not self._wait_for_end(record, deadline):
                 # A bench that hangs; its QEMU dies with it.
-                self._kill(record)
+                self._kill(record.pid, record.pid_started)
                 if not self._wait_for_end(record, time.monotonic() + STOP_TIMEOUT):
                     raise LabError(f"the bench of board {self.name} cannot be ended")
                 tester.clean_up(self.folder)
@@ -172,7 +168,7 @@ class LabClient:
         if fresh:
             raise UsageError(f"{first}, and its disks are in use: {then}")
 
-    def _spawn(self, arguments: list[str]) -> None:
+    def _spawn(self, options: LabOptions) -> None:
         """Start the process and wait for its word that it is ready."""
         ours, theirs = os.pipe()
         with os.fdopen(ours, "rb", buffering=0) as pipe:
@@ -181,7 +177,7 @@ class LabClient:
                     # -P: not the evmperf that may lie in the current folder.
                     module = [sys.executable, "-P", "-m", "evmperf.virtual.server"]
                     subprocess.run(
-                        [*module, *arguments, "--ready-fd", str(theirs)],
+                        [*module, str(theirs), json.dumps(asdict(options))],
                         env=for_children(os.environ),
                         stdin=subprocess.DEVNULL,
                         stdout=log,
@@ -204,7 +200,7 @@ class LabClient:
             left = max(0.0, deadline - time.monotonic())
             if not select.select([pipe], [], [], left)[0]:
                 if "pid" in said:
-                    self._kill_pid(said["pid"], said["pid_started"])
+                    self._kill(said["pid"], said["pid_started"])
                 raise LabError(
                     f"the bench of board {self.name} is not ready after {START_TIMEOUT:g} s: "
                     f"see {self.folder / 'bench.log'}"
@@ -251,11 +247,8 @@ class LabClient:
                 os.close(handle)
         return not self.running
 
-    def _kill(self, record: LabRecord) -> None:
-        self._kill_pid(record.pid, record.pid_started)
-
     @staticmethod
-    def _kill_pid(pid: int, started: int) -> None:
+    def _kill(pid: int, started: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             handle = os.pidfd_open(pid)
             try:
