@@ -29,8 +29,8 @@ The bench process plays that lab; it runs in the background, one for each board.
 """
 
 _START = """\
-Starts the bench of a board, with the power off, and returns when it answers. A board that runs
-already as asked for is left alone.
+Starts the bench of a board, with the power off, and returns when it answers. A board that is
+already running with these settings is left alone.
 
 Several boards side by side: give each a name and its own environment file.
   evmperf virtual start board-b --write-env board-b.yaml
@@ -47,12 +47,12 @@ def add_parsers(subparsers: argparse._SubParsersAction[argparse.ArgumentParser])
     build = commands.add_parser(
         "build",
         help="make the software of a virtual EVM",
-        description="Makes the image of a virtual EVM, unless it is there and up to date.",
+        description="Builds the image of a virtual EVM unless it is up to date.",
     )
     build.add_argument(
         "variant", nargs="*", default=[_NAME], help="which virtual EVMs (default: virtual)"
     )
-    build.add_argument("--force", action="store_true", help="make it even if it is there")
+    build.add_argument("--force", action="store_true", help="build it even if it is up to date")
     build.set_defaults(func=_build)
 
     release = commands.add_parser(
@@ -114,7 +114,7 @@ def add_parsers(subparsers: argparse._SubParsersAction[argparse.ArgumentParser])
         switch = commands.add_parser(
             word,
             help=f"switch the power {word}",
-            description=f"Switches the power of a board {word}; no effect if it is.",
+            description=f"Switches the power of a board {word}; no effect if it is already.",
         )
         _add_name(switch)
         switch.set_defaults(func=function)
@@ -131,7 +131,7 @@ def add_parsers(subparsers: argparse._SubParsersAction[argparse.ArgumentParser])
     status = commands.add_parser(
         "status",
         help="what all virtual boards do",
-        description="Lists the boards of which there is a folder, running or not.",
+        description="Lists all boards that were ever started here, running or not.",
     )
     status.add_argument("--json", action="store_true", help="everything known, for programs")
     status.set_defaults(func=_status)
@@ -179,7 +179,7 @@ def _start(args: argparse.Namespace) -> int:
     ports = bench.ports
     if args.write_env:
         _write_env(args.write_env, variant, ports.serial, ports.power)
-    word = "started" if started else "runs already"
+    word = "started" if started else "is already running"
     print(f"board {bench.name} ({variant}) {word}: serial {ports.serial}, power {ports.power}")
     if not started:
         _warn_of_old_image(bench, variant)
@@ -187,9 +187,7 @@ def _start(args: argparse.Namespace) -> int:
 
 
 def _warn_of_old_image(bench: LabClient, variant: str) -> None:
-    """A bench keeps the image that it was started with; whoever has built another may not think of
-    that.
-    """
+    """A running bench keeps the image it was started with, even when another has been built."""
     try:
         current, running = image.load(variant).hash, bench.status().image_hash
     except EvmperfError as error:
@@ -197,8 +195,8 @@ def _warn_of_old_image(bench: LabClient, variant: str) -> None:
         return
     if current != running:
         print(
-            f"note: it runs image {running}, the current one is {current}: to change, stop it with "
-            f"`evmperf virtual stop {bench.name}` and start it again",
+            f"note: it runs image {running}, but image {current} has been built since; to use it, "
+            f"stop the board with `evmperf virtual stop {bench.name}` and start it again",
             file=sys.stderr,
         )
 
@@ -244,7 +242,7 @@ def _off(args: argparse.Namespace) -> int:
 def _console(args: argparse.Namespace) -> int:
     bench = _bench(args)
     port = bench.ports.serial
-    power = "" if bench.status().power else f"; the power is off: evmperf virtual on {args.name}"
+    power = "" if bench.status().power else f"; the power is off: `evmperf virtual on {args.name}`"
     print(f"console of board {args.name}, Ctrl-] leaves{power}")
     terminal.run(port)
     print(f"\nleft the console of board {args.name}")
@@ -268,7 +266,7 @@ def _status(args: argparse.Namespace) -> int:
         }
         print(json.dumps(boards, indent=1))
     elif not found:
-        print("no virtual board yet: evmperf virtual start")
+        print("no virtual board has been started: run `evmperf virtual start`")
     else:
         for bench, status, reason in found:
             print(_line(status) if status else f"{bench.name}: {reason}")

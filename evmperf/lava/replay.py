@@ -28,7 +28,7 @@ _MATCHED = re.compile(r"Matched prompt #\d+: (.*)", re.DOTALL)
 
 
 class LogClock:
-    """The time of the log, which stands where the reading of it stands."""
+    """The time in the log, at the entry that was read last."""
 
     def __init__(self, time_ns: int) -> None:
         self.now_ns = time_ns
@@ -71,9 +71,9 @@ class LoggedSteps:
         if block is None:
             if self._failure:
                 raise self._failure
-            raise RefusedOutput(f"{label}: the log has no whole copy of its output")
+            raise RefusedOutput(f"{label}: the log has no complete copy of its output")
         if label in self._read:
-            raise RefusedOutput(f"{label}: a LAVA job does it once only")
+            raise RefusedOutput(f"{label}: a LAVA job runs this step only once")
         self._read.add(label)
         self._clock.now_ns = max(self._clock.now_ns, block.time_ns)
         if block.copies[0].startswith(marked.HUNG):
@@ -126,15 +126,15 @@ class LogBench:
 
     def uboot(self) -> Shell:
         """Not in a LAVA job; raises LabError."""
-        raise LabError("a LAVA job has no U-Boot dialogue")
+        raise LabError("a LAVA job cannot talk to U-Boot: use --kind host")
 
     def tester(self) -> Shell:
         """Not in a LAVA job; raises LabError."""
-        raise LabError("a LAVA job has no tester")
+        raise LabError("a LAVA job has no tester: use --kind host")
 
     def meter(self) -> Meter:
         """Not in a LAVA job; raises LabError."""
-        raise LabError("a LAVA job has no meter")
+        raise LabError("a LAVA job has no meter: use --kind host")
 
     def cold_boot(self, kernel_arguments: str) -> Boot:
         """The next power cycle with these arguments; raises the job's failure when none is left."""
@@ -163,7 +163,7 @@ class _LoggedShell:
 
     def run(self, command: str, timeout_s: float) -> Reply:
         """Nothing but steps can be read from a log; raises LabError."""
-        raise LabError(f"`{command[:80]}` is no step of the job")
+        raise LabError(f"`{command[:80]}` is not a step of the job, so its log has no output of it")
 
 
 @dataclass

@@ -146,8 +146,8 @@ def check(says: Identity, runs: Running, *, own_loader: bool = True) -> None:
     for what, asked, found in facts:
         if asked and found and _plain(asked) != _plain(found):
             raise LabError(
-                f"the board does not run the image that it was given: its {what} is {found!r} and "
-                f"the image's {asked!r}{_hint(what)}"
+                f"the board did not boot the image it was given: its {what} is {found!r}, the "
+                f"image's is {asked!r}{_hint(what)}"
             )
 
 

@@ -169,8 +169,8 @@ def check_name(name: str) -> str:
     """Return the name; raises UsageError if it cannot name a folder and a network namespace."""
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"board name {name!r} is not usable: up to 32 small letters, digits, '-' and '_', "
-            "starting with a letter or digit"
+            f"board name {name!r} is not valid: use up to 32 lower-case letters, digits, '-' and "
+            "'_', starting with a letter or digit"
         )
     return name
 
@@ -191,7 +191,7 @@ def names() -> list[str]:
 
 
 def read_record(board: Path) -> LabRecord | None:
-    """Read `bench.json`; None if there is none or it is not to be understood."""
+    """Read `bench.json`; None if it is missing or damaged."""
     try:
         data = json.loads((board / "bench.json").read_text())
         if data["schema"] != SCHEMA:
@@ -248,7 +248,10 @@ def hold_lock(board: Path) -> int:
     # Someone who only looks (is_locked) holds the lock for microseconds: that is not a bench.
     if not _flock(handle, deadline=time.monotonic() + 1):
         os.close(handle)
-        raise LabError(f"a bench for board {board.name} already runs")
+        raise LabError(
+            f"the bench of board {board.name} is already running: stop it with "
+            f"`evmperf virtual stop {board.name}`"
+        )
     return handle
 
 
@@ -263,7 +266,7 @@ def starting(board: Path, timeout: float) -> Iterator[None]:
     try:
         if not _flock(handle, deadline=time.monotonic() + timeout):
             raise LabError(
-                f"board {board.name} has been started or stopped by someone else "
+                f"someone else has been starting or stopping board {board.name} "
                 f"for more than {timeout:g} s: see {board / 'bench.log'}"
             )
         yield

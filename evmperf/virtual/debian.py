@@ -2,6 +2,9 @@
 
 apt itself does the work, with a state directory of its own, the host's proxy settings and
 keyring, and the host's mirror: signatures are checked as for the host's own packages.
+
+mmdebstrap, which builds the LAVA lab's root, does not replace this: it cannot leave packages out of
+what others depend on, and fetches neither single packages nor sources.
 """
 
 from __future__ import annotations

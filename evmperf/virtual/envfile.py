@@ -68,7 +68,10 @@ def ports(file: Path) -> tuple[int, int]:
     url = str(power.get("host", ""))
     found = re.fullmatch(rf"http://{re.escape(HOST)}:(\d+)/power/\{{index\}}", url)
     if not isinstance(serial.get("port"), int) or not found:
-        raise UsageError(f"{file} does not say on which ports of {HOST} its virtual EVM is")
+        raise UsageError(
+            f"{file} does not name the ports of its virtual EVM: set NetworkSerialPort.port, and "
+            f"NetworkPowerPort.host to http://{HOST}:PORT/power/{{index}}"
+        )
     return serial["port"], int(found[1])
 
 
@@ -119,7 +122,7 @@ def _resources(data: dict[str, Any], file: Path) -> tuple[dict[str, Any], dict[s
     try:
         resources = data["targets"]["main"]["resources"]
     except (KeyError, TypeError):
-        raise UsageError(f"{file} has no resources of a target `main`") from None
+        raise UsageError(f"{file} has no targets.main.resources; see env/virtual.yaml") from None
     return (
         _resource(resources, "NetworkSerialPort", file),
         _resource(resources, "NetworkPowerPort", file),
