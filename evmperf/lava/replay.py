@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from evmperf.boards import prompts
 from evmperf.boards.board import Board
 from evmperf.console.boot import Boot
 from evmperf.console.marks import Mark, Phase, find
@@ -25,6 +26,13 @@ nothing in a log tells more.
 _RESET = re.compile(r"start: (\d+)\.\S* reset-device")
 _SWITCHED = re.compile(r"Returned 0 in \d+ seconds")
 _MATCHED = re.compile(r"Matched prompt #\d+: (.*)", re.DOTALL)
+
+
+_EARLIER = {
+    prompts.LOGIN_PROMPT: "login: ",
+    prompts.INIT_SHELL_PROMPT: r"[\r\n](?:\x1b\[\?2004h)?[^\r\n\[]{0,20}# ",
+}
+"""Patterns that jobs of earlier versions of evmperf gave LAVA for the same prompts."""
 
 
 class LogClock:
@@ -214,7 +222,8 @@ def _boot(cycle: _Cycle, arguments: str, prompt: str) -> Boot:
     marks.pop(Phase.FIRST_OUTPUT, None)
     # A prompt has no line's end, so LAVA logs it with what is typed after it; but it says when the
     # pattern matched.
-    seen = [time_ns for pattern, time_ns in cycle.matched if pattern == prompt]
+    asked = (prompt, _EARLIER.get(prompt))
+    seen = [time_ns for pattern, time_ns in cycle.matched if pattern in asked]
     if seen and Phase.STARTING_KERNEL in marks:
         marks[Phase.PROMPT] = Mark(Phase.PROMPT, seen[0], seen[0], _STAMP_NS / 1e9, prompt)
     begin = records[0].wall_ns

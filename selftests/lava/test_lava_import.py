@@ -176,7 +176,7 @@ def up_to(output, text):
     return output[: output.index(text)]
 
 
-PANIC = "[ 99.9] Kernel panic - not syncing: sysrq triggered crash"
+PANIC = "[   99.912345] Kernel panic - not syncing: sysrq triggered crash"
 
 FAILED = {
     "cancelled": (ending("Canceled", "The job was canceled"), "", "lab", 3),
