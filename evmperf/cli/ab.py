@@ -127,7 +127,7 @@ def _ab(options: argparse.Namespace) -> int:
 def _asked(options: argparse.Namespace) -> Experiment:
     from evmperf.boards import variation  # noqa: PLC0415
     from evmperf.measure import boardfile  # noqa: PLC0415
-    from evmperf.provision.sides import with_images  # noqa: PLC0415
+    from evmperf.provision.record import with_images  # noqa: PLC0415
     from evmperf.regress.experiment import Experiment  # noqa: PLC0415
     from evmperf.runs.spool import new_run_id  # noqa: PLC0415
 

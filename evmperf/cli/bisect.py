@@ -106,7 +106,7 @@ def _bisect(options: argparse.Namespace) -> int:
 def _asked(options: argparse.Namespace) -> Search:
     from evmperf.boards import variation  # noqa: PLC0415
     from evmperf.measure import boardfile  # noqa: PLC0415
-    from evmperf.provision.sides import with_images  # noqa: PLC0415
+    from evmperf.provision.record import with_images  # noqa: PLC0415
     from evmperf.regress import gitrange  # noqa: PLC0415
     from evmperf.regress.search import Search  # noqa: PLC0415
     from evmperf.runs.spool import new_run_id  # noqa: PLC0415

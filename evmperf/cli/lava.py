@@ -51,9 +51,8 @@ def add_parsers(subparsers: Any) -> None:
     submit.set_defaults(func=_submit)
 
     wait = commands.add_parser("wait", help="follow a job to its end")
-    wait.add_argument("job", help="its number or its page")
+    _add_number(wait)
     _add_board(wait)
-    _add_server(wait)
     wait.set_defaults(func=_wait)
 
     read = commands.add_parser(
@@ -80,14 +79,12 @@ def add_parsers(subparsers: Any) -> None:
         description="Exit status 0: complete, and every case it should have measured passed; "
         "1: something failed; 3: LAVA or the lab failed.",
     )
-    verdict.add_argument("job", help="its number or its page")
+    _add_number(verdict)
     _add_board(verdict)
-    _add_server(verdict)
     verdict.set_defaults(func=_verdict)
 
     cancel = commands.add_parser("cancel", help="end a job that runs or waits")
-    cancel.add_argument("job", help="its number or its page")
-    _add_server(cancel)
+    _add_number(cancel)
     cancel.set_defaults(func=_cancel)
 
     device = commands.add_parser(
@@ -135,6 +132,11 @@ def _add_job(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--priority", choices=("low", "medium", "high"), default="medium")
 
 
+def _add_number(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("job", help="its number or its page")
+    _add_server(parser)
+
+
 def _add_board(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--board", help="the board file, where the job's is not in env/")
 
@@ -176,7 +178,7 @@ def _render(options: argparse.Namespace) -> int:
 
 def _submit(options: argparse.Namespace) -> int:
     if options.read and not options.wait:
-        raise UsageError("--import needs --wait")
+        raise UsageError("--import needs --wait: add --wait")
     status = 0
     for number, page in lavajobs.submit(_request(options), _tell).jobs:
         print(f"job {number}: {page}", flush=True)
@@ -222,9 +224,9 @@ def _import(options: argparse.Namespace) -> int:
     )
     done = lavajobs.read(request, _tell)
     if not done.folder:
-        print(f"{done.name}: a lab-host job keeps and pushes its results itself: nothing to read")
+        print(f"{done.name}: nothing to read: a lab-host job keeps and pushes its results itself")
         return 0
-    word = "read" if done.new else "was read already, nothing is read twice"
+    word = "read" if done.new else "already read before, left unchanged"
     print(f"{done.name}: {word}: {done.folder}")
     print(done.outcome)
     return done.status
@@ -252,11 +254,15 @@ def _device(options: argparse.Namespace) -> int:
 def _lab(options: argparse.Namespace) -> int:
     if options.action == "up":
         lab = control.up(lambda line: print(line, file=sys.stderr, flush=True), options.board)
-        print(f"LAVA runs at {lab.url}; evmperf lava finds it; evmperf lava lab down stops it")
+        print(f"LAVA is running at {lab.url}; stop it with `evmperf lava lab down`")
         return 0
     if options.action == "down":
-        print("LAVA stopped" if control.down() else "no LAVA was running")
+        print("LAVA stopped" if control.down() else "LAVA was not running")
         return 0
     found = control.running()
-    print(f"LAVA runs at {found.url}" if found else "no LAVA runs; start it with make lava-lab")
+    print(
+        f"LAVA is running at {found.url}"
+        if found
+        else "LAVA is not running; start it with `make lava-lab`"
+    )
     return 0 if found else 1

@@ -19,9 +19,9 @@ from evmperf.keeping.wanted import wanted
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure.signals import listening
 from evmperf.model.errors import EvmperfError
-from evmperf.provision import catalogue, checks, identity, ways
+from evmperf.provision import catalogue, identity, ways
 from evmperf.provision.cache import Cache
-from evmperf.provision.image import Image
+from evmperf.provision.image import Image, check_fits
 from evmperf.provision.installation import Installation
 from evmperf.provision.remote import Host
 
@@ -73,7 +73,7 @@ def _about(options: argparse.Namespace) -> int:
     with ProgressBar() as bar:
         image = Cache().get(source.where, sha256=source.sha256, tell=bar.progress)
         if board:
-            checks.check(image, board)
+            check_fits(image, board)
         if options.write:
             done = ways.write(Host(), options.write, image, bar.progress)
             bar.line(f"{options.write}: {done['written'] >> 10} KiB written, all of it read back")

@@ -1,7 +1,4 @@
-"""The command `evmperf virtual`: boards that need no hardware.
-
-Only what `--help` needs is imported here; the rest when a command runs.
-"""
+"""The command `evmperf virtual`: boards that need no hardware."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from pathlib import Path
 
 from evmperf.model.errors import EvmperfError, LabError
 from evmperf.virtual import envfile, image, recipe, release, server, terminal
-from evmperf.virtual.board import BenchStatus, LabRecord
+from evmperf.virtual.board import BenchStatus, LabOptions, LabRecord
 from evmperf.virtual.client import LabClient, all_benches
 
 _NAME = "virtual"
@@ -32,8 +29,8 @@ The bench process plays that lab; it runs in the background, one for each board.
 """
 
 _START = """\
-Starts the bench of a board, with the power off, and returns when it answers. A board that runs
-already as asked for is left alone.
+Starts the bench of a board, with the power off, and returns when it answers. A board that is
+already running with these settings is left alone.
 
 Several boards side by side: give each a name and its own environment file.
   evmperf virtual start board-b --write-env board-b.yaml
@@ -50,12 +47,12 @@ def add_parsers(subparsers: argparse._SubParsersAction[argparse.ArgumentParser])
     build = commands.add_parser(
         "build",
         help="make the software of a virtual EVM",
-        description="Makes the image of a virtual EVM, unless it is there and up to date.",
+        description="Builds the image of a virtual EVM unless it is up to date.",
     )
     build.add_argument(
         "variant", nargs="*", default=[_NAME], help="which virtual EVMs (default: virtual)"
     )
-    build.add_argument("--force", action="store_true", help="make it even if it is there")
+    build.add_argument("--force", action="store_true", help="build it even if it is up to date")
     build.set_defaults(func=_build)
 
     release = commands.add_parser(
@@ -117,7 +114,7 @@ def add_parsers(subparsers: argparse._SubParsersAction[argparse.ArgumentParser])
         switch = commands.add_parser(
             word,
             help=f"switch the power {word}",
-            description=f"Switches the power of a board {word}; no effect if it is.",
+            description=f"Switches the power of a board {word}; no effect if it is already.",
         )
         _add_name(switch)
         switch.set_defaults(func=function)
@@ -134,7 +131,7 @@ def add_parsers(subparsers: argparse._SubParsersAction[argparse.ArgumentParser])
     status = commands.add_parser(
         "status",
         help="what all virtual boards do",
-        description="Lists the boards of which there is a folder, running or not.",
+        description="Lists all boards that were ever started here, running or not.",
     )
     status.add_argument("--json", action="store_true", help="everything known, for programs")
     status.set_defaults(func=_status)
@@ -150,28 +147,26 @@ def _bench(args: argparse.Namespace) -> LabClient:
     return LabClient(args.name)
 
 
-def _build(args: argparse.Namespace) -> int:
-    def progress(step: str) -> None:
-        print(step, file=sys.stderr, flush=True)
+def _progress(step: str) -> None:
+    print(step, file=sys.stderr, flush=True)
 
+
+def _build(args: argparse.Namespace) -> int:
     for variant in args.variant:
-        built = image.build(variant, force=args.force, progress=progress)
+        built = image.build(variant, force=args.force, progress=_progress)
         print(f"image {built.variant} {built.hash} is in {built.directory}")
     return 0
 
 
 def _release(args: argparse.Namespace) -> int:
-    def progress(step: str) -> None:
-        print(step, file=sys.stderr, flush=True)
-
-    release.build(args.variant, args.number, args.file, progress)
+    release.build(args.variant, args.number, args.file, _progress)
     print(f"{release.name(args.variant, args.number)} is in {args.file}")
     return 0
 
 
 def _start(args: argparse.Namespace) -> int:
     bench = _bench(args)
-    variant = args.variant or _usual_variant(args.name)
+    variant = args.variant or (args.name if recipe.exists(args.name) else _NAME)
     if args.foreground:
         return _run(bench, variant, args)
     started = bench.start(
@@ -184,7 +179,7 @@ def _start(args: argparse.Namespace) -> int:
     ports = bench.ports
     if args.write_env:
         _write_env(args.write_env, variant, ports.serial, ports.power)
-    word = "started" if started else "runs already"
+    word = "started" if started else "is already running"
     print(f"board {bench.name} ({variant}) {word}: serial {ports.serial}, power {ports.power}")
     if not started:
         _warn_of_old_image(bench, variant)
@@ -192,9 +187,7 @@ def _start(args: argparse.Namespace) -> int:
 
 
 def _warn_of_old_image(bench: LabClient, variant: str) -> None:
-    """A bench keeps the image that it was started with; whoever has built another may not think of
-    that.
-    """
+    """A running bench keeps the image it was started with, even when another has been built."""
     try:
         current, running = image.load(variant).hash, bench.status().image_hash
     except EvmperfError as error:
@@ -202,17 +195,15 @@ def _warn_of_old_image(bench: LabClient, variant: str) -> None:
         return
     if current != running:
         print(
-            f"note: it runs image {running}, the current one is {current}: to change, stop it with "
-            f"`evmperf virtual stop {bench.name}` and start it again",
+            f"note: it runs image {running}, but image {current} has been built since; to use it, "
+            f"stop the board with `evmperf virtual stop {bench.name}` and start it again",
             file=sys.stderr,
         )
 
 
 def _run(bench: LabClient, variant: str, args: argparse.Namespace) -> int:
     """Serve in this process until Ctrl-C."""
-    usual = envfile.usual_ports(bench.name)
-    serial = usual[0] if args.serial_port is None else args.serial_port
-    power = usual[1] if args.power_port is None else args.power_port
+    serial, power = envfile.usual_ports(bench.name, args.serial_port, args.power_port)
 
     def ready(record: LabRecord) -> None:
         if args.write_env:
@@ -221,17 +212,13 @@ def _run(bench: LabClient, variant: str, args: argparse.Namespace) -> int:
         print(f"board {bench.name} ({variant}) started: {ports}", flush=True)
 
     more = tuple(args.qemu_option or ())
-    options = server.LabOptions(bench.name, variant, serial, power, args.fresh, more)
+    options = LabOptions(bench.name, variant, serial, power, args.fresh, more)
     server.run_foreground(options, ready)
     return 0
 
 
 def _write_env(copy: Path, variant: str, serial_port: int, power_port: int) -> None:
     envfile.write(envfile.source(variant), copy, serial_port=serial_port, power_port=power_port)
-
-
-def _usual_variant(name: str) -> str:
-    return name if recipe.exists(name) else _NAME
 
 
 def _stop(args: argparse.Namespace) -> int:
@@ -255,7 +242,7 @@ def _off(args: argparse.Namespace) -> int:
 def _console(args: argparse.Namespace) -> int:
     bench = _bench(args)
     port = bench.ports.serial
-    power = "" if bench.status().power else f"; the power is off: evmperf virtual on {args.name}"
+    power = "" if bench.status().power else f"; the power is off: `evmperf virtual on {args.name}`"
     print(f"console of board {args.name}, Ctrl-] leaves{power}")
     terminal.run(port)
     print(f"\nleft the console of board {args.name}")
@@ -273,21 +260,17 @@ def _status(args: argparse.Namespace) -> int:
         except LabError as error:
             found.append((bench, None, str(error)))
     if args.json:
-        _print_json(found)
+        boards = {
+            bench.name: dataclasses.asdict(status) if status else {"name": bench.name, "error": why}
+            for bench, status, why in found
+        }
+        print(json.dumps(boards, indent=1))
     elif not found:
-        print("no virtual board yet: evmperf virtual start")
+        print("no virtual board has been started: run `evmperf virtual start`")
     else:
         for bench, status, reason in found:
             print(_line(status) if status else f"{bench.name}: {reason}")
     return 0
-
-
-def _print_json(found: list[tuple[LabClient, BenchStatus | None, str]]) -> None:
-    boards = {
-        bench.name: dataclasses.asdict(status) if status else {"name": bench.name, "error": reason}
-        for bench, status, reason in found
-    }
-    print(json.dumps(boards, indent=1))
 
 
 def _line(status: BenchStatus) -> str:

@@ -1,4 +1,4 @@
-"""Device types and devices of a LAVA server, from board files: nobody writes them a second time."""
+"""Device types and devices of a LAVA server, generated from board files."""
 
 from __future__ import annotations
 

@@ -24,17 +24,21 @@ def resources(given: Iterable[str], kind: JobKind) -> dict[str, str]:
     if not words:
         return {}
     if kind is JobKind.BOOT:
-        raise UsageError(f"--image is for native and host jobs: a {kind} job boots what is there")
+        raise UsageError(
+            f"--image is for native and host jobs: a {kind} job boots the installed system"
+        )
     if kind is JobKind.HOST:
         if len(words) > 1 or images.role(words[0])[0] in images.PARTS:
-            raise UsageError("--image: a host job puts one whole image on its board")
+            raise UsageError(
+                "--image: a host job takes exactly one image, and it must be a whole one"
+            )
         return {images.WHOLE: words[0]}
     found: dict[str, str] = {}
     for word in words:
         role, url = images.role(word)
         if not role:
             raise UsageError(
-                f"--image {url}: its name does not tell what it is: write ROLE={url} with ROLE one "
+                f"--image {url}: its name does not tell its role: write ROLE={url}, with ROLE one "
                 f"of {', '.join([images.WHOLE, *images.PARTS])}"
             )
         if role in found:
@@ -43,7 +47,9 @@ def resources(given: Iterable[str], kind: JobKind) -> dict[str, str]:
         found[role] = url
     if images.WHOLE in found:
         if len(found) > 1:
-            raise UsageError("--image: a whole image has its own kernel: give nothing beside it")
+            raise UsageError(
+                "--image: a whole image has its own kernel: remove the other --image options"
+            )
     elif "kernel" not in found or not {"ramdisk", "nfsrootfs"} & set(found):
         raise UsageError(
             "--image: a boot over the network needs a kernel, and ramdisk or nfsrootfs"

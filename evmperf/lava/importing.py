@@ -69,7 +69,8 @@ def read(
     selection = selection_of(header, board, source.name)
     if not source.number and joblog.job_result(entries) is None:
         raise UsageError(
-            f"{source.name}: is cut: it ends before the job did; fetch it again, or name the job"
+            f"{source.name}: the log is cut: it ends before the job did; download it again, or "
+            f"give the job's number"
         )
     run = _run(header, entries, source, board)
     if (results / run.id / "run.json").is_file():
@@ -91,7 +92,9 @@ def header_of(entries: list[joblog.LogEntry], name: str) -> Mapping[str, str]:
     """What a log says about its job; raises UsageError for a log that does not say."""
     header = marked.read_header(joblog.board_lines(entries))
     if header is None:
-        raise UsageError(f"{name}: is not the log of an evmperf job that got to its test shell")
+        raise UsageError(
+            f"{name}: not the log of an evmperf job, or the job never reached its test shell"
+        )
     return header
 
 
@@ -99,8 +102,8 @@ def selection_of(header: Mapping[str, str], board: Board, name: str) -> Selectio
     """The benchmarks of a job; raises UsageError for a job of a later evmperf or another kind."""
     if header.get("schema") != HEADER_SCHEMA:
         raise UsageError(
-            f"{name}: its job has schema {header.get('schema')}, this evmperf reads "
-            f"{HEADER_SCHEMA}: use the evmperf that made the job ({header.get('evmperf')})"
+            f"{name}: the job has schema {header.get('schema')}, this version of evmperf reads "
+            f"{HEADER_SCHEMA}: use the version that made the job ({header.get('evmperf')})"
         )
     chosen = tuple(catalogue.benchmark(word) for word in header["benchmarks"].split(","))
     return Selection(board, header["profile"], chosen, ())
@@ -195,9 +198,9 @@ def _check_versions(
             block = blocks.get(benchmark.label(case, step))
             if block and block.checksum != marked.checksum(step.command):
                 raise UsageError(
-                    f"{name}: {block.label} is another command than this evmperf's: import it with "
-                    f"the evmperf that made the job ({header.get('evmperf_revision', 'unknown')}) "
-                    f"and its board file"
+                    f"{name}: {block.label} ran another command than this version of evmperf "
+                    f"would: import the log with the version that made the job "
+                    f"({header.get('evmperf_revision', 'unknown')}) and its board file"
                 )
 
 

@@ -55,11 +55,11 @@ def parse(text: str, name: str) -> list[LogEntry]:
             if number == len(lines) and not line.endswith("\n"):
                 break
             raise UsageError(
-                f"{name} line {number}: is no entry of a LAVA job's log in YAML; LAVA's plain log "
-                f"has no times and cannot be used"
+                f"{name} line {number}: not an entry of a LAVA log in YAML; LAVA's plain log has "
+                f"no time stamps and cannot be used: download the YAML log"
             ) from None
     if not entries:
-        raise UsageError(f"{name}: is empty, not a LAVA job's log")
+        raise UsageError(f"{name}: the log is empty: download the job's YAML log again")
     return entries
 
 

@@ -64,9 +64,9 @@ def decode_header(text: str) -> dict[str, str]:
     """
     header = dict(parse_qsl(text, keep_blank_values=True, strict_parsing=True))
     if not {"schema", "kind", "board_file", "profile", "benchmarks"} <= set(header):
-        raise ValueError("no header")
+        raise ValueError("the header lacks a field")
     if not is_plain(header["board_file"]):
-        raise ValueError(f"{header['board_file']!r} is no name of a board file")
+        raise ValueError(f"{header['board_file']!r} is not the plain name of a board file")
     return header
 
 
@@ -85,7 +85,7 @@ def read_header(lines: Iterable[MarkedLine]) -> dict[str, str] | None:
 
 
 def read_blocks(lines: Iterable[MarkedLine]) -> dict[str, MarkedBlock]:
-    """All steps of which a copy has both its marks, by label."""
+    """All steps that have at least one copy with both marks, by label."""
     found: dict[str, MarkedBlock] = {}
     begun: tuple[str, ...] | None = None
     body: list[str] = []

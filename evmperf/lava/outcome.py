@@ -37,7 +37,7 @@ def failure(entries: list[LogEntry]) -> EvmperfError | None:
     if last and last.get("result") == "pass":
         return None
     if last is None:
-        return LabError("LAVA lost the job: its log has no end")
+        return LabError("LAVA lost the job: its log ends without a result; submit it again")
     kind, message = str(last.get("error_type", "")), _message(last)
     if kind == "Canceled":
         return LabError(CANCELLED)
@@ -54,8 +54,8 @@ def other_loader(entries: list[LogEntry], asked: str) -> LabError | None:
     if not asked or not said or asked in said[-1]:
         return None
     return LabError(
-        f"the board does not run the image that it was given: its U-Boot is {said[-1].strip()!r} "
-        f"and the image's {asked!r}: does it start from another medium?"
+        f"the board did not boot the image it was given: its U-Boot is {said[-1].strip()!r}, the "
+        f"image's is {asked!r}: does it start from another medium?"
     )
 
 

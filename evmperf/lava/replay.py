@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from evmperf.boards import prompts
 from evmperf.boards.board import Board
 from evmperf.console.boot import Boot
 from evmperf.console.marks import Mark, Phase, find
@@ -27,8 +28,15 @@ _SWITCHED = re.compile(r"Returned 0 in \d+ seconds")
 _MATCHED = re.compile(r"Matched prompt #\d+: (.*)", re.DOTALL)
 
 
+_EARLIER = {
+    prompts.LOGIN_PROMPT: "login: ",
+    prompts.INIT_SHELL_PROMPT: r"[\r\n](?:\x1b\[\?2004h)?[^\r\n\[]{0,20}# ",
+}
+"""Patterns that jobs of earlier versions of evmperf gave LAVA for the same prompts."""
+
+
 class LogClock:
-    """The time of the log, which stands where the reading of it stands."""
+    """The time in the log, at the entry that was read last."""
 
     def __init__(self, time_ns: int) -> None:
         self.now_ns = time_ns
@@ -71,9 +79,9 @@ class LoggedSteps:
         if block is None:
             if self._failure:
                 raise self._failure
-            raise RefusedOutput(f"{label}: the log has no whole copy of its output")
+            raise RefusedOutput(f"{label}: the log has no complete copy of its output")
         if label in self._read:
-            raise RefusedOutput(f"{label}: a LAVA job does it once only")
+            raise RefusedOutput(f"{label}: a LAVA job runs this step only once")
         self._read.add(label)
         self._clock.now_ns = max(self._clock.now_ns, block.time_ns)
         if block.copies[0].startswith(marked.HUNG):
@@ -126,15 +134,15 @@ class LogBench:
 
     def uboot(self) -> Shell:
         """Not in a LAVA job; raises LabError."""
-        raise LabError("a LAVA job has no U-Boot dialogue")
+        raise LabError("a LAVA job cannot talk to U-Boot: use --kind host")
 
     def tester(self) -> Shell:
         """Not in a LAVA job; raises LabError."""
-        raise LabError("a LAVA job has no tester")
+        raise LabError("a LAVA job has no tester: use --kind host")
 
     def meter(self) -> Meter:
         """Not in a LAVA job; raises LabError."""
-        raise LabError("a LAVA job has no meter")
+        raise LabError("a LAVA job has no meter: use --kind host")
 
     def cold_boot(self, kernel_arguments: str) -> Boot:
         """The next power cycle with these arguments; raises the job's failure when none is left."""
@@ -163,7 +171,7 @@ class _LoggedShell:
 
     def run(self, command: str, timeout_s: float) -> Reply:
         """Nothing but steps can be read from a log; raises LabError."""
-        raise LabError(f"`{command[:80]}` is no step of the job")
+        raise LabError(f"`{command[:80]}` is not a step of the job, so its log has no output of it")
 
 
 @dataclass
@@ -214,7 +222,8 @@ def _boot(cycle: _Cycle, arguments: str, prompt: str) -> Boot:
     marks.pop(Phase.FIRST_OUTPUT, None)
     # A prompt has no line's end, so LAVA logs it with what is typed after it; but it says when the
     # pattern matched.
-    seen = [time_ns for pattern, time_ns in cycle.matched if pattern == prompt]
+    asked = (prompt, _EARLIER.get(prompt))
+    seen = [time_ns for pattern, time_ns in cycle.matched if pattern in asked]
     if seen and Phase.STARTING_KERNEL in marks:
         marks[Phase.PROMPT] = Mark(Phase.PROMPT, seen[0], seen[0], _STAMP_NS / 1e9, prompt)
     begin = records[0].wall_ns

@@ -119,7 +119,8 @@ def _kind_for(place: Place) -> JobKind:
 def matches(keyword: str, text: str) -> bool:
     """Whether pytest's -k expression (and, or, not, parentheses) selects a test of that text.
 
-    A word selects when it is part of the text, whatever the case. Raises UsageError.
+    A word selects if the text contains it, in upper or lower case. pytest's own evaluation is not
+    public, and evmperf does not import pytest. Raises UsageError.
     """
     if not keyword.strip():
         return True

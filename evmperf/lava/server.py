@@ -143,8 +143,8 @@ class LavaServer:
                     check_size(f"job {number}", len(log))
         except requests.RequestException as error:
             raise LabError(
-                f"the LAVA server {self.url} did not give the whole log of job {number} "
-                f"({type(error).__name__}): read it again"
+                f"the connection to the LAVA server {self.url} broke while it sent the log of job "
+                f"{number} ({type(error).__name__}): run the command again"
             ) from None
         return log.decode("utf-8", "replace")
 
@@ -236,7 +236,9 @@ def job_number(given: str) -> int:
     """A job's number, alone or at the end of its page's address; raises UsageError."""
     match = re.fullmatch(r"(?:https?://.*/job/)?(\d+)/?", given)
     if not match:
-        raise UsageError(f"{given!r} is no job: give its number, its page, or a log file")
+        raise UsageError(
+            f"{given!r} is not a job: give the job's number, its page, or its log as a file"
+        )
     return int(match[1])
 
 

@@ -1,4 +1,4 @@
-"""The outcome of a job: LAVA calls a job Complete whatever its cases say."""
+"""The outcome of a job by its cases: LAVA calls a job Complete even when they failed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def judge(server: LavaServer, job: LavaJob, board: Board | None = None) -> JobVe
     """
     header = render.definition_header(job.definition)
     if header is None:
-        raise UsageError(f"job {job.id} is none of evmperf's: its metadata names no benchmarks")
+        raise UsageError(f"job {job.id} was not made by evmperf: its metadata names no benchmarks")
     reported = {r.name: r.result for r in server.results(job.id) if r.suite == SUITE}
     expected = _expected(header, job, board)
     wrong = [
@@ -39,13 +39,17 @@ def judge(server: LavaServer, job: LavaJob, board: Board | None = None) -> JobVe
     well = len(expected) - len(wrong)
     if job.health == "Complete" and header["kind"] == JobKind.BOOT:
         return JobVerdict(
-            ExitStatus.OK, [f"job {job.id} is complete: its boot times are in its log: import it"]
+            ExitStatus.OK,
+            [
+                f"job {job.id} is complete; its boot times are in its log: read them with "
+                f"`evmperf lava import {job.id}`"
+            ],
         )
     if job.health == "Complete":
         last = f"job {job.id} is complete: {well} of {len(expected)} cases passed"
         return JobVerdict(ExitStatus.FAILED if wrong else ExitStatus.OK, [*wrong, last])
     failure = _failure(server, job)
-    why = f"{failure} ({failure.kind})" if failure else "LAVA does not say why"
+    why = f"{failure} ({failure.kind})" if failure else "LAVA gives no reason"
     last = f"job {job.id} is {job.health}: {why}; {well} of {len(expected)} cases passed"
     return JobVerdict(_status(failure), [*wrong, last])
 

@@ -16,6 +16,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, TypeVar
 
 from evmperf.model.errors import LabError, UsageError
 from evmperf.provision import compression, download, identity
@@ -29,6 +30,8 @@ from evmperf.virtual import paths
 SCHEMA = 1
 LIMIT_GIB = 40.0
 """How large the cache may grow, unless EVMPERF_IMAGES_GIB says otherwise."""
+
+_Made = TypeVar("_Made")
 
 Tell = Callable[[str, int, int], None]
 """Told what is being done (fetch, read), and how many bytes of how many are."""
@@ -86,14 +89,14 @@ class Cache:
         key = f"{file}\n{stat.st_size}\n{stat.st_mtime_ns}\n{stat.st_ino}"
         name = hashlib.sha256(key.encode()).hexdigest()[:24]
         with self._held(self.folder / "files" / name) as known:
-            hashes = _read_hashes(known / "hashes.json")
+            hashes = _read(known / "hashes.json", lambda data: Hashes(**data))
             if hashes is None or not self._made(file, hashes):
                 hashes = self._read(file, expected, tell)
                 (known / "hashes.json").write_text(json.dumps(dataclasses.asdict(hashes)))
             images.check_sum(file, hashes.file, expected)
             folder = self.folder / "content" / hashes.file
             content = _content(file, folder)
-            says = _read_identity(folder / "image.json")
+            says = _read(folder / "image.json", _identity)
             if says is None:
                 says = identity.read(content)
                 _write_identity(folder, says)
@@ -169,19 +172,16 @@ def _bytes(folder: Path) -> int:
     return 0
 
 
-def _read_hashes(file: Path) -> Hashes | None:
+def _read(file: Path, made: Callable[[Any], _Made]) -> _Made | None:
+    """What `made` makes of a file of JSON; None if it is missing, damaged or of another version."""
     try:
-        return Hashes(**json.loads(file.read_text()))
-    except (OSError, ValueError, TypeError):
-        return None
-
-
-def _read_identity(file: Path) -> Identity | None:
-    try:
-        data = json.loads(file.read_text())
-        return Identity.from_json(data["identity"]) if data["schema"] == SCHEMA else None
+        return made(json.loads(file.read_text()))
     except (OSError, ValueError, TypeError, KeyError):
         return None
+
+
+def _identity(data: Any) -> Identity | None:
+    return Identity.from_json(data["identity"]) if data["schema"] == SCHEMA else None
 
 
 def _write_identity(folder: Path, says: Identity) -> None:

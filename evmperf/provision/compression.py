@@ -48,7 +48,7 @@ def kind(file: Path) -> str:
             head = stream.read(8)
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
-    found = next((name for magic, name in _MAGIC if head.startswith(magic)), "")
+    found = of_bytes(head)
     named = file.suffix.removeprefix(".")
     if named in SUFFIXES and found != named:
         raise UsageError(
@@ -58,8 +58,16 @@ def kind(file: Path) -> str:
     return found
 
 
+def of_bytes(head: bytes) -> str:
+    """How data that begins like this is compressed: one of SUFFIXES, "" for not at all."""
+    return next((name for magic, name in _MAGIC if head.startswith(magic)), "")
+
+
 def stream(
-    file: BinaryIO, compression: str, name: str, seen: Callable[[bytes], None]
+    file: BinaryIO,
+    compression: str,
+    name: str,
+    seen: Callable[[bytes], None] = lambda _piece: None,
 ) -> Iterator[bytes]:
     """The decompressed content of an open file in pieces of any length.
 

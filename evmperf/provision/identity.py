@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,11 +52,7 @@ class Identity:
     @property
     def release(self) -> str:
         """The release by the rule for running boards: BUILD_ID, else VERSION_ID of os-release."""
-        return (
-            self.build_id
-            or self.os_release.get("BUILD_ID", "")
-            or self.os_release.get("VERSION_ID", "")
-        )
+        return release_of(self.build_id, self.os_release)
 
     @property
     def name(self) -> str:
@@ -67,6 +64,11 @@ class Identity:
         """Read what `dataclasses.asdict` wrote; raises TypeError for another version's."""
         tuples = [key for key, value in data.items() if isinstance(value, list)]
         return cls(**{**data, **{key: tuple(data[key]) for key in tuples}})
+
+
+def release_of(build_id: str, os_release: Mapping[str, str]) -> str:
+    """The release of an image or a running board."""
+    return build_id or os_release.get("BUILD_ID", "") or os_release.get("VERSION_ID", "")
 
 
 def read(content: Path) -> Identity:
@@ -108,11 +110,17 @@ def _boot(system: ImageFileSystem) -> dict[str, Any]:
         used = _digest(system.read("/tiboot3.bin"))
         same = sorted(n for n in first if _digest(system.read(f"/{n}")) == used)
         facts["silicon"] = _SILICON_NAMES[first[same[0]]] if same else ""
-    for name in _KERNELS:
-        if name in names and (found := software.kernel(system.read(f"/{name}") or b"")):
-            facts |= {"kernel": found.release, "kernel_version": found.version}
-            break
-    return facts
+    return facts | _kernel(system, "", names, _KERNELS)
+
+
+def _kernel(
+    system: ImageFileSystem, folder: str, names: list[str], wanted: Iterable[str]
+) -> dict[str, Any]:
+    """What the first of the wanted files says that is a kernel."""
+    for name in wanted:
+        if name in names and (found := software.kernel(system.read(f"{folder}/{name}") or b"")):
+            return {"kernel": found.release, "kernel_version": found.version}
+    return {}
 
 
 def _root(system: ImageFileSystem) -> dict[str, Any]:
@@ -124,10 +132,8 @@ def _root(system: ImageFileSystem) -> dict[str, Any]:
     own = assignments(system.read("/etc/evmperf-release") or b"")
     facts["build_id"] = own.get("BUILD_ID", "")
     names = system.names("/boot")
-    for name in [*_KERNELS, *sorted(n for n in names if n.startswith(("Image-", "vmlinuz-")))]:
-        if name in names and (found := software.kernel(system.read(f"/boot/{name}") or b"")):
-            facts |= {"kernel": found.release, "kernel_version": found.version}
-            break
+    more = sorted(n for n in names if n.startswith(("Image-", "vmlinuz-")))
+    facts |= _kernel(system, "/boot", names, [*_KERNELS, *more])
     facts["machine"] = (system.read("/etc/hostname") or b"").decode("utf-8", "replace").strip()
     trees = [n for folder in ("/boot/dtb", "/boot/dtb/ti", "/boot") for n in system.names(folder)]
     facts["device_trees"] = tuple(

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
 from evmperf.provision import bmap
 from evmperf.provision.content import Hashes
@@ -69,3 +70,31 @@ def assemble(
         )
     warnings = bmap.warnings(file, content, hashes.size)
     return Image(source, file, content, hashes, says, name, warnings)
+
+
+def check_fits(image: Image, board: Board) -> None:
+    """Raise UsageError for an image that this board would not boot, or should not.
+
+    Called before anything is switched or written.
+    """
+    says = image.identity
+    machine = board.options.image.machine
+    if machine and says.machine and says.machine != machine:
+        raise UsageError(
+            f"{image.name} is for the machine {says.machine}, and {board.file_name} says "
+            f"image.machine: {machine}: give the image of this board"
+        )
+    if not says.uboot:
+        raise UsageError(
+            f"{image.name} has no boot loader (none of u-boot.img, u-boot.bin, tispl.bin on a FAT "
+            f"partition): a board would not start from it"
+        )
+    if not says.root:
+        raise UsageError(f"{image.name} has no root file system with an os-release")
+    silicon = board.options.image.silicon
+    if silicon and says.silicon and says.silicon != silicon:
+        others = f"; it has files for {', '.join(says.silicons)}" if says.silicons else ""
+        raise UsageError(
+            f"the tiboot3.bin of {image.name} is for {says.silicon} chips, and {board.file_name} "
+            f"says image.silicon: {silicon}{others}: put that file in its place in the image"
+        )

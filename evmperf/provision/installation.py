@@ -11,9 +11,9 @@ from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure.bench import Shell
 from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError
-from evmperf.provision import cache, catalogue, checks, running, scratch, ways
+from evmperf.provision import cache, catalogue, running, scratch, ways
 from evmperf.provision.cache import Cache
-from evmperf.provision.image import Image
+from evmperf.provision.image import Image, check_fits
 from evmperf.provision.record import Book, InstallationEntry, InstallationRecord
 from evmperf.provision.running import Running
 from evmperf.provision.ways import NoWay, Way
@@ -229,7 +229,7 @@ def open_image(given: str, board: Board, *, tell: Progress = cache.quiet) -> Ima
     """
     source = catalogue.find(given, board.options.image.machine)
     image = Cache().get(source.where, sha256=source.sha256, tell=tell)
-    checks.check(image, board)
+    check_fits(image, board)
     return image
 
 

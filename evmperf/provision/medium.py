@@ -178,8 +178,7 @@ class Medium:
         """The medium's first byte that differs, in a chunk of which `difference` said so."""
         have = self._have.view[:length].tobytes()
         view = (self._zeros.view if want is None else want)[:length].tobytes()
-        pairs = enumerate(zip(have, view, strict=True))
-        return offset + next(at for at, (found, wanted) in pairs if found != wanted)
+        return offset + first_other(have, view)
 
     def _failed(self, what: str, offset: int, error: OSError) -> MediumError:
         if error.errno == errno.EIO:
@@ -190,6 +189,12 @@ class Medium:
         if error.errno == errno.EPERM:
             return MediumError(f"{self.path} is write-protected: move the card's lock")
         return MediumError(f"{self.path} cannot be {what} at byte {offset}: {error.strerror}")
+
+
+def first_other(have: bytes, want: bytes) -> int:
+    """The place of the first byte in which two texts of the same length differ."""
+    pairs = enumerate(zip(have, want, strict=True))
+    return next(at for at, (found, wanted) in pairs if found != wanted)
 
 
 def _address(view: memoryview) -> int:

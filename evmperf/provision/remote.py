@@ -1,7 +1,9 @@
-"""Writing a medium that is on another host of the lab, which has Python and nothing of ours.
+"""Writing a medium on another host of the lab, which has Python but not evmperf.
 
-The text of `medium` and `writer` is sent there, over the connection that Labgrid has to its
-exporter, and then the image: chunks of zeros take five bytes, the others are sent as they are.
+The source of `medium` and `writer` is sent over Labgrid's connection to its exporter, then the
+image: a chunk of zeros takes five bytes, other chunks are sent unchanged. Labgrid's AgentWrapper
+would execute source text there in the same way, but carries data as base64 in JSON, one call at a
+time, which is a third more bytes for an image and allows no progress while a call runs.
 """
 
 from __future__ import annotations
@@ -86,13 +88,15 @@ class Host:
             said = process.stderr.read().decode(errors="replace").strip().splitlines()
             raise LabError(
                 f"{self.name} ended the writing of {order['path']}: "
-                f"{said[-1] if said else 'without a word'}; the medium is marked as not whole"
+                f"{said[-1] if said else 'no error message'}; the medium is marked as incomplete: "
+                f"write the image again"
                 if order["do"] == "put"
                 else f"{self.name} does not read {order['path']}: {said[-1] if said else ''}"
             )
         except ValueError:
             raise LabError(
-                f"{self.name} does not run our program: its Python prints a greeting?"
+                f"{self.name} does not speak evmperf's protocol: does its shell or Python print a "
+                f"greeting? Remove it for non-interactive logins"
             ) from None
         finally:
             with contextlib.suppress(OSError):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from evmperf.measure.bench import Shell
 from evmperf.model.errors import LabError
 from evmperf.provision import software
-from evmperf.provision.identity import Identity, assignments
+from evmperf.provision.identity import Identity, assignments, release_of
 
 _TIMEOUT_S = 30.0
 _LIMIT = 400
@@ -69,11 +69,7 @@ class Running:
     @property
     def release(self) -> str:
         """The release by the same rule as an image's."""
-        return (
-            self.build_id
-            or self.os_release.get("BUILD_ID", "")
-            or self.os_release.get("VERSION_ID", "")
-        )
+        return release_of(self.build_id, self.os_release)
 
 
 def ask(shell: Shell, console: Sequence[str]) -> Running:
@@ -150,8 +146,8 @@ def check(says: Identity, runs: Running, *, own_loader: bool = True) -> None:
     for what, asked, found in facts:
         if asked and found and _plain(asked) != _plain(found):
             raise LabError(
-                f"the board does not run the image that it was given: its {what} is {found!r} and "
-                f"the image's {asked!r}{_hint(what)}"
+                f"the board did not boot the image it was given: its {what} is {found!r}, the "
+                f"image's is {asked!r}{_hint(what)}"
             )
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import bz2
 import contextlib
-import lzma
+import io
 import re
 import struct
-import zlib
 from dataclasses import dataclass
 
-import zstandard
+from evmperf.model.errors import UsageError
+from evmperf.provision import compression
 
 _FDT_MAGIC = 0xD00DFEED
 _BEGIN, _END, _PROPERTY, _NOP = 1, 2, 3, 4
-_GZIP = b"\x1f\x8b\x08"
 _KERNEL_LIMIT = 1 << 28
 
 _BANNER = re.compile(rb"U-Boot (?:SPL )?20\d\d\.\d\d[^\0\n\r(]{0,80}\([^)\0\n]{10,60}\)")
@@ -55,17 +53,14 @@ def _unpacked(data: bytes) -> bytes:
     if data[:2] == b"MZ" and data[4:8] == b"zimg":
         start, size = struct.unpack_from("<II", data, 8)
         data = data[start : start + size]
-    plain = data
-    with contextlib.suppress(zlib.error, lzma.LZMAError, OSError, zstandard.ZstdError):
-        if data.startswith(_GZIP):
-            plain = zlib.decompressobj(wbits=31).decompress(data, _KERNEL_LIMIT)
-        elif data.startswith(b"\xfd7zXZ"):
-            plain = lzma.LZMADecompressor().decompress(data, _KERNEL_LIMIT)
-        elif data.startswith(b"BZh"):
-            plain = bz2.BZ2Decompressor().decompress(data, _KERNEL_LIMIT)
-        elif data.startswith(b"\x28\xb5\x2f\xfd"):
-            plain = zstandard.ZstdDecompressor().stream_reader(data).read(_KERNEL_LIMIT)
-    return plain
+    found = compression.of_bytes(data)
+    plain = bytearray()
+    with contextlib.suppress(UsageError):
+        for piece in compression.stream(io.BytesIO(data), found, "kernel") if found else ():
+            plain += piece
+            if len(plain) >= _KERNEL_LIMIT:
+                break
+    return bytes(plain[:_KERNEL_LIMIT]) or data
 
 
 def fit_kernels(data: bytes) -> list[bytes]:

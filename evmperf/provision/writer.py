@@ -10,6 +10,7 @@ on another host of the lab, which need not have evmperf (see `remote`).
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import json
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, BinaryIO, NamedTuple
 
-from evmperf.provision.medium import CHUNK, HEAD, Buffer, Medium, MediumError
+from evmperf.provision.medium import CHUNK, HEAD, Buffer, Medium, MediumError, first_other
 
 MARK = b"evmperf: this medium was being written and is not whole\n"
 
@@ -39,11 +40,8 @@ nothing stands against writing any more, and nothing is written yet.
 
 def mark(path: str) -> dict[str, Any] | None:
     """What the mark on a medium says of the write that was interrupted; None without a mark."""
-    medium = Medium(path, write=False)
-    try:
+    with contextlib.closing(Medium(path, write=False)) as medium:
         text = medium.read(0, min(HEAD, medium.size)).tobytes()
-    finally:
-        medium.close()
     if not text.startswith(MARK):
         return None
     try:
@@ -197,8 +195,7 @@ class _Writer:
                 have = self._medium.read(0, length).tobytes()
                 want = bytes(length) if chunk is None else chunk[:length].tobytes()
                 if have[HEAD:] != want[HEAD:]:
-                    pairs = enumerate(zip(have[HEAD:], want[HEAD:], strict=True))
-                    return HEAD + next(at for at, (found, wanted) in pairs if found != wanted)
+                    return HEAD + first_other(have[HEAD:], want[HEAD:])
             elif self._medium.difference(offset, chunk, length):
                 return self._medium.first_difference(offset, chunk, length)
             self._progress("verify", offset + length, self._size)

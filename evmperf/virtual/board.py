@@ -14,7 +14,7 @@ import os
 import re
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -83,7 +83,42 @@ class TesterInfo:
 
 
 @dataclass(frozen=True)
-class BenchStatus:
+class LabOptions:
+    """How to serve a board. Ports: 0 is any free one. `fresh`: make new disks.
+
+    `qemu_options` go to QEMU after those of the image, for experiments.
+    """
+
+    name: str
+    variant: str
+    serial_port: int = 0
+    power_port: int = 0
+    fresh: bool = False
+    qemu_options: Sequence[str] = ()
+    boot_loader: str = ""
+    """A file that is started in place of the card's boot loader."""
+    card_stuck: str = ""
+    """Where the card stays, whatever the switch is told: a fault to try."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServedBoard:
+    """What is fixed while a bench runs: its process, and what it serves on which ports."""
+
+    pid: int
+    name: str
+    variant: str
+    image_hash: str
+    serial_port: int
+    power_port: int
+    started: str
+    tester: TesterInfo | None
+    tester_reason: str
+    qemu_options: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchStatus(ServedBoard):
     """What a running bench says about itself. Times are ISO 8601, UTC.
 
     `power` is the switch; a board that powered itself off or crashed has `power` true and
@@ -91,22 +126,12 @@ class BenchStatus:
     the bench started, which is the offset that `console.stamps` uses.
     """
 
-    name: str
-    variant: str
-    image_hash: str
-    qemu_options: list[str]
-    pid: int
-    started: str
     folder: str
-    serial_port: int
-    power_port: int
     power: bool
     power_cycles: int
     since: str
     qemu_pid: int | None
     last_exit: Exit | None
-    tester: TesterInfo | None
-    tester_reason: str
     console_bytes: int
     console_clients: int
     stamps: str
@@ -127,21 +152,11 @@ class BenchStatus:
         return cls(**fields)
 
 
-@dataclass(frozen=True)
-class LabRecord:
+@dataclass(frozen=True, kw_only=True)
+class LabRecord(ServedBoard):
     """The content of `bench.json`. `pid_started` tells the process from a later one of that pid."""
 
-    pid: int
     pid_started: int
-    name: str
-    variant: str
-    image_hash: str
-    serial_port: int
-    power_port: int
-    started: str
-    tester: TesterInfo | None
-    tester_reason: str
-    qemu_options: list[str]
     schema: int = SCHEMA
 
 
@@ -154,8 +169,8 @@ def check_name(name: str) -> str:
     """Return the name; raises UsageError if it cannot name a folder and a network namespace."""
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"board name {name!r} is not usable: up to 32 small letters, digits, '-' and '_', "
-            "starting with a letter or digit"
+            f"board name {name!r} is not valid: use up to 32 lower-case letters, digits, '-' and "
+            "'_', starting with a letter or digit"
         )
     return name
 
@@ -176,7 +191,7 @@ def names() -> list[str]:
 
 
 def read_record(board: Path) -> LabRecord | None:
-    """Read `bench.json`; None if there is none or it is not to be understood."""
+    """Read `bench.json`; None if it is missing or damaged."""
     try:
         data = json.loads((board / "bench.json").read_text())
         if data["schema"] != SCHEMA:
@@ -233,7 +248,10 @@ def hold_lock(board: Path) -> int:
     # Someone who only looks (is_locked) holds the lock for microseconds: that is not a bench.
     if not _flock(handle, deadline=time.monotonic() + 1):
         os.close(handle)
-        raise LabError(f"a bench for board {board.name} already runs")
+        raise LabError(
+            f"the bench of board {board.name} is already running: stop it with "
+            f"`evmperf virtual stop {board.name}`"
+        )
     return handle
 
 
@@ -248,7 +266,7 @@ def starting(board: Path, timeout: float) -> Iterator[None]:
     try:
         if not _flock(handle, deadline=time.monotonic() + timeout):
             raise LabError(
-                f"board {board.name} has been started or stopped by someone else "
+                f"someone else has been starting or stopping board {board.name} "
                 f"for more than {timeout:g} s: see {board / 'bench.log'}"
             )
         yield

@@ -1,6 +1,6 @@
-"""How everyone else deals with the bench of a virtual board: start, switch, ask, stop.
+"""The client of a virtual board's bench: start, switch, ask, stop.
 
-Errors are one sentence each: UsageError for a wrong request, LabError for a bench that fails.
+Each error is one sentence: UsageError for a wrong request, LabError for a bench that fails.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from evmperf.model.environment import for_children
 from evmperf.model.errors import LabError, UsageError
 from evmperf.virtual import board as boards
 from evmperf.virtual import envfile, image, tester
-from evmperf.virtual.board import BenchStatus, LabRecord
+from evmperf.virtual.board import BenchStatus, LabOptions, LabRecord
 
 START_TIMEOUT = 60.0
 """Seconds for a bench to become ready; most of it for a slow disk on which disks are made."""
@@ -76,9 +76,8 @@ class LabClient:
         A port of 0 is any free one, None the one in `env/NAME.yaml`, any free one without such a
         file. `qemu_options` go to QEMU after those of the image, for experiments. `boot_loader` is
         started in place of the card's, and `card_stuck` is where the card stays whatever its
-        switch is told: for a board that starts from a card. Returns
-        when the bench answers. Raises UsageError if one runs that is not as
-        asked for, LabError if it cannot be started.
+        switch is told: for a board that starts from a card. Returns when the bench answers.
+        Raises UsageError if one with other settings is running, LabError if it cannot be started.
         """
         with boards.starting(self.folder, START_TIMEOUT):
             if self.running:
@@ -86,22 +85,18 @@ class LabClient:
                 self._check(record, variant, serial_port, power_port, fresh=fresh)
                 if qemu_options is not None and record.qemu_options != list(qemu_options):
                     raise UsageError(
-                        f"board {self.name} runs already with other QEMU options: "
+                        f"board {self.name} is already running with other QEMU options: "
                         f"stop it first with `evmperf virtual stop {self.name}`"
                     )
                 return False
-            usual = envfile.usual_ports(self.name)
-            serial = usual[0] if serial_port is None else serial_port
-            power = usual[1] if power_port is None else power_port
+            serial, power = envfile.usual_ports(self.name, serial_port, power_port)
             for port in (serial, power):
                 if not 0 <= port <= 65535:
-                    raise UsageError(f"{port} is no TCP port")
-            arguments = ["--name", self.name, "--variant", variant]
-            arguments += ["--serial-port", str(serial), "--power-port", str(power)]
-            arguments += ["--fresh"] if fresh else []
-            arguments += ["--boot-loader", str(boot_loader)] if boot_loader else []
-            arguments += ["--card-stuck", card_stuck] if card_stuck else []
-            self._spawn([*arguments, *(f"--qemu-option={option}" for option in qemu_options or ())])
+                    raise UsageError(f"{port} is not a TCP port: use a number from 0 to 65535")
+            loader, more = str(boot_loader or ""), tuple(qemu_options or ())
+            self._spawn(
+                LabOptions(self.name, variant, serial, power, fresh, more, loader, card_stuck)
+            )
             return True
 
     def stop(self) -> bool:
@@ -121,9 +116,12 @@ class LabClient:
             deadline = time.monotonic() + STOP_TIMEOUT
             if not self._wait_for_end(record, deadline):
                 # A bench that hangs; its QEMU dies with it.
-                self._kill(record)
+                self._kill(record.pid, record.pid_started)
                 if not self._wait_for_end(record, time.monotonic() + STOP_TIMEOUT):
-                    raise LabError(f"the bench of board {self.name} cannot be ended")
+                    raise LabError(
+                        f"the bench of board {self.name} (process {record.pid}) does not end, "
+                        f"even when killed: see {self.folder / 'bench.log'}"
+                    )
                 tester.clean_up(self.folder)
             return True
 
@@ -152,17 +150,20 @@ class LabClient:
             if record is not None and boards.pid_started(record.pid) == record.pid_started:
                 return record
             if time.monotonic() > deadline:
-                raise LabError(f"the bench of board {self.name} runs but does not say where")
+                raise LabError(
+                    f"the bench of board {self.name} is running but has not written its ports: "
+                    f"stop it with `evmperf virtual stop {self.name}` and start it again"
+                )
             time.sleep(0.01)
         raise LabError(
-            f"no bench runs for board {self.name}: "
+            f"the bench of board {self.name} is not running: "
             f"start it with `evmperf virtual start {self.name}`"
         )
 
     def _check(
         self, record: LabRecord, variant: str, serial: int | None, power: int | None, *, fresh: bool
     ) -> None:
-        first = f"board {self.name} runs already"
+        first = f"board {self.name} is already running"
         then = f"stop it first with `evmperf virtual stop {self.name}`"
         if record.variant != variant:
             raise UsageError(f"{first} as variant {record.variant}, not {variant}: {then}")
@@ -170,9 +171,9 @@ class LabClient:
             where = f"serial port {record.serial_port} and power port {record.power_port}"
             raise UsageError(f"{first} on {where}: {then}")
         if fresh:
-            raise UsageError(f"{first}, and its disks are in use: {then}")
+            raise UsageError(f"{first}, so its disks cannot be made anew: {then}")
 
-    def _spawn(self, arguments: list[str]) -> None:
+    def _spawn(self, options: LabOptions) -> None:
         """Start the process and wait for its word that it is ready."""
         ours, theirs = os.pipe()
         with os.fdopen(ours, "rb", buffering=0) as pipe:
@@ -181,7 +182,7 @@ class LabClient:
                     # -P: not the evmperf that may lie in the current folder.
                     module = [sys.executable, "-P", "-m", "evmperf.virtual.server"]
                     subprocess.run(
-                        [*module, *arguments, "--ready-fd", str(theirs)],
+                        [*module, str(theirs), json.dumps(asdict(options))],
                         env=for_children(os.environ),
                         stdin=subprocess.DEVNULL,
                         stdout=log,
@@ -204,7 +205,7 @@ class LabClient:
             left = max(0.0, deadline - time.monotonic())
             if not select.select([pipe], [], [], left)[0]:
                 if "pid" in said:
-                    self._kill_pid(said["pid"], said["pid_started"])
+                    self._kill(said["pid"], said["pid_started"])
                 raise LabError(
                     f"the bench of board {self.name} is not ready after {START_TIMEOUT:g} s: "
                     f"see {self.folder / 'bench.log'}"
@@ -238,7 +239,7 @@ class LabClient:
         try:
             return (self.folder / "bench.log").read_text(errors="replace").splitlines()[-1]
         except (OSError, IndexError):
-            return "without a word"
+            return "its log is empty"
 
     def _wait_for_end(self, record: LabRecord, deadline: float) -> bool:
         """Wait until the process is gone and with it its lock; False after the deadline."""
@@ -251,11 +252,8 @@ class LabClient:
                 os.close(handle)
         return not self.running
 
-    def _kill(self, record: LabRecord) -> None:
-        self._kill_pid(record.pid, record.pid_started)
-
     @staticmethod
-    def _kill_pid(pid: int, started: int) -> None:
+    def _kill(pid: int, started: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             handle = os.pidfd_open(pid)
             try:
@@ -302,24 +300,9 @@ def _status(who: str, answer: bytes) -> BenchStatus:
         return BenchStatus.from_json(json.loads(answer))
     except (ValueError, KeyError, TypeError) as error:
         raise LabError(
-            f"{who} answers in another version's form ({error!r}): "
-            f"stop it with `evmperf virtual stop`"
+            f"{who} was started by another version of evmperf ({error!r}): "
+            f"stop it with `evmperf virtual stop` and start it again"
         ) from None
-
-
-def ensure(
-    name: str = boards.DEFAULT_NAME,
-    variant: str = boards.DEFAULT_NAME,
-    serial_port: int | None = None,
-    power_port: int | None = None,
-) -> tuple[LabClient, bool]:
-    """Have a bench: start it if none runs. Returns it and whether this call started it.
-
-    Raises UsageError if one runs that is not as asked for, LabError if it cannot be started.
-    """
-    bench = LabClient(name)
-    started = bench.start(variant, serial_port=serial_port, power_port=power_port)
-    return bench, started
 
 
 def for_board(file: Path, variant: str, progress: Callable[[str], None]) -> LabClient | None:
@@ -334,7 +317,8 @@ def for_board(file: Path, variant: str, progress: Callable[[str], None]) -> LabC
         if probe.connect_ex((boards.HOST, serial_port)) == 0:
             return None
     image.build(variant, progress=progress)
-    bench, started = ensure(variant, variant, serial_port, power_port)
+    bench = LabClient(variant)
+    started = bench.start(variant, serial_port=serial_port, power_port=power_port)
     return bench if started else None
 
 

@@ -169,7 +169,7 @@ async def listen(
     except OSError as error:
         raise LabError(
             f"the {what} port {HOST}:{port} cannot be opened ({error.strerror or error}): "
-            f"stop what uses it, or choose another with --{what}-port"
+            f"stop the program that uses it, or choose another port with --{what}-port"
         ) from None
 
 

@@ -1,4 +1,7 @@
-"""Writing a cpio archive in the kernel's `newc` format, the same bytes for the same files."""
+"""Writing a cpio archive in the kernel's `newc` format, the same bytes for the same files.
+
+The program cpio would need every file on disk, owned by root, to write the same.
+"""
 
 from __future__ import annotations
 

@@ -12,10 +12,10 @@ import logging
 import os
 import shutil
 import struct
-import subprocess
 from pathlib import Path
 
 from evmperf.model.errors import LabError
+from evmperf.virtual import steps
 from evmperf.virtual.image import Disk, EvmImage
 
 _TIMEOUT = 120
@@ -41,7 +41,10 @@ def prepare(image: EvmImage, board: Path, *, fresh: bool) -> dict[str, Path]:
             new.rename(folder)
         except OSError as error:
             shutil.rmtree(new, ignore_errors=True)
-            raise LabError(f"the disks of board {board.name} cannot be made: {error}") from None
+            raise LabError(
+                f"the disks of board {board.name} cannot be made in {board}: {error}; make room or "
+                f"correct the permissions there"
+            ) from None
         except LabError:
             shutil.rmtree(new, ignore_errors=True)
             raise
@@ -90,21 +93,9 @@ def _make(image: EvmImage, name: str, folder: Path) -> None:
 
 def _run(command: list[str], disk: str, env: dict[str, str] | None = None) -> None:
     try:
-        done = subprocess.run(
-            command,
-            env={**os.environ, "LC_ALL": "C", **(env or {})},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        steps.output(command, _TIMEOUT, env=env)
+    except LabError as error:
         raise LabError(f"disk {disk} cannot be made: {error}") from None
-    if done.returncode:
-        reason = (done.stderr.strip() or f"exit status {done.returncode}").splitlines()[-1]
-        raise LabError(f"disk {disk} cannot be made: {reason}")
 
 
 def _marker(folder: Path) -> object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +50,13 @@ def source(variant: str) -> Path:
     return project("env") / f"{variant}.yaml"
 
 
-def usual_ports(name: str) -> tuple[int, int]:
-    """Serial and power port of a board that has an environment of its own name; else any free one,
-    which is 0.
+def usual_ports(name: str, serial: int | None = None, power: int | None = None) -> tuple[int, int]:
+    """Serial and power port of a board: the given ones; for None that of the environment that has
+    the board's name; without such an environment any free one, which is 0.
     """
     file = source(name)
-    return ports(file) if file.exists() else (0, 0)
+    usual = ports(file) if file.exists() else (0, 0)
+    return usual[0] if serial is None else serial, usual[1] if power is None else power
 
 
 def ports(file: Path) -> tuple[int, int]:
@@ -66,7 +68,10 @@ def ports(file: Path) -> tuple[int, int]:
     url = str(power.get("host", ""))
     found = re.fullmatch(rf"http://{re.escape(HOST)}:(\d+)/power/\{{index\}}", url)
     if not isinstance(serial.get("port"), int) or not found:
-        raise UsageError(f"{file} does not say on which ports of {HOST} its virtual EVM is")
+        raise UsageError(
+            f"{file} does not name the ports of its virtual EVM: set NetworkSerialPort.port, and "
+            f"NetworkPowerPort.host to http://{HOST}:PORT/power/{{index}}"
+        )
     return serial["port"], int(found[1])
 
 
@@ -85,14 +90,15 @@ def write(original: Path, copy: Path, *, serial_port: int, power_port: int) -> N
     base = original.resolve().parent
     for key in ("images", "tools", "paths"):
         if key in data:
-            data[key] = _absolute(data[key], base)
+            data[key] = _each(data[key], lambda value: _absolute(value, base))
     # An import that is not a file is the name of a module.
     names = data.get("imports") or []
     data["imports"] = [
         _absolute(name, base) if str(name).endswith(".py") else name
         for name in ([names] if isinstance(names, str) else names)
     ]
-    text = yaml.dump(_rebase(data, base), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    data = _each(data, lambda value: _rebase(value, base))
+    text = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
     head = f"# Written by `evmperf virtual start --write-env` from {original.resolve()}.\n"
     try:
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -116,7 +122,7 @@ def _resources(data: dict[str, Any], file: Path) -> tuple[dict[str, Any], dict[s
     try:
         resources = data["targets"]["main"]["resources"]
     except (KeyError, TypeError):
-        raise UsageError(f"{file} has no resources of a target `main`") from None
+        raise UsageError(f"{file} has no targets.main.resources; see env/virtual.yaml") from None
     return (
         _resource(resources, "NetworkSerialPort", file),
         _resource(resources, "NetworkPowerPort", file),
@@ -144,11 +150,16 @@ def _resource(resources: Any, name: str, original: Path) -> dict[str, Any]:
     raise UsageError(f"{original} has no {name} under targets.main.resources")
 
 
-def _absolute(value: Any, base: Path) -> Any:
+def _each(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A copy of nested mappings and lists in which each scalar is what `change` makes of it."""
     if isinstance(value, dict):
-        return {key: _absolute(item, base) for key, item in value.items()}
+        return {key: _each(item, change) for key, item in value.items()}
     if isinstance(value, list):
-        return [_absolute(item, base) for item in value]
+        return [_each(item, change) for item in value]
+    return change(value)
+
+
+def _absolute(value: Any, base: Path) -> Any:
     # Labgrid expands ~ and $VARIABLES itself, and takes neither as relative.
     if isinstance(value, str) and not value.startswith(("/", "~", "$")):
         return str(base / value)
@@ -157,10 +168,6 @@ def _absolute(value: Any, base: Path) -> Any:
 
 def _rebase(value: Any, base: Path) -> Any:
     """Replace Labgrid's $BASE, the folder of the environment, which the copy is not in."""
-    if isinstance(value, dict):
-        return {key: _rebase(item, base) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_rebase(item, base) for item in value]
     if isinstance(value, _Tagged) and value.tag == "!template":
         there = str(base).replace("$", "$$")
         for variable in ("${BASE}", "$BASE"):

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from evmperf.virtual import (
     host_programs,
     paths,
     programs,
-    qemu_binary,
     rootfs,
     uboot,
 )
@@ -95,18 +94,12 @@ def load(variant: str) -> EvmImage:
         data = json.loads(file.read_text())
         if data["schema"] != SCHEMA:
             raise LabError(f"{file} has schema {data['schema']}, not {SCHEMA}; {remedy}.")
-        image = EvmImage(
-            variant=data["variant"],
-            hash=data["hash"],
-            qemu=Qemu(**data["qemu"]),
-            arguments=data["arguments"],
-            disks={name: Disk(**disk) for name, disk in data["disks"].items()},
-            facts=data["facts"],
-            tester_path=data["tester_path"],
-            boot_rom=data.get("boot_rom"),
-            tester_machine=data.get("tester_machine"),
-            directory=folder,
-        )
+        data |= {
+            "qemu": Qemu(**data["qemu"]),
+            "disks": {name: Disk(**disk) for name, disk in data["disks"].items()},
+            "directory": folder,
+        }
+        image = EvmImage(**{f.name: data[f.name] for f in fields(EvmImage) if f.name in data})
     except (ValueError, KeyError, TypeError) as error:
         raise LabError(f"{file} is damaged ({error!r}); {remedy} with --force.") from error
     # The parts lie beside the images; somebody may have tidied the cache by hand.
@@ -190,7 +183,7 @@ def _build_parts(recipe: Recipe, steps: BuildSteps, force: bool) -> dict[str, Pa
 
     make = {
         "uboot": uboot.build,
-        "qemu": qemu_binary.build,
+        "qemu": host_programs.build_qemu,
         "userland": rootfs.build,
         "kernel": rootfs.build_kernel,
         "programs": programs.build,
@@ -243,8 +236,8 @@ def _assemble(recipe: Recipe, steps: BuildSteps, parts: dict[str, Path], folder:
     for part in ("userland", "kernel"):
         more = json.loads((parts[part] / "facts.json").read_text())
         facts |= {**more, "packages": {**facts["packages"], **more["packages"]}}
-    qemu = qemu_binary.describe(recipe, parts["qemu"])
-    aio = qemu_binary.fastest_aio(qemu, folder / "aio")
+    qemu = host_programs.describe_qemu(recipe, parts["qemu"])
+    aio = host_programs.fastest_aio(qemu, folder / "aio")
     shutil.copyfile(parts["uboot"] / "u-boot.bin", folder / "u-boot.bin")
     facts["uboot"] = (parts["uboot"] / "version").read_text()
     facts["qemu"] = qemu["version"]

@@ -103,9 +103,11 @@ class Machine:
         if run.gone.is_set():
             await self.stop("")
             reason = self.last_exit.detail or self.last_exit.reason if self.last_exit else ""
-            raise LabError(f"QEMU ended at once: {reason}")
+            raise LabError(f"QEMU ended as soon as it was started: {reason}; see {self._log}")
         await self.stop(f"not running {START_TIMEOUT:g} s after its start")
-        raise LabError(f"QEMU does not run its guest {START_TIMEOUT:g} s after its start")
+        raise LabError(
+            f"QEMU has not started its guest within {START_TIMEOUT:g} s; see {self._log}"
+        )
 
     async def stop(self, reason: str = "power switched off") -> None:
         """Cut the power: kill QEMU and return when it is gone and its last output passed on.

@@ -5,6 +5,10 @@
 A client whose first line is SCPI talks to the simulated meter (`meter`) instead.
 `GET /status` answers with JSON, `POST /stop` ends the bench. An error is one
 sentence, as the body and as HTTP's reason phrase, because that is all Labgrid shows of it.
+
+HTTP is parsed here because Python's own server needs threads, beside which QEMU cannot be started
+safely (`machine` uses preexec_fn), and no server for asyncio is among the dependencies. The meter
+shares the port so that a board needs no third one.
 """
 
 from __future__ import annotations

@@ -25,22 +25,17 @@ def build(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
     """
     spec = recipe.data["programs"]
     own, foreign = recipe.files(spec["folder"]), target / "source"
-    with steps.step(f"Source of {spec['source']} from Debian {spec['suite']}"):
-        archive = DebianArchive(steps, target / "apt", spec["suite"], "arm64")
-        archive.update(sources=True)
-        foreign.mkdir()
-        # Not tarfile, which needs five times as long for this one.
-        command: list[str | Path] = ["tar", "--extract", "--no-same-owner", "--strip-components=1"]
-        command += ["--file", archive.source_tarball(spec["source"]), "-C", foreign]
-        what = f"Unpacking the source of {spec['source']}"
-        steps.run([*command, "--wildcards", spec["source_files"]], what, "programs")
-        shutil.rmtree(target / "apt")
+    with (
+        steps.step(f"Source of {spec['source']} from Debian {spec['suite']}"),
+        DebianArchive.opened(steps, target / "apt", spec["suite"], sources=True) as archive,
+    ):
+        archive.unpack_source(spec["source"], foreign, "--wildcards", spec["source_files"])
     with steps.step("Benchmark programs compiled"):
         for name, sources in spec["compile"].items():
             files = [own.get(file, foreign / file) for file in sources]
             folders = dict.fromkeys([*(path.parent for path in own.values()), foreign])
             headers = [word for folder in folders for word in ("-I", folder)]
-            command = [spec["compiler"], *spec["flags"], *headers, *files]
+            command: list[str | Path] = [spec["compiler"], *spec["flags"], *headers, *files]
             # The same sources give the same program, wherever they were compiled.
             command += [f"-ffile-prefix-map={target}=.", "-o", target / name, *spec["libraries"]]
             steps.run(command, f"Compiling {name}", "programs")

@@ -46,7 +46,7 @@ class Recipe:
         for folder in self.folders:
             if (folder / name).is_file():
                 return folder / name
-        raise UsageError(f"{self.folders[0] / _FILE} names {name}, which is not there.")
+        raise UsageError(f"{self.folders[0] / _FILE} names {name}, but there is no such file.")
 
     def files(self, name: str = ".") -> dict[str, Path]:
         """Return the files below a folder that the recipe names, by their path in there."""
@@ -57,7 +57,9 @@ class Recipe:
             if path.is_file() and not path.name.endswith(("~", ".swp"))
         }
         if not found:
-            raise UsageError(f"{self.folders[0] / _FILE} names {name}, where no file is.")
+            raise UsageError(
+                f"{self.folders[0] / _FILE} names {name}, but there are no files in it."
+            )
         return {name: found[name] for name in sorted(found, key=Path)}
 
     def hash(self, *sections: str, files: list[str] | None = None) -> str:
@@ -125,7 +127,7 @@ def _merge(below: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
             kept = list(merged.get(key[:-1], []))
             for entry in value:
                 if entry not in kept:
-                    raise ValueError(f"{key[:-1]} has no {entry} that {key} could take out")
+                    raise ValueError(f"{key} removes {entry}, which {key[:-1]} does not have")
                 kept.remove(entry)
             merged[key[:-1]] = kept
         elif value is None:

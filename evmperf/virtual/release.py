@@ -52,10 +52,11 @@ def build(
     spec = recipe.data.get("release")
     if spec is None:
         raise UsageError(
-            f"the virtual EVM {variant!r} starts from its own disk: it has no releases"
+            f"the virtual EVM {variant!r} does not boot from a card, so it has no releases: choose "
+            f"a variant whose recipe has a section `release`"
         )
     if not 1 <= number <= 9:
-        raise UsageError(f"a release's number is from 1 to 9, not {number}")
+        raise UsageError(f"--number {number}: a release has a number from 1 to 9")
     folder = image.build(variant, progress=progress).directory
     parts = json.loads((folder / "image.json").read_text())["parts"]
     paths = {part.split("-")[0]: folder.parent / "parts" / part for part in parts}
@@ -68,7 +69,7 @@ def build(
             maker = _Maker(recipe, steps, paths, Path(work), number, change)
             _compress(maker.make(spec | ({"root_mib": root_mib} if root_mib else {})), target)
         except OSError as error:
-            raise LabError(f"{target} cannot be made: {error}") from None
+            raise LabError(f"the release {target} cannot be written: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,10 @@ def _number_uboot(program: bytes, number: int) -> bytes:
         program,
     )
     if not count:
-        raise LabError("U-Boot has no first line to tell releases by: build it again with --force")
+        raise LabError(
+            f"the cached U-Boot has no banner in which to write release {number}: run "
+            f"`evmperf virtual build --force`"
+        )
     return done
 
 
@@ -140,7 +144,10 @@ def _number_kernel(file: Path, number: int) -> None:
     release = re.search(rb"Linux version (\S+) ", content)
     done, count = re.subn(rb"#\d (SMP [^\0\n]*)", rb"#" + str(number).encode() + rb" \1", content)
     if not release or not count:
-        raise LabError(f"{file.name} has no build number to tell releases by")
+        raise LabError(
+            f"{file.name} has no build number in which to write release {number}: run "
+            f"`evmperf virtual build --force`"
+        )
     file.unlink()
     file.write_bytes(done)
 

@@ -46,7 +46,9 @@ def start(
         size = firmware.stat().st_size
         firmware.write_bytes(program[:size].ljust(size, b"\0"))
     except OSError as error:
-        raise LabError(f"the boot ROM cannot load {loader or 'the card'}: {error}") from None
+        raise LabError(
+            f"the boot ROM cannot read {loader or 'the boot loader from the card'}: {error}"
+        ) from None
     return reason
 
 

@@ -26,12 +26,12 @@ def build(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
     """Unpack the recipe's packages into `target`/root, their versions in `target`/facts.json."""
     spec = recipe.data["rootfs"]
     root = target / "root"
-    with steps.step(f"Userland from Debian {spec['suite']}"):
-        archive = DebianArchive(steps, target / "apt", spec["suite"], "arm64")
-        archive.update()
+    with (
+        steps.step(f"Userland from Debian {spec['suite']}"),
+        DebianArchive.opened(steps, target / "apt", spec["suite"]) as archive,
+    ):
         packages = archive.resolve(spec["packages"], spec["leave_out"])
         archive.unpack(packages, root)
-        shutil.rmtree(target / "apt")
     packages += _singles(spec.get("single_packages", []), steps, target)
     for pattern in spec["leave_out_files"]:
         for path in root.glob(pattern):
@@ -49,9 +49,10 @@ def build_kernel(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
     """
     spec, suite = recipe.data["kernel"], recipe.data["rootfs"]["suite"]
     unpacked, modules = target / "unpacked", target / "root/usr/lib/modules"
-    with steps.step(f"Kernel from Debian {suite}"):
-        archive = DebianArchive(steps, target / "apt", suite, "arm64")
-        archive.update()
+    with (
+        steps.step(f"Kernel from Debian {suite}"),
+        DebianArchive.opened(steps, target / "apt", suite) as archive,
+    ):
         # Only the kernel's own files: what it depends on makes initrds, which is done here.
         images = [n for n in archive.depends(spec["package"]) if n.startswith("linux-image")]
         kernel = archive.version((images or [spec["package"]])[0])
@@ -63,7 +64,6 @@ def build_kernel(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
         for pattern in spec.get("keep", []):
             _keep(unpacked, pattern, target / "root")
         shutil.rmtree(unpacked)
-        shutil.rmtree(target / "apt")
     facts = {"kernel": release, "packages": {kernel.name: kernel.version}}
     (target / "facts.json").write_text(json.dumps(facts))
 
@@ -83,12 +83,10 @@ def _singles(specs: list[dict[str, Any]], steps: BuildSteps, target: Path) -> li
     packages = []
     for spec in specs:
         suite, component = spec["suite"], spec["component"]
-        with steps.step(f"{spec['package']} from Debian {suite} {component}"):
-            archive = DebianArchive(steps, target / "apt", suite, "arm64", component)
-            archive.update()
+        opened = DebianArchive.opened(steps, target / "apt", suite, component=component)
+        with steps.step(f"{spec['package']} from Debian {suite} {component}"), opened as archive:
             package = archive.version(spec["package"])
             archive.unpack([package], target / "root")
-            shutil.rmtree(target / "apt")
         packages.append(package)
     return packages
 
@@ -112,11 +110,6 @@ def _sort_modules(modules: Path, spec: dict[str, Any]) -> str:
 def _unxz(path: Path) -> None:
     path.with_suffix("").write_bytes(lzma.decompress(path.read_bytes()))
     path.unlink()
-
-
-def index_modules(root: Path, release: str, steps: BuildSteps) -> None:
-    """Run depmod for the modules under `root`."""
-    steps.run([tool("depmod"), "-b", root / "usr", release], "Indexing kernel modules", "rootfs")
 
 
 def finish(recipe: Recipe, root: Path, build_id: str) -> None:
@@ -161,7 +154,8 @@ def assemble(
     finish(recipe, root, build_id)
     if "programs" in parts:
         programs.install(parts["programs"], root)
-    index_modules(root, release, steps)
+    depmod: list[str | Path] = [tool("depmod"), "-b", root / "usr", release]
+    steps.run(depmod, "Indexing kernel modules", "rootfs")
     boot = root / "boot"
     boot.mkdir(exist_ok=True)
     os.link(parts["kernel"] / "kernel", boot / "Image")

@@ -7,7 +7,6 @@ background; `python -m evmperf.virtual.server` is not meant for people.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import dataclasses
@@ -25,7 +24,7 @@ from typing import Any
 from evmperf.model.errors import EvmperfError, LabError
 from evmperf.virtual import board as boards
 from evmperf.virtual import disks, rom, tester
-from evmperf.virtual.board import BenchStatus, LabRecord
+from evmperf.virtual.board import BenchStatus, LabOptions, LabRecord, ServedBoard
 from evmperf.virtual.console import ConsoleServer
 from evmperf.virtual.image import EvmImage, load
 from evmperf.virtual.machine import Machine, nic_count
@@ -36,25 +35,6 @@ from evmperf.virtual.testermachine import DISK, TesterMachine
 
 _LOG_LIMIT = 4 << 20
 _log = logging.getLogger(__name__)
-
-
-@dataclasses.dataclass(frozen=True)
-class LabOptions:
-    """How to serve a board. Ports: 0 is any free one. `fresh`: make new disks.
-
-    `qemu_options` go to QEMU after those of the image, for experiments.
-    """
-
-    name: str
-    variant: str
-    serial_port: int = 0
-    power_port: int = 0
-    fresh: bool = False
-    qemu_options: tuple[str, ...] = ()
-    boot_loader: str = ""
-    """A file that is started in place of the card's boot loader."""
-    card_stuck: str = ""
-    """Where the card stays, whatever the switch is told: a fault to try."""
 
 
 class VirtualLab:
@@ -226,25 +206,16 @@ class VirtualLab:
     def status(self) -> dict[str, Any]:
         """What `GET /status` answers; brings all stamps to their file first."""
         self._console.flush()
-        record = self.record
+        fields = dataclasses.fields(ServedBoard)
         card = self._image.boot_rom if self._has_card else None
         status = BenchStatus(
-            name=record.name,
-            variant=record.variant,
-            image_hash=record.image_hash,
-            qemu_options=record.qemu_options,
-            pid=record.pid,
-            started=record.started,
+            **{field.name: getattr(self.record, field.name) for field in fields},
             folder=str(self._folder),
-            serial_port=record.serial_port,
-            power_port=record.power_port,
             power=self._power,
             power_cycles=self._cycles,
             since=self._since,
             qemu_pid=self._machine.pid,
             last_exit=self._machine.last_exit,
-            tester=record.tester,
-            tester_reason=record.tester_reason,
             console_bytes=self._console.stamps.offset,
             console_clients=len(self._console.clients),
             stamps=str(self._folder / "console.stamps"),
@@ -289,40 +260,19 @@ def run_foreground(options: LabOptions, ready: Callable[[LabRecord], None]) -> N
     asyncio.run(serve(options, folder, ready))
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Become a daemon and serve; tells the starter through a pipe how it went."""
-    parser = argparse.ArgumentParser(prog="evmperf.virtual.server")
-    parser.add_argument("--name", required=True)
-    parser.add_argument("--variant", required=True)
-    parser.add_argument("--serial-port", type=int, default=0)
-    parser.add_argument("--power-port", type=int, default=0)
-    parser.add_argument("--fresh", action="store_true")
-    parser.add_argument("--qemu-option", action="append", default=[])
-    parser.add_argument("--boot-loader", default="")
-    parser.add_argument("--card-stuck", default="")
-    parser.add_argument("--ready-fd", type=int, required=True)
-    args = parser.parse_args(arguments)
+def main(ready_fd: int, options: LabOptions) -> int:
+    """Become a daemon and serve; tells the starter through the pipe `ready_fd` how it went."""
     # The starter waits for its child only until here: no zombie stays with a starter that lives on.
     if os.fork():
         os._exit(0)
-    options = LabOptions(
-        name=args.name,
-        variant=args.variant,
-        serial_port=args.serial_port,
-        power_port=args.power_port,
-        fresh=args.fresh,
-        qemu_options=tuple(args.qemu_option),
-        boot_loader=args.boot_loader,
-        card_stuck=args.card_stuck,
-    )
 
     def tell(**message: object) -> None:
         with contextlib.suppress(OSError):
-            os.write(args.ready_fd, json.dumps(message).encode() + b"\n")
+            os.write(ready_fd, json.dumps(message).encode() + b"\n")
 
     def ready(record: LabRecord) -> None:
         tell(ready=dataclasses.asdict(record))
-        os.close(args.ready_fd)
+        os.close(ready_fd)
 
     tell(pid=os.getpid(), pid_started=boards.pid_started(os.getpid()))
     try:
@@ -354,4 +304,4 @@ def _set_up_log(folder: Path, *handlers: logging.Handler) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(int(sys.argv[1]), LabOptions(**json.loads(sys.argv[2]))))

@@ -49,11 +49,6 @@ class Writer:
         if not self._failed:
             self._pending += _RECORD.pack(length, monotonic_ns)
 
-    @property
-    def pending(self) -> bool:
-        """Whether there is something to flush."""
-        return bool(self._pending)
-
     def flush(self) -> None:
         """Write what is pending; takes well below a millisecond."""
         try:

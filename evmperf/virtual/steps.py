@@ -107,8 +107,40 @@ def tool(name: str) -> str:
     """Return the path of a host program, also from sbin, which users often lack in PATH."""
     found = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
     if not found:
-        raise LabError(f"The program {name} is missing on this host; see host-packages.txt.")
+        raise LabError(
+            f"This host lacks the program {name}; host-packages.txt names the package to install."
+        )
     return found
+
+
+def output(
+    command: Sequence[str | Path],
+    timeout_s: float,
+    *,
+    stdin: str = "",
+    env: Mapping[str, str] | None = None,
+) -> str:
+    """Run a host program to its end and return what it printed, without a log; raises LabError with
+    the program's own last words.
+    """
+    shown = " ".join(map(str, command))[:200]
+    try:
+        done = subprocess.run(
+            command,
+            env={**os.environ, "LC_ALL": "C", **(env or {})},
+            input=stdin,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise LabError(f"`{shown}` failed: {error}") from None
+    if done.returncode:
+        reason = (done.stderr.strip() or f"exit status {done.returncode}").splitlines()[-1]
+        raise LabError(f"`{shown}` failed: {reason}")
+    return done.stdout
 
 
 def make_ext4(

@@ -21,7 +21,7 @@ def run(port: int) -> None:
     Raises UsageError without a terminal, LabError if the console cannot be reached.
     """
     if not sys.stdin.isatty():
-        raise UsageError("a console needs a terminal on its standard input")
+        raise UsageError("standard input is not a terminal: run the console in one")
     keyboard, screen = sys.stdin.fileno(), sys.stdout.fileno()
     try:
         line = socket.create_connection((HOST, port), timeout=5)

@@ -17,13 +17,13 @@ import os
 import shutil
 import signal
 import struct
-import subprocess
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from evmperf.model.errors import LabError
+from evmperf.virtual import steps
 from evmperf.virtual.board import Nic, TesterInfo, read_record, remove_record
 
 _NAMESPACES = Path("/run/netns")
@@ -235,18 +235,4 @@ def _setns(descriptor: int) -> None:
 
 
 def _ip(*arguments: str, stdin: str = "") -> str:
-    try:
-        done = subprocess.run(
-            ["ip", *arguments],
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise LabError(f"`ip {' '.join(arguments)}` failed: {error}") from None
-    if done.returncode:
-        reason = (done.stderr.strip() or f"exit status {done.returncode}").splitlines()[0]
-        raise LabError(f"`ip {' '.join(arguments)}` failed: {reason}")
-    return done.stdout
+    return steps.output(["ip", *arguments], _TIMEOUT, stdin=stdin)

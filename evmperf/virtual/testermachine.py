@@ -10,12 +10,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from evmperf.model.errors import LabError
+from evmperf.virtual import steps
 from evmperf.virtual.board import HOST, Nic, TesterInfo
 from evmperf.virtual.console import ConsoleServer
 from evmperf.virtual.image import EvmImage
@@ -135,8 +135,8 @@ def await_ready(info: TesterInfo) -> None:
     while not _answers(info.port):
         if time.monotonic() > deadline:
             raise LabError(
-                f"the virtual EVM's tester has no sshd on port {info.port} after "
-                f"{READY_TIMEOUT:g} s: `evmperf virtual stop` and start it again"
+                f"the virtual EVM's tester does not answer over SSH on port {info.port} after "
+                f"{READY_TIMEOUT:g} s: stop it with `evmperf virtual stop` and start it again"
             )
         time.sleep(0.5)
 
@@ -154,16 +154,7 @@ def _key(board: Path) -> Path:
     key = board / "tester-key"
     if not key.exists():
         command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "evmperf", "-f", str(key)]
-        try:
-            subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=True,
-                timeout=_KEYGEN_S,
-            )
-        except (OSError, subprocess.SubprocessError) as error:
-            raise LabError(f"no key can be made for the tester: {error}") from None
+        steps.output(command, _KEYGEN_S)
     return key
 
 

@@ -23,24 +23,12 @@ def build(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
     """Build the recipe's U-Boot into `target`/u-boot.bin, with its version in `target`/version."""
     spec = recipe.data["uboot"]
     work = target / "work"
-    source, out = work / "source", work / "out"
-    with steps.step(f"U-Boot source from Debian {spec['suite']}"):
-        archive = DebianArchive(steps, work, spec["suite"], "arm64")
-        archive.update(sources=True)
-        tarball = archive.source_tarball("u-boot")
-        source.mkdir()
-        # Not tarfile, which needs five times as long for this one.
-        command: list[str | Path] = [
-            "tar",
-            "--extract",
-            "--no-same-owner",
-            "--file",
-            tarball,
-            "-C",
-            source,
-        ]
-        steps.run(command, "Unpacking U-Boot's source", "uboot")
-        (top,) = source.iterdir()
+    top, out = work / "source", work / "out"
+    with (
+        steps.step(f"U-Boot source from Debian {spec['suite']}"),
+        DebianArchive.opened(steps, work / "apt", spec["suite"], sources=True) as archive,
+    ):
+        archive.unpack_source("u-boot", top)
         for patch in spec.get("patches", []):
             file = recipe.file(patch)
             command = ["patch", "--strip=1", "--forward", f"--input={file}"]

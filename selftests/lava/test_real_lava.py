@@ -73,7 +73,7 @@ def test_a_native_job_is_run_judged_and_read_once(lab, server, results, capsys) 
     assert found.exit_status == 0, found.lines
     for _ in range(2):
         assert cli.main(["lava", "import", str(number), "--results", str(results)]) == 0
-    assert "was read already" in capsys.readouterr().out
+    assert "already read before" in capsys.readouterr().out
     (folder,) = results.iterdir()
     measured = read_results(folder)
     chosen = selection.select(BOARD, JobKind.NATIVE, "quick", KEYWORD)

@@ -15,8 +15,9 @@ import pytest
 
 from evmperf.boards.board import Board
 from evmperf.model.errors import LabError, UsageError
-from evmperf.provision import catalogue, checks, download
+from evmperf.provision import catalogue, download
 from evmperf.provision.cache import Cache
+from evmperf.provision.image import check_fits
 from selftests.provision import imagelab
 from selftests.provision.imagelab import LOADER, Spec
 
@@ -282,25 +283,25 @@ def board(**image):
 
 def test_an_image_for_another_machine_is_refused(plain, tmp_path):
     image = Cache(tmp_path).get(str(plain))
-    checks.check(image, board(machine="am64xx-evm"))
+    check_fits(image, board(machine="am64xx-evm"))
     with pytest.raises(UsageError, match=r"is for the machine am64xx-evm, and b\.yaml says"):
-        checks.check(image, board(machine="am62xx-evm"))
+        check_fits(image, board(machine="am62xx-evm"))
 
 
 def test_an_image_for_another_kind_of_chip_is_refused(tmp_path):
     boot = {"u-boot.img": LOADER, "tiboot3.bin": b"fs", "tiboot3-am64x-hs-fs-evm.bin": b"fs"}
     raw = imagelab.build(tmp_path / "c.wic", Spec(boot=boot))
     image = Cache(tmp_path / "cache").get(str(raw))
-    checks.check(image, board(silicon="hs-fs"))
+    check_fits(image, board(silicon="hs-fs"))
     with pytest.raises(UsageError, match=r"is for hs-fs chips, and b\.yaml says image.silicon: gp"):
-        checks.check(image, board(silicon="gp"))
+        check_fits(image, board(silicon="gp"))
 
 
 def test_an_image_without_boot_loader_or_root_is_refused(tmp_path):
     cache = Cache(tmp_path / "cache")
     bare = cache.get(str(imagelab.build(tmp_path / "c.wic", Spec(boot={}))))
     with pytest.raises(UsageError, match="has no boot loader"):
-        checks.check(bare, board())
+        check_fits(bare, board())
     empty = cache.get(str(imagelab.build(tmp_path / "d.wic", Spec(root={}, links={"a": "b"}))))
     with pytest.raises(UsageError, match="has no root file system"):
-        checks.check(empty, board())
+        check_fits(empty, board())

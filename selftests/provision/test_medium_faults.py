@@ -189,7 +189,7 @@ def test_a_host_without_python_is_said_so(image, card):
 
 
 def test_a_host_that_greets_is_said_so(image, card):
-    with pytest.raises(LabError, match="the exporter does not run our program"):
+    with pytest.raises(LabError, match="the exporter does not speak evmperf's protocol"):
         put(image, card, Host(["sh", "-c", "echo welcome; cat >/dev/null"], "the exporter"))
 
 

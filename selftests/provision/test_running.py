@@ -66,7 +66,7 @@ def test_all_is_read(end):
 def test_what_differs_is_a_lab_failure_with_both_values(other, what, found, asked):
     with pytest.raises(LabError) as failed:
         running.check(SAYS, runs(**other))
-    assert f"its {what} is {found!r} and the image's {asked!r}" in str(failed.value)
+    assert f"its {what} is {found!r}, the image's is {asked!r}" in str(failed.value)
 
 
 def test_an_old_u_boot_in_front_of_a_new_image_is_named_first():

@@ -5,8 +5,7 @@ import pytest
 from evmperf.benchmarks import catalogue
 from evmperf.boards.board import ENV_DIR
 from evmperf.model.errors import UsageError
-from evmperf.provision.record import Book, InstallationEntry
-from evmperf.provision.sides import with_images
+from evmperf.provision.record import Book, InstallationEntry, with_images
 
 
 @pytest.fixture

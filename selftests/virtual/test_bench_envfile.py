@@ -76,8 +76,8 @@ def test_resources_as_a_list(tmp_path: Path) -> None:
     ("text", "complaint"),
     [
         ("targets: {main: {resources: {}}}", "has no NetworkSerialPort"),
-        ("targets: {}", "has no resources"),
-        ("just text", "has no resources"),
+        ("targets: {}", "has no targets.main.resources"),
+        ("just text", "has no targets.main.resources"),
         ("a: [", "is not YAML"),
     ],
 )
@@ -106,5 +106,5 @@ def test_an_environment_of_another_kind_of_board_has_no_ports(
     tmp_path: Path, old: str, new: str
 ) -> None:
     (tmp_path / "virtual.yaml").write_text(MAPPING.replace(old, new))
-    with pytest.raises(UsageError, match="does not say on which ports"):
+    with pytest.raises(UsageError, match="does not name the ports"):
         envfile.ports(tmp_path / "virtual.yaml")

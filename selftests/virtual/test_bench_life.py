@@ -16,7 +16,7 @@ from benchlab import SerialClient, processes, wait_for_end, wait_until
 
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.virtual import board as boards
-from evmperf.virtual.client import LabClient, all_benches, ensure
+from evmperf.virtual.client import LabClient, all_benches
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -99,7 +99,7 @@ def test_killed_bench_leaves_no_qemu_and_is_cleaned_up(
     wait_for_end(status.qemu_pid)
     wait_until(lambda: not bench.running, "the lock is free")
     assert (bench.folder / "bench.json").exists()
-    with pytest.raises(LabError, match="no bench runs"):
+    with pytest.raises(LabError, match="is not running"):
         bench.status()
     bench = make_bench("killed")
     bench.on()
@@ -139,14 +139,14 @@ def test_signal_ends_everything(make_bench: Callable[..., LabClient], number: in
 def test_starting_twice(make_bench: Callable[..., LabClient]) -> None:
     bench = make_bench("twice")
     pid = bench.status().pid
-    again, started = ensure("twice", "virtual")
-    assert not started
+    again = LabClient("twice")
+    assert not again.start("virtual")
     assert again.status().pid == pid
     with pytest.raises(UsageError, match="as variant virtual, not other"):
-        ensure("twice", "other")
-    with pytest.raises(UsageError, match="disks are in use"):
+        again.start("other")
+    with pytest.raises(UsageError, match="disks cannot be made anew"):
         bench.start(fresh=True)
-    with pytest.raises(UsageError, match="runs already on serial port"):
+    with pytest.raises(UsageError, match="already running on serial port"):
         bench.start(serial_port=1)
 
 
@@ -231,7 +231,7 @@ def test_cli(make_bench: Callable[..., LabClient], tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "started: serial" in done.stdout
     assert len(done.stdout.splitlines()) == 1
-    assert "runs already" in cli("start", "by-cli").stdout
+    assert "is already running" in cli("start", "by-cli").stdout
     assert cli("on", "by-cli").returncode == 0
     assert "power on" in cli("status").stdout
     assert json.loads(cli("status", "--json").stdout)["by-cli"]["power"] is True
@@ -240,7 +240,7 @@ def test_cli(make_bench: Callable[..., LabClient], tmp_path: Path) -> None:
     done = cli("stop", "by-cli")
     assert done.returncode == 0
     assert done.stdout == "board by-cli was not running\n"
-    assert "error: no bench runs for board by-cli" in cli("on", "by-cli").stderr
+    assert "error: the bench of board by-cli is not running" in cli("on", "by-cli").stderr
 
 
 def test_foreground(state: Path, built_image: object) -> None:

@@ -80,7 +80,10 @@ class Lab:
         try:
             return (paths.lab_state() / "shared/token").read_text().strip()
         except OSError as error:
-            raise LabError(f"the LAVA lab's token cannot be read: {error.strerror}") from None
+            raise LabError(
+                f"the LAVA lab's token cannot be read: {error.strerror}: restart the lab with "
+                f"`evmperf lava lab down` and `evmperf lava lab up`"
+            ) from None
 
 
 def running() -> Lab | None:
@@ -125,7 +128,7 @@ def down() -> bool:
             os.kill(lab.pid, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):
             os.waitpid(lab.pid, 0)  # it may be our own child, which would stay as a zombie
-        _wait(lambda: running() is None, _STOP_S, "the LAVA lab does not end")
+        _wait(lambda: running() is None, _STOP_S, f"the LAVA lab (process {lab.pid}) does not end")
     (paths.lab_state() / "lab.json").unlink(missing_ok=True)
     for name in (NATIVE, HOST):
         LabClient(name).stop()

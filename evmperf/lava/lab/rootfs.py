@@ -1,4 +1,8 @@
-"""The root file system of the LAVA lab: Debian 12 with LAVA's packages, built once and cached."""
+"""The root file system of the LAVA lab: Debian 12 with LAVA's packages, built once and cached.
+
+LAVA's packages must be configured, with a database, so mmdebstrap and a chroot make this root;
+`virtual.debian` only unpacks packages.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +50,7 @@ def build(progress: Callable[[str], None]) -> Path:
     Takes about three minutes and 1.7 GB the first time. Raises LabError.
     """
     if os.geteuid() != 0:
-        raise LabError("the LAVA lab runs in a chroot: it needs root")
+        raise LabError("the LAVA lab runs in a chroot: start it as root")
     recipe = hashlib.sha256("\n".join((SUITE, *_PACKAGES, _INSTALL)).encode()).hexdigest()[:12]
     folder = caches.cache_dir() / "lava"
     final = folder / f"rootfs-{recipe}"
