@@ -77,13 +77,13 @@ q=${q%/*}
 done"""
 
 # What does not matter stays on the board: a serial console carries 11 kB/s. Threads of the kernel
-# (children of 2) work for who asks them, and the console's shell is ours; of an eMMC's registers,
-# byte 196 has its modes.
+# (children of 2) work for who asks them, and the console's shell is ours, with what it started; of
+# an eMMC's registers, byte 196 has its modes.
 _AWK = r"""
 function say(f, l) {
   if (f ~ /\/[0-9]+\/stat$/) {
     c = n = l; sub(/.*\) /, "", n); split(n, a, " ")
-    if (a[2] == 2 || a[2] == own || f ~ ("/(2|" own ")/stat$") || a[12] + a[13] < 20) return
+    if (a[2] ~ ("^" ours "$") || f ~ ("/" ours "/stat$") || a[12] + a[13] < 20) return
     sub(/\) [^)]*$/, "", c); sub(/^[0-9]+ \(/, "", c); l = a[12] + a[13] " " c
   }
   else if (f ~ /proc\/stat$/ && l !~ /^(cpu|intr|ctxt|softirq) /) return
@@ -145,7 +145,8 @@ def script(board: Board, driver: str) -> str:
             *lines,
             f'echo "$w" >{kept}',
             "fi",
-            f'awk -v own=$$ {shlex.quote(_AWK.strip())} {_ALWAYS} {more} $w >"$OUT/{FILE}"',
+            f'awk -v "ours=(2|$$|$PPID)" {shlex.quote(_AWK.strip())} '
+            f'{_ALWAYS} {more} $w >"$OUT/{FILE}"',
             _CLOCKS if driver == "ospi" else "",
             "true",
         ]
