@@ -1,8 +1,8 @@
-"""Labgrid strategy for boards with TI K3 processors: off, U-Boot prompt, Linux, logged in.
+"""Labgrid strategy for boards with U-Boot and Linux: off, U-Boot prompt, Linux, logged in.
 
 One class for all boards; what differs is in the board's file. It binds whatever implements
-Labgrid's protocols, and uses what evmperf's console can do beyond that where it is one: the
-post-mortem, the watch, and what the kernel said of itself. docs/boot.md has the state diagram.
+Labgrid's protocols, and uses what evmperf's console can do beyond that where it is one. A board
+may have no power switch, or no console. docs/boot.md has the state diagram.
 """
 
 import enum
@@ -16,10 +16,11 @@ from labgrid.strategy import Strategy, StrategyError
 from pexpect import TIMEOUT
 
 from evmperf.boards import prompts
-from evmperf.console import booted, uboot
-from evmperf.console.deadline import deadline
+from evmperf.console import booted, powering, uboot
 from evmperf.console.diagnosis import CameBack, NotReached, diagnose
-from evmperf.model.errors import was_ctrl_c
+from evmperf.console.person import Person
+from evmperf.console.record import RESET
+from evmperf.model.errors import BoardError, Stopped, UsageError, was_ctrl_c
 
 POST_MORTEM_LINES = 200
 _ASK_AGAIN_S, _QUESTION_S = 5, 10
@@ -27,6 +28,8 @@ _QUIET_S = 0.3
 """How long a prompt must be the last thing that its line says."""
 _OFF_S = 2.0
 """How long the power is off where its driver does not say."""
+_SHUT_DOWN_S = 120
+"""How long Linux may take to end its services before it resets the board."""
 
 
 class Status(enum.Enum):
@@ -55,6 +58,8 @@ class Attempt:
     phase = attr.ib(default="")
     error = attr.ib(default=None)
     post_mortem = attr.ib(default="")
+    boots = attr.ib(default=False)
+    """Whether the board was made to boot, and not only logged into."""
 
 
 class BootError(StrategyError):
@@ -85,14 +90,19 @@ class K3BootStrategy(Strategy):
         power_timeout, uboot_timeout, kernel_timeout, boot_timeout: seconds for the power switch,
             from power-on to the U-Boot prompt, from the boot command to "Starting kernel", and
             from there to the prompt
+        hand_timeout: seconds for a person who works the power
         retries: power cycles after a failed boot before giving up
+
+    options.boot.power of the board file says how the power is worked where its drivers do not:
+    `reset` is `reboot` and U-Boot's `reset`, `none` leaves the board as it is found.
     """
 
     bindings = {  # noqa: RUF012  # Labgrid's form
-        "power": "PowerProtocol",
-        "console": "ConsoleProtocol",
-        "uboot": "UBootDriver",
-        "shell": "ShellDriver",
+        "power": {"PowerProtocol", None},
+        "console": {"ConsoleProtocol", None},
+        "uboot": {"UBootDriver", None},
+        "shell": {"ShellDriver", None},
+        "ssh": {"SSHDriver", None},
     }
 
     status = attr.ib(default=Status.unknown)
@@ -122,6 +132,7 @@ class K3BootStrategy(Strategy):
     power_timeout = attr.ib(default=60, validator=attr.validators.instance_of(int))
     kernel_timeout = attr.ib(default=60, validator=attr.validators.instance_of(int))
     boot_timeout = attr.ib(default=180, validator=attr.validators.instance_of(int))
+    hand_timeout = attr.ib(default=600, validator=attr.validators.instance_of(int))
     retries = attr.ib(default=2, validator=attr.validators.instance_of(int))
 
     def __attrs_post_init__(self):
@@ -135,6 +146,10 @@ class K3BootStrategy(Strategy):
         self.uboot_variables = {}  # set before each boot, never saved
         self._booted_with = ""
         self._phase = ""
+        self.link = None  # evmperf's way to the board over SSH, where that is the only one
+        self.take_person(Person())
+        if not self.uboot:
+            return
         # A prompt begins its line (`crc32` prints "==> "); a space stops the countdown everywhere.
         if not self.uboot.prompt.startswith(("[", "(", "^")):
             self.uboot.prompt = rf"[\r\n]{self.uboot.prompt}"
@@ -160,12 +175,33 @@ class K3BootStrategy(Strategy):
             except Exception as error:  # drivers raise all kinds; each is recorded
                 if was_ctrl_c(error):
                     raise KeyboardInterrupt from error
+                if isinstance(error, Stopped):
+                    attempt.error = error
+                    self._finish(attempt)
+                    raise BootError(str(error)) from error
                 self._record_failure(attempt, error)
                 if not tries_left or getattr(error, "permanent", False):
                     raise BootError(self._sentence(attempt)) from error
             else:
                 self._finish(attempt)
                 return
+
+    def take_person(self, person):
+        """Have this person asked where the power is worked by hand."""
+        self.way = self._way(person)
+
+    def _way(self, person):
+        how = self._option("power")
+        if how != "none" and type(self.power).__name__ == "ManualPowerDriver":
+            return powering.Hand(self.console, person, self.hand_timeout)
+        if self.power and how not in ("none", "reset"):
+            return powering.Switch(self.power, self.console, self.power_timeout)
+        return powering.NoSwitch(how or "none")
+
+    @property
+    def resets(self):
+        """Whether boots are resets by software: warm ones."""
+        return getattr(self.way, "how", "") == "reset"
 
     def forget(self):
         """Say that the board is in no known state: the next transition power-cycles it."""
@@ -177,12 +213,13 @@ class K3BootStrategy(Strategy):
         For `uboot` and `shell` the prompt must be there, or the shell's login.
         """
         goal = status if isinstance(status, Status) else Status[status]
-        self.target.activate(self.console)
+        if self.console:
+            self.target.activate(self.console)
         if goal is Status.uboot:
             self.target.activate(self.uboot)
             self._tell("settle")
         elif goal is Status.shell:
-            self.target.activate(self.shell)
+            self._log_in()
         self._booted_with = self.kernel_arguments
         self.status = goal
 
@@ -197,6 +234,8 @@ class K3BootStrategy(Strategy):
             return False
         if goal in (Status.booted, Status.shell) and self._booted_with != self.kernel_arguments:
             return False
+        if goal is Status.shell and not self.shell:
+            return self.link.is_up()
         return goal is not Status.shell or self.shell.get_status() == 1
 
     def _reach(self, goal):
@@ -206,16 +245,38 @@ class K3BootStrategy(Strategy):
         if goal is Status.provisioned:
             self._provision()
             return
-        if not (goal is Status.shell and self._is_at(Status.booted)):
+        as_found = goal is Status.shell and (not self.console or self._leaves_power())
+        if as_found:
+            self._take_as_found()
+        elif not (goal is Status.shell and self._is_at(Status.booted)):
             if self.status is not Status.uboot:
                 self._start_uboot()
             if goal is Status.uboot:
                 return
             self._boot_linux()
         if goal is Status.shell and self.status is not Status.shell:
-            self._phase = "shell prompt"
+            self._log_in()
+
+    def _leaves_power(self):
+        return isinstance(self.way, powering.NoSwitch) and not self.resets
+
+    def _take_as_found(self):
+        """Nothing is switched: the board runs, or somebody has to see to it."""
+        if not self.console:
+            self._phase = "connection over SSH"
+            # Whoever was connected and trusts the board no more wants it to boot anew.
+            self.link.connect(self.boot_timeout, reset=self.resets)
+        else:
+            self._phase = "console"
+            self.target.activate(self.console)
+            self._release_shells()
+            self._tell("arrive")
+
+    def _log_in(self):
+        self._phase = "shell prompt"
+        if self.shell:
             self.target.activate(self.shell)
-            self.status = Status.shell
+        self.status = Status.shell
 
     def _switch_off(self):
         self._switch("off")
@@ -229,28 +290,34 @@ class K3BootStrategy(Strategy):
             prepare()
         self.status = Status.provisioned
 
-    def _switch(self, action):
-        """Work the power switch; Labgrid's drivers would wait for ever for one that hangs."""
+    def _switch(self, action, *arguments):
+        """Work the board's power."""
         self._phase = "power switch"
-        self.target.activate(self.power)
-        with deadline(self.power_timeout, "the power switch has not answered"):
-            for guard in self.guards:
-                guard()
-            return getattr(self.power, action)()
+        if self.power:
+            self.target.activate(self.power)
+        for guard in self.guards:
+            guard()
+        return getattr(self.way, action)(*arguments)
 
     def _start_uboot(self):
         self.status = Status.unknown
         self._phase = "console"
+        if not self.console:
+            raise UsageError("this board file has no console: U-Boot and boot times need one")
         self.target.activate(self.console)
-        self._release_shells()
-        # Not `cycle`: some drivers do it in one request, and nobody sees when the power comes.
-        self._provision()
-        self.status = Status.unknown
-        time.sleep(getattr(self.power, "delay", _OFF_S))
-        self._tell("await_uboot", self.silence_timeout)
-        self._switch("on")
-        self._phase = "U-Boot prompt"
         self.uboot.login_timeout = self.uboot_timeout
+        self.attempts[-1].boots = True
+        if self.resets:
+            self._reset()
+            self.uboot.login_timeout += _SHUT_DOWN_S
+        else:
+            self._release_shells()
+            # Not `cycle`: some drivers do it in one request, and nobody sees when the power comes.
+            self._provision()
+            self.status = Status.unknown
+            time.sleep(getattr(self.power, "delay", _OFF_S))
+            self._switch("on", self.silence_timeout)
+        self._phase = "U-Boot prompt"
         try:
             self.target.activate(self.uboot)
         except TIMEOUT:
@@ -263,8 +330,33 @@ class K3BootStrategy(Strategy):
         self._tell("settle")
         self.status = Status.uboot
 
+    def _reset(self):
+        """Reset the board by what runs on it."""
+        self._phase = "reset by software"
+        for guard in self.guards:
+            guard()
+        self._release_shells()
+        at_uboot = rf"(?:{self.uboot.prompt})(?=\Z)"
+        self.console.sendline("")
+        ends = [at_uboot, self.login_prompt, self.shell.prompt, TIMEOUT]
+        if self.console.expect(ends, timeout=_ASK_AGAIN_S)[0] == 0:
+            self._tell("restart", RESET)
+            self.console.sendline("reset")
+            return
+        try:
+            self.target.activate(self.shell)
+        except Exception as error:
+            raise BoardError(
+                f"the board cannot be reset by software, as nobody can log in ({error}): switch "
+                f"it off and on by hand"
+            ) from error
+        self._tell("restart", RESET)
+        self.console.sendline("reboot")
+        self.target.deactivate(self.shell)
+
     def _boot_linux(self):
         self._phase = "U-Boot command"
+        self.attempts[-1].boots = True
         environment = {}
         if self.kernel_arguments:
             environment = uboot.parse("\n".join(self.uboot.run_check("printenv")))
@@ -352,9 +444,7 @@ class K3BootStrategy(Strategy):
             self.console.sendline(f"{booted.QUESTION}; echo evm'perf-end'")
             _, before, _, _ = self.console.expect("evmperf-end", timeout=_QUESTION_S)
             return booted.answered(before.decode("utf-8", "replace"))
-        self._phase = "shell prompt"
-        self.target.activate(self.shell)
-        self.status = Status.shell
+        self._log_in()
         return booted.answered("\n".join(self.shell.run(booted.QUESTION)[0]))
 
     def _tell(self, what, *arguments):
@@ -365,12 +455,18 @@ class K3BootStrategy(Strategy):
     def _medium(self):
         if self.medium:
             return self.medium
-        config = self.target.env.config
-        return config.get_target_option(self.target.name, "boot", {"medium": ""})["medium"]
+        return self._option("medium")
+
+    def _option(self, key):
+        """An option of the board file's section `boot`."""
+        env = self.target.env
+        boot = env.config.get_target_option(self.target.name, "boot", {}) if env else {}
+        return boot.get(key, "")
 
     def _release_shells(self):
-        self.target.deactivate(self.shell)
-        self.target.deactivate(self.uboot)
+        for driver in (self.shell, self.uboot):
+            if driver:
+                self.target.deactivate(driver)
 
     def _finish(self, attempt):
         attempt.seconds = time.monotonic() - attempt.began
@@ -392,7 +488,7 @@ class K3BootStrategy(Strategy):
     def post_mortem(self):
         """Power state and the last lines of the console, as text."""
         try:
-            power = "on" if self._switch("get") else "off"
+            power = self._switch("state")
         except Exception as error:  # noqa: BLE001  # whatever the switch says is worth keeping
             power = f"unknown ({str(error).splitlines()[0] if str(error) else error!r})"
         tail = getattr(self.console, "tail", None)

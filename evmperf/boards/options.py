@@ -46,6 +46,13 @@ class Boot(Section, frozen=True):
     medium: Annotated[
         Literal["sd", "emmc", "nvme", "virtio"], Meta(description="what the board boots from")
     ]
+    power: Annotated[
+        Literal["", "switch", "hand", "reset", "none"],
+        Meta(
+            description="how its power is worked, where the drivers do not say: reset is `reboot` "
+            "and U-Boot's `reset`, none leaves the board as it is found"
+        ),
+    ] = ""
     max_failures: Annotated[
         Number, Meta(description="failed boot cycles before the board is called broken")
     ] = 5

@@ -29,7 +29,15 @@ from evmperf.measure.executions import Executions
 from evmperf.measure.procedure import Perform, Procedure
 from evmperf.measure.progress import StepProgress
 from evmperf.measure.repeats import enough
-from evmperf.model.errors import BoardError, BoardLost, EvmperfError, Kind, LabError, ToolError
+from evmperf.model.errors import (
+    BoardError,
+    BoardLost,
+    EvmperfError,
+    Kind,
+    LabError,
+    Stopped,
+    ToolError,
+)
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case, Failure, Result
@@ -180,7 +188,14 @@ class Runner:
         arguments = str(progress.case.params.get("kernel_arguments", ""))
         failed = 0
         for cycle in range(progress.plan.repeats):
-            failed += not self._measure_cycle(progress, cycle, arguments)
+            try:
+                failed += not self._measure_cycle(progress, cycle, arguments)
+            except Stopped as error:
+                if not progress.samples:
+                    raise
+                progress.conditions["boots"] = f"{cycle} of {progress.plan.repeats}: {error}"
+                progress.plan = replace(progress.plan, repeats=cycle)
+                break
             if failed > allowed:
                 self.broken = f"the board is broken: {failed} of {cycle + 1} boots failed"
                 raise BoardError(self.broken)
