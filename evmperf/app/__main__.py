@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from evmperf.app import lavajobs
-from evmperf.app.requests import Cancel, Follow, Import, Requests, Submit
+from evmperf.app import desk, lavajobs
+from evmperf.app.requests import Cancel, FindBoard, Follow, Import, Requests, Submit
 from evmperf.model.errors import EvmperfError, Kind
 from evmperf.model.exits import of_kind
 from evmperf.model.replies import Failed, Reply
@@ -20,6 +20,7 @@ _USES: dict[type, Callable[..., Reply]] = {
     Follow: lavajobs.follow,
     Import: lavajobs.read,
     Cancel: lavajobs.cancel,
+    FindBoard: desk.find,
 }
 
 

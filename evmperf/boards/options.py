@@ -35,6 +35,10 @@ class General(Section, frozen=True):
         Text, Meta(description="board revision, where the description does not say")
     ] = ""
     release: Annotated[Text, Meta(description="SDK release, where the image does not tell")] = ""
+    compatible: Annotated[
+        Text,
+        Meta(description="what its device tree calls it (first of /proc/device-tree/compatible)"),
+    ] = ""
     virtual: Annotated[
         Text, Meta(description="image variant of a virtual EVM; real boards have none")
     ] = ""

@@ -93,9 +93,7 @@ def test_the_person_may_say_that_it_is_enough(open_bench, fake):
 
 def test_a_person_who_does_nothing_is_a_lab_failure_that_says_how_long(open_bench, fake):
     fake.switch(True)
-    bench = open_bench(
-        person=Scripted(fake, "nothing"), K3BootStrategy={"hand_timeout": 1}, **HAND
-    )
+    bench = open_bench(person=Scripted(fake, "nothing"), K3BootStrategy={"hand_timeout": 1}, **HAND)
     with pytest.raises(LabError, match="within 1 s"):
         bench.uboot()
 
