@@ -25,7 +25,7 @@ _TALKS = (
     ("U-Boot", re.compile(r"(?:^|\n)[^\n]{0,24}(?:=>|#>|U-Boot>) ?\Z")),
     ("login", re.compile(r"(?:^|\n)(?:[^\s:]+ )?login: ?\Z")),
     ("password", re.compile(r"assword[^\n:]{0,40}: ?\Z")),
-    ("Linux", re.compile(r"(?:^|\n)[^\n]{0,80}[#$] ?\Z")),
+    ("Linux", re.compile(r"(?:^|\n)[\x20-\x7e]{0,80}[#$] ?\Z")),
 )
 """How the end of what was said tells what talks; the first that fits."""
 
