@@ -6,7 +6,7 @@ may have no power switch, or no console. docs/boot.md has the state diagram.
 """
 
 import enum
-import re
+import functools
 import time
 
 import attr
@@ -17,15 +17,12 @@ from pexpect import TIMEOUT
 
 from evmperf.boards import prompts
 from evmperf.console import booted, powering, uboot
-from evmperf.console.diagnosis import CameBack, NotReached, diagnose
+from evmperf.console.attempt import Attempt, await_prompt, post_mortem, recent, tell
+from evmperf.console.diagnosis import CameBack, NotReached
 from evmperf.console.person import Person
-from evmperf.console.record import RESET
-from evmperf.model.errors import BoardError, Stopped, UsageError, was_ctrl_c
+from evmperf.model.errors import Stopped, UsageError, was_ctrl_c
 
-POST_MORTEM_LINES = 200
 _ASK_AGAIN_S, _QUESTION_S = 5, 10
-_QUIET_S = 0.3
-"""How long a prompt must be the last thing that its line says."""
 _OFF_S = 2.0
 """How long the power is off where its driver does not say."""
 _SHUT_DOWN_S = 120
@@ -42,24 +39,6 @@ class Status(enum.Enum):
     shell = 4
     provisioned = 5
     """Off, and what has to be done before power-on is done."""
-
-
-@attr.s(eq=False)
-class Attempt:
-    """One try to bring the board to a state: `began` on CLOCK_MONOTONIC and `seconds` it took.
-
-    `error` is None for a success; `phase` is what was being waited for, `post_mortem` the power
-    state and the last lines of the console.
-    """
-
-    goal = attr.ib()
-    began = attr.ib()
-    seconds = attr.ib(default=0.0)
-    phase = attr.ib(default="")
-    error = attr.ib(default=None)
-    post_mortem = attr.ib(default="")
-    boots = attr.ib(default=False)
-    """Whether the board was made to boot, and not only logged into."""
 
 
 class BootError(StrategyError):
@@ -181,22 +160,20 @@ class K3BootStrategy(Strategy):
                     raise BootError(str(error)) from error
                 self._record_failure(attempt, error)
                 if not tries_left or getattr(error, "permanent", False):
-                    raise BootError(self._sentence(attempt)) from error
+                    raise BootError(attempt.sentence()) from error
             else:
                 self._finish(attempt)
                 return
 
     def take_person(self, person):
         """Have this person asked where the power is worked by hand."""
-        self.way = self._way(person)
-
-    def _way(self, person):
         how = self._option("power")
-        if how != "none" and type(self.power).__name__ == "ManualPowerDriver":
-            return powering.Hand(self.console, person, self.hand_timeout)
-        if self.power and how not in ("none", "reset"):
-            return powering.Switch(self.power, self.console, self.power_timeout)
-        return powering.NoSwitch(how or "none")
+        if how in ("none", "reset") or not self.power:
+            self.way = powering.NoSwitch(how)
+        elif type(self.power).__name__ == "ManualPowerDriver":
+            self.way = powering.Hand(self.console, person, self.hand_timeout)
+        else:
+            self.way = powering.Switch(self.power, self.console, self.power_timeout)
 
     @property
     def resets(self):
@@ -217,7 +194,7 @@ class K3BootStrategy(Strategy):
             self.target.activate(self.console)
         if goal is Status.uboot:
             self.target.activate(self.uboot)
-            self._tell("settle")
+            tell(self.console, "settle")
         elif goal is Status.shell:
             self._log_in()
         self._booted_with = self.kernel_arguments
@@ -245,8 +222,8 @@ class K3BootStrategy(Strategy):
         if goal is Status.provisioned:
             self._provision()
             return
-        as_found = goal is Status.shell and (not self.console or self._leaves_power())
-        if as_found:
+        leaves_power = isinstance(self.way, powering.NoSwitch) and not self.resets
+        if goal is Status.shell and (leaves_power or not self.console):
             self._take_as_found()
         elif not (goal is Status.shell and self._is_at(Status.booted)):
             if self.status is not Status.uboot:
@@ -256,9 +233,6 @@ class K3BootStrategy(Strategy):
             self._boot_linux()
         if goal is Status.shell and self.status is not Status.shell:
             self._log_in()
-
-    def _leaves_power(self):
-        return isinstance(self.way, powering.NoSwitch) and not self.resets
 
     def _take_as_found(self):
         """Nothing is switched: the board runs, or somebody has to see to it."""
@@ -270,7 +244,7 @@ class K3BootStrategy(Strategy):
             self._phase = "console"
             self.target.activate(self.console)
             self._release_shells()
-            self._tell("arrive")
+            tell(self.console, "arrive")
 
     def _log_in(self):
         self._phase = "shell prompt"
@@ -327,7 +301,7 @@ class K3BootStrategy(Strategy):
                 self.target.activate(self.uboot)
             except TIMEOUT:
                 raise self._not_reached(self.uboot_timeout) from None
-        self._tell("settle")
+        tell(self.console, "settle")
         self.status = Status.uboot
 
     def _reset(self):
@@ -336,22 +310,8 @@ class K3BootStrategy(Strategy):
         for guard in self.guards:
             guard()
         self._release_shells()
-        at_uboot = rf"(?:{self.uboot.prompt})(?=\Z)"
-        self.console.sendline("")
-        ends = [at_uboot, self.login_prompt, self.shell.prompt, TIMEOUT]
-        if self.console.expect(ends, timeout=_ASK_AGAIN_S)[0] == 0:
-            self._tell("restart", RESET)
-            self.console.sendline("reset")
-            return
-        try:
-            self.target.activate(self.shell)
-        except Exception as error:
-            raise BoardError(
-                f"the board cannot be reset by software, as nobody can log in ({error}): switch "
-                f"it off and on by hand"
-            ) from error
-        self._tell("restart", RESET)
-        self.console.sendline("reboot")
+        log_in = functools.partial(self.target.activate, self.shell)
+        powering.reset(self.console, self.uboot.prompt, self.login_prompt, log_in)
         self.target.deactivate(self.shell)
 
     def _boot_linux(self):
@@ -371,7 +331,7 @@ class K3BootStrategy(Strategy):
             self.uboot.run_check(script)
         self.status = Status.unknown
         self._phase = "kernel start"
-        self._tell("limit_silence", self.silence_timeout)
+        tell(self.console, "limit_silence", self.silence_timeout)
         self.console.sendline(self.boot_command)
         ends = [self.kernel_start, self.uboot.prompt]
         try:
@@ -379,47 +339,20 @@ class K3BootStrategy(Strategy):
         except TIMEOUT:
             raise self._not_reached(self.kernel_timeout) from None
         if back:
-            raise CameBack(self.boot_command, self._recent())
-        self._tell("limit_silence", 0)
+            raise CameBack(self.boot_command, recent(self.console))
+        tell(self.console, "limit_silence", 0)
         self._phase = "login prompt"
-        self._await_prompt(self.prompt_after(self.kernel_arguments))
-        self._tell("arrive")
+        prompt = self.prompt_after(self.kernel_arguments)
+        await_prompt(self.console, prompt, self.silence_timeout, self.boot_timeout)
+        tell(self.console, "arrive")
         self.target.deactivate(self.uboot)
         self._booted_with = self.kernel_arguments
         self.status = Status.booted
         self._phase = "check of what booted"
         self._check_boot(environment)
 
-    def _recent(self):
-        return getattr(self.console, "recent", "")
-
     def _not_reached(self, seconds):
-        return NotReached(f"no {self._phase} within {seconds} s", self._recent())
-
-    def _await_prompt(self, prompt):
-        """Wait for what ends the boot; a kernel message may have cut it, so silence is asked."""
-        begin, asked = time.monotonic(), False
-        while (passed := time.monotonic() - begin) < self.boot_timeout:
-            try:
-                wait = min(self.boot_timeout - passed, self.silence_timeout)
-                self.console.expect([prompt], timeout=wait)
-            except TIMEOUT:
-                # A board that is never silent is asked, too, once half of its time is over.
-                silent = getattr(self.console, "silent_s", 0.0) >= self.silence_timeout
-                if asked and silent and getattr(diagnose(self._recent()), "waits", False):
-                    break
-                if silent or passed > self.boot_timeout / 2:
-                    self.console.sendline("")
-                    asked = True
-                continue
-            if self._stays(prompt):
-                return
-        raise self._not_reached(round(time.monotonic() - begin))
-
-    def _stays(self, prompt):
-        """Whether the prompt that was seen is still one when its line had time to go on."""
-        time.sleep(_QUIET_S)
-        return not (said := self._recent()) or re.search(prompt, said) is not None
+        return NotReached(f"no {self._phase} within {seconds} s", recent(self.console))
 
     def _check_boot(self, environment):
         """Raise WrongBoot unless medium and kernel arguments are those that were asked for."""
@@ -431,7 +364,11 @@ class K3BootStrategy(Strategy):
         system = booted.shown(said()) if said else booted.System()
         if root and system.root is None and booted.is_android(system):
             root = ""
-            self._tell("note", f"nobody checked that it booted from {medium}: Android does not say")
+            tell(
+                self.console,
+                "note",
+                f"nobody checked that it booted from {medium}: Android does not say",
+            )
         if (root and system.root is None) or (arguments and system.arguments is None):
             system = self._ask_system()
         scripts = uboot.overwriting(environment, self.kernel_arguments_variable)
@@ -447,15 +384,8 @@ class K3BootStrategy(Strategy):
         self._log_in()
         return booted.answered("\n".join(self.shell.run(booted.QUESTION)[0]))
 
-    def _tell(self, what, *arguments):
-        """Let evmperf's console know how far the board is; others need not."""
-        if tell := getattr(self.console, what, None):
-            tell(*arguments)
-
     def _medium(self):
-        if self.medium:
-            return self.medium
-        return self._option("medium")
+        return self.medium or self._option("medium")
 
     def _option(self, key):
         """An option of the board file's section `boot`."""
@@ -478,12 +408,8 @@ class K3BootStrategy(Strategy):
         attempt.phase = self._phase
         attempt.error = error
         attempt.post_mortem = self.post_mortem()
-        self.logger.error("%s\n%s", self._sentence(attempt), attempt.post_mortem)
+        self.logger.error("%s\n%s", attempt.sentence(), attempt.post_mortem)
         self._finish(attempt)
-
-    def _sentence(self, attempt):
-        reason = str(attempt.error).strip().split("\n")[0] or type(attempt.error).__name__
-        return f"the board did not get to {attempt.goal}: {reason} (at the {attempt.phase})"
 
     def post_mortem(self):
         """Power state and the last lines of the console, as text."""
@@ -491,6 +417,4 @@ class K3BootStrategy(Strategy):
             power = self._switch("state")
         except Exception as error:  # noqa: BLE001  # whatever the switch says is worth keeping
             power = f"unknown ({str(error).splitlines()[0] if str(error) else error!r})"
-        tail = getattr(self.console, "tail", None)
-        lines = tail(POST_MORTEM_LINES) if tail else ["(this console keeps no record)"]
-        return "\n".join([f"power: {power}", f"last {len(lines)} console lines:", *lines])
+        return post_mortem(power, self.console)

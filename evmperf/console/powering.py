@@ -1,47 +1,36 @@
 """Ways to take a board's power away and give it back: a switch, a person, software, or none.
 
-Each says what a boot after it is worth: cold after a switch, cold after a person where the console
-showed that the board went off, warm after a reset by software.
+A boot is cold after a switch, and after a person where the console showed that the board went off;
+it is warm after a reset by software.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
+from pexpect import TIMEOUT
+
+from evmperf.console.attempt import tell
 from evmperf.console.deadline import deadline
 from evmperf.console.person import Person
-from evmperf.console.record import ASKED_OFF, ASKED_ON
-from evmperf.model.errors import BoardLost, LabError, UsageError
+from evmperf.console.record import ASKED_OFF, ASKED_ON, RESET
+from evmperf.model.errors import BoardError, BoardLost, LabError, UsageError
 
 _PROBE_S = 0.4
 """Between two newlines to a board that is about to be switched off."""
 _SILENT_S = 3.0
 """A board that answered newlines and says nothing for so long is off."""
 _LISTEN_S = 0.05
+_ANSWER_S = 5
 _LOADER = re.compile(r"U-Boot (?:SPL )?\d{4}\.\d\d|NOTICE:  BL\d")
 
 
-class Power(Protocol):
-    """A way of power. `seen_off` says whether the last power-off is known to have happened."""
-
-    seen_off: bool
-
-    def off(self) -> None:
-        """Take the power away."""
-
-    def on(self, silence_s: float) -> None:
-        """Give it back, with the console awaiting U-Boot; a boot loader that says nothing for
-        `silence_s` seconds hangs.
-        """
-
-    def state(self) -> str:
-        """On, off, or why that is not known."""
-
-
 class Switch:
-    """A power driver of Labgrid's; one that hangs would be waited for without end."""
+    """A power driver of Labgrid's; `seen_off` says of each way whether the last power-off is known
+    to have happened. One that hangs would be waited for without end."""
 
     seen_off = True
 
@@ -56,8 +45,7 @@ class Switch:
 
     def on(self, silence_s: float) -> None:
         """Switch on."""
-        if await_uboot := getattr(self._console, "await_uboot", None):
-            await_uboot(silence_s)
+        tell(self._console, "await_uboot", silence_s)
         self._work("on")
 
     def state(self) -> str:
@@ -166,3 +154,24 @@ class NoSwitch:
     def state(self) -> str:
         """Why it is not known."""
         return "not known (there is no switch)"
+
+
+def reset(console: Any, uboot: str, login: str, log_in: Callable[[], None]) -> None:
+    """Reset a board by what runs on it, U-Boot or Linux, told by their prompts.
+
+    Raises BoardError where nobody can log in.
+    """
+    console.sendline("")
+    ends = [rf"(?:{uboot})(?=\Z)", login, r"[#$] (?=\Z)", TIMEOUT]
+    command = "reset"
+    if console.expect(ends, timeout=_ANSWER_S)[0]:
+        command = "reboot"
+        try:
+            log_in()
+        except Exception as error:
+            raise BoardError(
+                f"the board cannot be reset by software, as nobody can log in ({error}): switch "
+                f"it off and on by hand"
+            ) from error
+    tell(console, "restart", RESET)
+    console.sendline(command)
