@@ -22,7 +22,7 @@ from evmperf.console.diagnosis import CameBack, NotReached
 from evmperf.console.person import Person
 from evmperf.model.errors import Stopped, UsageError, was_ctrl_c
 
-_ASK_AGAIN_S, _QUESTION_S = 5, 10
+_ASK_AGAIN_S = 5
 _OFF_S = 2.0
 """How long the power is off where its driver does not say."""
 _SHUT_DOWN_S = 120
@@ -43,12 +43,6 @@ class Status(enum.Enum):
 
 class BootError(StrategyError):
     """The board did not reach the state that was asked for, in all its attempts."""
-
-
-def _dict_of_lists(instance, attribute, value):
-    for medium, commands in value.items():
-        if not isinstance(commands, list):
-            raise TypeError(f"{attribute.name}.{medium} must be a list of U-Boot commands")
 
 
 @target_factory.reg_driver
@@ -88,7 +82,9 @@ class K3BootStrategy(Strategy):
     medium = attr.ib(default="", validator=attr.validators.instance_of(str))
     media = attr.ib(
         default=attr.Factory(lambda: {name: [*words] for name, words in prompts.MEDIA.items()}),
-        validator=_dict_of_lists,
+        validator=attr.validators.deep_mapping(
+            attr.validators.instance_of(str), attr.validators.instance_of(list)
+        ),
     )
     boot_command = attr.ib(default=prompts.BOOT_COMMAND, validator=attr.validators.instance_of(str))
     kernel_arguments_variable = attr.ib(
@@ -202,9 +198,7 @@ class K3BootStrategy(Strategy):
 
     def prompt_after(self, kernel_arguments):
         """The regular expression of what ends a boot with these kernel arguments."""
-        if "init=" in kernel_arguments:
-            return self.init_shell_prompt
-        return self.login_prompt
+        return self.init_shell_prompt if "init=" in kernel_arguments else self.login_prompt
 
     def _is_at(self, goal):
         if self.status is not goal:
@@ -360,8 +354,7 @@ class K3BootStrategy(Strategy):
         root = self.roots.get(medium, "")
         if not (root or arguments):
             return
-        said = getattr(self.console, "said", None)
-        system = booted.shown(said()) if said else booted.System()
+        system = booted.on_console(self.console)
         if root and system.root is None and booted.is_android(system):
             root = ""
             tell(
@@ -377,10 +370,7 @@ class K3BootStrategy(Strategy):
 
     def _ask_system(self):
         if "init=" in self.kernel_arguments:
-            # The echo of the command holds the mark in two pieces.
-            self.console.sendline(f"{booted.QUESTION}; echo evm'perf-end'")
-            _, before, _, _ = self.console.expect("evmperf-end", timeout=_QUESTION_S)
-            return booted.answered(before.decode("utf-8", "replace"))
+            return booted.asked(self.console)
         self._log_in()
         return booted.answered("\n".join(self.shell.run(booted.QUESTION)[0]))
 

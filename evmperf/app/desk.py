@@ -8,17 +8,27 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
+
 from evmperf.app.requests import FindBoard, FoundBoard, Hear, LeftOut
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.desk import boardfile, identity, ports
-from evmperf.desk.identity import Identity, SshAddress
+from evmperf.desk.identity import SshAddress
 from evmperf.desk.ports import Port, Voice
+from evmperf.measure import boardfile as boardfiles
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.replies import Remark
 
 _ADDRESS = re.compile(r"(?:([\w][\w.-]*)@)?(\[[0-9a-fA-F:.]+\]|[\w][\w.-]*)(?::(\d{1,5}))?")
+
+
+_POWER = {
+    "switch": "the board is power-cycled, and off afterwards",
+    "hand": "you are asked to switch the board off and on",
+    "reset": "the board is rebooted",
+}
 
 
 class NoBoard(UsageError):
@@ -51,7 +61,24 @@ def find(request: FindBoard, hear: Hear) -> FoundBoard:
     file = boardfile.write(
         Path(request.folder), found, way, absent, power=power, password=request.password
     )
-    return _reply(found, way, like, file)
+    where = f"{way.user}@{way.host}" if isinstance(way, SshAddress) else way.port.path
+    about = FoundBoard(
+        where=where,
+        model=found.model or "a board that does not say its name",
+        os=f"{found.os}, Linux {found.kernel}",
+        like=like.name if like else "",
+        file=str(file),
+    )
+    return _with_benchmarks(about)
+
+
+def named(given: str) -> FoundBoard:
+    """A board that has a file, and what can be measured on it by that; raises UsageError."""
+    board = boardfiles.named(given)
+    title = board.options.board.title
+    return _with_benchmarks(
+        FoundBoard(where=board.name, model=title, like=board.file_name, file=str(board.file))
+    )
 
 
 def measure(file: str, results: str, words: Iterable[str] = ()) -> int:
@@ -109,33 +136,26 @@ def _voice(request: FindBoard, hear: Hear) -> Voice:
     return voice
 
 
-def _reply(found: Identity, way: Voice | SshAddress, like: Path | None, file: Path) -> FoundBoard:
-    board = catalogue.board(file)
+def _with_benchmarks(about: FoundBoard) -> FoundBoard:
+    """The same with what can be measured by the board's file, and why the rest cannot."""
+    board = boardfiles.named(about.file)
     can: dict[str, int] = {}
     left: dict[str, list[str]] = {}
     for benchmark in catalogue.benchmarks().values():
-        cases = benchmark.cases("quick")
-        if reason := benchmark.unsupported(board):
-            if benchmark.driver not in board.features and benchmark.name not in (
-                board.options.absent
-            ):
-                left.setdefault(boardfile.why_not(benchmark.driver), []).append(benchmark.driver)
-            else:
-                left.setdefault(reason, []).append(benchmark.name)
-        elif cases:
+        reason = benchmark.unsupported(board)
+        if reason and benchmark.driver not in board.features:
+            left.setdefault(boardfile.why_not(benchmark.driver), []).append(benchmark.driver)
+        elif reason:
+            left.setdefault(reason, []).append(benchmark.name)
+        elif cases := benchmark.cases("quick"):
             can[benchmark.name] = len(cases)
     order = [*FEATURES, *catalogue.benchmarks()]
-    where = f"{way.user}@{way.host}" if isinstance(way, SshAddress) else way.port.path
-    return FoundBoard(
-        where=where,
-        model=found.model or "a board that does not say its name",
-        compatible=found.compatible[:1],
-        os=f"{found.os}, Linux {found.kernel}",
-        like=like.name if like else "",
-        file=str(file),
-        can=can,
-        left_out=tuple(
-            LeftOut(names=tuple(sorted(set(names), key=order.index)), why=why)
-            for why, names in left.items()
-        ),
+    reasons = tuple(
+        LeftOut(names=tuple(sorted(set(names), key=order.index)), why=why)
+        for why, names in left.items()
     )
+    changes = [_POWER[board.power]] if board.power in _POWER else []
+    for driver in sorted(board.features & boardfile.STORAGE):
+        if scratch := getattr(getattr(board.options, driver, None), "scratch", ""):
+            changes.append(f"{scratch} is overwritten")
+    return msgspec.structs.replace(about, can=can, left_out=reasons, changes=tuple(changes))

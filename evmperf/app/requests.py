@@ -123,17 +123,17 @@ class LeftOut(msgspec.Struct, frozen=True):
 
 class FoundBoard(Reply, frozen=True):
     """What the board says that it is, its file (and which one it is like, "" for a board that was
-    never seen), and how many cases of which benchmarks can be measured now.
+    never seen), how many cases of which benchmarks can be measured now, and what that changes.
     """
 
     where: str
     model: str
-    compatible: tuple[str, ...]
-    os: str
-    like: str
     file: str
-    can: dict[str, int]
-    left_out: tuple[LeftOut, ...]
+    os: str = ""
+    like: str = ""
+    can: dict[str, int] = msgspec.field(default_factory=dict)
+    left_out: tuple[LeftOut, ...] = ()
+    changes: tuple[str, ...] = ()
 
 
 class Done(Reply, frozen=True):

@@ -13,7 +13,6 @@ import msgspec
 from evmperf.app import desk
 from evmperf.app.requests import FindBoard, FoundBoard
 from evmperf.desk.identity import PasswordWanted
-from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.outlets import plain
@@ -59,23 +58,19 @@ def add_parsers(commands: Any) -> None:
 
 
 def _desk(options: argparse.Namespace) -> int:
-    if options.lg_env:
-        file = str(boardfile.named(options.lg_env).file)
-    else:
-        try:
-            found = _find(options)
-        except desk.NoBoard as error:
-            print(f"evmperf: {error}", file=sys.stderr)
-            return ExitStatus.NOTHING
-        _show(found)
-        file = found.file
-        if not found.can:
-            raise UsageError(f"nothing can be measured on {found.where} as it is: see above")
+    try:
+        found = desk.named(options.lg_env) if options.lg_env else _find(options)
+    except desk.NoBoard as error:
+        print(f"evmperf: {error}", file=sys.stderr)
+        return ExitStatus.NOTHING
+    _show(found)
+    if not found.can:
+        raise UsageError(f"nothing can be measured on {found.where} as it is: see above")
     if not options.yes and not _agreed():
-        print(f"Nothing was measured. Later: evmperf desk --lg-env {file} --yes")
+        print(f"Nothing was measured. Later: evmperf desk --lg-env {found.file} --yes")
         return 0
     words = ["-k", options.keyword] if options.keyword else []
-    return desk.measure(file, options.results, words)
+    return desk.measure(found.file, options.results, words)
 
 
 def _find(options: argparse.Namespace) -> FoundBoard:
@@ -99,12 +94,13 @@ def _find(options: argparse.Namespace) -> FoundBoard:
 
 def _show(found: FoundBoard) -> None:
     like = f"as {found.like}" if found.like else "a board without a file of its own"
-    print(plain(f"{found.where}: {found.model} ({like})\n  {found.os}\nIts file: {found.file}"))
+    print(plain(f"{found.where}: {found.model} ({like}) {found.os}\nIts file: {found.file}"))
     cases = ", ".join(f"{name} ({count})" for name, count in found.can.items())
     print(f"Can be measured now (cases): {cases or 'nothing'}")
     print("Left out:")
     for left in found.left_out:
         print(plain(f"  {', '.join(left.names)}: {left.why}"))
+    print(plain(f"What it changes: {'; '.join(found.changes) or 'nothing but /tmp of the board'}"))
 
 
 def _agreed() -> bool:

@@ -19,9 +19,10 @@ SAFE = ("system", "crypto", "rt")
 """Drivers whose benchmarks overwrite nothing and need nothing beside the board."""
 _STORAGE = "overwrites a partition: make one and name it as `scratch` (docs/add-a-board.md)"
 _CABLE = "needs a tester on the board's cable (docs/lab-set-up.md)"
+STORAGE = frozenset(("emmc", "mmcsd", "ospi", "ufs", "sata", "msata", "usb", "pcie"))
 WHY = {
     "boot": "needs the board's power worked: --power hand asks you, --power reset reboots",
-    **dict.fromkeys(("emmc", "mmcsd", "ospi", "ufs", "sata", "msata", "usb", "pcie"), _STORAGE),
+    **dict.fromkeys(STORAGE, _STORAGE),
     **dict.fromkeys(("cpsw", "icssg", "ipsec"), _CABLE),
     "can": "changes the set-up of an interface: name it in a board file",
     "power": "needs a meter on the rails (docs/power.md)",
@@ -105,7 +106,7 @@ def _way(
         return {"NetworkService": service}, {"SSHDriver": key}
     shell: dict[str, Any] = {"password": password} if password else {}
     if prompt and not fits_default(f"\n{prompt}"):
-        shell["prompt"] = re.escape(prompt.rstrip())[-80:] + " ?"
+        shell["prompt"] = re.escape(prompt.rstrip()[-40:]) + " ?"
     port = {"port": way.port.path, "speed": way.baud}
     drivers = {"StampedSerialDriver": {}, "EvmUBootDriver": {}, "EvmShellDriver": shell}
     return {"RawSerialPort": port}, drivers

@@ -338,6 +338,9 @@ class Runner:
         self._facts = facts
         run = self.spool.run
         run.facts.update(self._facts)
+        if self.bench.board.power == "none":
+            found = shell.run("cat /proc/uptime /proc/loadavg", 10).text.split()
+            run.facts["found"] = dict(zip(("uptime_s", "idle_s", "load"), found, strict=False))
         run.os = str(self._facts.get("os", ""))
         board_release = self.bench.board.options.board.release
         run.release = (

@@ -145,6 +145,7 @@ def test_a_foreign_board_gets_a_file_of_its_own(make_board, find):
     assert "boot" in made.features
     assert made.power == "reset"
     assert made.drivers["EvmShellDriver"]["prompt"]
+    assert found.changes == ("the board is rebooted",)
     assert "\x1b" not in made.options.board.title
 
 
@@ -221,7 +222,9 @@ def test_the_desk_measures_over_serial_alone_and_leaves_the_board_on(make_board,
     done = evmperf(*words, "--yes", "-k", "aes-128-cbc and 16384")
     assert done.returncode == 0, done.stdout + done.stderr
     (run,) = results.glob("*/run.json")
-    assert json.loads(run.read_text())["facts"]["power"] == "none"
+    facts = json.loads(run.read_text())["facts"]
+    assert facts["power"] == "none"
+    assert float(facts["found"]["uptime_s"]) > 0
     assert board.is_on
 
 
@@ -242,6 +245,14 @@ def test_the_desk_measures_over_ssh_alone(tmp_path):
     refused = evmperf(address, "--key", key)
     assert refused.returncode == ExitStatus.LAB_BROKEN
     assert "not to be reached" in refused.stderr
+
+
+def test_a_file_that_is_there_says_what_it_would_change():
+    done = evmperf("--lg-env", "virtual")
+    assert done.returncode == 0, done.stderr
+    assert "power-cycled" in done.stdout
+    assert "is overwritten" in done.stdout
+    assert "Nothing was measured" in done.stdout
 
 
 def test_an_address_is_no_option_of_ssh(find):
