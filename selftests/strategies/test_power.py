@@ -139,3 +139,14 @@ def test_without_power_linux_is_taken_as_it_is_found(open_bench, fake):
 def test_a_board_without_power_that_is_silent_is_the_boards_failure(open_bench):
     with pytest.raises(BoardError, match="no login prompt"):
         open_bench(**NO_POWER).shell()
+
+
+def test_a_login_after_a_cold_boot_is_no_boot_of_its_own(open_bench):
+    bench = open_bench()
+    bench.cold_boot("")
+    bench.shell()
+    assert [boot.goal for boot in bench.boots()] == ["booted"]
+
+
+def test_a_switch_that_cannot_tell_its_state_says_so():
+    assert powering.Switch(object(), None, 1).state() == "unknown (its driver cannot tell)"
