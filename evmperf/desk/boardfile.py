@@ -18,17 +18,18 @@ from evmperf.model.errors import LabError
 SAFE = ("system", "crypto", "rt")
 """Drivers whose benchmarks overwrite nothing and need nothing beside the board."""
 _STORAGE = "overwrites a partition: make one and name it as `scratch` (docs/add-a-board.md)"
+_PERIPHERAL = "needs a sound card, a display or a camera: name it in a board file"
 _CABLE = "needs a tester on the board's cable (docs/lab-set-up.md)"
 STORAGE = frozenset(("emmc", "mmcsd", "ospi", "ufs", "sata", "msata", "usb", "pcie"))
 WHY = {
     "boot": "needs the board's power worked: --power hand asks you, --power reset reboots",
     **dict.fromkeys(STORAGE, _STORAGE),
     **dict.fromkeys(("cpsw", "icssg", "ipsec"), _CABLE),
+    **dict.fromkeys(("alsa", "graphics", "camera"), _PERIPHERAL),
     "can": "changes the set-up of an interface: name it in a board file",
     "power": "needs a meter on the rails (docs/power.md)",
 }
 """Why a desk leaves a driver out that the board may have."""
-_OTHER = "needs a display, a camera or a sound card: name it in a board file"
 _MEDIA = {"MMC": "emmc", "SD": "sd"}
 
 
@@ -43,7 +44,7 @@ def fitting(identity: Identity) -> Path | None:
 
 def why_not(driver: str) -> str:
     """Why a driver is not measured at a desk as it is."""
-    return WHY.get(driver, _OTHER)
+    return WHY.get(driver, "the board's file does not list it")
 
 
 def write(
