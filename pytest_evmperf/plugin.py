@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import functools
 import gc
 import os
 import re
@@ -19,6 +20,7 @@ from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.boards import board as boards
 from evmperf.boards import variation as variations
 from evmperf.boards.vocabulary import FEATURES
+from evmperf.console.person import Person
 from evmperf.influx.config import load as config_of_influx
 from evmperf.influx.config import variable
 from evmperf.measure import boardfile
@@ -119,6 +121,7 @@ def pytest_configure(config: pytest.Config) -> None:
     session.netboot = {part: file for part, file in given.items() if file}
     # What the lab starts for us (a virtual EVM, a tester's shell) has no use for the token.
     os.environ.pop(variable("token"), None)
+    session.person = Person(functools.partial(_aside, config))
     config.stash[SESSION] = session
     config.add_cleanup(config.stash.setdefault(_SIGNALS, contextlib.ExitStack()).close)
     config.stash[_SIGNALS].enter_context(session.signals.watching())
@@ -293,6 +296,18 @@ def measuring(request: pytest.FixtureRequest) -> Iterator[Session]:
         yield session
     finally:
         session.close(keep_on=request.config.option.keep_on)
+
+
+@contextlib.contextmanager
+def _aside(config: pytest.Config) -> Iterator[None]:
+    """Give the terminal back for a question and its answer."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    if not capture:
+        yield
+        return
+    with capture.global_and_fixture_disabled():
+        capture.suspend_global_capture(in_=True)
+        yield
 
 
 def _teller(config: pytest.Config) -> Callable[[str], None]:

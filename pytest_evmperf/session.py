@@ -16,6 +16,7 @@ import pytest
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards.board import Board
 from evmperf.boards.variation import Variation
+from evmperf.console.person import Person
 from evmperf.measure import addresses, provenance
 from evmperf.measure.signals import Signals
 from evmperf.model import ended
@@ -87,6 +88,8 @@ class Session:
     """How long to leave a board to who takes it away from its holder meanwhile, in seconds."""
     give_way: bool = False
     """Whether the session ends after the case in flight when somebody asks for the board."""
+    person: Person = field(default_factory=Person)
+    """Who works the power, where that is done by hand."""
     bench: LabgridBench | None = None
     _runner: Runner | None = None
     _started_bench: Any = None
@@ -111,6 +114,8 @@ class Session:
                 **provenance.project(),
             },
         )
+        if board.power != "switch":
+            run.facts["power"] = board.power
         revision = board.options.board.revision
         if revision:
             run.facts["board_revision"] = revision
@@ -219,7 +224,7 @@ class Session:
         if self.board.is_virtual:
             self._ensure_virtual(progress)
         assert self.claim is not None
-        self.bench = LabgridBench(target, self.board, self.variation, self.claim.check)
+        self.bench = LabgridBench(target, self.board, self.variation, self.claim.check, self.person)
         self.claim.on_lost = self.bench.lose
         self.claim.check()
         self.bench.record_console(spool.console_log)
@@ -278,7 +283,8 @@ class Session:
                     self._runner.close(brief=bool(self.signals.by))
             if self.bench:
                 self.bench.close()
-            if self.bench and not keep_on and not self.lost:
+            # Nobody is asked to pull a plug at the end, and what was found on stays on.
+            if self.bench and not keep_on and not self.lost and self.board.power == "switch":
                 self.bench.off()
         except BoardLost:
             pass  # `lost` has it

@@ -77,6 +77,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         )
 
     def sign() -> str:
+        if session.person.asking:
+            return ""
         passed = time.monotonic() - began
         return f"{'':{width * 2 + 4}}{_clock(passed)} of {_clock(expected)}: {session.activity}"
 

@@ -55,8 +55,9 @@ class Ticker:
         said = False
         while not self._end.wait(_TERMINAL_S if self._terminal else _LOG_S):
             begin, end = (_CLEAR, "") if self._terminal else ("", "\n")
-            self._write(f"{begin}{self._line()}{end}")
-            said = True
+            if line := self._line():  # there is nothing to say while a person is asked
+                self._write(f"{begin}{line}{end}")
+            said = bool(line)
         if said and self._terminal:
             self._write(_CLEAR)
 

@@ -73,9 +73,13 @@ ROOMS = {
         "measure benchmarks boards tools console runs virtual model",
     ),
     "gitlab": ("pipelines and notes", "measure benchmarks boards runs model"),
+    "desk": (
+        "finding the board on a desk: serial ports, SSH, what it is and its file",
+        "boards model",
+    ),
     "app": (
         "use cases: typed requests to typed replies, and the processes that work on them",
-        "lava provision published measure state benchmarks boards runs model",
+        "desk lava provision published measure state benchmarks boards runs model",
     ),
     "night": (
         "many boards side by side: plan, journal, health of boards, status, the night's page",
@@ -91,7 +95,7 @@ ROOMS = {
 
 STARTS_A_SKIN = {"evmperf/night/closing.py": {"cli"}}
 """Arrows up through a process, which are to go: the end of a night calls the command line."""
-MEASURING = ("evmperf/night/child.py", "evmperf/regress/sessions.py")
+MEASURING = ("evmperf/app/desk.py", "evmperf/night/child.py", "evmperf/regress/sessions.py")
 """What measures in a process of its own, which is a pytest."""
 
 PURE = ("model", "boards", "tools", "benchmarks", "state")

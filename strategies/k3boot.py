@@ -1,12 +1,12 @@
-"""Labgrid strategy for boards with TI K3 processors: off, U-Boot prompt, Linux, logged in.
+"""Labgrid strategy for boards with U-Boot and Linux: off, U-Boot prompt, Linux, logged in.
 
 One class for all boards; what differs is in the board's file. It binds whatever implements
-Labgrid's protocols, and uses what evmperf's console can do beyond that where it is one: the
-post-mortem, the watch, and what the kernel said of itself. docs/boot.md has the state diagram.
+Labgrid's protocols, and uses what evmperf's console can do beyond that where it is one. A board
+may have no power switch, or no console. docs/boot.md has the state diagram.
 """
 
 import enum
-import re
+import functools
 import time
 
 import attr
@@ -16,17 +16,17 @@ from labgrid.strategy import Strategy, StrategyError
 from pexpect import TIMEOUT
 
 from evmperf.boards import prompts
-from evmperf.console import booted, uboot
-from evmperf.console.deadline import deadline
-from evmperf.console.diagnosis import CameBack, NotReached, diagnose
-from evmperf.model.errors import was_ctrl_c
+from evmperf.console import booted, powering, uboot
+from evmperf.console.attempt import Attempt, await_prompt, post_mortem, recent, tell
+from evmperf.console.diagnosis import CameBack, NotReached
+from evmperf.console.person import Person
+from evmperf.model.errors import Stopped, UsageError, was_ctrl_c
 
-POST_MORTEM_LINES = 200
-_ASK_AGAIN_S, _QUESTION_S = 5, 10
-_QUIET_S = 0.3
-"""How long a prompt must be the last thing that its line says."""
+_ASK_AGAIN_S = 5
 _OFF_S = 2.0
 """How long the power is off where its driver does not say."""
+_SHUT_DOWN_S = 120
+"""How long Linux may take to end its services before it resets the board."""
 
 
 class Status(enum.Enum):
@@ -41,30 +41,8 @@ class Status(enum.Enum):
     """Off, and what has to be done before power-on is done."""
 
 
-@attr.s(eq=False)
-class Attempt:
-    """One try to bring the board to a state: `began` on CLOCK_MONOTONIC and `seconds` it took.
-
-    `error` is None for a success; `phase` is what was being waited for, `post_mortem` the power
-    state and the last lines of the console.
-    """
-
-    goal = attr.ib()
-    began = attr.ib()
-    seconds = attr.ib(default=0.0)
-    phase = attr.ib(default="")
-    error = attr.ib(default=None)
-    post_mortem = attr.ib(default="")
-
-
 class BootError(StrategyError):
     """The board did not reach the state that was asked for, in all its attempts."""
-
-
-def _dict_of_lists(instance, attribute, value):
-    for medium, commands in value.items():
-        if not isinstance(commands, list):
-            raise TypeError(f"{attribute.name}.{medium} must be a list of U-Boot commands")
 
 
 @target_factory.reg_driver
@@ -85,21 +63,28 @@ class K3BootStrategy(Strategy):
         power_timeout, uboot_timeout, kernel_timeout, boot_timeout: seconds for the power switch,
             from power-on to the U-Boot prompt, from the boot command to "Starting kernel", and
             from there to the prompt
+        hand_timeout: seconds for a person who works the power
         retries: power cycles after a failed boot before giving up
+
+    options.boot.power of the board file says how the power is worked where its drivers do not:
+    `reset` is `reboot` and U-Boot's `reset`, `none` leaves the board as it is found.
     """
 
     bindings = {  # noqa: RUF012  # Labgrid's form
-        "power": "PowerProtocol",
-        "console": "ConsoleProtocol",
-        "uboot": "UBootDriver",
-        "shell": "ShellDriver",
+        "power": {"PowerProtocol", None},
+        "console": {"ConsoleProtocol", None},
+        "uboot": {"UBootDriver", None},
+        "shell": {"ShellDriver", None},
+        "ssh": {"SSHDriver", None},
     }
 
     status = attr.ib(default=Status.unknown)
     medium = attr.ib(default="", validator=attr.validators.instance_of(str))
     media = attr.ib(
         default=attr.Factory(lambda: {name: [*words] for name, words in prompts.MEDIA.items()}),
-        validator=_dict_of_lists,
+        validator=attr.validators.deep_mapping(
+            attr.validators.instance_of(str), attr.validators.instance_of(list)
+        ),
     )
     boot_command = attr.ib(default=prompts.BOOT_COMMAND, validator=attr.validators.instance_of(str))
     kernel_arguments_variable = attr.ib(
@@ -122,6 +107,7 @@ class K3BootStrategy(Strategy):
     power_timeout = attr.ib(default=60, validator=attr.validators.instance_of(int))
     kernel_timeout = attr.ib(default=60, validator=attr.validators.instance_of(int))
     boot_timeout = attr.ib(default=180, validator=attr.validators.instance_of(int))
+    hand_timeout = attr.ib(default=600, validator=attr.validators.instance_of(int))
     retries = attr.ib(default=2, validator=attr.validators.instance_of(int))
 
     def __attrs_post_init__(self):
@@ -135,6 +121,10 @@ class K3BootStrategy(Strategy):
         self.uboot_variables = {}  # set before each boot, never saved
         self._booted_with = ""
         self._phase = ""
+        self.link = None  # evmperf's way to the board over SSH, where that is the only one
+        self.take_person(Person())
+        if not self.uboot:
+            return
         # A prompt begins its line (`crc32` prints "==> "); a space stops the countdown everywhere.
         if not self.uboot.prompt.startswith(("[", "(", "^")):
             self.uboot.prompt = rf"[\r\n]{self.uboot.prompt}"
@@ -160,12 +150,31 @@ class K3BootStrategy(Strategy):
             except Exception as error:  # drivers raise all kinds; each is recorded
                 if was_ctrl_c(error):
                     raise KeyboardInterrupt from error
+                if isinstance(error, Stopped):
+                    attempt.error = error
+                    self._finish(attempt)
+                    raise BootError(str(error)) from error
                 self._record_failure(attempt, error)
                 if not tries_left or getattr(error, "permanent", False):
-                    raise BootError(self._sentence(attempt)) from error
+                    raise BootError(attempt.sentence()) from error
             else:
                 self._finish(attempt)
                 return
+
+    def take_person(self, person):
+        """Have this person asked where the power is worked by hand."""
+        how = self._option("power")
+        if how in ("none", "reset") or not self.power:
+            self.way = powering.NoSwitch(how)
+        elif type(self.power).__name__ == "ManualPowerDriver":
+            self.way = powering.Hand(self.console, person, self.hand_timeout)
+        else:
+            self.way = powering.Switch(self.power, self.console, self.power_timeout)
+
+    @property
+    def resets(self):
+        """Whether boots are resets by software: warm ones."""
+        return getattr(self.way, "how", "") == "reset"
 
     def forget(self):
         """Say that the board is in no known state: the next transition power-cycles it."""
@@ -177,26 +186,27 @@ class K3BootStrategy(Strategy):
         For `uboot` and `shell` the prompt must be there, or the shell's login.
         """
         goal = status if isinstance(status, Status) else Status[status]
-        self.target.activate(self.console)
+        if self.console:
+            self.target.activate(self.console)
         if goal is Status.uboot:
             self.target.activate(self.uboot)
-            self._tell("settle")
+            tell(self.console, "settle")
         elif goal is Status.shell:
-            self.target.activate(self.shell)
+            self._log_in()
         self._booted_with = self.kernel_arguments
         self.status = goal
 
     def prompt_after(self, kernel_arguments):
         """The regular expression of what ends a boot with these kernel arguments."""
-        if "init=" in kernel_arguments:
-            return self.init_shell_prompt
-        return self.login_prompt
+        return self.init_shell_prompt if "init=" in kernel_arguments else self.login_prompt
 
     def _is_at(self, goal):
         if self.status is not goal:
             return False
         if goal in (Status.booted, Status.shell) and self._booted_with != self.kernel_arguments:
             return False
+        if goal is Status.shell and not self.shell:
+            return self.link.is_up()
         return goal is not Status.shell or self.shell.get_status() == 1
 
     def _reach(self, goal):
@@ -206,16 +216,35 @@ class K3BootStrategy(Strategy):
         if goal is Status.provisioned:
             self._provision()
             return
-        if not (goal is Status.shell and self._is_at(Status.booted)):
+        leaves_power = isinstance(self.way, powering.NoSwitch) and not self.resets
+        if goal is Status.shell and (leaves_power or not self.console):
+            self._take_as_found()
+        elif not (goal is Status.shell and self._is_at(Status.booted)):
             if self.status is not Status.uboot:
                 self._start_uboot()
             if goal is Status.uboot:
                 return
             self._boot_linux()
         if goal is Status.shell and self.status is not Status.shell:
-            self._phase = "shell prompt"
+            self._log_in()
+
+    def _take_as_found(self):
+        """Nothing is switched: the board runs, or somebody has to see to it."""
+        if not self.console:
+            self._phase = "connection over SSH"
+            # Whoever was connected and trusts the board no more wants it to boot anew.
+            self.link.connect(self.boot_timeout, reset=self.resets)
+        else:
+            self._phase = "console"
+            self.target.activate(self.console)
+            self._release_shells()
+            tell(self.console, "arrive")
+
+    def _log_in(self):
+        self._phase = "shell prompt"
+        if self.shell:
             self.target.activate(self.shell)
-            self.status = Status.shell
+        self.status = Status.shell
 
     def _switch_off(self):
         self._switch("off")
@@ -229,28 +258,34 @@ class K3BootStrategy(Strategy):
             prepare()
         self.status = Status.provisioned
 
-    def _switch(self, action):
-        """Work the power switch; Labgrid's drivers would wait for ever for one that hangs."""
+    def _switch(self, action, *arguments):
+        """Work the board's power."""
         self._phase = "power switch"
-        self.target.activate(self.power)
-        with deadline(self.power_timeout, "the power switch has not answered"):
-            for guard in self.guards:
-                guard()
-            return getattr(self.power, action)()
+        if self.power:
+            self.target.activate(self.power)
+        for guard in self.guards:
+            guard()
+        return getattr(self.way, action)(*arguments)
 
     def _start_uboot(self):
         self.status = Status.unknown
         self._phase = "console"
+        if not self.console:
+            raise UsageError("this board file has no console: U-Boot and boot times need one")
         self.target.activate(self.console)
-        self._release_shells()
-        # Not `cycle`: some drivers do it in one request, and nobody sees when the power comes.
-        self._provision()
-        self.status = Status.unknown
-        time.sleep(getattr(self.power, "delay", _OFF_S))
-        self._tell("await_uboot", self.silence_timeout)
-        self._switch("on")
-        self._phase = "U-Boot prompt"
         self.uboot.login_timeout = self.uboot_timeout
+        self.attempts[-1].boots = True
+        if self.resets:
+            self._reset()
+            self.uboot.login_timeout += _SHUT_DOWN_S
+        else:
+            self._release_shells()
+            # Not `cycle`: some drivers do it in one request, and nobody sees when the power comes.
+            self._provision()
+            self.status = Status.unknown
+            time.sleep(getattr(self.power, "delay", _OFF_S))
+            self._switch("on", self.silence_timeout)
+        self._phase = "U-Boot prompt"
         try:
             self.target.activate(self.uboot)
         except TIMEOUT:
@@ -260,11 +295,22 @@ class K3BootStrategy(Strategy):
                 self.target.activate(self.uboot)
             except TIMEOUT:
                 raise self._not_reached(self.uboot_timeout) from None
-        self._tell("settle")
+        tell(self.console, "settle")
         self.status = Status.uboot
+
+    def _reset(self):
+        """Reset the board by what runs on it."""
+        self._phase = "reset by software"
+        for guard in self.guards:
+            guard()
+        self._release_shells()
+        log_in = functools.partial(self.target.activate, self.shell)
+        powering.reset(self.console, self.uboot.prompt, self.login_prompt, log_in)
+        self.target.deactivate(self.shell)
 
     def _boot_linux(self):
         self._phase = "U-Boot command"
+        self.attempts[-1].boots = True
         environment = {}
         if self.kernel_arguments:
             environment = uboot.parse("\n".join(self.uboot.run_check("printenv")))
@@ -279,7 +325,7 @@ class K3BootStrategy(Strategy):
             self.uboot.run_check(script)
         self.status = Status.unknown
         self._phase = "kernel start"
-        self._tell("limit_silence", self.silence_timeout)
+        tell(self.console, "limit_silence", self.silence_timeout)
         self.console.sendline(self.boot_command)
         ends = [self.kernel_start, self.uboot.prompt]
         try:
@@ -287,47 +333,20 @@ class K3BootStrategy(Strategy):
         except TIMEOUT:
             raise self._not_reached(self.kernel_timeout) from None
         if back:
-            raise CameBack(self.boot_command, self._recent())
-        self._tell("limit_silence", 0)
+            raise CameBack(self.boot_command, recent(self.console))
+        tell(self.console, "limit_silence", 0)
         self._phase = "login prompt"
-        self._await_prompt(self.prompt_after(self.kernel_arguments))
-        self._tell("arrive")
+        prompt = self.prompt_after(self.kernel_arguments)
+        await_prompt(self.console, prompt, self.silence_timeout, self.boot_timeout)
+        tell(self.console, "arrive")
         self.target.deactivate(self.uboot)
         self._booted_with = self.kernel_arguments
         self.status = Status.booted
         self._phase = "check of what booted"
         self._check_boot(environment)
 
-    def _recent(self):
-        return getattr(self.console, "recent", "")
-
     def _not_reached(self, seconds):
-        return NotReached(f"no {self._phase} within {seconds} s", self._recent())
-
-    def _await_prompt(self, prompt):
-        """Wait for what ends the boot; a kernel message may have cut it, so silence is asked."""
-        begin, asked = time.monotonic(), False
-        while (passed := time.monotonic() - begin) < self.boot_timeout:
-            try:
-                wait = min(self.boot_timeout - passed, self.silence_timeout)
-                self.console.expect([prompt], timeout=wait)
-            except TIMEOUT:
-                # A board that is never silent is asked, too, once half of its time is over.
-                silent = getattr(self.console, "silent_s", 0.0) >= self.silence_timeout
-                if asked and silent and getattr(diagnose(self._recent()), "waits", False):
-                    break
-                if silent or passed > self.boot_timeout / 2:
-                    self.console.sendline("")
-                    asked = True
-                continue
-            if self._stays(prompt):
-                return
-        raise self._not_reached(round(time.monotonic() - begin))
-
-    def _stays(self, prompt):
-        """Whether the prompt that was seen is still one when its line had time to go on."""
-        time.sleep(_QUIET_S)
-        return not (said := self._recent()) or re.search(prompt, said) is not None
+        return NotReached(f"no {self._phase} within {seconds} s", recent(self.console))
 
     def _check_boot(self, environment):
         """Raise WrongBoot unless medium and kernel arguments are those that were asked for."""
@@ -335,11 +354,14 @@ class K3BootStrategy(Strategy):
         root = self.roots.get(medium, "")
         if not (root or arguments):
             return
-        said = getattr(self.console, "said", None)
-        system = booted.shown(said()) if said else booted.System()
+        system = booted.on_console(self.console)
         if root and system.root is None and booted.is_android(system):
             root = ""
-            self._tell("note", f"nobody checked that it booted from {medium}: Android does not say")
+            tell(
+                self.console,
+                "note",
+                f"nobody checked that it booted from {medium}: Android does not say",
+            )
         if (root and system.root is None) or (arguments and system.arguments is None):
             system = self._ask_system()
         scripts = uboot.overwriting(environment, self.kernel_arguments_variable)
@@ -348,29 +370,23 @@ class K3BootStrategy(Strategy):
 
     def _ask_system(self):
         if "init=" in self.kernel_arguments:
-            # The echo of the command holds the mark in two pieces.
-            self.console.sendline(f"{booted.QUESTION}; echo evm'perf-end'")
-            _, before, _, _ = self.console.expect("evmperf-end", timeout=_QUESTION_S)
-            return booted.answered(before.decode("utf-8", "replace"))
-        self._phase = "shell prompt"
-        self.target.activate(self.shell)
-        self.status = Status.shell
+            return booted.asked(self.console)
+        self._log_in()
         return booted.answered("\n".join(self.shell.run(booted.QUESTION)[0]))
 
-    def _tell(self, what, *arguments):
-        """Let evmperf's console know how far the board is; others need not."""
-        if tell := getattr(self.console, what, None):
-            tell(*arguments)
-
     def _medium(self):
-        if self.medium:
-            return self.medium
-        config = self.target.env.config
-        return config.get_target_option(self.target.name, "boot", {"medium": ""})["medium"]
+        return self.medium or self._option("medium")
+
+    def _option(self, key):
+        """An option of the board file's section `boot`."""
+        env = self.target.env
+        boot = env.config.get_target_option(self.target.name, "boot", {}) if env else {}
+        return boot.get(key, "")
 
     def _release_shells(self):
-        self.target.deactivate(self.shell)
-        self.target.deactivate(self.uboot)
+        for driver in (self.shell, self.uboot):
+            if driver:
+                self.target.deactivate(driver)
 
     def _finish(self, attempt):
         attempt.seconds = time.monotonic() - attempt.began
@@ -382,19 +398,13 @@ class K3BootStrategy(Strategy):
         attempt.phase = self._phase
         attempt.error = error
         attempt.post_mortem = self.post_mortem()
-        self.logger.error("%s\n%s", self._sentence(attempt), attempt.post_mortem)
+        self.logger.error("%s\n%s", attempt.sentence(), attempt.post_mortem)
         self._finish(attempt)
-
-    def _sentence(self, attempt):
-        reason = str(attempt.error).strip().split("\n")[0] or type(attempt.error).__name__
-        return f"the board did not get to {attempt.goal}: {reason} (at the {attempt.phase})"
 
     def post_mortem(self):
         """Power state and the last lines of the console, as text."""
         try:
-            power = "on" if self._switch("get") else "off"
+            power = self._switch("state")
         except Exception as error:  # noqa: BLE001  # whatever the switch says is worth keeping
             power = f"unknown ({str(error).splitlines()[0] if str(error) else error!r})"
-        tail = getattr(self.console, "tail", None)
-        lines = tail(POST_MORTEM_LINES) if tail else ["(this console keeps no record)"]
-        return "\n".join([f"power: {power}", f"last {len(lines)} console lines:", *lines])
+        return post_mortem(power, self.console)

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from evmperf.app import lavajobs, why
-from evmperf.app.requests import Cancel, Follow, Import, Requests, Submit, Why
+from evmperf.app import desk, lavajobs, why
+from evmperf.app.requests import Cancel, FindBoard, Follow, Import, Requests, Submit, Why
 from evmperf.model.errors import EvmperfError, Kind
 from evmperf.model.exits import of_kind
 from evmperf.model.replies import Failed, Reply
@@ -21,6 +21,7 @@ _USES: dict[type, Callable[..., Reply]] = {
     Import: lavajobs.read,
     Cancel: lavajobs.cancel,
     Why: why.explain,
+    FindBoard: desk.find,
 }
 
 

@@ -145,11 +145,49 @@ class Explained(Reply, frozen=True):
     answers: tuple[Answer, ...]
 
 
+class FindBoard(Request, frozen=True):
+    """Find the board on this desk: at an `address` (user@host:port), on one of `ports`, or on
+    whatever USB serial port it talks; its file is written into `folder`.
+
+    `power` is how its power is worked, as options.boot.power says it.
+    """
+
+    folder: str
+    address: str = ""
+    ports: tuple[str, ...] = ()
+    key: str = ""
+    password: str | None = None
+    power: str = "none"
+    boot: bool = False
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """Drivers and benchmarks that are not measured for one reason."""
+
+    names: tuple[str, ...]
+    why: str
+
+
+class FoundBoard(Reply, frozen=True):
+    """What the board says that it is, its file (and which one it is like, "" for a board that was
+    never seen), how many cases of which benchmarks can be measured now, and what that changes.
+    """
+
+    where: str
+    model: str
+    file: str
+    os: str = ""
+    like: str = ""
+    can: dict[str, int] = msgspec.field(default_factory=dict)
+    left_out: tuple[LeftOut, ...] = ()
+    changes: tuple[str, ...] = ()
+
+
 class Done(Reply, frozen=True):
     """The end of a request that has no other result."""
 
 
-Requests = Submit | Follow | Import | Cancel | Why
-Replies = Remark | Failed | Submitted | JobState | Judged | Imported | Explained | Done
+Requests = Submit | Follow | Import | Cancel | Why | FindBoard
+Replies = Remark | Failed | Submitted | JobState | Judged | Imported | Explained | FoundBoard | Done
 Hear = Callable[[Reply], None]
 """Gets the news of a request while it is worked on."""

@@ -81,6 +81,8 @@ class Benchmark:
                 return reason
         if self.driver not in board.features:
             return f"{board.file_name} does not list the feature {self.driver}"
+        if self.place in (Place.BOOT, Place.UBOOT) and board.without_boots:
+            return board.without_boots
         for section, key in self.options:
             if not board.says(section, key):
                 return f"{board.file_name} does not say targets.main.options.{section}.{key}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,9 @@ ENV_DIR = project("env")
 """The board files that come with evmperf."""
 
 _WHERE = "targets.main"
+_SWITCH = re.compile(r"Power|PDU|QEMU")
+_CONSOLE = re.compile(r"Serial|Console|QEMU|UBoot|ShellDriver")
+"""Classes of Labgrid's and of labs' own, by their names: what they are is not known here."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,38 @@ class Board:
     def is_virtual(self) -> bool:
         """Whether figures of this board are a virtual EVM's, kept apart from real ones."""
         return bool(self.options.board.virtual)
+
+    @property
+    def power(self) -> str:
+        """How its power is worked: by a `switch`, by `hand`, by a software `reset`, or `none`."""
+        if stated := self.options.boot.power:
+            return stated
+        if "ManualPowerDriver" in self.drivers:
+            return "hand"
+        there = not self.drivers or any(_SWITCH.search(name) for name in self.drivers)
+        return "switch" if there else "none"
+
+    @property
+    def has_console(self) -> bool:
+        """Whether the file has a console; one without drivers says nothing against it."""
+        return not self.drivers or any(_CONSOLE.search(name) for name in self.drivers)
+
+    @property
+    def has_ssh(self) -> bool:
+        """Whether the file has a way to the board over SSH."""
+        return "SSHDriver" in self.drivers
+
+    @property
+    def without_boots(self) -> str:
+        """Why the board is not made to boot, "" where it is."""
+        if not self.has_console:
+            return f"{self.file_name} has no console, which boot times and U-Boot need"
+        if self.power == "none":
+            return (
+                f"{self.file_name} has no way to make the board boot: add a power driver "
+                f"(ManualPowerDriver asks a person), or say options.boot.power: reset"
+            )
+        return ""
 
     @property
     def tester(self) -> str:

@@ -35,6 +35,10 @@ class General(Section, frozen=True):
         Text, Meta(description="board revision, where the description does not say")
     ] = ""
     release: Annotated[Text, Meta(description="SDK release, where the image does not tell")] = ""
+    compatible: Annotated[
+        Text,
+        Meta(description="what its device tree calls it (first of /proc/device-tree/compatible)"),
+    ] = ""
     virtual: Annotated[
         Text, Meta(description="image variant of a virtual EVM; real boards have none")
     ] = ""
@@ -46,6 +50,13 @@ class Boot(Section, frozen=True):
     medium: Annotated[
         Literal["sd", "emmc", "nvme", "virtio"], Meta(description="what the board boots from")
     ]
+    power: Annotated[
+        Literal["", "switch", "hand", "reset", "none"],
+        Meta(
+            description="how its power is worked, where the drivers do not say: reset is `reboot` "
+            "and U-Boot's `reset`, none leaves the board as it is found"
+        ),
+    ] = ""
     max_failures: Annotated[
         Number, Meta(description="failed boot cycles before the board is called broken")
     ] = 5

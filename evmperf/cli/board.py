@@ -23,6 +23,18 @@ Board files (docs/add-a-board.md).
   evmperf board check am69-sk                 every word of it, without a board
   evmperf board schema > board.schema.json    for an editor's completion
 """
+_POWER = {
+    "switch": "Power: by a switch: cold boots",
+    "hand": "Power: a person is asked: cold boots that the console saw begin",
+    "reset": "Power: reset by software: warm boots, which are not compared with cold ones",
+    "none": "Power: none: the board is measured as it is found, and left on",
+}
+_REACH = {
+    (True, True): "reached by its console, long files over SSH",
+    (True, False): "reached by its console alone",
+    (False, True): "reached over SSH alone",
+    (False, False): "reached by nothing",
+}
 
 
 def add_parsers(subparsers: Any) -> None:
@@ -65,7 +77,7 @@ def _check(options: argparse.Namespace) -> int:
     for given in options.boards:
         try:
             file = boards.find(given)
-            boardfile.named(str(file))
+            board = boardfile.named(str(file))
             found = boardcheck.check(file)
         except UsageError as error:
             found = [str(error)]
@@ -74,6 +86,9 @@ def _check(options: argparse.Namespace) -> int:
             print(f"evmperf: {sentence}", file=sys.stderr)
         if not found:
             print(f"{file}: is a board file without mistakes")
+            print(f"  {_POWER[board.power]}; {_REACH[board.has_console, board.has_ssh]}")
+            if board.without_boots:
+                print("  Without boot times and U-Boot's benchmarks; Linux is measured as found.")
     return ExitStatus.USAGE if bad else 0
 
 

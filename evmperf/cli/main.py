@@ -17,6 +17,7 @@ from evmperf.model.exits import ExitStatus, of_kind
 
 _COMMANDS = {
     "Boards and labs": {
+        "desk": ("desk", "find the board on this desk, and measure it"),
         "list": ("listing", "all benchmarks, and the reason why a board skips one"),
         "doctor": ("doctor", "check a board and its lab, step by step"),
         "board": ("board", "check a board file, or begin one"),

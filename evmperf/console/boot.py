@@ -16,7 +16,8 @@ class Boot:
     `goal` is the state that was asked for (uboot, booted, shell), `started_ns` is since the
     epoch, `duration_s` is the time in seconds from before the power-off to the prompt. `measured`
     says whether the errors of its marks were measured, or are only stated. `notes` are what it is
-    good to know of it although it went on, as a boot loader that started twice.
+    good to know of it although it went on, as a boot loader that started twice. A `warm` boot is a
+    reset by software.
     """
 
     goal: str
@@ -29,3 +30,4 @@ class Boot:
     post_mortem: str = ""
     measured: bool = True
     notes: Sequence[str] = ()
+    warm: bool = False

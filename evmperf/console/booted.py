@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from evmperf.model.errors import BoardError, Kind
 
@@ -17,6 +18,7 @@ QUESTION = (
     "echo type: $(cat /sys/dev/block/$r/../device/type 2>/dev/null)"
 )
 """A command for any shell on the board, init's own too; `answered` reads what it prints."""
+_QUESTION_S = 10
 
 ROOTS: Mapping[str, str] = {
     "sd": r"type: SD\b",
@@ -112,6 +114,20 @@ def answered(text: str) -> System:
         return System()
     root = f"root: {found.get('root', '').strip()} type: {found.get('type', '').strip()}"
     return System(found["cmdline"].strip(), root.strip())
+
+
+def on_console(console: Any) -> System:
+    """What the kernel said on a console that keeps a record."""
+    said = getattr(console, "said", None)
+    return shown(said()) if said else System()
+
+
+def asked(console: Any) -> System:
+    """What a shell without a login says of the system it runs in."""
+    # The echo of the command holds the mark in two pieces.
+    console.sendline(f"{QUESTION}; echo evm'perf-end'")
+    _, before, _, _ = console.expect("evmperf-end", timeout=_QUESTION_S)
+    return answered(before.decode("utf-8", "replace"))
 
 
 def missing(arguments: str, system: System) -> list[str]:

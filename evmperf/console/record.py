@@ -33,6 +33,11 @@ _HEADER_1 = b"evmperf-console/1\n"
 POWER_ON = "power on"
 POWER_OFF = "power off"
 POWER_ANSWERED = "power switch has answered"
+ASKED_OFF = "a person is asked to switch off"
+ASKED_ON = "a person is asked to switch on"
+RESET = "reset by software"
+BEGINNINGS = frozenset({POWER_ON, ASKED_ON, RESET})
+"""Events that begin a boot."""
 
 BITS_A_BYTE = 10
 """On a serial line: start, eight of data, stop."""
@@ -153,9 +158,9 @@ class History:
         self._keep(Record(mono_ns, wall_ns, kind, data, bound_ns))
 
     def event(self, text: str, mono_ns: int | None = None) -> None:
-        """Keep an event of the lab; a power-on starts the record in memory anew."""
+        """Keep an event of the lab; the beginning of a boot starts the record in memory anew."""
         mono_ns = time.monotonic_ns() if mono_ns is None else mono_ns
-        if text == POWER_ON:
+        if text in BEGINNINGS or text == ASKED_OFF:
             with self._lock:
                 self._records.clear()
                 self._bytes = 0

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evmperf.console.marks import ALLOWED_S, Mark, Phase, find
-from evmperf.console.record import POWER_ON, Record
+from evmperf.console.record import BEGINNINGS, Record
 from evmperf.console.watch import Alarm, Watch
 from evmperf.model.records import BootRecord
 
@@ -32,7 +32,7 @@ def boots(records: Iterable[Record]) -> Iterable[list[Record]]:
     """The records from each power-on to the next; what comes before the first is no boot."""
     boot: list[Record] = []
     for record in records:
-        if record.kind == "#" and record.data == POWER_ON.encode():
+        if record.kind == "#" and record.data.decode("utf-8", "replace") in BEGINNINGS:
             if boot:
                 yield boot
             boot = [record]

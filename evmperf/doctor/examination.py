@@ -22,9 +22,11 @@ from evmperf.doctor.target import line, opened
 from evmperf.keeping.claim import Claim
 from evmperf.keeping.wanted import Wanted, wanted
 from evmperf.lab import boardcheck
-from evmperf.lab.bench import LabgridBench, LinuxShell, UbootShell
+from evmperf.lab.bench import LabgridBench, UbootShell
+from evmperf.lab.files import SshFiles
 from evmperf.lab.tester import SshTester
 from evmperf.measure import around, shellstep
+from evmperf.measure.bench import Shell
 from evmperf.measure.signals import listening
 from evmperf.model.errors import BoardError, EvmperfError, LabError, ToolError, UsageError
 from evmperf.state import look, rules
@@ -77,7 +79,7 @@ class Examination:
         self._bench: LabgridBench
         self._strategy: Any = None
         self._uboot: UbootShell
-        self._shell: LinuxShell
+        self._shell: Shell
         self._marks: dict[Phase, Mark] = {}
         self._failed: EvmperfError | None = None
         """Why U-Boot's prompt was not reached."""
@@ -307,7 +309,9 @@ class Examination:
 
     def _files(self) -> str:
         files = self._shell.files
-        if files is None:
+        if self.board.has_ssh and not self.board.has_console:
+            return "over SSH, as everything"
+        if not isinstance(files, SshFiles):
             return "over the console, as the board file has no SSHDriver"
         if files.get("/proc/version") is None:
             raise Noted(f"over the console, as SSH to the board fails: {files.broken}")

@@ -17,10 +17,12 @@ from evmperf.boards.board import Board
 from evmperf.boards.variation import Variation
 from evmperf.console.boot import Boot
 from evmperf.console.marks import find
+from evmperf.console.person import Person
 from evmperf.lab.console import ConsoleLost
 from evmperf.lab.files import SshFiles
 from evmperf.lab.meter import RailMeterProtocol
 from evmperf.lab.shell import CommandTimeout
+from evmperf.lab.sshlink import SshLink
 from evmperf.lab.tester import CommandTester, SshTester
 from evmperf.measure.bench import Meter, Reply, Shell
 from evmperf.model.errors import (
@@ -30,6 +32,7 @@ from evmperf.model.errors import (
     Interrupted,
     LabError,
     RefusedOutput,
+    Stopped,
     ToolError,
     UsageError,
     was_ctrl_c,
@@ -56,10 +59,12 @@ class LabgridBench:
         board: Board,
         variation: Variation | None = None,
         check: Callable[[], None] = lambda: None,
+        person: Person | None = None,
     ) -> None:
         """`check` raises BoardLost when the board is not ours any more; it is called directly
         before an action of the power switch, and before each command. `lose` stops bytes at once:
         asking before each let more of them through on a busy host, as answers are late there.
+        `person` works the power where the board file says so.
         """
         self.board = board
         self.activity = ""
@@ -71,6 +76,16 @@ class LabgridBench:
         self._console = self._strategy.console
         self._boots: list[Boot] = []
         self._shell: LinuxShell | None = None
+        self._link: SshLink | None = None
+        if not self._console:
+            if not self._strategy.ssh:
+                raise UsageError(
+                    f"{board.file_name} has no way to the board: it needs a serial port with "
+                    f"StampedSerialDriver, or a NetworkService with SSHDriver"
+                )
+            self._link = self._strategy.link = SshLink(target, self._strategy.ssh)
+        if person:
+            self._strategy.take_person(person)
         self._strategy.listeners.append(self._keep_boot)
         self._strategy.guards.append(check)
         variation = variation or Variation()
@@ -85,12 +100,17 @@ class LabgridBench:
 
     def record_console(self, path: Any) -> None:
         """Write the console's record to `path` from now on."""
-        self._console.history.open(path)
+        if self._console:
+            self._console.history.open(path)
 
-    def shell(self) -> LinuxShell:
+    def shell(self) -> Shell:
         """A root shell in Linux; raises BoardError or LabError."""
         before = self.power_cycles
         self._transition("shell")
+        if self._link:
+            self._check()
+            assert self._link.shell
+            return self._link.shell
         if self._shell is None or self.power_cycles != before:
             self._close_files()
             files = SshFiles.of(self._target)
@@ -127,7 +147,10 @@ class LabgridBench:
 
         Callable in any thread.
         """
-        self._console.forbid(BoardLost(why))
+        if self._console:
+            self._console.forbid(BoardLost(why))
+        if self._link and self._link.shell:
+            self._link.shell.forbid(BoardLost(why))
         if self._tester:
             self._tester.forbid(BoardLost(why))
 
@@ -139,6 +162,8 @@ class LabgridBench:
             self._tester = None
 
     def _close_files(self) -> None:
+        if self._link:
+            self._link.close()
         if self._shell and self._shell.files:
             self._shell.files.close()
 
@@ -159,8 +184,19 @@ class LabgridBench:
         return UbootShell(self._strategy, self._check)
 
     def cold_boot(self, kernel_arguments: str) -> Boot:
-        """One power cycle and boot, without retries; raises LabError only."""
+        """One power cycle and boot, without retries; a reset where that is the board's way.
+
+        A boot by hand that did not begin with the power seen off is done once more. Raises
+        LabError, and Stopped when the person who works the power has had enough.
+        """
+        boot = self._boot(kernel_arguments)
+        if not boot.error and self.board.power == "hand" and not self._strategy.way.seen_off:
+            boot = self._boot(kernel_arguments)
+        return boot
+
+    def _boot(self, kernel_arguments: str) -> Boot:
         strategy = self._strategy
+        before = strategy.status
         retries, strategy.retries = strategy.retries, 0
         strategy.kernel_arguments = f"{self._arguments} {kernel_arguments}".strip()
         strategy.forget()
@@ -168,6 +204,9 @@ class LabgridBench:
             self._transition("booted")
         except BoardError:
             pass  # it is in the record of the attempt, which is what we return
+        except Stopped:
+            strategy.status = before if not strategy.way.is_off else type(before).off
+            raise
         finally:
             strategy.retries, strategy.kernel_arguments = retries, self._arguments
         return self._boots[-1]
@@ -192,7 +231,7 @@ class LabgridBench:
         self._strategy.forget()
 
     def off(self) -> None:
-        """Switch the board off; raises LabError."""
+        """Switch the board off; raises LabError, UsageError where there is no switch."""
         self._transition("off")
 
     def provisioned(self) -> None:
@@ -204,7 +243,7 @@ class LabgridBench:
         self._strategy.before_power_on.append(prepare)
 
     @contextlib.contextmanager
-    def started_from(self, medium: str) -> Iterator[LinuxShell]:
+    def started_from(self, medium: str) -> Iterator[Shell]:
         """A shell of the system that another medium of the strategy starts; afterwards the next use
         power-cycles the board, and starts it from its own. Raises BoardError or LabError.
         """
@@ -224,7 +263,7 @@ class LabgridBench:
 
     def console_lines(self) -> list[str]:
         """What the board has printed since its last power-on, line by line."""
-        lines: list[str] = self._console.tail(_ALL_LINES)
+        lines: list[str] = self._console.tail(_ALL_LINES) if self._console else []
         return lines
 
     def boots(self) -> list[Boot]:
@@ -253,10 +292,12 @@ class LabgridBench:
             self.activity = ""
 
     def _keep_boot(self, attempt: Any) -> None:
-        if attempt.goal in ("off", "provisioned"):
+        note = self._link.note if self._link else ""
+        stopped = isinstance(attempt.error, Stopped)
+        if stopped or not (attempt.boots or attempt.error or note):
             return
         arguments = self._strategy.kernel_arguments
-        records = self._console.records()
+        records = self._console.records() if self._console else []
         self._boots.append(
             Boot(
                 goal=attempt.goal,
@@ -267,7 +308,8 @@ class LabgridBench:
                 error=classify(attempt.error, attempt.phase) if attempt.error else None,
                 phase=attempt.phase,
                 post_mortem=attempt.post_mortem,
-                notes=tuple(self._console.notes),
+                notes=(*(self._console.notes if self._console else ()), *([note] if note else [])),
+                warm=self._strategy.resets,
             )
         )
 

@@ -17,7 +17,9 @@ from typing import Any
 
 import attr
 from labgrid import Environment, target_factory
+from labgrid.driver import ShellDriver, SSHDriver, UBootDriver
 from labgrid.exceptions import InvalidConfigError, RegistrationError
+from labgrid.protocol import ConsoleProtocol
 from labgrid.resource import Resource
 from labgrid.strategy import Strategy
 from labgrid.util.yaml import load
@@ -70,7 +72,11 @@ def check(file: Path) -> list[str]:
                 found.append(f"{where}: {name} needs {missing} among the imports")
             else:
                 found += _attributes(f"{where}.{name}", known[name], arguments)
-    return found or [*_bindings(file, resources, drivers), *_strategy(file, drivers)]
+    return found or [
+        *_bindings(file, resources, drivers),
+        *_strategy(file, drivers),
+        *_ways(file, drivers),
+    ]
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -200,6 +206,21 @@ def _strategy(file: Path, drivers: _Said) -> Iterator[str]:
     count = sum(issubclass(target_factory.drivers[name], Strategy) for name, _ in drivers)
     if count != 1:
         yield f"{file}: {_WHERE}.drivers has {count} strategies; evmperf needs one: K3BootStrategy"
+
+
+def _ways(file: Path, drivers: _Said) -> Iterator[str]:
+    """Ways to the board that are missing or halves of one."""
+    where = f"{file}: {_WHERE}.drivers"
+    classes_there = [target_factory.drivers[name] for name, _ in drivers]
+
+    def has(*wanted: type) -> bool:
+        return any(issubclass(cls, wanted) for cls in classes_there)
+
+    if not has(ConsoleProtocol):
+        if not has(SSHDriver):
+            yield f"{where}: no way to the board: StampedSerialDriver or SSHDriver is missing"
+    elif not (has(UBootDriver) and has(ShellDriver)):
+        yield f"{where}: a console needs EvmUBootDriver and EvmShellDriver"
 
 
 def _line(error: object) -> str:

@@ -164,6 +164,17 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             self._news.notify_all()
         self.history.event(f"no more input from here: {error}")
 
+    def restart(self, event: str) -> None:
+        """Begin the record of a boot, with an event of `evmperf.console.record`."""
+        self.drop_input()
+        with self._news:
+            self._alarm = None
+            if isinstance(self._error, ConsoleFlood):
+                self._error = None
+            self._heard = time.monotonic()
+            self._watch.restart()
+        self.history.event(event)
+
     def tail(self, lines: int) -> list[str]:
         """The last lines that the board printed since its power-on."""
         return self.history.tail(lines)
@@ -361,14 +372,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             return
         state = event.data.get("state")
         if step.title == "on" and state == "start":
-            self.drop_input()
-            with self._news:
-                self._alarm = None
-                if isinstance(self._error, ConsoleFlood):
-                    self._error = None
-                self._heard = time.monotonic()
-                self._watch.restart()
-            self.history.event(POWER_ON)
+            self.restart(POWER_ON)
         elif step.title == "on":
             self.history.event(POWER_ANSWERED)
         elif state == "start":

@@ -30,7 +30,15 @@ from evmperf.measure.executions import Executions
 from evmperf.measure.procedure import Perform, Procedure
 from evmperf.measure.progress import StepProgress
 from evmperf.measure.repeats import enough
-from evmperf.model.errors import BoardError, BoardLost, EvmperfError, Kind, LabError, ToolError
+from evmperf.model.errors import (
+    BoardError,
+    BoardLost,
+    EvmperfError,
+    Kind,
+    LabError,
+    Stopped,
+    ToolError,
+)
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case, Failure, Result
@@ -203,7 +211,14 @@ class Runner:
         arguments = str(progress.case.params.get("kernel_arguments", ""))
         failed = 0
         for cycle in range(progress.plan.repeats):
-            failed += not self._measure_cycle(progress, cycle, arguments)
+            try:
+                failed += not self._measure_cycle(progress, cycle, arguments)
+            except Stopped as error:
+                if not progress.samples:
+                    raise
+                progress.conditions["boots"] = f"{cycle} of {progress.plan.repeats}: {error}"
+                progress.plan = replace(progress.plan, repeats=cycle)
+                break
             if failed > allowed:
                 self.broken = f"the board is broken: {failed} of {cycle + 1} boots failed"
                 raise BoardError(self.broken)
@@ -347,6 +362,9 @@ class Runner:
         self._facts = facts
         run = self.spool.run
         run.facts.update(self._facts)
+        if self.bench.board.power == "none":
+            found = shell.run("cat /proc/uptime /proc/loadavg", 10).text.split()
+            run.facts["found"] = dict(zip(("uptime_s", "idle_s", "load"), found, strict=False))
         run.os = str(self._facts.get("os", ""))
         board_release = self.bench.board.options.board.release
         run.release = (

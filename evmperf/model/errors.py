@@ -56,6 +56,12 @@ class BoardLost(LabError):
     permanent = True
 
 
+class Stopped(EvmperfError):
+    """The person who works the board's power said that it is enough."""
+
+    permanent = True
+
+
 class BoardError(EvmperfError):
     """The board does not do what a working board does."""
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from evmperf.benchmarks.catalogue import benchmarks
 from evmperf.boards import board as boards
 from evmperf.boards import reference
 from evmperf.boards.optionlist import known, sections
@@ -47,7 +48,8 @@ def test_the_files_that_come_with_evmperf_have_no_mistake(file, capsys):
         ((PLACE, "features: [boot,", "features: [bot,"), ["'bot'", "did you mean 'boot'"]),
         ((PLACE, "      boot:", "      absent: {eth_cpswx: x}\n      boot:"), ["options.absent"]),
         ((LOCAL, "        port: 7001\n", ""), ["NetworkSerialPort.port is missing"]),
-        ((LOCAL, POWER, ""), ["no PowerProtocol stands before it (power)"]),
+        ((LOCAL, "      StampedSerialDriver: {}\n", ""), ["no ConsoleProtocol stands before it"]),
+        ((LOCAL, "      EvmUBootDriver: {}\n", ""), ["a console needs EvmUBootDriver"]),
         ((LOCAL, POWER, MERGED), ["line ", "merge"]),
     ],
 )
@@ -61,6 +63,18 @@ def test_a_mistake_is_named_with_the_file(tmp_path, capsys, change, words):
     said = capsys.readouterr().err
     for word in [str(spoilt), *words]:
         assert word in said
+
+
+def test_what_a_file_can_and_cannot_do_is_said(tmp_path, capsys):
+    file = tmp_path / "desk.yaml"
+    file.write_text(LOCAL.read_text().replace(POWER, ""))
+    assert main(["board", "check", str(file)]) == 0
+    said = capsys.readouterr().out
+    assert "Power: none" in said
+    assert "Without boot times" in said
+    board = boards.load(file)
+    reasons = {b.unsupported(board) for b in benchmarks().values() if b.driver == "boot"}
+    assert all("no way to make the board boot" in reason for reason in reasons)
 
 
 def test_classes_may_be_a_list_as_labgrid_has_it(tmp_path, capsys):

@@ -29,12 +29,14 @@ def switch(fake):
 
 @pytest.fixture
 def open_bench(tmp_path, fake, switch, monkeypatch):
-    """A function that gives a bench on the fake board; keywords are a driver's arguments."""
+    """A function that gives a bench on the fake board; keywords are a driver's arguments, None
+    leaves a driver out, `power` is the option of the board file.
+    """
     monkeypatch.setattr(shell_module, "_PROMPT_S", 0.3)
     monkeypatch.setattr(bench_module, "_UBOOT_INTERRUPT_S", 0.3)
     environments = []
 
-    def open_it(**drivers):
+    def open_it(power="", person=None, **drivers):
         data = yaml.safe_load(SOURCE.read_text())
         data["imports"] = [
             str((SOURCE.parent / name).resolve()) if name.endswith(".py") else name
@@ -55,12 +57,20 @@ def open_bench(tmp_path, fake, switch, monkeypatch):
             "StampedSerialDriver": {"timeout": 2.0, "reconnect": 5.0},
         }  # fmt: skip
         for name, arguments in quick.items():
-            main["drivers"][name].update({**arguments, **drivers.get(name, {})})
+            main["drivers"][name].update({**arguments, **drivers.pop(name, {})})
+        if power:
+            main["options"]["boot"]["power"] = power
+        for name, arguments in drivers.items():
+            if arguments is None:
+                del main["drivers"][name]
+            else:  # before the strategy, which binds it
+                main["drivers"] = {name: arguments, **main["drivers"]}
         path = tmp_path / "fake.yaml"
         path.write_text(yaml.safe_dump(data, sort_keys=False))
         environment = Environment(str(path))
         environments.append(environment)
-        return LabgridBench(environment.get_target("main"), boards.load(path))
+        target = environment.get_target("main")
+        return LabgridBench(target, boards.load(path), person=person)
 
     yield open_it
     for environment in environments:

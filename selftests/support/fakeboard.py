@@ -143,6 +143,8 @@ class FakeBoard:
     def _in_uboot(self, line):
         if line == "boot":
             self._boot()
+        elif line == "reset":
+            self.switch(True)
         elif found := _UBOOT.match(line):
             marker = found[1] + found[2]
             if found[3] == "hang":
@@ -218,7 +220,10 @@ class FakeBoard:
         except ValueError:
             self._begun = f"{line}\n"  # a quoted text goes on in the next line
             return
-        if found := _RUN.match(line):
+        if line == "reboot":
+            self.say("The system is going down for reboot NOW!\r\n")
+            self.switch(True)
+        elif found := _RUN.match(line):
             self._run(found[1] + found[2], found[3])
         elif found := _ECHO.search(line):
             self.say(f"{found[1]}{found[2]}\r\n{self.prompt}")

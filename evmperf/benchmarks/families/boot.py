@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from evmperf.console.boot import Boot
 from evmperf.console.marks import ALLOWED_S, Mark, Phase, seconds
 from evmperf.model.errors import Kind, RefusedOutput
@@ -25,8 +27,8 @@ METRICS = tuple(
 )
 
 
-STARTS = {"EFI stub": Phase.EFI_STUB}
-"""Other beginnings of a boot time: EFI and GRUB start Linux without U-Boot saying so."""
+_EFI = "EFI stub"
+"""Another beginning of a boot time: EFI and GRUB start Linux without U-Boot saying so."""
 
 
 class LateStamp(RefusedOutput):
@@ -43,12 +45,14 @@ def readings(boot: Boot) -> list[Reading]:
     out where their marks are too far off.
     """
     marks = dict(boot.marks)
-    start = STARTS.get(condition(boot), Phase.STARTING_KERNEL)
+    start = _start(marks)
     late = {mark.phase for mark in marks.values() if _is_late(mark)} if boot.measured else set()
     found = [
         Reading(name, value, max(marks[begin].error_s, marks[end].error_s))
         for name, phase, end, _, required in SPANS
-        if (begin := start if phase is Phase.STARTING_KERNEL else phase)
+        # Before a reset by software it is Linux that speaks, and says good-bye.
+        if not (boot.warm and Phase.FIRST_OUTPUT in (phase, end))
+        and (begin := start if phase is Phase.STARTING_KERNEL else phase)
         and (value := seconds(marks, begin, end)) is not None
         and (required or not late & {begin, end})
     ]
@@ -71,10 +75,16 @@ def readings(boot: Boot) -> list[Reading]:
 
 
 def condition(boot: Boot) -> str:
-    """What a boot time is counted from where that is not "Starting kernel": "EFI stub"."""
-    marks = boot.marks
+    """What a boot time is counted from where that is not "Starting kernel" of a cold boot: it
+    decides what the figure is compared with.
+    """
+    start = _EFI if _start(boot.marks) is Phase.EFI_STUB else ""
+    return f"{start or 'Starting kernel'} of a warm boot" if boot.warm else start
+
+
+def _start(marks: Mapping[Phase, Mark]) -> Phase:
     stub = Phase.EFI_STUB in marks and Phase.STARTING_KERNEL not in marks
-    return "EFI stub" if stub else ""
+    return Phase.EFI_STUB if stub else Phase.STARTING_KERNEL
 
 
 def _is_late(mark: Mark) -> bool:

@@ -1,0 +1,161 @@
+"""The desk: finding the board that is there, saying what it can measure now, and measuring it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from evmperf.app.requests import FindBoard, FoundBoard, Hear, LeftOut
+from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.boards.vocabulary import FEATURES
+from evmperf.desk import boardfile, identity, ports
+from evmperf.desk.identity import SshAddress
+from evmperf.desk.ports import Port, Voice
+from evmperf.measure import boardfile as boardfiles
+from evmperf.model.errors import LabError, UsageError
+from evmperf.model.replies import Remark
+
+_ADDRESS = re.compile(r"(?:([\w][\w.-]*)@)?(\[[0-9a-fA-F:.]+\]|[\w][\w.-]*)(?::(\d{1,5}))?")
+
+
+_POWER = {
+    "switch": "the board is power-cycled, and off afterwards",
+    "hand": "you are asked to switch the board off and on",
+    "reset": "the board is rebooted",
+}
+
+
+class NoBoard(UsageError):
+    """There is no board on this desk."""
+
+
+def find(request: FindBoard, hear: Hear) -> FoundBoard:
+    """Find the board, ask it what it is, and write its file.
+
+    Raises UsageError where there is none or it does not log in (PasswordWanted where a password
+    would help), LabError for a way that is broken.
+    """
+    tools = {tool for benchmark in _safe() for tool in benchmark.tools}
+    way: Voice | SshAddress
+    if request.address:
+        way = _address(request)
+        found = identity.over_ssh(way, tools)
+    else:
+        way = _voice(request, hear)
+        found = identity.over_serial(way, tools, request.password)
+    if found.user != "0":
+        raise UsageError("the user that is logged in there is not root, which measuring needs")
+    power = request.power if isinstance(way, Voice) or request.power != "hand" else "none"
+    absent = {
+        benchmark.name: f"not on the board: {', '.join(missing)}"
+        for benchmark in _safe()
+        if (missing := sorted(set(benchmark.tools) - found.tools))
+    }
+    like = boardfile.fitting(found)
+    file = boardfile.write(
+        Path(request.folder), found, way, absent, power=power, password=request.password
+    )
+    where = f"{way.user}@{way.host}" if isinstance(way, SshAddress) else way.port.path
+    about = FoundBoard(
+        where=where,
+        model=found.model or "a board that does not say its name",
+        os=f"{found.os}, Linux {found.kernel}",
+        like=like.name if like else "",
+        file=str(file),
+    )
+    return _with_benchmarks(about)
+
+
+def named(given: str) -> FoundBoard:
+    """A board that has a file, and what can be measured on it by that; raises UsageError."""
+    board = boardfiles.named(given)
+    title = board.options.board.title
+    return _with_benchmarks(
+        FoundBoard(where=board.name, model=title, like=board.file_name, file=str(board.file))
+    )
+
+
+def measure(file: str, results: str, words: Iterable[str] = ()) -> int:
+    """Measure what the file can, on this terminal; returns pytest's exit status."""
+    command = [sys.executable, "-m", "pytest", "--lg-env", file, "--profile", "quick"]
+    return subprocess.run([*command, f"--results={results}", *words], check=False).returncode
+
+
+def _safe() -> list[Benchmark]:
+    return [b for b in catalogue.benchmarks().values() if b.driver in boardfile.SAFE]
+
+
+def _address(request: FindBoard) -> SshAddress:
+    match = _ADDRESS.fullmatch(request.address)
+    if not match:
+        raise UsageError(f"{request.address!r} is no address: say root@HOST or root@HOST:PORT")
+    return SshAddress(match[1] or "root", match[2].strip("[]"), int(match[3] or 22), request.key)
+
+
+def _voice(request: FindBoard, hear: Hear) -> Voice:
+    """The console: the port on which a board talks; raises UsageError."""
+    there = [Port(path) for path in request.ports] or ports.usb_ports()
+    if not there:
+        raise NoBoard(
+            "no board was found: no USB serial port is there; plug in the console's cable, or say "
+            "root@ADDRESS for a board on the network"
+        )
+    voices, troubles = ports.listen(there)
+    for trouble in troubles:
+        hear(Remark(sentence=trouble))
+    for voice in voices:
+        what = f"{voice.talks} at {voice.baud} baud" if voice.talks else "nothing"
+        usb = f" ({voice.port.usb})" if voice.port.usb else ""
+        hear(Remark(sentence=f"{voice.port.path}{usb}: {what}"))
+    talking = [voice for voice in voices if voice.talks]
+    if not talking:
+        if troubles and not voices:
+            raise LabError(troubles[0])
+        raise NoBoard(
+            "no board answers on these ports: is it switched on, and has it started Linux or "
+            "U-Boot? Some boards have several consoles; a silent one may be another UART"
+        )
+    if len(talking) > 1:
+        names = " and ".join(voice.port.path for voice in talking)
+        raise UsageError(f"{names} both talk: say which with --port")
+    voice = talking[0]
+    if voice.talks == "U-Boot":
+        if not request.boot:
+            raise UsageError(
+                f"{voice.port.path}: the board stands at U-Boot's prompt: boot Linux there, or let "
+                f"--boot do it"
+            )
+        hear(Remark(sentence="booting Linux"))
+        voice = identity.booted(voice)
+    return voice
+
+
+def _with_benchmarks(about: FoundBoard) -> FoundBoard:
+    """The same with what can be measured by the board's file, and why the rest cannot."""
+    board = boardfiles.named(about.file)
+    can: dict[str, int] = {}
+    left: dict[str, list[str]] = {}
+    for benchmark in catalogue.benchmarks().values():
+        reason = benchmark.unsupported(board)
+        if reason and benchmark.driver not in board.features:
+            left.setdefault(boardfile.why_not(benchmark.driver), []).append(benchmark.driver)
+        elif reason:
+            left.setdefault(reason, []).append(benchmark.name)
+        elif cases := benchmark.cases("quick"):
+            can[benchmark.name] = len(cases)
+    order = [*FEATURES, *catalogue.benchmarks()]
+    reasons = tuple(
+        LeftOut(names=tuple(sorted(set(names), key=order.index)), why=why)
+        for why, names in left.items()
+    )
+    changes = [_POWER[board.power]] if board.power in _POWER else []
+    for driver in sorted(board.features & boardfile.STORAGE):
+        if scratch := getattr(getattr(board.options, driver, None), "scratch", ""):
+            changes.append(f"{scratch} is overwritten")
+    return msgspec.structs.replace(about, can=can, left_out=reasons, changes=tuple(changes))

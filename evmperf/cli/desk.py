@@ -1,0 +1,115 @@
+"""`evmperf desk`: one person, one board, one cable."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evmperf.app import desk
+from evmperf.app.requests import FindBoard, FoundBoard
+from evmperf.desk.identity import PasswordWanted
+from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
+from evmperf.model.outlets import plain
+from evmperf.model.replies import Remark, Reply
+
+_ABOUT = """\
+Finds the board on this desk, says what it is and what can be measured on it now, asks, and
+measures what overwrites nothing, in minutes.
+
+  evmperf desk                        the board whose console is on a USB serial port
+  evmperf desk root@192.168.1.20      a board on the network
+  evmperf desk --lg-env my-board      a board that has a file already
+
+A newline is typed on each serial port, and root logs in. Nothing is written to the board but its
+/tmp, and its power stays as it is unless --power says otherwise.
+"""
+
+
+def add_parsers(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "desk", description=_ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("address", nargs="?", default="", metavar="root@HOST[:PORT]")
+    parser.add_argument("--lg-env", default="", metavar="FILE", help="a board file that is there")
+    parser.add_argument(
+        "--port", action="append", default=[], metavar="DEVICE", help="this serial port, no other"
+    )
+    parser.add_argument("--key", default="", metavar="FILE", help="private key for SSH")
+    parser.add_argument(
+        "--power",
+        choices=("none", "hand", "reset"),
+        default="none",
+        help="how the board is made to boot: not at all, by you, by `reboot` (default: none)",
+    )
+    parser.add_argument("--boot", action="store_true", help="let a board at U-Boot boot Linux")
+    parser.add_argument("--yes", action="store_true", help="measure without asking")
+    parser.add_argument(
+        "--results", default="results", metavar="FOLDER", help="for runs and the board file"
+    )
+    parser.add_argument("-k", default="", dest="keyword", metavar="WORDS", help="as pytest's")
+    parser.set_defaults(func=_desk)
+
+
+def _desk(options: argparse.Namespace) -> int:
+    try:
+        found = desk.named(options.lg_env) if options.lg_env else _find(options)
+    except desk.NoBoard as error:
+        print(f"evmperf: {error}", file=sys.stderr)
+        return ExitStatus.NOTHING
+    _show(found)
+    if not found.can:
+        raise UsageError(f"nothing can be measured on {found.where} as it is: see above")
+    if not options.yes and not _agreed():
+        print(f"Nothing was measured. Later: evmperf desk --lg-env {found.file} --yes")
+        return 0
+    words = ["-k", options.keyword] if options.keyword else []
+    return desk.measure(found.file, options.results, words)
+
+
+def _find(options: argparse.Namespace) -> FoundBoard:
+    request = FindBoard(
+        folder=str(Path(options.results) / "desk"),
+        address=options.address,
+        ports=tuple(options.port),
+        key=options.key,
+        power=options.power,
+        boot=options.boot,
+    )
+    try:
+        return desk.find(request, _hear)
+    except PasswordWanted as error:
+        if not sys.stdin.isatty():
+            raise
+        print(f"{error}.")
+        password = getpass.getpass("Password of root: ")
+        return desk.find(msgspec.structs.replace(request, password=password), _hear)
+
+
+def _show(found: FoundBoard) -> None:
+    like = f"as {found.like}" if found.like else "a board without a file of its own"
+    print(plain(f"{found.where}: {found.model} ({like}) {found.os}\nIts file: {found.file}"))
+    cases = ", ".join(f"{name} ({count})" for name, count in found.can.items())
+    print(f"Can be measured now (cases): {cases or 'nothing'}")
+    print("Left out:")
+    for left in found.left_out:
+        print(plain(f"  {', '.join(left.names)}: {left.why}"))
+    print(plain(f"What it changes: {'; '.join(found.changes) or 'nothing but /tmp of the board'}"))
+
+
+def _agreed() -> bool:
+    """Whether the person at the terminal wants it; without a terminal nobody does."""
+    if not sys.stdin.isatty():
+        return False
+    return input("Measure now? [Y/n] ").strip().lower() in ("", "y", "yes")
+
+
+def _hear(reply: Reply) -> None:
+    if isinstance(reply, Remark):
+        print(plain(reply.sentence), flush=True)

@@ -1,0 +1,177 @@
+"""Ways to take a board's power away and give it back: a switch, a person, software, or none.
+
+A boot is cold after a switch, and after a person where the console showed that the board went off;
+it is warm after a reset by software.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+from pexpect import TIMEOUT
+
+from evmperf.console.attempt import tell
+from evmperf.console.deadline import deadline
+from evmperf.console.person import Person
+from evmperf.console.record import ASKED_OFF, ASKED_ON, RESET
+from evmperf.model.errors import BoardError, BoardLost, LabError, UsageError
+
+_PROBE_S = 0.4
+"""Between two newlines to a board that is about to be switched off."""
+_SILENT_S = 3.0
+"""A board that answered newlines and says nothing for so long is off."""
+_LISTEN_S = 0.05
+_ANSWER_S = 5
+_LOADER = re.compile(r"U-Boot (?:SPL )?\d{4}\.\d\d|NOTICE:  BL\d")
+
+
+class Switch:
+    """A power driver of Labgrid's; `seen_off` says of each way whether the last power-off is known
+    to have happened. One that hangs would be waited for without end."""
+
+    seen_off = True
+
+    def __init__(self, driver: Any, console: Any, timeout_s: float) -> None:
+        self._driver = driver
+        self._console = console
+        self._timeout_s = timeout_s
+
+    def off(self) -> None:
+        """Switch off."""
+        self._work("off")
+
+    def on(self, silence_s: float) -> None:
+        """Switch on."""
+        tell(self._console, "await_uboot", silence_s)
+        self._work("on")
+
+    def state(self) -> str:
+        """What the switch says; a driver need not be able to."""
+        if not hasattr(self._driver, "get"):
+            return "unknown (its driver cannot tell)"
+        return "on" if self._work("get") else "off"
+
+    def _work(self, action: str) -> Any:
+        with deadline(self._timeout_s, "the power switch has not answered"):
+            return getattr(self._driver, action)()
+
+
+class Hand:
+    """A person; the console tells what they did, so that no boot counts which nobody saw begin."""
+
+    def __init__(self, console: Any, person: Person, patience_s: float) -> None:
+        self.seen_off = False
+        self.is_off = False
+        self._console = console
+        self._person = person
+        self._patience_s = patience_s
+        self._came_back = False
+
+    def off(self) -> None:
+        """Ask for the power to be taken away until the board answers no more."""
+        self._came_back = False
+        self._console.restart(ASKED_OFF)
+        answered = self._answers()
+        question = "Switch the board OFF (its plug or its switch)."
+        if not answered:
+            question += " It says nothing now: press Enter when it is off."
+        began = time.monotonic()
+        with self._person.asked(question):
+            entered = False
+            while not (self._console.silent_s > _SILENT_S and (answered or entered)):
+                self._newline()
+                entered = self._person.answered(_PROBE_S) or entered
+                if _LOADER.search(self._console.said()):
+                    self._came_back = True  # too fast to be seen off: it boots, and counts not
+                    break
+                self._check(began, "off")
+        self.seen_off, self.is_off = answered and not self._came_back, not self._came_back
+
+    def on(self, silence_s: float) -> None:
+        """Ask for the power until the board says something."""
+        if self._came_back:
+            return
+        self._console.await_uboot(0)
+        self._console.restart(ASKED_ON)
+        began = time.monotonic()
+        with self._person.asked("Switch the board ON."):
+            while not self._console.said():
+                self._person.answered(_LISTEN_S)
+                self._check(began, "on")
+        self.is_off = False
+        self._console.limit_silence(silence_s)
+
+    def state(self) -> str:
+        """A person's switch cannot be asked."""
+        return "worked by a person"
+
+    def _answers(self) -> bool:
+        for _ in range(4):
+            self._newline()
+            time.sleep(_PROBE_S)
+            if self._console.said():
+                return True
+        return False
+
+    def _newline(self) -> None:
+        try:
+            self._console.sendline("")
+        except BoardLost:
+            raise
+        except LabError:
+            pass  # an adapter that is fed by the board goes with it
+
+    def _check(self, began: float, wanted: str) -> None:
+        if time.monotonic() - began > self._patience_s:
+            raise LabError(
+                f"nobody switched the board {wanted} within {self._patience_s:g} s, or its console "
+                f"did not show it: `hand_timeout` of the strategy says how long to wait"
+            )
+
+
+class NoSwitch:
+    """No way to take the power away: `how` is `reset`, by software, or `none`."""
+
+    seen_off = False
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    def off(self) -> None:
+        """Raise UsageError."""
+        raise UsageError(
+            "this needs the board's power switched, and there is no switch: add a power driver "
+            "to the board file (ManualPowerDriver asks a person)"
+        )
+
+    def on(self, silence_s: float) -> None:
+        """Raise UsageError."""
+        self.off()
+
+    def state(self) -> str:
+        """Why it is not known."""
+        return "not known (there is no switch)"
+
+
+def reset(console: Any, uboot: str, login: str, log_in: Callable[[], None]) -> None:
+    """Reset a board by what runs on it, U-Boot or Linux, told by their prompts.
+
+    Raises BoardError where nobody can log in.
+    """
+    console.sendline("")
+    ends = [rf"(?:{uboot})(?=\Z)", login, r"[#$] (?=\Z)", TIMEOUT]
+    command = "reset"
+    if console.expect(ends, timeout=_ANSWER_S)[0]:
+        command = "reboot"
+        try:
+            log_in()
+        except Exception as error:
+            raise BoardError(
+                f"the board cannot be reset by software, as nobody can log in ({error}): switch "
+                f"it off and on by hand"
+            ) from error
+    tell(console, "restart", RESET)
+    console.sendline(command)

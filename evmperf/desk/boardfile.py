@@ -1,0 +1,124 @@
+"""The board file of a desk: the one that fits the board, with the way that there is to it here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from evmperf.boards import board as boards
+from evmperf.boards.board import Loader
+from evmperf.desk.identity import Identity, SshAddress
+from evmperf.desk.ports import Voice, fits_default
+from evmperf.model.errors import LabError
+
+SAFE = ("system", "crypto", "rt")
+"""Drivers whose benchmarks overwrite nothing and need nothing beside the board."""
+_STORAGE = "overwrites a partition: make one and name it as `scratch` (docs/add-a-board.md)"
+_PERIPHERAL = "needs a sound card, a display or a camera: name it in a board file"
+_CABLE = "needs a tester on the board's cable (docs/lab-set-up.md)"
+STORAGE = frozenset(("emmc", "mmcsd", "ospi", "ufs", "sata", "msata", "usb", "pcie"))
+WHY = {
+    "boot": "needs the board's power worked: --power hand asks you, --power reset reboots",
+    **dict.fromkeys(STORAGE, _STORAGE),
+    **dict.fromkeys(("cpsw", "icssg", "ipsec"), _CABLE),
+    **dict.fromkeys(("alsa", "graphics", "camera"), _PERIPHERAL),
+    "can": "changes the set-up of an interface: name it in a board file",
+    "power": "needs a meter on the rails (docs/power.md)",
+}
+"""Why a desk leaves a driver out that the board may have."""
+_MEDIA = {"MMC": "emmc", "SD": "sd"}
+
+
+def fitting(identity: Identity) -> Path | None:
+    """The board file of this kind of board, None for one that nobody has described."""
+    for file in boards.files().values():
+        compatible = boards.load(file).options.board.compatible
+        if compatible and compatible in identity.compatible[:1]:
+            return file
+    return None
+
+
+def why_not(driver: str) -> str:
+    """Why a driver is not measured at a desk as it is."""
+    return WHY.get(driver, "the board's file does not list it")
+
+
+def write(
+    folder: Path,
+    identity: Identity,
+    way: Voice | SshAddress,
+    absent: Mapping[str, str],
+    *,
+    power: str,
+    password: str | None = None,
+) -> Path:
+    """Write the board file and return it; raises LabError when the disk does not take it."""
+    like = fitting(identity)
+    said = yaml.load(like.read_text("utf-8"), Loader=Loader)["targets"]["main"] if like else {}
+    name = like.stem if like else _slug(identity.model) or "board"
+    title = identity.model or "a board without a name"
+    general = said.get("options", {}).get("board") or {
+        "name": name, "title": title, "description": f"{title}, {identity.soc or identity.os}",
+    }  # fmt: skip
+    strategy = dict(said.get("drivers", {}).get("K3BootStrategy") or {})
+    strategy |= {} if like else {"media": {}, "roots": {}}
+    resources, drivers = _way(way, identity.prompt, password)
+    boots = not isinstance(way, SshAddress) and power in ("hand", "reset")
+    known = set(said.get("features", SAFE))
+    main: dict[str, Any] = {
+        "features": [*(["boot"] if boots else []), *(word for word in SAFE if word in known)],
+        "options": {
+            "board": {**general, "profile": "quick"},
+            "boot": {"medium": _medium(identity, said), "power": power},
+            **({"absent": dict(absent)} if absent else {}),
+        },
+        "resources": resources,
+        "drivers": {
+            **({"ManualPowerDriver": {}} if power == "hand" else {}),
+            **drivers,
+            "K3BootStrategy": strategy,
+        },
+    }
+    data = {
+        "imports": ["evmperf.lab.console", "evmperf.lab.shell", "evmperf.lab.strategy"],
+        "targets": {"main": main},
+    }
+    file = folder / f"desk-{name}.yaml"
+    about = f"# As `evmperf desk` found it{f', like {like.name}' if like else ''}.\n"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_text(about + yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
+        file.chmod(0o600)  # it may hold a password
+    except OSError as error:
+        raise LabError(f"{file}: cannot be written: {error.strerror}") from error
+    return file
+
+
+def _way(
+    way: Voice | SshAddress, prompt: str, password: str | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    if isinstance(way, SshAddress):
+        service = {"address": way.host, "username": way.user, "port": way.port}
+        key = {"keyfile": str(Path(way.key).resolve())} if way.key else {}
+        return {"NetworkService": service}, {"SSHDriver": key}
+    shell: dict[str, Any] = {"password": password} if password else {}
+    if prompt and not fits_default(f"\n{prompt}"):
+        shell["prompt"] = re.escape(prompt.rstrip()[-40:]) + " ?"
+    port = {"port": way.port.path, "speed": way.baud}
+    drivers = {"StampedSerialDriver": {}, "EvmUBootDriver": {}, "EvmShellDriver": shell}
+    return {"RawSerialPort": port}, drivers
+
+
+def _medium(identity: Identity, said: Mapping[str, Any]) -> str:
+    device, _, kind = identity.root.partition(" ")
+    stated = said.get("options", {}).get("boot", {}).get("medium", "sd")
+    found = "nvme" if device.startswith("nvme") else _MEDIA.get(kind, stated)
+    return str(found)
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40]

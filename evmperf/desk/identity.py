@@ -1,0 +1,136 @@
+"""What a board says that it is, asked in its Linux over a serial port or SSH."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from evmperf.desk.ports import Line, Voice, heard
+from evmperf.model.errors import LabError, UsageError
+
+_PROMPT = re.compile(r"(?:[#$]|login:|assword[^\n:]{0,40}:) ?\Z")
+_END = re.compile(r"evmperf-end")
+_LOGIN_S, _ANSWER_S, _SSH_S, _BOOT_S = 20.0, 20.0, 15.0, 240.0
+_TEXT = 120
+"""Characters of one thing that a board says of itself."""
+_PLACES = ("model", "soc", "os", "kernel", "root", "user")
+
+
+class PasswordWanted(UsageError):
+    """The board asks for a password that nobody has said."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What was read: `compatible` from the most to the least special, `tools` that were found;
+    `prompt` is the shell's on the console.
+    """
+
+    model: str = ""
+    soc: str = ""
+    os: str = ""
+    kernel: str = ""
+    root: str = ""
+    user: str = ""
+    compatible: tuple[str, ...] = ()
+    tools: frozenset[str] = frozenset()
+    prompt: str = ""
+
+
+def question(tools: Iterable[str]) -> str:
+    """Shell text, one line, that reads and writes nothing."""
+    words = " ".join(sorted(tools))
+    return (
+        r"{ echo model: $(tr -d '\0' </proc/device-tree/model);"
+        r" echo compatible: $(tr '\0' ' ' </proc/device-tree/compatible);"
+        " echo soc: $(cat /sys/devices/soc0/family /sys/devices/soc0/machine);"
+        " echo os: $(. /etc/os-release; echo $PRETTY_NAME); echo kernel: $(uname -r);"
+        " echo user: $(id -u);"
+        " d=$(awk '$2==\"/\"{print $1}' /proc/mounts | tail -n 1); d=${d#/dev/};"
+        " echo root: $d $(cat /sys/block/${d%%p[0-9]*}/device/type);"
+        f" for t in {words}; do command -v $t >/dev/null && echo tool: $t; done; }} 2>/dev/null"
+    )
+
+
+def answer(said: str, prompt: str = "") -> Identity:
+    """What a board replied to `question`; lines that are none of it are passed over."""
+    found: dict[str, list[str]] = {}
+    for line in said.splitlines():
+        name, colon, text = line.strip().partition(":")
+        text = "".join(c if c.isprintable() else "?" for c in text.strip())[:_TEXT]
+        if colon and text:
+            found.setdefault(name, []).append(text)
+    first = {name: found[name][0] for name in _PLACES if name in found}
+    compatible = tuple(" ".join(found.get("compatible", ())).split())
+    tools = frozenset(word for word in found.get("tool", ()) if re.fullmatch(r"[\w.+-]+", word))
+    return Identity(**first, compatible=compatible, tools=tools, prompt=prompt)
+
+
+def over_serial(voice: Voice, tools: Iterable[str], password: str | None) -> Identity:
+    """Log in on a console that talks and ask; raises PasswordWanted, UsageError, LabError."""
+    with Line(voice.port.path, voice.baud) as line:
+        said = line.ask("\n", _PROMPT, _LOGIN_S)
+        for _ in range(4):
+            if (talks := heard(said)) == "Linux":
+                break
+            if talks == "login":
+                said = line.ask("root\n", _PROMPT, _LOGIN_S)
+            elif password is None:
+                line.send("\n")
+                raise PasswordWanted(f"{voice.port.path}: root has a password there")
+            else:
+                said = line.ask(f"{password}\n", _PROMPT, _LOGIN_S)
+        else:
+            raise UsageError(f"{voice.port.path}: the board refused the login of root")
+        prompt = said.rpartition("\n")[2]
+        said = line.ask(f"{question(tools)}; echo evm'perf-end'\n", _END, _ANSWER_S)
+    return answer(said, prompt)
+
+
+def booted(voice: Voice) -> Voice:
+    """Have U-Boot boot Linux; raises UsageError when no login comes."""
+    with Line(voice.port.path, voice.baud) as line:
+        said = line.ask("boot\n", re.compile(r"login: \Z|\n[^\n]{0,40}# \Z"), _BOOT_S)
+    return Voice(voice.port, heard(said), said, voice.baud)
+
+
+@dataclass(frozen=True)
+class SshAddress:
+    """A board's address; `key` is a file with a private key, "" for this user's own."""
+
+    user: str
+    host: str
+    port: int = 22
+    key: str = ""
+
+
+def over_ssh(address: SshAddress, tools: Iterable[str]) -> Identity:
+    """Ask over SSH; raises LabError in ssh's own words."""
+    user, host = address.user, address.host
+    options = (
+        "BatchMode=yes", f"ConnectTimeout={_SSH_S / 3:.0f}", "StrictHostKeyChecking=no",
+        "UserKnownHostsFile=/dev/null", "LogLevel=ERROR",
+    )  # fmt: skip
+    command = [
+        "ssh", "-F", "none",  # without this user's configuration, as Labgrid's driver does
+        *(["-i", address.key] if address.key else []),
+        *(word for option in options for word in ("-o", option)),
+        "-p", str(address.port), "-l", user, "--", host, question(tools),
+    ]  # fmt: skip
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SSH_S, check=False
+        )
+    except FileNotFoundError:
+        raise LabError("there is no ssh here: install OpenSSH's client") from None
+    except subprocess.TimeoutExpired:
+        raise LabError(f"{user}@{host} does not answer within {_SSH_S:g} s") from None
+    if done.returncode == 255:
+        why = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no reason"]
+        raise LabError(
+            f"{user}@{host} is not to be reached: {why[0]}; where it wants a password, put a key "
+            f"there first (ssh-copy-id {user}@{host})"
+        )
+    return answer(done.stdout.decode("utf-8", "replace"))

@@ -1,0 +1,164 @@
+"""Serial ports of this machine, and what talks on them."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import serial
+from serial.tools import list_ports
+
+from evmperf.boards import prompts
+from evmperf.model.errors import LabError, UsageError
+
+RATES = (115200, 1_500_000, 921_600, 57_600, 9_600)
+"""Baud rates of boards' consoles, the usual one first."""
+_LISTEN_S = 1.2
+_FURTHER_S = 0.5
+"""How long a port is listened to at the usual rate, and at each further one."""
+_KEEP = 8192
+_VT100 = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")
+_TALKS = (
+    ("U-Boot", re.compile(r"(?:^|\n)[^\n]{0,24}(?:=>|#>|U-Boot>) ?\Z")),
+    ("login", re.compile(r"(?:^|\n)(?:[^\s:]+ )?login: ?\Z")),
+    ("password", re.compile(r"assword[^\n:]{0,40}: ?\Z")),
+    ("Linux", re.compile(r"(?:^|\n)[\x20-\x7e]{0,80}[#$] ?\Z")),
+)
+"""How the end of what was said tells what talks; the first that fits."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """A serial port: its device and what its USB chip says of itself."""
+
+    path: str
+    usb: str = ""
+
+
+@dataclass(frozen=True)
+class Voice:
+    """What talks on a port: `U-Boot`, `login`, `password`, `Linux`, or "" for nothing; what it said
+    last, and at which baud rate.
+    """
+
+    port: Port
+    talks: str
+    said: str
+    baud: int
+
+
+def usb_ports() -> list[Port]:
+    """The USB serial ports of this machine, all interfaces of each chip."""
+    return [
+        Port(p.device, f"{p.product or p.description or 'USB'}, {p.vid:04x}:{p.pid:04x}")
+        for p in sorted(list_ports.comports())
+        if p.vid is not None
+    ]
+
+
+def heard(text: str) -> str:
+    """What talks, by the end of what it said."""
+    end = _VT100.sub("", text).replace("\r", "")[-400:]
+    return next((name for name, pattern in _TALKS if pattern.search(end)), "")
+
+
+def fits_default(said: str) -> bool:
+    """Whether a shell's prompt is one that the drivers know without being told."""
+    return re.search(prompts.SHELL_PROMPT, said) is not None
+
+
+def listen(ports: Iterable[Port]) -> tuple[list[Voice], list[str]]:
+    """What talks on each port, all at once, and which could not be opened, one sentence each.
+
+    A newline is sent to each, which a prompt answers, and nothing else.
+    """
+    troubles: list[str] = []
+    with contextlib.ExitStack() as stack:
+        lines = {}
+        for port in ports:
+            try:
+                lines[port] = stack.enter_context(Line(port.path, RATES[0]))
+            except LabError as error:
+                troubles.append(str(error))
+        found: dict[Port, Voice] = {port: Voice(port, "", "", RATES[0]) for port in lines}
+        for rate in RATES:
+            for port in (silent := [p for p, voice in found.items() if not voice.talks]):
+                lines[port].set_rate(rate)
+                lines[port].send("\n")
+            deadline = time.monotonic() + (_LISTEN_S if rate == RATES[0] else _FURTHER_S)
+            said = dict.fromkeys(silent, "")
+            while silent and time.monotonic() < deadline:
+                time.sleep(0.02)
+                for port in silent:
+                    said[port] = (said[port] + lines[port].read())[-_KEEP:]
+                    if talks := heard(said[port]):
+                        found[port] = Voice(port, talks, said[port], rate)
+                silent = [port for port in silent if not found[port].talks]
+    return list(found.values()), troubles
+
+
+class Line:
+    """A serial port that is open."""
+
+    def __init__(self, path: str, baud: int) -> None:
+        self.path = path
+        try:
+            self._serial = serial.Serial(path, baud, timeout=0, write_timeout=2, exclusive=True)
+        except (OSError, ValueError) as error:
+            raise LabError(_trouble(path, error)) from error
+
+    def __enter__(self) -> Line:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._serial.close()
+
+    def set_rate(self, baud: int) -> None:
+        """Go on at another baud rate."""
+        if self._serial.baudrate != baud:
+            self._serial.baudrate = baud
+
+    def read(self) -> str:
+        """What has arrived."""
+        with self._named():
+            return bytes(self._serial.read(_KEEP)).decode("utf-8", "replace")
+
+    def send(self, text: str) -> None:
+        """Type something."""
+        with self._named():
+            self._serial.write(text.encode())
+
+    def ask(self, text: str, until: re.Pattern[str], within_s: float) -> str:
+        """Type something and return what is said, until that shows; raises UsageError."""
+        self.send(text)
+        said, deadline = "", time.monotonic() + within_s
+        while not until.search(_VT100.sub("", said).replace("\r", "")):
+            if time.monotonic() > deadline:
+                raise UsageError(
+                    f"{self.path}: no answer within {within_s:g} s; it said {said[-120:]!r}"
+                )
+            time.sleep(0.02)
+            said = (said + self.read())[-16 * _KEEP :]
+        return _VT100.sub("", said).replace("\r", "")
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, serial.SerialException) as error:
+            raise LabError(_trouble(self.path, error)) from error
+
+
+def _trouble(path: str, error: Exception) -> str:
+    number = getattr(error, "errno", None)
+    if number == 13:
+        return (
+            f"{path} may not be opened by this user: sudo usermod -a -G dialout $USER, and log in "
+            f"again"
+        )
+    if number in (11, 16):
+        return f"{path} is in use by another program: end it (picocom, minicom, ser2net)"
+    return f"{path} cannot be opened: {error}"

@@ -1,0 +1,260 @@
+"""`evmperf desk`: the board is found on a pseudo terminal or over SSH, named, and measured."""
+
+import contextlib
+import json
+import os
+import pty
+import select
+import socket
+import subprocess
+import sys
+import threading
+import time
+import tty
+
+import pytest
+import yaml
+
+from evmperf.app import desk
+from evmperf.app.requests import FindBoard
+from evmperf.boards import board as boards
+from evmperf.desk import identity, ports
+from evmperf.desk.identity import PasswordWanted
+from evmperf.lab import boardcheck
+from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
+from selftests.support.fakeboard import FakeBoard
+from selftests.support.sshd import Sshd
+
+
+class DeskBoard(FakeBoard):
+    """A scripted board with a device tree, on a pseudo terminal."""
+
+    def __init__(self, folder, *compatible, model="Some Board Rev A"):
+        super().__init__()
+        self.pace_s = 0.05
+        self.prompt = "root@board:~# "
+        self._tree = folder / "device-tree"
+        self._tree.mkdir()
+        (self._tree / "model").write_bytes(model.encode() + b"\0")
+        (self._tree / "compatible").write_bytes(b"".join(c.encode() + b"\0" for c in compatible))
+        leader, self._follower = pty.openpty()
+        tty.setraw(self._follower)
+        self.path = os.ttyname(self._follower)
+        self._wire = socket.create_connection(("127.0.0.1", self.port))
+        threading.Thread(target=self._carry, args=[leader], daemon=True).start()
+        deadline = time.monotonic() + 10
+        while not self._client and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    def _carry(self, leader):
+        with contextlib.suppress(OSError):
+            while True:
+                for end in select.select([leader, self._wire], [], [])[0]:
+                    if end is leader:
+                        self._wire.sendall(os.read(leader, 4096))
+                    elif data := self._wire.recv(4096):
+                        os.write(leader, data)
+                    else:
+                        return
+
+    def _in_shell(self, line):
+        command, mark, _ = line.rpartition("; echo evm'perf-end'")
+        if not mark:
+            super()._in_shell(line)
+            return
+        command = command.replace("/proc/device-tree", str(self._tree))
+        done = subprocess.run(["sh", "-c", command], stdout=subprocess.PIPE, check=False)
+        said = done.stdout.replace(b"\n", b"\r\n").decode()
+        self.say(f"{said}evmperf-end\r\n{self.prompt}")
+
+    def close(self):
+        super().close()
+        self._wire.close()
+        os.close(self._follower)
+
+
+@pytest.fixture
+def make_board(tmp_path):
+    made = []
+
+    def make(*compatible, up=True, **more):
+        made.append(DeskBoard(tmp_path, *compatible, **more))
+        made[0].switch(True)
+        if up:
+            made[0]._come_up()
+        return made[0]
+
+    yield make
+    for board in made:
+        board.close()
+
+
+@pytest.fixture
+def find(tmp_path):
+    """A function that finds a board, and what was said meanwhile."""
+    said = []
+
+    def find_it(**request):
+        request = FindBoard(folder=str(tmp_path / "found"), **request)
+        return desk.find(request, lambda reply: said.append(reply.sentence))
+
+    find_it.said = said
+    return find_it
+
+
+def evmperf(*words, **more):
+    return subprocess.run(
+        [sys.executable, "-m", "evmperf", "desk", *words],
+        cwd=boards.ENV_DIR.parent, capture_output=True, text=True, check=False,
+        stdin=subprocess.DEVNULL, **more,
+    )  # fmt: skip
+
+
+def test_a_known_board_gets_its_own_file_with_this_way_to_it(make_board, find):
+    board = make_board("ti,am642-evm", "ti,am642", model="TI AM642 EVM")
+    found = find(ports=(board.path,))
+    assert (found.where, found.model, found.like) == (board.path, "TI AM642 EVM", "am64x.yaml")
+    assert any("login at 115200" in line for line in find.said)
+    file = boards.Path(found.file)
+    made, like = boards.load(file), boards.load(boards.find("am64x"))
+    assert boardcheck.check(file) == []
+    assert made.name == like.name  # so that published figures stand beside its own
+    assert made.power == "none"
+    assert made.resources["RawSerialPort"] == {"port": board.path, "speed": 115200}
+    # nothing that could be overwritten is named
+    assert not made.options.emmc.scratch
+    assert not {"emmc", "mmcsd", "ospi", "cpsw"} & made.features
+    assert {"openssl_throughput"} <= set(found.can)
+    reasons = {name: left.why for left in found.left_out for name in left.names}
+    assert "scratch" in reasons["emmc"]
+    assert "--power" in reasons["boot"]
+    assert "not on the board" in reasons["lmbench"]
+    assert board.switched == [True]
+
+
+def test_a_foreign_board_gets_a_file_of_its_own(make_board, find):
+    board = make_board("xunlong,orangepi-pc", model="Xunlong: Orange Pi '../PC'\x1b[2J")
+    board.prompt = "~ # "
+    found = find(ports=(board.path,), power="reset")
+    file = boards.Path(found.file)
+    assert found.like == ""
+    assert file.name == "desk-xunlong-orange-pi-pc.yaml"
+    assert boardcheck.check(file) == []
+    made = boards.load(file)
+    assert "boot" in made.features
+    assert made.power == "reset"
+    assert made.drivers["EvmShellDriver"]["prompt"]
+    assert found.changes == ("the board is rebooted",)
+    assert "\x1b" not in made.options.board.title
+
+
+def test_a_board_at_uboots_prompt_is_booted_when_asked_to(make_board, find):
+    board = make_board("ti,j7200-evm", up=False)
+    board._take("x")  # stops its countdown
+    with pytest.raises(UsageError, match="--boot"):
+        find(ports=(board.path,))
+    assert find(ports=(board.path,), boot=True).like == "j7200.yaml"
+    assert board.switched == [True]
+
+
+def test_a_password_is_asked_for_and_kept_to_the_owner(make_board, find):
+    board = make_board("ti,am642-evm")
+    board.password = "secret"
+    with pytest.raises(PasswordWanted):
+        find(ports=(board.path,))
+    found = find(ports=(board.path,), password="secret")
+    file = boards.Path(found.file)
+    assert boards.load(file).drivers["EvmShellDriver"]["password"] == "secret"
+    assert file.stat().st_mode & 0o077 == 0
+
+
+def test_ports_that_are_silent_or_gone_are_named(find, tmp_path):
+    leader, follower = pty.openpty()
+    gone = str(tmp_path / "ttyUSB7")
+    with pytest.raises(desk.NoBoard, match="no board answers"):
+        find(ports=(os.ttyname(follower), gone))
+    os.close(leader)
+    os.close(follower)
+    assert any(gone in line for line in find.said)
+
+
+def test_a_host_without_a_board_says_so_in_a_sentence(monkeypatch, find):
+    monkeypatch.setattr(ports, "usb_ports", list)
+    with pytest.raises(desk.NoBoard, match="no board was found"):
+        find()
+
+
+@pytest.mark.parametrize(
+    ("said", "talks"),
+    [
+        ("\r\nam64xx-evm login: ", "login"),
+        ("\r\nroot@am64xx-evm:~# ", "Linux"),
+        ("\r\n~ # ", "Linux"),
+        ("\x1b[?2004hroot@board:/tmp# ", "Linux"),
+        ("\r\n=> ", "U-Boot"),
+        ("\r\n#> ", "U-Boot"),
+        ("\r\nPassword: ", "password"),
+        ("\r\nStarting kernel ...\r\n", ""),
+        ("Last login: Mon", ""),
+        ("\x8f\xff\x00##", ""),
+    ],
+)
+def test_what_talks_is_told_by_how_it_ends(said, talks):
+    assert ports.heard(said) == talks
+
+
+def test_what_a_hostile_board_says_has_a_size_and_is_no_word():
+    said = f"model: {'x' * 10_000}\ntool: ../sh\ntool: openssl\nuser: 0\nmodel: second\n"
+    found = identity.answer(said)
+    assert len(found.model) < 200
+    assert found.tools == {"openssl"}
+
+
+def test_the_desk_measures_over_serial_alone_and_leaves_the_board_on(make_board, tmp_path):
+    board = make_board("xunlong,orangepi-pc")
+    results = tmp_path / "results"
+    words = ["--port", board.path, "--results", str(results)]
+    asked = evmperf(*words)
+    assert asked.returncode == 0, asked.stderr
+    assert "Nothing was measured" in asked.stdout  # nobody said yes
+    assert list(results.glob("*/run.json")) == []
+    done = evmperf(*words, "--yes", "-k", "aes-128-cbc and 16384")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (run,) = results.glob("*/run.json")
+    facts = json.loads(run.read_text())["facts"]
+    assert facts["power"] == "none"
+    assert float(facts["found"]["uptime_s"]) > 0
+    assert board.is_on
+
+
+def test_the_desk_measures_over_ssh_alone(tmp_path):
+    folder = tmp_path / "sshd"
+    folder.mkdir()
+    sshd = Sshd(folder)
+    try:
+        address, key = f"root@127.0.0.1:{sshd.port}", str(folder / "user")
+        words = ["--key", key, "--results", str(tmp_path / "r"), "--yes", "-k", "aes-128 and 16384"]
+        done = evmperf(address, *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+        (file,) = (tmp_path / "r" / "desk").glob("*.yaml")
+        main = yaml.safe_load(file.read_text())["targets"]["main"]
+        assert set(main["drivers"]) == {"SSHDriver", "K3BootStrategy"}
+    finally:
+        sshd.stop()
+    refused = evmperf(address, "--key", key)
+    assert refused.returncode == ExitStatus.LAB_BROKEN
+    assert "not to be reached" in refused.stderr
+
+
+def test_a_file_that_is_there_says_what_it_would_change():
+    done = evmperf("--lg-env", "virtual")
+    assert done.returncode == 0, done.stderr
+    assert "power-cycled" in done.stdout
+    assert "is overwritten" in done.stdout
+    assert "Nothing was measured" in done.stdout
+
+
+def test_an_address_is_no_option_of_ssh(find):
+    with pytest.raises(UsageError, match="no address"):
+        find(address="-oProxyCommand=true")

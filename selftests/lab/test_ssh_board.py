@@ -1,0 +1,142 @@
+"""A board that is reached over SSH alone: a real sshd on loopback, Labgrid's SSHDriver."""
+
+import getpass
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import yaml
+from labgrid import Environment
+
+from evmperf.boards import board as boards
+from evmperf.lab import sshlink
+from evmperf.lab.bench import LabgridBench
+from evmperf.model.errors import BoardError, UsageError
+from selftests.support.sshd import Sshd
+
+
+def board_file(folder, sshd, **strategy):
+    """A board file with an SSHDriver and nothing else."""
+    main = {
+        "features": ["crypto", "boot"],
+        "options": {
+            "board": {"name": "desk", "title": "Desk", "description": "one", "profile": "quick"},
+            "boot": {"medium": "sd"},
+        },
+        "resources": {
+            "NetworkService": {
+                "address": "127.0.0.1", "username": getpass.getuser(), "port": sshd.port,
+            }
+        },
+        "drivers": {
+            "SSHDriver": {"keyfile": str(sshd.folder / "user")}, "K3BootStrategy": strategy,
+        },
+    }  # fmt: skip
+    file = folder / "desk.yaml"
+    data = {"imports": ["evmperf.lab.shell", "evmperf.lab.strategy"], "targets": {"main": main}}
+    file.write_text(yaml.safe_dump(data, sort_keys=False))
+    return file
+
+
+@pytest.fixture
+def sshd(tmp_path):
+    folder = tmp_path / "sshd"
+    folder.mkdir()
+    sshd = Sshd(folder)
+    yield sshd
+    if sshd.process.poll() is None:
+        sshd.stop()
+
+
+@pytest.fixture
+def open_bench(tmp_path, sshd):
+    environments = []
+
+    def open_it(**strategy):
+        file = board_file(tmp_path, sshd, **strategy)
+        environments.append(Environment(str(file)))
+        return LabgridBench(environments[-1].get_target("main"), boards.load(file))
+
+    yield open_it
+    for environment in environments:
+        environment.cleanup()
+
+
+def test_a_shell_over_ssh_runs_commands_and_stays(open_bench):
+    bench = open_bench()
+    shell = bench.shell()
+    reply = shell.run("echo 'two  words'; echo wrong >&2; exit 3", 10)
+    assert (reply.status, reply.text) == (3, "two  words\nwrong\n")
+    assert bench.shell() is shell
+    assert bench.boots() == []
+    bench.close()
+
+
+def test_what_needs_a_console_says_so(open_bench):
+    with pytest.raises(UsageError, match="no console"):
+        open_bench().uboot()
+
+
+def test_a_board_that_does_not_come_back_is_named_with_the_time(open_bench, sshd):
+    bench = open_bench(boot_timeout=2)
+    shell = bench.shell()
+    sshd.stop()
+    with pytest.raises(BoardError, match=r"127\.0\.0\.1"):
+        shell.run("true", 10)
+    bench.abandon()
+    with pytest.raises(BoardError, match=r"did not come back over SSH within 2 s"):
+        bench.shell()
+    (boot,) = bench.boots()
+    assert boot.error
+
+
+def test_a_reboot_is_noticed_by_the_boot_id(open_bench, sshd, tmp_path, monkeypatch):
+    boot_id = tmp_path / "boot_id"
+    boot_id.write_text("one")
+    monkeypatch.setattr(sshlink, "_BOOT_ID", f"cat {boot_id}")
+    bench = open_bench()
+    bench.shell()
+    boot_id.write_text("two")
+    assert bench.shell().run("true", 10).status == 0
+    (boot,) = bench.boots()
+    assert boot.error is None
+    assert "rebooted by itself" in boot.notes[0]
+
+
+def test_a_board_that_is_asked_to_reboot_is_awaited(open_bench, tmp_path, monkeypatch):
+    boot_id = tmp_path / "boot_id"
+    boot_id.write_text("one")
+    monkeypatch.setattr(sshlink, "_BOOT_ID", f"cat {boot_id}")
+    monkeypatch.setattr(sshlink, "_REBOOT", f"echo two >{boot_id}")
+    bench = open_bench()
+    monkeypatch.setattr(type(bench._strategy), "resets", True)
+    bench.shell()
+    assert boot_id.read_text() == "one"
+    bench.abandon()
+    assert bench.shell().run("true", 10).status == 0
+    assert boot_id.read_text() == "two\n"
+
+
+def test_a_key_that_does_not_fit_is_said_at_once(open_bench, sshd):
+    (sshd.folder / "authorized").write_text("")
+    with pytest.raises(BoardError, match="Permission denied"):
+        open_bench(boot_timeout=300).shell()
+
+
+def test_a_session_over_ssh_measures_linux_and_leaves_the_board_alone(tmp_path, sshd):
+    file = board_file(tmp_path, sshd)
+    results = tmp_path / "results"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--lg-env", file, f"--results={results}",
+         "-k", "boot_time or (openssl_throughput and aes-128-cbc and 1024)"],
+        cwd=boards.ENV_DIR.parent, capture_output=True, text=True, check=False,
+        stdin=subprocess.DEVNULL, env={**os.environ, "EVMPERF_STATE": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "All measured" in done.stdout
+    (run,) = results.glob("*/run.json")
+    facts = json.loads(run.read_text())["facts"]
+    assert facts["power"] == "none"
+    assert facts["kernel"] == os.uname().release

@@ -1,0 +1,130 @@
+"""Sessions on a board without a power switch: a person on a terminal, and nobody at all."""
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+
+import pytest
+import yaml
+
+from evmperf.boards.board import ENV_DIR
+from evmperf.model.exits import ExitStatus
+from selftests.support.fakeboard import FakeBoard
+
+
+@pytest.fixture
+def fake():
+    board = FakeBoard()
+    board.pace_s = 0.1
+    board.switch(True)
+    yield board
+    board.close()
+
+
+def command(folder, board, power, *options):
+    """pytest on the scripted board, whose file has these power drivers."""
+    data = yaml.safe_load((ENV_DIR / "am64x.yaml").read_text().replace("!template ", ""))
+    main = data["targets"]["main"]
+    main["features"] = ["boot", "crypto"]
+    main["resources"] = {
+        "NetworkSerialPort": {
+            "host": "127.0.0.1", "port": board.port, "protocol": "raw", "speed": 10_000_000,
+        }
+    }  # fmt: skip
+    main["drivers"] = {
+        **power,
+        "StampedSerialDriver": {},
+        "EvmUBootDriver": {},
+        "EvmShellDriver": {"login_timeout": 5, "await_login_timeout": 1},
+        "K3BootStrategy": {"roots": {}, "retries": 0, "uboot_timeout": 10},
+    }
+    file = folder / "desk.yaml"
+    file.write_text(yaml.safe_dump(data, sort_keys=False))
+    words = [sys.executable, "-m", "pytest", "--lg-env", str(file), "--profile", "quick"]
+    return [*words, f"--results={folder / 'results'}", "-p", "no:cacheprovider", *options]
+
+
+def results(folder):
+    (run,) = (folder / "results").glob("*/run.json")
+    lines = (run.parent / "results.jsonl").read_text().splitlines()
+    return json.loads(run.read_text()), [json.loads(line) for line in lines]
+
+
+def by_hand(words, act):
+    """Run it on a terminal of its own; `act` gets what it said so far and returns what is typed."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        words, cwd=ENV_DIR.parent, stdin=follower, stdout=follower, stderr=follower,
+        start_new_session=True,
+    )  # fmt: skip
+    os.close(follower)
+    said, deadline = "", time.monotonic() + 120
+    try:
+        while time.monotonic() < deadline:
+            if not select.select([leader], [], [], 0.1)[0]:
+                continue
+            try:
+                data = os.read(leader, 65536)
+            except OSError:
+                break
+            said += data.decode("utf-8", "replace")
+            if typed := act(said):
+                os.write(leader, typed)
+        return process.wait(20), said
+    finally:
+        process.kill()
+        process.wait()
+        os.close(leader)
+
+
+def test_a_person_makes_cold_boots_until_it_is_enough(tmp_path, fake):
+    asked = {"OFF": 0, "ON": 0}
+
+    def person(said):
+        for word, on in (("OFF", False), ("ON", True)):
+            if said.count(f"Switch the board {word}") > asked[word]:
+                asked[word] += 1
+                if asked["OFF"] == 3:
+                    return b"s\n"
+                fake.switch(on)
+        return b""
+
+    words = command(tmp_path, fake, {"ManualPowerDriver": {}}, "-k", "default_rootfs", "--boots=5")
+    status, said = by_hand(words, person)
+    assert status == 0, said
+    run, lines = results(tmp_path)
+    assert run["facts"]["power"] == "hand"
+    (boot_time,) = [line for line in lines if line.get("benchmark") == "boot_time_mmcsd"]
+    assert boot_time["status"] == "measured"
+    assert len([s for s in boot_time["samples"] if s["metric"] == "boot_time"]) == 2
+    assert boot_time["conditions"]["boots"].startswith("2 of 5")
+    assert fake.is_on  # nobody was asked to pull the plug at the end
+
+
+def test_where_nobody_can_be_asked_that_is_said(tmp_path, fake):
+    words = command(tmp_path, fake, {"ManualPowerDriver": {}}, "-k", "default_rootfs")
+    done = subprocess.run(
+        words, cwd=ENV_DIR.parent, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == ExitStatus.LAB_BROKEN
+    assert "nobody can be asked" in done.stdout
+
+
+def test_without_any_power_what_needs_no_boot_is_measured(tmp_path, fake):
+    fake._come_up()
+    keyword = "default_rootfs or (openssl_throughput and aes-128-cbc and 16384)"
+    words = command(tmp_path, fake, {}, "--lg-initial-state", "shell", "-k", keyword)
+    done = subprocess.run(
+        words, cwd=ENV_DIR.parent, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    run, lines = results(tmp_path)
+    assert run["facts"]["power"] == "none"
+    assert [x["status"] for x in lines if x.get("benchmark")] == ["measured"]
+    assert fake.switched == [True]

@@ -1,0 +1,152 @@
+"""Power without a switch: by hand, by a software reset, and none at all."""
+
+import contextlib
+import threading
+
+import pytest
+
+from evmperf.benchmarks.families import boot as boot_readings
+from evmperf.console import powering
+from evmperf.console.marks import Phase
+from evmperf.console.person import Person
+from evmperf.lab.bench import UbootShell
+from evmperf.measure.bench import Reply
+from evmperf.model.errors import BoardError, LabError, Stopped, UsageError
+
+HAND = {"NetworkPowerDriver": None, "ManualPowerDriver": {}}
+NO_POWER = {"NetworkPowerDriver": None}
+
+
+class Scripted(Person):
+    """A person who does at each question what the next of `acts` says."""
+
+    def __init__(self, board, *acts):
+        super().__init__()
+        self.board, self.acts, self.questions, self.enough = board, list(acts), [], False
+
+    @contextlib.contextmanager
+    def asked(self, question):
+        self.questions.append(question)
+        act = self.acts.pop(0) if self.acts else "stop"
+        self.enough = act == "stop"
+        do = {"off": lambda: self.board.switch(False), "on": lambda: self.board.switch(True)}
+        self.timer = threading.Timer(0.3, do.get(act.split()[0], lambda: None))
+        self.timer.start()
+        self.entered = act.endswith("enter")
+        yield
+        self.timer.join()
+
+    def answered(self, within_s):
+        threading.Event().wait(within_s)
+        if self.enough:
+            raise Stopped("enough")
+        return self.entered
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    monkeypatch.setattr(powering, "_SILENT_S", 1.0)
+
+
+def test_a_boot_by_hand_is_cold_and_counted_when_it_was_seen_off(open_bench, fake):
+    fake.pace_s = 0.1
+    fake.switch(True)
+    person = Scripted(fake, "off", "on")
+    bench = open_bench(person=person, **HAND)
+    boot = bench.cold_boot("")
+    assert boot.error is None
+    assert len(person.questions) == 2
+    assert boot_readings.condition(boot) == ""
+    assert Phase.POWER_ON not in boot.marks  # a person's hand has no time stamp
+    metrics = [reading.metric for reading in boot_readings.readings(boot)]
+    assert "boot_time" in metrics
+    assert "power_to_output" not in metrics
+
+
+def test_a_boot_that_nobody_saw_begin_is_done_again(open_bench, fake):
+    # It is off already, so it cannot be seen to go off.
+    person = Scripted(fake, "nothing enter", "on", "off", "on")
+    bench = open_bench(person=person, **HAND)
+    assert bench.cold_boot("").error is None
+    assert len(person.questions) == 4
+    assert fake.switched == [True, False, True]
+
+
+def test_a_replug_too_fast_to_be_seen_is_no_cold_boot(open_bench, fake):
+    fake.switch(True)
+    person = Scripted(fake, "on", "off", "on")
+    bench = open_bench(person=person, **HAND)
+    assert bench.cold_boot("").error is None
+    assert fake.switched == [True, True, False, True]
+
+
+def test_the_person_may_say_that_it_is_enough(open_bench, fake):
+    fake.switch(True)
+    bench = open_bench(person=Scripted(fake, "off", "on"), **HAND)
+    assert bench.cold_boot("").error is None
+    with pytest.raises(Stopped):
+        bench.cold_boot("")
+    assert [boot.goal for boot in bench.boots()] == ["booted"]
+    # and goes on with the board as it is
+    assert bench.shell().run("echo hello", 5) == Reply(0, "hello\n")
+
+
+def test_a_person_who_does_nothing_is_a_lab_failure_that_says_how_long(open_bench, fake):
+    fake.switch(True)
+    bench = open_bench(person=Scripted(fake, "nothing"), K3BootStrategy={"hand_timeout": 1}, **HAND)
+    with pytest.raises(LabError, match="within 1 s"):
+        bench.uboot()
+
+
+def test_a_reset_by_software_is_warm_and_never_compared_with_cold(open_bench, fake):
+    fake.pace_s = 0.1
+    fake.switch(True)
+    bench = open_bench(power="reset", **NO_POWER)
+    assert isinstance(bench.uboot(), UbootShell)
+    boot = bench.cold_boot("")
+    assert boot.error is None
+    assert boot.warm
+    assert boot_readings.condition(boot) == "Starting kernel of a warm boot"
+    metrics = {reading.metric for reading in boot_readings.readings(boot)}
+    assert "boot_time" in metrics
+    assert not {"power_to_output", "output_to_uboot"} & metrics
+    again = bench.cold_boot("")  # out of Linux: `reboot`
+    assert again.error is None
+    assert "reboot" in fake.typed
+
+
+def test_a_board_that_hangs_cannot_be_reset_by_software(open_bench, fake):
+    fake.switch(True)
+    fake._state = "dead"
+    bench = open_bench(power="reset", **NO_POWER)
+    with pytest.raises(BoardError, match="by hand"):
+        bench.uboot()
+
+
+def test_without_power_linux_is_taken_as_it_is_found(open_bench, fake):
+    fake.switch(True)
+    fake._come_up()
+    bench = open_bench(**NO_POWER)
+    assert bench.shell().run("echo hello", 5) == Reply(0, "hello\n")
+    bench.abandon()
+    assert bench.shell().run("echo hello", 5) == Reply(0, "hello\n")
+    assert bench.boots() == []
+    assert fake.switched == [True]
+    with pytest.raises(UsageError, match="ManualPowerDriver"):
+        bench.off()
+
+
+def test_a_board_without_power_that_is_silent_is_the_boards_failure(open_bench):
+    with pytest.raises(BoardError, match="no login prompt"):
+        open_bench(**NO_POWER).shell()
+
+
+def test_a_login_after_a_cold_boot_is_no_boot_of_its_own(open_bench):
+    bench = open_bench()
+    bench.cold_boot("")
+    bench.shell()
+    assert [boot.goal for boot in bench.boots()] == ["booted"]
+
+
+def test_a_switch_that_cannot_tell_its_state_says_so():
+    assert powering.Switch(object(), None, 1).state() == "unknown (its driver cannot tell)"
