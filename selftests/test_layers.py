@@ -21,6 +21,7 @@ ROOMS = {
     "tools": ("one module a tool: command line and parser", "model"),
     "console": ("the console as a record: stamps, marks, watch, one boot", "model"),
     "runs": ("the spool on disk; earlier runs, wherever they are kept", "console model"),
+    "store": ("the analytical store: runs of all labs as columns", "runs console model"),
     "benchmarks": (
         "what a benchmark is, the catalogue, families of tables, one module a table",
         "boards tools console model",

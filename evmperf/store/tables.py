@@ -1,0 +1,126 @@
+"""The store's tables for SQL: what a question may name, and nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from evmperf.model.errors import UsageError
+from evmperf.runs.history import RunSource, SpoolFolder
+from evmperf.store import files, rows
+from evmperf.store.files import text
+from evmperf.store.places import Folder, Place, pattern
+from evmperf.store.source import StoredRuns
+
+_MEMORY = "1GB"
+_RUN = "lab, board, run, make_timestamp(began_ns // 1000) AS began"
+_CASE = f'{_RUN}, benchmark, "case", driver'
+TABLES = {
+    "runs": f"SELECT {_RUN}, make_timestamp(ended_ns // 1000) AS ended, kind, place, release, os, "
+    "profile, exit_status, outcome, facts::JSON AS facts FROM records WHERE record = 'run'",
+    "results": f"SELECT {_CASE}, number, profile, version, status, "
+    "make_timestamp(started_ns // 1000) AS started, duration_s, tool_s, rest->'params' AS params, "
+    "rest->'tools' AS tools, rest->'conditions' AS conditions, rest->'failures' AS failures "
+    "FROM records WHERE record = 'result'",
+    "samples": f"SELECT {_CASE}, number, profile, s.metric, s.value, s.unit, s.repetition, "
+    "make_timestamp_ns(s.time_ns) AS time, s.error FROM "
+    "(SELECT *, unnest(samples) AS s FROM records WHERE record = 'result')",
+    "boots": f"SELECT {_RUN}, number, rest->>'goal' AS goal, rest->>'kernel_arguments' AS "
+    "kernel_arguments, make_timestamp(started_ns // 1000) AS started, duration_s, "
+    "rest->'failure'->>'kind' AS failure, rest->'failure'->>'message' AS message "
+    "FROM records WHERE record = 'boot'",
+    "marks": f"SELECT {_RUN}, number, m.phase, (m.mono_ns - list_filter(marks, "
+    "lambda x: x.phase = 'power_on')[1].mono_ns) / 1e9 AS since_power_on_s, m.error_s, m.text, "
+    "make_timestamp_ns(m.wall_ns) AS time FROM "
+    "(SELECT *, unnest(marks) AS m FROM records WHERE record = 'boot')",
+    "facts": f"SELECT {_RUN}, f.key AS name, f.value FROM "
+    "(SELECT *, unnest(json_keys(facts)) AS key FROM records WHERE record = 'run') AS r, "
+    "LATERAL (SELECT r.key, json_extract_string(r.facts, '$.\"' || r.key || '\"') AS value) AS f",
+    "verdicts": f"SELECT {_CASE}, rest->>'metric' AS metric, rest->>'verdict' AS verdict, "
+    "(rest->>'change')::DOUBLE AS change, rest->>'baseline' AS baseline, rest->>'reason' AS reason "
+    "FROM records WHERE record = 'verdict' QUALIFY row_number() OVER "
+    "(PARTITION BY lab, board, run, benchmark, \"case\", rest->>'metric' ORDER BY number DESC) = 1",
+    "published": f"SELECT {_CASE}, p.metric, p.mean, p.low, p.high, p.unit, p.text FROM "
+    "(SELECT *, unnest(published) AS p FROM records WHERE record = 'result')",
+}
+"""Each table with what it is."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a question brought."""
+
+    columns: Sequence[str]
+    rows: Sequence[tuple[Any, ...]]
+
+
+@contextlib.contextmanager
+def opened(source: RunSource) -> Iterator[Place]:
+    """The store of a source: its own, or one that is made of a folder of runs and goes again.
+
+    Raises UsageError for other sources.
+    """
+    if isinstance(source, StoredRuns):
+        yield source.place
+    elif isinstance(source, SpoolFolder):
+        with tempfile.TemporaryDirectory(prefix="evmperf-store-") as folder:
+            made = Folder(Path(folder))
+            for entry in source.everything():
+                assert entry.folder
+                files.add(made, entry.folder)
+            yield made
+    else:
+        raise UsageError(f"{source}: is asked in its own language; name a folder or history")
+
+
+def ask(place: Place, question: str, into: str = "") -> Answer:
+    """The answer to one SELECT on `TABLES`; with `into`, a file name and format that DuckDB writes
+    it to, it is empty.
+
+    Nothing else can be read, nothing written, no setting changed. Raises UsageError for what is no
+    such question, LabError when the store cannot be read.
+    """
+    with files.connection(_MEMORY) as con:
+        place.prepare(con)
+        try:
+            kinds = [one.type for one in con.extract_statements(question)]
+        except duckdb.Error as error:
+            raise UsageError(f"this is no SQL: {error}") from error
+        if kinds != [duckdb.StatementType.SELECT]:
+            raise UsageError("a question is one SELECT")
+
+        def work(there: files.Content) -> Answer:
+            _define(con, place, there)
+            try:
+                con.execute(f"EXPLAIN {question}")
+            except (duckdb.ProgrammingError, duckdb.NotSupportedError, duckdb.PermissionException) as error:
+                raise UsageError(str(error)) from error
+            try:
+                if into:
+                    con.execute(f"COPY ({question.strip().rstrip(';')}) TO {into}")
+                    return Answer((), ())
+                con.execute(question)
+                return Answer([column[0] for column in con.description or ()], con.fetchall())
+            except (duckdb.DataError, duckdb.PermissionException, duckdb.OutOfMemoryException) as error:
+                raise UsageError(str(error)) from error
+
+        return files.reading(con, place, pattern(None, None), work)
+
+
+def _define(con: duckdb.DuckDBPyConnection, place: Place, there: files.Content) -> None:
+    columns = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in rows.COLUMNS.items())
+    nothing = f"(SELECT {columns}, '' AS lab, '' AS board, 0 AS year LIMIT 0)"
+    source = files.counting(place, there) if there.files else nothing
+    con.execute(f"CREATE OR REPLACE TEMP VIEW records AS SELECT * FROM {source}")
+    for name, select in TABLES.items():
+        con.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {select}")
+    allowed = ", ".join(text(place.address(name)) for name in there.files)
+    con.execute(f"SET allowed_paths = [{allowed}]")
+    con.execute("SET enable_external_access = false")
+    con.execute("SET lock_configuration = true")
