@@ -16,6 +16,7 @@ from evmperf.regress import accepted
 from evmperf.runs.history import GUIDE, RunSource, SpoolFolder, StoredRun, by_age
 from evmperf.site import board, fleet
 from evmperf.site.board import Job, Summary
+from evmperf.store.source import StoredRuns
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def write(out: Path, *sources: RunSource, reports: str = "") -> Written:
     jobs = [Job(out, reports, entries, marks) for _, entries in sorted(boards.items())]
     try:
         look.write(out / "static")
-        alone = all(isinstance(source, SpoolFolder) for source in sources)
+        alone = all(isinstance(source, SpoolFolder | StoredRuns) for source in sources)
         summaries = list(_boards(jobs, alone=alone))
         pages = fleet.write(out, [one for one in summaries if one.runs])
     except OSError as error:

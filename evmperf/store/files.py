@@ -11,16 +11,17 @@ There is no list of what counts: the files say it themselves.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import itertools
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import duckdb
 
@@ -53,16 +54,21 @@ class Content:
     """Files of which nothing counts, and nobody reads any more."""
 
 
-def connection(memory: str = _MEMORY) -> duckdb.DuckDBPyConnection:
-    """A DuckDB of its own that asks no network for anything."""
-    return duckdb.connect(
-        config={
+@contextlib.contextmanager
+def connection(memory: str = _MEMORY, spill: str = "4GB") -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB of its own that asks no network for anything; `spill` is what it may put aside on
+    the disk.
+    """
+    with tempfile.TemporaryDirectory(prefix="evmperf-duckdb-") as aside:
+        options: dict[str, Any] = {
             "memory_limit": memory,
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
-            "temp_directory": str(Path(tempfile.gettempdir()) / "evmperf-duckdb"),
+            "temp_directory": aside,
+            "max_temp_directory_size": spill,
         }
-    )
+        with duckdb.connect(config=options) as con:
+            yield con
 
 
 def content(con: duckdb.DuckDBPyConnection, place: Place, files: Iterable[str]) -> Content:
@@ -251,7 +257,9 @@ def tidy(con: duckdb.DuckDBPyConnection, place: Place, where: str) -> None:
 def _copy(con: duckdb.DuckDBPyConnection, select: str, scratch: Path) -> None:
     """Write what a query selects, and read it back: what was joined is removed one day."""
     con.execute(f"COPY ({select}) TO {text(str(scratch))} {_COPY}")
-    con.execute(f"SELECT bit_xor(hash(COLUMNS(*))) FROM read_parquet({text(glob_free(str(scratch)))})")
+    con.execute(
+        f"SELECT bit_xor(hash(COLUMNS(*))) FROM read_parquet({text(glob_free(str(scratch)))})"
+    )
 
 
 def first(error: Exception) -> str:

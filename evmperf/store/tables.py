@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 
@@ -18,7 +19,16 @@ from evmperf.store.files import text
 from evmperf.store.places import Folder, Place, pattern
 from evmperf.store.source import StoredRuns
 
+T = TypeVar("T")
+
 _MEMORY = "1GB"
+_ROWS = 1_000_000
+_ASKED = (
+    duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException,
+    duckdb.SyntaxException, duckdb.DataError, duckdb.NotSupportedError,
+    duckdb.PermissionException, duckdb.OutOfMemoryException,
+)  # fmt: skip
+"""What is wrong with a question, and not with the store."""
 _RUN = "lab, board, run, make_timestamp(began_ns // 1000) AS began"
 _CASE = f'{_RUN}, benchmark, "case", driver'
 TABLES = {
@@ -39,9 +49,8 @@ TABLES = {
     "lambda x: x.phase = 'power_on')[1].mono_ns) / 1e9 AS since_power_on_s, m.error_s, m.text, "
     "make_timestamp_ns(m.wall_ns) AS time FROM "
     "(SELECT *, unnest(marks) AS m FROM records WHERE record = 'boot')",
-    "facts": f"SELECT {_RUN}, f.key AS name, f.value FROM "
-    "(SELECT *, unnest(json_keys(facts)) AS key FROM records WHERE record = 'run') AS r, "
-    "LATERAL (SELECT r.key, json_extract_string(r.facts, '$.\"' || r.key || '\"') AS value) AS f",
+    "facts": f"SELECT {_RUN}, f.key AS name, f.value->>'$' AS value FROM "
+    "(SELECT * FROM records WHERE record = 'run') AS r, json_each(r.facts) AS f",
     "verdicts": f"SELECT {_CASE}, rest->>'metric' AS metric, rest->>'verdict' AS verdict, "
     "(rest->>'change')::DOUBLE AS change, rest->>'baseline' AS baseline, rest->>'reason' AS reason "
     "FROM records WHERE record = 'verdict' QUALIFY row_number() OVER "
@@ -79,48 +88,72 @@ def opened(source: RunSource) -> Iterator[Place]:
         raise UsageError(f"{source}: is asked in its own language; name a folder or history")
 
 
-def ask(place: Place, question: str, into: str = "") -> Answer:
-    """The answer to one SELECT on `TABLES`; with `into`, a file name and format that DuckDB writes
-    it to, it is empty.
+def ask(place: Place, question: str, most_s: float = 60.0) -> Answer:
+    """The answer to one SELECT on `TABLES`, which may take so many seconds.
 
     Nothing else can be read, nothing written, no setting changed. Raises UsageError for what is no
-    such question, LabError when the store cannot be read.
+    such question or takes too much time or memory, LabError when the store cannot be read.
     """
-    with files.connection(_MEMORY) as con:
-        place.prepare(con)
-        try:
-            kinds = [one.type for one in con.extract_statements(question)]
-        except duckdb.Error as error:
-            raise UsageError(f"this is no SQL: {error}") from error
+
+    def work(con: duckdb.DuckDBPyConnection) -> Answer:
+        kinds = [one.type for one in con.extract_statements(question)]
         if kinds != [duckdb.StatementType.SELECT]:
-            raise UsageError("a question is one SELECT")
+            raise UsageError("a question is one SELECT (or DESCRIBE, SHOW)")
+        con.execute(question)
+        found = con.fetchmany(_ROWS + 1)
+        if len(found) > _ROWS:
+            raise UsageError(f"the answer has more than {_ROWS} rows: add LIMIT, or `export`")
+        return Answer([column[0] for column in con.description or ()], found)
 
-        def work(there: files.Content) -> Answer:
-            _define(con, place, there)
+    def watched(con: duckdb.DuckDBPyConnection) -> Answer:
+        # DuckDB hears no signal while it works.
+        with ThreadPoolExecutor(1) as pool:
+            future = pool.submit(work, con)
             try:
-                con.execute(f"EXPLAIN {question}")
-            except (duckdb.ProgrammingError, duckdb.NotSupportedError, duckdb.PermissionException) as error:
-                raise UsageError(str(error)) from error
+                return future.result(most_s)
+            except TimeoutError:
+                raise UsageError(f"no answer within {most_s:g} s: ask for less") from None
+            finally:
+                con.interrupt()
+
+    return _working(place, watched)
+
+
+def write(place: Place, question: str, file: Path, form: str) -> None:
+    """Write the answer to a question of our own to a file; `form` is parquet or csv."""
+
+    def work(con: duckdb.DuckDBPyConnection) -> None:
+        con.execute(f"COPY ({question}) TO {text(str(file))} (FORMAT {form})")
+
+    _working(place, work, file)
+
+
+def _working(place: Place, work: Callable[[duckdb.DuckDBPyConnection], T], *more: Path) -> T:
+    def on(there: files.Content) -> T:
+        # A connection that can be asked anything is no more than that: this one has one question.
+        with files.connection(_MEMORY) as con:
+            place.prepare(con)
+            _define(con, place, there, more)
             try:
-                if into:
-                    con.execute(f"COPY ({question.strip().rstrip(';')}) TO {into}")
-                    return Answer((), ())
-                con.execute(question)
-                return Answer([column[0] for column in con.description or ()], con.fetchall())
-            except (duckdb.DataError, duckdb.PermissionException, duckdb.OutOfMemoryException) as error:
+                return work(con)
+            except _ASKED as error:
                 raise UsageError(str(error)) from error
 
-        return files.reading(con, place, pattern(None, None), work)
+    with files.connection() as con:
+        place.prepare(con)
+        return files.reading(con, place, pattern(None, None), on)
 
 
-def _define(con: duckdb.DuckDBPyConnection, place: Place, there: files.Content) -> None:
+def _define(
+    con: duckdb.DuckDBPyConnection, place: Place, there: files.Content, more: Iterable[Path]
+) -> None:
     columns = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in rows.COLUMNS.items())
     nothing = f"(SELECT {columns}, '' AS lab, '' AS board, 0 AS year LIMIT 0)"
     source = files.counting(place, there) if there.files else nothing
-    con.execute(f"CREATE OR REPLACE TEMP VIEW records AS SELECT * FROM {source}")
+    con.execute(f"CREATE VIEW records AS SELECT * FROM {source}")
     for name, select in TABLES.items():
-        con.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {select}")
-    allowed = ", ".join(text(place.address(name)) for name in there.files)
+        con.execute(f"CREATE VIEW {name} AS {select}")
+    allowed = ", ".join(text(name) for name in (*map(place.address, there.files), *map(str, more)))
     con.execute(f"SET allowed_paths = [{allowed}]")
     con.execute("SET enable_external_access = false")
     con.execute("SET lock_configuration = true")
