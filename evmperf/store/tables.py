@@ -123,7 +123,7 @@ def write(place: Place, question: str, file: Path, form: str) -> None:
     """Write the answer to a question of our own to a file; `form` is parquet or csv."""
 
     def work(con: duckdb.DuckDBPyConnection) -> None:
-        con.execute(f"COPY ({question}) TO {text(str(file))} (FORMAT {form})")
+        con.execute(f"COPY ({question}) TO {text(str(file))} (FORMAT {form}, USE_TMP_FILE false)")
 
     _working(place, work, file)
 
