@@ -35,7 +35,10 @@ _FEW = 8
 _READ_S = 3600.0
 """For how long somebody may read what he has found."""
 _MEMORY = "256MB"
-_COPY = "(FORMAT parquet, USE_TMP_FILE false, COMPRESSION zstd, PARQUET_VERSION v2, ROW_GROUP_SIZE 20480)"
+_COPY = (
+    "(FORMAT parquet, USE_TMP_FILE false, COMPRESSION zstd, PARQUET_VERSION v2, "
+    "ROW_GROUP_SIZE 20480)"
+)
 _ORDER = 'ORDER BY record, benchmark, "case", began_ns, run, number'
 """Runs come first for who lists them, then what is asked for together lies together."""
 
