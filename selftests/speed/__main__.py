@@ -19,6 +19,7 @@ from selftests.speed import (
     media,
     provision,
     quality,
+    scale,
     sessions,
     sites,
     stamping,
@@ -56,7 +57,7 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
 
 
 _ON_REQUEST = ("verdicts", "scale")
-"""How good verdicts are is no speed; both take many minutes: `python -m selftests.speed verdicts`."""
+"""How good verdicts are is no speed; both take many minutes: `... selftests.speed verdicts`."""
 
 
 def _main() -> int:

@@ -91,7 +91,7 @@ def _count(folder: Path) -> int:
 
 
 def _fill(store: Folder, night: Path, boards: int) -> None:
-    """The nights before that of each board, in files as joining leaves them. They are made by DuckDB:
+    """The nights before that of each board, in files as joining leaves them. DuckDB makes them, as
     keeping them one by one takes 0.1 s each.
     """
     run, found = rows.of_run(night)
@@ -122,7 +122,8 @@ def _year(con, store: Folder, where: str, board: str, began: list[int]) -> None:
         "samples": "list_transform(t.samples, lambda s: {'metric': s.metric, 'value': s.value * "
         + _NOISE.format(s="s")
         + ", 'unit': s.unit, 'repetition': s.repetition, 'time_ns': r.began + s.time_ns - "
-        "t.began_ns + (hash(r.run, t.number, s.repetition) % 1000000000)::BIGINT, 'error': s.error})",
+        "t.began_ns + (hash(r.run, t.number, s.repetition) % 1000000000)::BIGINT, "
+        "'error': s.error})",
     }  # fmt: skip
     selected = ", ".join(
         special.get(name, f't."{name}"') + f' AS "{name}"' for name in rows.COLUMNS
