@@ -157,8 +157,8 @@ class StoredRuns:
 class _Told(msgspec.Struct):
     """What judging needs of the rest of a result's row."""
 
-    tools: dict[str, str] = {}
-    conditions: dict[str, Any] = {}
+    tools: msgspec.Raw = msgspec.Raw(b"{}")
+    conditions: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 class Briefs:
@@ -206,12 +206,15 @@ class Briefs:
 
 def _taken(of_run: Iterator[dict[str, Any]]) -> Iterator[Taken]:
     known: dict[tuple[Any, ...], comparable.Case] = {}
+    decoder = msgspec.json.Decoder(_Told)
     for row in of_run:
-        under = (row["driver"], row["profile"], row["version"], row["rest"])
+        told = decoder.decode(row["rest"])
+        alike = (bytes(told.tools), bytes(told.conditions))
+        under = (row["driver"], row["profile"], row["version"], *alike)
         case = known.get(under)
         if case is None:
-            told = msgspec.json.decode(row["rest"], type=_Told)
-            case = known[under] = comparable.Case(*under[:3], tuple(told.tools), told.conditions)
+            tools, conditions = map(msgspec.json.decode, alike)
+            case = known[under] = comparable.Case(*under[:3], tuple(tools), conditions)
         samples: dict[str, list[float]] = {}
         for metric, value in zip(row["metrics"], row["numbers"], strict=True):
             samples.setdefault(metric, []).append(value)
