@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,8 +50,9 @@ def _converted(folder: Folder) -> Folder:
         target = folder.root / "converted" / old.name
         with folder.errors():
             target.parent.mkdir(exist_ok=True)
-            if old.exists() and not target.exists():
-                old.rename(target)
+            if not target.exists():
+                with contextlib.suppress(FileNotFoundError):  # another process was first
+                    old.rename(target)
     return folder
 
 
