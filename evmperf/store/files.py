@@ -4,7 +4,7 @@ There is no list of what counts: the files say it themselves.
 
 * A run's file is written aside and put in place when it is whole. It never changes; a run that is
   kept again is a further file.
-* Of a run in several files, the one that was kept last counts (`Content`).
+* Of a run in several files, the one that was kept last counts (`Counting`).
 * A file of which nothing counts any more is removed an hour after what took its place came: who
   reads has it for so long. Whoever is killed in the middle leaves at most such a file.
 """
@@ -28,7 +28,7 @@ import duckdb
 from evmperf.model.errors import LabError, UsageError
 from evmperf.runs.spool import leave_out
 from evmperf.store import rows
-from evmperf.store.places import Place, partition
+from evmperf.store.places import StorePlace, partition
 
 _FEW = 8
 """Files of one board and year that are read as they are."""
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Content:
+class Counting:
     """What counts: files, and of these the runs of which another file has a later version."""
 
     files: Sequence[str]
@@ -74,7 +74,7 @@ def connection(memory: str = _MEMORY, spill: str = "4GB") -> Iterator[duckdb.Duc
             yield con
 
 
-def content(con: duckdb.DuckDBPyConnection, place: Place, files: Iterable[str]) -> Content:
+def content(con: duckdb.DuckDBPyConnection, place: StorePlace, files: Iterable[str]) -> Counting:
     """What counts of some whole partitions; raises duckdb.Error for a file that is torn."""
     counting: list[str] = []
     passed: list[tuple[str, str]] = []
@@ -97,10 +97,12 @@ def content(con: duckdb.DuckDBPyConnection, place: Place, files: Iterable[str]) 
                 passed += [(name, run) for run in lost]
             elif all(_made_ns(last[run][1]) < since_ns for run in runs):
                 removable.append(name)
-    return Content(counting, passed, removable)
+    return Counting(counting, passed, removable)
 
 
-def _held(con: duckdb.DuckDBPyConnection, place: Place, name: str) -> Iterable[tuple[str, int]]:
+def _held(
+    con: duckdb.DuckDBPyConnection, place: StorePlace, name: str
+) -> Iterable[tuple[str, int]]:
     """The runs of a file (of a single one a stand-in for its id), and when they were kept."""
     kind, made, what = PurePosixPath(name).stem.split("-", 2)
     if kind == "one":
@@ -120,7 +122,7 @@ def stand_in(run: str) -> str:
     return hashlib.sha256(run.encode()).hexdigest()[:32]
 
 
-def scan(place: Place, names: Sequence[str]) -> str:
+def scan(place: StorePlace, names: Sequence[str]) -> str:
     """What to select from for some files."""
     quoted = ", ".join(text(glob_free(place.address(name))) for name in names)
     return (
@@ -135,7 +137,7 @@ def text(value: str) -> str:
 
 
 def reading(
-    con: duckdb.DuckDBPyConnection, place: Place, pattern: str, work: Callable[[Content], T]
+    con: duckdb.DuckDBPyConnection, place: StorePlace, pattern: str, work: Callable[[Counting], T]
 ) -> T:
     """Do something with what counts of the files that match. Files that are torn are named and left
     out, and looked for anew where others have joined them meanwhile.
@@ -154,7 +156,7 @@ def reading(
             torn |= found
 
 
-def _is_torn(con: duckdb.DuckDBPyConnection, place: Place, name: str) -> bool:
+def _is_torn(con: duckdb.DuckDBPyConnection, place: StorePlace, name: str) -> bool:
     try:
         con.execute(f"SELECT bit_xor(hash(COLUMNS(*))) FROM {scan(place, [name])}").fetchall()
     except duckdb.Error as error:
@@ -168,7 +170,7 @@ def _is_torn(con: duckdb.DuckDBPyConnection, place: Place, name: str) -> bool:
     return False
 
 
-def add(place: Place, folder: Path) -> bool:
+def add(place: StorePlace, folder: Path) -> bool:
     """Keep the run in a folder; False when it is there as it is. A kill at any time leaves what was
     there before, or that and the run.
 
@@ -214,7 +216,7 @@ def glob_free(name: str) -> str:
 
 
 def _known(
-    con: duckdb.DuckDBPyConnection, place: Place, run: str, there: Content
+    con: duckdb.DuckDBPyConnection, place: StorePlace, run: str, there: Counting
 ) -> tuple[str, int]:
     """The digest of a run as it is in the store ("": it is not), and the number of files there."""
     if not there.files:
@@ -225,7 +227,7 @@ def _known(
     return (found[0][0] if found else ""), len(there.files)
 
 
-def counting(place: Place, there: Content) -> str:
+def counting(place: StorePlace, there: Counting) -> str:
     """What to select from for the rows that count."""
     source = scan(place, there.files)
     if not there.passed:
@@ -240,10 +242,10 @@ def counting(place: Place, there: Content) -> str:
     return f"(SELECT * FROM {source} WHERE NOT ({gone}))"
 
 
-def tidy(con: duckdb.DuckDBPyConnection, place: Place, where: str) -> None:
+def tidy(con: duckdb.DuckDBPyConnection, place: StorePlace, where: str) -> None:
     """Join the files of a partition into one, and remove what nobody reads any more."""
 
-    def join(there: Content) -> None:
+    def join(there: Counting) -> None:
         for name in there.removable:
             place.remove(name)
         if len(there.files) < 2:

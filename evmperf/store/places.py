@@ -28,7 +28,7 @@ _NAME_BYTES = 255
 _YEAR_S = 365.2425 * _DAY_S
 
 
-class Place(Protocol):
+class StorePlace(Protocol):
     """A tree of files."""
 
     def files(self, pattern: str) -> list[str]:
@@ -69,7 +69,7 @@ def _part(name: str, value: str) -> str:
     return part
 
 
-class Folder:
+class StoreFolder:
     """A store in a folder."""
 
     def __init__(self, root: Path) -> None:
@@ -79,7 +79,7 @@ class Folder:
         return f"{self.root}/"
 
     def files(self, pattern: str) -> list[str]:
-        """See Place."""
+        """See StorePlace."""
         with self.errors():
             later = [p.name for p in self.root.glob("v[0-9]*") if p.name != f"v{LAYOUT}"]
             if later:
@@ -88,12 +88,12 @@ class Folder:
             return sorted(str(p.relative_to(self.root)) for p in found if p.name[0] != ".")
 
     def address(self, name: str) -> str:
-        """See Place."""
+        """See StorePlace."""
         return str(self.root / name)
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
-        """See Place; those of writers that were killed go after a day."""
+        """See StorePlace; those of writers that were killed go after a day."""
         with self.errors():
             self.root.mkdir(parents=True, exist_ok=True)
             for old in self.root.glob(f"{_SCRATCH}*"):
@@ -108,7 +108,7 @@ class Folder:
             Path(name).unlink(missing_ok=True)
 
     def put(self, scratch: Path, name: str) -> None:
-        """See Place."""
+        """See StorePlace."""
         target = self.root / name
         with self.errors():
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -118,12 +118,12 @@ class Folder:
             _sync(target.parent)
 
     def remove(self, name: str) -> None:
-        """See Place."""
+        """See StorePlace."""
         with self.errors():
             (self.root / name).unlink(missing_ok=True)
 
     def prepare(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """See Place."""
+        """See StorePlace."""
 
     @contextlib.contextmanager
     def errors(self) -> Iterator[None]:
@@ -151,7 +151,7 @@ class Bucket:
         return self.url
 
     def files(self, pattern: str) -> list[str]:
-        """See Place."""
+        """See StorePlace."""
         with self.errors():
             # What other writers have put there since the last time is looked for anew.
             self._system.invalidate_cache()
@@ -159,27 +159,27 @@ class Bucket:
         return sorted(str(name)[len(self._root) :].lstrip("/") for name in found)
 
     def address(self, name: str) -> str:
-        """See Place."""
+        """See StorePlace."""
         return f"{self.url}/{name}"
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
-        """See Place."""
+        """See StorePlace."""
         with tempfile.TemporaryDirectory(prefix="evmperf-store-") as folder:
             yield Path(folder) / "new.parquet"
 
     def put(self, scratch: Path, name: str) -> None:
-        """See Place. An object shows when it is whole."""
+        """See StorePlace. An object shows when it is whole."""
         with self.errors():
             self._system.put_file(str(scratch), f"{self._root}/{name}")
 
     def remove(self, name: str) -> None:
-        """See Place."""
+        """See StorePlace."""
         with self.errors(), contextlib.suppress(FileNotFoundError):
             self._system.rm_file(f"{self._root}/{name}")
 
     def prepare(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """See Place."""
+        """See StorePlace."""
         connection.register_filesystem(self._system)
 
     @contextlib.contextmanager

@@ -19,24 +19,24 @@ from evmperf.model.run import Run
 from evmperf.runs import spool
 from evmperf.runs.history import GUIDE, Measured, StoredRun, Taken, by_age, figures_of
 from evmperf.store import files, rows
-from evmperf.store.places import Bucket, Folder, Place, pattern
+from evmperf.store.places import Bucket, StoreFolder, StorePlace, pattern
 
 VARIABLE = "EVMPERF_HISTORY"
 _AT_ONCE = 2000
 """Rows that are fetched at a time."""
 
 
-def place(environment: Mapping[str, str]) -> Place:
+def place(environment: Mapping[str, str]) -> StorePlace:
     """Where the lab's store is: EVMPERF_HISTORY, a folder or a URL, or in the user's own data."""
     own = environment.get(VARIABLE, "")
     if "://" in own:
         return Bucket(own)
     base = environment.get("XDG_DATA_HOME")
     data = Path(base) if base else Path.home() / ".local" / "share"
-    return _converted(Folder(Path(own).absolute() if own else data / "evmperf" / "history"))
+    return _converted(StoreFolder(Path(own).absolute() if own else data / "evmperf" / "history"))
 
 
-def _converted(folder: Folder) -> Folder:
+def _converted(folder: StoreFolder) -> StoreFolder:
     """The folder, with the runs that an evmperf without a store has kept there taken in. Their
     files stay, in `converted/`.
     """
@@ -59,7 +59,7 @@ def _converted(folder: Folder) -> Folder:
 class StoredRuns:
     """The runs of a store, of all labs or of one; a RunSource."""
 
-    def __init__(self, place: Place, lab: str | None = None) -> None:
+    def __init__(self, place: StorePlace, lab: str | None = None) -> None:
         self.place = place
         self.lab = lab
 
@@ -106,7 +106,7 @@ class StoredRuns:
         for run in runs:
             boards.setdefault((run.lab, run.board), []).append(run)
         briefs = {
-            (lab, board): Briefs(StoredRuns(self.place, lab), board, theirs)
+            (lab, board): BoardFigures(StoredRuns(self.place, lab), board, theirs)
             for (lab, board), theirs in boards.items()
         }
         return [
@@ -141,7 +141,7 @@ class StoredRuns:
         with files.connection() as con:
             self.place.prepare(con)
 
-            def work(there: files.Content) -> list[tuple[Any, ...]]:
+            def work(there: files.Counting) -> list[tuple[Any, ...]]:
                 if not there.files:
                     return []
                 con.execute(
@@ -163,7 +163,7 @@ class _Told(msgspec.Struct):
     conditions: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-class Briefs:
+class BoardFigures:
     """The figures of one board's runs. Asked for from the oldest to the newest they are read in one
     go.
     """

@@ -16,7 +16,7 @@ from evmperf.model.errors import UsageError
 from evmperf.runs.history import RunSource, SpoolFolder
 from evmperf.store import files, rows
 from evmperf.store.files import text
-from evmperf.store.places import Folder, Place, pattern
+from evmperf.store.places import StoreFolder, StorePlace, pattern
 from evmperf.store.source import StoredRuns
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ TABLES = {
 
 
 @dataclass(frozen=True)
-class Answer:
+class SqlAnswer:
     """What a question brought."""
 
     columns: Sequence[str]
@@ -70,7 +70,7 @@ class Answer:
 
 
 @contextlib.contextmanager
-def opened(source: RunSource) -> Iterator[Place]:
+def opened(source: RunSource) -> Iterator[StorePlace]:
     """The store of a source: its own, or one that is made of a folder of runs and goes again.
 
     Raises UsageError for other sources.
@@ -79,7 +79,7 @@ def opened(source: RunSource) -> Iterator[Place]:
         yield source.place
     elif isinstance(source, SpoolFolder):
         with tempfile.TemporaryDirectory(prefix="evmperf-store-") as folder:
-            made = Folder(Path(folder))
+            made = StoreFolder(Path(folder))
             for entry in source.everything():
                 assert entry.folder
                 files.add(made, entry.folder)
@@ -88,14 +88,14 @@ def opened(source: RunSource) -> Iterator[Place]:
         raise UsageError(f"{source}: is asked in its own language; name a folder or history")
 
 
-def ask(place: Place, question: str, most_s: float = 60.0) -> Answer:
+def ask(place: StorePlace, question: str, most_s: float = 60.0) -> SqlAnswer:
     """The answer to one SELECT on `TABLES`, which may take so many seconds.
 
     Nothing else can be read, nothing written, no setting changed. Raises UsageError for what is no
     such question or takes too much time or memory, LabError when the store cannot be read.
     """
 
-    def work(con: duckdb.DuckDBPyConnection) -> Answer:
+    def work(con: duckdb.DuckDBPyConnection) -> SqlAnswer:
         kinds = [one.type for one in con.extract_statements(question)]
         if kinds != [duckdb.StatementType.SELECT]:
             raise UsageError("a question is one SELECT (or DESCRIBE, SHOW)")
@@ -103,9 +103,9 @@ def ask(place: Place, question: str, most_s: float = 60.0) -> Answer:
         found = con.fetchmany(_ROWS + 1)
         if len(found) > _ROWS:
             raise UsageError(f"the answer has more than {_ROWS} rows: add LIMIT, or `export`")
-        return Answer([column[0] for column in con.description or ()], found)
+        return SqlAnswer([column[0] for column in con.description or ()], found)
 
-    def watched(con: duckdb.DuckDBPyConnection) -> Answer:
+    def watched(con: duckdb.DuckDBPyConnection) -> SqlAnswer:
         # DuckDB hears no signal while it works.
         with ThreadPoolExecutor(1) as pool:
             future = pool.submit(work, con)
@@ -119,7 +119,7 @@ def ask(place: Place, question: str, most_s: float = 60.0) -> Answer:
     return _working(place, watched)
 
 
-def write(place: Place, question: str, file: Path, form: str) -> None:
+def write(place: StorePlace, question: str, file: Path, form: str) -> None:
     """Write the answer to a question of our own to a file; `form` is parquet or csv."""
 
     def work(con: duckdb.DuckDBPyConnection) -> None:
@@ -128,8 +128,8 @@ def write(place: Place, question: str, file: Path, form: str) -> None:
     _working(place, work, file)
 
 
-def _working(place: Place, work: Callable[[duckdb.DuckDBPyConnection], T], *more: Path) -> T:
-    def on(there: files.Content) -> T:
+def _working(place: StorePlace, work: Callable[[duckdb.DuckDBPyConnection], T], *more: Path) -> T:
+    def on(there: files.Counting) -> T:
         # A connection that can be asked anything is no more than that: this one has one question.
         with files.connection(_MEMORY) as con:
             place.prepare(con)
@@ -145,7 +145,7 @@ def _working(place: Place, work: Callable[[duckdb.DuckDBPyConnection], T], *more
 
 
 def _define(
-    con: duckdb.DuckDBPyConnection, place: Place, there: files.Content, more: Iterable[Path]
+    con: duckdb.DuckDBPyConnection, place: StorePlace, there: files.Counting, more: Iterable[Path]
 ) -> None:
     columns = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in rows.COLUMNS.items())
     nothing = f"(SELECT {columns}, '' AS lab, '' AS board, 0 AS year LIMIT 0)"

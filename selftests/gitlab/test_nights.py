@@ -16,7 +16,7 @@ from evmperf.regress.nights import nights
 from evmperf.runs import spool
 from evmperf.runs.history import SpoolFolder, WithHistory
 from evmperf.store import files
-from evmperf.store.places import Folder
+from evmperf.store.places import StoreFolder
 from evmperf.store.source import StoredRuns
 from selftests.support import runs
 
@@ -61,7 +61,7 @@ def test_nights_are_judged_by_those_before_without_a_database(tmp_path, judged):
         early = number < shift.FEWEST
         assert (skipped == len(kinds)) == early, number
         assert status == (ExitStatus.NOTHING if early else ExitStatus.OK), number
-    history = StoredRuns(Folder(tmp_path / "history")).runs(BOARD)
+    history = StoredRuns(StoreFolder(tmp_path / "history")).runs(BOARD)
     assert [entry.run.id for entry in history] == [f"{BOARD}-{n:04}" for n in range(NIGHTS - 1)]
     worse = runs.results(generator, BENCHMARKS, changed={WORSE: 0.7})
     status, kinds = judged(NIGHTS - 1, worse)
@@ -72,8 +72,8 @@ def test_nights_are_judged_by_those_before_without_a_database(tmp_path, judged):
 
 def test_what_is_kept_judges_as_the_run_itself(tmp_path):
     folder = runs.write(tmp_path / "results", runs.results(np.random.default_rng(1)), number=1)
-    files.add(Folder(tmp_path / "history"), folder)
-    (there,) = StoredRuns(Folder(tmp_path / "history")).runs(BOARD)
+    files.add(StoreFolder(tmp_path / "history"), folder)
+    (there,) = StoredRuns(StoreFolder(tmp_path / "history")).runs(BOARD)
     (beside,) = SpoolFolder(tmp_path / "results").runs(BOARD)
     assert there.run == spool.read_run(folder)
     (ours,), (theirs,) = nights([there]), nights([beside])
@@ -87,14 +87,14 @@ def test_jobs_keep_their_runs_side_by_side(tmp_path):
         runs.write(tmp_path / f"{n}", runs.results(generator, BENCHMARKS), number=n)
         for n in range(8)
     ]
-    store = Folder(tmp_path / "history")
+    store = StoreFolder(tmp_path / "history")
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda folder: files.add(store, folder), folders * 3))
     assert len(StoredRuns(store).everything()) == len(folders)
 
 
 def test_a_run_in_both_places_counts_once(tmp_path):
-    results, history = tmp_path / "results", Folder(tmp_path / "history")
+    results, history = tmp_path / "results", StoreFolder(tmp_path / "history")
     generator = np.random.default_rng(1)
     for number in range(4):
         folder = runs.write(
@@ -114,6 +114,6 @@ def test_a_run_in_both_places_counts_once(tmp_path):
 def test_the_history_is_a_source_like_others(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("EVMPERF_HISTORY", str(tmp_path / "history"))
     folder = runs.write(tmp_path / "results", runs.results(np.random.default_rng(1)), number=7)
-    files.add(Folder(tmp_path / "history"), folder)
+    files.add(StoreFolder(tmp_path / "history"), folder)
     assert cli.main(["runs", "--from", "history"]) == 0
     assert f"{BOARD}-0007" in capsys.readouterr().out

@@ -17,7 +17,7 @@ from evmperf.regress.trends import Point, Trend
 from evmperf.runs.history import SpoolFolder
 from evmperf.site import case, names
 from evmperf.store import files
-from evmperf.store.places import Folder
+from evmperf.store.places import StoreFolder
 from selftests.support import spools, years
 from selftests.support.browser import violations
 
@@ -319,7 +319,7 @@ def test_with_the_labs_history_a_run_counts_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("EVMPERF_HISTORY", str(tmp_path / "history"))
     runs = sorted((tmp_path / "results").iterdir())
     for run in runs:
-        files.add(Folder(tmp_path / "history"), run)
+        files.add(StoreFolder(tmp_path / "history"), run)
     for run in runs[:-1]:
         shutil.rmtree(run)
     where = ["-o", str(tmp_path / "public"), "--from", str(tmp_path / "results")]

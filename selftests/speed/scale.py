@@ -12,7 +12,7 @@ import msgspec
 from evmperf.model.exits import ExitStatus
 from evmperf.runs import spool
 from evmperf.store import files, rows
-from evmperf.store.places import Folder, partition
+from evmperf.store.places import StoreFolder, partition
 from selftests.speed.figures import Row, met, seconds, used
 from selftests.support import years
 
@@ -46,7 +46,7 @@ def _measured(boards: int) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as base:
         store, results = Path(base) / "store", Path(base) / "results"
         night = _template(results)
-        _fill(Folder(store), night, boards)
+        _fill(StoreFolder(store), night, boards)
         size = sum(path.stat().st_size for path in store.rglob("*.parquet"))
         asked = [sys.executable, "-m", "evmperf"]
         where = {"EVMPERF_HISTORY": str(store)}
@@ -90,7 +90,7 @@ def _count(folder: Path) -> int:
     return sum(len(result.samples) for result in spool.read_results(folder))
 
 
-def _fill(store: Folder, night: Path, boards: int) -> None:
+def _fill(store: StoreFolder, night: Path, boards: int) -> None:
     """The nights before that of each board, in files as joining leaves them. DuckDB makes them, as
     keeping them one by one takes 0.1 s each.
     """
@@ -115,7 +115,7 @@ def _fill(store: Folder, night: Path, boards: int) -> None:
                 _year(con, store, where, run.board, began)
 
 
-def _year(con, store: Folder, where: str, board: str, began: list[int]) -> None:
+def _year(con, store: StoreFolder, where: str, board: str, began: list[int]) -> None:
     special = {
         "run": "r.run", "began_ns": "r.began", "kept_ns": "r.began",
         "started_ns": "r.began + t.started_ns - t.began_ns",

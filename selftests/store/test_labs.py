@@ -7,7 +7,7 @@ from evmperf.cli.main import main
 from evmperf.model.exits import ExitStatus
 from evmperf.runs import spool
 from evmperf.store import files
-from evmperf.store.places import Folder
+from evmperf.store.places import StoreFolder
 from evmperf.store.source import StoredRuns
 from selftests.support import spools
 
@@ -22,8 +22,8 @@ def store(tmp_path):
         for number in range(8):
             run = spools.a_run(number, id=f"{lab}-{number}", lab=lab, board=BOARD)
             case = spools.a_result(run, 0, [factor * 10 + number / 100])
-            files.add(Folder(tmp_path / "store"), spools.write(tmp_path / lab, run, [case]))
-    return Folder(tmp_path / "store")
+            files.add(StoreFolder(tmp_path / "store"), spools.write(tmp_path / lab, run, [case]))
+    return StoreFolder(tmp_path / "store")
 
 
 def test_each_lab_has_its_prefix_and_asks_for_its_own_runs(store):

@@ -13,7 +13,7 @@ from evmperf.model.exits import ExitStatus
 from evmperf.model.records import VerdictRecord
 from evmperf.runs import spool
 from evmperf.store import files, tables
-from evmperf.store.places import Folder
+from evmperf.store.places import StoreFolder
 from selftests.support import runs, spools
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +32,7 @@ def store(tmp_path_factory):
     better = VerdictRecord("emmc_ext4", "4k", "read_throughput", "emmc", "worse")
     spool.append_records(whole, [better, worse])
     spool.append_records(whole, [VerdictRecord(*better.key, "emmc", "same")])
-    place = Folder(base / "store")
+    place = StoreFolder(base / "store")
     for folder in [*(base / "results").iterdir(), *(ROOT / "baselines").glob("guide-*")]:
         files.add(place, folder)
     return place
@@ -140,4 +140,4 @@ def test_a_folder_of_runs_is_asked_without_a_store(store, asked):
 
 def test_an_empty_store_has_empty_tables(tmp_path):
     for name in tables.TABLES:
-        assert tables.ask(Folder(tmp_path / "none"), f"SELECT * FROM {name}").rows == []
+        assert tables.ask(StoreFolder(tmp_path / "none"), f"SELECT * FROM {name}").rows == []

@@ -13,7 +13,7 @@ import pytest
 from evmperf.model.errors import LabError, UsageError
 from evmperf.runs import spool
 from evmperf.store import files, rows
-from evmperf.store.places import Bucket, Folder
+from evmperf.store.places import Bucket, StoreFolder
 from evmperf.store.source import StoredRuns, place
 from selftests.support import spools
 
@@ -23,7 +23,7 @@ WRITER = """
 import os, signal, sys
 from pathlib import Path
 from evmperf.store import files
-from evmperf.store.places import Folder
+from evmperf.store.places import StoreFolder
 
 store, results, step, when = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 calls = 0
@@ -41,10 +41,10 @@ def dying(method):
 
 if when:
     name = step.split()[1]
-    setattr(Folder, name, dying(getattr(Folder, name)))
+    setattr(StoreFolder, name, dying(getattr(StoreFolder, name)))
 print("ready", flush=True)
 for folder in sorted(results.iterdir()):
-    files.add(Folder(store), folder)
+    files.add(StoreFolder(store), folder)
 """
 
 
@@ -97,7 +97,7 @@ def exactly(store, results, count=RUNS):
 
 def test_a_recorded_run_comes_back_as_it_was(tmp_path):
     folder = spools.recorded(tmp_path / "results")
-    store = Folder(tmp_path / "a [store]*")
+    store = StoreFolder(tmp_path / "a [store]*")
     assert files.add(store, folder)
     assert not files.add(store, folder)  # the same again
     ((run, results),) = held(store)
@@ -111,20 +111,20 @@ def test_names_are_no_paths(tmp_path):
     names = ["../../up", "a/b", "..", "*", "x" * 80, "€ ' [1]", ""]
     for number, name in enumerate(names):
         run = spools.a_run(number, board=name, lab=name)
-        files.add(Folder(tmp_path / "store"), spools.write(tmp_path / "results", run, []))
+        files.add(StoreFolder(tmp_path / "store"), spools.write(tmp_path / "results", run, []))
     assert {p.name for p in tmp_path.iterdir()} == {"store", "results"}
     assert {p.name for p in (tmp_path / "store").iterdir()} == {"v1"}
     for name in names:
-        (found,) = StoredRuns(Folder(tmp_path / "store"), name).runs(name)
+        (found,) = StoredRuns(StoreFolder(tmp_path / "store"), name).runs(name)
         assert (found.run.lab, found.run.board) == (name, name)
     run = spools.a_run(99, board="b" * 251)
     folder = spools.write(tmp_path / "results", run, [])
     with pytest.raises(UsageError, match="too long for the name of a board"):
-        files.add(Folder(tmp_path / "store"), folder)
+        files.add(StoreFolder(tmp_path / "store"), folder)
 
 
 def test_a_run_that_is_kept_again_counts_once(tmp_path, results):
-    store = Folder(tmp_path / "store")
+    store = StoreFolder(tmp_path / "store")
     for folder in sorted(results.iterdir()):
         files.add(store, folder)
     changed = sorted(results.iterdir())[3]
@@ -136,7 +136,7 @@ def test_a_run_that_is_kept_again_counts_once(tmp_path, results):
 
 
 def test_files_are_joined_and_removed_when_nobody_reads_them(tmp_path, results, monkeypatch):
-    store = Folder(tmp_path / "store")
+    store = StoreFolder(tmp_path / "store")
     monkeypatch.setattr(files, "_READ_S", -1)
     for number, folder in enumerate(sorted(results.iterdir()), 1):
         files.add(store, folder)
@@ -162,11 +162,11 @@ def test_a_kill_at_any_step_loses_and_doubles_nothing(tmp_path, results, step, w
     made(results, count, first=RUNS)  # files are removed when they are joined the next time
     ended = subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
     assert ended.returncode == -signal.SIGKILL
-    runs, different, samples = counted(Folder(store))
+    runs, different, samples = counted(StoreFolder(store))
     assert runs == different
     assert samples == runs * CASES * 2
     subprocess.run([*words[:-1], "0"], stdout=subprocess.DEVNULL, check=True)
-    exactly(Folder(store), results, count)
+    exactly(StoreFolder(store), results, count)
 
 
 def test_writers_at_once_that_are_killed_at_random(tmp_path, results):
@@ -180,18 +180,18 @@ def test_writers_at_once_that_are_killed_at_random(tmp_path, results):
         for process in running:
             process.kill()
             process.communicate()
-        runs, different, samples = counted(Folder(store))
+        runs, different, samples = counted(StoreFolder(store))
         assert (runs, samples) == (different, different * CASES * 2)
     running = [writer(store, results) for _ in range(2)]
     for process in running:
         process.communicate()
         assert process.returncode == 0
-    exactly(Folder(store), results)
+    exactly(StoreFolder(store), results)
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "middle"])
 def test_a_torn_file_costs_its_runs_only_and_they_come_again(tmp_path, results, damage, caplog):
-    store = Folder(tmp_path / "store")
+    store = StoreFolder(tmp_path / "store")
     first, *others = sorted(results.iterdir())
     for folder in [first, *others[:3]]:
         files.add(store, folder)
@@ -229,20 +229,20 @@ def test_a_history_of_before_is_taken_in_once(tmp_path, results):
 def test_a_folder_that_cannot_be_written_is_named_with_the_remedy(tmp_path, results):
     (tmp_path / "file").write_text("")
     with pytest.raises(LabError, match="name another folder with EVMPERF_HISTORY"):
-        files.add(Folder(tmp_path / "file"), min(results.iterdir()))
+        files.add(StoreFolder(tmp_path / "file"), min(results.iterdir()))
 
 
 def test_a_later_layout_is_not_read(tmp_path):
     (tmp_path / "v2").mkdir()
     with pytest.raises(UsageError, match="update evmperf"):
-        StoredRuns(Folder(tmp_path)).everything()
+        StoredRuns(StoreFolder(tmp_path)).everything()
 
 
 def test_a_number_that_fits_no_column_is_refused_by_name(tmp_path):
     run = spools.a_run()
     folder = spools.write(tmp_path / "results", run, [spools.with_a_bad_point(run)])
     with pytest.raises(UsageError, match=f"{run.id}: cannot be kept"):
-        files.add(Folder(tmp_path / "store"), folder)
+        files.add(StoreFolder(tmp_path / "store"), folder)
 
 
 def test_a_hostile_run_json_is_data(tmp_path):
@@ -251,6 +251,6 @@ def test_a_hostile_run_json_is_data(tmp_path):
     said = json.loads((folder / "run.json").read_text())
     said |= {"facts": {"k": "\x00'); DROP TABLE runs; --"}, "place": "{rows}", "release": "$1"}
     (folder / "run.json").write_text(json.dumps(said))
-    files.add(Folder(tmp_path / "store"), folder)
-    exactly_one = held(Folder(tmp_path / "store"))
+    files.add(StoreFolder(tmp_path / "store"), folder)
+    exactly_one = held(StoreFolder(tmp_path / "store"))
     assert exactly_one == [(spool.read_run(folder), [])]
