@@ -21,6 +21,7 @@ ROOMS = {
     "tools": ("one module a tool: command line and parser", "model"),
     "console": ("the console as a record: stamps, marks, watch, one boot", "model"),
     "runs": ("the spool on disk; earlier runs, wherever they are kept", "console model"),
+    "store": ("the analytical store: runs of all labs as columns", "runs console model"),
     "benchmarks": (
         "what a benchmark is, the catalogue, families of tables, one module a table",
         "boards tools console model",
@@ -64,7 +65,7 @@ ROOMS = {
     ),
     "site": (
         "the site of trends: static pages from runs",
-        "regress published measure pages benchmarks boards tools console runs model",
+        "regress published measure pages benchmarks boards tools console store runs model",
     ),
     "influx": ("the way to the database and back", "runs benchmarks model"),
     "grafana": ("dashboards and alerts from the catalogue", "runs benchmarks boards model"),

@@ -127,11 +127,13 @@ def _check(options: argparse.Namespace) -> int:
 
 def _check_one(options: argparse.Namespace, folder: Path, what: Wanted) -> ExitStatus:
     from evmperf.regress import against  # noqa: PLC0415
-    from evmperf.runs import differences, kept  # noqa: PLC0415
+    from evmperf.runs import differences  # noqa: PLC0415
+    from evmperf.store import files  # noqa: PLC0415
+    from evmperf.store.source import place  # noqa: PLC0415
 
     named = options.source or str(options.results)
     if options.calibrate:
-        with _opened(named, options.history) as source:
+        with _opened(named, folder, options.history) as source:
             print(against.calibrated(folder, what, source, _level(options)))
         return ExitStatus.OK
     judgement, sides = _judge(options, folder, what, named, options.history)
@@ -143,7 +145,7 @@ def _check_one(options: argparse.Namespace, folder: Path, what: Wanted) -> ExitS
     if not options.dry_run:
         _keep(folder, judgement, said)
         if options.history:
-            kept.keep(folder, kept.folder(os.environ))
+            files.add(place(os.environ), folder)
     return judgement.exit_status
 
 
@@ -224,7 +226,7 @@ def _judge(
     from evmperf.regress import against  # noqa: PLC0415
 
     level = _level(options)
-    with _opened(named, history) as source:
+    with _opened(named, folder, history) as source:
         judgement = against.judged(folder, what, source, level, _read_guide)
         return judgement, against.sides(folder, what, source, judgement)
 
@@ -239,13 +241,20 @@ def _level(options: argparse.Namespace) -> float:
 
 
 @contextlib.contextmanager
-def _opened(named: str, history: bool) -> Iterator[RunSource]:
-    """Where earlier runs are, with the lab's history if that is asked for."""
+def _opened(named: str, folder: Path, history: bool) -> Iterator[RunSource]:
+    """Where a run's earlier runs are, with its lab's history if that is asked for."""
     from evmperf.cli import sources  # noqa: PLC0415
-    from evmperf.runs import kept  # noqa: PLC0415
+    from evmperf.runs.history import WithHistory  # noqa: PLC0415
+    from evmperf.runs.spool import read_run  # noqa: PLC0415
+    from evmperf.store.source import StoredRuns, place  # noqa: PLC0415
 
     with sources.opened(named) as opened:
-        yield kept.WithHistory(opened, kept.folder(os.environ)) if history else opened
+        if history:
+            # Boards of other labs may have the same name.
+            own = StoredRuns(place(os.environ), read_run(folder).lab)
+            yield WithHistory(opened, own)
+        else:
+            yield opened
 
 
 def _read_guide(file: Path, board: str) -> StoredRun:

@@ -11,8 +11,8 @@ from evmperf.influx import config
 from evmperf.influx.client import Store
 from evmperf.influx.reader import InfluxRuns
 from evmperf.published.releases import BASELINES
-from evmperf.runs import kept
 from evmperf.runs.history import RunSource, SpoolFolder
+from evmperf.store.source import StoredRuns, place
 
 INFLUX, HISTORY, PUBLISHED = "influx", "history", "published"
 
@@ -23,7 +23,7 @@ def opened(given: str, samples: bool = True) -> Iterator[RunSource]:
     InfluxDB when it is not configured.
     """
     if given == HISTORY:
-        yield SpoolFolder(kept.folder(os.environ))
+        yield StoredRuns(place(os.environ))
         return
     if given == PUBLISHED:
         from evmperf.published.source import PublishedRuns  # noqa: PLC0415

@@ -214,19 +214,20 @@ def as_openmetrics(judgement: Judgement) -> str:
     lines += _samples("evmperf_change_ratio", judgement, [v.change for v in judgement.verdicts])
     lines.append("# TYPE evmperf_verdicts gauge")
     for outcome in Outcome:
-        labels = _labels(board=judgement.board, verdict=outcome)
-        lines.append(f"evmperf_verdicts{labels} {judgement.count(outcome)}")
+        told = labels(board=judgement.board, verdict=outcome)
+        lines.append(f"evmperf_verdicts{told} {judgement.count(outcome)}")
     return "\n".join([*lines, "# EOF", ""])
 
 
 def _samples(name: str, judgement: Judgement, values: Sequence[float | None]) -> Iterable[str]:
     for verdict, value in zip(judgement.verdicts, values, strict=True):
         if value is not None:
-            labels = _labels(board=judgement.board, **verdict.key._asdict(), unit=verdict.unit)
-            yield f"{name}{labels} {value:g}"
+            told = labels(board=judgement.board, **verdict.key._asdict(), unit=verdict.unit)
+            yield f"{name}{told} {value:g}"
 
 
-def _labels(**labels: str) -> str:
+def labels(**labels: str) -> str:
+    """Labels of a metric, escaped."""
     escaped = (
         (name, plain(value).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n"))
         for name, value in labels.items()

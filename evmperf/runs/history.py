@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -136,6 +136,44 @@ def in_folder(folder: Path) -> StoredRun:
 def by_age(run: Run) -> tuple[int, str]:
     """What runs sort by: the oldest first."""
     return run.started_ns, run.id
+
+
+class WithHistory:
+    """The runs of another source and those of the history; of a run in both, the other's."""
+
+    def __init__(self, source: RunSource, history: RunSource) -> None:
+        self._sources: Sequence[RunSource] = (history, source)
+
+    def __str__(self) -> str:
+        return " and ".join(str(source) for source in reversed(self._sources))
+
+    def runs(self, board: str, limit: int | None = None) -> list[StoredRun]:
+        """See RunSource."""
+        found = _once(entry for source in self._sources for entry in source.runs(board, limit))
+        return found if limit is None else found[max(0, len(found) - limit) :]
+
+    def everything(self) -> list[StoredRun]:
+        """See RunSource."""
+        return _once(entry for source in self._sources for entry in source.everything())
+
+    def figures(
+        self, board: str, benchmark: str, metric: str, limit: int, case: str = ""
+    ) -> list[Measured]:
+        """See RunSource."""
+        found: dict[str, list[Measured]] = {}
+        for source in self._sources:
+            of_source: dict[str, list[Measured]] = {}
+            for figure in source.figures(board, benchmark, metric, limit, case):
+                of_source.setdefault(figure.run.id, []).append(figure)
+            found |= of_source
+        newest = sorted(found.values(), key=lambda figures: by_age(figures[0].run))[-limit:]
+        return [figure for figures in newest for figure in figures]
+
+
+def _once(entries: Iterable[StoredRun]) -> list[StoredRun]:
+    """Each run once, oldest first."""
+    known = {entry.run.id: entry for entry in entries}
+    return sorted(known.values(), key=lambda entry: by_age(entry.run))
 
 
 def run_folder(given: str, results: Path, *others: Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import multiprocessing
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,12 +11,16 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from evmperf.model.errors import LabError, UsageError
 from evmperf.pages import look
 from evmperf.regress import accepted
+from evmperf.regress.accepted import Accepted
 from evmperf.runs.history import GUIDE, RunSource, SpoolFolder, StoredRun, by_age
 from evmperf.site import board, fleet
 from evmperf.site.board import Job, Summary
+from evmperf.store.source import StoredRuns
 
 
 @dataclass(frozen=True)
@@ -43,16 +48,16 @@ def write(out: Path, *sources: RunSource, reports: str = "") -> Written:
     """
     problems: list[str] = []
     boards: dict[str, list[StoredRun]] = {}
-    for entry in _runs(sources, problems):
+    for entry in _apart(_runs(sources, problems)):
         boards.setdefault(entry.run.board, []).append(entry)
     if not boards:
         where = ", ".join(map(str, sources))
         raise UsageError(f"{where}: holds no runs to make a site of; measure a board first")
     marks = accepted.read()
-    jobs = [Job(out, reports, entries, marks) for _, entries in sorted(boards.items())]
+    jobs = [Job(out, reports, of, _of(name, marks)) for name, of in sorted(boards.items())]
     try:
         look.write(out / "static")
-        alone = all(isinstance(source, SpoolFolder) for source in sources)
+        alone = all(isinstance(source, SpoolFolder | StoredRuns) for source in sources)
         summaries = list(_boards(jobs, alone=alone))
         pages = fleet.write(out, [one for one in summaries if one.runs])
     except OSError as error:
@@ -76,6 +81,28 @@ def _runs(sources: Iterable[RunSource], problems: list[str]) -> Iterable[StoredR
             if entry.run.kind != GUIDE and not entry.run.facts.get("variation"):
                 found.setdefault(entry.run.id, entry)
     return sorted(found.values(), key=lambda entry: by_age(entry.run))
+
+
+def _apart(entries: Iterable[StoredRun]) -> Iterator[StoredRun]:
+    """The runs, with the lab in the names of boards that several labs have."""
+    there = list(entries)
+    labs: dict[str, set[str]] = {}
+    for entry in there:
+        labs.setdefault(entry.run.board, set()).update({entry.run.lab} - {""})
+    for entry in there:
+        run = entry.run
+        if run.lab and len(labs[run.board]) > 1:
+            run = msgspec.structs.replace(run, board=f"{run.board}{_IN}{run.lab}")
+        yield dataclasses.replace(entry, run=run)
+
+
+_IN = " in "
+
+
+def _of(board: str, marks: Iterable[Accepted]) -> list[Accepted]:
+    """The accepted changes of a board, whatever its lab."""
+    name = board.partition(_IN)[0]
+    return [dataclasses.replace(mark, board=board) for mark in marks if mark.board == name]
 
 
 def _boards(jobs: Sequence[Job], *, alone: bool) -> Iterator[Summary]:

@@ -10,11 +10,14 @@ import yaml
 
 from evmperf.cli import main as cli
 from evmperf.gitlab.pipeline import Over, PipelinePlan, chosen, render
-from evmperf.model.errors import LabError
 from evmperf.model.exits import ExitStatus
 from evmperf.regress import shift
-from evmperf.runs import kept, spool
-from evmperf.runs.history import SpoolFolder
+from evmperf.regress.nights import nights
+from evmperf.runs import spool
+from evmperf.runs.history import SpoolFolder, WithHistory
+from evmperf.store import files
+from evmperf.store.places import StoreFolder
+from evmperf.store.source import StoredRuns
 from selftests.support import runs
 
 BOARD = "am64xx-hsevm"
@@ -58,7 +61,7 @@ def test_nights_are_judged_by_those_before_without_a_database(tmp_path, judged):
         early = number < shift.FEWEST
         assert (skipped == len(kinds)) == early, number
         assert status == (ExitStatus.NOTHING if early else ExitStatus.OK), number
-    history = SpoolFolder(tmp_path / "history").runs(BOARD)
+    history = StoredRuns(StoreFolder(tmp_path / "history")).runs(BOARD)
     assert [entry.run.id for entry in history] == [f"{BOARD}-{n:04}" for n in range(NIGHTS - 1)]
     worse = runs.results(generator, BENCHMARKS, changed={WORSE: 0.7})
     status, kinds = judged(NIGHTS - 1, worse)
@@ -69,15 +72,13 @@ def test_nights_are_judged_by_those_before_without_a_database(tmp_path, judged):
 
 def test_what_is_kept_judges_as_the_run_itself(tmp_path):
     folder = runs.write(tmp_path / "results", runs.results(np.random.default_rng(1)), number=1)
-    (folder / "raw/big.log").write_text("x" * 10_000)
-    there = kept.keep(folder, tmp_path / "history")
-    assert spool.read_run(there) == spool.read_run(folder)
-    assert spool.read_results(there) == spool.read_results(folder)
-    assert sorted(path.name for path in there.iterdir()) == ["results.jsonl", "run.json"]
-    with (folder / "results.jsonl").open("ab") as file:
-        file.write((folder / "results.jsonl").read_bytes().splitlines(keepends=True)[0])
-    kept.keep(folder, tmp_path / "history")
-    assert (there / "results.jsonl").read_bytes() == (folder / "results.jsonl").read_bytes()
+    files.add(StoreFolder(tmp_path / "history"), folder)
+    (there,) = StoredRuns(StoreFolder(tmp_path / "history")).runs(BOARD)
+    (beside,) = SpoolFolder(tmp_path / "results").runs(BOARD)
+    assert there.run == spool.read_run(folder)
+    (ours,), (theirs,) = nights([there]), nights([beside])
+    assert ours == theirs
+    assert len(ours.figures) > 50
 
 
 def test_jobs_keep_their_runs_side_by_side(tmp_path):
@@ -86,23 +87,22 @@ def test_jobs_keep_their_runs_side_by_side(tmp_path):
         runs.write(tmp_path / f"{n}", runs.results(generator, BENCHMARKS), number=n)
         for n in range(8)
     ]
+    store = StoreFolder(tmp_path / "history")
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda folder: kept.keep(folder, tmp_path / "history"), folders * 3))
-    assert len(SpoolFolder(tmp_path / "history").everything()) == len(folders)
-    left = {path.name for path in (tmp_path / "history").glob("*/*")}
-    assert left == {"results.jsonl", "run.json"}
+        list(pool.map(lambda folder: files.add(store, folder), folders * 3))
+    assert len(StoredRuns(store).everything()) == len(folders)
 
 
 def test_a_run_in_both_places_counts_once(tmp_path):
-    results, history = tmp_path / "results", tmp_path / "history"
+    results, history = tmp_path / "results", StoreFolder(tmp_path / "history")
     generator = np.random.default_rng(1)
     for number in range(4):
         folder = runs.write(
-            results if number % 2 else history, runs.results(generator, BENCHMARKS),
+            results if number % 2 else tmp_path / "gone", runs.results(generator, BENCHMARKS),
             number=number,
         )  # fmt: skip
-        kept.keep(folder, history)
-    both = kept.WithHistory(SpoolFolder(results), history)
+        files.add(history, folder)
+    both = WithHistory(SpoolFolder(results), StoredRuns(history))
     ids = [f"{BOARD}-{number:04}" for number in range(4)]
     assert [entry.run.id for entry in both.runs(BOARD)] == ids
     assert [entry.run.id for entry in both.runs(BOARD, 2)] == ids[2:]
@@ -111,16 +111,9 @@ def test_a_run_in_both_places_counts_once(tmp_path):
     assert [figure.run.id for figure in figures] == ids[1:]
 
 
-def test_a_folder_that_cannot_be_written_is_named_with_the_remedy(tmp_path):
-    folder = runs.write(tmp_path / "results", runs.results(np.random.default_rng(1)), number=1)
-    (tmp_path / "history").write_text("a file")
-    with pytest.raises(LabError, match="name another folder with EVMPERF_HISTORY"):
-        kept.keep(folder, tmp_path / "history")
-
-
 def test_the_history_is_a_source_like_others(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("EVMPERF_HISTORY", str(tmp_path / "history"))
     folder = runs.write(tmp_path / "results", runs.results(np.random.default_rng(1)), number=7)
-    kept.keep(folder, kept.folder({"EVMPERF_HISTORY": str(tmp_path / "history")}))
+    files.add(StoreFolder(tmp_path / "history"), folder)
     assert cli.main(["runs", "--from", "history"]) == 0
     assert f"{BOARD}-0007" in capsys.readouterr().out

@@ -14,9 +14,10 @@ from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.regress.accepted import Accepted
 from evmperf.regress.trends import Point, Trend
-from evmperf.runs import kept
 from evmperf.runs.history import SpoolFolder
 from evmperf.site import case, names
+from evmperf.store import files
+from evmperf.store.places import StoreFolder
 from selftests.support import spools, years
 from selftests.support.browser import violations
 
@@ -315,10 +316,10 @@ def test_a_board_of_which_nothing_can_be_read_has_no_page(tmp_path):
 
 def test_with_the_labs_history_a_run_counts_once(tmp_path, monkeypatch, capsys):
     years.write(tmp_path / "results", ["evm"], 6, ["uboot_emmc_raw"])
-    monkeypatch.setenv(kept.VARIABLE, str(tmp_path / "history"))
+    monkeypatch.setenv("EVMPERF_HISTORY", str(tmp_path / "history"))
     runs = sorted((tmp_path / "results").iterdir())
     for run in runs:
-        kept.keep(run, tmp_path / "history")
+        files.add(StoreFolder(tmp_path / "history"), run)
     for run in runs[:-1]:
         shutil.rmtree(run)
     where = ["-o", str(tmp_path / "public"), "--from", str(tmp_path / "results")]

@@ -19,6 +19,7 @@ from selftests.speed import (
     media,
     provision,
     quality,
+    scale,
     sessions,
     sites,
     stamping,
@@ -48,13 +49,15 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
     "lab-night": lab.night,
     "lab-kick": lab.kicks,
     "lab-leaks": kicked.leaks,
+    "scale": scale.whole,
+    "scale-small": scale.small,
     "media": media.write,
     "provision": provision.install,
 }
 
 
-_ON_REQUEST = ("verdicts",)
-"""How good verdicts are is no speed, and takes minutes: `python -m selftests.speed verdicts`."""
+_ON_REQUEST = ("verdicts", "scale")
+"""How good verdicts are is no speed; both take many minutes: `... selftests.speed verdicts`."""
 
 
 def _main() -> int:

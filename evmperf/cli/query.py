@@ -1,0 +1,148 @@
+"""`evmperf query`, `evmperf export` and `evmperf store`: the store of all runs (docs/store.md)."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from evmperf.cli import arguments, sources
+from evmperf.model.errors import EvmperfError, UsageError
+from evmperf.model.exits import ExitStatus, of_kind
+from evmperf.report import exports
+from evmperf.report.columns import Column, table
+from evmperf.runs.history import run_folder
+from evmperf.store import files, tables
+from evmperf.store.source import place
+
+_PIPED = 160
+"""Characters of a line that goes to a file or another program."""
+_TABLES = ", ".join(tables.TABLES)
+
+
+def add_parsers(commands: Any) -> None:
+    """Add the three commands."""
+    query = commands.add_parser(
+        "query",
+        description=f"Ask all runs a question in SQL (DuckDB's). Tables: {_TABLES}; "
+        "`DESCRIBE samples` names a table's columns, docs/store.md has examples.",
+    )
+    query.add_argument("question", metavar="SQL", help="one SELECT")
+    _add_from(query)
+    query.add_argument(
+        "--timeout", type=arguments.duration, default=60.0, metavar="TIME", help="default: 60s"
+    )
+    form = query.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="print CSV instead of a table")
+    form.add_argument("--json", action="store_true", help="print a list of objects")
+    query.set_defaults(func=_query)
+
+    export = commands.add_parser(
+        "export",
+        description="Write runs in the formats of other programs; all there are, or those named.",
+    )
+    export.add_argument("run", nargs="*", help="the ids of runs")
+    _add_from(export)
+    form = export.add_mutually_exclusive_group(required=True)
+    for name, what in (
+        ("parquet", "every sample, a row each"),
+        ("csv", "the same as text"),
+        ("bmf", "one run for Bencher"),
+        ("kcidb", "for KernelCI's database"),
+        ("junit", "a test a case"),
+        ("openmetrics", "every figure, for Prometheus"),
+    ):
+        form.add_argument(f"--{name}", type=Path, metavar="FILE", help=what)
+    export.set_defaults(func=_export)
+
+    store = commands.add_parser(
+        "store",
+        description="Keep runs in the lab's store [EVMPERF_HISTORY: a folder or a URL], as "
+        "`check --history` does: those named, or all below --results. What is there is left.",
+    )
+    arguments.add_run(store, nargs="*")
+    store.set_defaults(func=_store)
+
+
+def _add_from(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--from", dest="source", metavar="DIR|history|baselines", default=sources.HISTORY,
+        help="where the runs are (default: history, the lab's store)",
+    )  # fmt: skip
+
+
+def _query(options: argparse.Namespace) -> int:
+    with sources.opened(options.source) as source, tables.opened(source) as there:
+        answer = tables.ask(there, options.question, options.timeout)
+    if options.json:
+        found = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+        print(json.dumps(found, indent=1, default=str, ensure_ascii=False))
+    elif options.csv:
+        csv.writer(sys.stdout, lineterminator="\n").writerows([answer.columns, *answer.rows])
+    else:
+        numbers = [
+            all(isinstance(v, int | float | None) for v in c)
+            for c in zip(*answer.rows, strict=True)
+        ]
+        columns = [
+            Column(name, right=right, wrap=not right)
+            for name, right in zip(
+                answer.columns, numbers or [False] * len(answer.columns), strict=True
+            )
+        ]
+        width = None if sys.stdout.isatty() else _PIPED
+        print(
+            table(columns, [[_cell(value) for value in row] for row in answer.rows], width), end=""
+        )
+    return ExitStatus.OK if answer.rows else ExitStatus.NOTHING
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return f"{value:%Y-%m-%d %H:%M}" if isinstance(value, datetime.datetime) else str(value)
+
+
+def _export(options: argparse.Namespace) -> int:
+    (name,) = [n for n in ("parquet", "csv", *exports.FORMATS) if getattr(options, n)]
+    file: Path = getattr(options, name)
+    with sources.opened(options.source) as source:
+        known = source.everything()
+        if missing := sorted(set(options.run) - {entry.run.id for entry in known}):
+            raise UsageError(f"{source}: has no run {missing[0]!r}")
+        wanted = [entry for entry in known if not options.run or entry.run.id in options.run]
+        if not wanted:
+            raise UsageError(f"{source}: holds no runs")
+        if name in exports.FORMATS:
+            runs = [(entry.run, entry.results()) for entry in wanted]
+            file.write_text(exports.FORMATS[name](runs), encoding="utf-8")
+        else:
+            with tables.opened(source) as there:
+                ids = ", ".join(files.text(entry.run.id) for entry in wanted)
+                where = f" WHERE run IN ({ids})" if options.run else ""
+                tables.write(there, f"SELECT * FROM samples{where} ORDER BY ALL", file, name)
+    print(f"{file}: {len(wanted)} runs")
+    return ExitStatus.OK
+
+
+def _store(options: argparse.Namespace) -> int:
+    there = place(os.environ)
+    folders = [run_folder(run, options.results) for run in options.run]
+    folders = folders or sorted(path.parent for path in options.results.glob("*/run.json"))
+    status, new = ExitStatus.OK, 0
+    for folder in folders:
+        try:
+            new += files.add(there, folder)
+        except EvmperfError as error:
+            # The others are kept all the same.
+            print(f"evmperf: {error}", file=sys.stderr)
+            status = of_kind(error.kind)
+    print(f"{there}: {new} of {len(folders)} runs are new")
+    return status

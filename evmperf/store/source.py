@@ -1,0 +1,226 @@
+"""The store as a source of earlier runs."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evmperf.model import comparable
+from evmperf.model.errors import UsageError
+from evmperf.model.figures import Key
+from evmperf.model.results import Result
+from evmperf.model.run import Run
+from evmperf.runs import spool
+from evmperf.runs.history import GUIDE, Measured, StoredRun, Taken, by_age, figures_of
+from evmperf.store import files, rows
+from evmperf.store.places import Bucket, StoreFolder, StorePlace, pattern
+
+VARIABLE = "EVMPERF_HISTORY"
+_AT_ONCE = 2000
+"""Rows that are fetched at a time."""
+
+
+def place(environment: Mapping[str, str]) -> StorePlace:
+    """Where the lab's store is: EVMPERF_HISTORY, a folder or a URL, or in the user's own data."""
+    own = environment.get(VARIABLE, "")
+    if "://" in own:
+        return Bucket(own)
+    base = environment.get("XDG_DATA_HOME")
+    data = Path(base) if base else Path.home() / ".local" / "share"
+    return _converted(StoreFolder(Path(own).absolute() if own else data / "evmperf" / "history"))
+
+
+def _converted(folder: StoreFolder) -> StoreFolder:
+    """The folder, with the runs that an evmperf without a store has kept there taken in. Their
+    files stay, in `converted/`.
+    """
+    for path in folder.root.glob("*/run.json"):
+        old = path.parent
+        try:
+            files.add(folder, old)
+        except UsageError as error:
+            spool.leave_out(str(error))
+            continue
+        target = folder.root / "converted" / old.name
+        with folder.errors():
+            target.parent.mkdir(exist_ok=True)
+            if not target.exists():
+                with contextlib.suppress(FileNotFoundError):  # another process was first
+                    old.rename(target)
+    return folder
+
+
+class StoredRuns:
+    """The runs of a store, of all labs or of one; a RunSource."""
+
+    def __init__(self, place: StorePlace, lab: str | None = None) -> None:
+        self.place = place
+        self.lab = lab
+
+    def __str__(self) -> str:
+        return str(self.place)
+
+    def runs(self, board: str, limit: int | None = None) -> list[StoredRun]:
+        """See RunSource. Raw files are not in the store."""
+        found = self._stored(self._runs(board))
+        mine = [entry for entry in found if entry.run.kind != GUIDE]
+        return mine if limit is None else mine[max(0, len(mine) - limit) :]
+
+    def everything(self) -> list[StoredRun]:
+        """See RunSource."""
+        return self._stored(self._runs(None))
+
+    def figures(
+        self, board: str, benchmark: str, metric: str, limit: int, case: str = ""
+    ) -> list[Measured]:
+        """See RunSource."""
+        runs = [entry.run for entry in self.runs(board, limit)]
+        found = self._ask(
+            board,
+            "SELECT run, \"case\", s.unit, s.value FROM (SELECT run, number, \"case\", "
+            "unnest(samples) s FROM {rows} WHERE record = 'result' AND benchmark = $benchmark "
+            "AND began_ns >= $since AND ($case = '' OR \"case\" = $case)) "
+            "WHERE s.metric = $metric ORDER BY run, number, s.repetition",
+            since=runs[0].started_ns if runs else 0,
+            benchmark=benchmark, metric=metric, case=case,
+        )  # fmt: skip
+        values: dict[str, dict[tuple[str, str], list[float]]] = {run.id: {} for run in runs}
+        for row in found:
+            of_run = values.get(row["run"], {})
+            of_run.setdefault((row["case"], row["unit"]), []).append(row["value"])
+        return [figure for run in runs for figure in figures_of(run, values[run.id])]
+
+    def _runs(self, board: str | None) -> list[Run]:
+        wanted = "SELECT * EXCLUDE (samples, published, marks) FROM {rows} WHERE record = 'run' "
+        wanted += "ORDER BY began_ns, run"
+        return sorted((rows.to_run(row) for row in self._ask(board, wanted)), key=by_age)
+
+    def _stored(self, runs: Sequence[Run]) -> list[StoredRun]:
+        boards: dict[tuple[str, str], list[Run]] = {}
+        for run in runs:
+            boards.setdefault((run.lab, run.board), []).append(run)
+        briefs = {
+            (lab, board): BoardFigures(StoredRuns(self.place, lab), board, theirs)
+            for (lab, board), theirs in boards.items()
+        }
+        return [
+            StoredRun(
+                run,
+                functools.partial(self.results, run),
+                brief=None if run.kind == GUIDE
+                else functools.partial(briefs[run.lab, run.board].of, run),
+            )
+            for run in runs
+        ]  # fmt: skip
+
+    def results(self, run: Run) -> list[Result]:
+        """The results of a run."""
+        found = StoredRuns(self.place, run.lab)._ask(
+            run.board,
+            "SELECT * FROM {rows} WHERE record = 'result' AND run = $run ORDER BY number",
+            run=run.id,
+        )
+        records = (rows.to_record(row) for row in found)
+        return [record for record in records if isinstance(record, Result)]
+
+    def _ask(self, board: str | None, question: str, **values: Any) -> list[dict[str, Any]]:
+        return list(self.asked(board, question, **values))
+
+    def asked(self, board: str | None, question: str, **values: Any) -> Iterator[dict[str, Any]]:
+        """The rows that answer a question to {rows}, of one board or all, a few thousand at a time.
+
+        The question has an order: then the first row comes when all files were read, and damaged
+        ones are known. Raises LabError.
+        """
+        with files.connection() as con:
+            self.place.prepare(con)
+
+            def work(there: files.Counting) -> list[tuple[Any, ...]]:
+                if not there.files:
+                    return []
+                con.execute(
+                    question.replace("{rows}", files.counting(self.place, there)), values or None
+                )
+                return con.fetchmany(_AT_ONCE)
+
+            some = files.reading(con, self.place, pattern(self.lab, board), work)
+            names = [column[0] for column in con.description] if some else []
+            while some:
+                yield from (dict(zip(names, row, strict=True)) for row in some)
+                some = con.fetchmany(_AT_ONCE)
+
+
+class _Told(msgspec.Struct):
+    """What judging needs of the rest of a result's row."""
+
+    tools: msgspec.Raw = msgspec.Raw(b"{}")
+    conditions: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class BoardFigures:
+    """The figures of one board's runs. Asked for from the oldest to the newest they are read in one
+    go.
+    """
+
+    def __init__(self, source: StoredRuns, board: str, runs: Sequence[Run]) -> None:
+        self._source = source
+        self._board = board
+        self._order = {run.id: number for number, run in enumerate(sorted(runs, key=by_age))}
+        self._groups: Iterator[tuple[str, Iterator[dict[str, Any]]]] = iter(())
+        self._at = len(self._order)
+        self._waiting: tuple[str, Iterator[dict[str, Any]]] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_groups": iter(()), "_at": len(self._order), "_waiting": None}
+
+    def of(self, run: Run) -> Iterator[Taken]:
+        """The figures of a run; raises LabError."""
+        wanted = self._order[run.id]
+        if wanted < self._at:
+            self._select(run)
+        self._at = wanted + 1
+        while self._waiting and self._order.get(self._waiting[0], -1) < wanted:
+            self._waiting = next(self._groups, None)
+        if not self._waiting or self._waiting[0] != run.id:
+            return iter(())
+        return _taken(self._waiting[1])
+
+    def _select(self, run: Run) -> None:
+        found = self._source.asked(
+            self._board,
+            "SELECT run, benchmark, \"case\", driver, profile, version, rest, "
+            "list_transform(samples, lambda s: s.metric) metrics, "
+            "list_transform(samples, lambda s: s.unit) units, "
+            "list_transform(samples, lambda s: s.value) AS numbers FROM {rows} "
+            "WHERE record = 'result' AND samples IS NOT NULL AND began_ns >= $since "
+            "ORDER BY began_ns, run, number",
+            since=run.started_ns,
+        )  # fmt: skip
+        self._groups = itertools.groupby(found, key=lambda row: str(row["run"]))
+        self._waiting = next(self._groups, None)
+
+
+def _taken(of_run: Iterator[dict[str, Any]]) -> Iterator[Taken]:
+    known: dict[tuple[Any, ...], comparable.Case] = {}
+    decoder = msgspec.json.Decoder(_Told)
+    for row in of_run:
+        told = decoder.decode(row["rest"])
+        alike = (bytes(told.tools), bytes(told.conditions))
+        under = (row["driver"], row["profile"], row["version"], *alike)
+        case = known.get(under)
+        if case is None:
+            tools, conditions = map(msgspec.json.decode, alike)
+            case = known[under] = comparable.Case(*under[:3], tuple(tools), conditions)
+        samples: dict[str, list[float]] = {}
+        for metric, value in zip(row["metrics"], row["numbers"], strict=True):
+            samples.setdefault(metric, []).append(value)
+        units = dict(zip(row["metrics"], row["units"], strict=True))
+        for metric, values in samples.items():
+            key = Key(row["benchmark"], row["case"], metric)
+            yield Taken(key, units[metric], tuple(values), case)

@@ -1,0 +1,159 @@
+"""The store's tables for SQL: what a question may name, and nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import duckdb
+
+from evmperf.model.errors import UsageError
+from evmperf.runs.history import RunSource, SpoolFolder
+from evmperf.store import files, rows
+from evmperf.store.files import text
+from evmperf.store.places import StoreFolder, StorePlace, pattern
+from evmperf.store.source import StoredRuns
+
+T = TypeVar("T")
+
+_MEMORY = "1GB"
+_ROWS = 1_000_000
+_ASKED = (
+    duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException,
+    duckdb.SyntaxException, duckdb.DataError, duckdb.NotSupportedError,
+    duckdb.PermissionException, duckdb.OutOfMemoryException,
+)  # fmt: skip
+"""What is wrong with a question, and not with the store."""
+_RUN = "lab, board, run, make_timestamp(began_ns // 1000) AS began"
+_CASE = f'{_RUN}, benchmark, "case", driver'
+TABLES = {
+    "runs": f"SELECT {_RUN}, make_timestamp(ended_ns // 1000) AS ended, kind, place, release, os, "
+    "profile, exit_status, outcome, facts::JSON AS facts FROM records WHERE record = 'run'",
+    "results": f"SELECT {_CASE}, number, profile, version, status, "
+    "make_timestamp(started_ns // 1000) AS started, duration_s, tool_s, rest->'params' AS params, "
+    "rest->'tools' AS tools, rest->'conditions' AS conditions, rest->'failures' AS failures "
+    "FROM records WHERE record = 'result'",
+    "samples": f"SELECT {_CASE}, number, profile, s.metric, s.value, s.unit, s.repetition, "
+    "make_timestamp_ns(s.time_ns) AS time, s.error FROM "
+    "(SELECT *, unnest(samples) AS s FROM records WHERE record = 'result')",
+    "boots": f"SELECT {_RUN}, number, rest->>'goal' AS goal, rest->>'kernel_arguments' AS "
+    "kernel_arguments, make_timestamp(started_ns // 1000) AS started, duration_s, "
+    "rest->'failure'->>'kind' AS failure, rest->'failure'->>'message' AS message "
+    "FROM records WHERE record = 'boot'",
+    "marks": f"SELECT {_RUN}, number, m.phase, (m.mono_ns - list_filter(marks, "
+    "lambda x: x.phase = 'power_on')[1].mono_ns) / 1e9 AS since_power_on_s, m.error_s, m.text, "
+    "make_timestamp_ns(m.wall_ns) AS time FROM "
+    "(SELECT *, unnest(marks) AS m FROM records WHERE record = 'boot')",
+    "facts": f"SELECT {_RUN}, f.key AS name, f.value->>'$' AS value FROM "
+    "(SELECT * FROM records WHERE record = 'run') AS r, json_each(r.facts) AS f",
+    "verdicts": f"SELECT {_CASE}, rest->>'metric' AS metric, rest->>'verdict' AS verdict, "
+    "(rest->>'change')::DOUBLE AS change, rest->>'baseline' AS baseline, rest->>'reason' AS reason "
+    "FROM records WHERE record = 'verdict' QUALIFY row_number() OVER "
+    "(PARTITION BY lab, board, run, benchmark, \"case\", rest->>'metric' ORDER BY number DESC) = 1",
+    "published": f"SELECT {_CASE}, p.metric, p.mean, p.low, p.high, p.unit, p.text FROM "
+    "(SELECT *, unnest(published) AS p FROM records WHERE record = 'result')",
+}
+"""Each table with what it is."""
+
+
+@dataclass(frozen=True)
+class SqlAnswer:
+    """What a question brought."""
+
+    columns: Sequence[str]
+    rows: Sequence[tuple[Any, ...]]
+
+
+@contextlib.contextmanager
+def opened(source: RunSource) -> Iterator[StorePlace]:
+    """The store of a source: its own, or one that is made of a folder of runs and goes again.
+
+    Raises UsageError for other sources.
+    """
+    if isinstance(source, StoredRuns):
+        yield source.place
+    elif isinstance(source, SpoolFolder):
+        with tempfile.TemporaryDirectory(prefix="evmperf-store-") as folder:
+            made = StoreFolder(Path(folder))
+            for entry in source.everything():
+                assert entry.folder
+                files.add(made, entry.folder)
+            yield made
+    else:
+        raise UsageError(f"{source}: is asked in its own language; name a folder or history")
+
+
+def ask(place: StorePlace, question: str, most_s: float = 60.0) -> SqlAnswer:
+    """The answer to one SELECT on `TABLES`, which may take so many seconds.
+
+    Nothing else can be read, nothing written, no setting changed. Raises UsageError for what is no
+    such question or takes too much time or memory, LabError when the store cannot be read.
+    """
+
+    def work(con: duckdb.DuckDBPyConnection) -> SqlAnswer:
+        kinds = [one.type for one in con.extract_statements(question)]
+        if kinds != [duckdb.StatementType.SELECT]:
+            raise UsageError("a question is one SELECT (or DESCRIBE, SHOW)")
+        con.execute(question)
+        found = con.fetchmany(_ROWS + 1)
+        if len(found) > _ROWS:
+            raise UsageError(f"the answer has more than {_ROWS} rows: add LIMIT, or `export`")
+        return SqlAnswer([column[0] for column in con.description or ()], found)
+
+    def watched(con: duckdb.DuckDBPyConnection) -> SqlAnswer:
+        # DuckDB hears no signal while it works.
+        with ThreadPoolExecutor(1) as pool:
+            future = pool.submit(work, con)
+            try:
+                return future.result(most_s)
+            except TimeoutError:
+                raise UsageError(f"no answer within {most_s:g} s: ask for less") from None
+            finally:
+                con.interrupt()
+
+    return _working(place, watched)
+
+
+def write(place: StorePlace, question: str, file: Path, form: str) -> None:
+    """Write the answer to a question of our own to a file; `form` is parquet or csv."""
+
+    def work(con: duckdb.DuckDBPyConnection) -> None:
+        con.execute(f"COPY ({question}) TO {text(str(file))} (FORMAT {form}, USE_TMP_FILE false)")
+
+    _working(place, work, file)
+
+
+def _working(place: StorePlace, work: Callable[[duckdb.DuckDBPyConnection], T], *more: Path) -> T:
+    def on(there: files.Counting) -> T:
+        # A connection that can be asked anything is no more than that: this one has one question.
+        with files.connection(_MEMORY) as con:
+            place.prepare(con)
+            _define(con, place, there, more)
+            try:
+                return work(con)
+            except _ASKED as error:
+                raise UsageError(str(error)) from error
+
+    with files.connection() as con:
+        place.prepare(con)
+        return files.reading(con, place, pattern(None, None), on)
+
+
+def _define(
+    con: duckdb.DuckDBPyConnection, place: StorePlace, there: files.Counting, more: Iterable[Path]
+) -> None:
+    columns = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in rows.COLUMNS.items())
+    nothing = f"(SELECT {columns}, '' AS lab, '' AS board, 0 AS year LIMIT 0)"
+    source = files.counting(place, there) if there.files else nothing
+    con.execute(f"CREATE VIEW records AS SELECT * FROM {source}")
+    for name, select in TABLES.items():
+        con.execute(f"CREATE VIEW {name} AS {select}")
+    allowed = ", ".join(text(name) for name in (*map(place.address, there.files), *map(str, more)))
+    con.execute(f"SET allowed_paths = [{allowed}]")
+    con.execute("SET enable_external_access = false")
+    con.execute("SET lock_configuration = true")

@@ -1,0 +1,127 @@
+"""Runs in the formats of others, read by their own validators where there are any."""
+
+import json
+import re
+import xml.etree.ElementTree as ET
+
+import duckdb
+import jsonschema
+import kcidb_io
+import pytest
+
+from evmperf.cli.main import main
+from evmperf.model.exits import ExitStatus
+from evmperf.model.figures import figures
+from evmperf.runs import spool
+from selftests.support import spools
+
+HOSTILE = 'x"\n} 1 \x00\x1b</a>\\ "'
+BENCHER = {
+    "type": "object",
+    "additionalProperties": {
+        "type": "object",
+        "additionalProperties": {
+            "type": "object",
+            "properties": {n: {"type": "number"} for n in ("value", "lower_value", "upper_value")},
+            "required": ["value"],
+        },
+    },
+}
+"""The documented form: bencher.dev/docs/reference/bencher-metric-format."""
+LABEL = r'[a-z_]+="(?:[^"\\\n]|\\[\\"n])*"'
+LINE = rf"evmperf_figure\{{{LABEL}(?:,{LABEL})*\}} -?[0-9.e+-]+ [0-9]+\.[0-9]{{3}}"
+"""A sample of OpenMetrics 1.0 with a stamp in seconds."""
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A recorded run, one of everything, and one of hostile names."""
+    spools.recorded(tmp_path / "results")
+    spools.of_catalogue(tmp_path / "results")
+    run = spools.a_run(7, board=HOSTILE, lab=HOSTILE, release=HOSTILE, facts={"kernel": HOSTILE})
+    cases = [spools.a_result(run, case=HOSTILE), spools.a_refusal(run, 2)]
+    spools.write(tmp_path / "results", run, cases)
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def exported(results):
+    """Call `evmperf export`; returns the file."""
+
+    def export(name, *ids):
+        file = results.parent / f"out.{name}"
+        assert main(["export", *ids, "--from", str(results), f"--{name}", str(file)]) == 0
+        return file
+
+    return export
+
+
+def count(results, *ids):
+    """Figures and samples of some runs, or all."""
+    found = [spool.read_results(f) for f in results.iterdir() if not ids or f.name in ids]
+    samples = sum(len(result.samples) for run in found for result in run)
+    return sum(len(figures(run)) for run in found), samples
+
+
+def test_bencher(results, exported):
+    for folder in results.iterdir():
+        data = json.loads(exported("bmf", folder.name).read_text())
+        jsonschema.validate(data, BENCHER)
+        assert all(0 < len(name) <= 1024 for name in data)
+        slugs = [slug for measures in data.values() for slug in measures]
+        assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", s) and len(s) <= 64 for s in slugs)
+        assert len(slugs) == count(results, folder.name)[0] > 0
+        for metric in (metric for measures in data.values() for metric in measures.values()):
+            # Rounding may put a mean of equal samples a hair outside of them.
+            assert metric["lower_value"] <= metric["value"] * (1 + 1e-12)
+            assert metric["value"] <= metric["upper_value"] * (1 + 1e-12)
+
+
+def test_bencher_holds_one_run(results, capsys):
+    words = ["export", "--from", str(results), "--bmf", str(results.parent / "out")]
+    assert main(words) == ExitStatus.USAGE
+    assert "holds one run, not 3" in capsys.readouterr().err
+
+
+def test_kcidb(results, exported):
+    data = json.loads(exported("kcidb").read_text())
+    kcidb_io.schema.LATEST.validate(data)
+    assert (len(data["checkouts"]), len(data["builds"])) == (3, 3)
+    tests = data["tests"]
+    assert len({test["id"] for test in tests}) == len(tests)
+    assert sum("number" in test for test in tests) == count(results)[0]
+    (refused,) = [test for test in tests if "case_2" in test["path"]]
+    assert refused["status"] == "ERROR"
+    with pytest.raises(jsonschema.ValidationError):
+        kcidb_io.schema.LATEST.validate(data | {"tests": [{"id": "x"}]})
+
+
+def test_junit(results, exported):
+    root = ET.parse(exported("junit")).getroot()
+    assert root.tag == "testsuites"
+    for suite in root:
+        cases = spool.read_results(results / suite.get("name"))
+        assert len(suite.findall("testcase")) == len(cases) == int(suite.get("tests"))
+        assert len(suite.findall("testcase/failure")) == int(suite.get("failures"))
+    assert len(root.findall(".//property")) == count(results)[0]
+
+
+def test_openmetrics(results, exported):
+    *head, end = exported("openmetrics").read_text().splitlines()
+    assert end == "# EOF"
+    lines = [line for line in head if not line.startswith("# ")]
+    assert [line for line in lines if not re.fullmatch(LINE, line)] == []
+    assert len(lines) == count(results)[0]
+
+
+@pytest.mark.parametrize("name", ["parquet", "csv"])
+def test_every_sample_as_columns(results, exported, name):
+    for ids in ((), (spools.RECORDED.name,)):
+        question = f"SELECT count(*) FROM read_{name}('{exported(name, *ids)}')"
+        assert duckdb.connect().execute(question).fetchone() == (count(results, *ids)[1],)
+
+
+def test_a_run_that_is_not_there(results, capsys):
+    words = ["export", "none", "--from", str(results), "--kcidb", str(results.parent / "out")]
+    assert main(words) == ExitStatus.USAGE
+    assert "has no run 'none'" in capsys.readouterr().err

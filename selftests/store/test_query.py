@@ -1,0 +1,143 @@
+"""Questions to the store: those of the page, hostile ones, and what they may not do."""
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from evmperf.cli.main import main
+from evmperf.model.exits import ExitStatus
+from evmperf.model.records import VerdictRecord
+from evmperf.runs import spool
+from evmperf.store import files, tables
+from evmperf.store.places import StoreFolder
+from selftests.support import runs, spools
+
+ROOT = Path(__file__).parents[2]
+QUESTIONS = re.findall(r"```sql\n(.*?)```", (ROOT / "docs/store.md").read_text(), re.DOTALL)
+BOARD = "am64xx-hsevm"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """A lab's store: nights of a board, a recorded run, a run of everything, the published."""
+    base = tmp_path_factory.mktemp("store")
+    runs.history(base / "results", nights=4, board=BOARD, os="RT-linux")
+    spools.recorded(base / "results")
+    whole = spools.of_catalogue(base / "results")
+    worse = VerdictRecord("emmc_ext4", "4k", "write_throughput", "emmc", "worse", change=-0.2)
+    better = VerdictRecord("emmc_ext4", "4k", "read_throughput", "emmc", "worse")
+    spool.append_records(whole, [better, worse])
+    spool.append_records(whole, [VerdictRecord(*better.key, "emmc", "same")])
+    place = StoreFolder(base / "store")
+    for folder in [*(base / "results").iterdir(), *(ROOT / "baselines").glob("guide-*")]:
+        files.add(place, folder)
+    return place
+
+
+@pytest.fixture
+def asked(store, monkeypatch, capsys):
+    """Call `evmperf query`; returns status, output and errors."""
+    monkeypatch.setenv("EVMPERF_HISTORY", str(store.root))
+
+    def ask(*words):
+        status = main(["query", *words])
+        return status, *capsys.readouterr()
+
+    return ask
+
+
+def test_the_page_has_ten_questions():
+    assert len(QUESTIONS) == 10
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: q.split("\n")[-2][:40])
+def test_each_question_of_the_page_has_an_answer(store, question):
+    answer = tables.ask(store, question)
+    assert answer.rows
+    assert None not in {row[0] for row in answer.rows}
+
+
+def test_answers_are_those_of_the_spools(store):
+    results = store.root.parent / "results"
+    records = [r for folder in results.iterdir() for r in spool.read_records(folder)]
+    samples = sum(len(r.samples) for r in records if hasattr(r, "samples"))
+    boots = [r for r in records if hasattr(r, "marks")]
+
+    def one(question):
+        return tables.ask(store, question).rows[0][0]
+
+    assert one("SELECT count(*) FROM samples") == samples > 1000
+    assert one("SELECT count(*) FROM marks") == sum(len(boot.marks) for boot in boots) > 10
+    assert one("SELECT count(*) FROM boots") == len(boots)
+    assert one("SELECT count(failure) FROM boots") == sum(
+        boot.failure is not None for boot in boots
+    )
+    assert one("SELECT count(*) FROM runs WHERE kind <> 'guide'") == len(list(results.iterdir()))
+    assert tables.ask(store, "SELECT metric, verdict FROM verdicts ORDER BY ALL").rows == [
+        ("read_throughput", "same"), ("write_throughput", "worse"),
+    ]  # fmt: skip
+    published = sum(
+        len(result.published)
+        for folder in (ROOT / "baselines").glob("guide-*")
+        for result in spool.read_results(folder)
+    )
+    assert one("SELECT count(*) FROM published") == published > 500
+    kernel = "SELECT value FROM facts WHERE name = 'kernel' AND board = 'virtual-evm'"
+    assert one(kernel) == spool.read_run(results / spools.RECORDED.name).facts["kernel"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "SELECT 1; SELECT 2", "", "SELEC", "SELECT nothing FROM runs", "SET threads = 1",
+        "COPY (SELECT 1) TO '/tmp/evmperf-hostile'", "ATTACH ':memory:' AS x", "LOAD httpfs",
+        "SELECT * FROM read_text('/etc/passwd')", "SELECT * FROM '/etc/passwd'",
+        "SELECT * FROM glob('/*')", "SELECT * FROM read_csv('http://127.0.0.1:9/')",
+        "CREATE TABLE x AS SELECT 1", "DROP VIEW runs", "PRAGMA database_list",
+        "SELECT 'a'::INT FROM runs", "SELECT getenv('HOME')",
+    ],
+)  # fmt: skip
+def test_a_question_reads_the_tables_and_nothing_else(asked, question):
+    status, out, error = asked(question)
+    assert status == ExitStatus.USAGE
+    assert out == ""
+    assert error.startswith("evmperf: ")
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["SELECT * FROM range(1000000000000) t(a) ORDER BY hash(a)", "SELECT * FROM range(2000000)",
+     "SELECT list(a) FROM range(1000000000) t(a)"],
+)  # fmt: skip
+def test_a_question_takes_no_more_than_it_may(asked, question):
+    status, _, error = asked(question, "--timeout", "5s")
+    assert status == ExitStatus.USAGE
+    assert re.search("no answer within|more than|Out of Memory", error)
+
+
+def test_an_answer_as_table_csv_and_json(asked):
+    question = f"SELECT board, count(*) AS n FROM runs WHERE board = '{BOARD}' GROUP BY board"
+    head, row = asked(question)[1].splitlines()
+    assert (head.split(), row.split()) == (["board", "n"], [BOARD, "5"])
+    assert list(csv.reader(io.StringIO(asked(question, "--csv")[1]))) == [
+        ["board", "n"], [BOARD, "5"],
+    ]  # fmt: skip
+    assert json.loads(asked(question, "--json")[1]) == [{"board": BOARD, "n": 5}]
+    assert asked("SELECT * FROM runs WHERE false")[0] == ExitStatus.NOTHING
+
+
+def test_a_folder_of_runs_is_asked_without_a_store(store, asked):
+    results = store.root.parent / "results"
+    question = "SELECT count(*) AS n FROM runs"
+    assert json.loads(asked(question, "--json", "--from", str(results))[1]) == [
+        {"n": len(list(results.iterdir()))}
+    ]
+
+
+def test_an_empty_store_has_empty_tables(tmp_path):
+    for name in tables.TABLES:
+        assert tables.ask(StoreFolder(tmp_path / "none"), f"SELECT * FROM {name}").rows == []

@@ -1,0 +1,256 @@
+"""The store while several write it, are killed, and leave files that are torn."""
+
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from evmperf.model.errors import LabError, UsageError
+from evmperf.runs import spool
+from evmperf.store import files, rows
+from evmperf.store.places import Bucket, StoreFolder
+from evmperf.store.source import StoredRuns, place
+from selftests.support import spools
+
+RUNS = 10
+CASES = 3
+WRITER = """
+import os, signal, sys
+from pathlib import Path
+from evmperf.store import files
+from evmperf.store.places import StoreFolder
+
+store, results, step, when = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+calls = 0
+
+def dying(method):
+    def call(self, *arguments):
+        global calls
+        calls += 1
+        if calls == when and step.startswith("before"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        method(self, *arguments)
+        if calls == when and step.startswith("after"):
+            os.kill(os.getpid(), signal.SIGKILL)
+    return call
+
+if when:
+    name = step.split()[1]
+    setattr(StoreFolder, name, dying(getattr(StoreFolder, name)))
+print("ready", flush=True)
+for folder in sorted(results.iterdir()):
+    files.add(StoreFolder(store), folder)
+"""
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Runs of one board in one year, more than are read as they are."""
+    return made(tmp_path / "results", RUNS)
+
+
+def made(results, count, first=0, **changes):
+    for number in range(first, count):
+        run = spools.a_run(number, started_ns=spools.START_NS + number * 10**12, **changes)
+        cases = [spools.a_result(run, case) for case in range(CASES)]
+        spools.write(results, run, cases)
+    return results
+
+
+def writer(store, results, step="", when=0):
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(store), str(results), step, str(when)],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def held(store):
+    """Each run of a store with its results."""
+    return [(e.run, e.results()) for e in StoredRuns(store).everything()]
+
+
+def spooled(results):
+    return [
+        (spool.read_run(folder), spool.read_results(folder)) for folder in sorted(results.iterdir())
+    ]
+
+
+def counted(store):
+    """How many runs and samples a query sees."""
+    found = StoredRuns(store).asked(
+        None,
+        "SELECT count(*) FILTER (record = 'run') AS runs, count(DISTINCT run) AS different, "
+        "coalesce(sum(len(samples)), 0) AS samples FROM {rows}",
+    )
+    return tuple(next(found, {"": 0, " ": 0, "  ": 0}).values())
+
+
+def exactly(store, results, count=RUNS):
+    assert held(store) == spooled(results)
+    assert counted(store) == (count, count, count * CASES * 2)
+
+
+def test_a_recorded_run_comes_back_as_it_was(tmp_path):
+    folder = spools.recorded(tmp_path / "results")
+    store = StoreFolder(tmp_path / "a [store]*")
+    assert files.add(store, folder)
+    assert not files.add(store, folder)  # the same again
+    ((run, results),) = held(store)
+    assert run == spool.read_run(folder)
+    assert results == spool.read_results(folder)
+    found = StoredRuns(store).asked(None, "SELECT * FROM {rows} WHERE number > 0 ORDER BY number")
+    assert [rows.to_record(row) for row in found] == list(spool.read_records(folder))
+
+
+def test_names_are_no_paths(tmp_path):
+    names = ["../../up", "a/b", "..", "*", "x" * 80, "€ ' [1]", ""]
+    for number, name in enumerate(names):
+        run = spools.a_run(number, board=name, lab=name)
+        files.add(StoreFolder(tmp_path / "store"), spools.write(tmp_path / "results", run, []))
+    assert {p.name for p in tmp_path.iterdir()} == {"store", "results"}
+    assert {p.name for p in (tmp_path / "store").iterdir()} == {"v1"}
+    for name in names:
+        (found,) = StoredRuns(StoreFolder(tmp_path / "store"), name).runs(name)
+        assert (found.run.lab, found.run.board) == (name, name)
+    run = spools.a_run(99, board="b" * 251)
+    folder = spools.write(tmp_path / "results", run, [])
+    with pytest.raises(UsageError, match="too long for the name of a board"):
+        files.add(StoreFolder(tmp_path / "store"), folder)
+
+
+def test_a_run_that_is_kept_again_counts_once(tmp_path, results):
+    store = StoreFolder(tmp_path / "store")
+    for folder in sorted(results.iterdir()):
+        files.add(store, folder)
+    changed = sorted(results.iterdir())[3]
+    run = spool.read_run(changed)
+    spool.append_records(changed, [spools.a_result(run, CASES)])
+    assert files.add(store, changed)
+    assert held(store) == spooled(results)
+    assert counted(store) == (RUNS, RUNS, (RUNS * CASES + 1) * 2)
+
+
+def test_files_are_joined_and_removed_when_nobody_reads_them(tmp_path, results, monkeypatch):
+    store = StoreFolder(tmp_path / "store")
+    monkeypatch.setattr(files, "_READ_S", -1)
+    for number, folder in enumerate(sorted(results.iterdir()), 1):
+        files.add(store, folder)
+        assert counted(store)[:2] == (number, number)
+    (year,) = store.root.glob("v1/*/*/*")
+    with files.connection() as con:
+        for _ in range(2):
+            files.tidy(con, store, str(year.relative_to(store.root)))
+    assert len(list(year.iterdir())) == 1
+    exactly(store, results)
+
+
+@pytest.mark.parametrize(
+    ("step", "when"),
+    [("before put", 1), ("after put", 1), ("before put", 9), ("before put", 10), ("after put", 10),
+     ("before remove", 1), ("after remove", 3)],
+)  # fmt: skip
+def test_a_kill_at_any_step_loses_and_doubles_nothing(tmp_path, results, step, when):
+    store = tmp_path / "store"
+    program = WRITER.replace("calls = 0", "calls = 0\nfiles._READ_S = -1", 1)
+    words = [sys.executable, "-c", program, store, results, step, str(when)]
+    count = RUNS * 2 if "remove" in step else RUNS
+    made(results, count, first=RUNS)  # files are removed when they are joined the next time
+    ended = subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    runs, different, samples = counted(StoreFolder(store))
+    assert runs == different
+    assert samples == runs * CASES * 2
+    subprocess.run([*words[:-1], "0"], stdout=subprocess.DEVNULL, check=True)
+    exactly(StoreFolder(store), results, count)
+
+
+def test_writers_at_once_that_are_killed_at_random(tmp_path, results):
+    """Several write the same runs; each is killed and begins again, until they come through."""
+    store, generator = tmp_path / "store", random.Random(1)
+    for _ in range(2):
+        running = [writer(store, results) for _ in range(3)]
+        for process in running:
+            assert process.stdout.readline() == "ready\n"
+        time.sleep(generator.random() * 2)  # any moment will do
+        for process in running:
+            process.kill()
+            process.communicate()
+        runs, different, samples = counted(StoreFolder(store))
+        assert (runs, samples) == (different, different * CASES * 2)
+    running = [writer(store, results) for _ in range(2)]
+    for process in running:
+        process.communicate()
+        assert process.returncode == 0
+    exactly(StoreFolder(store), results)
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "middle"])
+def test_a_torn_file_costs_its_runs_only_and_they_come_again(tmp_path, results, damage, caplog):
+    store = StoreFolder(tmp_path / "store")
+    first, *others = sorted(results.iterdir())
+    for folder in [first, *others[:3]]:
+        files.add(store, folder)
+    file = min(store.root.rglob("*.parquet"))
+    data = file.read_bytes()
+    middle = data[:10] + b"\xff" * 200 + data[210:]
+    file.write_bytes({"cut": data[:-50], "empty": b"", "middle": middle}[damage])
+    assert held(store) == spooled(results)[1:4]
+    assert "is damaged" in caplog.text
+    assert file.name in caplog.text
+    for folder in [first, *others]:
+        files.add(store, folder)
+    exactly(store, results)
+    assert file.exists()  # a person looks at it
+
+
+def test_a_store_of_an_object_store_is_the_same(tmp_path, results):
+    pytest.importorskip("fsspec").filesystem("memory").rm("/", recursive=True)
+    store = place({"EVMPERF_HISTORY": "memory://lab/store"})
+    assert isinstance(store, Bucket)
+    for folder in sorted(results.iterdir()):
+        files.add(store, folder)
+    exactly(store, results)
+
+
+def test_a_history_of_before_is_taken_in_once(tmp_path, results):
+    history = tmp_path / "history"
+    shutil.copytree(results, history)
+    for _ in range(2):
+        exactly(place({"EVMPERF_HISTORY": str(history)}), results)
+        assert sorted(p.name for p in history.iterdir()) == ["converted", "v1"]
+    assert spooled(history / "converted") == spooled(results)
+
+
+def test_a_folder_that_cannot_be_written_is_named_with_the_remedy(tmp_path, results):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LabError, match="name another folder with EVMPERF_HISTORY"):
+        files.add(StoreFolder(tmp_path / "file"), min(results.iterdir()))
+
+
+def test_a_later_layout_is_not_read(tmp_path):
+    (tmp_path / "v2").mkdir()
+    with pytest.raises(UsageError, match="update evmperf"):
+        StoredRuns(StoreFolder(tmp_path)).everything()
+
+
+def test_a_number_that_fits_no_column_is_refused_by_name(tmp_path):
+    run = spools.a_run()
+    folder = spools.write(tmp_path / "results", run, [spools.with_a_bad_point(run)])
+    with pytest.raises(UsageError, match=f"{run.id}: cannot be kept"):
+        files.add(StoreFolder(tmp_path / "store"), folder)
+
+
+def test_a_hostile_run_json_is_data(tmp_path):
+    run = spools.a_run()
+    folder = spools.write(tmp_path / "results", run, [])
+    said = json.loads((folder / "run.json").read_text())
+    said |= {"facts": {"k": "\x00'); DROP TABLE runs; --"}, "place": "{rows}", "release": "$1"}
+    (folder / "run.json").write_text(json.dumps(said))
+    files.add(StoreFolder(tmp_path / "store"), folder)
+    exactly_one = held(StoreFolder(tmp_path / "store"))
+    assert exactly_one == [(spool.read_run(folder), [])]
