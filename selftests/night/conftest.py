@@ -37,7 +37,9 @@ class Night:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*words, "--results", str(self.results)],
-                cwd=REPOSITORY, env=self.lab.environment, stdout=log, stderr=subprocess.STDOUT,
+                cwd=REPOSITORY, stdout=log, stderr=subprocess.STDOUT,
+                # Runs of other tests would be a history, and a loaded host a slower board.
+                env={**self.lab.environment, "EVMPERF_HISTORY": str(self.plan.with_name("history"))},
             )  # fmt: skip
 
     def wait(self) -> int:
