@@ -1,5 +1,7 @@
 """The project's own tests need no board; run them with `pytest selftests`."""
 
+import os
+
 import hypothesis
 import pytest
 
@@ -15,6 +17,16 @@ hypothesis.settings.register_profile(
     "selftests", derandomize=True, database=None, deadline=None, max_examples=150
 )
 hypothesis.settings.load_profile("selftests")
+
+
+@pytest.fixture(autouse=True)
+def _environment_as_it_was():
+    """A command that is called in this process may leave Labgrid's name of the user behind."""
+    before = dict(os.environ)
+    yield
+    if dict(os.environ) != before:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -39,7 +39,8 @@ class Night:
                 [*words, "--results", str(self.results)],
                 cwd=REPOSITORY, stdout=log, stderr=subprocess.STDOUT,
                 # Runs of other tests would be a history, and a loaded host a slower board.
-                env={**self.lab.environment, "EVMPERF_HISTORY": str(self.plan.with_name("history"))},
+                env=self.lab.environment
+                | {"EVMPERF_HISTORY": str(self.plan.with_name("history"))},
             )  # fmt: skip
 
     def wait(self) -> int:
