@@ -59,9 +59,7 @@ class Forecast:
         self._done_declared_s += self._declared_s[number]
 
 
-def expected_s(
-    benchmark: Benchmark, case: Case, board: Board, profile: str, done: set[str]
-) -> float:
+def expected_s(benchmark: Benchmark, case: Case, board: Board, profile: str, done: set[str]) -> float:
     """Seconds that the commands of a case usually take by its own declaration; 0 for one that
     cannot be declared, of which the runner says why.
 

@@ -89,16 +89,8 @@ def add(parser: pytest.Parser) -> None:
         "uboot:NAME=VALUE, run:COMMAND (after each boot), image:FILE, or a YAML file of such words",
     )
     group.addoption(
-        "--leave-out",
-        action="append",
-        default=[],
-        metavar="BENCHMARK/CASE",
-        help="do not measure this case",
+        "--leave-out", action="append", default=[], metavar="BENCHMARK/CASE", help="do not measure this case"
     )
     group.addoption(
-        "--fact",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="one more fact to keep with the run",
+        "--fact", action="append", default=[], metavar="NAME=VALUE", help="one more fact to keep with the run"
     )

@@ -26,14 +26,7 @@ from evmperf.influx.config import variable
 from evmperf.measure import boardfile
 from evmperf.model import repeats
 from evmperf.model.duration import seconds
-from evmperf.model.errors import (
-    BoardLost,
-    EvmperfError,
-    Kind,
-    LabError,
-    UsageError,
-    was_ctrl_c,
-)
+from evmperf.model.errors import BoardLost, EvmperfError, Kind, LabError, UsageError, was_ctrl_c
 from evmperf.model.exits import ExitStatus
 from evmperf.model.outlets import plain
 from evmperf.model.places import project
@@ -201,9 +194,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in gone]
     places = list(Place)
     # Sorting is stable: within one place, tests stay in the order of the files.
-    items.sort(
-        key=lambda item: places.index(what[0].place) if (what := what_is_measured(item)) else -1
-    )
+    items.sort(key=lambda item: places.index(what[0].place) if (what := what_is_measured(item)) else -1)
     for item in measuring:
         what = what_is_measured(item)
         reason = session.unsupported(*what) if what else ""

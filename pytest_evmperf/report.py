@@ -43,8 +43,7 @@ def _extras(config: pytest.Config, result: Result) -> list[Any]:
     from pytest_html import extras  # noqa: PLC0415  # only where the plugin is
 
     failures = "".join(
-        f"<li>{html(f'{failure.kind}: {failure.step} {failure.message}')}</li>"
-        for failure in result.failures
+        f"<li>{html(f'{failure.kind}: {failure.step} {failure.message}')}</li>" for failure in result.failures
     )
     folder = config.stash[SESSION].folder.absolute()
     links = [*result.raw, "console.log"]
@@ -61,9 +60,16 @@ def _table(results: Iterable[Result]) -> str:
     for result in results:
         for row in result_rows(result):
             cells = (
-                row.benchmark, row.case, row.metric, row.mean, row.unit, row.low, row.high,
-                str(row.count), row.note,
-            )  # fmt: skip
+                row.benchmark,
+                row.case,
+                row.metric,
+                row.mean,
+                row.unit,
+                row.low,
+                row.high,
+                str(row.count),
+                row.note,
+            )
             lines.append("".join(f"<td>{html(cell)}</td>" for cell in cells))
     return "".join(f"<tr>{line}</tr>" for line in lines)
 

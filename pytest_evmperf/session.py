@@ -108,11 +108,7 @@ class Session:
             release=release,
             started_ns=time.time_ns(),
             addresses=addresses.of_run(results, os.environ),
-            facts={
-                "board_file": board.file_name,
-                "virtual": board.is_virtual,
-                **provenance.project(),
-            },
+            facts={"board_file": board.file_name, "virtual": board.is_virtual, **provenance.project()},
         )
         if board.power != "switch":
             run.facts["power"] = board.power
@@ -145,9 +141,8 @@ class Session:
 
         board = wanted(self.board.file, coordinator)
         self.claim = Claim.take(
-            board, self.run.id, until=self.expected_end(), wait_s=self.wait_s,
-            grace_s=self.grace_s, tell=tell,
-        )  # fmt: skip
+            board, self.run.id, until=self.expected_end(), wait_s=self.wait_s, grace_s=self.grace_s, tell=tell
+        )
         # A night's hold was for the whole night, and one that was waited for begins now.
         self.claim.doing("starting", self.expected_end())
         self.claim.on_asked = lambda message: tell(f"asked for {board.place}: {message}")

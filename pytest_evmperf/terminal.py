@@ -72,9 +72,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         f"all until {_at(rest)})"
     )
     if session.claim:
-        session.claim.doing(
-            f"{what[0].name} {what[1]} ({number} of {whole})", session.expected_end()
-        )
+        session.claim.doing(f"{what[0].name} {what[1]} ({number} of {whole})", session.expected_end())
 
     def sign() -> str:
         if session.person.asking:
@@ -97,9 +95,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def _one_line(result: Result) -> str:
-    figures = ", ".join(
-        f"{row.metric} {row.mean} {row.unit}" for row in result_rows(result) if row.required
-    )
+    figures = ", ".join(f"{row.metric} {row.mean} {row.unit}" for row in result_rows(result) if row.required)
     took = f"{result.duration_s:.1f} s"
     if result.status is Status.MEASURED:
         return f"{figures}  in {took}"
@@ -143,6 +139,4 @@ def _shell_share(terminalreporter: Any, session: Session) -> None:
     busy = session.busy_s()
     wall = sum(result.duration_s for result in session.results)
     if wall:
-        terminalreporter.write_line(
-            f"Tools and boots took {_clock(busy)} of {_clock(wall)} of measuring."
-        )
+        terminalreporter.write_line(f"Tools and boots took {_clock(busy)} of {_clock(wall)} of measuring.")

@@ -5,19 +5,42 @@ from dataclasses import dataclass
 
 MARKS = "-^\"~'"
 CAPTIONS = (
-    ("EXT4", "EXT3"), ("EXT2", "EXT4"), ("VFAT", "EXT2"), ("Egress", "Ingress"),
-    ("Capture", "Playback"), ("FIO ", ""), ("UDP", "TCP"), ("CPSW", "ICSSG"), ("READ", "WRITE"),
-    ("RAW", "EXT4"), ("EMMC", "MMC"), ("TwoCore", ""), ("Dhrystone", "Whetstone"),
-    ("Stream", "Linpack"), ("CPU Load", "Performance"),
-)  # fmt: skip
+    ("EXT4", "EXT3"),
+    ("EXT2", "EXT4"),
+    ("VFAT", "EXT2"),
+    ("Egress", "Ingress"),
+    ("Capture", "Playback"),
+    ("FIO ", ""),
+    ("UDP", "TCP"),
+    ("CPSW", "ICSSG"),
+    ("READ", "WRITE"),
+    ("RAW", "EXT4"),
+    ("EMMC", "MMC"),
+    ("TwoCore", ""),
+    ("Dhrystone", "Whetstone"),
+    ("Stream", "Linpack"),
+    ("CPU Load", "Performance"),
+)
 HEADINGS = (
-    ("EXT4", "EXT3"), ("EXT2", "VFAT"), ("EMMC", "MMCSD"), ("CPSW", "ICSSG"), ("OSPI", "EMMC"),
-    ("MMC ", "EMMC "), ("LMBench", "NBench"), ("USB", "SATA"),
-)  # fmt: skip
+    ("EXT4", "EXT3"),
+    ("EXT2", "VFAT"),
+    ("EMMC", "MMCSD"),
+    ("CPSW", "ICSSG"),
+    ("OSPI", "EMMC"),
+    ("MMC ", "EMMC "),
+    ("LMBench", "NBench"),
+    ("USB", "SATA"),
+)
 HEADER_UNITS = (
-    ("Mbytes", "Kbytes"), ("Kbytes", "Mbytes"), ("Mbits", "Gbits"), ("Mbps", "Kbps"),
-    ("KBytes", "MBytes"), ("MB/sec", "KB/sec"), ("mW", "W"), ("(%)", "(MHz)"),
-)  # fmt: skip
+    ("Mbytes", "Kbytes"),
+    ("Kbytes", "Mbytes"),
+    ("Mbits", "Gbits"),
+    ("Mbps", "Kbps"),
+    ("KBytes", "MBytes"),
+    ("MB/sec", "KB/sec"),
+    ("mW", "W"),
+    ("(%)", "(MHz)"),
+)
 """What a writer may take for each other."""
 
 
@@ -39,10 +62,7 @@ class Piece:
             f"{name}\n{MARKS[depth] * len(name)}\n" for depth, name in enumerate(self.section)
         )
         rows = "\n".join(f"    {line(row)}" for row in self.rows)
-        return (
-            f"{heading}\n.. csv-table:: {self.caption}\n    :header: {line(self.header)}\n\n"
-            f"{rows}\n\n"
-        )
+        return f"{heading}\n.. csv-table:: {self.caption}\n    :header: {line(self.header)}\n\n{rows}\n\n"
 
 
 def line(cells):
@@ -129,9 +149,7 @@ def long(piece):
 def dedented(piece):
     if len(piece.rows) > 1:
         last = line(piece.rows[-1])
-        changed = line(
-            (*piece.rows[-1][: piece.keys], *("1.23" for _ in piece.header[piece.keys :]))
-        )
+        changed = line((*piece.rows[-1][: piece.keys], *("1.23" for _ in piece.header[piece.keys :])))
         yield replaced(piece).replace(f"    {last}", changed)
 
 
@@ -239,8 +257,14 @@ def header_unit(piece):
 def row_unit(piece):
     for number in {0, len(piece.rows) // 2}:
         key = piece.rows[number][0]
-        for a, b in (("MB/s", "GB/s"), ("mb/s", "kb/s"), ("(us)", "(ms)"), ("(ns)", "(us)"),
-                     ("microsec", "nanosec"), ("workloads/", "workloads/min")):  # fmt: skip
+        for a, b in (
+            ("MB/s", "GB/s"),
+            ("mb/s", "kb/s"),
+            ("(us)", "(ms)"),
+            ("(ns)", "(us)"),
+            ("microsec", "nanosec"),
+            ("workloads/", "workloads/min"),
+        ):
             if a in key:
                 yield cell(piece, number, 0, key.replace(a, b))
 
@@ -262,9 +286,7 @@ def keys_swapped(piece):
     # Side by side, in the order that a guide has them.
     if len(piece.rows) > 2:
         a, b = piece.rows[0], piece.rows[1]
-        yield row(row_pair(piece, b[: piece.keys] + a[piece.keys :]), 1, [
-            a[: piece.keys] + b[piece.keys :]
-        ])  # fmt: skip
+        yield row(row_pair(piece, b[: piece.keys] + a[piece.keys :]), 1, [a[: piece.keys] + b[piece.keys :]])
 
 
 def row_pair(piece, cells):
@@ -352,9 +374,7 @@ MISTAKES = {
     "n/a": each_figure(lambda _: "n/a"),
     "a dash": each_figure(lambda _: "-"),
     "two figures in a cell": each_figure(lambda t: f"{t} {t}"),
-    "another script's digits": each_figure(
-        lambda t: t.translate({48 + n: 0x660 + n for n in range(10)})
-    ),
+    "another script's digits": each_figure(lambda t: t.translate({48 + n: 0x660 + n for n in range(10)})),
     "a typographic minus": each_figure(lambda t: f"\u2212{t}"),
     "a letter O for a zero": each_figure(lambda t: t.replace("0", "O") if "0" in t else None),
     "a quote lost": raw(lambda typed: typed[:-1]),

@@ -69,9 +69,8 @@ def pieces(guides=None):
             title = f"{imported.os} {imported.release} Performance Guide"
             section = tuple(part.strip() for part in table.section)
             yield Piece(
-                name, title, section, table.caption, table.header, whole, keys,
-                read.match.table.benchmark,
-            )  # fmt: skip
+                name, title, section, table.caption, table.header, whole, keys, read.match.table.benchmark
+            )
 
 
 def guide_of(piece, body, others):
@@ -82,12 +81,15 @@ def guide_of(piece, body, others):
 def values(imported):
     return {
         (board, result.benchmark, result.case, figure.metric): (
-            figure.mean, figure.low, figure.high, figure.unit,
+            figure.mean,
+            figure.low,
+            figure.high,
+            figure.unit,
         )
         for board, results in imported.results.items()
         for result in results
         for figure in result.published
-    }  # fmt: skip
+    }
 
 
 def reasons(imported):
@@ -104,9 +106,7 @@ def _beside(piece, of_guide):
     """The tables of its section that have its columns, for which it may be taken, and others."""
     rest = [other for other in of_guide if other.benchmark != piece.benchmark]
     mine = set(piece.header)
-    siblings = [
-        other for other in rest if other.section == piece.section and mine <= set(other.header)
-    ]
+    siblings = [other for other in rest if other.section == piece.section and mine <= set(other.header)]
     return [*siblings, *(other for other in rest if other not in siblings)][: 2 + len(siblings)]
 
 

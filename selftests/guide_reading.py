@@ -39,9 +39,7 @@ class Count:
 def truth():
     """Operating system and release by file name, as the README beside the guides says them."""
     (readme,) = seeds.real("guides", "README.md") or [None]
-    rows = (
-        re.findall(r"^\| (\S+\.rst) \| (\S+) \| (\S+)", readme.read_text(), re.M) if readme else ()
-    )
+    rows = re.findall(r"^\| (\S+\.rst) \| (\S+) \| (\S+)", readme.read_text(), re.M) if readme else ()
     return {name: (os, release) for name, os, release in rows}
 
 
@@ -80,9 +78,7 @@ def _compare(imported, text, count):
             written.remove(now)
         for row in table.rows:
             for title, cell in zip(table.header[keys:], row.cells[keys:], strict=False):
-                if read and any(
-                    column.printed == title and column.words for column in read.match.columns
-                ):
+                if read and any(column.printed == title and column.words for column in read.match.columns):
                     continue
                 if not _is_figure(cell):
                     continue
@@ -104,9 +100,7 @@ def _rendered(imported, text):
     guides = (empty, *empty.following)
     empty = next((g for g in guides if g.source.title == imported.source.title), empty)
     known = {board: figures(results) for board, results in imported.results.items()}
-    written = writer.render(
-        layout.like(empty, known), known, writer.Head(imported.release, imported.os)
-    )
+    written = writer.render(layout.like(empty, known), known, writer.Head(imported.release, imported.os))
     found = {}
     for table in source.read(written).tables:
         cells = {}
@@ -150,18 +144,14 @@ def main(arguments=None):
     refused = Counter()
     for count in counts:
         print(
-            f"{count.name:68} {count.total:7} {count.same:7} {count.refused.total():7} "
-            f"{len(count.wrong):6}"
+            f"{count.name:68} {count.total:7} {count.same:7} {count.refused.total():7} {len(count.wrong):6}"
         )
         refused += count.refused
         for line in count.wrong:
             print(f"    wrong: {line}")
     total, same = sum(c.total for c in counts), sum(c.same for c in counts)
     wrong = sum(len(c.wrong) for c in counts)
-    print(
-        f"{len(counts)} guides, {total} figures: {same} the same ({same / max(total, 1):.2%}), ",
-        end="",
-    )
+    print(f"{len(counts)} guides, {total} figures: {same} the same ({same / max(total, 1):.2%}), ", end="")
     print(f"{refused.total()} refused, {wrong} wrong")
     for reason, number in refused.most_common():
         print(f"{number:6} {reason}")

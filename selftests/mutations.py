@@ -23,12 +23,7 @@ from dataclasses import dataclass, field
 from evmperf.model.errors import RefusedOutput
 from selftests import guide_mutations
 from selftests.support import real_tools
-from selftests.support.recordings import (
-    KERNEL_LINE,
-    Recording,
-    all_recordings,
-    approximately,
-)
+from selftests.support.recordings import KERNEL_LINE, Recording, all_recordings, approximately
 
 ONCE = {
     "alsa:throughput": "the times' decimals, and pointers within a period",
@@ -179,9 +174,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", default="", metavar="TOOL")
     parser.add_argument("--show", type=int, default=5, metavar="N", help="wrong numbers to show")
     options = parser.parse_args(arguments)
-    undamaged = {
-        tool: read for tool, read in read_as_they_are().items() if tool.startswith(options.only)
-    }
+    undamaged = {tool: read for tool, read in read_as_they_are().items() if tool.startswith(options.only)}
     _print_read(undamaged)
     by_kind = {kind: Count() for kind in _KINDS}
     by_parser: dict[str, Count] = {}

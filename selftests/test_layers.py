@@ -13,10 +13,7 @@ PACKAGES = ("evmperf", "pytest_evmperf", "strategies", "tests", "selftests")
 ROOMS = {
     # room: what it is | which rooms it may import
     "model": ("the words as data: records, units, errors, statistics, what is comparable", ""),
-    "pages": (
-        "the look of every page: style sheet, base, plots, names of cases",
-        "model",
-    ),
+    "pages": ("the look of every page: style sheet, base, plots, names of cases", "model"),
     "boards": ("board files, typed; their vocabulary; where they are looked for", "model"),
     "tools": ("one module a tool: command line and parser", "model"),
     "console": ("the console as a record: stamps, marks, watch, one boot", "model"),
@@ -34,10 +31,7 @@ ROOMS = {
         "what a benchmark may touch, the runner, a step on the board, facts",
         "state benchmarks boards tools console runs model",
     ),
-    "keeping": (
-        "who holds which board: the keeper of a host, and Labgrid's places",
-        "boards model",
-    ),
+    "keeping": ("who holds which board: the keeper of a host, and Labgrid's places", "boards model"),
     "virtual": ("what virtual EVMs are made of, and the virtual lab", "model"),
     "lab": (
         "Labgrid's side: console, shell, power, tester, meter, media",
@@ -59,10 +53,7 @@ ROOMS = {
         "judging runs; A/B and bisection",
         "published measure benchmarks boards tools console runs model",
     ),
-    "report": (
-        "terminal tables, the report of a run",
-        "pages benchmarks boards tools console runs model",
-    ),
+    "report": ("terminal tables, the report of a run", "pages benchmarks boards tools console runs model"),
     "site": (
         "the site of trends: static pages from runs",
         "regress published measure pages benchmarks boards tools console store runs model",
@@ -74,10 +65,7 @@ ROOMS = {
         "measure benchmarks boards tools console runs virtual model",
     ),
     "gitlab": ("pipelines and notes", "measure benchmarks boards runs model"),
-    "desk": (
-        "finding the board on a desk: serial ports, SSH, what it is and its file",
-        "boards model",
-    ),
+    "desk": ("finding the board on a desk: serial ports, SSH, what it is and its file", "boards model"),
     "app": (
         "use cases: typed requests to typed replies, and the processes that work on them",
         "desk lava provision published measure state benchmarks boards runs model",
@@ -101,9 +89,7 @@ MEASURING = ("evmperf/app/desk.py", "evmperf/night/child.py", "evmperf/regress/s
 
 PURE = ("model", "boards", "tools", "benchmarks", "state")
 """Rooms that compute the same whenever and wherever they are called."""
-IMPURE = {
-    "subprocess", "socket", "time", "random", "secrets", "requests", "threading", "shutil",
-}  # fmt: skip
+IMPURE = {"subprocess", "socket", "time", "random", "secrets", "requests", "threading", "shutil"}
 ANYWHERE = {"__init__", "__main__"}
 """Modules that may stand at the top of evmperf."""
 LABGRID = ("lab", "provision", "keeping", "doctor")
@@ -210,9 +196,7 @@ def test_a_room_imports_what_the_table_allows(room):
 def test_the_table_has_no_circle():
     order = list(ROOMS)
     for room, (_, allowed) in ROOMS.items():
-        assert all(
-            order.index(other) < order.index(room) for other in allowed.split("*")[0].split()
-        )
+        assert all(order.index(other) < order.index(room) for other in allowed.split("*")[0].split())
 
 
 def test_no_modules_import_each_other_in_a_circle():
@@ -231,10 +215,7 @@ def test_no_modules_import_each_other_in_a_circle():
 
 
 def test_evmperf_never_imports_pytest():
-    assert (
-        offenders("evmperf", {"pytest", "_pytest", "pytest_evmperf", "pytest_html"}, MEASURING)
-        == []
-    )
+    assert offenders("evmperf", {"pytest", "_pytest", "pytest_evmperf", "pytest_html"}, MEASURING) == []
 
 
 def test_only_the_lab_knows_labgrid():

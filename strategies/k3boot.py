@@ -91,18 +91,14 @@ class K3BootStrategy(Strategy):
         default=prompts.KERNEL_ARGUMENTS_VARIABLE, validator=attr.validators.instance_of(str)
     )
     kernel_start = attr.ib(
-        default=r"Starting kernel|EFI stub: |Linux version \d",
-        validator=attr.validators.instance_of(str),
+        default=r"Starting kernel|EFI stub: |Linux version \d", validator=attr.validators.instance_of(str)
     )
     roots = attr.ib(
-        default=attr.Factory(lambda: dict(booted.ROOTS)),
-        validator=attr.validators.instance_of(dict),
+        default=attr.Factory(lambda: dict(booted.ROOTS)), validator=attr.validators.instance_of(dict)
     )
     silence_timeout = attr.ib(default=20, validator=attr.validators.instance_of(int))
     login_prompt = attr.ib(default=prompts.LOGIN_PROMPT, validator=attr.validators.instance_of(str))
-    init_shell_prompt = attr.ib(
-        default=prompts.INIT_SHELL_PROMPT, validator=attr.validators.instance_of(str)
-    )
+    init_shell_prompt = attr.ib(default=prompts.INIT_SHELL_PROMPT, validator=attr.validators.instance_of(str))
     uboot_timeout = attr.ib(default=60, validator=attr.validators.instance_of(int))
     power_timeout = attr.ib(default=60, validator=attr.validators.instance_of(int))
     kernel_timeout = attr.ib(default=60, validator=attr.validators.instance_of(int))
@@ -357,11 +353,7 @@ class K3BootStrategy(Strategy):
         system = booted.on_console(self.console)
         if root and system.root is None and booted.is_android(system):
             root = ""
-            tell(
-                self.console,
-                "note",
-                f"nobody checked that it booted from {medium}: Android does not say",
-            )
+            tell(self.console, "note", f"nobody checked that it booted from {medium}: Android does not say")
         if (root and system.root is None) or (arguments and system.arguments is None):
             system = self._ask_system()
         scripts = uboot.overwriting(environment, self.kernel_arguments_variable)

@@ -26,9 +26,7 @@ class Calls:
         self._lock = threading.Lock()
         self._cut = False
 
-    def ask(
-        self, request: Request, hear: Hear = lambda reply: None, *, last: bool = False
-    ) -> Reply:
+    def ask(self, request: Request, hear: Hear = lambda reply: None, *, last: bool = False) -> Reply:
         """The result of a request, or Failed; `hear` gets each piece of news.
 
         After `cut` only a `last` request is made.

@@ -58,9 +58,7 @@ def find(request: FindBoard, hear: Hear) -> FoundBoard:
         if (missing := sorted(set(benchmark.tools) - found.tools))
     }
     like = boardfile.fitting(found)
-    file = boardfile.write(
-        Path(request.folder), found, way, absent, power=power, password=request.password
-    )
+    file = boardfile.write(Path(request.folder), found, way, absent, power=power, password=request.password)
     where = f"{way.user}@{way.host}" if isinstance(way, SshAddress) else way.port.path
     about = FoundBoard(
         where=where,
@@ -151,8 +149,7 @@ def _with_benchmarks(about: FoundBoard) -> FoundBoard:
             can[benchmark.name] = len(cases)
     order = [*FEATURES, *catalogue.benchmarks()]
     reasons = tuple(
-        LeftOut(names=tuple(sorted(set(names), key=order.index)), why=why)
-        for why, names in left.items()
+        LeftOut(names=tuple(sorted(set(names), key=order.index)), why=why) for why, names in left.items()
     )
     changes = [_POWER[board.power]] if board.power in _POWER else []
     for driver in sorted(board.features & boardfile.STORAGE):

@@ -132,11 +132,7 @@ def _says(board: Board, url: str, hear: Hear) -> dict[str, str]:
 
 
 def _read(
-    text: str,
-    header: Mapping[str, str],
-    source: importing.LogSource,
-    board: Board | None,
-    results: Path,
+    text: str, header: Mapping[str, str], source: importing.LogSource, board: Board | None, results: Path
 ) -> Imported:
     if header["kind"] == selection.JobKind.HOST:
         return Imported(name=source.name, new=False)
@@ -144,11 +140,7 @@ def _read(
     done = importing.read(text, header, source, board, results)
     status = ExitStatus(done.run.exit_status or 0)
     return Imported(
-        name=source.name,
-        folder=str(done.folder),
-        status=status,
-        outcome=done.run.outcome,
-        new=done.new,
+        name=source.name, folder=str(done.folder), status=status, outcome=done.run.outcome, new=done.new
     )
 
 
@@ -160,7 +152,5 @@ def _judged(server: LavaServer, job: LavaJob, board: str) -> Judged:
 def _finished(server: LavaServer, number: int) -> LavaJob:
     job = server.job(number)
     if not job.finished:
-        raise UsageError(
-            f"job {number} is still {job.state}: wait for it with `evmperf lava wait {number}`"
-        )
+        raise UsageError(f"job {number} is still {job.state}: wait for it with `evmperf lava wait {number}`")
     return job

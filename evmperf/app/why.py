@@ -53,9 +53,7 @@ def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
     published = baseline.of_board(run)
     guides = source.guides(identity.board(run.board), run.os) if published else []
     history = {guide.run.release: figures(guide.results()) for guide in guides}
-    shared = {
-        (result.benchmark, result.profile): result.state for result in results if result.state
-    }
+    shared = {(result.benchmark, result.profile): result.state for result in results if result.state}
     answers: list[Answer] = []
     for result in chosen:
         # Rows of one execution: the first has the state.
@@ -121,9 +119,7 @@ def _causes(
     found: list[tuple[str, str, float]] = []
     if published and other:
         ours = comparable.of_result(run, result)
-        differs = comparable.difference(
-            ours, comparable.of_result(published.published, other.result)
-        )
+        differs = comparable.difference(ours, comparable.of_result(published.published, other.result))
         found += [("alike", f"not measured alike: {differs}", 0.0)] if differs else []
     if state:
         ours_too = tuple(name.removeprefix("tester ") for name in result.tools)

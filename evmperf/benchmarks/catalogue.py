@@ -39,9 +39,7 @@ def benchmarks() -> dict[str, Benchmark]:
     for module in _modules():
         one = getattr(module, "BENCHMARK", None)
         if one and one.name != module.__name__.rpartition(".")[2]:
-            raise UsageError(
-                f"{module.__file__} describes {one.name!r}: name the file like its benchmark"
-            )
+            raise UsageError(f"{module.__file__} describes {one.name!r}: name the file like its benchmark")
         for benchmark in (*([one] if one else []), *getattr(module, "BENCHMARKS", ())):
             if benchmark.name in found:
                 raise UsageError(

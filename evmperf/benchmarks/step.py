@@ -136,9 +136,7 @@ samples. Raises RefusedOutput when nothing that was tried is a result.
 """
 
 
-def next_trial(
-    trials: Trials, readings: list[Reading] | None = None
-) -> tuple[Trial | None, list[Reading]]:
+def next_trial(trials: Trials, readings: list[Reading] | None = None) -> tuple[Trial | None, list[Reading]]:
     """What a search tries first or, with the readings of what it tried last, next; None and its
     samples when it has ended.
     """

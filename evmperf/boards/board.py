@@ -124,10 +124,7 @@ class Loader(yaml.SafeLoader):
                 key = self.construct_object(key_node, deep=True)
                 if key in seen:
                     raise yaml.constructor.ConstructorError(
-                        None,
-                        None,
-                        f"duplicate key {key!r}",
-                        key_node.start_mark,
+                        None, None, f"duplicate key {key!r}", key_node.start_mark
                     )
                 seen.add(key)
         return mapping
@@ -239,9 +236,7 @@ def _options(file: Path, said: Any) -> Options:
     return msgspec.convert(said, Options)
 
 
-def _check_section(
-    file: Path, where: str, section: type[Section], said: Mapping[Any, Any] | None
-) -> None:
+def _check_section(file: Path, where: str, section: type[Section], said: Mapping[Any, Any] | None) -> None:
     options = known(section)
     for key, value in (said or {}).items():
         check_word(file, where, str(key), options)

@@ -12,19 +12,12 @@ from evmperf.boards.section import Count, Number, Section, Text
 class Cable(Section, frozen=True):
     """A cable to the tester."""
 
-    interface: Annotated[Text, Meta(description="the network interface under Linux, e.g. eth0")] = (
-        ""
-    )
+    interface: Annotated[Text, Meta(description="the network interface under Linux, e.g. eth0")] = ""
     board_address: Annotated[
         Text,
-        Meta(
-            description="its address with the prefix length, e.g. 192.168.100.2/24; set if it is "
-            "missing"
-        ),
+        Meta(description="its address with the prefix length, e.g. 192.168.100.2/24; set if it is missing"),
     ] = ""
-    tester_address: Annotated[
-        Text, Meta(description="the tester's address at the cable's other end")
-    ] = ""
+    tester_address: Annotated[Text, Meta(description="the tester's address at the cable's other end")] = ""
     link_mbit: Annotated[
         Number, Meta(description="the speed that the link must have, in Mbit/s (0: not checked)")
     ] = 0
@@ -57,27 +50,23 @@ class Ipsec(Cable, frozen=True):
     ] = ""
     accelerator_algorithms: Annotated[
         tuple[str, ...],
-        Meta(
-            description="rows of ipsec_hw that the accelerator computes, where it does not do all"
-        ),
+        Meta(description="rows of ipsec_hw that the accelerator computes, where it does not do all"),
     ] = ()
 
 
 class Pcie(Section, frozen=True):
     """What is in the PCIe slot: an NVMe disk, or a network card with a cable to the tester."""
 
-    scratch: Annotated[
-        Text, Meta(description="the SSD's partition that benchmarks may overwrite")
-    ] = ""
+    scratch: Annotated[Text, Meta(description="the SSD's partition that benchmarks may overwrite")] = ""
     eth_interface: Annotated[
         Text, Meta(description="the card's network interface under Linux, e.g. enp1s0")
     ] = ""
     eth_board_address: Annotated[
         Text, Meta(description="its address with the prefix length; set if it is missing")
     ] = ""
-    eth_tester_address: Annotated[
-        Text, Meta(description="the tester's address at the cable's other end")
-    ] = ""
+    eth_tester_address: Annotated[Text, Meta(description="the tester's address at the cable's other end")] = (
+        ""
+    )
     eth_link_mbit: Annotated[
         Number, Meta(description="the speed that the link must have, in Mbit/s (0: not checked)")
     ] = 0

@@ -54,7 +54,5 @@ def by_board(words: Iterable[str], boards: Sequence[str]) -> dict[str, str]:
         else:
             own[named[1]] = named[2]
     if len(everywhere) > 1:
-        raise UsageError(
-            f"{everywhere[0]} and {everywhere[1]} are both for all boards: write BOARD=IMAGE"
-        )
+        raise UsageError(f"{everywhere[0]} and {everywhere[1]} are both for all boards: write BOARD=IMAGE")
     return {**dict.fromkeys(boards if everywhere else (), *everywhere), **own}

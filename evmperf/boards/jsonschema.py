@@ -24,11 +24,7 @@ def schema() -> dict[str, Any]:
             "features": {
                 "type": "array",
                 "description": "the drivers that the board has",
-                "items": {
-                    "oneOf": [
-                        {"const": name, "description": text} for name, text in FEATURES.items()
-                    ]
-                },
+                "items": {"oneOf": [{"const": name, "description": text} for name, text in FEATURES.items()]},
             },
             "options": {"$ref": "#/$defs/Options"},
             "resources": {"anyOf": [named, {"type": "array"}]},

@@ -21,35 +21,24 @@ class General(Section, frozen=True):
     """The board itself."""
 
     name: Annotated[Text, Meta(description="the board's name in the guides, e.g. am64xx-hsevm")]
-    title: Annotated[
-        Text, Meta(description="the board's name in the guide's table of evaluation modules")
-    ]
-    description: Annotated[
-        Text, Meta(description="its line in that table: revision, clock, memory")
-    ]
+    title: Annotated[Text, Meta(description="the board's name in the guide's table of evaluation modules")]
+    description: Annotated[Text, Meta(description="its line in that table: revision, clock, memory")]
     profile: Annotated[
         Literal["full", "quick"],
         Meta(description="what is measured when nobody asks; full has the published parameters"),
     ]
-    revision: Annotated[
-        Text, Meta(description="board revision, where the description does not say")
-    ] = ""
+    revision: Annotated[Text, Meta(description="board revision, where the description does not say")] = ""
     release: Annotated[Text, Meta(description="SDK release, where the image does not tell")] = ""
     compatible: Annotated[
-        Text,
-        Meta(description="what its device tree calls it (first of /proc/device-tree/compatible)"),
+        Text, Meta(description="what its device tree calls it (first of /proc/device-tree/compatible)")
     ] = ""
-    virtual: Annotated[
-        Text, Meta(description="image variant of a virtual EVM; real boards have none")
-    ] = ""
+    virtual: Annotated[Text, Meta(description="image variant of a virtual EVM; real boards have none")] = ""
 
 
 class Boot(Section, frozen=True):
     """How the board boots."""
 
-    medium: Annotated[
-        Literal["sd", "emmc", "nvme", "virtio"], Meta(description="what the board boots from")
-    ]
+    medium: Annotated[Literal["sd", "emmc", "nvme", "virtio"], Meta(description="what the board boots from")]
     power: Annotated[
         Literal["", "switch", "hand", "reset", "none"],
         Meta(
@@ -66,23 +55,19 @@ class System(Section, frozen=True):
     """Programs of the system benchmarks, where they are not the guides'."""
 
     dhrystone: Annotated[
-        Literal["runDhrystone", "evmperf-dhrystone"],
-        Meta(description="the program that is Dhrystone"),
+        Literal["runDhrystone", "evmperf-dhrystone"], Meta(description="the program that is Dhrystone")
     ] = "runDhrystone"
     whetstone: Annotated[
-        Literal["runWhetstone", "evmperf-whetstone"],
-        Meta(description="the program that is Whetstone"),
+        Literal["runWhetstone", "evmperf-whetstone"], Meta(description="the program that is Whetstone")
     ] = "runWhetstone"
     linpack: Annotated[
-        Literal["runLinpack", "evmperf-linpack"],
-        Meta(description="the program that is Linpack"),
+        Literal["runLinpack", "evmperf-linpack"], Meta(description="the program that is Linpack")
     ] = "runLinpack"
     linpack_precision: Annotated[
         Literal["single", "double"], Meta(description="what runLinpack is built for")
     ] = "single"
     nbench: Annotated[
-        Literal["runNBench.sh", "evmperf-nbench"],
-        Meta(description="the program that is NBench"),
+        Literal["runNBench.sh", "evmperf-nbench"], Meta(description="the program that is NBench")
     ] = "runNBench.sh"
     stream: Annotated[
         Literal["stream_c", "evmperf-stream"], Meta(description="the program that is STREAM")
@@ -94,9 +79,7 @@ class System(Section, frozen=True):
 class Storage(Section, frozen=True):
     """A disk or card."""
 
-    device: Annotated[Text, Meta(description="the whole device under Linux, e.g. /dev/mmcblk0")] = (
-        ""
-    )
+    device: Annotated[Text, Meta(description="the whole device under Linux, e.g. /dev/mmcblk0")] = ""
     scratch: Annotated[
         Text, Meta(description="the partition that benchmarks may overwrite, e.g. /dev/mmcblk0p1")
     ] = ""
@@ -127,9 +110,7 @@ class Flash(Section, frozen=True):
         Literal["", "OSPI NOR", "QSPI NAND"],
         Meta(description="kind of flash, as the guides' summaries name it"),
     ] = ""
-    device: Annotated[
-        Text, Meta(description="the MTD partition that is read, named as in /proc/mtd")
-    ] = ""
+    device: Annotated[Text, Meta(description="the MTD partition that is read, named as in /proc/mtd")] = ""
     scratch: Annotated[
         Text,
         Meta(
@@ -137,15 +118,11 @@ class Flash(Section, frozen=True):
             "it must not be mounted or attached to UBI"
         ),
     ] = ""
-    uboot_bus: Annotated[
-        Text, Meta(description="bus and chip select for U-Boot's sf probe, e.g. 0:0")
-    ] = ""
+    uboot_bus: Annotated[Text, Meta(description="bus and chip select for U-Boot's sf probe, e.g. 0:0")] = ""
     uboot_offset: Annotated[
         Number, Meta(description="first byte of what benchmarks may overwrite in U-Boot")
     ] = 0
-    uboot_size: Annotated[
-        Number, Meta(description="how many bytes that is (whole erase blocks)")
-    ] = 0
+    uboot_size: Annotated[Number, Meta(description="how many bytes that is (whole erase blocks)")] = 0
 
 
 class Usb(Section, frozen=True):
@@ -162,10 +139,7 @@ class Usb(Section, frozen=True):
         ),
     ] = ""
     gadget_controller: Annotated[
-        Text,
-        Meta(
-            description="the USB device controller of that port, where /sys/class/udc has several"
-        ),
+        Text, Meta(description="the USB device controller of that port, where /sys/class/udc has several")
     ] = ""
     gadget_module: Annotated[
         Text, Meta(description="the controller's kernel module, where nothing else loads it")
@@ -202,22 +176,15 @@ class Power(Section, frozen=True):
     """Low-power modes and the meter (see power.md)."""
 
     rails: Annotated[
-        tuple[str, ...],
-        Meta(description="the rails that the meter reads, named as in the guide's table"),
+        tuple[str, ...], Meta(description="the rails that the meter reads, named as in the guide's table")
     ] = ()
     deep_sleep_command: Annotated[
         Text,
-        Meta(
-            description="puts the board into deep sleep for {seconds}, e.g. "
-            "rtcwake -s {seconds} -m mem"
-        ),
+        Meta(description="puts the board into deep sleep for {seconds}, e.g. rtcwake -s {seconds} -m mem"),
     ] = ""
     rtc_ddr_command: Annotated[
         Text,
-        Meta(
-            description="leaves only RTC and DDR on for {seconds}; returns when the board is awake "
-            "again"
-        ),
+        Meta(description="leaves only RTC and DDR on for {seconds}; returns when the board is awake again"),
     ] = ""
     sleep_s: Annotated[
         Count, Meta(description="seconds of one sleep, long enough for the rails to settle")
@@ -228,9 +195,7 @@ class Camera(Section, frozen=True):
     """A camera."""
 
     device: Annotated[Text, Meta(description="the video device, e.g. /dev/video0")] = ""
-    sensor: Annotated[Text, Meta(description="the sensor, as the guide names it, e.g. ov10635")] = (
-        ""
-    )
+    sensor: Annotated[Text, Meta(description="the sensor, as the guide names it, e.g. ov10635")] = ""
     setup: Annotated[
         Text,
         Meta(
@@ -244,17 +209,14 @@ class Camera(Section, frozen=True):
 class Tester(Section, frozen=True):
     """The machine beside the board (see lab-set-up.md)."""
 
-    host: Annotated[
-        Text, Meta(description="its SSH name; $EVMPERF_TESTER, where set, goes before")
-    ] = ""
+    host: Annotated[Text, Meta(description="its SSH name; $EVMPERF_TESTER, where set, goes before")] = ""
 
 
 class Image(Section, frozen=True):
     """Images that `--image` puts on the board (see provisioning.md)."""
 
     machine: Annotated[
-        Text,
-        Meta(description="the machine whose images are this board's, as their /etc/hostname says"),
+        Text, Meta(description="the machine whose images are this board's, as their /etc/hostname says")
     ] = ""
     silicon: Annotated[
         Literal["", "gp", "hs-fs", "hs-se"],
@@ -262,10 +224,7 @@ class Image(Section, frozen=True):
     ] = ""
     scratch_mib: Annotated[
         Number,
-        Meta(
-            description="MiB of the scratch partition that is made behind an image on its medium "
-            "(0: none)"
-        ),
+        Meta(description="MiB of the scratch partition that is made behind an image on its medium (0: none)"),
     ] = 0
     device: Annotated[
         Text,
@@ -308,9 +267,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     image: Image = Image()
     absent: Annotated[
         dict[str, Text],
-        Meta(
-            description="features and benchmarks that the board cannot have, each with the reason"
-        ),
+        Meta(description="features and benchmarks that the board cannot have, each with the reason"),
     ] = msgspec.field(default_factory=dict)
 
     def cable(self, section: str) -> Cable:

@@ -55,27 +55,34 @@ def add_parsers(commands: Any) -> None:
     parser.add_argument("board", nargs="?", help="a board file, as for pytest --lg-env")
     for side in ("a", "b"):
         parser.add_argument(
-            f"--{side}", action="append", default=[], metavar="WHAT",
+            f"--{side}",
+            action="append",
+            default=[],
+            metavar="WHAT",
             help=f"what side {side.upper()} is; may be given several times",
-        )  # fmt: skip
+        )
     parser.add_argument("-k", dest="select", default="", help="what to measure, as for pytest")
     parser.add_argument("--profile", choices=("full", "quick"), default="")
     arguments.add_boots(parser)
     arguments.add_wait(parser)
-    parser.add_argument(
-        "--rounds", type=int, metavar="N", help="most blocks to measure (default: 20)"
-    )
+    parser.add_argument("--rounds", type=int, metavar="N", help="most blocks to measure (default: 20)")
     parser.add_argument(
         "--budget", type=arguments.duration, default=0.0, metavar="TIME", help="most time: 90m, 2h"
     )
     parser.add_argument(
-        "--within", type=share, default=0.02, metavar="SHARE",
+        "--within",
+        type=share,
+        default=0.02,
+        metavar="SHARE",
         help="a change of at most this counts as the same (default: 2%%)",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--metric", action="append", default=[], metavar="BENCHMARK/CASE/METRIC",
+        "--metric",
+        action="append",
+        default=[],
+        metavar="BENCHMARK/CASE/METRIC",
         help="go on until these are decided (* stands for anything; default: all but loads)",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--resume", type=Path, metavar="FOLDER", help="go on with an A/B, or look at it again"
     )
@@ -163,8 +170,7 @@ def _differences(folder: Path, wanted: Experiment) -> list[Difference]:
     if not pairs:
         return []
     return differences.between(
-        [folder / first.run for _, first, _ in pairs],
-        [folder / second.run for _, _, second in pairs],
+        [folder / first.run for _, first, _ in pairs], [folder / second.run for _, _, second in pairs]
     )
 
 

@@ -52,20 +52,39 @@ def add_parsers(commands: Any) -> None:
     parser.add_argument("board", nargs="?", help="a board file, as for pytest --lg-env")
     parser.add_argument("--of", metavar="LIST|git:GOOD..BAD", help="a file of versions, or commits")
     parser.add_argument(
-        "--what", action="append", default=[], metavar="WHAT",
+        "--what",
+        action="append",
+        default=[],
+        metavar="WHAT",
         help="what a version is on the board, in the words of `evmperf ab`, with {} in it",
-    )  # fmt: skip
+    )
     parser.add_argument("--metric", metavar="BENCHMARK/CASE/METRIC", help="what got worse")
     parser.add_argument("--build", default="", metavar="COMMAND", help="makes a version")
     parser.add_argument("--repository", type=Path, default=Path(), metavar="DIR", help="of git:")
-    parser.add_argument("--good", action="append", default=[], metavar="WHAT",
-                        help="the good version (default: the first of the list)")  # fmt: skip
-    parser.add_argument("--bad", action="append", default=[], metavar="WHAT",
-                        help="the bad version (default: the last of the list)")  # fmt: skip
-    parser.add_argument("--spare", action="append", default=[], metavar="BOARD",
-                        help="another board of the kind, if the first one dies")  # fmt: skip
-    parser.add_argument("--rounds", type=int, default=60, metavar="N",
-                        help="most blocks for one answer (default: 60)")  # fmt: skip
+    parser.add_argument(
+        "--good",
+        action="append",
+        default=[],
+        metavar="WHAT",
+        help="the good version (default: the first of the list)",
+    )
+    parser.add_argument(
+        "--bad",
+        action="append",
+        default=[],
+        metavar="WHAT",
+        help="the bad version (default: the last of the list)",
+    )
+    parser.add_argument(
+        "--spare",
+        action="append",
+        default=[],
+        metavar="BOARD",
+        help="another board of the kind, if the first one dies",
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=60, metavar="N", help="most blocks for one answer (default: 60)"
+    )
     parser.add_argument("-k", dest="select", default="", help="what to measure (default: the case)")
     parser.add_argument("--profile", choices=("full", "quick"), default="")
     arguments.add_boots(parser)
@@ -74,11 +93,7 @@ def add_parsers(commands: Any) -> None:
     arguments.add_results(parser)
     parser.set_defaults(func=_bisect)
 
-    step = commands.add_parser(
-        "bisect-step",
-        description=_STEP,
-        formatter_class=raw,
-    )
+    step = commands.add_parser("bisect-step", description=_STEP, formatter_class=raw)
     step.add_argument("folder", type=Path, help="the bisection's folder")
     step.add_argument("version", nargs="?", help="default: the commit that is checked out here")
     step.set_defaults(func=_step)
@@ -120,16 +135,11 @@ def _asked(options: argparse.Namespace) -> Search:
         raise UsageError("--what: must hold {} where the version goes")
     loaded = boardfile.named(options.board)
     commits = options.of.removeprefix("git:") if options.of.startswith("git:") else ""
-    if commits:
-        versions = list(gitrange.commits(options.repository, commits))
-    else:
-        versions = _listed(Path(options.of))
+    versions = list(gitrange.commits(options.repository, commits)) if commits else _listed(Path(options.of))
     if not options.build:  # else what a file of words says is known only when it is built
         for word in (versions[0], versions[-1]):
             variation.parse(entry.replace("{}", word) for entry in options.what)
-    first, last = (
-        [word.replace("{}", end) for word in options.what] for end in (versions[0], versions[-1])
-    )
+    first, last = ([word.replace("{}", end) for word in options.what] for end in (versions[0], versions[-1]))
     words = [options.good or first, options.bad or last, options.what]
     if not options.build:
         words = with_images(words, loaded)

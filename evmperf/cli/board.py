@@ -62,13 +62,7 @@ def add_parsers(subparsers: Any) -> None:
     new.add_argument("name", help="of the file, without .yaml, and of the board, as in the guides")
     new.add_argument("--like", required=True, metavar="BOARD", help="the board that comes nearest")
     new.add_argument("--title", default="", help="as in the guides' table of modules")
-    new.add_argument(
-        "-o",
-        "--into",
-        type=Path,
-        metavar="FOLDER",
-        help="default: env/, or here without one",
-    )
+    new.add_argument("-o", "--into", type=Path, metavar="FOLDER", help="default: env/, or here without one")
     new.set_defaults(func=_new)
 
 
@@ -106,7 +100,6 @@ def _new(options: argparse.Namespace) -> int:
     folder = options.into or (Path("env") if Path("env").is_dir() else Path())
     file = copying.write(boards.find(options.like), folder, options.name, options.title)
     print(
-        f"{file}: edit its description, features, devices and addresses, then run "
-        f"evmperf board check {file}"
+        f"{file}: edit its description, features, devices and addresses, then run evmperf board check {file}"
     )
     return 0

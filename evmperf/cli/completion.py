@@ -28,9 +28,7 @@ def complete(parser: argparse.ArgumentParser) -> None:
     argcomplete.autocomplete(parser)
 
 
-def _arguments(
-    parser: argparse.ArgumentParser, command: str
-) -> Iterable[tuple[str, argparse.Action]]:
+def _arguments(parser: argparse.ArgumentParser, command: str) -> Iterable[tuple[str, argparse.Action]]:
     """Each argument with the name of its command."""
     for action in parser._actions:
         if isinstance(action.choices, dict):

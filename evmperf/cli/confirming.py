@@ -19,19 +19,20 @@ if TYPE_CHECKING:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what checking again needs."""
     parser.add_argument(
-        "--confirm", type=arguments.duration, default=0.0, metavar="BUDGET",
+        "--confirm",
+        type=arguments.duration,
+        default=0.0,
+        metavar="BUDGET",
         help="check what is worse again before anybody is told: an A/B with the image of the last "
         "good run on the same board, within this time (30m, 2h)",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--board", metavar="FILE", help="the board for it (default: the file that the run names)"
     )
     arguments.add_wait(parser)
 
 
-def confirmed(
-    options: argparse.Namespace, folder: Path, judgement: Judgement, good: Run | None
-) -> Judgement:
+def confirmed(options: argparse.Namespace, folder: Path, judgement: Judgement, good: Run | None) -> Judgement:
     """The judgement with what an A/B says of its alarms. Where there can be none, the alarms stay,
     with the reason.
     """
@@ -47,9 +48,7 @@ def confirmed(
         return replace(judgement, again=f"not checked again: {error}")
 
 
-def _again(
-    options: argparse.Namespace, folder: Path, judgement: Judgement, good: Run | None
-) -> Judgement:
+def _again(options: argparse.Namespace, folder: Path, judgement: Judgement, good: Run | None) -> Judgement:
     from evmperf.regress import ab, confirm, experiment  # noqa: PLC0415  # loaded when called
     from evmperf.regress.sessions import Sessions  # noqa: PLC0415
     from evmperf.report import ab as report  # noqa: PLC0415

@@ -50,9 +50,7 @@ def add_parsers(commands: Any) -> None:
     )
     parser.add_argument("--boot", action="store_true", help="let a board at U-Boot boot Linux")
     parser.add_argument("--yes", action="store_true", help="measure without asking")
-    parser.add_argument(
-        "--results", default="results", metavar="FOLDER", help="for runs and the board file"
-    )
+    parser.add_argument("--results", default="results", metavar="FOLDER", help="for runs and the board file")
     parser.add_argument("-k", default="", dest="keyword", metavar="WORDS", help="as pytest's")
     parser.set_defaults(func=_desk)
 

@@ -34,15 +34,10 @@ _WIDTH = 14
 def add_parsers(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
-        "doctor",
-        description=_ABOUT,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "doctor", description=_ABOUT, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("board", metavar="BOARD", help="a board file, as for pytest --lg-env")
-    parser.add_argument(
-        "--coordinator", default="", help="HOST[:PORT], as pytest's --lg-coordinator"
-    )
+    parser.add_argument("--coordinator", default="", help="HOST[:PORT], as pytest's --lg-coordinator")
     parser.add_argument(
         "--console", type=Path, metavar="FILE", help="record the console here, for evmperf replay"
     )

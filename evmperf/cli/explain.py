@@ -25,14 +25,10 @@ def add_parsers(commands: Any) -> None:
         "holds for all runs of a side.",
         epilog="Exit status: 0, whether anything differs or not.",
     )
-    parser.add_argument(
-        "a", metavar="A", nargs="?", help="a run's folder, or its name below --results"
-    )
+    parser.add_argument("a", metavar="A", nargs="?", help="a run's folder, or its name below --results")
     parser.add_argument("b", metavar="B", nargs="?", help="another run")
-    parser.add_argument("--a", dest="more_a", metavar="RUN", nargs="+", default=[],
-                        help="runs of side A")  # fmt: skip
-    parser.add_argument("--b", dest="more_b", metavar="RUN", nargs="+", default=[],
-                        help="runs of side B")  # fmt: skip
+    parser.add_argument("--a", dest="more_a", metavar="RUN", nargs="+", default=[], help="runs of side A")
+    parser.add_argument("--b", dest="more_b", metavar="RUN", nargs="+", default=[], help="runs of side B")
     parser.add_argument("--all", action="store_true", help="every line, however many")
     parser.add_argument("--json", action="store_true", help="a list of objects, for programs")
     arguments.add_results(parser)

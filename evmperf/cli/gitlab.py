@@ -53,20 +53,14 @@ def add_parsers(subparsers: Any) -> None:
 
 def _add(parser: argparse.ArgumentParser, name: str, default: str, text: str) -> None:
     variable = f"EVMPERF_{name.replace('-', '_').upper()}"
-    parser.add_argument(
-        f"--{name}",
-        default=os.environ.get(variable) or default,
-        help=f"{text} [{variable}]",
-    )
+    parser.add_argument(f"--{name}", default=os.environ.get(variable) or default, help=f"{text} [{variable}]")
 
 
 def _run_nightly(options: argparse.Namespace) -> int:
     try:
         over = pipeline.Over(options.over)
     except ValueError:
-        raise UsageError(
-            f"--over {options.over}: it is one of {', '.join(pipeline.Over)}"
-        ) from None
+        raise UsageError(f"--over {options.over}: it is one of {', '.join(pipeline.Over)}") from None
     if options.profile not in ("", "full", "quick"):
         raise UsageError(f"--profile {options.profile}: it is full or quick")
     text = pipeline.render(

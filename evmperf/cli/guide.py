@@ -44,13 +44,13 @@ def _add_import(commands: Any) -> None:
         choices=("Linux", "RT-linux"),
         help="where neither title and headings nor the file's name say",
     )
+    parser.add_argument("--board", default="", help="of tables whose columns and headings name none")
     parser.add_argument(
-        "--board", default="", help="of tables whose columns and headings name none"
-    )
-    parser.add_argument(
-        "--record", type=Path, metavar="FILE",
+        "--record",
+        type=Path,
+        metavar="FILE",
         help="write the figures of all FILEs into one record (docs/performance-guide.md)",
-    )  # fmt: skip
+    )
     parser.add_argument("--strict", action="store_true", help="status 1 when anything is unknown")
     parser.add_argument(
         "--teach", action="store_true", help="draft a table file for each table that is not known"
@@ -117,18 +117,26 @@ def _add_guide(commands: Any) -> None:
     parser.add_argument("--os", default="", help="Linux or RT-linux, where a release has both")
     parser.add_argument("--board", action="append", default=[], help="only this board (repeatable)")
     parser.add_argument(
-        "--from", dest="source", default="results", metavar="DIR|influx|baselines|published",
+        "--from",
+        dest="source",
+        default="results",
+        metavar="DIR|influx|baselines|published",
         help="where the runs are (default: results)",
-    )  # fmt: skip
+    )
     parser.add_argument("--like", type=Path, metavar="FILE", help="in that guide's layout")
     parser.add_argument(
-        "--keep-unread", action="store_true",
+        "--keep-unread",
+        action="store_true",
         help="copy tables of --like that are not known, marked as another release's",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--with", dest="extras", type=_extras, default=(), metavar="WHAT,...",
+        "--with",
+        dest="extras",
+        type=_extras,
+        default=(),
+        metavar="WHAT,...",
         help=f"beside the figures: {', '.join(_EXTRAS)}",
-    )  # fmt: skip
+    )
     parser.add_argument("--plots", action="store_true", help="draw plots beside OUTPUT (needs -o)")
     parser.add_argument("-o", "--output", type=Path, help="default: standard output")
     parser.add_argument(
@@ -189,8 +197,7 @@ def _left_out(options: argparse.Namespace, plan: Layout) -> int:
     what = "copied and marked" if options.keep_unread else "left out"
     tables = "1 table is" if len(plan.unread) == 1 else f"{len(plan.unread)} tables are"
     print(
-        f"evmperf: {options.like}: {tables} not known and {what}: {'; '.join(plan.unread)}",
-        file=sys.stderr,
+        f"evmperf: {options.like}: {tables} not known and {what}: {'; '.join(plan.unread)}", file=sys.stderr
     )
     return ExitStatus.FAILED
 
@@ -250,13 +257,9 @@ def _what_extras(
     previous, last = None, ""
     doubtful: frozenset[tuple[str, Key]] = frozenset()
     if "delta" in options.extras:
-        known = (
-            there if options.source in ("baselines", "published") else [*record.guides(), *there]
-        )
+        known = there if options.source in ("baselines", "published") else [*record.guides(), *there]
         before = [
-            found
-            for entry in chosen
-            if (found := gather.previous_release(known, entry.run)) is not None
+            found for entry in chosen if (found := gather.previous_release(known, entry.run)) is not None
         ]
         previous = gather.by_board(before)
         sides = ((before, previous), (chosen, figures))

@@ -25,9 +25,7 @@ def add_parsers(commands: Any) -> None:
     parser.add_argument(
         "benchmark", nargs="?", help="`evmperf list` names them (default: list what was measured)"
     )
-    parser.add_argument(
-        "metric", nargs="?", help="e.g. write_throughput (default: all of the benchmark)"
-    )
+    parser.add_argument("metric", nargs="?", help="e.g. write_throughput (default: all of the benchmark)")
     parser.add_argument("--case", help="one row of the benchmark (default: all)")
     parser.add_argument("--last", type=int, default=20, metavar="N", help="runs (default: 20)")
     parser.add_argument(
@@ -52,9 +50,7 @@ def _history(options: argparse.Namespace) -> int:
         benchmark = catalogue.benchmark(options.benchmark)
         metrics = [options.metric] if options.metric else [m.name for m in benchmark.metrics]
         found = {
-            metric: source.figures(
-                options.board, benchmark.name, metric, options.last, options.case or ""
-            )
+            metric: source.figures(options.board, benchmark.name, metric, options.last, options.case or "")
             for metric in metrics
         }
     if not any(found.values()):

@@ -42,9 +42,11 @@ class Holding:
         self._before = {name: os.environ.pop(name, None) for name in (JOIN, _BOARD)}
         file = boardfile.named(board).file
         self._claim = Claim.take(
-            wanted(file), self._run, wait_s=self._wait_s,
+            wanted(file),
+            self._run,
+            wait_s=self._wait_s,
             tell=lambda said: print(f"evmperf: {said}", file=sys.stderr, flush=True),
-        )  # fmt: skip
+        )
         os.environ |= {JOIN: self._claim.token, _BOARD: board}
         self._board = board
 

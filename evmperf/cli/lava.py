@@ -66,9 +66,8 @@ def add_parsers(subparsers: Any) -> None:
     _add_board(read)
     read.add_argument("--run-kind", default="lava", help="default: %(default)s")
     read.add_argument(
-        "--fact", action="append", default=[], metavar="NAME=VALUE",
-        help="one more fact to keep with the run",
-    )  # fmt: skip
+        "--fact", action="append", default=[], metavar="NAME=VALUE", help="one more fact to keep with the run"
+    )
     _add_server(read)
     _add_results(read)
     read.set_defaults(func=_import)
@@ -95,14 +94,19 @@ def add_parsers(subparsers: Any) -> None:
         "there already is left alone.",
     )
     device.add_argument("board", help="a board file, as for pytest --lg-env")
-    device.add_argument("-o", "--into", type=Path, default=Path(), metavar="FOLDER",
-                        help="where (default: here)")  # fmt: skip
+    device.add_argument(
+        "-o", "--into", type=Path, default=Path(), metavar="FOLDER", help="where (default: here)"
+    )
     device.set_defaults(func=_device)
 
     lab = commands.add_parser("lab", help="a LAVA of your own on this machine (needs root)")
     lab.add_argument("action", choices=("up", "down", "status"))
-    lab.add_argument("--board", default="virtual", metavar="VARIANT",
-                     help="which virtual EVM LAVA boots itself (default: %(default)s)")  # fmt: skip
+    lab.add_argument(
+        "--board",
+        default="virtual",
+        metavar="VARIANT",
+        help="which virtual EVM LAVA boots itself (default: %(default)s)",
+    )
     lab.set_defaults(func=_lab)
 
 
@@ -151,9 +155,7 @@ def _add_server(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_results(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--results", type=Path, default=Path("results"), help="gets one folder a run"
-    )
+    parser.add_argument("--results", type=Path, default=Path("results"), help="gets one folder a run")
 
 
 def _request(options: argparse.Namespace) -> Submit:
@@ -261,8 +263,6 @@ def _lab(options: argparse.Namespace) -> int:
         return 0
     found = control.running()
     print(
-        f"LAVA is running at {found.url}"
-        if found
-        else "LAVA is not running; start it with `make lava-lab`"
+        f"LAVA is running at {found.url}" if found else "LAVA is not running; start it with `make lava-lab`"
     )
     return 0 if found else 1

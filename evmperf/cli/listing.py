@@ -33,9 +33,7 @@ def _add_list(commands: Any) -> None:
         "benchmark measures follow, with the reason.",
     )
     parser.add_argument("--board", help="a board file, as for pytest --lg-env")
-    parser.add_argument(
-        "--profile", choices=("full", "quick"), help="default: the board's, or full"
-    )
+    parser.add_argument("--profile", choices=("full", "quick"), help="default: the board's, or full")
     parser.add_argument("--json", action="store_true", help="a list of objects, for programs")
     parser.set_defaults(func=_list)
 
@@ -62,9 +60,7 @@ def _print_not_measured() -> None:
     width, drivers = (max(len(t.benchmark) for t in tables), max(len(t.driver) for t in tables))
     print("\nRead from published guides, and not measured:")
     for table in tables:
-        print(
-            f"{table.benchmark:<{width}}  {table.driver:<{drivers}}  {table.not_measured}".rstrip()
-        )
+        print(f"{table.benchmark:<{width}}  {table.driver:<{drivers}}  {table.not_measured}".rstrip())
 
 
 def _entry(benchmark: Benchmark, profile: str, board: Board | None) -> dict[str, Any]:

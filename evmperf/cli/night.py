@@ -46,9 +46,11 @@ def add_parsers(subparsers: Any) -> None:
     night.add_argument("--results", type=Path, help="default: what the plan says")
     night.add_argument("--new", action="store_true", help="do not go on with a night that was cut")
     night.add_argument(
-        "--over", choices=("labgrid", "lava"), default="labgrid",
+        "--over",
+        choices=("labgrid", "lava"),
+        default="labgrid",
         help="who finds the boards: Labgrid's coordinator, or LAVA's scheduler (docs/lava.md)",
-    )  # fmt: skip
+    )
     night.add_argument("--identity", default="", help="over LAVA: a server of lavacli's, by name")
     night.set_defaults(func=_night)
 

@@ -53,11 +53,7 @@ def add_parsers(subparsers: Any) -> None:
     about.add_argument("--json", action="store_true", help="everything known, for programs")
     about.set_defaults(func=_about)
 
-    put = subparsers.add_parser(
-        "provision",
-        description=_PROVISION,
-        formatter_class=raw,
-    )
+    put = subparsers.add_parser("provision", description=_PROVISION, formatter_class=raw)
     put.add_argument("board", metavar="BOARD")
     put.add_argument("image", metavar="IMAGE")
     put.add_argument("--force", action="store_true", help="write also what the board runs already")
@@ -158,9 +154,7 @@ class ProgressBar:
         self._last, self._shown = now, True
         share = done / whole if whole else 0.0
         bar = "#" * round(30 * share)
-        print(
-            f"\r{what:<7} [{bar:<30}] {share:4.0%} {done >> 20} MiB", end="", file=own(sys.stderr)
-        )
+        print(f"\r{what:<7} [{bar:<30}] {share:4.0%} {done >> 20} MiB", end="", file=own(sys.stderr))
 
     def _clear(self) -> None:
         if self._shown:

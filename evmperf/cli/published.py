@@ -28,9 +28,7 @@ def add_parsers(commands: Any) -> None:
         "without a board the boards there are, with one its releases, with --case one figure "
         "over all of them.",
     )
-    parser.add_argument(
-        "board", nargs="?", help="a board of any name that guides use, or a file in env/"
-    )
+    parser.add_argument("board", nargs="?", help="a board of any name that guides use, or a file in env/")
     parser.add_argument("--case", metavar="WORDS", help='e.g. "emmc_ext4 100 KiB write"')
     parser.add_argument("--os", default="", help="Linux or RT-linux (default: both)")
     parser.add_argument("--releases", action="store_true", help="the board's releases and guides")
@@ -44,9 +42,7 @@ def _published(options: argparse.Namespace) -> int:
     from evmperf.published import record  # noqa: PLC0415  # with its decoder
 
     if not record.entries():
-        raise UsageError(
-            f"{record.FILE}: is not there: this evmperf was installed without a record"
-        )
+        raise UsageError(f"{record.FILE}: is not there: this evmperf was installed without a record")
     if not options.board:
         _rows(options, _boards())
         return 0
@@ -96,27 +92,39 @@ def _boards() -> list[dict[str, Any]]:
         count = sum(entry.count for entry in known)
         releases = len({(e.os, record.same_time(e.release)) for e in known})
         first, last = ordered[0].release, ordered[-1].release
-        rows.append(
-            {"board": board, "releases": releases, "first": first, "last": last, "figures": count}
-        )
+        rows.append({"board": board, "releases": releases, "first": first, "last": last, "figures": count})
     return rows
 
 
 def _release(entry: Entry) -> dict[str, Any]:
     return {
-        "release": entry.release, "from_date": entry.dated, "os": entry.os, "date": entry.date,
-        "figures": entry.count, "named": entry.printed, "guide": entry.guide,
-    }  # fmt: skip
+        "release": entry.release,
+        "from_date": entry.dated,
+        "os": entry.os,
+        "date": entry.date,
+        "figures": entry.count,
+        "named": entry.printed,
+        "guide": entry.guide,
+    }
 
 
 def _figure(one: Found) -> dict[str, Any]:
     value, entry = one.value, one.entry
     return {
-        "board": entry.board, "os": entry.os, "release": entry.release, "from_date": entry.dated,
-        "benchmark": one.benchmark, "case": one.case, "metric": value.metric, "unit": value.unit,
-        "mean": value.mean, "low": value.low, "high": value.high, "guide": entry.guide,
+        "board": entry.board,
+        "os": entry.os,
+        "release": entry.release,
+        "from_date": entry.dated,
+        "benchmark": one.benchmark,
+        "case": one.case,
+        "metric": value.metric,
+        "unit": value.unit,
+        "mean": value.mean,
+        "low": value.low,
+        "high": value.high,
+        "guide": entry.guide,
         "line": value.line,
-    }  # fmt: skip
+    }
 
 
 def _rows(options: argparse.Namespace, rows: Sequence[dict[str, Any]]) -> None:
@@ -132,9 +140,7 @@ def _rows(options: argparse.Namespace, rows: Sequence[dict[str, Any]]) -> None:
     texts = [list(rows[0]), *([_text(v) for v in row.values()] for row in rows)]
     widths = [max(len(row[n]) for row in texts) for n in range(len(texts[0]))]
     for row in texts:
-        print(
-            "  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip()
-        )
+        print("  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _text(value: object) -> str:

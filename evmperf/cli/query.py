@@ -43,8 +43,7 @@ def add_parsers(commands: Any) -> None:
     query.set_defaults(func=_query)
 
     export = commands.add_parser(
-        "export",
-        description="Write runs in the formats of other programs; all there are, or those named.",
+        "export", description="Write runs in the formats of other programs; all there are, or those named."
     )
     export.add_argument("run", nargs="*", help="the ids of runs")
     _add_from(export)
@@ -71,9 +70,12 @@ def add_parsers(commands: Any) -> None:
 
 def _add_from(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--from", dest="source", metavar="DIR|history|baselines", default=sources.HISTORY,
+        "--from",
+        dest="source",
+        metavar="DIR|history|baselines",
+        default=sources.HISTORY,
         help="where the runs are (default: history, the lab's store)",
-    )  # fmt: skip
+    )
 
 
 def _query(options: argparse.Namespace) -> int:
@@ -85,20 +87,13 @@ def _query(options: argparse.Namespace) -> int:
     elif options.csv:
         csv.writer(sys.stdout, lineterminator="\n").writerows([answer.columns, *answer.rows])
     else:
-        numbers = [
-            all(isinstance(v, int | float | None) for v in c)
-            for c in zip(*answer.rows, strict=True)
-        ]
+        numbers = [all(isinstance(v, int | float | None) for v in c) for c in zip(*answer.rows, strict=True)]
         columns = [
             Column(name, right=right, wrap=not right)
-            for name, right in zip(
-                answer.columns, numbers or [False] * len(answer.columns), strict=True
-            )
+            for name, right in zip(answer.columns, numbers or [False] * len(answer.columns), strict=True)
         ]
         width = None if sys.stdout.isatty() else _PIPED
-        print(
-            table(columns, [[_cell(value) for value in row] for row in answer.rows], width), end=""
-        )
+        print(table(columns, [[_cell(value) for value in row] for row in answer.rows], width), end="")
     return ExitStatus.OK if answer.rows else ExitStatus.NOTHING
 
 

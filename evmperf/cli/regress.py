@@ -28,9 +28,14 @@ _EPILOG = (
 
 
 _GRAVEST_FIRST = (
-    ExitStatus.USAGE, ExitStatus.LAB_BROKEN, ExitStatus.INTERRUPTED, ExitStatus.FAILED,
-    ExitStatus.UNDECIDED, ExitStatus.OK, ExitStatus.NOTHING,
-)  # fmt: skip
+    ExitStatus.USAGE,
+    ExitStatus.LAB_BROKEN,
+    ExitStatus.INTERRUPTED,
+    ExitStatus.FAILED,
+    ExitStatus.UNDECIDED,
+    ExitStatus.OK,
+    ExitStatus.NOTHING,
+)
 
 
 def add_parsers(commands: Any) -> None:
@@ -44,39 +49,41 @@ def add_parsers(commands: Any) -> None:
     )
     arguments.add_run(check, "+")
     check.add_argument(
-        "--against", required=True, metavar="WHAT",
+        "--against",
+        required=True,
+        metavar="WHAT",
         help="release:11.00, run:ID, last:N (earlier runs of the board), or guide:FILE",
-    )  # fmt: skip
+    )
     check.add_argument(
-        "--from", dest="source", metavar="DIR|influx|published",
+        "--from",
+        dest="source",
+        metavar="DIR|influx|published",
         help="where earlier runs are (default: the folder of --results)",
-    )  # fmt: skip
+    )
     check.add_argument(
-        "--history", action="store_true",
+        "--history",
+        action="store_true",
         help="look for earlier runs in the lab's history, too, and keep this run there for those "
         "to come [EVMPERF_HISTORY: its folder]",
-    )  # fmt: skip
+    )
     check.add_argument(
-        "--calibrate", action="store_true",
+        "--calibrate",
+        action="store_true",
         help="judge the past nights, each by those before it, and say how many would have raised "
         "an alarm; nothing is kept",
-    )  # fmt: skip
+    )
     check.add_argument("--dry-run", action="store_true", help="only say what the verdicts are")
     confirming.add_options(check)
     _add_output(check)
     check.set_defaults(func=_check)
 
-    compare = commands.add_parser(
-        "compare",
-        description="Judge run B by run A.",
-        epilog=_EPILOG,
-    )
+    compare = commands.add_parser("compare", description="Judge run B by run A.", epilog=_EPILOG)
     compare.add_argument("a", metavar="A", nargs="?", help="the run to compare with")
     compare.add_argument("b", metavar="B", nargs="?", help="the run to judge")
-    compare.add_argument("--a", dest="side_a", metavar="RUN", nargs="+", default=[],
-                         help="runs to compare with")  # fmt: skip
-    compare.add_argument("--b", dest="side_b", metavar="RUN", nargs="+", default=[],
-                         help="runs to judge")  # fmt: skip
+    compare.add_argument(
+        "--a", dest="side_a", metavar="RUN", nargs="+", default=[], help="runs to compare with"
+    )
+    compare.add_argument("--b", dest="side_b", metavar="RUN", nargs="+", default=[], help="runs to judge")
     arguments.add_results(compare)
     _add_output(compare)
     compare.set_defaults(func=_compare)
@@ -96,9 +103,11 @@ def add_parsers(commands: Any) -> None:
 def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="list what did not change, too")
     parser.add_argument(
-        "--level", type=float, default=None,
+        "--level",
+        type=float,
+        default=None,
         help="false discovery rate to hold, default 0.12 (see docs/judging.md)",
-    )  # fmt: skip
+    )
     for name in ("json", "junit", "markdown", "openmetrics"):
         parser.add_argument(
             f"--{name}", type=Path, metavar="FILE", help="write it there, too (- for here only)"
@@ -161,8 +170,7 @@ def _keep(folder: Path, judgement: Judgement, changed: str) -> None:
         return
     if spool.is_live(folder):
         print(
-            f"evmperf: {folder}: is still being measured; check it again at its end to keep the "
-            f"verdicts",
+            f"evmperf: {folder}: is still being measured; check it again at its end to keep the verdicts",
             file=sys.stderr,
         )
         return
@@ -198,10 +206,7 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _say(
-    options: argparse.Namespace,
-    sides: Sequence[Sequence[Path]],
-    changed: Sequence[Difference],
-    title: str,
+    options: argparse.Namespace, sides: Sequence[Sequence[Path]], changed: Sequence[Difference], title: str
 ) -> str:
     """Name what differs between two sides in the same breath as the verdicts, unless a program
     reads what we print; returns what was to say.
@@ -268,9 +273,7 @@ def _outputs(options: argparse.Namespace) -> tuple[Path | None, ...]:
     return options.json, options.junit, options.markdown, options.openmetrics
 
 
-def _write(
-    options: argparse.Namespace, judgement: Judgement, changed: Sequence[Difference]
-) -> None:
+def _write(options: argparse.Namespace, judgement: Judgement, changed: Sequence[Difference]) -> None:
     from evmperf.report import verdicts as formats  # noqa: PLC0415
 
     makers: dict[Path | None, Callable[[Judgement], str]] = {

@@ -83,13 +83,10 @@ def _entry(boot: Reviewed) -> dict[str, Any]:
     return {
         "boot": boot.number,
         "marks": [
-            {
-                "phase": str(mark.phase), "mono_ns": mark.mono_ns, "error_s": mark.error_s,
-                "text": mark.text,
-            }
+            {"phase": str(mark.phase), "mono_ns": mark.mono_ns, "error_s": mark.error_s, "text": mark.text}
             for mark in boot.marks.values()
         ],
         "alarm": {"name": boot.alarm.name, "text": boot.alarm.text} if boot.alarm else None,
         "notes": list(boot.notes),
         "changes": list(boot.changes),
-    }  # fmt: skip
+    }

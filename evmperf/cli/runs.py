@@ -28,9 +28,12 @@ def add_parsers(commands: Any) -> None:
     parser.add_argument("--board", help="only runs of this board")
     parser.add_argument("--last", type=int, default=20, metavar="N", help="how many (default: 20)")
     parser.add_argument(
-        "--from", dest="source", metavar="DIR|influx|history|baselines", default="results",
+        "--from",
+        dest="source",
+        metavar="DIR|influx|history|baselines",
+        default="results",
         help="default: results",
-    )  # fmt: skip
+    )
     parser.set_defaults(func=_runs)
 
 

@@ -22,20 +22,23 @@ def add_parsers(commands: Any) -> None:
     )
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
     parser.add_argument(
-        "--from", dest="source", default="results", metavar="DIR|history|influx",
+        "--from",
+        dest="source",
+        default="results",
+        metavar="DIR|history|influx",
         help="where the runs are (default: results)",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--history", action="store_true", help="with the lab's earlier runs (docs/judging.md)"
     )
+    parser.add_argument("--published", action="store_true", help="of TI's published figures instead of runs")
     parser.add_argument(
-        "--published", action="store_true", help="of TI's published figures instead of runs"
-    )
-    parser.add_argument(
-        "--reports", default="", metavar="ADDRESS|copied",
+        "--reports",
+        default="",
+        metavar="ADDRESS|copied",
         help="where the runs' folders can be seen, e.g. https://lab/results, or `copied`: copy the "
         "reports into the site (default: where they lie on this host)",
-    )  # fmt: skip
+    )
     parser.set_defaults(func=_site)
 
 

@@ -49,9 +49,7 @@ def add_parsers(subparsers: argparse._SubParsersAction[argparse.ArgumentParser])
         help="make the software of a virtual EVM",
         description="Builds the image of a virtual EVM unless it is up to date.",
     )
-    build.add_argument(
-        "variant", nargs="*", default=[_NAME], help="which virtual EVMs (default: virtual)"
-    )
+    build.add_argument("variant", nargs="*", default=[_NAME], help="which virtual EVMs (default: virtual)")
     build.add_argument("--force", action="store_true", help="build it even if it is up to date")
     build.set_defaults(func=_build)
 
@@ -71,19 +69,12 @@ def add_parsers(subparsers: argparse._SubParsersAction[argparse.ArgumentParser])
     )
     _add_name(start)
     start.add_argument(
-        "--variant",
-        help="which virtual EVM the board is (default: virtual, or NAME if it is a variant's)",
+        "--variant", help="which virtual EVM the board is (default: virtual, or NAME if it is a variant's)"
     )
     usual = "0 is any free one (default: that of env/NAME.yaml, else 0)"
-    start.add_argument(
-        "--serial-port", type=int, metavar="PORT", help=f"console's TCP port, {usual}"
-    )
-    start.add_argument(
-        "--power-port", type=int, metavar="PORT", help=f"power switch's port, {usual}"
-    )
-    start.add_argument(
-        "--fresh", action="store_true", help="make new disks (otherwise they are kept)"
-    )
+    start.add_argument("--serial-port", type=int, metavar="PORT", help=f"console's TCP port, {usual}")
+    start.add_argument("--power-port", type=int, metavar="PORT", help=f"power switch's port, {usual}")
+    start.add_argument("--fresh", action="store_true", help="make new disks (otherwise they are kept)")
     start.add_argument(
         "--write-env",
         type=Path,

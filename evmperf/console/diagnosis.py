@@ -109,8 +109,7 @@ _WAITING = (
         "a menu waits for a choice",
         r"^Enter choice:|^\s*U-?Boot menu\b|^\W*Boot Menu\b|Press UP/DOWN|GNU GRUB|"
         r"highlighted entry|Use the .{1,20} keys|[Ss]elect an? (?:option|entry|boot)",
-        "give it a default entry and a time-out (DEFAULT and TIMEOUT of extlinux.conf, "
-        "GRUB_TIMEOUT)",
+        "give it a default entry and a time-out (DEFAULT and TIMEOUT of extlinux.conf, GRUB_TIMEOUT)",
         Kind.LAB,
         waits=True,
         within=3,
@@ -166,7 +165,9 @@ _LOADER = (
         "the loader waits for an image from a host",
         r"^Back to ROM|^SDP: |^Trying to boot from (?:USB|DFU|UART)\b",
         "check the boot-mode switches and that the medium they choose holds an image",
-        Kind.LAB, waits=True, within=1,
+        Kind.LAB,
+        waits=True,
+        within=1,
     ),
     _Rule(
         "an image is refused",
@@ -184,7 +185,8 @@ _LOADER = (
     _Rule(
         "U-Boot hangs while it loads a remote core",
         r"^Load(?: Remote Processor|\s*$)|[Rr]emoteproc",
-        "check that core's firmware (rproc_fw_binaries in U-Boot's environment)", within=3,
+        "check that core's firmware (rproc_fw_binaries in U-Boot's environment)",
+        within=3,
     ),
     _Rule("the memory does not start", r"(?i)\b(?:lp)?ddr\w*\b[^\n]*(?:fail|error|time)"),
     _Rule(
@@ -197,7 +199,8 @@ _LOADER = (
         "there is no medium",
         r"no card present|MMC Device \d+ not found|failed to boot from all|"
         r"no devices available",
-        _MEDIUM, Kind.LAB,
+        _MEDIUM,
+        Kind.LAB,
     ),
     _Rule(
         "the medium has no such partition",
@@ -224,9 +227,10 @@ _LOADER = (
         "the network does not answer",
         r"Retry (?:time|count) exceeded|BOOTP broadcast (?:[4-9]|\d\d)|(?:T ){3}|TFTP error|"
         r"TFTP server died|auto negotiation.{0,40}TIMEOUT|[Nn]o ethernet found|link is down",
-        _NETWORK, Kind.LAB,
+        _NETWORK,
+        Kind.LAB,
     ),
-)  # fmt: skip
+)
 _LINUX = (
     _Rule("the kernel crashed", r"Kernel panic|Internal error:|Oops:|BUG: |Unable to handle kern"),
     _Rule(
@@ -248,7 +252,8 @@ _LINUX = (
         "the network does not answer",
         r"nfs: server \S+ not responding|Sending (?:DHCP|BOOTP)[^\n]*requests \.|"
         r"IP-Config: [^\n]*(?:[Rr]etr|fail|timed)|DHCP/BOOTP[^\n]*timed out",
-        _NETWORK, Kind.LAB,
+        _NETWORK,
+        Kind.LAB,
     ),
     _Rule(
         "a file system is damaged",
@@ -257,7 +262,7 @@ _LINUX = (
     ),
     _Rule("a unit of systemd failed", r"Dependency failed|Timed out waiting for|\bstart job is"),
     _Rule("the kernel hangs", r"rcu[^\n]*stall|soft lockup|blocked for more than|SError"),
-)  # fmt: skip
+)
 _DISK = re.compile(
     rf"^{_STAMP}[^\n]*(?:I/O error, dev (?!\w+(?:boot\d|rpmb)|fd\d)|-fs error \(device|"
     r"Timeout waiting for hardware|tuning execution failed|error -110)[^\n]*",
@@ -286,7 +291,7 @@ _PHASES = (
     ("OP-TEE", r"^I/TC: "),
     ("the SPL after TF-A", r"NOTICE:  BL31(?s:.*)U-Boot SPL \d{4}\.\d\d"),
     ("U-Boot", r"^U-Boot \d{4}\.\d\d"),
-)  # fmt: skip
+)
 
 
 def plain(said: str) -> str:
@@ -335,10 +340,11 @@ def diagnose(said: str) -> Cause | None:
     recent = text[start.start() if start else 0 :][-4096:]
     if len(recent) >= _ENOUGH and (share := garbled(recent)) >= _GARBLED:
         return Cause(
-            f"the console is garbled, {share:.0%} of its characters are no text", last_line(said),
+            f"the console is garbled, {share:.0%} of its characters are no text",
+            last_line(said),
             Kind.LAB,
             "check `speed` of the serial port in the board file, the cable and its ground",
-        )  # fmt: skip
+        )
     if start is None:
         rules = (*_WAITING, *_LOADER, _SHELL)
         return _first(rules, _GOT_OVER.sub("", text)) or _trouble(text)
@@ -359,10 +365,10 @@ def _mute(loader: str, linux: str) -> Cause | None:
     """Why a kernel was started and never said a word."""
     before = _first(_LOADER, linux) or _first(_LOADER, loader)
     return Cause(
-        "the kernel says nothing", before.line if before else "",
-        remedy="check the device tree, that it is this board's, and `console=` of the kernel's "
-        "arguments",
-    )  # fmt: skip
+        "the kernel says nothing",
+        before.line if before else "",
+        remedy="check the device tree, that it is this board's, and `console=` of the kernel's arguments",
+    )
 
 
 def _silent(linux: str) -> Cause:

@@ -46,8 +46,6 @@ def widened(records: Sequence[Record], baud: int) -> list[Record]:
             sizes[near] = max(sizes.get(near, 0), size)
     known = iter(bounds)
     return [
-        replace(r, bound_ns=max(next(known), sizes.get(r.mono_ns // _NEAR_NS, 0)))
-        if r.kind == "<"
-        else r
+        replace(r, bound_ns=max(next(known), sizes.get(r.mono_ns // _NEAR_NS, 0))) if r.kind == "<" else r
         for r in records
     ]

@@ -74,10 +74,7 @@ _TEXTS: tuple[tuple[Phase, re.Pattern[bytes]], ...] = (
     (Phase.FIRST_KERNEL_LINE, re.compile(rb"\[ +0\.000000\]")),
     (Phase.ROOT_MOUNTED, re.compile(rb"VFS: Mounted root|EXT4-fs \([^)]*\): mounted filesystem")),
     # The first user process: with an initial RAM disk that is its /init, before the root's mount.
-    (
-        Phase.INIT_STARTED,
-        re.compile(rb"Run /\S+ as init|systemd\[1\]: systemd \S+ running|INIT: version"),
-    ),
+    (Phase.INIT_STARTED, re.compile(rb"Run /\S+ as init|systemd\[1\]: systemd \S+ running|INIT: version")),
 )
 _EITHER_ORDER = frozenset({Phase.ROOT_MOUNTED, Phase.INIT_STARTED})
 _TEXT = re.compile(rb"[\x20-\x7e]{4}")
@@ -180,8 +177,7 @@ def _power_on(records: Sequence[Record]) -> Mark | None:
             told = record
         elif told and record.kind == "#" and record.data == POWER_ANSWERED.encode():
             return replace(
-                _mark(Phase.POWER_ON, told, POWER_ON),
-                error_s=(record.mono_ns - told.mono_ns) / 1e9,
+                _mark(Phase.POWER_ON, told, POWER_ON), error_s=(record.mono_ns - told.mono_ns) / 1e9
             )
     return _mark(Phase.POWER_ON, told, POWER_ON) if told else None
 

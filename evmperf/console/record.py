@@ -249,13 +249,7 @@ def _parse(line: str, *, bounded: bool) -> Record:
     if not isinstance(data, bytes):
         raise TypeError(f"{kind} holds no bytes")
     moment = datetime.strptime(wall, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
-    return Record(
-        _nanoseconds(mono),
-        round(moment.timestamp() * 1e6) * 1000,
-        kind,
-        data,
-        _nanoseconds(bound),
-    )
+    return Record(_nanoseconds(mono), round(moment.timestamp() * 1e6) * 1000, kind, data, _nanoseconds(bound))
 
 
 def _seconds(ns: int) -> str:

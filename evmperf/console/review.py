@@ -57,9 +57,7 @@ def review(
     return Reviewed(number, marks, alarm, notes, list(_changes(marks, before)))
 
 
-def _watched(
-    records: Sequence[Record], marks: Mapping[Phase, Mark]
-) -> tuple[Alarm | None, list[str]]:
+def _watched(records: Sequence[Record], marks: Mapping[Phase, Mark]) -> tuple[Alarm | None, list[str]]:
     """What the watch makes of a boot. U-Boot's prompt was awaited where something was typed; from
     the first command on it was there, and Linux's from its mark on.
     """

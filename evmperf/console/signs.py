@@ -59,22 +59,16 @@ _UNSIGNED = (
 SIGNS: dict[str, Sign] = {
     "panic": Sign("kernel panic", rf"{_BEGIN}Kernel panic - not syncing{_LINE}", _ALWAYS),
     "oops": Sign(
-        "kernel oops",
-        rf"{_BEGIN}(?:Internal error: [^\r\n]*\[#\d+\]|kernel BUG at ){_LINE}",
-        _ALWAYS,
+        "kernel oops", rf"{_BEGIN}(?:Internal error: [^\r\n]*\[#\d+\]|kernel BUG at ){_LINE}", _ALWAYS
     ),
-    "lockup": Sign(
-        "soft lockup", rf"{_KERNEL}watchdog: (?:BUG: soft|[^\r\n]*hard LOCKUP){_LINE}", _RUNNING
-    ),
+    "lockup": Sign("soft lockup", rf"{_KERNEL}watchdog: (?:BUG: soft|[^\r\n]*hard LOCKUP){_LINE}", _RUNNING),
     "stall": Sign(
         "RCU stall",
         rf"{_KERNEL}(?:rcu: )?INFO: rcu\w* (?:self-)?detected (?:expedited )?stall{_LINE}",
         _RUNNING,
     ),
     "serror": Sign("SError", rf"{_KERNEL}SError Interrupt on CPU{_LINE}", _RUNNING),
-    "hung": Sign(
-        "hung task", rf"{_KERNEL}INFO: task \S+ blocked for more than \d+ sec{_LINE}", _RUNNING
-    ),
+    "hung": Sign("hung task", rf"{_KERNEL}INFO: task \S+ blocked for more than \d+ sec{_LINE}", _RUNNING),
     "emergency": Sign(
         "emergency mode",
         r"[\r\n](?:You are in (?:emergency|rescue) mode|Cannot open access to console, the root|"
@@ -125,9 +119,7 @@ SIGNS: dict[str, Sign] = {
         "that the medium they choose is in its slot and has a tiboot3.bin for this device",
         permanent=True,
     ),
-    "reset_command": Sign(
-        "silent reset", rf"[\r\n]resetting \.\.\.{_LINE}", frozenset({Stage.UBOOT})
-    ),
+    "reset_command": Sign("silent reset", rf"[\r\n]resetting \.\.\.{_LINE}", frozenset({Stage.UBOOT})),
     "network": Sign(
         "no answer from the network",
         rf"[\r\n]Retry (?:time|count) exceeded; starting again{_LINE}",
@@ -152,7 +144,7 @@ SIGNS: dict[str, Sign] = {
         "options.boot.medium names",
         permanent=True,
     ),
-}  # fmt: skip
+}
 """What is an alarm by itself, in the stages where it is one."""
 
 TWICE = frozenset({"network"})
@@ -164,9 +156,7 @@ EXPLAINED = frozenset(
 BY_THE_FIRST = frozenset({"emergency", "rescue"})
 """Those whose reason has consequences that are printed, too."""
 
-_LINUX = (
-    r"Starting kernel \.\.\.|Linux version \d|Booting Linux on physical CPU|EFI stub: Booting Linux"
-)
+_LINUX = r"Starting kernel \.\.\.|Linux version \d|Booting Linux on physical CPU|EFI stub: Booting Linux"
 
 _FIRST = r"(?=[\x00-\x1f\x80-\xff\[\"#ABCELPS])"
 """What any event begins with; without it each byte is held against all events, at 3 us a byte."""

@@ -219,18 +219,21 @@ class Watch:
             return None
         if self._uboots:
             return Alarm(
-                "autoboot was not stopped", text, Kind.LAB,
+                "autoboot was not stopped",
+                text,
+                Kind.LAB,
                 "U-Boot's countdown must be at least a second (bootdelay), and `autoboot` and "
                 "`interrupt` of UBootDriver in the board file what U-Boot asks for",
                 permanent=True,
-            )  # fmt: skip
+            )
         which = "SPL started Linux itself (falcon mode)" if self._spls else "no U-Boot in this boot"
         return Alarm(
-            which, text, Kind.LAB,
-            "boot times are taken from U-Boot's prompt on: install an image whose boot loader is "
-            "U-Boot",
+            which,
+            text,
+            Kind.LAB,
+            "boot times are taken from U-Boot's prompt on: install an image whose boot loader is U-Boot",
             permanent=True,
-        )  # fmt: skip
+        )
 
     def _banner(self, event: str, text: str, at: int) -> Alarm | None:
         passed, self._banner_at = self._between(self._banner_at, at), at
@@ -244,10 +247,13 @@ class Watch:
             self._spls += 1
         if self._spls > _MOST_SPLS or self._uboots > _MOST_UBOOTS:
             return Alarm(
-                "boot loader in a loop", text, Kind.BOARD,
+                "boot loader in a loop",
+                text,
+                Kind.BOARD,
                 "it restarts before its prompt; check that the images are this board's",
-                permanent=True, after=self._reason(text, at),
-            )  # fmt: skip
+                permanent=True,
+                after=self._reason(text, at),
+            )
         return None
 
 

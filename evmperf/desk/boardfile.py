@@ -62,8 +62,10 @@ def write(
     name = like.stem if like else _slug(identity.model) or "board"
     title = identity.model or "a board without a name"
     general = said.get("options", {}).get("board") or {
-        "name": name, "title": title, "description": f"{title}, {identity.soc or identity.os}",
-    }  # fmt: skip
+        "name": name,
+        "title": title,
+        "description": f"{title}, {identity.soc or identity.os}",
+    }
     strategy = dict(said.get("drivers", {}).get("K3BootStrategy") or {})
     strategy |= {} if like else {"media": {}, "roots": {}}
     resources, drivers = _way(way, identity.prompt, password)
@@ -98,9 +100,7 @@ def write(
     return file
 
 
-def _way(
-    way: Voice | SshAddress, prompt: str, password: str | None
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def _way(way: Voice | SshAddress, prompt: str, password: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
     if isinstance(way, SshAddress):
         service = {"address": way.host, "username": way.user, "port": way.port}
         key = {"keyfile": str(Path(way.key).resolve())} if way.key else {}

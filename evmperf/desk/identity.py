@@ -110,15 +110,26 @@ def over_ssh(address: SshAddress, tools: Iterable[str]) -> Identity:
     """Ask over SSH; raises LabError in ssh's own words."""
     user, host = address.user, address.host
     options = (
-        "BatchMode=yes", f"ConnectTimeout={_SSH_S / 3:.0f}", "StrictHostKeyChecking=no",
-        "UserKnownHostsFile=/dev/null", "LogLevel=ERROR",
-    )  # fmt: skip
+        "BatchMode=yes",
+        f"ConnectTimeout={_SSH_S / 3:.0f}",
+        "StrictHostKeyChecking=no",
+        "UserKnownHostsFile=/dev/null",
+        "LogLevel=ERROR",
+    )
     command = [
-        "ssh", "-F", "none",  # without this user's configuration, as Labgrid's driver does
+        "ssh",
+        "-F",
+        "none",  # without this user's configuration, as Labgrid's driver does
         *(["-i", address.key] if address.key else []),
         *(word for option in options for word in ("-o", option)),
-        "-p", str(address.port), "-l", user, "--", host, question(tools),
-    ]  # fmt: skip
+        "-p",
+        str(address.port),
+        "-l",
+        user,
+        "--",
+        host,
+        question(tools),
+    ]
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SSH_S, check=False

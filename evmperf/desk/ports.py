@@ -137,9 +137,7 @@ class Line:
         said, deadline = "", time.monotonic() + within_s
         while not until.search(_VT100.sub("", said).replace("\r", "")):
             if time.monotonic() > deadline:
-                raise UsageError(
-                    f"{self.path}: no answer within {within_s:g} s; it said {said[-120:]!r}"
-                )
+                raise UsageError(f"{self.path}: no answer within {within_s:g} s; it said {said[-120:]!r}")
             time.sleep(0.02)
             said = (said + self.read())[-16 * _KEEP :]
         return _VT100.sub("", said).replace("\r", "")
@@ -155,10 +153,7 @@ class Line:
 def _trouble(path: str, error: Exception) -> str:
     number = getattr(error, "errno", None)
     if number == 13:
-        return (
-            f"{path} may not be opened by this user: sudo usermod -a -G dialout $USER, and log in "
-            f"again"
-        )
+        return f"{path} may not be opened by this user: sudo usermod -a -G dialout $USER, and log in again"
     if number in (11, 16):
         return f"{path} is in use by another program: end it (picocom, minicom, ser2net)"
     return f"{path} cannot be opened: {error}"

@@ -91,9 +91,7 @@ class Examination:
         with self._closing:
             for step in self._steps():
                 if lacks := next((name for name in step.needs if name not in good), ""):
-                    yield Finding(
-                        step.name, CheckOutcome.UNCHECKED, f"not checked: it needs {lacks}"
-                    )
+                    yield Finding(step.name, CheckOutcome.UNCHECKED, f"not checked: it needs {lacks}")
                     continue
                 found = list(self._do(step))
                 if not any(f.outcome in (CheckOutcome.BAD, CheckOutcome.UNCHECKED) for f in found):
@@ -104,9 +102,7 @@ class Examination:
         try:
             said = step.check()
             for item in [said] if isinstance(said, str) else said:
-                yield (
-                    item if isinstance(item, Finding) else Finding(step.name, CheckOutcome.OK, item)
-                )
+                yield (item if isinstance(item, Finding) else Finding(step.name, CheckOutcome.OK, item))
         except Noted as note:
             yield Finding(step.name, CheckOutcome.NOTE, str(note))
         except EvmperfError as error:
@@ -294,9 +290,7 @@ class Examination:
         system = booted.answered(self._shell.run(booted.QUESTION, _COMMAND_S).text)
         pattern = self._strategy.roots.get(medium)
         if not pattern:
-            raise Noted(
-                f"not checked: `roots` of K3BootStrategy has no {medium}; it is {system.root}"
-            )
+            raise Noted(f"not checked: `roots` of K3BootStrategy has no {medium}; it is {system.root}")
         if not re.search(pattern, system.root or ""):
             raise LabError(
                 f"the board booted from another medium than {medium}: its {system.root}; check "
@@ -338,8 +332,7 @@ class Examination:
         lacking = software.missing(self._run(software.look_for(users))[1], users)
         if lacking:
             raise ToolError(
-                f"not on the board: {lacking}; take an image that has them, or say in "
-                f"options.absent why not"
+                f"not on the board: {lacking}; take an image that has them, or say in options.absent why not"
             )
         return f"all {len(users)} programs are there"
 
@@ -383,6 +376,5 @@ class Examination:
 
 
 _WRONG_OUTLET = (
-    "the outlet is another board's, or the board is fed through a USB cable; check which outlet "
-    "it hangs on"
+    "the outlet is another board's, or the board is fed through a USB cable; check which outlet it hangs on"
 )

@@ -57,9 +57,7 @@ def clock() -> str:
 
 def real_time() -> str:
     """Say that a process of ours gets real-time priority; raises Noted."""
-    asked = subprocess.run(
-        [sys.executable, "-c", _RAISE], capture_output=True, timeout=30, check=False
-    )
+    asked = subprocess.run([sys.executable, "-c", _RAISE], capture_output=True, timeout=30, check=False)
     if asked.returncode:
         raise Noted(
             "no right to real-time priority: boot times are refused while this machine is busy; "
@@ -72,9 +70,7 @@ def influx(environment: Mapping[str, str] = os.environ) -> str:
     """Say that the bucket can be read; raises UsageError, LabError or Noted."""
     settings = config.load(environment)
     if settings is None:
-        raise Noted(
-            "not configured, results stay in results/: docs/results.md says how to send them"
-        )
+        raise Noted("not configured, results stay in results/: docs/results.md says how to send them")
     with Store(settings, _ANSWER_S) as store:
         for _ in store.query(_LAST_MINUTE):
             break
@@ -85,8 +81,7 @@ def usb_uart(port: str, ttys: Path = Path("/sys/class/tty")) -> str:
     """Which UART of a USB adapter a local serial port is, and its others; "" for no such port."""
     device = (ttys / Path(port).resolve().name / "device").resolve()
     interface = next(
-        (folder for folder in (device, device.parent) if (folder / "bInterfaceNumber").exists()),
-        None,
+        (folder for folder in (device, device.parent) if (folder / "bInterfaceNumber").exists()), None
     )
     if interface is None:
         return ""

@@ -58,9 +58,7 @@ class MergeRequest:
     def _notes(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
         for page in range(1, _PAGE):
-            notes = self._ask(
-                "GET", self.notes_url, params={"per_page": _PAGE, "page": page}
-            ).json()
+            notes = self._ask("GET", self.notes_url, params={"per_page": _PAGE, "page": page}).json()
             found += notes
             if len(notes) < _PAGE:
                 break
@@ -75,7 +73,6 @@ class MergeRequest:
             raise LabError(f"GitLab cannot be reached ({type(error).__name__})") from None
         if not answer.ok:
             raise LabError(
-                f"GitLab answers {answer.status_code} to the note: check {TOKEN_VARIABLE} and its "
-                f"scope"
+                f"GitLab answers {answer.status_code} to the note: check {TOKEN_VARIABLE} and its scope"
             )
         return answer

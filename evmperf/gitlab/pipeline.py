@@ -113,9 +113,7 @@ def render(plan: PipelinePlan) -> str:
 
 def _images(plan: PipelinePlan, stems: Sequence[str]) -> dict[str, list[str]]:
     """The words after `--image`, by board."""
-    if plan.over is Over.LAVA_NATIVE and any(
-        images.role(word)[0] in images.PARTS for word in plan.images
-    ):
+    if plan.over is Over.LAVA_NATIVE and any(images.role(word)[0] in images.PARTS for word in plan.images):
         # Kernel, device tree and other parts: every board boots all of them.
         return {stem: list(plan.images) for stem in stems}
     return {stem: [image] for stem, image in images.by_board(plan.images, stems).items()}

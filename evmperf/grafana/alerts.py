@@ -30,25 +30,16 @@ def text() -> str:
         "rules": [_worse(), _silent()],
     }
     return yaml.safe_dump(
-        {
-            "apiVersion": 1,
-            "groups": [group],
-            "contactPoints": [_contact()],
-            "policies": [_policy()],
-        },
+        {"apiVersion": 1, "groups": [group], "contactPoints": [_contact()], "policies": [_policy()]},
         sort_keys=False,
     )
 
 
 def _contact() -> dict[str, Any]:
     """The receivers; Grafana expands variables of its environment."""
-    ways = {
-        "email": {"addresses": "$EVMPERF_ALERT_EMAIL"},
-        "webhook": {"url": "$EVMPERF_ALERT_WEBHOOK"},
-    }
+    ways = {"email": {"addresses": "$EVMPERF_ALERT_EMAIL"}, "webhook": {"url": "$EVMPERF_ALERT_WEBHOOK"}}
     receivers = [
-        {"uid": f"{CONTACT}-{kind}", "type": kind, "settings": settings}
-        for kind, settings in ways.items()
+        {"uid": f"{CONTACT}-{kind}", "type": kind, "settings": settings} for kind, settings in ways.items()
     ]
     return {"orgId": 1, "name": CONTACT, "receivers": receivers}
 
@@ -77,8 +68,7 @@ def _worse() -> dict[str, Any]:
         query,
         days=2,
         above=0,
-        summary="{{ $labels.board }}: {{ $values.A }} figures of the last run are worse than "
-        "their baseline",
+        summary="{{ $labels.board }}: {{ $values.A }} figures of the last run are worse than their baseline",
     )
 
 
@@ -100,9 +90,7 @@ def _silent() -> dict[str, Any]:
     )
 
 
-def _rule(
-    uid: str, title: str, query: str, *, days: int, above: float, summary: str
-) -> dict[str, Any]:
+def _rule(uid: str, title: str, query: str, *, days: int, above: float, summary: str) -> dict[str, Any]:
     threshold = {
         "type": "threshold",
         "refId": "B",

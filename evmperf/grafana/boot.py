@@ -16,9 +16,7 @@ def dashboard() -> parts.Builder:
     boot = 'r.driver == "boot"'
     chosen = (flux.OF_BOARD, boot)
     return (
-        parts.Builder(
-            "evmperf-boot", "Boot time", "Cold boots of one board: phases, cycles, and failures."
-        )
+        parts.Builder("evmperf-boot", "Boot time", "Cold boots of one board: phases, cycles, and failures.")
         .choice(*parts.BOARD)
         .kinds()
         .choice("benchmark", flux.tag_values("benchmark", *chosen))
@@ -40,10 +38,7 @@ def dashboard() -> parts.Builder:
                     )
                 ),
                 parts.distribution(
-                    "Boot time of all cycles",
-                    "How often each boot time occurred.",
-                    _cycles(),
-                    unit="s",
+                    "Boot time of all cycles", "How often each boot time occurred.", _cycles(), unit="s"
                 ),
                 parts.over_time(
                     "Boot time of every cycle",
@@ -57,19 +52,11 @@ def dashboard() -> parts.Builder:
             "Marks and failures",
             [
                 parts.over_time(
-                    "Marks since power-on",
-                    "When each phase appeared on the console.",
-                    _marks(),
-                    unit="s",
+                    "Marks since power-on", "When each phase appeared on the console.", _marks(), unit="s"
                 ),
-                parts.over_time(
-                    "Failed boots of each run", "Beside all boots of the run.", _failed()
-                ),
+                parts.over_time("Failed boots of each run", "Beside all boots of the run.", _failed()),
                 parts.rows(
-                    "Failed boots",
-                    "The last phase of each, and why it ended.",
-                    _failures(),
-                    _FAILURE,
+                    "Failed boots", "The last phase of each, and why it ended.", _failures(), _FAILURE
                 ),
             ],
         )

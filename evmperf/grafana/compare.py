@@ -21,9 +21,7 @@ def dashboard() -> parts.Builder:
         name = side.upper()
         builder.choice(f"board_{side}", parts.BOARD[1], label=f"{name}: board")
         of_board = f'r.board == "${{board_{side}}}"'
-        builder.choice(
-            f"release_{side}", flux.tag_values("release", of_board), label=f"{name}: release"
-        )
+        builder.choice(f"release_{side}", flux.tag_values("release", of_board), label=f"{name}: release")
     both = 'r.board == "${board_a}"'
     builder.choice("driver", flux.tag_values("driver", both))
     chosen = (both, 'r.driver == "${driver}"')
@@ -34,9 +32,7 @@ def dashboard() -> parts.Builder:
     return builder.row(
         "Side by side",
         [
-            parts.bars(
-                "${benchmark}: ${metric}", "The mean of each case that both sides have.", _bars()
-            ),
+            parts.bars("${benchmark}: ${metric}", "The mean of each case that both sides have.", _bars()),
             parts.rows(
                 "All figures of ${driver}",
                 "Means; B / A is 1 for equal means. evmperf compare tests whether a difference is "

@@ -6,35 +6,49 @@ from evmperf.grafana import flux, parts
 from evmperf.model.verdict import Outcome
 from evmperf.runs.measurements import ADDRESSES, RUN, VERDICT
 
-_COUNTS = (
+_COUNTS = ("verdict_worse", "verdict_better", "verdict_same", "measured", "partial", "refused", "failed")
+
+_COLUMNS = (
+    "board",
+    "_time",
+    "release",
+    "kind",
+    "outcome",
     "verdict_worse",
     "verdict_better",
-    "verdict_same",
+    "cases",
     "measured",
     "partial",
     "refused",
     "failed",
-)
-
-_COLUMNS = (
-    "board", "_time", "release", "kind", "outcome", "verdict_worse", "verdict_better", "cases",
-    "measured", "partial", "refused", "failed", "boots", "failed_boots", "lab", "run",
+    "boots",
+    "failed_boots",
+    "lab",
+    "run",
     *ADDRESSES,
-)  # fmt: skip
+)
 
 
 _CHANGED = (
-    "_time", "board", "benchmark", "case", "metric", "verdict", "change", "reason", "baseline",
-    "release", "kind", "run",
-)  # fmt: skip
+    "_time",
+    "board",
+    "benchmark",
+    "case",
+    "metric",
+    "verdict",
+    "change",
+    "reason",
+    "baseline",
+    "release",
+    "kind",
+    "run",
+)
 
 
 def dashboard() -> parts.Builder:
     """Every board's last run, and how runs went over time."""
     return (
-        parts.Builder(
-            "evmperf-fleet", "Fleet", "Every board: its last run and its worse figures.", "now-14d"
-        )
+        parts.Builder("evmperf-fleet", "Fleet", "Every board: its last run and its worse figures.", "now-14d")
         .kinds()
         .row(
             "Now",
@@ -93,14 +107,10 @@ def dashboard() -> parts.Builder:
             "Over time",
             [
                 parts.over_time(
-                    "Worse figures",
-                    "Of each run, against its baseline.",
-                    _per_board("verdict_worse"),
+                    "Worse figures", "Of each run, against its baseline.", _per_board("verdict_worse")
                 ),
                 parts.over_time(
-                    "Better figures",
-                    "Of each run, against its baseline.",
-                    _per_board("verdict_better"),
+                    "Better figures", "Of each run, against its baseline.", _per_board("verdict_better")
                 ),
                 parts.over_time(
                     "Failed boots",
@@ -122,9 +132,7 @@ def _runs() -> str:
         f"{name}: if exists r.{name} then r.{name} else 0"
         for name in (*_COUNTS, "cases", "boots", "failed_boots")
     )
-    shown += "".join(
-        f', {name}: if exists r.{name}_url then r.{name}_url else ""' for name in ADDRESSES
-    )
+    shown += "".join(f', {name}: if exists r.{name}_url then r.{name}_url else ""' for name in ADDRESSES)
     return (
         f"{flux.points(RUN, flux.MEASURED, flux.OF_KINDS)}\n|> group()\n"
         "|> map(fn: (r) => ({_time: r._time, board: r.board, kind: r.kind, run: r.run, "

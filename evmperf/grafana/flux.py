@@ -99,9 +99,7 @@ def bands(samples: str, *runs: str) -> str:
 
 def addressed(*conditions: str) -> str:
     """Each run's id and its addresses, all as text."""
-    shown = ", ".join(
-        f'{name}: if exists r.{name}_url then r.{name}_url else ""' for name in ADDRESSES
-    )
+    shown = ", ".join(f'{name}: if exists r.{name}_url then r.{name}_url else ""' for name in ADDRESSES)
     return f"{points(RUN, *conditions, always=True)}\n|> map(fn: (r) => ({{run: r.run, {shown}}}))"
 
 
@@ -117,8 +115,7 @@ def wide(names: str, *keys: str) -> str:
 def baseline(samples: str) -> str:
     """The latest published figure of every case, as a level line named `CASE published`."""
     ends = ", ".join(
-        f'data |> map(fn: (r) => ({{_time: {end}, series: r.case + " published", '
-        "_value: r.value}))"
+        f'data |> map(fn: (r) => ({{_time: {end}, series: r.case + " published", _value: r.value}}))'
         for end in ("v.timeRangeStart", "v.timeRangeStop")
     )
     return (

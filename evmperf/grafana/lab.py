@@ -7,9 +7,7 @@ from evmperf.runs.measurements import RESULT, RUN
 
 _OF_LAB = 'contains(value: if exists r.lab then r.lab else "", set: ${lab:json})'
 
-_CASE = (
-    "_time", "board", "benchmark", "case", "status", "refused", "failed", "cause", "run",
-)  # fmt: skip
+_CASE = ("_time", "board", "benchmark", "case", "status", "refused", "failed", "cause", "run")
 
 
 def dashboard() -> parts.Builder:
@@ -54,9 +52,7 @@ def dashboard() -> parts.Builder:
                     _of_runs("r.retried"),
                 ),
                 parts.over_time(
-                    "Refused outputs",
-                    "Outputs that a parser refused.",
-                    _of_runs("r.refused_outputs"),
+                    "Refused outputs", "Outputs that a parser refused.", _of_runs("r.refused_outputs")
                 ),
                 parts.rows(
                     "Cases not measured, or only after a retry",

@@ -75,9 +75,7 @@ class _Target(cogbuilder.Builder[variants.Dataquery]):
         return self._query
 
 
-def _dressed(
-    panel: Any, title: str, about: str, queries: Sequence[str], *, width: int, height: int
-) -> Any:
+def _dressed(panel: Any, title: str, about: str, queries: Sequence[str], *, width: int, height: int) -> Any:
     """Title, description, size and queries of a panel."""
     panel.title(title).description(about).datasource(SOURCE).span(width).height(height)
     for number, query in enumerate(queries):
@@ -130,9 +128,7 @@ def banded(panel: timeseries.Panel, cases: Sequence[str]) -> timeseries.Panel:
     hidden = [
         model.DynamicConfigValue("custom.lineWidth", 0),
         model.DynamicConfigValue("custom.showPoints", "never"),
-        model.DynamicConfigValue(
-            "custom.hideFrom", {"legend": True, "tooltip": False, "viz": False}
-        ),
+        model.DynamicConfigValue("custom.hideFrom", {"legend": True, "tooltip": False, "viz": False}),
     ]
     panel.override_by_regexp("/ (low|high)$/", hidden)
     for case in cases:
@@ -173,9 +169,7 @@ def states(
     return panel
 
 
-def rows(
-    title: str, about: str, query: str, columns: Sequence[str], height: int = 10
-) -> table.Panel:
+def rows(title: str, about: str, query: str, columns: Sequence[str], height: int = 10) -> table.Panel:
     """A table over the whole width, with columns in that order (Flux defines none)."""
     panel = _dressed(table.Panel(), title, about, [query], width=_FULL_WIDTH, height=height)
     options = {
@@ -189,9 +183,7 @@ def rows(
     return panel
 
 
-def bars(
-    title: str, about: str, query: str, width: int = _FULL_WIDTH, height: int = 10
-) -> barchart.Panel:
+def bars(title: str, about: str, query: str, width: int = _FULL_WIDTH, height: int = 10) -> barchart.Panel:
     """Bars by the first text column."""
     panel = _dressed(barchart.Panel(), title, about, [query], width=width, height=height)
     panel.legend(_legend())
@@ -240,9 +232,7 @@ class Builder:
             .timezone("browser")
             .readonly()
             .link(_links())
-            .with_variable(
-                dashboard.DatasourceVariable("datasource").label("Database").type("influxdb")
-            )
+            .with_variable(dashboard.DatasourceVariable("datasource").label("Database").type("influxdb"))
         )
         self._annotations: list[dict[str, Any]] = []
 
@@ -254,10 +244,7 @@ class Builder:
     def kinds(self) -> Self:
         """Add the variable of the kind of run: nightly, desk, lava."""
         return self.choice(
-            "kind",
-            flux.tag_values("kind", flux.MEASURED, measurement=RUN),
-            label="Kind",
-            multi=True,
+            "kind", flux.tag_values("kind", flux.MEASURED, measurement=RUN), label="Kind", multi=True
         )
 
     def row(self, title: str, panels: Sequence[Any], *, collapsed: bool = False) -> Self:

@@ -12,16 +12,42 @@ from evmperf.model.verdict import Outcome
 from evmperf.runs.measurements import ADDRESSES
 
 NAMES: Mapping[str, str] = {
-    "_time": "Time", "board": "Board", "release": "Release", "kind": "Kind", "outcome": "Outcome",
-    "verdict_worse": "Worse", "verdict_better": "Better", "cases": "Cases",
-    "measured": "Measured", "partial": "Partial", "refused": "Refused", "failed": "Failed",
-    "boots": "Boots", "failed_boots": "Failed boots", "lab": "Lab", "run": "Run",
-    "benchmark": "Benchmark", "case": "Case", "metric": "Metric", "unit": "Unit",
-    "verdict": "Verdict", "change": "Change", "reason": "Reason", "baseline": "Baseline",
-    "status": "Status", "cause": "Cause", "phase": "Last phase", "failure": "Failure",
-    "goal": "Goal", "a": "A", "b": "B", "B / A": "B / A",
-    "report": "Report", "job": "CI job", "pipeline": "Pipeline",
-}  # fmt: skip
+    "_time": "Time",
+    "board": "Board",
+    "release": "Release",
+    "kind": "Kind",
+    "outcome": "Outcome",
+    "verdict_worse": "Worse",
+    "verdict_better": "Better",
+    "cases": "Cases",
+    "measured": "Measured",
+    "partial": "Partial",
+    "refused": "Refused",
+    "failed": "Failed",
+    "boots": "Boots",
+    "failed_boots": "Failed boots",
+    "lab": "Lab",
+    "run": "Run",
+    "benchmark": "Benchmark",
+    "case": "Case",
+    "metric": "Metric",
+    "unit": "Unit",
+    "verdict": "Verdict",
+    "change": "Change",
+    "reason": "Reason",
+    "baseline": "Baseline",
+    "status": "Status",
+    "cause": "Cause",
+    "phase": "Last phase",
+    "failure": "Failure",
+    "goal": "Goal",
+    "a": "A",
+    "b": "B",
+    "B / A": "B / A",
+    "report": "Report",
+    "job": "CI job",
+    "pipeline": "Pipeline",
+}
 """Column headings by field."""
 
 # Shape and word repeat the colour's meaning.
@@ -86,21 +112,14 @@ def dress(panel: Any) -> None:
         shown = {"type": "regex", "options": {"pattern": "^http.*", "result": {"text": "open"}}}
         panel.override_by_name(
             heading,
-            [
-                model.DynamicConfigValue("links", [link]),
-                model.DynamicConfigValue("mappings", [shown]),
-            ],
+            [model.DynamicConfigValue("links", [link]), model.DynamicConfigValue("mappings", [shown])],
         )
 
 
 def point_links() -> list[dict[str, Any]]:
     """Links from a point to its report and CI job; the frame has the addresses."""
     return [
-        {
-            "title": f"{NAMES[field]} of this run",
-            "url": f"${{__data.fields.{field}}}",
-            "targetBlank": True,
-        }
+        {"title": f"{NAMES[field]} of this run", "url": f"${{__data.fields.{field}}}", "targetBlank": True}
         for field in ADDRESSES
     ]
 

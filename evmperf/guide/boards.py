@@ -47,9 +47,7 @@ def of_guide(source: Source, given: str = "") -> Boards:
         if board in identity.known():
             continue
         others = [
-            b
-            for b in counts
-            if counts[board] < counts[b] and counts[board] <= max(1, _RARE * counts[b])
+            b for b in counts if counts[board] < counts[b] and counts[board] <= max(1, _RARE * counts[b])
         ]
         if near := difflib.get_close_matches(board, others, n=1, cutoff=_ALIKE):
             misspelt.append(board)

@@ -57,9 +57,12 @@ def build(source: Path, target: Path, cover: Cover) -> Path:
         rules = Path(scratch) / "docutils.conf"
         rules.write_text("[general]\nraw_enabled: no\nfile_insertion_enabled: no\n", "utf-8")
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False,
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
             env={**os.environ, "DOCUTILSCONFIG": str(rules)},
-        )  # fmt: skip
+        )
     if done.returncode:
         # Sphinx gives its reason first and a traceback after it.
         said = " ".join((done.stderr or done.stdout).split())

@@ -11,16 +11,7 @@ from typing import Any
 
 from evmperf.guide import boards, match, rows
 from evmperf.guide.rows import Problem
-from evmperf.guide.source import (
-    UNKNOWN_OS,
-    Row,
-    Source,
-    SourceTable,
-    caption,
-    guides,
-    read,
-    system_of,
-)
+from evmperf.guide.source import UNKNOWN_OS, Row, Source, SourceTable, caption, guides, read, system_of
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import figures
 from evmperf.model.records import UnknownRecord
@@ -105,17 +96,14 @@ def load_all(file: Path, release: str = "", os: str = "", board: str = "") -> li
     return [first, *first.following]
 
 
-def interpret(
-    text: str, name: str = "guide", release: str = "", os: str = "", board: str = ""
-) -> Imported:
+def interpret(text: str, name: str = "guide", release: str = "", os: str = "", board: str = "") -> Imported:
     """The figures of a guide's text; `release` and `os` where its title does not say. A further
     guide in the same text is among `following`.
 
     Raises UsageError for a text that states no release or has no table.
     """
     first, *others = (
-        _interpret(part, name, release, os, board)
-        for part in guides(text.removeprefix(_BYTE_ORDER_MARK))
+        _interpret(part, name, release, os, board) for part in guides(text.removeprefix(_BYTE_ORDER_MARK))
     )
     first.following = tuple(others)
     return first
@@ -127,9 +115,7 @@ def _interpret(text: str, name: str, release: str, os: str, board: str) -> Impor
     dated = bool(by_date) and not source.release and not release
     release = source.release or release or by_date
     if not release:
-        raise UsageError(
-            f"{name} line 1: the title states no release: say which one with --release"
-        )
+        raise UsageError(f"{name} line 1: the title states no release: say which one with --release")
     if not source.tables:
         raise UsageError(f"{name} line 1: holds no csv-table, so it is no performance guide")
     system = source.os or system_of(Path(name).stem) or os or UNKNOWN_OS
@@ -221,9 +207,7 @@ def _take(
         found = match.identify(source)
         lone = boards.headed(source, known)
         if not found.boards and not lone:
-            raise match.Unknown(
-                "it names no board, and the guide has not exactly one: name it with --board"
-            )
+            raise match.Unknown("it names no board, and the guide has not exactly one: name it with --board")
     except match.Unknown as unknown:
         imported.unread.append(source)
         imported.matches.append(None)

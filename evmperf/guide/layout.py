@@ -121,10 +121,7 @@ def like(imported: Imported, figures: Figures, keep_unread: bool = False) -> Lay
             continue
         rows = []
         for r in found.rows:
-            whose = {
-                (found.match.table.benchmark, r.case, board)
-                for board in found.match.boards or ("",)
-            }
+            whose = {(found.match.table.benchmark, r.case, board) for board in found.match.boards or ("",)}
             case = r.case + AGAIN if whose & seen else r.case
             seen |= whose
             label = r.row.cells[: len(found.match.table.keys)]
@@ -203,9 +200,7 @@ def _add_missing(layout: Layout, figures: Figures) -> None:
         layout.add(path, slot)
 
 
-def _longer(
-    slot: Slot, placed: dict[tuple[str, str], set[str]], figures: Figures, dialect: Dialect
-) -> Slot:
+def _longer(slot: Slot, placed: dict[tuple[str, str], set[str]], figures: Figures, dialect: Dialect) -> Slot:
     """A slot with the rows that its boards have besides, and no slot had."""
     more: dict[str, Line] = {}
     for board in slot.boards:
@@ -217,9 +212,7 @@ def _longer(
     return replace(slot, rows=(*slot.rows, *more.values()))
 
 
-def _add_own(
-    layout: Layout, table: Table, path: Path, boards: Sequence[str], figures: Figures
-) -> None:
+def _add_own(layout: Layout, table: Table, path: Path, boards: Sequence[str], figures: Figures) -> None:
     """One table; those without a board in their header are one for each board."""
     if not boards:
         return
@@ -240,17 +233,13 @@ def _add_own(
             layout.add(path, slot)
         else:
             # Nobody could tell whose figures they are: put the board into the section.
-            whose = replace(
-                slot, columns=tuple(replace(column, board=group[0]) for column in columns)
-            )
+            whose = replace(slot, columns=tuple(replace(column, board=group[0]) for column in columns))
             layout.add((*path, group[0].upper()), whose)
 
 
 def _cases(table: Table, figures: Mapping[Key, Figure]) -> set[str]:
     """The cases of a table that have a figure in a declared column."""
-    return {
-        key.case for key in figures if key.benchmark == table.benchmark and _has(table, key.metric)
-    }
+    return {key.case for key in figures if key.benchmark == table.benchmark and _has(table, key.metric)}
 
 
 def _has(table: Table, metric: str) -> bool:

@@ -173,8 +173,7 @@ def column_of(table: Table, text: str) -> Column | None:
 def _alike(known: str, title: str) -> str | None:
     """Whether a header is a known one but for case and blanks; the number of its `{n}`."""
     one, other = (
-        " ".join(_NO_UNIT.sub("", text.lower()).split()).replace(" (", "(")
-        for text in (known, title)
+        " ".join(_NO_UNIT.sub("", text.lower()).split()).replace(" (", "(") for text in (known, title)
     )
     return numbered(one, other)
 

@@ -17,9 +17,12 @@ from evmperf.published.declared import Table, tables
 from evmperf.runs.history import StoredRun
 
 _RATES = {
-    Unit.MEGABYTE_PER_SECOND, Unit.MEBIBYTE_PER_SECOND, Unit.KIBIBYTE_PER_SECOND,
-    Unit.KILOBYTE_PER_SECOND, Unit.MEGABIT_PER_SECOND,
-}  # fmt: skip
+    Unit.MEGABYTE_PER_SECOND,
+    Unit.MEBIBYTE_PER_SECOND,
+    Unit.KIBIBYTE_PER_SECOND,
+    Unit.KILOBYTE_PER_SECOND,
+    Unit.MEGABIT_PER_SECOND,
+}
 _MOST_ROWS = 12
 """A table with more rows makes no readable plot."""
 # Okabe and Ito's palette, which the colour-blind can tell apart.
@@ -76,9 +79,7 @@ def _draw_bars(title: str, rows: Sequence[tuple[str, Figure]], path: Path) -> No
     save(path)
 
 
-def _histograms(
-    runs: Iterable[StoredRun],
-) -> Iterator[tuple[str, str, Sequence[Mapping[int, int]]]]:
+def _histograms(runs: Iterable[StoredRun]) -> Iterator[tuple[str, str, Sequence[Mapping[int, int]]]]:
     """Benchmark, board and counts by latency, of the newest run of each that has its raw files."""
     newest = {
         (benchmark, entry.run.board): cpus

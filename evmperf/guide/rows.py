@@ -109,9 +109,7 @@ def _row(found: Match, row: Row, case: str, without: Sequence[str], done: TableR
             words.append((column.board, column.metric, text.strip()))
             continue
         try:
-            figures += [
-                (column.board, figure) for figure in _figures(found.table, column, case, text, row)
-            ]
+            figures += [(column.board, figure) for figure in _figures(found.table, column, case, text, row)]
         except cells.CellError as error:
             done.refuse(row, f"{case} {column.metric}: {error}", 1)
     for _, figure in figures:

@@ -36,9 +36,7 @@ _NEXT_GUIDE = re.compile(
     r"^(?P<bar>[=*#~^\-])(?P=bar)+\n *(?P<title>\S[^\n]{0,99}?) *\n(?P=bar){8,}$", re.MULTILINE
 )
 # Sphinx's own, which docutils does not know: harmless to a reader of tables.
-_SPHINX_WORDS = re.compile(
-    r"^(No (directive|role) entry|Unknown (directive|interpreted text role))"
-)
+_SPHINX_WORDS = re.compile(r"^(No (directive|role) entry|Unknown (directive|interpreted text role))")
 
 
 @dataclass(frozen=True)
@@ -112,9 +110,22 @@ _STRAY = re.compile(
 """A line that looks like a row of figures, with quotes or without."""
 
 _OPTIONS = (
-    "header", "header-rows", "stub-columns", "widths", "width", "align", "class", "name",
-    "delim", "quote", "escape", "keepspace", "file", "url", "encoding",
-)  # fmt: skip
+    "header",
+    "header-rows",
+    "stub-columns",
+    "widths",
+    "width",
+    "align",
+    "class",
+    "name",
+    "delim",
+    "quote",
+    "escape",
+    "keepspace",
+    "file",
+    "url",
+    "encoding",
+)
 """Of csv-table, as docutils has them."""
 
 
@@ -197,9 +208,7 @@ def guides(text: str) -> list[str]:
 
 def _stray(text: str, tables: Sequence[SourceTable]) -> Iterator[Complaint]:
     """Rows outside of every table: behind a dedent, or below a directive that is not known."""
-    inside = {
-        table.line + number for table in tables for number in range(table.text.count("\n") + 1)
-    }
+    inside = {table.line + number for table in tables for number in range(table.text.count("\n") + 1)}
     for number, line in enumerate(text.splitlines(), 1):
         if number not in inside and _STRAY.fullmatch(line):
             yield Complaint(number, "a row outside of every csv-table is not read", line)
@@ -243,17 +252,13 @@ def _own_directives() -> Iterator[None]:
         register.update(saved)
 
 
-def _fill(
-    table: SourceTable, options: Mapping[str, str], content: Sequence[str], first_line: int
-) -> None:
+def _fill(table: SourceTable, options: Mapping[str, str], content: Sequence[str], first_line: int) -> None:
     """Read header and rows of one csv-table; what is wrong with them goes into `error`."""
     foreign = sorted(set(options) & {"file", "url", "delim", "quote", "escape", "keepspace"})
     if foreign:
         table.error = f"option :{foreign[0]}: is not read"
         return
-    table.rows = [
-        _row(line, first_line + number) for number, line in enumerate(content) if line.strip()
-    ]
+    table.rows = [_row(line, first_line + number) for number, line in enumerate(content) if line.strip()]
     # A header may go on over several lines; docutils has joined them.
     header = _row(" ".join(options.get("header", "").split("\n")), table.line)
     if header.cells or header.error:
@@ -284,10 +289,7 @@ def _title(document: nodes.document) -> tuple[str, nodes.Element]:
 
 
 def _collect(
-    parent: nodes.Element,
-    path: tuple[str, ...],
-    source: Source,
-    sections: list[list[SourceTable | str]],
+    parent: nodes.Element, path: tuple[str, ...], source: Source, sections: list[list[SourceTable | str]]
 ) -> None:
     """Gather the tables below a node, in order, with the captions that belong to them."""
     here: list[SourceTable | str] = []
@@ -321,9 +323,7 @@ def _collect(
 
 def _modules(table: nodes.table) -> list[str]:
     """The first cells of a table of evaluation modules."""
-    rows = [
-        [e.astext().strip() for e in row.findall(nodes.entry)] for row in table.findall(nodes.row)
-    ]
+    rows = [[e.astext().strip() for e in row.findall(nodes.entry)] for row in table.findall(nodes.row)]
     return [r[0] for r in rows[1:] if r] if rows and "Description" in rows[0] else []
 
 

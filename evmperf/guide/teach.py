@@ -15,14 +15,27 @@ from evmperf.model.units import Unit
 from evmperf.published import declared, meaning
 
 _UNITS = {
-    "%": Unit.PERCENT, "mbytes/sec": Unit.MEGABYTE_PER_SECOND, "mb/sec": Unit.MEGABYTE_PER_SECOND,
-    "mb/s": Unit.MEGABYTE_PER_SECOND, "kbytes/sec": Unit.KIBIBYTE_PER_SECOND,
-    "mbits/sec": Unit.MEGABIT_PER_SECOND, "mbps": Unit.MEGABIT_PER_SECOND,
-    "bits/sec": Unit.BIT_PER_SECOND, "s": Unit.SECOND, "sec": Unit.SECOND,
-    "ms": Unit.MILLISECOND, "us": Unit.MICROSECOND, "usec": Unit.MICROSECOND,
-    "ns": Unit.NANOSECOND, "v": Unit.VOLT, "mw": Unit.MILLIWATT, "mhz": Unit.MEGAHERTZ,
-    "kpps": Unit.KILOPACKET_PER_SECOND, "fps": Unit.PER_SECOND, "bytes": Unit.BYTE,
-}  # fmt: skip
+    "%": Unit.PERCENT,
+    "mbytes/sec": Unit.MEGABYTE_PER_SECOND,
+    "mb/sec": Unit.MEGABYTE_PER_SECOND,
+    "mb/s": Unit.MEGABYTE_PER_SECOND,
+    "kbytes/sec": Unit.KIBIBYTE_PER_SECOND,
+    "mbits/sec": Unit.MEGABIT_PER_SECOND,
+    "mbps": Unit.MEGABIT_PER_SECOND,
+    "bits/sec": Unit.BIT_PER_SECOND,
+    "s": Unit.SECOND,
+    "sec": Unit.SECOND,
+    "ms": Unit.MILLISECOND,
+    "us": Unit.MICROSECOND,
+    "usec": Unit.MICROSECOND,
+    "ns": Unit.NANOSECOND,
+    "v": Unit.VOLT,
+    "mw": Unit.MILLIWATT,
+    "mhz": Unit.MEGAHERTZ,
+    "kpps": Unit.KILOPACKET_PER_SECOND,
+    "fps": Unit.PER_SECOND,
+    "bytes": Unit.BYTE,
+}
 """What column headers say in parentheses, in lower case."""
 _HIGHER = re.compile(r"throughput|bandwidth|fps|rate|score|perf", re.IGNORECASE)
 _LOWER = re.compile(r"load|latency|time|power|loss", re.IGNORECASE)

@@ -170,9 +170,7 @@ def _table(slot: Slot, figures: Figures, extras: Extras) -> Iterator[str]:
     if style == "before":
         yield f"Table:  **{caption}**\n"
     for line in slot.rows:
-        lines.append(
-            f"    {_csv([*_label(slot, line, figures), *_cells(slot, line, figures, extras)])}"
-        )
+        lines.append(f"    {_csv([*_label(slot, line, figures), *_cells(slot, line, figures, extras)])}")
     yield "\n".join(lines) + "\n"
     if style == "after":
         yield f"Table:  **{caption}**\n"
@@ -265,9 +263,7 @@ def _way(table: Table, figure: Figure, before: Figure) -> str:
 
 
 def _within(figure: Figure, other: Figure) -> bool:
-    return (
-        other.low is not None and other.high is not None and other.low <= figure.mean <= other.high
-    )
+    return other.low is not None and other.high is not None and other.low <= figure.mean <= other.high
 
 
 def _notes(slot: Slot, figures: Figures) -> list[str]:

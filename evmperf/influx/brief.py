@@ -101,9 +101,7 @@ def _parts(entries: Sequence[_Entry]) -> Iterator[str]:
         yield _encode(entries, statistics.median)
 
 
-def _encode(
-    entries: Iterable[_Entry], shorten: Callable[[Sequence[float]], float] | None = None
-) -> str:
+def _encode(entries: Iterable[_Entry], shorten: Callable[[Sequence[float]], float] | None = None) -> str:
     alike: dict[bytes, _Alike] = {}
     for result, metric, unit in entries:
         known = result.conditions

@@ -113,9 +113,7 @@ class Store:
                     middle = len(part) // 2
                     parts += [part[middle:], part[:middle]]
                 if len(refused) > _MOST_REFUSED:
-                    raise StoreError(
-                        f"{error}; more than {_MOST_REFUSED} points are refused"
-                    ) from None
+                    raise StoreError(f"{error}; more than {_MOST_REFUSED} points are refused") from None
         return refused
 
     def _post(self, lines: Sequence[str]) -> None:

@@ -54,9 +54,7 @@ def load(environment: Mapping[str, str] = os.environ) -> Config | None:
     """
     path = config_file(environment)
     values = _read(path)
-    given = {
-        name: environment[variable(name)] for name in _NAMES if environment.get(variable(name))
-    }
+    given = {name: environment[variable(name)] for name in _NAMES if environment.get(variable(name))}
     values |= given
     if not values:
         return None

@@ -208,16 +208,13 @@ class Lines:
             f",refused={refused}i,started_ns={self._started_ns(record)}i,repetition="
         )
         heads = {
-            (metric, unit): f"{SAMPLE}{self._case_tags(record, metric=metric)} "
-            f"unit={text_field(unit)},value="
+            (metric, unit): f"{SAMPLE}{self._case_tags(record, metric=metric)} unit={text_field(unit)},value="
             for metric, unit in {(s.metric, s.unit) for s in samples}
         }
         # The repetition's number as nanoseconds keeps samples apart that were given one time
         # (those of a guide); `reader` takes it off again.
         return [
-            f"{heads[s.metric, s.unit]}{s.value!r}{_error(s)}"
-            f"{tail}{(n := s.repetition)}i "
-            f"{s.time_ns + n}"
+            f"{heads[s.metric, s.unit]}{s.value!r}{_error(s)}{tail}{(n := s.repetition)}i {s.time_ns + n}"
             for s in samples
         ]
 
@@ -270,9 +267,8 @@ class Lines:
 
     def _case_tags(self, record: Result | VerdictRecord, metric: str = "") -> str:
         return _tags(
-            **self._common, benchmark=record.benchmark, case=record.case,
-            driver=record.driver, metric=metric,
-        )  # fmt: skip
+            **self._common, benchmark=record.benchmark, case=record.case, driver=record.driver, metric=metric
+        )
 
 
 def _intervals(record: Result) -> dict[str, float | None]:

@@ -202,10 +202,7 @@ def _events(store: Store, run: Run) -> Iterator[str]:
 
 def _neighbour(store: Store, run: Run, *, later: bool) -> dict[str, Any]:
     """Id, start, release and lab of the board's run next to this one, {} if there is none."""
-    span = (
-        f"start: time(v: {run.started_ns + 1})" if later
-        else f"start: 0, stop: time(v: {run.started_ns})"
-    )  # fmt: skip
+    span = f"start: time(v: {run.started_ns + 1})" if later else f"start: 0, stop: time(v: {run.started_ns})"
     flux = f"""
 from(bucket: params.bucket) |> range({span})
 |> filter(fn: (r) => r._measurement == "{RUN}" and r.board == params.board)

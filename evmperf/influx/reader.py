@@ -60,9 +60,7 @@ class InfluxRuns:
             for run in runs
         ]
 
-    def figures(
-        self, board: str, benchmark: str, metric: str, limit: int, case: str = ""
-    ) -> list[Measured]:
+    def figures(self, board: str, benchmark: str, metric: str, limit: int, case: str = "") -> list[Measured]:
         """See evmperf.runs.history.RunSource."""
         runs = self._measured(board, limit)
         if not runs:
@@ -150,16 +148,12 @@ def _run(row: Mapping[str, Any]) -> Run:
         outcome=(row.get("outcome") or "").replace("\r\n", "\n"),
         facts=_structure(row, "facts", {}),
         addresses={
-            name: address
-            for name in ("job", "pipeline", "results")
-            if (address := row.get(f"{name}_url"))
+            name: address for name in ("job", "pipeline", "results") if (address := row.get(f"{name}_url"))
         },
     )
 
 
-def _result(
-    row: Mapping[str, Any], samples: tuple[Sample, ...], published: tuple[Published, ...]
-) -> Result:
+def _result(row: Mapping[str, Any], samples: tuple[Sample, ...], published: tuple[Published, ...]) -> Result:
     return Result(
         benchmark=row["benchmark"],
         version=row["version"],
@@ -181,12 +175,7 @@ def _result(
 
 def _published(row: Mapping[str, Any]) -> Published:
     return Published(
-        row["metric"],
-        row["unit"],
-        row["value"],
-        row.get("low"),
-        row.get("high"),
-        row.get("text") or "",
+        row["metric"], row["unit"], row["value"], row.get("low"), row.get("high"), row.get("text") or ""
     )
 
 

@@ -55,6 +55,5 @@ def table(records: list[dict[str, Any]]) -> list[str]:
         )
     widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
     return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     ]

@@ -128,10 +128,7 @@ class Keeper:
     ) -> dict[str, Any]:
         """Hold a board after a limited wait."""
         board = Wanted(
-            wanted["place"],
-            wanted["coordinator"],
-            tuple(wanted["devices"]),
-            tuple(wanted["others"]),
+            wanted["place"], wanted["coordinator"], tuple(wanted["devices"]), tuple(wanted["others"])
         )
         hold = Hold(board, Holder(**holder), until, grace_s)
         hold.parties.add(client)
@@ -158,9 +155,7 @@ class Keeper:
                 try:
                     hold.locks.keep()
                 except Busy as busy:
-                    hold.lose(
-                        f"{hold.wanted.place} is {who_holds(busy.holder)}: our lock was deleted"
-                    )
+                    hold.lose(f"{hold.wanted.place} is {who_holds(busy.holder)}: our lock was deleted")
         return {"lost": next((hold.lost for hold in client.holds if hold.lost), "")}
 
     async def _do_doing(self, client: Client, what: str, until: float) -> dict[str, Any]:
@@ -206,9 +201,7 @@ class Keeper:
             await connection.tag(connection.find(place).name, tags)
         return {}
 
-    async def _do_ask(
-        self, client: Client, place: str, coordinator: str, message: str
-    ) -> dict[str, Any]:
+    async def _do_ask(self, client: Client, place: str, coordinator: str, message: str) -> dict[str, Any]:
         """Pass a message to the holder of a place, on this host or behind the coordinator."""
         for hold in self.holds:
             if hold.wanted.place == place and hold.wanted.coordinator == coordinator:

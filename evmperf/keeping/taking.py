@@ -52,9 +52,7 @@ class Taking:
         self._opening = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def take(
-        self, hold: Hold, deadline: float, priority: float, tell: Callable[[str], None]
-    ) -> None:
+    async def take(self, hold: Hold, deadline: float, priority: float, tell: Callable[[str], None]) -> None:
         """Take the board of `hold`, waiting for it until `deadline` (monotonic).
 
         `tell` receives the reason of each wait. Raises UsageError for a busy or unknown board,
@@ -140,9 +138,7 @@ class Taking:
             while True:
                 hold.changed.clear()
                 places = [connection.find(place.name) for place in places]
-                kept = {
-                    p.name: why for p in places if (why := self._kept(hold, p, priority, began))
-                }
+                kept = {p.name: why for p in places if (why := self._kept(hold, p, priority, began))}
                 for name in kept.keys() & tokens.keys():
                     # Our turn in the queue would block the kicker.
                     await connection.give_up(tokens.pop(name))

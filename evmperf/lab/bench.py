@@ -317,9 +317,7 @@ class LabgridBench:
 class LinuxShell:
     """evmperf's Shell over EvmShellDriver."""
 
-    def __init__(
-        self, driver: Any, check: Callable[[], None], files: SshFiles | None = None
-    ) -> None:
+    def __init__(self, driver: Any, check: Callable[[], None], files: SshFiles | None = None) -> None:
         self.files = files
         self._driver = driver
         self._check = check

@@ -72,11 +72,7 @@ def check(file: Path) -> list[str]:
                 found.append(f"{where}: {name} needs {missing} among the imports")
             else:
                 found += _attributes(f"{where}.{name}", known[name], arguments)
-    return found or [
-        *_bindings(file, resources, drivers),
-        *_strategy(file, drivers),
-        *_ways(file, drivers),
-    ]
+    return found or [*_bindings(file, resources, drivers), *_strategy(file, drivers), *_ways(file, drivers)]
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -90,10 +86,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _unknown_words(file: Path, data: Mapping[str, Any]) -> Iterator[str]:
-    for where, words, known in (
-        ("the file", data, _FILE),
-        (_WHERE, data["targets"]["main"], _TARGET),
-    ):
+    for where, words, known in (("the file", data, _FILE), (_WHERE, data["targets"]["main"], _TARGET)):
         for word in words:
             try:
                 check_word(file, where, str(word), known)
@@ -149,9 +142,7 @@ def _not_imported(cls: type, imports: Iterable[str]) -> str:
 
 def _attributes(where: str, cls: Any, said: Mapping[str, Any]) -> Iterator[str]:
     fields = {
-        field.name: field
-        for field in attr.fields(cls)
-        if field.init and field.name not in ("target", "name")
+        field.name: field for field in attr.fields(cls) if field.init and field.name not in ("target", "name")
     }
     for word, value in said.items():
         if word in ("name", "bindings", "cls"):
@@ -189,9 +180,7 @@ def _bindings(file: Path, resources: _Said, drivers: _Said) -> Iterator[str]:
             if None in suppliers:
                 continue
             wants = [
-                target_factory.class_from_string(supplier)
-                if isinstance(supplier, str)
-                else supplier
+                target_factory.class_from_string(supplier) if isinstance(supplier, str) else supplier
                 for supplier in suppliers
             ]
             if remote and any(issubclass(want, Resource) for want in wants):

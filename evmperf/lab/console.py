@@ -257,9 +257,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
 
     def _write(self, data: bytes) -> int:
         with self._news:
-            self._news.wait_for(
-                lambda: self._transport or self._error or self._forbidden, self.reconnect
-            )
+            self._news.wait_for(lambda: self._transport or self._error or self._forbidden, self.reconnect)
         transport = self._transport
         if self._forbidden:
             raise self._forbidden
@@ -343,10 +341,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             with self._news:
                 self._transport = transport
             self.history.event(f"console back after {away:.1f} s")
-            self._fail(
-                ConsoleLost(f"the console was away for {away:.1f} s; what it said is lost"),
-                drop=True,
-            )
+            self._fail(ConsoleLost(f"the console was away for {away:.1f} s; what it said is lost"), drop=True)
             return True
         self._fail(
             LabError(

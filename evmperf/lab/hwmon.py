@@ -43,9 +43,7 @@ class Hwmon:
     are further ones for ssh.
     """
 
-    def __init__(
-        self, host: str, root: str, rails: Mapping[str, Any], options: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, host: str, root: str, rails: Mapping[str, Any], options: Sequence[str] = ()) -> None:
         self._host = host
         self._root = root
         self._shell = (
@@ -70,8 +68,7 @@ class Hwmon:
     def read(self, rails: Sequence[str]) -> dict[str, tuple[str, str]]:
         """Voltage in mV and current in mA (or power in uW) of each rail; raises LabError."""
         script = "cd {root} && " + " && ".join(
-            f"read -r v <{sensor.voltage} && read -r i <{sensor.other} && "
-            f'echo "{index} $v {sensor.unit} $i"'
+            f'read -r v <{sensor.voltage} && read -r i <{sensor.other} && echo "{index} $v {sensor.unit} $i"'
             for index, rail in enumerate(rails)
             for sensor in [self._sensors[rail]]
         )
@@ -99,9 +96,7 @@ class Hwmon:
         try:
             reply = self._shell.run(script, _TIMEOUT_S)
         except ToolError:
-            raise LabError(
-                f"the sensors {self._where()} have not answered for {_TIMEOUT_S:g} s"
-            ) from None
+            raise LabError(f"the sensors {self._where()} have not answered for {_TIMEOUT_S:g} s") from None
         if reply.status:
             said = reply.text.strip().splitlines() or ["no message"]
             raise LabError(f"the sensors {self._where()} cannot be read: {said[-1]}")
@@ -124,8 +119,7 @@ def _find(rail: str, given: Any, devices: Sequence[Sequence[str]]) -> _Sensor:
     if len(found) != 1:
         there = "; ".join(" ".join(filter(None, fields[1:])) for fields in devices) or "none"
         raise LabError(
-            f"{len(found)} sensors are described by {given!r} for {rail} instead of one; "
-            f"there are: {there}"
+            f"{len(found)} sensors are described by {given!r} for {rail} instead of one; there are: {there}"
         )
     other, unit = ("power1_input", "uW") if power else ("curr1_input", "mA")
     return _Sensor(f"{found[0]}/in{number}_input", f"{found[0]}/{other}", unit)

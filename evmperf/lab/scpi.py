@@ -34,9 +34,7 @@ class Scpi:
         timeout_s: float = 10.0,
     ) -> None:
         self._visa = visa
-        self._queries = {
-            rail: _queries(rail, channel, voltage, current) for rail, channel in rails.items()
-        }
+        self._queries = {rail: _queries(rail, channel, voltage, current) for rail, channel in rails.items()}
         self._open(timeout_s)
         try:
             with self._talking("*IDN?"):

@@ -79,12 +79,7 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
         return status, output
 
     def _run(
-        self,
-        cmd: str,
-        *,
-        timeout: float = 30.0,
-        codec: str = "utf-8",
-        decodeerrors: str = "strict",
+        self, cmd: str, *, timeout: float = 30.0, codec: str = "utf-8", decodeerrors: str = "strict"
     ) -> tuple[list[str], list[str], int]:
         status, output = self.execute(cmd, timeout)
         return output.splitlines(), [], status
@@ -143,9 +138,7 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
             left = deadline - time.monotonic()
             if left <= 0:
                 raise LoginFailed(self._login_failure(names_sent))
-            index, _, _, _ = self.console.expect(
-                expected, timeout=min(left, float(self.await_login_timeout))
-            )
+            index, _, _, _ = self.console.expect(expected, timeout=min(left, float(self.await_login_timeout)))
             if index == 0:
                 break
             if index == 1:

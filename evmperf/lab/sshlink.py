@@ -110,12 +110,19 @@ class SshLink:
         service = self._driver.networkservice
         self.shell = SshShell(
             [
-                "ssh", "-x", *self._driver.ssh_prefix, "-o", "BatchMode=yes",
-                "-p", str(service.port), "-l", self._driver.username or service.username,
+                "ssh",
+                "-x",
+                *self._driver.ssh_prefix,
+                "-o",
+                "BatchMode=yes",
+                "-p",
+                str(service.port),
+                "-l",
+                self._driver.username or service.username,
                 service.address,
             ],
             f"the board {self.name}",
-        )  # fmt: skip
+        )
 
     def _asked(self) -> str:
         assert self.shell

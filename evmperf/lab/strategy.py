@@ -15,9 +15,7 @@ from evmperf.model.places import project
 _NAME = "k3boot"
 
 if _NAME not in sys.modules:
-    _spec = spec_from_loader(
-        _NAME, SourceFileLoader(_NAME, str(project("strategies") / f"{_NAME}.py"))
-    )
+    _spec = spec_from_loader(_NAME, SourceFileLoader(_NAME, str(project("strategies") / f"{_NAME}.py")))
     assert _spec
     assert _spec.loader
     _module = module_from_spec(_spec)

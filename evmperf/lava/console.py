@@ -36,9 +36,7 @@ class JobConsole:
             username=shell.get("username", prompts.USERNAME),
             password=shell.get("password") or "",
             boot_command=strategy.get("boot_command", prompts.BOOT_COMMAND),
-            arguments_variable=strategy.get(
-                "kernel_arguments_variable", prompts.KERNEL_ARGUMENTS_VARIABLE
-            ),
+            arguments_variable=strategy.get("kernel_arguments_variable", prompts.KERNEL_ARGUMENTS_VARIABLE),
             medium_commands=tuple(strategy.get("media", prompts.MEDIA).get(medium, ())),
         )
 

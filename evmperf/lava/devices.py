@@ -73,9 +73,7 @@ def device(board: Board) -> str:
     try:
         serial, power = (board.resources[f"Network{kind}Port"] for kind in ("Serial", "Power"))
         url = power["host"].format(index=power["index"])
-        return _VIRTUAL.format(
-            title=title, file=board.file_name, kind=kind, serial=serial["port"], power=url
-        )
+        return _VIRTUAL.format(title=title, file=board.file_name, kind=kind, serial=serial["port"], power=url)
     except (KeyError, TypeError, AttributeError) as error:
         raise UsageError(
             f"{board.file}: does not say the ports of its virtual EVM: {error} is missing in "

@@ -24,14 +24,10 @@ def resources(given: Iterable[str], kind: JobKind) -> dict[str, str]:
     if not words:
         return {}
     if kind is JobKind.BOOT:
-        raise UsageError(
-            f"--image is for native and host jobs: a {kind} job boots the installed system"
-        )
+        raise UsageError(f"--image is for native and host jobs: a {kind} job boots the installed system")
     if kind is JobKind.HOST:
         if len(words) > 1 or images.role(words[0])[0] in images.PARTS:
-            raise UsageError(
-                "--image: a host job takes exactly one image, and it must be a whole one"
-            )
+            raise UsageError("--image: a host job takes exactly one image, and it must be a whole one")
         return {images.WHOLE: words[0]}
     found: dict[str, str] = {}
     for word in words:
@@ -47,13 +43,9 @@ def resources(given: Iterable[str], kind: JobKind) -> dict[str, str]:
         found[role] = url
     if images.WHOLE in found:
         if len(found) > 1:
-            raise UsageError(
-                "--image: a whole image has its own kernel: remove the other --image options"
-            )
+            raise UsageError("--image: a whole image has its own kernel: remove the other --image options")
     elif "kernel" not in found or not {"ramdisk", "nfsrootfs"} & set(found):
-        raise UsageError(
-            "--image: a boot over the network needs a kernel, and ramdisk or nfsrootfs"
-        )
+        raise UsageError("--image: a boot over the network needs a kernel, and ramdisk or nfsrootfs")
     return found
 
 

@@ -92,9 +92,7 @@ def header_of(entries: list[joblog.LogEntry], name: str) -> Mapping[str, str]:
     """What a log says about its job; raises UsageError for a log that does not say."""
     header = marked.read_header(joblog.board_lines(entries))
     if header is None:
-        raise UsageError(
-            f"{name}: not the log of an evmperf job, or the job never reached its test shell"
-        )
+        raise UsageError(f"{name}: not the log of an evmperf job, or the job never reached its test shell")
     return header
 
 
@@ -109,9 +107,7 @@ def selection_of(header: Mapping[str, str], board: Board, name: str) -> Selectio
     return Selection(board, header["profile"], chosen, ())
 
 
-def _run(
-    header: Mapping[str, str], entries: list[joblog.LogEntry], source: LogSource, board: Board
-) -> Run:
+def _run(header: Mapping[str, str], entries: list[joblog.LogEntry], source: LogSource, board: Board) -> Run:
     """The run of a job: its id is the same whenever and wherever the job is imported."""
     begin, end = entries[0].time_ns, entries[-1].time_ns
     # Of the log alone, so that a job is the same run by its number and by a copy of its log.
@@ -160,9 +156,14 @@ def _replay(
     bench = replay.LogBench(board, boots, arguments, clock, failure)
     run = spool.run
     runner = Runner(
-        bench, spool, selection.profile, selection.tools, run.release,
-        steps=replay.LoggedSteps(blocks, clock, failure), clock=clock,
-    )  # fmt: skip
+        bench,
+        spool,
+        selection.profile,
+        selection.tools,
+        run.release,
+        steps=replay.LoggedSteps(blocks, clock, failure),
+        clock=clock,
+    )
     lab = ""
     try:
         for benchmark, case in selection.cases:

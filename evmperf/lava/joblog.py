@@ -64,9 +64,7 @@ def parse(text: str, name: str) -> list[LogEntry]:
 
 
 def _cut(message: Any) -> Any:
-    return (
-        limits.shortened(message, limits.LAVA_LINE_CHARS) if isinstance(message, str) else message
-    )
+    return limits.shortened(message, limits.LAVA_LINE_CHARS) if isinstance(message, str) else message
 
 
 def _entry(line: str) -> Any:

@@ -14,17 +14,9 @@ CANCELLED = "the LAVA job was cancelled"
 # lava_common/exceptions.py of LAVA 2023.01. "Job" is whatever came of the job itself: mostly the
 # board, but also what the job's author wrote or named.
 _LAB = ("Infrastructure", "Configuration", "Bug", "MultinodeTimeout")
-_AUTHOR = re.compile(
-    r"Invalid job|validat|not found in supported|Resource .*(unavailable|not)", re.I
-)
+_AUTHOR = re.compile(r"Invalid job|validat|not found in supported|Resource .*(unavailable|not)", re.I)
 _DEPLOYING = re.compile(r"download|deploy|tftp|overlay|compress|extract", re.I)
-_BROKEN = (
-    script.NO_CHECKOUT,
-    script.LAB_BROKEN,
-    script.NOT_RUN,
-    script.NO_OVERLAY,
-    script.OTHER_IMAGE,
-)
+_BROKEN = (script.NO_CHECKOUT, script.LAB_BROKEN, script.NOT_RUN, script.NO_OVERLAY, script.OTHER_IMAGE)
 _UBOOT = re.compile(r"U-Boot 20\d\d\.\d\d.*")
 
 

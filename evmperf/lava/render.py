@@ -152,16 +152,10 @@ def _whole(request: JobRequest) -> dict[str, str]:
     return image(request.images[WHOLE]) | known
 
 
-def _steps(
-    board: Board, selection: Selection, request: JobRequest, header: dict[str, str]
-) -> list[str]:
+def _steps(board: Board, selection: Selection, request: JobRequest, header: dict[str, str]) -> list[str]:
     if request.kind is JobKind.HOST:
         return script.host_steps(
-            board,
-            selection,
-            header,
-            whole=not request.keyword,
-            image=request.images.get(WHOLE, ""),
+            board, selection, header, whole=not request.keyword, image=request.images.get(WHOLE, "")
         )
     if request.kind is JobKind.NATIVE:
         return script.native_steps(board, selection, header)

@@ -69,9 +69,15 @@ class LoggedSteps:
         """Nothing is left to be done."""
 
     def run(
-        self, shell: Shell, command: str, timeout_s: float, *,
-        quiet: bool = False, folder: str = "", label: str = "",
-    ) -> StepOutput:  # fmt: skip
+        self,
+        shell: Shell,
+        command: str,
+        timeout_s: float,
+        *,
+        quiet: bool = False,
+        folder: str = "",
+        label: str = "",
+    ) -> StepOutput:
         """What the step of that label left. Raises RefusedOutput for what the log does not hold
         whole, ToolError for a step that hung, and the job's own failure for a step after it.
         """
@@ -185,9 +191,7 @@ class _Cycle:
     matched: list[tuple[str, int]] = field(default_factory=list)
 
 
-def find_boots(
-    entries: Iterable[LogEntry], console: JobConsole, cycles: list[str]
-) -> list[LoggedBoot]:
+def find_boots(entries: Iterable[LogEntry], console: JobConsole, cycles: list[str]) -> list[LoggedBoot]:
     """All power cycles of a log with their marks, as LAVA's time stamps have them.
 
     `cycles` are the kernel's arguments of the boot actions from the first one on.

@@ -121,9 +121,7 @@ class LavaServer:
             if job.finished:
                 return job
             if time.monotonic() > deadline:
-                raise LabError(
-                    f"job {number} is still {job.state} after {timeout_s:g} s: see {job.url}"
-                )
+                raise LabError(f"job {number} is still {job.state} after {timeout_s:g} s: see {job.url}")
             time.sleep(_POLL_S)
 
     def log(self, number: int) -> str:
@@ -181,9 +179,7 @@ class LavaServer:
     def _ask(self, method: str, path: str, **more: Any) -> requests.Response:
         url = f"{self.url}/api/v0.2/{path}"
         try:
-            answer = self._session.request(
-                method, url, timeout=_ANSWER_S, allow_redirects=False, **more
-            )
+            answer = self._session.request(method, url, timeout=_ANSWER_S, allow_redirects=False, **more)
         except requests.RequestException as error:
             raise LabError(
                 f"the LAVA server {self.url} cannot be reached ({type(error).__name__}): check "
@@ -236,9 +232,7 @@ def job_number(given: str) -> int:
     """A job's number, alone or at the end of its page's address; raises UsageError."""
     match = re.fullmatch(r"(?:https?://.*/job/)?(\d+)/?", given)
     if not match:
-        raise UsageError(
-            f"{given!r} is not a job: give the job's number, its page, or its log as a file"
-        )
+        raise UsageError(f"{given!r} is not a job: give the job's number, its page, or its log as a file")
     return int(match[1])
 
 

@@ -32,9 +32,7 @@ def judge(server: LavaServer, job: LavaJob, board: Board | None = None) -> JobVe
     reported = {r.name: r.result for r in server.results(job.id) if r.suite == SUITE}
     expected = _expected(header, job, board)
     wrong = [
-        f"{name}: {reported.get(name, 'did not report')}"
-        for name in expected
-        if reported.get(name) != "pass"
+        f"{name}: {reported.get(name, 'did not report')}" for name in expected if reported.get(name) != "pass"
     ]
     well = len(expected) - len(wrong)
     if job.health == "Complete" and header["kind"] == JobKind.BOOT:

@@ -23,9 +23,5 @@ def of_run(results: Path, environment: Mapping[str, str]) -> dict[str, str]:
     if job and project and not served and results.absolute().is_relative_to(project):
         inside = results.absolute().relative_to(project).as_posix()
         served = f"{job}/artifacts/file/{inside}"
-    found = {
-        "job": job,
-        "pipeline": environment.get("CI_PIPELINE_URL", ""),
-        "results": served.rstrip("/"),
-    }
+    found = {"job": job, "pipeline": environment.get("CI_PIPELINE_URL", ""), "results": served.rstrip("/")}
     return {name: address for name, address in found.items() if address}

@@ -22,8 +22,7 @@ _SMALL = {
     "modules": "cut -d ' ' -f 1 /proc/modules | sort",
     "mounts": "cat /proc/mounts",
     "mitigations": (
-        "cd /sys/devices/system/cpu/vulnerabilities && "
-        'for f in *; do echo "$f: $(cat $f)"; done; cd "$OUT"'
+        'cd /sys/devices/system/cpu/vulnerabilities && for f in *; do echo "$f: $(cat $f)"; done; cd "$OUT"'
     ),
     "cpufreq": (
         "for p in /sys/devices/system/cpu/cpufreq/policy*; do [ -d $p ] && "
@@ -38,8 +37,7 @@ _SMALL = {
 _LARGE = {
     "device_tree": "od -An -v -tx1 /sys/firmware/fdt | tr -d ' \\n'",
     "kernel_config": (
-        "{ zcat /proc/config.gz || cat /boot/config-$(cat /proc/sys/kernel/osrelease); } "
-        "2>/dev/null"
+        "{ zcat /proc/config.gz || cat /boot/config-$(cat /proc/sys/kernel/osrelease); } 2>/dev/null"
     ),
 }
 

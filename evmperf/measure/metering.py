@@ -14,11 +14,7 @@ _EVERY_S = 0.5
 
 
 def perform(
-    meter: Meter,
-    window: MeterWindow,
-    start: Callable[[], object],
-    check: Callable[[], Outputs],
-    clock: Clock,
+    meter: Meter, window: MeterWindow, start: Callable[[], object], check: Callable[[], Outputs], clock: Clock
 ) -> Outputs:
     """Perform a `MeasurePower`; `start` and `check` run its two commands on the board.
 
@@ -40,10 +36,7 @@ def perform(
             break
         _wait_until(clock, now + _EVERY_S)
     _wait_until(clock, returned + window.quiet_s)
-    return {
-        **_after_quiet(check, window),
-        log.JSON_FILE: log.write(returned - began, ended, samples),
-    }
+    return {**_after_quiet(check, window), log.JSON_FILE: log.write(returned - began, ended, samples)}
 
 
 def _after_quiet(check: Callable[[], Outputs], window: MeterWindow) -> Outputs:

@@ -43,9 +43,7 @@ class StepProgress:
         for reading in readings:
             unit = str(self.benchmark.metric(reading.metric, self.case).unit)
             number = self.rounds * self.plan.repeats + repetition
-            self.samples.append(
-                Sample(reading.metric, reading.value, unit, number, time_ns, reading.error)
-            )
+            self.samples.append(Sample(reading.metric, reading.value, unit, number, time_ns, reading.error))
             self._note(VARIANT, reading.variant)
             self._note(MARKS, reading.mark)
 

@@ -91,9 +91,7 @@ def tools(files: Mapping[str, str]) -> dict[str, str]:
     """Versions by tool from the files of `tool_script`."""
     prefix = "tool_"
     return {
-        name.removeprefix(prefix): text.strip()
-        for name, text in files.items()
-        if name.startswith(prefix)
+        name.removeprefix(prefix): text.strip() for name, text in files.items() if name.startswith(prefix)
     }
 
 
@@ -132,9 +130,7 @@ def parse(files: Mapping[str, str]) -> dict[str, Any]:
 def release(facts: Mapping[str, Any], files: Mapping[str, str]) -> str:
     """The SDK release as the image states it: BUILD_ID, else VERSION_ID of os-release, else ""."""
     os_release = _assignments(files.get("os_release", ""))
-    return str(
-        facts.get("image") or os_release.get("BUILD_ID") or os_release.get("VERSION_ID") or ""
-    )
+    return str(facts.get("image") or os_release.get("BUILD_ID") or os_release.get("VERSION_ID") or "")
 
 
 def project() -> dict[str, str]:

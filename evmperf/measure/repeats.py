@@ -33,8 +33,7 @@ def _widths(progress: StepProgress) -> list[float]:
     """Half widths of the metrics' confidence intervals, relative to their means, for metrics with a
     direction; infinite for too few values. The intervals allow a check after each round.
     """
-    names = [m.name for m in progress.benchmark.metrics_of(progress.case)
-             if m.better is not Direction.NONE]  # fmt: skip
+    names = [m.name for m in progress.benchmark.metrics_of(progress.case) if m.better is not Direction.NONE]
     found = (progress.values(name) for name in names)
     widths = (anytime.half_width(values) for values in found if any(values))
     return [math.inf if width is None else width for width in widths]

@@ -11,16 +11,7 @@ from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.benchmarks.families import boot as boot_readings
-from evmperf.benchmarks.step import (
-    CONSOLE,
-    CleanUp,
-    Command,
-    MeasurePower,
-    Outputs,
-    Plan,
-    Prepare,
-    Where,
-)
+from evmperf.benchmarks.step import CONSOLE, CleanUp, Command, MeasurePower, Outputs, Plan, Prepare, Where
 from evmperf.boards.variation import Variation
 from evmperf.console.marks import Phase, last_phase
 from evmperf.measure import documents, metering, provenance, shellstep, varied
@@ -30,15 +21,7 @@ from evmperf.measure.executions import Executions
 from evmperf.measure.procedure import Perform, Procedure
 from evmperf.measure.progress import StepProgress
 from evmperf.measure.repeats import enough
-from evmperf.model.errors import (
-    BoardError,
-    BoardLost,
-    EvmperfError,
-    Kind,
-    LabError,
-    Stopped,
-    ToolError,
-)
+from evmperf.model.errors import BoardError, BoardLost, EvmperfError, Kind, LabError, Stopped, ToolError
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case, Failure, Result
@@ -104,10 +87,7 @@ class Runner:
         took the board, as they may have changed its state.
         """
         progress = StepProgress(
-            benchmark,
-            case,
-            self._plan(benchmark),
-            conditions=dict(benchmark.conditions(self.bench.board)),
+            benchmark, case, self._plan(benchmark), conditions=dict(benchmark.conditions(self.bench.board))
         )
         started_ns, began = self._clock.time_ns(), self._clock.monotonic()
         lab: LabError | None = None
@@ -197,9 +177,7 @@ class Runner:
             self._measure_boots(progress)
             return
         if benchmark.place is Place.UBOOT:
-            perform: Perform = functools.partial(
-                self._perform_in_uboot, self._reach(self.bench.uboot)
-            )
+            perform: Perform = functools.partial(self._perform_in_uboot, self._reach(self.bench.uboot))
         else:
             self._check_tools(progress)
             perform = self._perform_on_either
@@ -277,16 +255,13 @@ class Runner:
         known = (self._facts or {}).get("tools", {})
         for tool in benchmark.tools_on(self.bench.board):
             if tool not in known:
-                raise ToolError(
-                    f"{tool} is not on the board's PATH: install it in the board's image"
-                )
+                raise ToolError(f"{tool} is not on the board's PATH: install it in the board's image")
             progress.tools[tool] = known[tool]
         if not benchmark.tester_tools:
             return
         found = self._steps.run(
-            self._beside(), provenance.tool_script(benchmark.tester_tools), 30,
-            folder=self._tester_folder,
-        ).files  # fmt: skip
+            self._beside(), provenance.tool_script(benchmark.tester_tools), 30, folder=self._tester_folder
+        ).files
         for tool, version in provenance.tools(found).items():
             progress.tools[f"tester {tool}"] = version
         for tool in benchmark.tester_tools:
@@ -325,13 +300,15 @@ class Runner:
         progress.tool_s = busy_s + self._clock.monotonic() - began
         return outputs
 
-    def _perform_in_linux(
-        self, shell: Shell, step: Command, progress: StepProgress, folder: str
-    ) -> Outputs:
+    def _perform_in_linux(self, shell: Shell, step: Command, progress: StepProgress, folder: str) -> Outputs:
         output = self._steps.run(
-            shell, step.command, step.timeout_s, quiet=isinstance(step, Prepare | CleanUp),
-            folder=folder, label=progress.benchmark.label(progress.case, step),
-        )  # fmt: skip
+            shell,
+            step.command,
+            step.timeout_s,
+            quiet=isinstance(step, Prepare | CleanUp),
+            folder=folder,
+            label=progress.benchmark.label(progress.case, step),
+        )
         progress.tool_s += output.busy_s
         progress.performed += 1
         _check_exit(step, output.status, output.files.get(shellstep.LOG, ""))
@@ -367,9 +344,7 @@ class Runner:
             run.facts["found"] = dict(zip(("uptime_s", "idle_s", "load"), found, strict=False))
         run.os = str(self._facts.get("os", ""))
         board_release = self.bench.board.options.board.release
-        run.release = (
-            self._release or board_release or provenance.release(self._facts, output.files)
-        )
+        run.release = self._release or board_release or provenance.release(self._facts, output.files)
         self.spool.save()
 
     def _gather_documents(self, shell: Shell) -> None:

@@ -123,9 +123,7 @@ def run(
             raise UnfitOutput(f"{label or 'a step'}: {error}", error.raw) from None
         except RefusedOutput as error:
             if fetches == _FETCHES:
-                raise RefusedOutput(
-                    f"{label or 'a step'}: {error} ({_FETCHES} times)", reply.text
-                ) from None
+                raise RefusedOutput(f"{label or 'a step'}: {error} ({_FETCHES} times)", reply.text) from None
         reply = shell.run(f"set --; {source}", _FETCH_TIMEOUT_S)
     raise AssertionError("unreachable: the last fetch returns or raises")
 

@@ -83,9 +83,7 @@ def signs(values: Sequence[float], centre: float = 0.0) -> float:
     return math.exp(min(logarithm, _LARGEST_EXPONENT))
 
 
-def interval(
-    values: Sequence[float], alpha: float = ALPHA, floor: float = 0.0
-) -> tuple[float, float]:
+def interval(values: Sequence[float], alpha: float = ALPHA, floor: float = 0.0) -> tuple[float, float]:
     """All middles that the evidence does not speak against: it holds the true one at all times
     with a probability of 1 - alpha. Without an end where the values are too few to give one.
     """
@@ -98,9 +96,7 @@ def interval(
     return middle - low, middle + high
 
 
-def mean_interval(
-    values: Sequence[float], alpha: float = ALPHA, floor: float = 0.0
-) -> tuple[float, float]:
+def mean_interval(values: Sequence[float], alpha: float = ALPHA, floor: float = 0.0) -> tuple[float, float]:
     """The same for the mean of values with near-normal noise, from Student's evidence alone: the
     repetitions of one case, whose mean is what a guide prints.
     """

@@ -100,9 +100,7 @@ class Comparison:
         """The metrics that it waits for and that are not decided yet."""
         wanted = set(self.waiting)
         return [
-            change
-            for change in self.changes
-            if change.key in wanted and change.decision is Decision.UNKNOWN
+            change for change in self.changes if change.key in wanted and change.decision is Decision.UNKNOWN
         ]
 
     def plan(self, most: int, budget_s: float) -> str:

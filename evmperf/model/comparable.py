@@ -74,9 +74,7 @@ def difference(ours: Facets, theirs: Facets) -> str:
 
 def _counted_from(case: Case) -> str:
     """What a boot time begins with."""
-    return str(
-        case.conditions.get("counted_from", "Starting kernel" if case.driver == "boot" else "")
-    )
+    return str(case.conditions.get("counted_from", "Starting kernel" if case.driver == "boot" else ""))
 
 
 def _media_model(facts: Mapping[str, Any], driver: str) -> str:

@@ -34,6 +34,4 @@ SIGNS = {"good": "✓", "unsure": "?", "bad": "✗"}
 
 def of_kind(kind: Kind) -> ExitStatus:
     """The status of a command that ends with an error of that kind."""
-    return {Kind.USAGE: ExitStatus.USAGE, Kind.LAB: ExitStatus.LAB_BROKEN}.get(
-        kind, ExitStatus.FAILED
-    )
+    return {Kind.USAGE: ExitStatus.USAGE, Kind.LAB: ExitStatus.LAB_BROKEN}.get(kind, ExitStatus.FAILED)

@@ -67,9 +67,7 @@ def fenced(lines: Iterable[str]) -> list[str]:
     return [fence, *shown, fence]
 
 
-_ADDRESS = re.compile(
-    r"https?://[^\s\"'<>\\]+|(?!//)[^\s\"'<>\\:]*(?:[/?#][^\s\"'<>\\]*)?", re.IGNORECASE
-)
+_ADDRESS = re.compile(r"https?://[^\s\"'<>\\]+|(?!//)[^\s\"'<>\\:]*(?:[/?#][^\s\"'<>\\]*)?", re.IGNORECASE)
 
 
 def address(text: str) -> str:
@@ -93,8 +91,7 @@ _ROLES = re.compile(r"[\\*`|<>@]|_(?!\w)|:(?=\S)|^(?:[-+=.:]|\d+(?=[.)]))")
 def rst(text: str) -> str:
     """For reStructuredText: text within one line."""
     return _ROLES.sub(
-        lambda found: f"{found[0]}\\" if found[0][0].isdigit() else f"\\{found[0]}",
-        line(text).strip(),
+        lambda found: f"{found[0]}\\" if found[0][0].isdigit() else f"\\{found[0]}", line(text).strip()
     )
 
 

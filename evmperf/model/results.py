@@ -140,9 +140,7 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     @classmethod
     def of(cls, error: EvmperfError, step: str = "", raw: str = "") -> Failure:
         """Make the record of an error."""
-        return cls(
-            error.kind, limits.shortened(str(error)), step, isinstance(error, RefusedOutput), raw
-        )
+        return cls(error.kind, limits.shortened(str(error)), step, isinstance(error, RefusedOutput), raw)
 
 
 class Published(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -23,9 +23,7 @@ SCHEMA = max(HISTORY)
 """What this evmperf writes; it reads all up to that."""
 
 
-class Record(
-    msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag=True, omit_defaults=True
-):
+class Record(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag=True, omit_defaults=True):
     """One line of results.jsonl."""
 
 

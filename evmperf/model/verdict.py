@@ -88,9 +88,7 @@ class Cause:
         """One line for people."""
         count = len(self.members)
         names = list(dict.fromkeys(key.benchmark for key in self.members))
-        few = ", ".join(names[:_NAMED]) + (
-            f" and {len(names) - _NAMED} more" * (len(names) > _NAMED)
-        )
+        few = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" * (len(names) > _NAMED))
         moved = f"{count} metric{'s' * (count != 1)} of {few} ({self.worse} worse)"
         when = f"slowly, since {self.since} or before" if self.slow else f"since {self.since}"
         return f"{moved}, {when}: {'; '.join(self.suspects)}"
@@ -179,9 +177,7 @@ class Judgement:
 
     def sentence(self) -> str:
         """One line for people."""
-        counts = ", ".join(
-            f"{number} {outcome}" for outcome in Outcome if (number := self.count(outcome))
-        )
+        counts = ", ".join(f"{number} {outcome}" for outcome in Outcome if (number := self.count(outcome)))
         again = f"; {self.again}" if self.again else ""
         if self.causes:
             again = f" (of {len(self.causes)} cause{'s' * (len(self.causes) != 1)}){again}"

@@ -148,9 +148,7 @@ class Closing:
         """`unsure` where nothing is worse, but verdicts could not be told."""
         if self.status not in (ExitStatus.OK, ExitStatus.UNDECIDED):
             return "bad"
-        unknown = any(
-            v.verdict == Outcome.UNKNOWN for board in self.boards for v in board.verdicts.values()
-        )
+        unknown = any(v.verdict == Outcome.UNKNOWN for board in self.boards for v in board.verdicts.values())
         return "unsure" if unknown else "good"
 
     @property
@@ -254,13 +252,7 @@ def _describe(board: Board, results: Path) -> None:
         # A session that was killed has no report.
         page = "report.html" if (folder / "report.html").exists() else ""
         board.runs.append(
-            Measured(
-                board.progress.job.name,
-                name,
-                f"../{name}/{page}",
-                len(measured_in(folder)),
-                took_s,
-            )
+            Measured(board.progress.job.name, name, f"../{name}/{page}", len(measured_in(folder)), took_s)
         )
         for entry in spool.read_records(folder):
             if isinstance(entry, VerdictRecord):
@@ -279,9 +271,12 @@ def _call(
     command = [sys.executable, "-m", "evmperf.cli.main", *words]
     try:
         done = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
             env={**os.environ, **(variables or {})},
-        )  # fmt: skip
+        )
         closing.calls.append(done)
         try:
             out, err = done.communicate(timeout=_COMMAND_S + longer_s)

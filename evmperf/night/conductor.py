@@ -71,12 +71,7 @@ class Night:
     """Over LAVA, a server of lavacli's configuration by its name there."""
 
     def __init__(
-        self,
-        plan: Plan,
-        results: Path,
-        journal: Journal,
-        until: float,
-        tell: Callable[[str], None],
+        self, plan: Plan, results: Path, journal: Journal, until: float, tell: Callable[[str], None]
     ) -> None:
         self.plan, self.results, self.journal, self.until = plan, results, journal, until
         self.progress = [Progress(job) for job in plan.boards]
@@ -178,15 +173,18 @@ class Night:
         finally:
             claim.release()
         self.journal.note(
-            "measured", job=progress.job.name, place=place, run=run, ending=outcome.ending,
-            sentence=outcome.sentence, measured=outcome.measured,
-        )  # fmt: skip
+            "measured",
+            job=progress.job.name,
+            place=place,
+            run=run,
+            ending=outcome.ending,
+            sentence=outcome.sentence,
+            measured=outcome.measured,
+        )
         self._conclude(progress, place, outcome)
         self.tell(f"{progress.job.name}: {outcome.ending} on {place}: {outcome.sentence}")
 
-    def _session(
-        self, progress: Progress, claim: Claim, run: str, selection: str, but: list[str]
-    ) -> Outcome:
+    def _session(self, progress: Progress, claim: Claim, run: str, selection: str, but: list[str]) -> Outcome:
         job, plan = progress.job, self.plan
         options = ["--run-kind", plan.run_kind, "--fact", f"{NIGHT}={self.journal.id}"]
         options += job.options
@@ -330,9 +328,7 @@ class Night:
         self._children.add(child)
         options = ["--run-kind", "health", "--profile", "quick", *self.plan.health_options]
         try:
-            return child.run(
-                claim, run, self.plan.health_check, options=options, deadline=self.until
-            )
+            return child.run(claim, run, self.plan.health_check, options=options, deadline=self.until)
         finally:
             self._children.discard(child)
 

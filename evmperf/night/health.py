@@ -64,9 +64,7 @@ class Health:
         state, failures = tags.get(_STATE, ""), tags.get(_FAILURES, "")
         known = State(state) if state in list(State) else State.GOOD
         return cls(
-            known,
-            int(failures) if failures.isdecimal() and len(failures) < 9 else 0,
-            tags.get(_WHY, ""),
+            known, int(failures) if failures.isdecimal() and len(failures) < 9 else 0, tags.get(_WHY, "")
         )
 
 
@@ -91,10 +89,7 @@ class Register:
         if board.coordinator:
             link = KeeperLink()
             try:
-                link.ask(
-                    "tag", 60, coordinator=board.coordinator, place=board.place,
-                    tags=health.as_tags(),
-                )  # fmt: skip
+                link.ask("tag", 60, coordinator=board.coordinator, place=board.place, tags=health.as_tags())
             finally:
                 link.close()
             return

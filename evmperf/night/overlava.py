@@ -10,16 +10,7 @@ import time
 from pathlib import Path
 
 from evmperf.app.calls import Calls
-from evmperf.app.requests import (
-    Cancel,
-    Follow,
-    Import,
-    Imported,
-    JobState,
-    Judged,
-    Submit,
-    Submitted,
-)
+from evmperf.app.requests import Cancel, Follow, Import, Imported, JobState, Judged, Submit, Submitted
 from evmperf.model.ended import Ending
 from evmperf.model.errors import Kind, LabError, UsageError
 from evmperf.model.exits import ExitStatus
@@ -56,9 +47,15 @@ class LavaNight(Night):
             if done is None:
                 return
             self.journal.note(
-                "measured", job=progress.job.name, place=progress.place, run=done.run,
-                ending=done.ending, sentence=done.sentence, measured=done.measured, lava=number,
-            )  # fmt: skip
+                "measured",
+                job=progress.job.name,
+                place=progress.place,
+                run=done.run,
+                ending=done.ending,
+                sentence=done.sentence,
+                measured=done.measured,
+                lava=number,
+            )
         finally:
             self._children.discard(calls)
         progress.runs += [done.run] if done.run else []
@@ -105,9 +102,7 @@ class LavaNight(Night):
 
         board = str(board_file(progress.job).absolute())
         left_s = max(self.until - time.time(), 0.0)
-        judged = calls.ask(
-            Follow(job=number, board=board, identity=self.identity, timeout_s=left_s), hear
-        )
+        judged = calls.ask(Follow(job=number, board=board, identity=self.identity, timeout_s=left_s), hear)
         if isinstance(judged, Failed):
             return self._unknown(progress, number, calls, judged)
         assert isinstance(judged, Judged)
@@ -133,9 +128,7 @@ class LavaNight(Night):
         lab = judged.status == ExitStatus.LAB_BROKEN
         return Outcome(Ending.LAB if lab else Ending.BOARD, sentence, "")
 
-    def _unknown(
-        self, progress: Progress, number: int, calls: Calls, failed: Failed
-    ) -> Outcome | None:
+    def _unknown(self, progress: Progress, number: int, calls: Calls, failed: Failed) -> Outcome | None:
         """After waiting in vain: the night is over, or the server does not answer."""
         progress.sentence = failed.sentence
         if time.time() >= self.until:

@@ -42,20 +42,22 @@ class Bar:
 def bars(label: str, parts: Sequence[str], rows: Sequence[Bar], unit: str) -> Markup:
     """Horizontal bars, each of the same parts; `label` says what they show."""
     longest = max((max(sum(row.widths), row.high or 0.0) for row in rows), default=0.0) or 1.0
-    text = environment("evmperf.pages").get_template("bars.html.j2").render(
-        label=label, parts=parts, bars=rows, unit=unit,
-        share=lambda width: f"{max(0.0, width) / longest:.2%}",
-    )  # fmt: skip
+    text = (
+        environment("evmperf.pages")
+        .get_template("bars.html.j2")
+        .render(
+            label=label,
+            parts=parts,
+            bars=rows,
+            unit=unit,
+            share=lambda width: f"{max(0.0, width) / longest:.2%}",
+        )
+    )
     return Markup(text)
 
 
 def lines(
-    label: str,
-    series: Sequence[Series],
-    axes: tuple[str, str],
-    *,
-    sizes: bool = False,
-    zero: bool = True,
+    label: str, series: Sequence[Series], axes: tuple[str, str], *, sizes: bool = False, zero: bool = True
 ) -> Markup:
     """Lines with markers over x; `axes` are the titles of x and y. With `sizes`, x is bytes, in
     powers of two. Without `zero`, y begins where the values do.
@@ -77,9 +79,7 @@ def spark(values: Sequence[float | None]) -> Markup:
     return Markup('<div class="spark" aria-hidden="true" data-spark="{}"></div>').format(text)
 
 
-def _drawn(
-    label: str, kind: str, series: Sequence[Series], axes: tuple[str, str], **more: Any
-) -> Markup:
+def _drawn(label: str, kind: str, series: Sequence[Series], axes: tuple[str, str], **more: Any) -> Markup:
     data = {
         "kind": kind,
         "axes": axes,

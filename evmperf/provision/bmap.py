@@ -59,13 +59,9 @@ def warnings(image: Path, content: Path, size: int) -> tuple[str, ...]:
     except (ValueError, OSError) as error:
         return (f"{file.name} is no block map ({error}): it is not used",)
     if blocks.size != size:
-        return (
-            f"{file.name} is of an image of {blocks.size} bytes, this one has {size}: not used",
-        )
+        return (f"{file.name} is of an image of {blocks.size} bytes, this one has {size}: not used",)
     if lost := _lost(content, blocks):
-        return (
-            f"{file.name} leaves out {lost} bytes of the image that are not zeros: it is not used",
-        )
+        return (f"{file.name} leaves out {lost} bytes of the image that are not zeros: it is not used",)
     return ()
 
 

@@ -64,10 +64,7 @@ def of_bytes(head: bytes) -> str:
 
 
 def stream(
-    file: BinaryIO,
-    compression: str,
-    name: str,
-    seen: Callable[[bytes], None] = lambda _piece: None,
+    file: BinaryIO, compression: str, name: str, seen: Callable[[bytes], None] = lambda _piece: None
 ) -> Iterator[bytes]:
     """The decompressed content of an open file in pieces of any length.
 
@@ -100,9 +97,7 @@ def stream(
             if piece:
                 yield piece
     if not decoder.eof:
-        raise UsageError(
-            f"{name} is cut short: its {compression} stream does not end; fetch it again"
-        )
+        raise UsageError(f"{name} is cut short: its {compression} stream does not end; fetch it again")
 
 
 def _step(decoder: Any, compression: str, data: Any) -> tuple[bytes, Any, bool]:

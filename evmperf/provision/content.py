@@ -30,9 +30,7 @@ class Hashes:
     size: int
 
 
-def unpack(
-    file: Path, target: Path | None, progress: Progress = lambda _done, _whole: None
-) -> Hashes:
+def unpack(file: Path, target: Path | None, progress: Progress = lambda _done, _whole: None) -> Hashes:
     """Hash an image file and its content; write the content to `target`, zeros as holes.
 
     Without a target the content is only hashed. Raises UsageError for a file that cannot be read,

@@ -119,9 +119,7 @@ def folder_name(url: str) -> str:
     return hashlib.sha256(url.encode()).hexdigest()[:24]
 
 
-def _continue(
-    url: str, target: Path, about: Path, known: dict[str, str], progress: Progress
-) -> None:
+def _continue(url: str, target: Path, about: Path, known: dict[str, str], progress: Progress) -> None:
     part = target.with_name(target.name + ".part")
     tag = known.get("etag") or known.get("date") or ""
     headers = {"Accept-Encoding": "identity"}
@@ -140,9 +138,7 @@ def _continue(
             part.unlink(missing_ok=True)
             raise requests.ConnectionError("the server has less of it than before")
         if 400 <= answer.status_code < 500:
-            raise UsageError(
-                f"{url}: {answer.status_code} {answer.reason}: correct the address of the image"
-            )
+            raise UsageError(f"{url}: {answer.status_code} {answer.reason}: correct the address of the image")
         answer.raise_for_status()
         resumed = answer.status_code == requests.codes.partial_content
         about.write_text(

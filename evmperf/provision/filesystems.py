@@ -111,9 +111,5 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[bytes]:
         capture_output=True,
         timeout=_TIMEOUT_S,
         check=False,
-        env={
-            "PATH": "/usr/bin:/bin:/usr/sbin:/sbin",
-            "LC_ALL": "C.UTF-8",
-            "MTOOLS_SKIP_CHECK": "1",
-        },
+        env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8", "MTOOLS_SKIP_CHECK": "1"},
     )

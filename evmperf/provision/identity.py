@@ -113,9 +113,7 @@ def _boot(system: ImageFileSystem) -> dict[str, Any]:
     return facts | _kernel(system, "", names, _KERNELS)
 
 
-def _kernel(
-    system: ImageFileSystem, folder: str, names: list[str], wanted: Iterable[str]
-) -> dict[str, Any]:
+def _kernel(system: ImageFileSystem, folder: str, names: list[str], wanted: Iterable[str]) -> dict[str, Any]:
     """What the first of the wanted files says that is a kernel."""
     for name in wanted:
         if name in names and (found := software.kernel(system.read(f"{folder}/{name}") or b"")):
@@ -136,9 +134,7 @@ def _root(system: ImageFileSystem) -> dict[str, Any]:
     facts |= _kernel(system, "/boot", names, [*_KERNELS, *more])
     facts["machine"] = (system.read("/etc/hostname") or b"").decode("utf-8", "replace").strip()
     trees = [n for folder in ("/boot/dtb", "/boot/dtb/ti", "/boot") for n in system.names(folder)]
-    facts["device_trees"] = tuple(
-        sorted({n.removesuffix(".dtb") for n in trees if n.endswith(".dtb")})
-    )
+    facts["device_trees"] = tuple(sorted({n.removesuffix(".dtb") for n in trees if n.endswith(".dtb")}))
     return facts
 
 

@@ -59,9 +59,7 @@ def check_sum(file: Path, found: str, expected: str) -> None:
         )
 
 
-def assemble(
-    source: str, file: Path, content: Path, hashes: Hashes, says: Identity, *, name: str
-) -> Image:
+def assemble(source: str, file: Path, content: Path, hashes: Hashes, says: Identity, *, name: str) -> Image:
     """The image of these parts; raises UsageError for one that is cut short."""
     if says.end > hashes.size:
         raise UsageError(

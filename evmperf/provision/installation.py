@@ -169,13 +169,9 @@ class Installation:
             self._tell("the medium holds every byte of it already: nothing was written")
         elif "written" in self._done:
             share = self._done["written"] / max(1, image.hashes.size)
-            self._tell(
-                f"wrote {self._done['written'] >> 10} KiB ({share:.1%}), and read it all back"
-            )
+            self._tell(f"wrote {self._done['written'] >> 10} KiB ({share:.1%}), and read it all back")
         if self._done.get("repeated"):
-            self._tell(
-                f"note: {self._done['repeated']} bytes read back as others and were written again"
-            )
+            self._tell(f"note: {self._done['repeated']} bytes read back as others and were written again")
 
     def _checked(self, image: Image) -> Running:
         """What the board runs; raises LabError if it is not what the image says of itself."""

@@ -68,9 +68,7 @@ class Medium:
         self.size = os.lseek(self._handle, 0, os.SEEK_END)
         if self.size == 0:
             os.close(self._handle)
-            raise MediumError(
-                f"{path} has no medium: is the card in, and does the switch reach it?"
-            )
+            raise MediumError(f"{path} has no medium: is the card in, and does the switch reach it?")
         self._direct = True
         self._set_direct(True)
 
@@ -102,9 +100,7 @@ class Medium:
                 view = self._have.view[done:length]
                 got = os.preadv(self._handle, [view], offset + done)
                 if got == 0:
-                    raise MediumError(
-                        f"{self.path} ends at byte {offset + done}, before the image does"
-                    )
+                    raise MediumError(f"{self.path} ends at byte {offset + done}, before the image does")
                 done += got
         except OSError as error:
             raise self._failed("read", offset, error) from None
@@ -152,9 +148,7 @@ class Medium:
                 fcntl.ioctl(self._handle, _BLKFLSBUF)
         os.posix_fadvise(self._handle, 0, 0, os.POSIX_FADV_DONTNEED)
 
-    def difference(
-        self, offset: int, want: memoryview | None, length: int
-    ) -> tuple[int, int] | None:
+    def difference(self, offset: int, want: memoryview | None, length: int) -> tuple[int, int] | None:
         """First and behind-last byte within a chunk that differ from what is there, None for none.
 
         To the next _PIECE: it is about what to write.
@@ -162,10 +156,7 @@ class Medium:
         have = self.read(offset, length)
         view = self._zeros.view if want is None else want
         here, there = _address(have), _address(view)
-        if (
-            _libc.memcmp(ctypes.c_void_p(here), ctypes.c_void_p(there), ctypes.c_size_t(length))
-            == 0
-        ):
+        if _libc.memcmp(ctypes.c_void_p(here), ctypes.c_void_p(there), ctypes.c_size_t(length)) == 0:
             return None
         pieces = [
             start

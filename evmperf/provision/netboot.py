@@ -26,9 +26,7 @@ MEDIUM = "netboot"
 _TIMEOUT_S = 30.0
 
 
-def start(
-    target: Any, board: Board, bench: LabgridBench, given: Mapping[str, str]
-) -> dict[str, Any]:
+def start(target: Any, board: Board, bench: LabgridBench, given: Mapping[str, str]) -> dict[str, Any]:
     """Boot files by what they are (of PARTS), now and at each further boot; returns facts of them.
 
     Raises UsageError for a file or a board that cannot be, LabError when the files do not come, or

@@ -166,9 +166,7 @@ class NetworkWay:
         if not found:
             raise LabError(f"the board has no {self._device}: is the disk in, and in its drivers?")
         # Linux numbers cards as it finds them, where the device tree does not say.
-        if self._board.options.boot.medium == "emmc" and re.search(
-            r"^type SD$", said, re.MULTILINE
-        ):
+        if self._board.options.boot.medium == "emmc" and re.search(r"^type SD$", said, re.MULTILINE):
             raise LabError(
                 f"{self._device} is an SD card this time, and not the eMMC: the system of "
                 f"media.network must probe the controllers one after the other"
@@ -192,9 +190,7 @@ class NetworkWay:
                 f"write-protected? else replace it"
             )
         if "fetched" not in said:
-            words = said.strip().splitlines() or [
-                "the server was silent, cut it, or has no such file"
-            ]
+            words = said.strip().splitlines() or ["the server was silent, cut it, or has no such file"]
             raise LabError(f"the board did not get {url}: {words[-1][:160]}")
 
     def _sum(self, shell: Shell, size: int) -> str:
@@ -206,9 +202,7 @@ class NetworkWay:
         found = re.search(r"^([0-9a-f]{64})\b", said, re.MULTILINE)
         if failed or not found:
             reason = failed[0].strip() if failed else "no SHA-256 came"
-            raise LabError(
-                f"{self._device} cannot be read back on the board ({reason}): replace it"
-            )
+            raise LabError(f"{self._device} cannot be read back on the board ({reason}): replace it")
         return found[1]
 
     def _run(self, shell: Shell, text: str, size: int, what: str) -> str:

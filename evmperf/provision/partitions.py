@@ -54,9 +54,7 @@ def read(file: Path) -> PartitionTable:
         return parse(done.stdout)
     except (ValueError, KeyError, TypeError):
         said = (done.stderr.strip().splitlines() or ["sfdisk finds none"])[-1]
-        raise UsageError(
-            f"{file} has no partition table ({said}): it is no image of a whole disk"
-        ) from None
+        raise UsageError(f"{file} has no partition table ({said}): it is no image of a whole disk") from None
 
 
 def parse(text: str) -> PartitionTable:

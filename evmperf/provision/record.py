@@ -81,9 +81,7 @@ class Book:
             data = json.loads(self.file.read_text())
             if data.pop("schema") != SCHEMA:
                 return InstallationRecord()
-            entries = {
-                k: InstallationEntry(**data[k]) if data[k] else None for k in ("on_board", "good")
-            }
+            entries = {k: InstallationEntry(**data[k]) if data[k] else None for k in ("on_board", "good")}
             return InstallationRecord(**{**data, **entries})
         except (OSError, ValueError, TypeError, KeyError):
             return InstallationRecord()

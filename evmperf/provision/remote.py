@@ -44,9 +44,7 @@ class Host:
         result: dict[str, Any] | None = self._order({"do": "mark", "path": path}, None, _quiet)
         return result
 
-    def put(
-        self, path: str, source: Source, content: Content, progress: Progress
-    ) -> dict[str, Any]:
+    def put(self, path: str, source: Source, content: Content, progress: Progress) -> dict[str, Any]:
         """`writer.put` on that host; raises LabError or UsageError."""
         if not self.prefix:
             with _as_ours():
@@ -114,8 +112,7 @@ def _program() -> bytes:
         line
         for number, text in enumerate(texts)
         for line in text.splitlines()
-        if not line.startswith("from evmperf.")
-        and not (number and line.startswith("from __future__"))
+        if not line.startswith("from evmperf.") and not (number and line.startswith("from __future__"))
     ]
     return "\n".join([*lines, ""]).encode()
 

@@ -131,11 +131,7 @@ def check(says: Identity, runs: Running, *, own_loader: bool = True) -> None:
     facts = [
         ("kernel", says.kernel, runs.kernel),
         ("build of the kernel", says.kernel_version, runs.kernel_version),
-        (
-            "operating system",
-            says.os_release.get("PRETTY_NAME", ""),
-            runs.os_release.get("PRETTY_NAME", ""),
-        ),
+        ("operating system", says.os_release.get("PRETTY_NAME", ""), runs.os_release.get("PRETTY_NAME", "")),
         ("release", says.release, runs.release),
         ("machine", says.machine, runs.machine),
         ("root partition", says.root, runs.root),

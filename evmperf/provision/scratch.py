@@ -44,9 +44,7 @@ def make(shell: Shell, root: str, mib: int) -> str:
     made = re.search(r"^made (\S+) (\d+)", reply.text, re.MULTILINE)
     if made is None or int(made[2]) * 512 < mib * _MIB:
         words = reply.text.strip().splitlines() or ["no answer"]
-        raise BoardError(
-            f"no scratch partition of {mib} MiB can be made on /dev/{disk}: {words[-1][:160]}"
-        )
+        raise BoardError(f"no scratch partition of {mib} MiB can be made on /dev/{disk}: {words[-1][:160]}")
     return made[1]
 
 

@@ -60,10 +60,7 @@ class Content(NamedTuple):
 
 
 def put(
-    path: str,
-    source: Source,
-    content: Content,
-    progress: Progress = lambda _what, _done, _whole: None,
+    path: str, source: Source, content: Content, progress: Progress = lambda _what, _done, _whole: None
 ) -> dict[str, Any]:
     """Make the medium equal to the image, whose chunks `source` gives.
 
@@ -75,8 +72,7 @@ def put(
     try:
         if content.size > medium.size:
             raise MediumError(
-                f"the image has {content.size} bytes and {path} only {medium.size}: "
-                f"use a larger medium",
+                f"the image has {content.size} bytes and {path} only {medium.size}: use a larger medium",
                 "usage",
             )
         writer = _Writer(medium, source, content, progress)
@@ -100,9 +96,7 @@ def put(
 class _Writer:
     """One medium being made equal to one image."""
 
-    def __init__(
-        self, medium: Medium, source: Source, content: Content, progress: Progress
-    ) -> None:
+    def __init__(self, medium: Medium, source: Source, content: Content, progress: Progress) -> None:
         self._medium, self._source, self._size = medium, source, content.size
         self._sha256, self._progress = content.sha256, progress
         self._mark = bytearray(HEAD)
@@ -149,8 +143,7 @@ class _Writer:
                 self._progress("write", offset + length, self._size)
             if self._sha256 and digest.hex() != self._sha256:
                 raise MediumError(
-                    "the image changed while it was written: its content has another SHA-256 now",
-                    "usage",
+                    "the image changed while it was written: its content has another SHA-256 now", "usage"
                 )
         if written:
             self._medium.flush()
@@ -208,9 +201,7 @@ class _Writer:
         self._medium.write(0, want, length)
         self._medium.flush()
         if self._medium.read(0, length).tobytes() != want.tobytes():
-            raise MediumError(
-                f"{self._medium.path} does not keep its first block: replace the medium"
-            )
+            raise MediumError(f"{self._medium.path} does not keep its first block: replace the medium")
 
 
 class _Digest:

@@ -302,9 +302,7 @@ def _table(path: Path, data: dict[str, Any], module: Benchmark | None) -> Table:
         cases=_cases(module),
         more_rows=str(data.pop("more_rows", "")),
         spelt={row: code for code, rows in data.pop("spelt", {}).items() for row in rows},
-        short_rows=tuple(
-            (str(entry["release"]), str(entry["row"])) for entry in data.pop("short_rows", ())
-        ),
+        short_rows=tuple((str(entry["release"]), str(entry["row"])) for entry in data.pop("short_rows", ())),
         own_driver=data.pop("driver", ""),
         own_metrics=own,
         measured_as=module.name if module and not measured and given is None else "",

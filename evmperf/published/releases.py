@@ -87,29 +87,21 @@ def of_release(
         raise no_such_release(there, release, wanted)
     kinds = sorted({entry.run.os for entry in found})
     if len(kinds) > 1:
-        raise UsageError(
-            f"release {release} was measured on {' and '.join(kinds)}: choose with --os"
-        )
+        raise UsageError(f"release {release} was measured on {' and '.join(kinds)}: choose with --os")
     real = [entry for entry in found if not is_virtual(entry.run)]
     if real and len(real) != len(found):
         if wanted:
-            raise UsageError(
-                "virtual and real boards never share a guide: name either with --board"
-            )
+            raise UsageError("virtual and real boards never share a guide: name either with --board")
         return real
     return found
 
 
-def no_such_release(
-    there: Sequence[StoredRun], release: str, wanted: Sequence[str] = ()
-) -> UsageError:
+def no_such_release(there: Sequence[StoredRun], release: str, wanted: Sequence[str] = ()) -> UsageError:
     """The error for a release that nobody measured, with those that there are."""
     mine = [entry for entry in there if not wanted or entry.run.board in wanted]
     known = sorted({f"{e.run.release} {e.run.os}" for e in mine if e.run.release})
     whose = f" of {' or '.join(wanted)}" if wanted else ""
-    return UsageError(
-        f"no runs of release {release}{whose} here; there are: {', '.join(known) or 'none'}"
-    )
+    return UsageError(f"no runs of release {release}{whose} here; there are: {', '.join(known) or 'none'}")
 
 
 def by_board(entries: Iterable[StoredRun]) -> dict[str, dict[Key, Figure]]:

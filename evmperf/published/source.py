@@ -37,9 +37,7 @@ class PublishedRuns:
         found = [_run(entries, self.samples) for entries in _releases()]
         return sorted(found, key=lambda entry: by_age(entry.run))
 
-    def figures(
-        self, board: str, benchmark: str, metric: str, limit: int, case: str = ""
-    ) -> list[Measured]:
+    def figures(self, board: str, benchmark: str, metric: str, limit: int, case: str = "") -> list[Measured]:
         """See RunSource."""
         found = []
         for entry in self.runs(board, limit):
@@ -69,18 +67,24 @@ def entry_of(run: Run, results: Iterable[Result]) -> Entry:
         blocks.setdefault(result.benchmark, []).append(result)
     guide = str(run.facts["guide"])
     return Entry(
-        identity.board(run.board), run.board, run.os, run.release, record.date_in(guide),
-        "release_from" in run.facts, guide, str(run.facts["guide_sha256"]),
-        str(run.facts["dialect"]), tuple(_block(name, found) for name, found in blocks.items()),
-    )  # fmt: skip
+        identity.board(run.board),
+        run.board,
+        run.os,
+        run.release,
+        record.date_in(guide),
+        "release_from" in run.facts,
+        guide,
+        str(run.facts["guide_sha256"]),
+        str(run.facts["dialect"]),
+        tuple(_block(name, found) for name, found in blocks.items()),
+    )
 
 
 def _block(benchmark: str, results: list[Result]) -> Block:
     cases = []
     for result in results:
         values = [
-            record.Value(p.metric, p.unit, p.mean, p.low, p.high, p.text, p.line)
-            for p in result.published
+            record.Value(p.metric, p.unit, p.mean, p.low, p.high, p.text, p.line) for p in result.published
         ]
         words = {name: str(text) for name, text in result.conditions.items()}
         cases.append(Case(result.case, tuple(values), words))
@@ -123,11 +127,7 @@ def _time(entry: Entry) -> int:
     parts = zip(numbers[2:], (1440, 1), strict=False)
     minutes = sum(part * unit for part, unit in parts)
     return (
-        int(
-            (
-                datetime.fromisoformat(began).replace(tzinfo=UTC) + timedelta(minutes=minutes)
-            ).timestamp()
-        )
+        int((datetime.fromisoformat(began).replace(tzinfo=UTC) + timedelta(minutes=minutes)).timestamp())
         * 10**9
     )
 

@@ -72,9 +72,7 @@ def go_on(
     return compared(folder, experiment)
 
 
-def _measure(
-    folder: Path, experiment: Experiment, sessions: Measures, block: int, side: str
-) -> None:
+def _measure(folder: Path, experiment: Experiment, sessions: Measures, block: int, side: str) -> None:
     entry = Round(block, side, left_out=INTERRUPTED)
     experiment.rounds.append(entry)
     state.save(folder, experiment)
@@ -111,8 +109,7 @@ def _why_not(folder: Path, session: Session) -> str:
 def _sides_that_failed(experiment: Experiment) -> str:
     last = experiment.rounds[-2 * _FRUITLESS :]
     counts = {
-        side: sum(entry.side == side and bool(entry.status) for entry in last)
-        for side in experiment.sides
+        side: sum(entry.side == side and bool(entry.status) for entry in last) for side in experiment.sides
     }
     return ", ".join(f"{side.upper()} failed {count} times" for side, count in counts.items())
 
@@ -170,10 +167,7 @@ def _decides(experiment: Experiment, key: Key, metric: Metric | None) -> bool:
     if experiment.metrics:
         return matches(key, experiment.metrics)
     return bool(
-        metric
-        and metric.required
-        and metric.unit != Unit.PERCENT
-        and metric.better is not Direction.NONE
+        metric and metric.required and metric.unit != Unit.PERCENT and metric.better is not Direction.NONE
     )
 
 

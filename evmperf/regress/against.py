@@ -74,17 +74,20 @@ def judged(
         verdicts = judge.against_nights(subject, past, level)
         runs = [*(entry.run for entry in earlier), run]
         return Judgement(
-            run.id, run.board, str(against), verdicts, judge.gone(subject, theirs),
-            _unread(runs[-2:]), causes(verdicts, runs),
-        )  # fmt: skip
+            run.id,
+            run.board,
+            str(against),
+            verdicts,
+            judge.gone(subject, theirs),
+            _unread(runs[-2:]),
+            causes(verdicts, runs),
+        )
     known = _figures(run, against, source, read_guide)
     sides = [run, *{other.id: other for other, _ in known.values()}.values()]
     own = beside.seen(nights(_earlier(run, source)[-_ENOUGH:]))
     baseline = judge.Baseline(known, usual() | own, own if against.kind == "run" else None)
     verdicts = judge.against_figures(subject, baseline, level)
-    return Judgement(
-        run.id, run.board, str(against), verdicts, judge.gone(subject, known), _unread(sides)
-    )
+    return Judgement(run.id, run.board, str(against), verdicts, judge.gone(subject, known), _unread(sides))
 
 
 def _last(run: Run, against: Wanted, source: RunSource) -> list[StoredRun]:
@@ -174,17 +177,18 @@ def _files(entry: StoredRun, beside: Path) -> Path | None:
 def between(a: Sequence[Path], b: Sequence[Path], level: float = judge.LEVEL) -> Judgement:
     """Judge the runs in some folders by those in others; the last of each stands for its side."""
     marks = accepted.read()
-    sides = [
-        [judge.Subject(read_run(f), figures(read_results(f)), marks) for f in side]
-        for side in (a, b)
-    ]
+    sides = [[judge.Subject(read_run(f), figures(read_results(f)), marks) for f in side] for side in (a, b)]
     names = [" ".join(subject.run.id for subject in side) for side in sides]
     last, other = sides[1][-1], sides[0][-1]
     verdicts = judge.between(sides[0], sides[1], level)
     return Judgement(
-        names[1], last.run.board, f"runs {names[0]}", verdicts, judge.gone(last, other.figures),
+        names[1],
+        last.run.board,
+        f"runs {names[0]}",
+        verdicts,
+        judge.gone(last, other.figures),
         _unread([last.run, other.run]),
-    )  # fmt: skip
+    )
 
 
 def _unread(runs: Iterable[Run]) -> dict[str, int]:
@@ -218,9 +222,7 @@ def _earlier(run: Run, source: RunSource) -> list[StoredRun]:
 Sourced = Mapping[Key, tuple[Run, Figure]]
 
 
-def _figures(
-    run: Run, against: Wanted, source: RunSource, read_guide: GuideReader | None
-) -> Sourced:
+def _figures(run: Run, against: Wanted, source: RunSource, read_guide: GuideReader | None) -> Sourced:
     if against.kind == "run":
         return _sourced([_named(against.value, source)])
     if against.kind == "guide":
@@ -254,8 +256,4 @@ def _named(given: str, source: RunSource) -> StoredRun:
 
 def _sourced(entries: Iterable[StoredRun]) -> Sourced:
     """Figures with their run; of a metric in several runs, the newest."""
-    return {
-        key: (entry.run, figure)
-        for entry in entries
-        for key, figure in figures(entry.results()).items()
-    }
+    return {key: (entry.run, figure) for entry in entries for key, figure in figures(entry.results()).items()}

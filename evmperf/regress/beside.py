@@ -69,9 +69,14 @@ def two_samples(before: Sequence[float], after: Sequence[float]) -> tuple[float,
     spreads = [max(statistics.stdev(side), floor) for side in (before, after)]
     counts = len(before), len(after)
     result = stats.ttest_ind_from_stats(
-        statistics.fmean(before), spreads[0], counts[0],
-        statistics.fmean(after), spreads[1], counts[1], equal_var=True,
-    )  # fmt: skip
+        statistics.fmean(before),
+        spreads[0],
+        counts[0],
+        statistics.fmean(after),
+        spreads[1],
+        counts[1],
+        equal_var=True,
+    )
     spread = math.sqrt(sum(s**2 / n for s, n in zip(spreads, counts, strict=True)))
     p = float(result.pvalue)
     return (p if math.isfinite(p) else 1.0), spread
@@ -168,9 +173,7 @@ def seen(history: Iterable[Night]) -> dict[tuple[str, ...], float]:
         for key, past in night.figures.items():
             values.setdefault(key, []).append(past.value)
     return {
-        key: _run_to_run(row)
-        for key, row in values.items()
-        if len(row) >= _FEWEST and statistics.median(row)
+        key: _run_to_run(row) for key, row in values.items() if len(row) >= _FEWEST and statistics.median(row)
     }
 
 

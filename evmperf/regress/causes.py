@@ -16,12 +16,22 @@ _MANY = 3
 _WARMER = 10.0
 """Degrees Celsius that are no accident."""
 _FACTS = (
-    ("release", "release"), ("provisioned", "image"), ("image", "image"), ("kernel", "kernel"),
-    ("command_line", "command line"), ("uboot", "U-Boot"), ("dtb", "device tree"),
-    ("governor", "governor"), ("place", "place"), ("board_revision", "board revision"),
-    ("cards", "medium"), ("nvme", "medium"), ("packages", "packages"), ("lab", "lab"),
+    ("release", "release"),
+    ("provisioned", "image"),
+    ("image", "image"),
+    ("kernel", "kernel"),
+    ("command_line", "command line"),
+    ("uboot", "U-Boot"),
+    ("dtb", "device tree"),
+    ("governor", "governor"),
+    ("place", "place"),
+    ("board_revision", "board revision"),
+    ("cards", "medium"),
+    ("nvme", "medium"),
+    ("packages", "packages"),
+    ("lab", "lab"),
     ("evmperf_revision", "evmperf"),
-)  # fmt: skip
+)
 """Facts of a run that may be why it is different, the likeliest first, and what they are called."""
 
 
@@ -34,10 +44,7 @@ def causes(verdicts: Sequence[Verdict], runs: Sequence[Run]) -> list[Cause]:
     groups = [(slow, min(places.get(v.since, 0) for v in slow))] if slow else []
     while left:
         counts = Counter(place for _, place in left.values())
-        most = max(
-            counts,
-            key=lambda at: (sum(counts[at + n] for n in range(-_NEAR, _NEAR + 1)), counts[at]),
-        )
+        most = max(counts, key=lambda at: (sum(counts[at + n] for n in range(-_NEAR, _NEAR + 1)), counts[at]))
         mine = [v for v, place in left.values() if abs(place - most) <= _NEAR]
         groups.append((mine, most))
         left = {key: entry for key, entry in left.items() if abs(entry[1] - most) > _NEAR}
@@ -47,11 +54,12 @@ def causes(verdicts: Sequence[Verdict], runs: Sequence[Run]) -> list[Cause]:
             mine is slow,
             [v.key for v in mine],
             sum(v.outcome is Outcome.WORSE for v in mine),
-            _suspects(mine, runs[max(at - 1, 0)], runs[at]) if mine is not slow
+            _suspects(mine, runs[max(at - 1, 0)], runs[at])
+            if mine is not slow
             else ["too slow for a night of its own; compare with the oldest runs"],
         )
         for mine, at in groups
-    ]  # fmt: skip
+    ]
     return sorted(found, key=lambda cause: (-cause.worse, -len(cause.members)))
 
 

@@ -42,9 +42,7 @@ def images(before: Run, run: Run) -> Images:
     """
     good, bad = _image(before), _image(run)
     if good["content_sha256"] == bad["content_sha256"]:
-        raise UsageError(
-            f"{before.id} ran the same image ({bad['name']}), so the image is not what changed"
-        )
+        raise UsageError(f"{before.id} ran the same image ({bad['name']}), so the image is not what changed")
     return Images(f"image:{good['source']}", f"image:{bad['source']}", before.id)
 
 
@@ -55,9 +53,7 @@ def _image(run: Run) -> dict[str, str]:
     return found
 
 
-def asked(
-    folder: Path, judgement: Judgement, board: str, sides: Images, budget_s: float
-) -> Experiment:
+def asked(folder: Path, judgement: Judgement, board: str, sides: Images, budget_s: float) -> Experiment:
     """The A/B that checks what got worse, of no other cases."""
     worse = [v.key for v in judgement.verdicts if v.outcome is Outcome.WORSE]
     wanted = {(key.benchmark, key.case) for key in worse}
@@ -75,9 +71,7 @@ def asked(
         budget_s=budget_s,
         metrics=[glob.escape("/".join(key)) for key in worse],
         leave_out=[
-            f"{benchmark}/{case}"
-            for benchmark, case in sorted(measured - wanted)
-            if benchmark in benchmarks
+            f"{benchmark}/{case}" for benchmark, case in sorted(measured - wanted) if benchmark in benchmarks
         ],
     )
 
@@ -88,9 +82,7 @@ def settled(judgement: Judgement, comparison: Comparison, since: str) -> Judgeme
     """
     found = {change.key: change for change in comparison.changes}
     verdicts = [
-        _settled(verdict, found.get(verdict.key), since)
-        if verdict.outcome is Outcome.WORSE
-        else verdict
+        _settled(verdict, found.get(verdict.key), since) if verdict.outcome is Outcome.WORSE else verdict
         for verdict in judgement.verdicts
     ]
     counts = [
@@ -116,9 +108,7 @@ _CONFIRMED, _DISMISSED, _OPEN = "confirmed", "not confirmed", "not settled"
 
 def _settled(verdict: Verdict, change: Change | None, since: str) -> Verdict:
     if change is None:
-        return replace(
-            verdict, why=f"{_OPEN}: the A/B with the image of {since} has no such figure"
-        )
+        return replace(verdict, why=f"{_OPEN}: the A/B with the image of {since} has no such figure")
     bounds = f"{_text(change, change.low)} to {_text(change, change.high)}"
     if change.decision is Decision.WORSE:
         return replace(verdict, why=f"{_CONFIRMED} by an A/B with the image of {since}: {bounds}")

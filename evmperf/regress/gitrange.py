@@ -44,9 +44,12 @@ def run(repository: Path, step: Sequence[str]) -> int:
     ended, inherited = os.pipe()
     with os.fdopen(ended) as steps:
         process = subprocess.Popen(
-            ["git", "bisect", "run", *step], cwd=repository, stdin=subprocess.DEVNULL,
-            pass_fds=[inherited], start_new_session=True,
-        )  # fmt: skip
+            ["git", "bisect", "run", *step],
+            cwd=repository,
+            stdin=subprocess.DEVNULL,
+            pass_fds=[inherited],
+            start_new_session=True,
+        )
         os.close(inherited)
         try:
             return process.wait()
@@ -81,9 +84,7 @@ def title(repository: Path, commit: str) -> str:
 
 
 def _git(repository: Path, *words: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(repository), *words], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(["git", "-C", str(repository), *words], capture_output=True, text=True, check=False)
     if done.returncode:
         said = done.stderr.strip().splitlines() or ["no reason given"]
         raise UsageError(f"git {shlex.join(words)}: {said[0]}")

@@ -29,7 +29,7 @@ from evmperf.model.verdict import (
     Outcome,
     Verdict,
     by_severity,
-)  # fmt: skip
+)
 from evmperf.published import artefacts, steady
 from evmperf.published.declared import tables
 from evmperf.regress import accepted, beside, shift
@@ -163,9 +163,7 @@ def _unsure(figure: Figure, other: Figure, own: beside.Spreads | None) -> str:
     return "" if fewest >= _ENOUGH_SAMPLES else f"{fewest} of a side: {_MORE_RUNS}"
 
 
-def against_nights(
-    subject: Subject, history: Iterable[Night], level: float = LEVEL
-) -> list[Verdict]:
+def against_nights(subject: Subject, history: Iterable[Night], level: float = LEVEL) -> list[Verdict]:
     """Judge a run by the board's earlier runs, oldest first."""
     series, verdicts = _series(subject, history)
     return list(by_severity([*verdicts, *latest(series, level)]))
@@ -229,8 +227,7 @@ def latest(series: Sequence[Series], level: float = LEVEL) -> list[Verdict]:
     limit = _limit([one.p for one in found], level)
     alone = _limit([one.alone for one in found], level)
     return [
-        _latest(row, one, one.p <= limit, one.alone <= alone)
-        for row, one in zip(series, found, strict=True)
+        _latest(row, one, one.p <= limit, one.alone <= alone) for row, one in zip(series, found, strict=True)
     ]
 
 
@@ -344,9 +341,7 @@ def not_judged(key: Key, shown: Mapping[Key, str] = MappingProxyType({})) -> str
 def _payload(key: Key, ours: Mapping[Key, Figure], theirs: Mapping[Key, Figure]) -> str:
     """Why UDP figures of different payloads are not compared."""
     mine, other = artefacts.payload(ours, key), artefacts.payload(theirs, key)
-    return (
-        f"payload differs ({mine} bytes, not {other})" if mine and other and mine != other else ""
-    )
+    return f"payload differs ({mine} bytes, not {other})" if mine and other and mine != other else ""
 
 
 def _meant(subject: Subject, key: Key, run: Run) -> Accepted | None:
@@ -386,9 +381,7 @@ def _decided(verdict: Verdict, limit: float, spread: float) -> Verdict:
     verdict = replace(verdict, tolerance=spread * beside.deviations(limit))
     if p <= limit and (moved := changed(verdict, value)).outcome is not Outcome.SAME:
         return moved
-    return _same_or_unknown(
-        verdict, abs(value - baseline) + spread * beside.deviations(beside.SURE)
-    )
+    return _same_or_unknown(verdict, abs(value - baseline) + spread * beside.deviations(beside.SURE))
 
 
 def _same_or_unknown(verdict: Verdict, farthest: float, why: str = "", more: str = "") -> Verdict:

@@ -62,9 +62,7 @@ class _Line(msgspec.Struct):
     conditions: dict[str, msgspec.Raw] = {}
 
 
-def nights(
-    runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_out
-) -> Iterator[Night]:
+def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_out) -> Iterator[Night]:
     """Runs as nights, one after the other, so that no more than one is held.
 
     `left_out` is told of each run with damaged results, of which nothing is judged by.

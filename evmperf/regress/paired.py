@@ -64,8 +64,7 @@ def decide(changes: Sequence[Change], alpha: float = anytime.ALPHA) -> list[Chan
     """The same changes with their decisions, all metrics being looked at together."""
     named = anytime.discoveries([change.evidence for change in changes], alpha)
     return [
-        replace(change, decision=_decision(change, sure))
-        for change, sure in zip(changes, named, strict=True)
+        replace(change, decision=_decision(change, sure)) for change, sure in zip(changes, named, strict=True)
     ]
 
 

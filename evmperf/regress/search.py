@@ -109,9 +109,8 @@ class Search:
     def stuck(self) -> str:
         """Why no further version is worth measuring, "" while one is."""
         undecided = [
-            step for step in self.steps
-            if step.answer == Answer.UNKNOWN and step.blocks >= self.most_blocks
-        ]  # fmt: skip
+            step for step in self.steps if step.answer == Answer.UNKNOWN and step.blocks >= self.most_blocks
+        ]
         if len(undecided) < _MOST_UNDECIDED:
             return ""
         return (
@@ -176,11 +175,7 @@ class Bisector:
     """Carries out the steps of a search; `keep` saves it, and is called after each round."""
 
     def __init__(
-        self,
-        search: Search,
-        measures: Measures,
-        keep: Callable[[Search], None],
-        tell: Tell = lambda _: None,
+        self, search: Search, measures: Measures, keep: Callable[[Search], None], tell: Tell = lambda _: None
     ) -> None:
         self.search = search
         self._save = keep
@@ -255,8 +250,7 @@ class Bisector:
             self._save(search)
             if label != CANDIDATE and search.in_a_row(label, "") >= _DEAD_REFERENCE:
                 raise BoardError(
-                    f"{search.board}: the {label} version was not measured "
-                    f"{_DEAD_REFERENCE} times in a row"
+                    f"{search.board}: the {label} version was not measured {_DEAD_REFERENCE} times in a row"
                 )
 
     def _on_a_board(self, work: Callable[[], None]) -> None:
@@ -270,9 +264,7 @@ class Bisector:
             self._save(self.search)
             self._tell(f"{gone} is given up ({error}); good and bad anew on {self.search.board}")
             if not self.calibrate():
-                raise BoardError(
-                    f"{self.search.board}: shows no difference between good and bad"
-                ) from error
+                raise BoardError(f"{self.search.board}: shows no difference between good and bad") from error
 
 
 @dataclass(frozen=True)
@@ -303,9 +295,7 @@ def bisect(bisector: Bisector) -> Culprit | None:
         return None
     low, high = 0, len(search.versions) - 1
     unknown: dict[int, str] = {}
-    while not search.stuck and (
-        left := [number for number in range(low + 1, high) if number not in unknown]
-    ):
+    while not search.stuck and (left := [number for number in range(low + 1, high) if number not in unknown]):
         middle = (low + high) / 2
         number = min(left, key=lambda candidate: abs(candidate - middle))
         step = bisector.step(search.versions[number])
@@ -331,9 +321,7 @@ def probability(steps: Sequence[Step]) -> float:
 
 def _drawn(seed: str, block: int, labels: Sequence[str]) -> list[str]:
     """The labels in random order, the same each time one asks."""
-    return sorted(
-        labels, key=lambda label: hashlib.sha256(f"{seed}/{block}/{label}".encode()).digest()
-    )
+    return sorted(labels, key=lambda label: hashlib.sha256(f"{seed}/{block}/{label}".encode()).digest())
 
 
 def save(folder: Path, search: Search) -> None:

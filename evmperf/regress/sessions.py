@@ -95,9 +95,7 @@ class Sessions:
         for name in sorted(self._runs()):
             while spool.is_live(self.folder / name):
                 if time.monotonic() > deadline:
-                    raise LabError(
-                        f"{self.folder / name}: is still being measured; end its pytest first"
-                    )
+                    raise LabError(f"{self.folder / name}: is still being measured; end its pytest first")
                 time.sleep(0.5)
 
     def _runs(self) -> set[str]:
@@ -107,14 +105,22 @@ class Sessions:
 def _command(wanted: Wanted, folder: Path) -> list[str]:
     return [
         # Started in the background of a script, we inherit an ignored Ctrl-C.
-        "env", "--default-signal=INT",
-        sys.executable, "-m", "pytest", "--lg-env", wanted.board,
-        f"--results={folder}", f"--answer={folder / _ANSWER}",
-        f"--run-kind={wanted.kind}", "-p", "no:cacheprovider",
+        "env",
+        "--default-signal=INT",
+        sys.executable,
+        "-m",
+        "pytest",
+        "--lg-env",
+        wanted.board,
+        f"--results={folder}",
+        f"--answer={folder / _ANSWER}",
+        f"--run-kind={wanted.kind}",
+        "-p",
+        "no:cacheprovider",
         *([f"--boots={wanted.boots}"] if wanted.boots else []),
         *(["-k", wanted.select] if wanted.select else []),
         *([f"--profile={wanted.profile}"] if wanted.profile else []),
         *(word for fact in wanted.facts for word in ("--fact", fact)),
         *(word for given in wanted.words for word in ("--vary", given)),
         *(word for case in sorted(wanted.leave_out) for word in ("--leave-out", case)),
-    ]  # fmt: skip
+    ]

@@ -114,9 +114,7 @@ def judge(
     centre, off, proven = np.zeros(count), np.zeros(count), np.full(count, np.inf)
     calm = np.ones(count, dtype=bool)
     seen, lasting = np.full(count, np.inf), np.full(count, np.inf)
-    suspected = np.min(
-        [np.nan_to_num(_two_sided(w.far[:, -1]), nan=1.0) / w.weight for w in windows], axis=0
-    )
+    suspected = np.min([np.nan_to_num(_two_sided(w.far[:, -1]), nan=1.0) / w.weight for w in windows], axis=0)
     quiet = suspected > 3 * level / count
     if quiet.mean() < 0.5:
         quiet[:] = True
@@ -150,12 +148,16 @@ def judge(
     nights = np.where(slow, nights, _dated(rows, centre))
     return [
         Shift(
-            float(min(p[i], 1.0)), float(min(alone[i], 1.0)), int(nights[i]),
-            _in_unit(centre[i], units[i]), _share(off[i], centre[i], units[i]), bool(slow[i]),
+            float(min(p[i], 1.0)),
+            float(min(alone[i], 1.0)),
+            int(nights[i]),
+            _in_unit(centre[i], units[i]),
+            _share(off[i], centre[i], units[i]),
+            bool(slow[i]),
             *(_share(v[i], centre[i], units[i]) for v in (proven, seen, lasting)),
         )
         for i in range(count)
-    ]  # fmt: skip
+    ]
 
 
 def _sided(far: Floats, worse: Sequence[int] | None) -> Floats:
@@ -209,9 +211,7 @@ def _windows(rows: Floats, lengths: Numbers) -> list[_Window]:
     memory, variance = spread.memory(learnt)
     ends = np.arange(max(FEWEST, total - _REPLAYED - _NEWEST), total + 1)
     level, own, count = spread.before(rows, ends)
-    squeezed = [
-        spread.squeezed(own[:, i], np.maximum(count[:, i] - 1.0, 1.0)) for i in range(len(ends))
-    ]
+    squeezed = [spread.squeezed(own[:, i], np.maximum(count[:, i] - 1.0, 1.0)) for i in range(len(ends))]
     spreads = np.sqrt(np.stack([s for s, _ in squeezed], axis=1))
     spreads[:, -1 - _NEWEST :] *= _restless(rows)
     degrees = np.stack([d for _, d in squeezed], axis=1)
@@ -223,9 +223,7 @@ def _windows(rows: Floats, lengths: Numbers) -> list[_Window]:
         newest = np.arange(first, total)
         at = newest - nights + 1 - ends[0]
         there, scale = level[:, at], spreads[:, at]
-        groups = np.lib.stride_tricks.sliding_window_view(rows, nights, axis=1)[
-            :, newest - nights + 1
-        ]
+        groups = np.lib.stride_tricks.sliding_window_view(rows, nights, axis=1)[:, newest - nights + 1]
         factor = np.full(scale.shape, np.nan)
         for older in range(FEWEST, REFERENCE + 1):
             if (here := count[:, at] == older).any():
@@ -306,9 +304,7 @@ def _two_sided(deviation: Floats) -> Floats:
 def _habit(far: Floats, nights: int) -> Flags:
     """Whether a metric was twice before as far off as it is now, groups apart."""
     past = far[:, :-1]
-    past = past[
-        :, : max(past.shape[1] + 1 - (_NEWEST if past.shape[1] > 2 * _NEWEST else nights), 0)
-    ]
+    past = past[:, : max(past.shape[1] + 1 - (_NEWEST if past.shape[1] > 2 * _NEWEST else nights), 0)]
     apart = np.nan_to_num(past[:, ::-1][:, ::nights])
     if apart.shape[1] < 2:
         return np.zeros(len(far), dtype=bool)

@@ -132,9 +132,7 @@ def weights(newer: int, older: int, between: int = 0) -> Floats:
     """By lag: how much each value of a variogram counts in the variance of the mean of `newer`
     nights against that of `older`, `between` nights before.
     """
-    shares = np.concatenate(
-        [np.full(older, -1 / older), np.zeros(between), np.full(newer, 1 / newer)]
-    )
+    shares = np.concatenate([np.full(older, -1 / older), np.zeros(between), np.full(newer, 1 / newer)])
     size = 2 * len(shares)
     spectrum = np.abs(np.fft.rfft(shares, size)) ** 2
     return np.asarray(-2 * np.fft.irfft(spectrum, size)[1 : len(shares)])
@@ -187,9 +185,7 @@ def _belief(rows: Floats, variance: Floats, usual: int) -> float:
     present = np.flatnonzero((~np.isnan(rows)).sum(axis=0) * 2 > len(rows))
     if half < FEWEST + 2 or len(present) < 2 * half:
         return 0.0
-    older, newer = (
-        _rise(rows[:, part], variance) for part in (present[:half], present[half : 2 * half])
-    )
+    older, newer = (_rise(rows[:, part], variance) for part in (present[:half], present[half : 2 * half]))
     known = np.isfinite(older) & np.isfinite(newer)
     if known.sum() < 2 * FEWEST:
         return 0.0

@@ -49,10 +49,14 @@ def table(comparison: Comparison, *, everything: bool = False) -> Table:
         key = change.key
         names = (Text(line(name)) for name in (key.benchmark, shortened(key.case), key.metric))
         found.add_row(
-            str(change.decision), *names,
-            f"{_middle(change.a)} {change.quantity.unit}", _middle(change.b),
-            amount(change, change.change), interval(change), str(len(change.a)),
-        )  # fmt: skip
+            str(change.decision),
+            *names,
+            f"{_middle(change.a)} {change.quantity.unit}",
+            _middle(change.b),
+            amount(change, change.change),
+            interval(change),
+            str(len(change.a)),
+        )
     return found
 
 
@@ -82,9 +86,7 @@ def text(
             console.print(table(comparison, everything=everything))
     lines = [*comparison.notes, *undecided(comparison), ended(comparison), comparison.sentence()]
     differ = ["What differs between the sides:", *differing.lines(differences)]
-    return capture.get() + "".join(
-        f"{one}\n" for one in [*(differ if differences else []), *lines] if one
-    )
+    return capture.get() + "".join(f"{one}\n" for one in [*(differ if differences else []), *lines] if one)
 
 
 def undecided(comparison: Comparison) -> list[str]:
@@ -187,9 +189,13 @@ def as_markdown(comparison: Comparison, differences: Sequence[Difference] = ()) 
 def _markdown_row(change: Change) -> str:
     word = f"**{change.decision}**" if change.decision is Decision.WORSE else str(change.decision)
     cells = (
-        str(change.key), f"{_middle(change.a)} {change.quantity.unit}", _middle(change.b),
-        amount(change, change.change), interval(change), str(len(change.a)),
-    )  # fmt: skip
+        str(change.key),
+        f"{_middle(change.a)} {change.quantity.unit}",
+        _middle(change.b),
+        amount(change, change.change),
+        interval(change),
+        str(len(change.a)),
+    )
     return row([word, *map(markdown, cells)])
 
 

@@ -23,9 +23,7 @@ Runs = Sequence[tuple[Run, Sequence[Result]]]
 
 _BENCHER_NAME, _BENCHER_SLUG = 1024, 64
 """Characters of a benchmark's name and of a measure's."""
-_ENDED = {
-    Status.MEASURED: "DONE", Status.PARTIAL: "DONE", Status.REFUSED: "ERROR", Status.FAILED: "FAIL",
-}  # fmt: skip
+_ENDED = {Status.MEASURED: "DONE", Status.PARTIAL: "DONE", Status.REFUSED: "ERROR", Status.FAILED: "FAIL"}
 _NOT_THE_BOARD = {Kind.LAB: "MISS", Kind.TOOL: "ERROR"}
 
 
@@ -58,17 +56,23 @@ def kcidb(runs: Runs) -> str:
         kernel = plain(str(run.facts.get("kernel", "")))
         data["checkouts"].append({"id": ident, **origin, "tree_name": plain(run.release)})
         data["builds"].append(
-            {"id": ident, "checkout_id": ident, **origin, "comment": kernel,
-             "architecture": _slug(str(run.facts.get("machine", "")), "_")}
-        )  # fmt: skip
+            {
+                "id": ident,
+                "checkout_id": ident,
+                **origin,
+                "comment": kernel,
+                "architecture": _slug(str(run.facts.get("machine", "")), "_"),
+            }
+        )
         of_run = {
-            "build_id": ident, **origin, "start_time": _time(run.started_ns),
+            "build_id": ident,
+            **origin,
+            "start_time": _time(run.started_ns),
             "environment": {"comment": plain(run.board), "misc": {"place": run.place}},
-        }  # fmt: skip
+        }
         tests = [*(_figure(f) for f in figures(results).values()), *map(_failed, results)]
         data["tests"] += [
-            of_run | test | {"id": f"{ident}:{number}"}
-            for number, test in enumerate(filter(None, tests))
+            of_run | test | {"id": f"{ident}:{number}"} for number, test in enumerate(filter(None, tests))
         ]
     return _json(data)
 
@@ -104,22 +108,29 @@ def junit(runs: Runs) -> str:
     for run, results in runs:
         failed = sum(result.status is not Status.MEASURED for result in results)
         suite = ET.SubElement(
-            root, "testsuite", name=plain(run.id), tests=str(len(results)), failures=str(failed),
-            errors="0", skipped="0", timestamp=_time(run.started_ns)[:19],
+            root,
+            "testsuite",
+            name=plain(run.id),
+            tests=str(len(results)),
+            failures=str(failed),
+            errors="0",
+            skipped="0",
+            timestamp=_time(run.started_ns)[:19],
             hostname=plain(run.board),
-        )  # fmt: skip
+        )
         for result in results:
             case = ET.SubElement(
-                suite, "testcase", classname=plain(result.benchmark), name=plain(result.case),
+                suite,
+                "testcase",
+                classname=plain(result.benchmark),
+                name=plain(result.case),
                 time=f"{result.duration_s:.3f}",
-            )  # fmt: skip
+            )
             if known := figures([result]).values():
                 properties = ET.SubElement(case, "properties")
                 for figure in known:
                     value = plain(f"{figure.mean!r} {figure.unit}")
-                    ET.SubElement(
-                        properties, "property", name=plain(figure.key.metric), value=value
-                    )
+                    ET.SubElement(properties, "property", name=plain(figure.key.metric), value=value)
             if result.status is not Status.MEASURED:
                 said = ET.SubElement(case, "failure", message=plain(", ".join(result.flaws())))
                 said.text = plain("\n".join(failure.message for failure in result.failures))

@@ -177,9 +177,7 @@ def _gather(folder: Path) -> _Page:
     texts = excerpts(folder / "console.log", page.failed)
     for result, text in zip(page.failed, texts, strict=True):
         where = f"{result.benchmark}, {result.case}"
-        page.troubles.append(
-            _Trouble(where, str(result.status), list(result.failures[:10]), text[-_TEXT:])
-        )
+        page.troubles.append(_Trouble(where, str(result.status), list(result.failures[:10]), text[-_TEXT:]))
     return page
 
 
@@ -219,10 +217,7 @@ def _take_boot(page: _Page, record: BootRecord, failure: BootFailure) -> None:
 def _judged(verdicts: Mapping[Key, VerdictRecord]) -> dict[str, list[VerdictRecord]]:
     """Verdicts by their word, worse ones first."""
     words = dict.fromkeys([*Outcome, *(record.verdict for record in verdicts.values())])
-    found = {
-        str(word): [record for record in verdicts.values() if record.verdict == word]
-        for word in words
-    }
+    found = {str(word): [record for record in verdicts.values() if record.verdict == word] for word in words}
     return {word: records for word, records in found.items() if records}
 
 

@@ -113,9 +113,7 @@ def _trials(result: Result) -> Iterator[Plot]:
 def _histograms(title: str, results: Sequence[Result], folder: Path) -> Iterator[Plot]:
     """Latency histograms of cyclictest; one that cannot be read has its link to the raw file."""
     for _, cpus in latency.histograms(results, folder):
-        series = [
-            drawing.Series(f"CPU {number}", _steps(counts)) for number, counts in enumerate(cpus)
-        ]
+        series = [drawing.Series(f"CPU {number}", _steps(counts)) for number, counts in enumerate(cpus)]
         caption = f"{title}: how often each latency was seen"
         if drawn := drawing.histogram(caption, series, "latency in microseconds"):
             yield Plot(caption, drawn)

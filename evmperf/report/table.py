@@ -44,9 +44,17 @@ def result_rows(result: Result) -> Iterator[Row]:
         elif required:
             note = str(result.status) if result.status is not Status.PARTIAL else "missing"
             yield Row(
-                result.benchmark, result.case, name, "-", _unit(result, name, metric), "-", "-", 0,
-                note, required,
-            )  # fmt: skip
+                result.benchmark,
+                result.case,
+                name,
+                "-",
+                _unit(result, name, metric),
+                "-",
+                "-",
+                0,
+                note,
+                required,
+            )
 
 
 def _declared(result: Result) -> tuple[Metric, ...]:
@@ -91,9 +99,8 @@ def _published_row(result: Result, cell: Published, required: bool) -> Row:
     low, high = ("-" if bound is None else rounded(bound) for bound in (cell.low, cell.high))
     mean = rounded(cell.mean)
     return Row(
-        result.benchmark, result.case, cell.metric, mean, cell.unit, low, high, 0, "published",
-        required,
-    )  # fmt: skip
+        result.benchmark, result.case, cell.metric, mean, cell.unit, low, high, 0, "published", required
+    )
 
 
 def _unit(result: Result, name: str, metric: Metric | None) -> str:
@@ -128,15 +135,10 @@ def baseline_cells(baseline: Baseline, result: Result, row: Row) -> tuple[str, s
     return rounded(known.mean), percent(change)
 
 
-def text_table(
-    results: Iterable[Result], width: int | None = None, baseline: Baseline | None = None
-) -> str:
+def text_table(results: Iterable[Result], width: int | None = None, baseline: Baseline | None = None) -> str:
     """All results as a table for the terminal, `width` characters wide (None: the terminal's)."""
     compared = (
-        (
-            Column(baseline.published.release, right=True, drop=4),
-            Column("change", right=True, drop=1),
-        )
+        (Column(baseline.published.release, right=True, drop=4), Column("change", right=True, drop=1))
         if baseline
         else ()
     )
@@ -162,7 +164,6 @@ def text_table(
             before = key
             cells = baseline_cells(baseline, result, row) if baseline else ()
             rows.append(
-                (*shown, row.metric, row.mean, row.unit, row.low, row.high, str(row.count),
-                 *cells, row.note)
-            )  # fmt: skip
+                (*shown, row.metric, row.mean, row.unit, row.low, row.high, str(row.count), *cells, row.note)
+            )
     return table(columns, rows, width)

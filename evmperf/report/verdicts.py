@@ -10,15 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from evmperf.model.outlets import markdown, plain, row
-from evmperf.model.verdict import (
-    NO_COUNTERPART,
-    Judgement,
-    Outcome,
-    Verdict,
-    change_text,
-    explained,
-    number,
-)
+from evmperf.model.verdict import NO_COUNTERPART, Judgement, Outcome, Verdict, change_text, explained, number
 from evmperf.report import differences as differing
 from evmperf.report.columns import Column, table
 from evmperf.report.sparkline import sparkline
@@ -55,9 +47,7 @@ def text(judgement: Judgement, everything: bool = False, width: int | None = Non
     found = table(_COLUMNS, [_cells(verdict) for verdict in rows], width) if rows else ""
     return (
         found
-        + "\n".join(
-            [*_causes(judgement), *_unknown(judgement), *judgement.gaps(), judgement.sentence()]
-        )
+        + "\n".join([*_causes(judgement), *_unknown(judgement), *judgement.gaps(), judgement.sentence()])
         + "\n"
     )
 
@@ -71,11 +61,12 @@ def _unknown(judgement: Judgement) -> list[str]:
     noise hides how large a change would have shown.
     """
     whys = Counter(
-        "noise: a change of up to the tolerance would not show" if "would not show" in v.why
+        "noise: a change of up to the tolerance would not show"
+        if "would not show" in v.why
         else f"{v.outcome}: {v.why}"
         for v in judgement.verdicts
         if v.outcome in (Outcome.UNKNOWN, Outcome.NOT_COMPARABLE) and v.why != NO_COUNTERPART
-    )  # fmt: skip
+    )
     return [f"{count} without an answer: {why}" for why, count in whys.most_common(_REASONS)]
 
 
@@ -155,9 +146,11 @@ def as_junit(judgement: Judgement) -> str:
     )
     for verdict in judgement.verdicts:
         case = ET.SubElement(
-            suite, "testcase", classname=plain(verdict.key.benchmark),
+            suite,
+            "testcase",
+            classname=plain(verdict.key.benchmark),
             name=plain(f"{verdict.key.case} {verdict.key.metric}"),
-        )  # fmt: skip
+        )
         message = plain(_sentence(verdict))
         if verdict.outcome is Outcome.WORSE:
             ET.SubElement(case, "failure", message=message)

@@ -25,28 +25,62 @@ _HOT_MILLIDEGREES = 5000
 """Temperatures nearer to each other than this explain nothing."""
 
 AREAS = (
-    "variation", "image", "kernel", "command line", "CPU frequency", "mitigations", "U-Boot",
-    "U-Boot environment", "device tree", "kernel configuration", "modules", "media", "board",
-    "mounts", "temperature", "tools", "lab", "evmperf", "kernel messages", "other",
-)  # fmt: skip
+    "variation",
+    "image",
+    "kernel",
+    "command line",
+    "CPU frequency",
+    "mitigations",
+    "U-Boot",
+    "U-Boot environment",
+    "device tree",
+    "kernel configuration",
+    "modules",
+    "media",
+    "board",
+    "mounts",
+    "temperature",
+    "tools",
+    "lab",
+    "evmperf",
+    "kernel messages",
+    "other",
+)
 """By what is likely to matter: what was asked for first, what only tells first of the rest last."""
 
 _FACTS: Mapping[str, str] = {
     "variation": "variation",
-    "image": "image", "root_file_system": "image", "root": "image",
-    "kernel": "kernel", "kernel_version": "kernel",
-    "governor": "CPU frequency", "frequency_khz": "CPU frequency",
+    "image": "image",
+    "root_file_system": "image",
+    "root": "image",
+    "kernel": "kernel",
+    "kernel_version": "kernel",
+    "governor": "CPU frequency",
+    "frequency_khz": "CPU frequency",
     "uboot": "U-Boot",
-    "cards": "media", "nvme": "media", "spi_nor": "media",
-    "model": "board", "board_revision": "board", "memory_kib": "board", "cpus": "board",
-    "machine": "board", "board_file": "board",
+    "cards": "media",
+    "nvme": "media",
+    "spi_nor": "media",
+    "model": "board",
+    "board_revision": "board",
+    "memory_kib": "board",
+    "cpus": "board",
+    "machine": "board",
+    "board_file": "board",
     "tools": "tools",
-    "evmperf": "evmperf", "evmperf_revision": "evmperf",
-}  # fmt: skip
+    "evmperf": "evmperf",
+    "evmperf_revision": "evmperf",
+}
 _SEPARATELY = {
-    "command_line", "device_tree_sha256", "temperatures_millicelsius", "attempts", "os",
-    "documents_missing", "ab", "bisect",
-}  # fmt: skip
+    "command_line",
+    "device_tree_sha256",
+    "temperatures_millicelsius",
+    "attempts",
+    "os",
+    "documents_missing",
+    "ab",
+    "bisect",
+}
 """Facts that are compared in their own way, or say nothing of the software."""
 
 

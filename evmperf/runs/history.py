@@ -69,9 +69,7 @@ class RunSource(Protocol):
     def everything(self) -> list[StoredRun]:
         """The runs of all boards and the published guides, oldest first."""
 
-    def figures(
-        self, board: str, benchmark: str, metric: str, limit: int, case: str = ""
-    ) -> list[Measured]:
+    def figures(self, board: str, benchmark: str, metric: str, limit: int, case: str = "") -> list[Measured]:
         """One metric over the last `limit` runs, oldest first; published figures are left out.
 
         Takes memory for what it returns, not for what it goes through.
@@ -108,9 +106,7 @@ class SpoolFolder:
                 left_out(str(error))
         return sorted(found, key=lambda entry: by_age(entry.run))
 
-    def figures(
-        self, board: str, benchmark: str, metric: str, limit: int, case: str = ""
-    ) -> list[Measured]:
+    def figures(self, board: str, benchmark: str, metric: str, limit: int, case: str = "") -> list[Measured]:
         """See RunSource."""
         found: list[Measured] = []
         for entry in self.runs(board, limit):
@@ -156,9 +152,7 @@ class WithHistory:
         """See RunSource."""
         return _once(entry for source in self._sources for entry in source.everything())
 
-    def figures(
-        self, board: str, benchmark: str, metric: str, limit: int, case: str = ""
-    ) -> list[Measured]:
+    def figures(self, board: str, benchmark: str, metric: str, limit: int, case: str = "") -> list[Measured]:
         """See RunSource."""
         found: dict[str, list[Measured]] = {}
         for source in self._sources:

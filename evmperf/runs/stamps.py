@@ -48,9 +48,7 @@ class Stamps:
         path = self._folder / CONSOLE_LOG
         try:
             return {
-                record.mono_ns: record.bound_ns / 1e9
-                for record in console.read(path)
-                if record.kind == "<"
+                record.mono_ns: record.bound_ns / 1e9 for record in console.read(path) if record.kind == "<"
             }
         except (OSError, LabError):
             return {}

@@ -112,19 +112,35 @@ def write(job: Job) -> Summary:
         _write_benchmark(folder, name, benchmark, cases, found)
     wrote = months.write(folder, name, entries)
     folder.page(
-        f"{place}/index.html", "board.html.j2", board=name, runs=found.runs, changes=changes,
-        news=news, days=RECENT_DAYS, months=wrote, kernel=kernel, untold=_untold(found),
+        f"{place}/index.html",
+        "board.html.j2",
+        board=name,
+        runs=found.runs,
+        changes=changes,
+        news=news,
+        days=RECENT_DAYS,
+        months=wrote,
+        kernel=kernel,
+        untold=_untold(found),
         benchmarks=[_row(benchmark, cases) for benchmark, cases in benchmarks.items()],
-    )  # fmt: skip
+    )
     metrics = {
         (benchmark, label): [trend.key.metric for trend in trends]
         for benchmark, labels in benchmarks.items()
         for label, trends in labels.items()
     }
     return Summary(
-        name, job.entries[-1].run, len(found.runs), len(found.trends), news, _untold(found),
-        changes, metrics, folder.sizes, problems,
-    )  # fmt: skip
+        name,
+        job.entries[-1].run,
+        len(found.runs),
+        len(found.trends),
+        news,
+        _untold(found),
+        changes,
+        metrics,
+        folder.sizes,
+        problems,
+    )
 
 
 def _untold(found: Trends) -> int:
@@ -137,11 +153,18 @@ def _runs(folder: Folder, entries: Sequence[StoredRun]) -> str:
     month, the address of its report, its place on the month's page, and the address of its CI job.
     """
     rows = [
-        (e.run.started_ns // 10**9, e.run.id, e.run.release, kernel(e.run), names.month(e.run),
-         folder.report(e), names.slug(e.run.id),
-         outlets.address(e.run.addresses.get("job", "")))
+        (
+            e.run.started_ns // 10**9,
+            e.run.id,
+            e.run.release,
+            kernel(e.run),
+            names.month(e.run),
+            folder.report(e),
+            names.slug(e.run.id),
+            outlets.address(e.run.addresses.get("job", "")),
+        )
         for e in entries
-    ]  # fmt: skip
+    ]
     return outlets.script(json.dumps(rows, separators=(",", ":")))
 
 
@@ -160,9 +183,12 @@ def _by_benchmark(found: Trends) -> dict[str, dict[str, list[Trend]]]:
     def place(trend: Trend) -> tuple[object, ...]:
         benchmark, case, metric = trend.key
         return (
-            order.get(benchmark, len(order)), benchmark, natural(case),
-            places.get((benchmark, metric), len(places)), metric,
-        )  # fmt: skip
+            order.get(benchmark, len(order)),
+            benchmark,
+            natural(case),
+            places.get((benchmark, metric), len(places)),
+            metric,
+        )
 
     grouped: dict[str, dict[str, list[Trend]]] = {}
     for trend in sorted(found.trends.values(), key=place):
@@ -181,17 +207,14 @@ def _changes(board: str, found: Trends) -> Iterator[Change]:
             if any(found.runs[move.at].id == run.id for move in trend.moves):
                 continue
             before, after = verdict.baseline or 0.0, verdict.value or 0.0
-            yield Change(
-                board, key, trend.unit, run, before, after, verdict.change, verdict.outcome
-            )
+            yield Change(board, key, trend.unit, run, before, after, verdict.change, verdict.outcome)
 
 
 def _of_move(board: str, trend: Trend, move: Move, runs: Sequence[Run]) -> Change:
     why = move.accepted.why if move.accepted else ""
     return Change(
-        board, trend.key, trend.unit, runs[move.at], move.before, move.after, move.change,
-        move.outcome, why,
-    )  # fmt: skip
+        board, trend.key, trend.unit, runs[move.at], move.before, move.after, move.change, move.outcome, why
+    )
 
 
 def _title(benchmark: str) -> str:
@@ -227,9 +250,15 @@ def _write_benchmark(
         page = case.Case(board, benchmark, title, label, before, after)
         case.write(folder, page, cases[label], found.runs)
     folder.page(
-        f"{place}/index.html", "benchmark.html.j2", board=board, benchmark=benchmark, title=title,
-        cases=cases, runs=found.runs, spark=_spark,
-    )  # fmt: skip
+        f"{place}/index.html",
+        "benchmark.html.j2",
+        board=board,
+        benchmark=benchmark,
+        title=title,
+        cases=cases,
+        runs=found.runs,
+        spark=_spark,
+    )
 
 
 def _spark(trend: Trend) -> str:

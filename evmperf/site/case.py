@@ -43,9 +43,15 @@ def write(folder: Folder, case: Case, trends: Sequence[Trend], runs: Sequence[Ru
     data, shortened = fitting(trends, runs)
     place = "/".join(map(slug, (case.board, case.benchmark, case.label)))
     folder.page(
-        f"{place}.html", "case.html.j2", case=case, size=named_size(params), trends=trends,
-        runs=runs, data=data, shortened=shortened,
-    )  # fmt: skip
+        f"{place}.html",
+        "case.html.j2",
+        case=case,
+        size=named_size(params),
+        trends=trends,
+        runs=runs,
+        data=data,
+        shortened=shortened,
+    )
 
 
 def fitting(trends: Sequence[Trend], runs: Sequence[Run]) -> tuple[str, str]:

@@ -30,9 +30,15 @@ def write(out: Path, boards: Sequence[Summary]) -> list[int]:
     )
     worse = [change for change in changes if change.alarming]
     folder.page(
-        "index.html", "fleet.html.j2", boards=boards, worse=worse[:_MOST], kernel=kernel,
-        more=len(worse) - _MOST, guide=(out / GUIDE).is_file(), days=RECENT_DAYS,
-    )  # fmt: skip
+        "index.html",
+        "fleet.html.j2",
+        boards=boards,
+        worse=worse[:_MOST],
+        kernel=kernel,
+        more=len(worse) - _MOST,
+        guide=(out / GUIDE).is_file(),
+        days=RECENT_DAYS,
+    )
     folder.file("static/search.js", f"evmperf_search = {_index(boards)};\n")
     script = Path(__file__).with_name("site.js").read_text(encoding="utf-8")
     folder.file("static/site.js", script)

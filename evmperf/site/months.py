@@ -40,11 +40,16 @@ def write(folder: Folder, board: str, entries: Sequence[StoredRun]) -> list[tupl
     for month, group in groups:
         there = list(group)
         folder.page(
-            f"{names.slug(board)}/{month}.html", "month.html.j2", board=board, month_=month,
-            entries=there, report=folder.report, kernel=kernel,
+            f"{names.slug(board)}/{month}.html",
+            "month.html.j2",
+            board=board,
+            month_=month,
+            entries=there,
+            report=folder.report,
+            kernel=kernel,
             before=lambda entry: before.get(entry.run.id),
             areas=lambda one, other: list(_areas(one, other)),
-        )  # fmt: skip
+        )
         wrote.append((month, len(there)))
     return wrote
 

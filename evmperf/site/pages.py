@@ -34,10 +34,21 @@ class Folder:
     def page(self, place: str, template: str, **values: Any) -> None:
         """Write a page at a place below `out`; raises OSError when the disk does not take it."""
         root = "../" * place.count("/")
-        text = environment("evmperf.site").get_template(template).render(
-            look=look.linked(f"{root}static/"), root=root, slug=names.slug, day=names.day,
-            month=names.month, amount=amount, number=number, signs=SIGNS, **values,
-        )  # fmt: skip
+        text = (
+            environment("evmperf.site")
+            .get_template(template)
+            .render(
+                look=look.linked(f"{root}static/"),
+                root=root,
+                slug=names.slug,
+                day=names.day,
+                month=names.month,
+                amount=amount,
+                number=number,
+                signs=SIGNS,
+                **values,
+            )
+        )
         self.sizes.append(self.file(place, text))
 
     def file(self, place: str, text: str) -> int:

@@ -73,9 +73,7 @@ def _runs(sources: Iterable[RunSource], problems: list[str]) -> Iterable[StoredR
     found: dict[str, StoredRun] = {}
     for source in sources:
         there: Iterable[StoredRun] = (
-            source.everything(problems.append)
-            if isinstance(source, SpoolFolder)
-            else source.everything()
+            source.everything(problems.append) if isinstance(source, SpoolFolder) else source.everything()
         )
         for entry in there:
             if entry.run.kind != GUIDE and not entry.run.facts.get("variation"):

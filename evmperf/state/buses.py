@@ -109,8 +109,12 @@ def _mmc(shown: Mapping[str, Value]) -> Bus | None:
     return Bus(name, clock * int(lines[1]) * double / 8, _better_mmc(shown, mode))
 
 
-_MODES = (("HS400", 0xC0, "caps2", 0x18000), ("HS200", 0x30, "caps2", 0x60),
-          ("DDR52", 0x0C, "caps", 0x3800), ("high-speed", 0x02, "caps", 0x02))  # fmt: skip
+_MODES = (
+    ("HS400", 0xC0, "caps2", 0x18000),
+    ("HS200", 0x30, "caps2", 0x60),
+    ("DDR52", 0x0C, "caps", 0x3800),
+    ("high-speed", 0x02, "caps", 0x02),
+)
 """eMMC's modes, the best first: bits of the card (EXT_CSD byte 196) and of the kernel's host."""
 
 
@@ -154,8 +158,13 @@ def _ufs(shown: Mapping[str, Value]) -> Bus | None:
     return Bus(name, mbit * lanes * 0.8 * 1e6 / 8)
 
 
-_USB_RATES = {12: 19 * 64 * 1e3, 480: 13 * 512 * 8e3, 5000: 500e6, 10000: 10e9 / 8 * 128 / 132,
-              20000: 20e9 / 8 * 128 / 132}  # fmt: skip
+_USB_RATES = {
+    12: 19 * 64 * 1e3,
+    480: 13 * 512 * 8e3,
+    5000: 500e6,
+    10000: 10e9 / 8 * 128 / 132,
+    20000: 20e9 / 8 * 128 / 132,
+}
 """Mbit/s of the signal to bytes a second that bulk transfers can have."""
 
 

@@ -145,8 +145,7 @@ def script(board: Board, driver: str) -> str:
             *lines,
             f'echo "$w" >{kept}',
             "fi",
-            f'awk -v "ours=(2|$$|$PPID)" {shlex.quote(_AWK.strip())} '
-            f'{_ALWAYS} {more} $w >"$OUT/{FILE}"',
+            f'awk -v "ours=(2|$$|$PPID)" {shlex.quote(_AWK.strip())} {_ALWAYS} {more} $w >"$OUT/{FILE}"',
             _CLOCKS if driver == "ospi" else "",
             "true",
         ]
@@ -179,22 +178,19 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (r"/sys/devices/.*/mmc\d+:\w+/(\w+)", r"card.\1"),
     (r"/sys/devices/.*/queue/(\w+)", r"queue.\1"),
     (r"/sys/devices/.*/(power_info)/(\w+)", r"ufs.\2"),
-    (r"/sys/devices/.*/([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])/(\w+_link_\w+|aer_\w+)",
-     r"pci.\1.\2"),
+    (r"/sys/devices/.*/([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])/(\w+_link_\w+|aer_\w+)", r"pci.\1.\2"),
     (r"/sys/devices/.*/net/[\w.:-]+/(?:statistics/)?(\w+)", r"net.\1"),
     (r"/sys/devices/.*/\d+-[\d.]+:[\d.]+/uevent", r"usb.interface"),
     (r"/sys/devices/.*/(usb\d+|\d+-[\d.]+)/(\w+)", r"usb.\1.\2"),
     (r"/sys/devices/.*/(\w+)", r"disk.\1"),
     (r"ethtool (-[kcaS]) [\w.:-]+", r"ethtool\1"),
-)  # fmt: skip
+)
 """A file to the name of what it says."""
 _COUNTERS = re.compile(
     r"cpu_|interrupts|context_switches|softirqs|pressure_|net\.[rt]x_|ethtool-S\.|mmc\.err_stats\."
     r"|cpu\.\w+\.time_in_state\.|pci\..*\.aer_"
 )
-_LISTS = re.compile(
-    r"ethtool-\w|mmc\.(?:ios|err_stats)|spi_nor\..+|pci\..*\.aer_\w+|.*time_in_state"
-)
+_LISTS = re.compile(r"ethtool-\w|mmc\.(?:ios|err_stats)|spi_nor\..+|pci\..*\.aer_\w+|.*time_in_state")
 """Files of several lines, each a name and a value."""
 _PROC = {
     file: re.compile(pattern)
@@ -256,9 +252,7 @@ def _named(file: str, said: str) -> list[tuple[str, str]]:
     known = _PROC.get(file.removeprefix("/proc/"))
     if known:
         found = known.fullmatch(said)
-        return (
-            [(name, value) for name, value in found.groupdict().items() if value] if found else []
-        )
+        return [(name, value) for name, value in found.groupdict().items() if value] if found else []
     for pattern, name in _NAMES:
         if place := re.fullmatch(pattern, file):
             base = place.expand(name)
@@ -289,9 +283,7 @@ def between(before: Look, after: Look, clock: tuple[float, float] | None = None)
         counted={name: rise for name, rise in counted.items() if rise > 0},
         beside={
             f"{name} ({number})": ticks / _TICKS
-            for (number, name), ticks in sorted(ran.items(), key=lambda item: -item[1])[
-                :_MOST_BESIDE
-            ]
+            for (number, name), ticks in sorted(ran.items(), key=lambda item: -item[1])[:_MOST_BESIDE]
             if ticks > 0
         },
         seconds=None if then is None or now is None else round(now - then, 2),

@@ -35,10 +35,7 @@ _FEW = 8
 _READ_S = 3600.0
 """For how long somebody may read what he has found."""
 _MEMORY = "256MB"
-_COPY = (
-    "(FORMAT parquet, USE_TMP_FILE false, COMPRESSION zstd, PARQUET_VERSION v2, "
-    "ROW_GROUP_SIZE 20480)"
-)
+_COPY = "(FORMAT parquet, USE_TMP_FILE false, COMPRESSION zstd, PARQUET_VERSION v2, ROW_GROUP_SIZE 20480)"
 _ORDER = 'ORDER BY record, benchmark, "case", began_ns, run, number'
 """Runs come first for who lists them, then what is asked for together lies together."""
 
@@ -100,16 +97,12 @@ def content(con: duckdb.DuckDBPyConnection, place: StorePlace, files: Iterable[s
     return Counting(counting, passed, removable)
 
 
-def _held(
-    con: duckdb.DuckDBPyConnection, place: StorePlace, name: str
-) -> Iterable[tuple[str, int]]:
+def _held(con: duckdb.DuckDBPyConnection, place: StorePlace, name: str) -> Iterable[tuple[str, int]]:
     """The runs of a file (of a single one a stand-in for its id), and when they were kept."""
     kind, made, what = PurePosixPath(name).stem.split("-", 2)
     if kind == "one":
         return [(what, int(made))]
-    found = con.execute(
-        f"SELECT run, kept_ns FROM {scan(place, [name])} WHERE record = 'run'"
-    ).fetchall()
+    found = con.execute(f"SELECT run, kept_ns FROM {scan(place, [name])} WHERE record = 'run'").fetchall()
     return [(stand_in(run), kept_ns) for run, kept_ns in found]
 
 
@@ -215,9 +208,7 @@ def glob_free(name: str) -> str:
     return "".join(f"[{c}]" if c in "*?[" else c for c in name)
 
 
-def _known(
-    con: duckdb.DuckDBPyConnection, place: StorePlace, run: str, there: Counting
-) -> tuple[str, int]:
+def _known(con: duckdb.DuckDBPyConnection, place: StorePlace, run: str, there: Counting) -> tuple[str, int]:
     """The digest of a run as it is in the store ("": it is not), and the number of files there."""
     if not there.files:
         return "", 0
@@ -262,9 +253,7 @@ def tidy(con: duckdb.DuckDBPyConnection, place: StorePlace, where: str) -> None:
 def _copy(con: duckdb.DuckDBPyConnection, select: str, scratch: Path) -> None:
     """Write what a query selects, and read it back: what was joined is removed one day."""
     con.execute(f"COPY ({select}) TO {text(str(scratch))} {_COPY}")
-    con.execute(
-        f"SELECT bit_xor(hash(COLUMNS(*))) FROM read_parquet({text(glob_free(str(scratch)))})"
-    )
+    con.execute(f"SELECT bit_xor(hash(COLUMNS(*))) FROM read_parquet({text(glob_free(str(scratch)))})")
 
 
 def first(error: Exception) -> str:

@@ -195,8 +195,7 @@ class Bucket:
 
 def _unusable(where: str, why: str) -> LabError:
     return LabError(
-        f"{where}: the history cannot be kept or read there: {why}; name another folder with "
-        f"EVMPERF_HISTORY"
+        f"{where}: the history cannot be kept or read there: {why}; name another folder with EVMPERF_HISTORY"
     )
 
 

@@ -46,8 +46,7 @@ COLUMNS: Mapping[str, str] = {
     "time_ns BIGINT, error DOUBLE)[]",
     "published": "STRUCT(metric VARCHAR, unit VARCHAR, mean DOUBLE, low DOUBLE, high DOUBLE, "
     "text VARCHAR, line INTEGER)[]",
-    "marks": "STRUCT(phase VARCHAR, mono_ns BIGINT, wall_ns BIGINT, error_s DOUBLE, "
-    "text VARCHAR)[]",
+    "marks": "STRUCT(phase VARCHAR, mono_ns BIGINT, wall_ns BIGINT, error_s DOUBLE, text VARCHAR)[]",
     "rest": "VARCHAR",  # JSON
 }
 """Name to DuckDB's type; a new one is a new layout. `lab`, `board` and `year` are in the path."""

@@ -76,20 +76,20 @@ class StoredRuns:
         """See RunSource."""
         return self._stored(self._runs(None))
 
-    def figures(
-        self, board: str, benchmark: str, metric: str, limit: int, case: str = ""
-    ) -> list[Measured]:
+    def figures(self, board: str, benchmark: str, metric: str, limit: int, case: str = "") -> list[Measured]:
         """See RunSource."""
         runs = [entry.run for entry in self.runs(board, limit)]
         found = self._ask(
             board,
-            "SELECT run, \"case\", s.unit, s.value FROM (SELECT run, number, \"case\", "
+            'SELECT run, "case", s.unit, s.value FROM (SELECT run, number, "case", '
             "unnest(samples) s FROM {rows} WHERE record = 'result' AND benchmark = $benchmark "
             "AND began_ns >= $since AND ($case = '' OR \"case\" = $case)) "
             "WHERE s.metric = $metric ORDER BY run, number, s.repetition",
             since=runs[0].started_ns if runs else 0,
-            benchmark=benchmark, metric=metric, case=case,
-        )  # fmt: skip
+            benchmark=benchmark,
+            metric=metric,
+            case=case,
+        )
         values: dict[str, dict[tuple[str, str], list[float]]] = {run.id: {} for run in runs}
         for row in found:
             of_run = values.get(row["run"], {})
@@ -113,11 +113,10 @@ class StoredRuns:
             StoredRun(
                 run,
                 functools.partial(self.results, run),
-                brief=None if run.kind == GUIDE
-                else functools.partial(briefs[run.lab, run.board].of, run),
+                brief=None if run.kind == GUIDE else functools.partial(briefs[run.lab, run.board].of, run),
             )
             for run in runs
-        ]  # fmt: skip
+        ]
 
     def results(self, run: Run) -> list[Result]:
         """The results of a run."""
@@ -144,9 +143,7 @@ class StoredRuns:
             def work(there: files.Counting) -> list[tuple[Any, ...]]:
                 if not there.files:
                     return []
-                con.execute(
-                    question.replace("{rows}", files.counting(self.place, there)), values or None
-                )
+                con.execute(question.replace("{rows}", files.counting(self.place, there)), values or None)
                 return con.fetchmany(_AT_ONCE)
 
             some = files.reading(con, self.place, pattern(self.lab, board), work)
@@ -194,14 +191,14 @@ class BoardFigures:
     def _select(self, run: Run) -> None:
         found = self._source.asked(
             self._board,
-            "SELECT run, benchmark, \"case\", driver, profile, version, rest, "
+            'SELECT run, benchmark, "case", driver, profile, version, rest, '
             "list_transform(samples, lambda s: s.metric) metrics, "
             "list_transform(samples, lambda s: s.unit) units, "
             "list_transform(samples, lambda s: s.value) AS numbers FROM {rows} "
             "WHERE record = 'result' AND samples IS NOT NULL AND began_ns >= $since "
             "ORDER BY began_ns, run, number",
             since=run.started_ns,
-        )  # fmt: skip
+        )
         self._groups = itertools.groupby(found, key=lambda row: str(row["run"]))
         self._waiting = next(self._groups, None)
 

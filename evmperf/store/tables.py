@@ -24,10 +24,15 @@ T = TypeVar("T")
 _MEMORY = "1GB"
 _ROWS = 1_000_000
 _ASKED = (
-    duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException,
-    duckdb.SyntaxException, duckdb.DataError, duckdb.NotSupportedError,
-    duckdb.PermissionException, duckdb.OutOfMemoryException,
-)  # fmt: skip
+    duckdb.BinderException,
+    duckdb.CatalogException,
+    duckdb.ParserException,
+    duckdb.SyntaxException,
+    duckdb.DataError,
+    duckdb.NotSupportedError,
+    duckdb.PermissionException,
+    duckdb.OutOfMemoryException,
+)
 """What is wrong with a question, and not with the store."""
 _RUN = "lab, board, run, make_timestamp(began_ns // 1000) AS began"
 _CASE = f'{_RUN}, benchmark, "case", driver'

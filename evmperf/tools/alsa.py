@@ -83,8 +83,7 @@ def throughput(said: str, stream: str, rate: int, period: int) -> float:
         raise RefusedOutput(f"the stream moved {frames} frames in {seconds:g} s", raw)
     if abs(frames / seconds / rate - 1) > _CLOCK_ERROR:
         raise RefusedOutput(
-            f"{frames} frames in {seconds:g} s are not {rate} Hz: a clock or a counter is wrong",
-            raw,
+            f"{frames} frames in {seconds:g} s are not {rate} Hz: a clock or a counter is wrong", raw
         )
     return frames * FRAME_BITS / seconds
 

@@ -70,9 +70,7 @@ class Transfer:
     loss: float
 
 
-def command(
-    interface: str, *, frames: int, size: int, fd: bool, echo: bool, around: str = "{send}"
-) -> str:
+def command(interface: str, *, frames: int, size: int, fd: bool, echo: bool, around: str = "{send}") -> str:
     """Shell text that sends `frames` frames of `size` bytes as fast as they go, and counts what
     comes back into `$OUT/can.txt`.
 
@@ -81,9 +79,7 @@ def command(
     sending ({send}).
     """
     options = f"-g 0 -p 1000 -n {frames} -I {_IDENTIFIER} -L {size} -D i"
-    send = " ".join(
-        ["cangen", interface, options, *(["-f", "-b"] if fd else []), *([] if echo else ["-x"])]
-    )
+    send = " ".join(["cangen", interface, options, *(["-f", "-b"] if fd else []), *([] if echo else ["-x"])])
     sent = f"/sys/class/net/{interface}/statistics/tx_packets"
     listens = f"grep -qsw {interface} /proc/net/can/rcvlist_all"
     return (
@@ -121,8 +117,7 @@ def transfer(text: str, frames: int) -> Transfer:
     received, ended = number["received"], number["last"] + 1
     if received < 2 or received + number["lost"] != ended or ended > frames:
         raise RefusedOutput(
-            f"candump received {received} frames and missed {number['lost']} up to the {ended}th "
-            f"of {frames}",
+            f"candump received {received} frames and missed {number['lost']} up to the {ended}th of {frames}",
             text,
         )
     # A float has too few digits for today's microseconds.

@@ -62,8 +62,9 @@ def logged(log: str, text: str, name: str, column: str) -> float:
     if name == _SCORE:
         value = _score(rates)
         # Its table is of rates with the log's two decimals.
-        low, high = (_score({key: span(f"{rate:.2f}")[side] for key, rate in rates.items()})
-                     for side in (0, 1))  # fmt: skip
+        low, high = (
+            _score({key: span(f"{rate:.2f}")[side] for key, rate in rates.items()}) for side in (0, 1)
+        )
         same = agree((low, high), span(printed))
     else:
         value = rates[name]
@@ -92,9 +93,7 @@ def _printed(text: str, name: str, column: str) -> str:
         "SingleCore": {row: single for row, _, single, _ in found},
     }
     for values in columns.values():
-        low, high = (
-            _score({key: span(values[key])[side] for key in _REFERENCE}) for side in (0, 1)
-        )
+        low, high = (_score({key: span(values[key])[side] for key in _REFERENCE}) for side in (0, 1))
         if not agree((low, high), span(values[_SCORE])):
             raise RefusedOutput("CoreMark-PRO's score does not match its workloads", text)
     return columns[column][name]

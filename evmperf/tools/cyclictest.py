@@ -69,8 +69,7 @@ def histograms(text: str) -> list[dict[int, int]]:
     Latencies beyond the histogram's range are in none of its steps.
     """
     return [
-        {int(latency): count for latency, count in thread["histogram"].items()}
-        for thread in _threads(text)
+        {int(latency): count for latency, count in thread["histogram"].items()} for thread in _threads(text)
     ]
 
 
@@ -116,9 +115,7 @@ def _lasted_s(thread: dict[str, Any], interval_us: int) -> tuple[float, float]:
     left_out = sum((us + 1) // interval_us * n for us, n in steps.items())
     error_us = _ROUNDING * thread["cycles"]
     least_us = thread["cycles"] * interval_us
-    return least_us / 1e6, (
-        least_us + left_out * interval_us + max(0.0, beyond_us + error_us)
-    ) / 1e6
+    return least_us / 1e6, (least_us + left_out * interval_us + max(0.0, beyond_us + error_us)) / 1e6
 
 
 def _is_right(thread: dict[str, Any]) -> bool:

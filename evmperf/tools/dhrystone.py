@@ -17,9 +17,7 @@ VAX_DHRYSTONES = 1757
 
 _TOLERANCE = 0.05
 _RATE = re.compile(r"^Dhrystones per Second: +(\d+\.\d) *$", re.MULTILINE)
-_MICROSECONDS = re.compile(
-    r"^Microseconds for one run through Dhrystone: +(\d+\.\d) *$", re.MULTILINE
-)
+_MICROSECONDS = re.compile(r"^Microseconds for one run through Dhrystone: +(\d+\.\d) *$", re.MULTILINE)
 _RUNS = re.compile(r"^Execution starts, (\d+) runs through Dhrystone$", re.MULTILINE)
 _VARIABLE = re.compile(r"^ *(\S+): +(\S.*)\n +should be: +(\S.*)$", re.MULTILINE)
 _CLOCK = re.compile(r"^[A-Za-z][^\d\n]* (\d+(?:\.\d+)?) ?MHz *$", re.MULTILINE)
@@ -62,9 +60,7 @@ def per_second(text: str) -> float:
         if wanted == "Number_Of_Runs + 10":
             wanted = str(int(runs.group(1)) + 10) if runs else ""  # noqa: PLW2901
         if not wanted.startswith("(implementation-dependent)") and value.strip() != wanted:
-            raise RefusedOutput(
-                f"Dhrystone computed {name} wrong: {value} instead of {wanted}", text
-            )
+            raise RefusedOutput(f"Dhrystone computed {name} wrong: {value} instead of {wanted}", text)
     return rate
 
 

@@ -12,9 +12,7 @@ TEXT_FILE = "glmark2.txt"
 
 _SCORE = re.compile(r" +glmark2 Score: (\d+) *")
 _RENDERER = re.compile(r" +GL_RENDERER: +(\S.*?) *")
-_SCENE = re.compile(
-    r"\[([a-z0-9-]+)\] (.*): (?:FPS: (\d+) FrameTime: (\d+\.\d{3}) ms|(Unsupported))"
-)
+_SCENE = re.compile(r"\[([a-z0-9-]+)\] (.*): (?:FPS: (\d+) FrameTime: (\d+\.\d{3}) ms|(Unsupported))")
 _RULE = re.compile(r"=+")
 _OTHER = re.compile(
     r"=+| +glmark2 \d{4}\.\d\d.*| +OpenGL Information| +(?:GL_VENDOR|GL_VERSION): .*"
@@ -23,9 +21,7 @@ _OTHER = re.compile(
 )
 _SIZE = re.compile(r" +Surface Size: +(\d+x\d+ (?:windowed|fullscreen)) *")
 _CONFIG = re.compile(r" +Surface Config: +(\S.*)")
-_BOUND = re.compile(
-    r"(\*\* Failed to set swap interval\. Results may be bounded above by refresh rate\.)"
-)
+_BOUND = re.compile(r"(\*\* Failed to set swap interval\. Results may be bounded above by refresh rate\.)")
 """Then no frame comes faster than the display shows it, as in the guides' DRM scores. It stands
 where the canvas was made: before everything, or before the scenes.
 """
@@ -37,20 +33,25 @@ _NOISE = re.compile(
 """What drivers say on standard error, where it may stand in the middle of a line of glmark2's, and
 what glmark2 says before it begins.
 """
-_SOFTWARE = (
-    "llvmpipe",
-    "pipe (llvm",
-    "softpipe",
-    "swrast",
-    "swiftshader",
-    "lavapipe",
-    "software rasterizer",
-)
+_SOFTWARE = ("llvmpipe", "pipe (llvm", "softpipe", "swrast", "swiftshader", "lavapipe", "software rasterizer")
 _SCENES = (
-    *["build"] * 2, *["texture"] * 3, *["shading"] * 4, *["bump"] * 3, *["effect2d"] * 2, "pulsar",
-    *["desktop"] * 2, *["buffer"] * 3, "ideas", "jellyfish", "terrain", "shadow", "refract",
-    *["conditionals"] * 3, *["function"] * 2, *["loop"] * 3,
-)  # fmt: skip
+    *["build"] * 2,
+    *["texture"] * 3,
+    *["shading"] * 4,
+    *["bump"] * 3,
+    *["effect2d"] * 2,
+    "pulsar",
+    *["desktop"] * 2,
+    *["buffer"] * 3,
+    "ideas",
+    "jellyfish",
+    "terrain",
+    "shadow",
+    "refract",
+    *["conditionals"] * 3,
+    *["function"] * 2,
+    *["loop"] * 3,
+)
 """The default scenes of glmark2 (since 2014.03)."""
 
 
@@ -145,9 +146,7 @@ def score(text: str, scenes: str = "", software: bool = False) -> float:
     """The score of a drawing; raises RefusedOutput as well for one on the CPU unless `software`."""
     drawn = drawing(text, scenes)
     if drawn.software and not software:
-        raise RefusedOutput(
-            f"{drawn.renderer} draws on the CPU: check that the GPU's driver is loaded", text
-        )
+        raise RefusedOutput(f"{drawn.renderer} draws on the CPU: check that the GPU's driver is loaded", text)
     return drawn.score
 
 
@@ -173,9 +172,7 @@ def _drawn(lines: list[str], text: str) -> list[_Scene]:
         # A frame that takes longer than a second counts as one a second.
         if (
             not missing
-            and not agree(
-                over(1000.0, span(took)), (float(printed) - 1, max(float(printed) + 1, 1.0))
-            )
+            and not agree(over(1000.0, span(took)), (float(printed) - 1, max(float(printed) + 1, 1.0)))
             and (printed, float(took) > 1000) != ("1", True)
         ):
             raise RefusedOutput(f"glmark2's {name} of {printed} FPS does not take {took} ms", text)

@@ -13,8 +13,7 @@ from evmperf.model.errors import RefusedOutput
 PRECISIONS = ("single", "double")
 
 _LAST = re.compile(
-    r"^(Unrolled|Rolled) +(Single|Double) +Precision +(-?\d+) Kflops *; *\d+ Reps *\n",
-    re.MULTILINE,
+    r"^(Unrolled|Rolled) +(Single|Double) +Precision +(-?\d+) Kflops *; *\d+ Reps *\n", re.MULTILINE
 )
 _ROW = re.compile(r"^ +\d+\.\d\d +-?\d+\.\d\d +\d+\.\d\d +(\d+) +\d+\.\d\d +\d+\.\d\d$")
 _TABLE = re.compile(r" *times for array with leading dimension of +\d+")
@@ -34,9 +33,7 @@ def kflops(text: str, precision: str = "single") -> float:
     if int(printed) <= 0:
         raise RefusedOutput(f"Linpack measured nothing: {printed} Kflops", text)
     if loops != "Unrolled":
-        raise RefusedOutput(
-            "Linpack's loops are rolled, which is slower: build it with -DUNROLL", text
-        )
+        raise RefusedOutput("Linpack's loops are rolled, which is slower: build it with -DUNROLL", text)
     if made.lower() != precision:
         raise RefusedOutput(
             f"Linpack is one of {made.lower()} precision, not {precision}: build it with "

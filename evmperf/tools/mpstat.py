@@ -18,9 +18,7 @@ STAT_AFTER = "stat.after"
 
 _ALL = ("all", "-1")
 """mpstat's names of all CPUs together; `-1` is sysstat 12.0's."""
-_COLUMNS = (
-    "usr", "nice", "sys", "iowait", "irq", "soft", "steal", "guest", "gnice", "idle",
-)  # fmt: skip
+_COLUMNS = ("usr", "nice", "sys", "iowait", "irq", "soft", "steal", "guest", "gnice", "idle")
 _HALF_CENT = 0.005
 """Rounding error of a column with two decimals, in percent."""
 _CPU_LINE = re.compile(r"cpu(\d*) +((?:\d+ ){9}\d+)")
@@ -106,8 +104,12 @@ def _ticks(text: str) -> dict[str, list[int]]:
     ticks = {m.group(1): [int(f) for f in m.group(2).split()[:8]] for m in lines if m}
     numbers = [int(cpu) for cpu in ticks if cpu]
     if (
-        not all(lines) or len(ticks) != len(lines) or not text.endswith("\n")
-        or not numbers or next(iter(ticks)) or numbers != sorted(numbers)
-    ):  # fmt: skip
+        not all(lines)
+        or len(ticks) != len(lines)
+        or not text.endswith("\n")
+        or not numbers
+        or next(iter(ticks))
+        or numbers != sorted(numbers)
+    ):
         raise RefusedOutput("these are not the cpu lines of /proc/stat", text)
     return ticks

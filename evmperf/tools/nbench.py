@@ -60,9 +60,7 @@ class _Row(NamedTuple):
 def _rows(text: str) -> dict[str, _Row]:
     matches = list(_ROW.finditer(text))
     rows = {
-        match["name"].strip(): _Row(
-            bool(match["warned"]), *(number.strip() for number in match.groups()[2:])
-        )
+        match["name"].strip(): _Row(bool(match["warned"]), *(number.strip() for number in match.groups()[2:]))
         for match in matches
     }
     if tuple(rows) != tuple(_PENTIUM_AND_K6) or len(rows) != len(matches) or text[-1:] != "\n":
@@ -72,7 +70,5 @@ def _rows(text: str) -> dict[str, _Row]:
             raise RefusedOutput("NBench measured nothing: zero", text)
         for index, unit in zip(row[2:], _PENTIUM_AND_K6[name], strict=True):
             if not agree(over(span(row.rate), (unit, unit)), span(index)):
-                raise RefusedOutput(
-                    f"NBench's {name} of {row.rate} does not match the index {index}", text
-                )
+                raise RefusedOutput(f"NBench's {name} of {row.rate} does not match the index {index}", text)
     return rows

@@ -67,9 +67,7 @@ class NetperfResult:
     elapsed_s: float
 
 
-def command(
-    test: str, address: str, port: int, seconds: int, *, cpu: str, name: str, size: int = 0
-) -> str:
+def command(test: str, address: str, port: int, seconds: int, *, cpu: str, name: str, size: int = 0) -> str:
     """Shell text of one test against the netserver at `address`, result into `$OUT/NAME`.
 
     `cpu` is `-c` for the load of this machine, `-C` for that of the other; `size` is what is sent
@@ -99,9 +97,7 @@ def outcome(text: str, test: str, seconds: int) -> NetperfResult:
         raise RefusedOutput(f"netperf's unit is not {_UNITS}", text)
     if values["DIRECTION"] != _DIRECTIONS[test]:
         raise RefusedOutput(f"netperf's direction does not match {test}", text)
-    numbers = {
-        key: value for key, value in values.items() if key not in ("DIRECTION", "THROUGHPUT_UNITS")
-    }
+    numbers = {key: value for key, value in values.items() if key not in ("DIRECTION", "THROUGHPUT_UNITS")}
     for key, value in numbers.items():
         if not (_WHOLE if key.endswith(_COUNTS) else _DECIMALS).fullmatch(value):
             raise RefusedOutput(f"netperf's {key} is not a number: {value[:40]!r}", text)

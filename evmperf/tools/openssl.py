@@ -12,10 +12,7 @@ UPTIME_FILE = "uptime.txt"
 TIMES_FILE = "times.txt"
 ABOUT_FILE = "openssl-about.txt"
 
-_ABOUT = (
-    "openssl engine -c 2>&1; openssl list -cipher-algorithms 2>&1; "
-    "openssl list -digest-algorithms 2>&1"
-)
+_ABOUT = "openssl engine -c 2>&1; openssl list -cipher-algorithms 2>&1; openssl list -digest-algorithms 2>&1"
 _KILOBYTE = 1000
 _RESOLUTION_S = 0.015
 """A tick of times(2) at either end."""

@@ -21,9 +21,7 @@ _ARRAYS = {"Copy": 2, "Scale": 2, "Add": 3, "Triad": 3}
 
 
 CACHES_FILE = "caches.txt"
-CACHES = _twice.command(
-    "cat /sys/devices/system/cpu/cpu*/cache/index*/size 2>/dev/null", CACHES_FILE
-)
+CACHES = _twice.command("cat /sys/devices/system/cpu/cpu*/cache/index*/size 2>/dev/null", CACHES_FILE)
 """Shell text that puts the sizes of all caches beside what STREAM prints."""
 _CACHE = re.compile(r"^(\d+)K$", re.MULTILINE)
 _TIMES = 4
@@ -42,8 +40,9 @@ def cached(text: str, caches: str) -> str:
     if 3 * array <= last:
         raise RefusedOutput(
             f"STREAM's arrays of {array} bytes fit into the last cache of {last} bytes: build it "
-            f"with -DSTREAM_ARRAY_SIZE={_TIMES * last // 8}", text,
-        )  # fmt: skip
+            f"with -DSTREAM_ARRAY_SIZE={_TIMES * last // 8}",
+            text,
+        )
     if array < _TIMES * last:
         return f"arrays of {array / MEGABYTE:g} MB with a last cache of {last / MEGABYTE:g} MB"
     return ""

@@ -105,17 +105,12 @@ def parse(text: str, wanted_s: int) -> Sleep:
     if int(bad2) != int(bad1):
         where = " ".join(word for word in (step.strip(), device.strip()) if word)
         raise RefusedOutput(
-            f"the board refused to sleep ({where or 'no device named'}; {why or 'no message'})",
-            text,
+            f"the board refused to sleep ({where or 'no device named'}; {why or 'no message'})", text
         )
     if int(status):
-        raise RefusedOutput(
-            f"the sleep command ended with status {status}: {why or 'no message'}", text
-        )
+        raise RefusedOutput(f"the sleep command ended with status {status}: {why or 'no message'}", text)
     if int(good1) != int(good0) or int(good2) != int(good1) + 1:
-        raise RefusedOutput(
-            f"the kernel counts {int(good2) - int(good0)} sleeps instead of one", text
-        )
+        raise RefusedOutput(f"the kernel counts {int(good2) - int(good0)} sleeps instead of one", text)
     asleep = int(rtc2) - int(rtc1)
     if asleep < wanted_s:
         raise RefusedOutput(f"the board slept for {asleep} s instead of {wanted_s} s", text)

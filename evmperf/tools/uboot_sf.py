@@ -22,17 +22,13 @@ _SEQUENCE = {"write": ["Erased", "Written", "Read"], "read": ["Read"]}
 
 def fill(size: int) -> str:
     """Prepare memory: the pattern at `loadaddr`, and behind it room to read `size` bytes back."""
-    return (
-        f"setexpr evmperf_back ${{loadaddr}} + {size:x} && "
-        f"mw.l ${{loadaddr}} {PATTERN:x} {size // 4:x}"
-    )
+    return f"setexpr evmperf_back ${{loadaddr}} + {size:x} && mw.l ${{loadaddr}} {PATTERN:x} {size // 4:x}"
 
 
 def timed_write(offset: int, size: int) -> str:
     """Erase, write (only this is timed), read back, compare."""
-    return (
-        f"sf erase {offset:x} {size:x} && time sf write ${{loadaddr}} {offset:x} {size:x} && "
-        + (_read_back("", offset, size))
+    return f"sf erase {offset:x} {size:x} && time sf write ${{loadaddr}} {offset:x} {size:x} && " + (
+        _read_back("", offset, size)
     )
 
 

@@ -17,8 +17,7 @@ _BLOCKS = r"block # (\d+), count (\d+) \.\.\. (\d+) blocks (?:read|written): (\S
 _MMC = re.compile(r"MMC (read|write): dev # (\d+), " + _BLOCKS)
 _SCSI = re.compile(r"scsi (read|write): device (\d+) " + _BLOCKS)
 _FILE = re.compile(
-    r"^(\d+) bytes (read|written) in (\d+) ms(?: \((\d+(?:\.\d)?) (Bytes|[KMG]iB)/s\))?$",
-    re.MULTILINE,
+    r"^(\d+) bytes (read|written) in (\d+) ms(?: \((\d+(?:\.\d)?) (Bytes|[KMG]iB)/s\))?$", re.MULTILINE
 )
 _BESIDE_MS = 250.0
 _BESIDE = 0.05
@@ -83,13 +82,9 @@ def file_rate(text: str, operation: str, size: int) -> float:
     return _rate(size, text)
 
 
-def _check_blocks(
-    name: str, found: list[tuple[str, ...]], operation: str, blocks: int, text: str
-) -> None:
+def _check_blocks(name: str, found: list[tuple[str, ...]], operation: str, blocks: int, text: str) -> None:
     if len(found) != 1:
-        raise RefusedOutput(
-            f"U-Boot printed {len(found)} {name.upper()} lines instead of one", text
-        )
+        raise RefusedOutput(f"U-Boot printed {len(found)} {name.upper()} lines instead of one", text)
     done, _, _, asked, moved, verdict = found[0]
     if done != operation or verdict != "OK":
         raise RefusedOutput(f"U-Boot's {name} {operation} ended as {done}: {verdict}", text)

@@ -94,9 +94,7 @@ class LabClient:
                 if not 0 <= port <= 65535:
                     raise UsageError(f"{port} is not a TCP port: use a number from 0 to 65535")
             loader, more = str(boot_loader or ""), tuple(qemu_options or ())
-            self._spawn(
-                LabOptions(self.name, variant, serial, power, fresh, more, loader, card_stuck)
-            )
+            self._spawn(LabOptions(self.name, variant, serial, power, fresh, more, loader, card_stuck))
             return True
 
     def stop(self) -> bool:

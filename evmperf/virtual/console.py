@@ -42,9 +42,7 @@ class ConsoleServer:
     async def listen(self, port: int) -> int:
         """Open the TCP port (0: any free one) and return its number; raises LabError if busy."""
         loop = asyncio.get_running_loop()
-        self._server = await listen(
-            loop.create_server(lambda: _Client(self), HOST, port), "serial", port
-        )
+        self._server = await listen(loop.create_server(lambda: _Client(self), HOST, port), "serial", port)
         return port_of(self._server)
 
     async def attach(self, line: socket.socket) -> None:
@@ -160,9 +158,7 @@ class _Client(_End):
             self.transport.abort()
 
 
-async def listen(
-    opening: Coroutine[Any, Any, asyncio.Server], what: str, port: int
-) -> asyncio.Server:
+async def listen(opening: Coroutine[Any, Any, asyncio.Server], what: str, port: int) -> asyncio.Server:
     """Await the opening of a port; raises LabError that says which one cannot be opened."""
     try:
         return await opening

@@ -61,12 +61,7 @@ class DebianArchive:
     """One suite and architecture of the Debian archive, with apt's files in `folder`."""
 
     def __init__(
-        self,
-        steps: BuildSteps,
-        folder: Path,
-        suite: str,
-        architecture: str,
-        component: str = "main",
+        self, steps: BuildSteps, folder: Path, suite: str, architecture: str, component: str = "main"
     ) -> None:
         self._steps = steps
         self._folder = folder
@@ -94,9 +89,7 @@ class DebianArchive:
             "Acquire::Retries": "3",
             "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false",
         }
-        self._options = [
-            word for key, value in options.items() for word in ("-o", f"{key}={value}")
-        ]
+        self._options = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
 
     @classmethod
     @contextmanager
@@ -135,11 +128,7 @@ class DebianArchive:
         output = self._steps.run(command, "Choosing Debian packages", self._log)
         chosen = re.findall(r"^Inst (\S+) \((\S+) .*\[(\S+)\]\)", output, re.MULTILINE)
         packages = [Package(name.split(":")[0], version, arch) for name, version, arch in chosen]
-        return [
-            p
-            for p in packages
-            if not any(fnmatch.fnmatch(p.name, pattern) for pattern in leave_out)
-        ]
+        return [p for p in packages if not any(fnmatch.fnmatch(p.name, pattern) for pattern in leave_out)]
 
     def depends(self, name: str) -> list[str]:
         """Return the names that a package depends on directly."""
@@ -193,9 +182,7 @@ class DebianArchive:
         self._steps.run(command, f"Downloading the source of {source}", self._log, cwd=folder)
         found = sorted(folder.glob(f"{source}_*.orig.tar.*[!c]"))
         if not found:
-            raise LabError(
-                f"apt brought no source of {source}; see {self._steps.log_dir}/{self._log}.log."
-            )
+            raise LabError(f"apt brought no source of {source}; see {self._steps.log_dir}/{self._log}.log.")
         target.mkdir()
         # Not tarfile, which needs five times as long.
         tar: list[str | Path] = ["tar", "--extract", "--no-same-owner", "--strip-components=1"]

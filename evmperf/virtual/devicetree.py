@@ -21,12 +21,7 @@ def build(recipe: Recipe, qemu: dict[str, Any], steps: BuildSteps, folder: Path)
     dumped, source = folder / "dumped.dtb", folder / "board.dts"
     command = [*qemu["command"], "-M", f"{machine},dumpdtb={dumped}", "-m", memory]
     with steps.step("Device tree"):
-        steps.run(
-            [*command, "-display", "none"],
-            "Dumping QEMU's device tree",
-            "devicetree",
-            env=qemu["env"],
-        )
+        steps.run([*command, "-display", "none"], "Dumping QEMU's device tree", "devicetree", env=qemu["env"])
         text = _dtc(steps, "dtb", "dts", dumped)
         source.write_text(text + recipe.file(recipe.data["devicetree"]).read_text())
         _dtc(steps, "dts", "dtb", source, "-o", folder / FILE)

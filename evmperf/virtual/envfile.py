@@ -123,10 +123,7 @@ def _resources(data: dict[str, Any], file: Path) -> tuple[dict[str, Any], dict[s
         resources = data["targets"]["main"]["resources"]
     except (KeyError, TypeError):
         raise UsageError(f"{file} has no targets.main.resources; see env/virtual.yaml") from None
-    return (
-        _resource(resources, "NetworkSerialPort", file),
-        _resource(resources, "NetworkPowerPort", file),
-    )
+    return (_resource(resources, "NetworkSerialPort", file), _resource(resources, "NetworkPowerPort", file))
 
 
 def _meters(data: dict[str, Any]) -> list[dict[str, Any]]:

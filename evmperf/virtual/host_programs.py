@@ -90,9 +90,7 @@ def describe_qemu(recipe: Recipe, part: Path) -> dict[str, Any]:
     command = [*start, str(root / "usr/bin" / recipe.data["qemu"]["program"])]
     command += ["-L", str(root / "usr/share/qemu")]
     env = {"QEMU_MODULE_DIR": str(libraries / "qemu")}
-    done = subprocess.run(
-        [*command, "--version"], capture_output=True, text=True, check=False, env=env
-    )
+    done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False, env=env)
     version = re.search(r"version (\S+)", done.stdout)
     if done.returncode != 0 or not version:
         why = (done.stderr.strip().splitlines() or ["no output"])[-1]

@@ -14,14 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.model.errors import LabError
-from evmperf.virtual import (
-    devicetree,
-    host_programs,
-    paths,
-    programs,
-    rootfs,
-    uboot,
-)
+from evmperf.virtual import devicetree, host_programs, paths, programs, rootfs, uboot
 from evmperf.virtual.recipe import Recipe
 from evmperf.virtual.steps import BuildSteps, Progress, check_host, make_ext4, tool
 
@@ -207,9 +200,7 @@ def part_keys(recipe: Recipe) -> dict[str, str]:
 
     A name has a hash over all that the part is made of: variants share what they have in common.
     """
-    unpacked = _narrowed(
-        recipe, "suite", "packages", "single_packages", "leave_out", "leave_out_files"
-    )
+    unpacked = _narrowed(recipe, "suite", "packages", "single_packages", "leave_out", "leave_out_files")
     hashes = {
         "uboot": recipe.hash("uboot", files=uboot.inputs(recipe)),
         "qemu": recipe.hash("qemu"),
@@ -319,14 +310,7 @@ def partition(steps: BuildSteps, file: Path, lines: list[str]) -> None:
     script = file.with_suffix(".sfdisk")
     script.write_text("\n".join([*lines, ""]))
     # sfdisk reads standard input only; sh is there to redirect it.
-    command: list[str | Path] = [
-        "sh",
-        "-c",
-        'exec "$0" --quiet "$1" < "$2"',
-        tool("sfdisk"),
-        file,
-        script,
-    ]
+    command: list[str | Path] = ["sh", "-c", 'exec "$0" --quiet "$1" < "$2"', tool("sfdisk"), file, script]
     steps.run(command, f"Partitioning {file.name}", "image")
     script.unlink()
 

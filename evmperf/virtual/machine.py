@@ -85,9 +85,7 @@ class Machine:
         try:
             running = asyncio.ensure_future(run.running())
             ended = asyncio.ensure_future(run.gone.wait())
-            await asyncio.wait(
-                {running, ended}, timeout=START_TIMEOUT, return_when=asyncio.FIRST_COMPLETED
-            )
+            await asyncio.wait({running, ended}, timeout=START_TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
             ended.cancel()
             if running.done() and not running.exception():
                 _log.info("QEMU runs as pid %d", run.process.pid)
@@ -105,9 +103,7 @@ class Machine:
             reason = self.last_exit.detail or self.last_exit.reason if self.last_exit else ""
             raise LabError(f"QEMU ended as soon as it was started: {reason}; see {self._log}")
         await self.stop(f"not running {START_TIMEOUT:g} s after its start")
-        raise LabError(
-            f"QEMU has not started its guest within {START_TIMEOUT:g} s; see {self._log}"
-        )
+        raise LabError(f"QEMU has not started its guest within {START_TIMEOUT:g} s; see {self._log}")
 
     async def stop(self, reason: str = "power switched off") -> None:
         """Cut the power: kill QEMU and return when it is gone and its last output passed on.
@@ -180,8 +176,7 @@ class Machine:
             arguments = [argument.format(**values) for argument in self._image.arguments]
         except (KeyError, IndexError, ValueError, AttributeError) as error:
             raise LabError(
-                f"an argument in {self._image.directory / 'image.json'} cannot be filled in: "
-                f"{error!r}"
+                f"an argument in {self._image.directory / 'image.json'} cannot be filled in: {error!r}"
             ) from None
         return [
             *self._image.qemu.command,

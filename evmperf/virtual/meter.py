@@ -14,9 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-RAILS = (
-    (0.75, 4.88), (1.8, 2.06), (3.29, 2.5), (1.8, 0.56), (1.1, 0.99), (0.74, 0.01), (1.8, 0.01),
-)  # fmt: skip
+RAILS = ((0.75, 4.88), (1.8, 2.06), (3.29, 2.5), (1.8, 0.56), (1.1, 0.99), (0.74, 0.01), (1.8, 0.01))
 """Volts, and milliwatts at rest, of channels 1 and up."""
 
 _BUSY = 40.0

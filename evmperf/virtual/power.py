@@ -127,11 +127,7 @@ class PowerServer:
         except _HTTPError as error:
             status, body = error.status, f"{error}\n".encode()
         except EvmperfError as error:
-            status, body, phrase = (
-                HTTPStatus.INTERNAL_SERVER_ERROR,
-                f"{error}\n".encode(),
-                str(error),
-            )
+            status, body, phrase = (HTTPStatus.INTERNAL_SERVER_ERROR, f"{error}\n".encode(), str(error))
             _log.error("%s", error)
         except Exception as error:  # noqa: BLE001
             # Whatever it is, a power switch must answer.
@@ -151,9 +147,7 @@ class PowerServer:
                 while await reader.read(65536):
                     pass
 
-    async def _measure(
-        self, line: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def _measure(self, line: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer queries until the client hangs up; it may be silent for as long as it likes."""
         while line:
             if answer := await self._meter.answer(line):

@@ -57,9 +57,7 @@ class Recipe:
             if path.is_file() and not path.name.endswith(("~", ".swp"))
         }
         if not found:
-            raise UsageError(
-                f"{self.folders[0] / _FILE} names {name}, but there are no files in it."
-            )
+            raise UsageError(f"{self.folders[0] / _FILE} names {name}, but there are no files in it.")
         return {name: found[name] for name in sorted(found, key=Path)}
 
     def hash(self, *sections: str, files: list[str] | None = None) -> str:

@@ -88,9 +88,7 @@ class _Maker:
         root, raw = self.work / "root", self.work / "card.img"
         release = json.loads((self.parts["kernel"] / "facts.json").read_text())["kernel"]
         build_id = name(self.recipe.variant, self.number)
-        rootfs.assemble(
-            self.recipe, self.steps, self.parts, root, release=release, build_id=build_id
-        )
+        rootfs.assemble(self.recipe, self.steps, self.parts, root, release=release, build_id=build_id)
         _number_kernel(root / "boot/Image", self.number)
         self.change(root)
         boot_mib, root_mib = spec["boot_mib"], spec["root_mib"]

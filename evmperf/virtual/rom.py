@@ -20,12 +20,7 @@ _TIMEOUT_S = 30.0
 
 
 def start(
-    rom: Mapping[str, Any],
-    image: Path,
-    files: Mapping[str, Path],
-    *,
-    inserted: bool,
-    loader: str,
+    rom: Mapping[str, Any], image: Path, files: Mapping[str, Path], *, inserted: bool, loader: str
 ) -> str:
     """Make the firmware of the next start; returns why it is empty, "" if it is not.
 

@@ -137,13 +137,7 @@ def finish(recipe: Recipe, root: Path, build_id: str) -> None:
 
 
 def assemble(
-    recipe: Recipe,
-    steps: BuildSteps,
-    parts: dict[str, Path],
-    root: Path,
-    *,
-    release: str,
-    build_id: str,
+    recipe: Recipe, steps: BuildSteps, parts: dict[str, Path], root: Path, *, release: str, build_id: str
 ) -> None:
     """Put a root file system together in `root`, with the kernel and its initrd in /boot."""
     # Hard links: what is written is written anew, see write().

@@ -171,11 +171,7 @@ class VirtualLab:
             inserted = self._card == "dut"
             loader = self._options.boot_loader
             self._silent = rom.start(
-                self._image.boot_rom,
-                self._image.directory,
-                self._files,
-                inserted=inserted,
-                loader=loader,
+                self._image.boot_rom, self._image.directory, self._files, inserted=inserted, loader=loader
             )
             if self._silent:
                 _log.warning("the boot ROM starts nothing: %s", self._silent)

@@ -107,18 +107,12 @@ def tool(name: str) -> str:
     """Return the path of a host program, also from sbin, which users often lack in PATH."""
     found = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
     if not found:
-        raise LabError(
-            f"This host lacks the program {name}; host-packages.txt names the package to install."
-        )
+        raise LabError(f"This host lacks the program {name}; host-packages.txt names the package to install.")
     return found
 
 
 def output(
-    command: Sequence[str | Path],
-    timeout_s: float,
-    *,
-    stdin: str = "",
-    env: Mapping[str, str] | None = None,
+    command: Sequence[str | Path], timeout_s: float, *, stdin: str = "", env: Mapping[str, str] | None = None
 ) -> str:
     """Run a host program to its end and return what it printed, without a log; raises LabError with
     the program's own last words.

@@ -113,8 +113,7 @@ class TesterSpace:
             except OSError as error:
                 raise LabError(f"the taps in {self.namespace} cannot be opened: {error}") from None
             definitions = [
-                f"tap,id=net{nic.index},fd={fd}"
-                for nic, fd in zip(self.nics, descriptors, strict=True)
+                f"tap,id=net{nic.index},fd={fd}" for nic, fd in zip(self.nics, descriptors, strict=True)
             ]
             yield NetDevices(definitions, descriptors)
         finally:

@@ -17,11 +17,15 @@ from evmperf.model.state import State
 from evmperf.runs.spool import Spool
 
 HEALTHY = {
-    "cpu.policy0.scaling_governor": "performance", "cpu.policy0.scaling_max_freq": 2000000,
-    "cpu.policy0.cpuinfo_max_freq": 2000000, "mmc.ios.timing_spec": "10 (mmc HS400)",
-    "mmc.ios.clock": "200000000 Hz", "mmc.ios.bus_width": "3 (8 bits)", "mmc.ext_csd": "d7",
+    "cpu.policy0.scaling_governor": "performance",
+    "cpu.policy0.scaling_max_freq": 2000000,
+    "cpu.policy0.cpuinfo_max_freq": 2000000,
+    "mmc.ios.timing_spec": "10 (mmc HS400)",
+    "mmc.ios.clock": "200000000 Hz",
+    "mmc.ios.bus_width": "3 (8 bits)",
+    "mmc.ext_csd": "d7",
     "mmc.caps2": "0x8020",
-}  # fmt: skip
+}
 READ = 314.0
 """MB/s that TI published of this board's eMMC in release 09.01."""
 
@@ -34,11 +38,17 @@ def asked(tmp_path):
         run = Run("r1", "j7200-evm", "full", os="Linux", release="09.02")
         spool = Spool(tmp_path / "results", run)
         result = Result(
-            benchmark="emmc_ext4_fio_1g", version=1, driver="emmc", case="1m", params={},
-            profile="full", status=Status.MEASURED, tools={"fio": "3.36"}, state=state,
-            samples=(Sample("read_throughput", read, "MB/s", 0, 1),
-                     Sample("read_cpu_load", 1.8, "%", 0, 1)),
-        )  # fmt: skip
+            benchmark="emmc_ext4_fio_1g",
+            version=1,
+            driver="emmc",
+            case="1m",
+            params={},
+            profile="full",
+            status=Status.MEASURED,
+            tools={"fio": "3.36"},
+            state=state,
+            samples=(Sample("read_throughput", read, "MB/s", 0, 1), Sample("read_cpu_load", 1.8, "%", 0, 1)),
+        )
         spool.append(msgspec.structs.replace(result, **more))
         return why.explain(Why(folder=str(spool.folder), case=case)).answers
 

@@ -102,9 +102,7 @@ def test_a_benchmark_has_distinct_metrics_with_a_range(benchmark):
 def test_every_benchmark_can_run_on_some_board(benchmark):
     reasons = [benchmark.unsupported(board) for board in BOARDS.values()]
     if option := ONLY_THE_LAB_KNOWS.get(benchmark.name):
-        assert any(
-            reason.endswith(f"does not say targets.main.options.{option}") for reason in reasons
-        )
+        assert any(reason.endswith(f"does not say targets.main.options.{option}") for reason in reasons)
     else:
         assert "" in reasons
 
@@ -309,9 +307,7 @@ def test_all_but_those_are_measured_on_some_virtual_evm():
         name
         for name, benchmark in BENCHMARKS.items()
         if any(
-            not benchmark.unsupported(board, case)
-            for board in virtual
-            for case in benchmark.cases("quick")
+            not benchmark.unsupported(board, case) for board in virtual for case in benchmark.cases("quick")
         )
     }
     assert set(BENCHMARKS) - there == NOWHERE

@@ -82,7 +82,4 @@ def test_two_disks_of_one_name_are_an_error(find):
 
 
 def test_another_speed_is_an_error(find):
-    assert find(("sda", SERIAL, "5000")) == (
-        3,
-        "the disk is connected at 5000 Mbit/s instead of 480",
-    )
+    assert find(("sda", SERIAL, "5000")) == (3, "the disk is connected at 5000 Mbit/s instead of 480")

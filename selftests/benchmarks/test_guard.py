@@ -28,9 +28,7 @@ def root_device():
     return source if source.startswith("/dev/") and Path(source).is_block_device() else ""
 
 
-needs_root_device = pytest.mark.skipif(
-    not root_device(), reason="this machine's root is on no block device"
-)
+needs_root_device = pytest.mark.skipif(not root_device(), reason="this machine's root is on no block device")
 
 
 def must(*command):
@@ -64,9 +62,7 @@ def mounted():
 def test_what_is_no_device_is_refused_with_what_to_do(partition):
     done = run_guard(partition)
     assert done.returncode == 3
-    assert (
-        f"{partition} is not there: name another scratch partition in the board file" in done.stdout
-    )
+    assert f"{partition} is not there: name another scratch partition in the board file" in done.stdout
     assert MARK not in done.stdout
 
 

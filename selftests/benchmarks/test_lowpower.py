@@ -20,9 +20,12 @@ COMMAND = "rtcwake -s {seconds} -m mem"
 
 def board(tmp_path, **power):
     options = {
-        "rails": list(RAILS), "deep_sleep_command": COMMAND, "rtc_ddr_command": COMMAND,
-        "sleep_s": SLEEP_S, **power,
-    }  # fmt: skip
+        "rails": list(RAILS),
+        "deep_sleep_command": COMMAND,
+        "rtc_ddr_command": COMMAND,
+        "sleep_s": SLEEP_S,
+        **power,
+    }
     return fake_board(tmp_path / "x.yaml", "power", power=options)
 
 
@@ -60,8 +63,9 @@ def parse(tmp_path, row="vdd_core", benchmark=DEEP, sleep=None, log=None, **powe
 def test_a_rail_has_voltage_and_power_and_the_total_is_the_sum(tmp_path):
     log = log_text({"vdd_core": ("750 mV", "4 mA"), "vdd_rtc": ("0.74 V", "10 uW")})
     assert parse(tmp_path, log=log) == [
-        Reading("rail_voltage", pytest.approx(0.75)), Reading("power", pytest.approx(3.0)),
-    ]  # fmt: skip
+        Reading("rail_voltage", pytest.approx(0.75)),
+        Reading("power", pytest.approx(3.0)),
+    ]
     (total,) = parse(tmp_path, TOTAL, log=log)
     assert total == Reading("power", pytest.approx(3.0 + 0.01 + 5))
 
@@ -95,15 +99,17 @@ def test_only_rails_that_the_mode_switches_off_may_be_zero():
 @pytest.mark.parametrize(
     ("sleep", "reason"),
     [
-        ({"bad": 1, "said": "rtcwake: write error"},
-         r"refused to sleep \(suspend 1-0040; rtcwake: write error\)"),
+        (
+            {"bad": 1, "said": "rtcwake: write error"},
+            r"refused to sleep \(suspend 1-0040; rtcwake: write error\)",
+        ),
         ({"good": 0}, "counts 0 sleeps instead of one"),
         ({"good": 2}, "counts 2 sleeps instead of one"),
         ({"status": 1, "said": "rtcwake: no RTC"}, "ended with status 1: rtcwake: no RTC"),
         ({"asleep": 19}, "slept for 19 s instead of 20 s"),
         ({"asleep": 0}, "slept for 0 s instead of 20 s"),
     ],
-)  # fmt: skip
+)
 def test_a_board_that_did_not_sleep_as_asked_gives_no_figure(tmp_path, sleep, reason):
     for row in ("vdd_core", TOTAL):
         with pytest.raises(RefusedOutput, match=reason):
@@ -132,9 +138,7 @@ def test_readings_of_a_board_that_may_have_been_awake_give_no_figure(tmp_path, s
     first=st.floats(0, 40),
     window=st.floats(0, 40),
 )
-def test_no_reading_of_an_awake_board_is_let_pass(
-    *, before, after, lead, asleep, fraction, first, window
-):
+def test_no_reading_of_an_awake_board_is_let_pass(*, before, after, lead, asleep, fraction, first, window):
     started = before + after
     began, woke = before + lead, before + lead + asleep
     counted = int(fraction + asleep)  # as the RTC, which counts whole seconds, has it
@@ -190,5 +194,7 @@ def test_options_that_make_no_measurement_are_named(tmp_path, power, row, reason
 
 def test_what_a_figure_was_measured_under_is_kept(tmp_path):
     assert DEEP.conditions(board(tmp_path)) == {
-        "sleep_command": COMMAND, "sleep_s": SLEEP_S, "rails": list(RAILS),
-    }  # fmt: skip
+        "sleep_command": COMMAND,
+        "sleep_s": SLEEP_S,
+        "rails": list(RAILS),
+    }

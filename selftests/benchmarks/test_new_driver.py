@@ -26,10 +26,22 @@ FILES = (
 MENTIONED = re.compile(r"can_loopback|tools[. ]can\b|import can\b|cangen|driver-can")
 GENERATED = "dashboards/grafana/driver-can.json"
 COPIED = (
-    "baselines", "conftest.py", "dashboards", "docs", "env", "evmperf", "lava-jobs",
-    "pyproject.toml", "pytest_evmperf", "requirements.txt", "README.md", "selftests", "strategies",
-    "tests", "virtual-evm",
-)  # fmt: skip
+    "baselines",
+    "conftest.py",
+    "dashboards",
+    "docs",
+    "env",
+    "evmperf",
+    "lava-jobs",
+    "pyproject.toml",
+    "pytest_evmperf",
+    "requirements.txt",
+    "README.md",
+    "selftests",
+    "strategies",
+    "tests",
+    "virtual-evm",
+)
 NOT_COPIED = shutil.ignore_patterns("__pycache__", "node_modules", ".*", "lib")
 
 PROBE = """
@@ -104,12 +116,17 @@ def appearances(folder):
             "job": re.findall(rf"^ *evm_measure '?({driver}_\S+/[^/]*/\w+)", found["job"], re.M),
             "guide": re.findall(rf"^({driver.upper()} .*)\n[-=~^\"+]+$", found["guide"], re.M),
             "report": sorted(set(re.findall(rf"\b{driver}_\w+", found["report"]))),
-            "influx": sorted({m for line in found["influx"]
-                              for m in re.findall(rf"benchmark=({driver}_\w+),.*metric=", line)}),
+            "influx": sorted(
+                {
+                    m
+                    for line in found["influx"]
+                    for m in re.findall(rf"benchmark=({driver}_\w+),.*metric=", line)
+                }
+            ),
             "dashboards": [name for name in found["dashboards"] if driver in name],
         }
         for driver in ("can", "emmc")
-    }  # fmt: skip
+    }
 
 
 def boards(folder, change):
@@ -125,9 +142,7 @@ def mentions(folder):
         if file.is_file()
         and file.suffix in (".py", ".yaml", ".json", ".jinja2", ".toml")
         and file.name not in (Path(__file__).name, "variant.yaml")
-        and re.search(
-            r"can_loopback|tools[. ]can\b|import can\b|cangen|driver-can", file.read_text()
-        )
+        and re.search(r"can_loopback|tools[. ]can\b|import can\b|cangen|driver-can", file.read_text())
     )
 
 
@@ -159,7 +174,15 @@ def test_a_driver_with_its_own_tool_is_its_files_and_one_word(copy):
     assert within["emmc"] == without["emmc"]
     assert (copy / GENERATED).read_text() == (ROOT / GENERATED).read_text()
     said = python(
-        copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "can_loopback or can/",
-        "selftests/benchmarks/test_catalogue.py", "selftests/tools/test_recordings.py",
-    )  # fmt: skip
+        copy,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-k",
+        "can_loopback or can/",
+        "selftests/benchmarks/test_catalogue.py",
+        "selftests/tools/test_recordings.py",
+    )
     assert int(re.search(r"(\d+) passed", said)[1]) >= len(FILES)

@@ -100,9 +100,7 @@ def test_linpack_of_the_other_precision_is_refused_or_another_variant(tmp_path):
         measure.parse(double)
     file = tmp_path / "am64x.yaml"
     text = (boards.ENV_DIR / "am64x.yaml").read_text()
-    added = text.replace(
-        "    options:\n", "    options:\n      system: {linpack_precision: double}\n", 1
-    )
+    added = text.replace("    options:\n", "    options:\n      system: {linpack_precision: double}\n", 1)
     file.write_text(added)
     other = boards.load(file)
     _, measure, _ = benchmark.steps(other, case, Plan())

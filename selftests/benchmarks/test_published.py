@@ -12,9 +12,7 @@ from evmperf.benchmarks.step import Measure
 from evmperf.boards import board as boards
 from evmperf.published.declared import tables
 
-FACTS = yaml.safe_load(
-    (Path(__file__).resolve().parents[1] / "data/published/tables.yaml").read_text()
-)
+FACTS = yaml.safe_load((Path(__file__).resolve().parents[1] / "data/published/tables.yaml").read_text())
 BENCHMARKS = {name: b for name, b in catalogue.benchmarks().items() if name in FACTS}
 BOARDS = {name: boards.load(boards.ENV_DIR / name) for name in ("virtual.yaml", "am64x.yaml")}
 

@@ -50,9 +50,7 @@ def test_it_ends_in_time_with_a_rate_that_passed_and_is_near_the_threshold(
 
 @pytest.mark.parametrize("resolution", [0.001, 0.01, 0.5, 2.0])
 def test_the_bound_on_trials_is_no_more_than_needed(resolution):
-    most = max(
-        len(run(1.0, resolution, 10 ** (-4.2 * step / 2000))[1]) for step in range(2001)
-    )  # fmt: skip
+    most = max(len(run(1.0, resolution, 10 ** (-4.2 * step / 2000))[1]) for step in range(2001))
     assert most == rfc2544.most_trials(resolution)
 
 

@@ -25,10 +25,7 @@ STANDINS = {
     "linpack": ("kflops", ["linpack"]),
     "whetstone": ("MWIPS", ["whetstone"]),
     "stream": ("MB/s", [case.label for case in catalogue.benchmark("stream").cases("full")]),
-    "nbench": (
-        "iterations/s",
-        [case.label for case in catalogue.benchmark("nbench").cases("full")],
-    ),
+    "nbench": ("iterations/s", [case.label for case in catalogue.benchmark("nbench").cases("full")]),
 }
 HISTOGRAM = DATA / "cyclictest" / "histogram.txt"
 
@@ -109,9 +106,7 @@ def test_the_virtual_evm_has_the_programs_that_its_file_names():
     assert set(named) == set(compiled)
 
 
-def test_a_program_without_version_is_known_by_its_checksum_and_not_started(
-    on_path, shell, tmp_path
-):
+def test_a_program_without_version_is_known_by_its_checksum_and_not_started(on_path, shell, tmp_path):
     on_path("stream_c", f"touch {tmp_path}/started")
     found = provenance.tools(shellstep.run(shell, provenance.tool_script(["stream_c"]), 30).files)
     assert found["stream_c"].startswith("sha256 ")
@@ -164,8 +159,7 @@ def test_stress_of_an_interrupted_measurement_is_ended(shell):
 
 def test_lmbench_without_its_server_is_a_failure(on_path, shell):
     on_path(
-        "lat_tcp",
-        'case "$*" in *localhost) echo "TCP latency using localhost: 4.7000 microseconds";; esac',
+        "lat_tcp", 'case "$*" in *localhost) echo "TCP latency using localhost: 4.7000 microseconds";; esac'
     )
     on_path("sleep", "")
     done = shellstep.run(shell, step_of("lmbench", "lat_tcp").command, 30)
@@ -175,8 +169,7 @@ def test_lmbench_without_its_server_is_a_failure(on_path, shell):
 
 def test_lmbench_measures_with_its_server(on_path, shell):
     on_path(
-        "lat_tcp",
-        'case "$*" in *localhost) echo "TCP latency using localhost: 4.7000 microseconds";; esac',
+        "lat_tcp", 'case "$*" in *localhost) echo "TCP latency using localhost: 4.7000 microseconds";; esac'
     )
     step = step_of("lmbench", "lat_tcp")
     with socket.create_server(("127.0.0.1", 31234)):
@@ -223,9 +216,7 @@ def test_multibench_finds_a_workload_whatever_its_capitals(shell, tmp_path):
     done = shellstep.run(shell, command, 30)
     assert [reading.value for reading in step.parse(done.files)] == [19.0476]
     missing = step_of("multibench", "md5-4m").command
-    done = shellstep.run(
-        shell, missing.replace("/opt/multibench", str(tmp_path / "multibench")), 30
-    )
+    done = shellstep.run(shell, missing.replace("/opt/multibench", str(tmp_path / "multibench")), 30)
     assert done.status == 1
     assert "no md5-4m.exe" in done.files["log"]
 
@@ -236,9 +227,7 @@ def test_the_histogram_is_found_once_for_all_rows(tmp_path):
     shutil.copy(HISTOGRAM, tmp_path / "run.cyclictest.json")
     (tmp_path / "cut.cyclictest.json").write_text(HISTOGRAM.read_text()[:100])
     rows = [
-        SimpleNamespace(
-            benchmark="cyclictest_stress", samples=(1,), raw=(f"{name}.cyclictest.json",)
-        )
+        SimpleNamespace(benchmark="cyclictest_stress", samples=(1,), raw=(f"{name}.cyclictest.json",))
         for name in ("run", "run", "cut", "gone")
     ]
     ((benchmark, cpus),) = latency.histograms(rows, tmp_path)

@@ -74,6 +74,4 @@ def test_every_selftest_that_goes_over_boards_passes_with_it(copy):
     names = ("boards/test_board.py", "lava/test_lava_jobs.py", "benchmarks/test_catalogue.py")
     tests = [f"selftests/{name}" for name in names]
     which = "am69 or of_the_guides or two_boards"
-    assert "passed" in python(
-        copy, "-m", "pytest", "-qx", "-pno:cacheprovider", "-k", which, *tests
-    )
+    assert "passed" in python(copy, "-m", "pytest", "-qx", "-pno:cacheprovider", "-k", which, *tests)

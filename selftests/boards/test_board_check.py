@@ -40,10 +40,7 @@ def test_the_files_that_come_with_evmperf_have_no_mistake(file, capsys):
         ((PLACE, STRATEGY, ""), ["0 strategies", "K3BootStrategy"]),
         ((PLACE, "$LG_PLACE", "$PLACE"), ["$BASE", "LG_", "not $PLACE"]),
         ((PLACE, "$LG_PLACE", "${LG_PLACE"), ["write $NAME"]),
-        (
-            (PLACE, "    resources:", "    ressources:"),
-            ["'ressources'", "did you mean 'resources'"],
-        ),
+        ((PLACE, "    resources:", "    ressources:"), ["'ressources'", "did you mean 'resources'"]),
         ((PLACE, "targets:", "pahts: {}\ntargets:"), ["'pahts'", "did you mean 'paths'"]),
         ((PLACE, "features: [boot,", "features: [bot,"), ["'bot'", "did you mean 'boot'"]),
         ((PLACE, "      boot:", "      absent: {eth_cpswx: x}\n      boot:"), ["options.absent"]),

@@ -18,11 +18,7 @@ def results(tmp_path):
 def test_runs_are_listed_oldest_first_with_their_outcome(results, capsys):
     assert main(["runs", "--from", str(results)]) == ExitStatus.OK
     _, *lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == [
-        "am64xx-hsevm-0",
-        "am64xx-hsevm-1",
-        "j7200-evm-2",
-    ]
+    assert [line.split()[0] for line in lines] == ["am64xx-hsevm-0", "am64xx-hsevm-1", "j7200-evm-2"]
     assert "11.00" in lines[0]
     assert "All measured." in lines[0]
 

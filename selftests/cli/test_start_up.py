@@ -3,9 +3,7 @@
 import subprocess
 import sys
 
-_SLOW = {
-    "dataclasses", "labgrid", "msgspec", "pytest", "secrets", "statistics", "tempfile", "yaml",
-}  # fmt: skip
+_SLOW = {"dataclasses", "labgrid", "msgspec", "pytest", "secrets", "statistics", "tempfile", "yaml"}
 
 
 def test_help_loads_nothing_slow():
@@ -17,9 +15,7 @@ def test_help_loads_nothing_slow():
         "    main()\n"
         "print('loaded:', *sys.modules)\n"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, check=True, text=True
-    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
     help_text, loaded = ended.stdout.rsplit("loaded:", 1)
     assert "history" in help_text
     assert not _SLOW & set(loaded.split())

@@ -72,10 +72,7 @@ def test_the_kernels_messages_say_what_the_root_is(card, root):
     assert booted.shown(text) == booted.System("a b=c root=/dev/mmcblk1p2", root)
 
 
-CARD = (
-    "[    1.0] mmc1: new high speed SDHC card at address 1\r\n"
-    "[    1.1] mmcblk1: mmc1:0001 X 1 GiB\r\n"
-)
+CARD = "[    1.0] mmc1: new high speed SDHC card at address 1\r\n[    1.1] mmcblk1: mmc1:0001 X 1 GiB\r\n"
 MOUNTED = "[    {:.1f}] EXT4-fs (mmcblk1p{}): mounted filesystem with ordered data mode\r\n"
 VFS = "[    {:.1f}] VFS: Mounted root ({} filesystem){} on device {}.\r\n"
 ON_CARD = "root: mmcblk1p2 type: SD"
@@ -85,24 +82,28 @@ ON_CARD = "root: mmcblk1p2 type: SD"
     ("root", "lines", "found"),
     [
         ("PARTUUID=1-02", [MOUNTED.format(1.2, 2), VFS.format(1.3, "ext4", "", "179:2")], ON_CARD),
-        ("UUID=1", [MOUNTED.format(1.2, 2), VFS.format(1.3, "ext4", " readonly", "179:34")],
-         ON_CARD),
+        ("UUID=1", [MOUNTED.format(1.2, 2), VFS.format(1.3, "ext4", " readonly", "179:34")], ON_CARD),
         ("/dev/mmcblk1p2", [MOUNTED.format(1.2, 2)], ON_CARD),
         # The card is mounted after the root, or before another partition is.
-        ("/dev/nfs", [VFS.format(1.1, "nfs", "", "0:15"), MOUNTED.format(9, 2)],
-         "root: nfs on /dev/nfs"),
+        ("/dev/nfs", [VFS.format(1.1, "nfs", "", "0:15"), MOUNTED.format(9, 2)], "root: nfs on /dev/nfs"),
         ("/dev/nfs", [MOUNTED.format(9, 2)], "root: /dev/nfs"),
-        ("ubi0:rootfs", [VFS.format(1.1, "ubifs", "", "0:17"), MOUNTED.format(9, 2)],
-         "root: ubifs on ubi0:rootfs"),
-        ("/dev/mtdblock4", [VFS.format(1.1, "jffs2", "", "31:4"), MOUNTED.format(9, 2)],
-         "root: jffs2 on /dev/mtdblock4"),
+        (
+            "ubi0:rootfs",
+            [VFS.format(1.1, "ubifs", "", "0:17"), MOUNTED.format(9, 2)],
+            "root: ubifs on ubi0:rootfs",
+        ),
+        (
+            "/dev/mtdblock4",
+            [VFS.format(1.1, "jffs2", "", "31:4"), MOUNTED.format(9, 2)],
+            "root: jffs2 on /dev/mtdblock4",
+        ),
         ("/dev/ram0", [MOUNTED.format(9, 2)], "root: /dev/ram0"),
         ("PARTUUID=1-02", [MOUNTED.format(1.2, 1), VFS.format(1.3, "ext4", "", "179:2")], None),
         ("PARTUUID=1-02", [VFS.format(1.3, "squashfs", "", "179:2"), MOUNTED.format(9, 2)], None),
         ("LABEL=root", [MOUNTED.format(1.2, 2)], None),
         ("/dev/sda2", [MOUNTED.format(1.2, 2)], None),
     ],
-)  # fmt: skip
+)
 def test_what_the_kernel_mounted_as_root_decides_or_the_system_is_asked(root, lines, found):
     text = f"[    0.0] Kernel command line: quiet root={root} rw\r\n{CARD}{''.join(lines)}"
     assert booted.shown(text).root == found
@@ -121,6 +122,4 @@ def test_the_question_is_answered_by_a_real_shell():
     system = booted.answered(done.stdout)
     assert (system.arguments or "").split() == words
     assert system.root is not None
-    assert booted.missing(" ".join([*words[:1], "evmperf.not_there"]), system) == [
-        "evmperf.not_there"
-    ]
+    assert booted.missing(" ".join([*words[:1], "evmperf.not_there"]), system) == ["evmperf.not_there"]

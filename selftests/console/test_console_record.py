@@ -106,9 +106,7 @@ def test_a_power_on_starts_the_memory_anew_but_not_the_file(tmp_path):
     history.feed(b"new", 3)
     history.close()
     assert [r.data for r in history.records()] == [POWER_ON.encode(), b"new"]
-    assert [r.data for r in console.read(tmp_path / "console.log")] == [
-        b"old", POWER_ON.encode(), b"new",
-    ]  # fmt: skip
+    assert [r.data for r in console.read(tmp_path / "console.log")] == [b"old", POWER_ON.encode(), b"new"]
 
 
 @given(st.binary(max_size=200), st.integers(1, 10))

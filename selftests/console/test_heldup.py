@@ -67,9 +67,7 @@ def test_a_line_that_is_used_in_full_in_pieces_is_not_held_up(every_ms):
         at += every_ms * MS
         stamp = at + chance.randrange(200_000)
         size = int(every_ms * 11.5)
-        records.append(
-            Record(stamp, stamp, "<", b"x" * size, max(2 * MS, line.late_ns(stamp, size)))
-        )
+        records.append(Record(stamp, stamp, "<", b"x" * size, max(2 * MS, line.late_ns(stamp, size))))
     assert heldup.widened(records, BAUD) == records
 
 

@@ -21,11 +21,7 @@ from selftests.support.texts import (
     chunked,
 )
 
-DISASTERS = {
-    "kernel panic": [PANIC],
-    "kernel oops": [OOPS, BUG],
-    "silent reset": [RESET, RESET_WITHOUT_SPL],
-}
+DISASTERS = {"kernel panic": [PANIC], "kernel oops": [OOPS, BUG], "silent reset": [RESET, RESET_WITHOUT_SPL]}
 NAMED = [(name, text) for name, texts in DISASTERS.items() for text in texts]
 
 
@@ -115,10 +111,7 @@ def booted():
             ("soft lockup", b"[  40.123456] watchdog: BUG: soft lockup - CPU#1 stuck for 22s!"),
             ("RCU stall", b"[  40.123456] rcu: INFO: rcu_preempt self-detected stall on CPU"),
             ("RCU stall", b"[  40.123456] rcu: INFO: rcu_sched detected stalls on CPUs/tasks:"),
-            (
-                "SError",
-                b"[  40.123456][    C0] SError Interrupt on CPU0, code 0xbf000002",
-            ),
+            ("SError", b"[  40.123456][    C0] SError Interrupt on CPU0, code 0xbf000002"),
             ("hung task", b"[ 240.123456] INFO: task dd:412 blocked for more than 120 seconds."),
             ("emergency mode", b"Cannot open access to console, the root account is locked."),
             ("OP-TEE panic", b"E/TC:1 0 Panic 'no memory' at core/mm.c:7 <init>"),
@@ -166,9 +159,7 @@ def test_a_banner_that_a_program_prints_is_no_reset(data):
 def test_the_version_command_is_no_reset():
     watch = Watch()
     watch.settle()
-    version = (
-        b"version\r\nU-Boot 2025.01-ti (Mar 01 2025 - 10:00:01 +0000)\r\n\r\naarch64-gcc 13\r\n"
-    )
+    version = b"version\r\nU-Boot 2025.01-ti (Mar 01 2025 - 10:00:01 +0000)\r\n\r\naarch64-gcc 13\r\n"
     assert alarms([version, b"=> "], watch) == []
 
 

@@ -106,9 +106,13 @@ def find(tmp_path):
 def evmperf(*words, **more):
     return subprocess.run(
         [sys.executable, "-m", "evmperf", "desk", *words],
-        cwd=boards.ENV_DIR.parent, capture_output=True, text=True, check=False,
-        stdin=subprocess.DEVNULL, **more,
-    )  # fmt: skip
+        cwd=boards.ENV_DIR.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        **more,
+    )
 
 
 def test_a_known_board_gets_its_own_file_with_this_way_to_it(make_board, find):

@@ -19,9 +19,7 @@ from selftests.support.replayboard import Play, recorded, replay_lab
 
 pytestmark = seeds.needs("real/consoles")
 
-QUICK: dict[str, Any] = {
-    "silence_timeout": 3, "uboot_timeout": 20, "kernel_timeout": 2, "boot_timeout": 5,
-}  # fmt: skip
+QUICK: dict[str, Any] = {"silence_timeout": 3, "uboot_timeout": 20, "kernel_timeout": 2, "boot_timeout": 5}
 BAD_STEP = {
     "am6x-rom-uart-form-1": "U-Boot",
     "am62x-lp-sk-auth-form-1": "U-Boot",

@@ -38,8 +38,11 @@ ON_THE_BOARD = [
     "tools",
 ]
 REPLAYED: dict[str, Any] = {
-    "silence_timeout": 2, "kernel_timeout": 10, "boot_timeout": 5, "uboot_timeout": 10,
-}  # fmt: skip
+    "silence_timeout": 2,
+    "kernel_timeout": 10,
+    "boot_timeout": 5,
+    "uboot_timeout": 10,
+}
 
 
 @pytest.fixture
@@ -68,20 +71,24 @@ def write(tmp_path: Path, fake: FakeBoard, switch: FakeSwitch) -> Callable[..., 
         del general["virtual"]
         main["options"] = {"board": general, "boot": {"medium": "virtio"}, **options}
         main["resources"] = {
-            "NetworkSerialPort": {
-                "host": "127.0.0.1", "port": fake.port, "protocol": "raw", "speed": 115200,
-            },
+            "NetworkSerialPort": {"host": "127.0.0.1", "port": fake.port, "protocol": "raw", "speed": 115200},
             "NetworkPowerPort": {
-                "model": "rest", "index": "0",
+                "model": "rest",
+                "index": "0",
                 "host": f"http://127.0.0.1:{switch.port}/power/{{index}}",
             },
-        }  # fmt: skip
+        }
         drivers = main["drivers"]
         del drivers["ScpiMeterDriver"]
         drivers["K3BootStrategy"] = {
-            "uboot_timeout": 2, "kernel_timeout": 2, "boot_timeout": 2, "silence_timeout": 1,
-            "roots": {}, "media": {"virtio": []}, "power_timeout": 2,
-        }  # fmt: skip
+            "uboot_timeout": 2,
+            "kernel_timeout": 2,
+            "boot_timeout": 2,
+            "silence_timeout": 1,
+            "roots": {},
+            "media": {"virtio": []},
+            "power_timeout": 2,
+        }
         drivers["EvmShellDriver"] = {"login_timeout": 1, "await_login_timeout": 1}
         path = tmp_path / "scripted.yaml"
         path.write_text(yaml.safe_dump(data, sort_keys=False))
@@ -91,9 +98,7 @@ def write(tmp_path: Path, fake: FakeBoard, switch: FakeSwitch) -> Callable[..., 
 
 
 def examine(file: Path, **more: Any) -> dict[str, Finding]:
-    return {
-        found.step: found for found in Examination(boardfile.named(str(file)), **more).findings()
-    }
+    return {found.step: found for found in Examination(boardfile.named(str(file)), **more).findings()}
 
 
 def outcomes(found: dict[str, Finding], steps: list[str]) -> set[CheckOutcome]:
@@ -134,9 +139,7 @@ def test_a_power_switch_that_refuses(write, switch):
     check_bad(found["power switch"], Kind.LAB, "refused with 500: relay 0 is stuck")
     assert outcomes(found, ["U-Boot", *ON_THE_BOARD]) == {CheckOutcome.UNCHECKED}
     assert found["U-Boot"].text == "not checked: it needs power switch"
-    assert CheckOutcome.UNCHECKED not in outcomes(
-        found, ["meter", "clock", "real time", "InfluxDB"]
-    )
+    assert CheckOutcome.UNCHECKED not in outcomes(found, ["meter", "clock", "real time", "InfluxDB"])
     assert exit_status(found.values()) is ExitStatus.LAB_BROKEN
 
 
@@ -224,9 +227,7 @@ def test_a_coordinator_that_is_not_there(monkeypatch):
     port = free_port()
     monkeypatch.setenv("LG_COORDINATOR", f"127.0.0.1:{port}")
     found = examine(boards.find("am64x"))
-    check_bad(
-        found["coordinator"], Kind.LAB, f"nothing answers at 127.0.0.1:{port}.*LG_COORDINATOR"
-    )
+    check_bad(found["coordinator"], Kind.LAB, f"nothing answers at 127.0.0.1:{port}.*LG_COORDINATOR")
     assert found["place"].outcome is CheckOutcome.UNCHECKED
 
 

@@ -35,9 +35,7 @@ def test_a_place(lab, tmp_path, monkeypatch):
     monkeypatch.setenv("LG_PLACE", "one")
     found = examine(file)
     assert "one is held by me" in found["place"].text
-    assert outcomes(found, ["coordinator", "console", "power switch", "U-Boot"]) == {
-        CheckOutcome.OK
-    }
+    assert outcomes(found, ["coordinator", "console", "power switch", "U-Boot"]) == {CheckOutcome.OK}
     assert lab.holder("one") == ""  # it was given back
     assert not lab.boards["one"].is_on
 

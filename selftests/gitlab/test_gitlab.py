@@ -20,9 +20,7 @@ from evmperf.gitlab.pipeline import Over, PipelinePlan, chosen, render
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.exits import ExitStatus
 
-VARIABLES = (
-    "OVER", "BOARDS", "BENCHMARKS", "PROFILE", "RELEASE", "IMAGES", "AGAINST", "RUNNER_TAG"
-)  # fmt: skip
+VARIABLES = ("OVER", "BOARDS", "BENCHMARKS", "PROFILE", "RELEASE", "IMAGES", "AGAINST", "RUNNER_TAG")
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +46,7 @@ def test_over_labgrid_the_session_holds_its_place_by_itself():
     job = night(benchmarks="emmc and not fio")["measure am64x"]
     assert job["script"] == [
         ".venv/bin/pytest --lg-env am64x.yaml --run-kind nightly --results=results --wait 6h "
-        "-k 'emmc and not fio'",
+        "-k 'emmc and not fio'"
     ]
     assert "after_script" not in job
     assert job["variables"] == {"LG_PLACE": "am64x"}
@@ -218,9 +216,7 @@ def test_an_environment_from_the_cache_works_in_another_folder(tmp_path):
         (job / "tiny.py").write_text(f"def main():\n    print('job {number}')\n")
         if number == 2:
             (tmp_path / "builds-1/.venv").rename(job / ".venv")
-        subprocess.run(
-            ["scripts/venv", sys.executable, ".venv"], cwd=job, check=True, capture_output=True
-        )
+        subprocess.run(["scripts/venv", sys.executable, ".venv"], cwd=job, check=True, capture_output=True)
         said = subprocess.run([job / ".venv/bin/tiny"], capture_output=True, text=True, check=True)
         assert said.stdout == f"job {number}\n"
 
@@ -236,8 +232,10 @@ def test_a_runner_without_a_host_package_is_told_and_asks_no_password(tmp_path):
     done = subprocess.run(
         [PARENT.parent / "scripts/host-packages", packages],
         env={**os.environ, "CI": "true", "PATH": f"{tmp_path}:{os.environ['PATH']}"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 1
     assert "needed: sl (a steam locomotive)" in done.stdout
     assert "make host-packages" in done.stderr

@@ -83,10 +83,7 @@ def test_what_is_kept_judges_as_the_run_itself(tmp_path):
 
 def test_jobs_keep_their_runs_side_by_side(tmp_path):
     generator = np.random.default_rng(1)
-    folders = [
-        runs.write(tmp_path / f"{n}", runs.results(generator, BENCHMARKS), number=n)
-        for n in range(8)
-    ]
+    folders = [runs.write(tmp_path / f"{n}", runs.results(generator, BENCHMARKS), number=n) for n in range(8)]
     store = StoreFolder(tmp_path / "history")
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda folder: files.add(store, folder), folders * 3))
@@ -98,9 +95,8 @@ def test_a_run_in_both_places_counts_once(tmp_path):
     generator = np.random.default_rng(1)
     for number in range(4):
         folder = runs.write(
-            results if number % 2 else tmp_path / "gone", runs.results(generator, BENCHMARKS),
-            number=number,
-        )  # fmt: skip
+            results if number % 2 else tmp_path / "gone", runs.results(generator, BENCHMARKS), number=number
+        )
         files.add(history, folder)
     both = WithHistory(SpoolFolder(results), StoredRuns(history))
     ids = [f"{BOARD}-{number:04}" for number in range(4)]

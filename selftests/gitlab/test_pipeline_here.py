@@ -42,8 +42,10 @@ def checkout(tmp_path: Path) -> Path:
     copy = tmp_path / "evmperf"
     files = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, capture_output=True, check=True,
-    ).stdout  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    ).stdout
     command = ["rsync", "-a", "--from0", "--files-from=-", f"{ROOT}/", f"{copy}/"]
     subprocess.run(command, input=files, check=True)
     (copy / ".venv").symlink_to(Path(os.environ.get("VIRTUAL_ENV", ROOT / ".venv")))
@@ -82,9 +84,7 @@ def board_file(tmp_path: Path) -> Iterator[Path]:
         bench.start(serial_port=0, power_port=0)
         file = tmp_path / "virtual.yaml"
         ports = bench.ports
-        envfile.write(
-            envfile.source("virtual"), file, serial_port=ports.serial, power_port=ports.power
-        )
+        envfile.write(envfile.source("virtual"), file, serial_port=ports.serial, power_port=ports.power)
         yield file
         bench.stop()
 

@@ -40,10 +40,16 @@ def bucket(influxd, tmp_path_factory):
     for number, release in enumerate(["11.00", "11.01"]):
         day = spools.a_run(number)
         latest = spools.of_catalogue(
-            folder, id=f"made-up-{release}", board=BOARD, os="RT-linux", release=release,
-            kind="nightly", started_ns=day.started_ns, ended_ns=day.ended_ns,
+            folder,
+            id=f"made-up-{release}",
+            board=BOARD,
+            os="RT-linux",
+            release=release,
+            kind="nightly",
+            started_ns=day.started_ns,
+            ended_ns=day.ended_ns,
             addresses=ADDRESSES if release == "11.01" else {},
-        )  # fmt: skip
+        )
     spools.judge(latest, "worse", "by 20 %", -0.2)
     config = influxd.bucket()
     with Store(config) as store:
@@ -55,22 +61,23 @@ def bucket(influxd, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def dashboards():
-    return {
-        Path(name).name: json.loads(text)
-        for name, text in files().items()
-        if name.endswith(".json")
-    }
+    return {Path(name).name: json.loads(text) for name, text in files().items() if name.endswith(".json")}
 
 
 BOARD = "am64xx-hsevm"
 ADDRESSES = {
-    "job": "https://gitlab.lab/jobs/7", "pipeline": "https://gitlab.lab/pipelines/3",
+    "job": "https://gitlab.lab/jobs/7",
+    "pipeline": "https://gitlab.lab/pipelines/3",
     "results": "https://lab/results",
-}  # fmt: skip
+}
 GIVEN = {
-    "board": [BOARD], "profile": ["full"], "board_a": [BOARD], "board_b": [BOARD],
-    "release_a": ["11.00"], "release_b": ["11.01"],
-}  # fmt: skip
+    "board": [BOARD],
+    "profile": ["full"],
+    "board_a": [BOARD],
+    "board_b": [BOARD],
+    "release_a": ["11.00"],
+    "release_b": ["11.01"],
+}
 
 
 def with_values(rows):
@@ -126,16 +133,12 @@ def test_a_run_of_the_virtual_evm_shows(bucket, dashboards, name):
     begin, end = RECORDED_AT - DAY, RECORDED_AT + DAY
     values = choose(dashboards[name], bucket, {"board": ["virtual-evm"]}, begin, end)
     rows = {
-        panel["title"]: flux(
-            bucket, interpolated(panel["targets"][0]["query"], bucket, values, begin, end)
-        )
+        panel["title"]: flux(bucket, interpolated(panel["targets"][0]["query"], bucket, values, begin, end))
         for panel in panels(dashboards[name])
     }
     without = {title for title, found in rows.items() if not with_values(found)}
     # Nothing failed in this run.
-    assert without <= {
-        "Failed boots", "Cases that were not measured, or not at once", "Figures that changed"
-    }  # fmt: skip
+    assert without <= {"Failed boots", "Cases that were not measured, or not at once", "Figures that changed"}
 
 
 def test_a_panel_shows_mean_band_and_published_figure(bucket, dashboards):
@@ -144,8 +147,7 @@ def test_a_panel_shows_mean_band_and_published_figure(bucket, dashboards):
     begin, end = START - DAY, START + 3 * DAY
     values = choose(dashboard, bucket, GIVEN, begin, end)
     measured, published = (
-        flux(bucket, interpolated(target["query"], bucket, values, begin, end))
-        for target in panel["targets"]
+        flux(bucket, interpolated(target["query"], bucket, values, begin, end)) for target in panel["targets"]
     )
     assert len(measured) >= 2  # a point a release
     assert {"102400 mean", "102400 low", "102400 high"} <= set(measured[0])
@@ -175,9 +177,7 @@ def test_a_point_leads_to_its_report_and_its_job(bucket, dashboards):
     last = of_run["made-up-11.01"]
     assert last["report"] == "https://lab/results/made-up-11.01/report.html"
     assert (last["job"], last["pipeline"]) == (ADDRESSES["job"], ADDRESSES["pipeline"])
-    overrides = {
-        o["matcher"]["options"]: o["properties"] for o in panel["fieldConfig"]["overrides"]
-    }
+    overrides = {o["matcher"]["options"]: o["properties"] for o in panel["fieldConfig"]["overrides"]}
     (links,) = [p["value"] for p in overrides["/ mean$/"] if p["id"] == "links"]
     assert {"${__data.fields.report}", "${__data.fields.job}"} <= {link["url"] for link in links}
     (hidden,) = [name for name in overrides if name.startswith("/^(run|")]
@@ -203,9 +203,7 @@ def test_nights_and_places_are_states_over_time(bucket, dashboards):
     values = {"kind": ["nightly"]}
     begin, end = START - DAY, START + 3 * DAY
     nights, places = (
-        flux(
-            bucket, interpolated(by_title[name]["targets"][0]["query"], bucket, values, begin, end)
-        )
+        flux(bucket, interpolated(by_title[name]["targets"][0]["query"], bucket, values, begin, end))
         for name in ("Nights", "Places")
     )
     assert [row[BOARD] for row in nights] == ["not judged", "worse"]
@@ -217,9 +215,7 @@ def test_nights_and_places_are_states_over_time(bucket, dashboards):
 def test_every_panel_says_what_it_shows_and_asks_the_chosen_database(dashboards):
     for name, dashboard in dashboards.items():
         first = dashboard["templating"]["list"][0]
-        assert (first["type"], first["name"], first["query"]) == (
-            "datasource", "datasource", "influxdb"
-        )  # fmt: skip
+        assert (first["type"], first["name"], first["query"]) == ("datasource", "datasource", "influxdb")
         for panel in panels(dashboard):
             assert len(panel.get("description", "")) > 20, f"{name}: {panel['title']}"
             assert {t["datasource"]["uid"] for t in panel["targets"]} == {"${datasource}"}
@@ -232,9 +228,7 @@ def test_every_panel_says_what_it_shows_and_asks_the_chosen_database(dashboards)
 
 def test_releases_are_marked(bucket, dashboards):
     (mark,) = dashboards["boot.json"]["annotations"]["list"]
-    query = interpolated(
-        mark["target"]["query"], bucket, {"board": [BOARD]}, START - DAY, START + 3 * DAY
-    )
+    query = interpolated(mark["target"]["query"], bucket, {"board": [BOARD]}, START - DAY, START + 3 * DAY)
     assert [row["text"] for row in flux(bucket, query)] == ["11.00 → 11.01"]
 
 
@@ -248,19 +242,24 @@ def three_boards(influxd, tmp_path_factory):
     hours = 3_600_000_000_000
     config = influxd.bucket()
     for board, kind, age_h, worse in (
-        ("fine", "nightly", 5, 0), ("worse", "nightly", 5, 2), ("late", "nightly", 40, 0),
+        ("fine", "nightly", 5, 0),
+        ("worse", "nightly", 5, 2),
+        ("late", "nightly", 40, 0),
         ("fine", "desk", 1, 3),
-    ):  # fmt: skip
-        run = spools.a_run(
-            id=f"{board}-{kind}", board=board, kind=kind, started_ns=now - age_h * hours
-        )
+    ):
+        run = spools.a_run(id=f"{board}-{kind}", board=board, kind=kind, started_ns=now - age_h * hours)
         folder = spools.write(results, run, [spools.a_result(run)])
         for number in range(worse):
             verdict = {
-                "record": "verdict", "benchmark": "emmc_ext4", "case": f"case {number}",
-                "metric": "write_throughput", "driver": "emmc", "verdict": "worse",
-                "reason": "-", "baseline": "last:20",
-            }  # fmt: skip
+                "record": "verdict",
+                "benchmark": "emmc_ext4",
+                "case": f"case {number}",
+                "metric": "write_throughput",
+                "driver": "emmc",
+                "verdict": "worse",
+                "reason": "-",
+                "baseline": "last:20",
+            }
             append_records(folder, [verdict])
         with Store(config) as store:
             RunPush.of(store, folder).send()
@@ -341,9 +340,7 @@ def test_alerts_ask_the_database_that_is_provisioned():
 def compose_faults(data):
     """What the Compose Specification's schema says of a file."""
     command = ["node", str(NPM / "compose.mjs")]
-    return subprocess.run(
-        command, input=json.dumps(data), capture_output=True, text=True, check=False
-    ).stdout
+    return subprocess.run(command, input=json.dumps(data), capture_output=True, text=True, check=False).stdout
 
 
 @pytest.mark.browser

@@ -37,9 +37,8 @@ def test_irregular_cells_keep_their_text(text, mean, kept):
 
 @pytest.mark.parametrize(
     "text",
-    ["fast", "1.0.0", "1 2", "1.00 (min 0.50)", "1.00 (min 2.00, max 3.00)", "-", "nan", "1e3",
-     "5 GHz"],
-)  # fmt: skip
+    ["fast", "1.0.0", "1 2", "1.00 (min 0.50)", "1.00 (min 2.00, max 3.00)", "-", "nan", "1e3", "5 GHz"],
+)
 def test_anything_else_is_refused(text):
     with pytest.raises(cells.CellError):
         cells.parse(text, "m", Unit.MEGABYTE_PER_SECOND)

@@ -22,8 +22,6 @@ def test_the_coverage_of_a_guide_says_what_is_not_read(monkeypatch, capsys):
     _, tables, read, cells, known = whole.rsplit(maxsplit=4)
     assert (tables, cells) == (read, known)
     _, *rest = other.rsplit(maxsplit=4)
-    assert [int(number) for number in rest] == [
-        int(tables) + 1, int(tables), int(cells) + 2, int(cells),
-    ]  # fmt: skip
+    assert [int(number) for number in rest] == [int(tables) + 1, int(tables), int(cells) + 2, int(cells)]
     line = 1 + (text + strange)[: (text + strange).index(".. csv-table:: Strange")].count("\n")
     assert [message.split(":")[0].strip() for message in said if message] == [f"line {line}"]

@@ -122,10 +122,12 @@ def tables_of(pdf):
 def test_the_pdf_has_the_guides_tables_cell_for_cell(built):
     guide = source.read((built / "html/source/guide.rst").read_text())
     wanted = [
-        [[plain(cell.replace("\\", "")) for cell in row]
-         for row in (table.header, *(line.cells for line in table.rows))]
+        [
+            [plain(cell.replace("\\", "")) for cell in row]
+            for row in (table.header, *(line.cells for line in table.rows))
+        ]
         for table in guide.tables
-    ]  # fmt: skip
+    ]
     assert len(wanted) == len(runs.BENCHMARKS)
     assert tables_of(built / "pdf/guide.pdf")[-len(wanted) :] == wanted
 

@@ -32,15 +32,11 @@ def titled(title, body=STREAM):
 def test_the_operating_system_is_what_title_name_or_option_say(title, name, given, os):
     imported = importer.interpret(titled(title), name, release="9.01", os=given)
     assert imported.os == os
-    assert (os == "unknown") == any(
-        "say it with --os" in problem.reason for problem in imported.remarks
-    )
+    assert (os == "unknown") == any("say it with --os" in problem.reason for problem in imported.remarks)
 
 
 def test_a_heading_may_say_that_it_is_of_a_real_time_kernel():
-    body = STREAM.replace(
-        "System Benchmarks\n-----------------", "RT Linux Benchmarks\n" + "-" * 19
-    )
+    body = STREAM.replace("System Benchmarks\n-----------------", "RT Linux Benchmarks\n" + "-" * 19)
     assert importer.interpret(titled("Performance Guide", body), release="9.1").os == "RT-linux"
 
 
@@ -108,20 +104,14 @@ BEFORE = captioned("Table: MMC EXT2", "EXT2", "Table: MMC EXT4", "EXT4", title="
 @pytest.mark.parametrize(
     ("other", "entries", "found"),
     [
-        (
-            BEFORE,
-            ("VFAT", "Table: EMMC EXT4", "EXT4", "Table: EMMC EXT2", "EXT2"),
-            {"EXT4", "EXT2"},
-        ),
+        (BEFORE, ("VFAT", "Table: EMMC EXT4", "EXT4", "Table: EMMC EXT2", "EXT2"), {"EXT4", "EXT2"}),
         (AFTER, ("VFAT", "Table: EMMC VFAT", "EXT4", "Table: EMMC EXT4", "EXT2"), {"VFAT", "EXT4"}),
         # Nothing else in the guide tells, and the tables' own words do.
         ("", ("VFAT", "Table: EMMC EXT4", "EXT4"), {"EXT4"}),
     ],
 )
 def test_a_caption_is_its_own_table_s_in_the_whole_guide(other, entries, found):
-    imported = importer.interpret(
-        titled("Linux 9.01 Performance Guide", other + captioned(*entries))
-    )
+    imported = importer.interpret(titled("Linux 9.01 Performance Guide", other + captioned(*entries)))
     emmc = [t for t in imported.source.tables if t.section == ("EMMC",)]
     for source in emmc:
         system = next(word for word in ("EXT2", "EXT4", "VFAT") if word in source.header[1])

@@ -79,8 +79,7 @@ def test_no_two_tables_are_told_apart_by_nothing():
             "'parsecs' is not a unit",
         ),
         (
-            "title: T\nsection: [S]\nabout: {}\nkeys: [K]\ncolumns: {x: [X]}\n"
-            "metrics: {x: [MB/s, faster]}\n",
+            "title: T\nsection: [S]\nabout: {}\nkeys: [K]\ncolumns: {x: [X]}\nmetrics: {x: [MB/s, faster]}\n",
             "'faster' is none of",
         ),
     ],
@@ -138,9 +137,7 @@ def test_virtual_and_real_boards_never_share_a_guide(results, capsys):
     assert cli.main(["guide", "--release", "12.00", "--from", str(results)]) == 0
     assert "virtual-evm" not in capsys.readouterr().out
     both = ["--board", "virtual-evm", "--board", "am64xx-hsevm"]
-    assert (
-        cli.main(["guide", "--release", "12.00", "--from", str(results), *both]) == ExitStatus.USAGE
-    )
+    assert cli.main(["guide", "--release", "12.00", "--from", str(results), *both]) == ExitStatus.USAGE
     assert "never share a guide" in capsys.readouterr().err
 
 
@@ -171,9 +168,7 @@ def test_newest_is_each_boards_last_release(capsys):
 def test_pages_are_not_built_among_their_source(tmp_path, capsys):
     guide = ["guide", "--from", "baselines", "--release", "11.00", "--os", "Linux"]
     there = tmp_path / "public"
-    assert (
-        cli.main([*guide, "-o", str(there / "guide.rst"), "--html", str(there)]) == ExitStatus.USAGE
-    )
+    assert cli.main([*guide, "-o", str(there / "guide.rst"), "--html", str(there)]) == ExitStatus.USAGE
     assert "build in another folder" in capsys.readouterr().err
     assert cli.main([*guide, "-o", str(there / "source/index.rst"), "--html", str(there)]) == 0
     assert "<table" in (there / "index.html").read_text()

@@ -11,9 +11,7 @@ SIZES = ("102400", "262144", "524288")
 
 
 def storage(section, caption="", rows=SIZES, system="EXT4", board="x1-evm"):
-    headings = "\n".join(
-        f"{name}\n{mark * 40}\n" for name, mark in zip(section, "-^~", strict=False)
-    )
+    headings = "\n".join(f"{name}\n{mark * 40}\n" for name, mark in zip(section, "-^~", strict=False))
     body = "\n".join(f'    "{row}","1.00","2.00"' for row in rows)
     return (
         f"{headings}\n.. csv-table:: {caption}\n"
@@ -49,7 +47,7 @@ def test_sections_are_read_by_their_meaning(section, caption, rows, benchmark):
         (("EMMC Driver", "MMC EXT4"), "", SIZES, ("'MMC EXT4' stands below 'EMMC Driver'",)),
         (("Storage",), "Copying", SIZES, ("it could be any of", "emmc_ext4")),
     ],
-)  # fmt: skip
+)
 def test_a_contradiction_makes_a_table_unknown_and_both_are_named(section, caption, rows, both):
     imported = guide(storage(section, caption, rows))
     assert imported.results == {}

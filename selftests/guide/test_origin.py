@@ -109,9 +109,5 @@ def test_rows_that_the_layout_lacks_follow_in_their_table(tmp_path, capsys):
     arguments = ("--release", "12.00", "--from", tmp_path / "results")
     status, text, _ = guide(capsys, *arguments, "--like", like(tmp_path, body))
     assert status == 0
-    rows = {
-        r.case
-        for r in importer.interpret(text).results["am64xx-hsevm"]
-        if r.benchmark == "emmc_ext4"
-    }
+    rows = {r.case for r in importer.interpret(text).results["am64xx-hsevm"] if r.benchmark == "emmc_ext4"}
     assert rows == {"102400", "262144", "524288", "1048576", "5242880"}

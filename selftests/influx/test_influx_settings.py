@@ -22,9 +22,7 @@ FULL = {
 @pytest.fixture
 def file(tmp_path):
     path = tmp_path / "influx.toml"
-    path.write_text(
-        f'url = "http://influx:8086"\ntoken = "{TOKEN}"\norg = "lab"\nbucket = "from-file"\n'
-    )
+    path.write_text(f'url = "http://influx:8086"\ntoken = "{TOKEN}"\norg = "lab"\nbucket = "from-file"\n')
     path.chmod(0o600)
     return path
 
@@ -166,10 +164,7 @@ def test_history_of_one_case(three_runs, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            ["read_throughput"],
-            "have no read_throughput of emmc_ext4; `evmperf history made-up` lists",
-        ),
+        (["read_throughput"], "have no read_throughput of emmc_ext4; `evmperf history made-up` lists"),
         (["write_throughput", "--case=9"], "no write_throughput of emmc_ext4 9"),
     ],
 )

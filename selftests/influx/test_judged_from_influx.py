@@ -96,12 +96,8 @@ def test_a_guide_from_an_empty_bucket_and_without_settings_says_so(configured, m
     assert "InfluxDB is not configured: set EVMPERF_INFLUX_URL" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("against", "status"), [("last:15", 1), ("last:4", 5), ("run:am64xx-hsevm-0002", 1)]
-)
-def test_verdicts_are_the_same_from_database_and_folder(
-    configured, nights, capsys, against, status
-):
+@pytest.mark.parametrize(("against", "status"), [("last:15", 1), ("last:4", 5), ("run:am64xx-hsevm-0002", 1)])
+def test_verdicts_are_the_same_from_database_and_folder(configured, nights, capsys, against, status):
     assert cli.main(["push", "--results", str(nights)]) == 0
     capsys.readouterr()
     said = []
@@ -119,9 +115,18 @@ def measured(case, at, *values, unit="MB/s", **more):
         for number, value in enumerate(values)
     )
     return Result(
-        "emmc_ext4", 1, "emmc", case, {}, "full", Status.MEASURED if values else Status.FAILED,
-        samples, tools=more.pop("tools", {"fio": "fio-3.36"}), started_ns=at, **more,
-    )  # fmt: skip
+        "emmc_ext4",
+        1,
+        "emmc",
+        case,
+        {},
+        "full",
+        Status.MEASURED if values else Status.FAILED,
+        samples,
+        tools=more.pop("tools", {"fio": "fio-3.36"}),
+        started_ns=at,
+        **more,
+    )
 
 
 MANY_RUNS = (
@@ -167,13 +172,9 @@ def written(store, folder, *found):
     ]
 
 
-def test_runs_that_were_stored_without_their_brief_are_judged_by_their_results(
-    store, tmp_path, monkeypatch
-):
+def test_runs_that_were_stored_without_their_brief_are_judged_by_their_results(store, tmp_path, monkeypatch):
     write = store.write
-    monkeypatch.setattr(
-        store, "write", lambda lines: write([x for x in lines if not x.startswith(BRIEF)])
-    )
+    monkeypatch.setattr(store, "write", lambda lines: write([x for x in lines if not x.startswith(BRIEF)]))
     there, here = written(store, tmp_path, MANY_RUNS[4], [measured("8k", 1)])
     assert there == here
     assert [len(figures) for figures in here] == [2, 0]
@@ -250,9 +251,7 @@ def test_published_figures_and_runs_going_on_are_left_as_they_are(configured, ni
     live.release()
 
 
-def test_without_the_server_the_verdict_stays_and_waits(
-    configured, nights, monkeypatch, store, capsys
-):
+def test_without_the_server_the_verdict_stays_and_waits(configured, nights, monkeypatch, store, capsys):
     monkeypatch.setenv("EVMPERF_INFLUX_URL", "http://127.0.0.1:9")
     assert check(nights, "last:15") == 1
     shown = capsys.readouterr()

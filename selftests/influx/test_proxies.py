@@ -192,8 +192,7 @@ def test_rows_that_trickle_are_given_up():
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "[]", '{"KEY": 3}', '{"KEY": {"bytes": "x"}}', '{"KEY": {"bytes": -1}}', "[" * 9999],
+    "text", ["", "[]", '{"KEY": 3}', '{"KEY": {"bytes": "x"}}', '{"KEY": {"bytes": -1}}', "[" * 9999]
 )
 def test_a_damaged_note_of_what_was_sent_sends_all_again(folder, text):
     with serving(influxdb) as config:

@@ -89,9 +89,7 @@ def test_it_comes_back_as_it_went(bucket, store, tmp_path):
         (kept,) = SpoolFolder(tmp_path).runs(board, 5)
         (stored,) = InfluxRuns(store).runs(board, 5)
         assert stored.run == kept.run
-        assert [_comparable(r) for r in stored.results()] == [
-            _comparable(r) for r in kept.results()
-        ]
+        assert [_comparable(r) for r in stored.results()] == [_comparable(r) for r in kept.results()]
 
 
 def _comparable(result):

@@ -166,9 +166,7 @@ def test_results_go_out_while_others_are_measured(bucket, tmp_path):
     assert points(bucket, "run") == 1
 
 
-def test_a_server_that_comes_back_during_the_run_gets_everything(
-    own_influxd, tmp_path, monkeypatch
-):
+def test_a_server_that_comes_back_during_the_run_gets_everything(own_influxd, tmp_path, monkeypatch):
     monkeypatch.setattr("evmperf.influx.sender._RETRY_S", 0.1)
     bucket = own_influxd.bucket()
     live = Live(tmp_path, bucket)

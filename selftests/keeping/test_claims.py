@@ -49,9 +49,7 @@ time.sleep(600)
 
 @contextlib.contextmanager
 def holding_process(*wanted):
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, *wanted], cwd=REPOSITORY, stdout=subprocess.PIPE
-    )
+    process = subprocess.Popen([sys.executable, "-c", HOLD, *wanted], cwd=REPOSITORY, stdout=subprocess.PIPE)
     try:
         assert process.stdout.readline() == b"held\n"
         yield process
@@ -312,10 +310,7 @@ def test_a_local_board_has_one_holder(lab):
 
 
 def test_a_shared_device_keeps_two_boards_apart(lab):
-    with (
-        held(Wanted("a", devices=("relay 1", "tty 1"))),
-        pytest.raises(UsageError, match="b is held by"),
-    ):
+    with held(Wanted("a", devices=("relay 1", "tty 1"))), pytest.raises(UsageError, match="b is held by"):
         Claim.take(Wanted("b", devices=("relay 1", "tty 2")), "run-2")
 
 

@@ -18,9 +18,15 @@ from evmperf.keeping.wanted import Wanted
 from evmperf.model.errors import BoardLost, LabError
 
 HOLDER = {
-    "place": "desk", "coordinator": "", "host": "here", "user": "me", "run": "r", "since": 1.0,
-    "until": 0.0, "doing": "",
-}  # fmt: skip
+    "place": "desk",
+    "coordinator": "",
+    "host": "here",
+    "user": "me",
+    "run": "r",
+    "since": 1.0,
+    "until": 0.0,
+    "doing": "",
+}
 
 
 @pytest.fixture
@@ -109,13 +115,19 @@ def test_of_two_claims_to_one_board_one_is_lost(lab):
 
 
 GARBAGE = [
-    b"{}", b"[]", b"null", b"", b"\0" * 100, b"\xff\xfe", b"[" * 60_000, b'"' + b"x" * 100_000,
-    b'{"place": "desk"}', b'{"place": 1, "coordinator": [], "since": "x"}',
-    b'{"place":"a","coordinator":"","host":"","user":"u","run":"","since":1e300,"until":0,'
-    b'"doing":""}',
-    b'{"place":"a\\u001b[2J","coordinator":"","host":"h","user":"u","run":"","since":1,"until":0,'
-    b'"doing":""}',
-]  # fmt: skip
+    b"{}",
+    b"[]",
+    b"null",
+    b"",
+    b"\0" * 100,
+    b"\xff\xfe",
+    b"[" * 60_000,
+    b'"' + b"x" * 100_000,
+    b'{"place": "desk"}',
+    b'{"place": 1, "coordinator": [], "since": "x"}',
+    b'{"place":"a","coordinator":"","host":"","user":"u","run":"","since":1e300,"until":0,"doing":""}',
+    b'{"place":"a\\u001b[2J","coordinator":"","host":"h","user":"u","run":"","since":1,"until":0,"doing":""}',
+]
 
 
 @contextlib.contextmanager

@@ -29,13 +29,12 @@ class Session:
         words = ["-m", "pytest", "--lg-env", file, f"--results={results}", "-k", "default_rootfs"]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                ["env", "--default-signal=INT", sys.executable, *words,
-                 "-p", "no:cacheprovider", *options],
+                ["env", "--default-signal=INT", sys.executable, *words, "-p", "no:cacheprovider", *options],
                 cwd=REPOSITORY,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env={**lab.environment, "LG_PLACE": place, **environment},
-            )  # fmt: skip
+            )
 
     def wait(self):
         return self.process.wait(240)
@@ -191,9 +190,8 @@ def test_a_session_shows_who_asks_and_gives_way(lab, measure, board):
     assert asked.returncode == 0, asked.stderr
     assert "asked me on here (run scripted-evm-" in asked.stdout
     who = subprocess.run(
-        [*words[:3], "who"], cwd=REPOSITORY, env=lab.environment, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
+        [*words[:3], "who"], cwd=REPOSITORY, env=lab.environment, capture_output=True, text=True, check=False
+    )
     assert "boot_time_mmcsd" in who.stdout, who.stderr
     assert session.wait() == 2
     assert "me: I need it for an hour" in session.said
@@ -275,9 +273,12 @@ def test_an_ab_that_is_ended_has_put_its_board_back(lab, measure, board, tmp_pat
     words = ["-m", "evmperf.cli.main", "ab", file, "--b", "args:quiet", "-k", "default_rootfs"]
     with (tmp_path / "ab.log").open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, *words, "--results", tmp_path / "ab"], cwd=REPOSITORY,
-            stdout=log, stderr=log, env={**lab.environment, "LG_PLACE": "one"},
-        )  # fmt: skip
+            [sys.executable, *words, "--results", tmp_path / "ab"],
+            cwd=REPOSITORY,
+            stdout=log,
+            stderr=log,
+            env={**lab.environment, "LG_PLACE": "one"},
+        )
     try:
         until(lambda: boots_for_long(board))
         process.terminate()
@@ -299,9 +300,7 @@ def test_a_held_board_with_nothing_left_to_measure_is_switched_off(lab, measure,
         board.switch(on=True)
         cases = [f"boot_time_mmcsd/{case}" for case in ("default_rootfs", "default_rootfs_quiet")]
         left_out = [word for case in cases for word in ("--leave-out", case)]
-        session = measure(
-            "-k", "boot_time_mmcsd and default_rootfs", *left_out, **{JOIN: claim.token}
-        )
+        session = measure("-k", "boot_time_mmcsd and default_rootfs", *left_out, **{JOIN: claim.token})
         assert session.wait() == 5, session.said
         assert not board.is_on
         claim.check()

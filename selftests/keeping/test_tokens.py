@@ -15,10 +15,17 @@ from selftests.support.placelab import end_keeper
 from selftests.support.virtualbench import running
 
 SECRETS = {
-    "CI": "true", "CI_JOB_TOKEN": "s3cret", "GITLAB_TOKEN": "s3cret", "LAVA_TOKEN": "s3cret",
-    "EVMPERF_GITLAB_TOKEN": "s3cret", "EVMPERF_LAVA_TOKEN": "s3cret", "AWS_SECRET": "s3cret",
-    "EVMPERF_INFLUX_TOKEN": "s3cret", "EVMPERF_HOLD": "s3cret", "MY_OWN": "s3cret",
-}  # fmt: skip
+    "CI": "true",
+    "CI_JOB_TOKEN": "s3cret",
+    "GITLAB_TOKEN": "s3cret",
+    "LAVA_TOKEN": "s3cret",
+    "EVMPERF_GITLAB_TOKEN": "s3cret",
+    "EVMPERF_LAVA_TOKEN": "s3cret",
+    "AWS_SECRET": "s3cret",
+    "EVMPERF_INFLUX_TOKEN": "s3cret",
+    "EVMPERF_HOLD": "s3cret",
+    "MY_OWN": "s3cret",
+}
 
 
 @pytest.fixture

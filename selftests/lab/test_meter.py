@@ -11,13 +11,7 @@ from labgrid import Target
 
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.hwmon import Hwmon
-from evmperf.lab.meter import (
-    HwmonMeter,
-    HwmonMeterDriver,
-    RailMeterProtocol,
-    ScpiMeter,
-    ScpiMeterDriver,
-)
+from evmperf.lab.meter import HwmonMeter, HwmonMeterDriver, RailMeterProtocol, ScpiMeter, ScpiMeterDriver
 from evmperf.lab.scpi import Scpi
 from evmperf.model.errors import LabError, RefusedOutput
 from evmperf.tools import meter
@@ -71,9 +65,13 @@ def test_a_rail_may_have_queries_of_its_own_and_a_setup_is_sent_first(conversati
     back = conversation({"a": own, "b": 2}, setup="CURR:RANG 0.01,(@7)", current="MEAS:CURR? (@3)")
     assert set(back.read(["a", "b"])) == {"a", "b"}
     assert instrument.asked == [
-        "*IDN?", "CURR:RANG 0.01,(@7)", "MEASURE:VOLT:DC? (@7)", "MEAS:CURR? (@3)",
-        "MEAS:VOLT? (@2)", "MEAS:CURR? (@3)",
-    ]  # fmt: skip
+        "*IDN?",
+        "CURR:RANG 0.01,(@7)",
+        "MEASURE:VOLT:DC? (@7)",
+        "MEAS:CURR? (@3)",
+        "MEAS:VOLT? (@2)",
+        "MEAS:CURR? (@3)",
+    ]
 
 
 def test_no_answer_is_a_broken_lab_that_names_the_query(conversation, instrument):
@@ -114,12 +112,12 @@ def test_an_instrument_that_is_not_there_is_named():
         ("-9.9e37", "overloaded on a"),
         ("nan", "no reading"),
         ("", "no reading"),
-        ("-113,\"Undefined header\"", "no reading"),
+        ('-113,"Undefined header"', "no reading"),
         ("7.5E-01,7.6E-01", "no reading"),
         ("\xff\x00\x07", "no reading"),
         ("0.75 mV", "no reading"),
     ],
-)  # fmt: skip
+)
 def test_an_answer_that_is_no_reading_is_refused(conversation, instrument, answer, reason):
     back = conversation({"a": 1})
     instrument.measure = lambda quantity, channel: answer
@@ -182,13 +180,15 @@ def test_sensors_are_found_by_label_name_and_device(root):
 @pytest.mark.parametrize(
     ("given_as", "reason"),
     [
-        ("vdd_croe", "0 sensors are described by 'vdd_croe' for a instead of one; there are: .*"
-         "vdd_core ina226 1-0040"),
+        (
+            "vdd_croe",
+            "0 sensors are described by 'vdd_croe' for a instead of one; there are: .*vdd_core ina226 1-0040",
+        ),
         ({"name": "ina226"}, "2 sensors are described"),
         ({"labl": "x"}, "say its label, name or device"),
         ({"power": True}, "say its label, name or device"),
     ],
-)  # fmt: skip
+)
 def test_a_sensor_that_is_not_one_is_named_with_those_there_are(root, given_as, reason):
     with pytest.raises(LabError, match=reason):
         Hwmon("", str(root), {"a": given_as})
@@ -239,9 +239,7 @@ def target():
     target.cleanup()
 
 
-def test_labgrid_gives_an_instrument_with_the_rails_as_a_coordinator_passes_them_on(
-    target, instrument
-):
+def test_labgrid_gives_an_instrument_with_the_rails_as_a_coordinator_passes_them_on(target, instrument):
     rails = yaml.safe_dump({"vdd_core": 1, "vdd_rtc": {"channel": 2}})
     ScpiMeter(target, "meter", rails=rails, visa=instrument.visa, timeout=0.5)
     ScpiMeterDriver(target, "meter")
@@ -267,9 +265,7 @@ def test_a_meter_that_is_away_is_a_broken_lab_through_labgrid_too(target):
 
 
 def test_the_bench_gives_the_meter_or_says_that_there_is_none(target, root, tmp_path):
-    target.get_strategy = lambda: SimpleNamespace(
-        console=SimpleNamespace(), listeners=[], guards=[]
-    )
+    target.get_strategy = lambda: SimpleNamespace(console=SimpleNamespace(), listeners=[], guards=[])
     bench = LabgridBench(target, fake_board(tmp_path / "x.yaml"))
     with pytest.raises(LabError, match=r"x.yaml names no meter: see docs/power.md"):
         bench.meter()

@@ -28,18 +28,27 @@ def test_the_pages_commands_make_a_place_with_its_devices(tmp_path):
     def run(text, **more):
         text = text.replace("20408", port)
         return subprocess.run(
-            ["bash", "-ec", text], cwd=tmp_path, env=environment, capture_output=True, text=True,
-            timeout=120, check=False, **more,
-        )  # fmt: skip
+            ["bash", "-ec", text],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            **more,
+        )
 
     # The page starts both in the background of one shell; here each is a process to be ended.
     running = [
         subprocess.Popen(
             line.removesuffix("&").replace("20408", port).split(),
-            cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            cwd=tmp_path,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         for line in servers.splitlines()
-    ]  # fmt: skip
+    ]
     try:
         listing = "export LG_COORDINATOR=127.0.0.1:20408; labgrid-client resources"
         until(lambda: run(listing).stdout.count("my-host/my-am64x/") == 2, 60)

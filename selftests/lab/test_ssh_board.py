@@ -26,14 +26,10 @@ def board_file(folder, sshd, **strategy):
             "boot": {"medium": "sd"},
         },
         "resources": {
-            "NetworkService": {
-                "address": "127.0.0.1", "username": getpass.getuser(), "port": sshd.port,
-            }
+            "NetworkService": {"address": "127.0.0.1", "username": getpass.getuser(), "port": sshd.port}
         },
-        "drivers": {
-            "SSHDriver": {"keyfile": str(sshd.folder / "user")}, "K3BootStrategy": strategy,
-        },
-    }  # fmt: skip
+        "drivers": {"SSHDriver": {"keyfile": str(sshd.folder / "user")}, "K3BootStrategy": strategy},
+    }
     file = folder / "desk.yaml"
     data = {"imports": ["evmperf.lab.shell", "evmperf.lab.strategy"], "targets": {"main": main}}
     file.write_text(yaml.safe_dump(data, sort_keys=False))
@@ -129,11 +125,23 @@ def test_a_session_over_ssh_measures_linux_and_leaves_the_board_alone(tmp_path, 
     file = board_file(tmp_path, sshd)
     results = tmp_path / "results"
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--lg-env", file, f"--results={results}",
-         "-k", "boot_time or (openssl_throughput and aes-128-cbc and 1024)"],
-        cwd=boards.ENV_DIR.parent, capture_output=True, text=True, check=False,
-        stdin=subprocess.DEVNULL, env={**os.environ, "EVMPERF_STATE": str(tmp_path)},
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "--lg-env",
+            file,
+            f"--results={results}",
+            "-k",
+            "boot_time or (openssl_throughput and aes-128-cbc and 1024)",
+        ],
+        cwd=boards.ENV_DIR.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "EVMPERF_STATE": str(tmp_path)},
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "All measured" in done.stdout
     (run,) = results.glob("*/run.json")

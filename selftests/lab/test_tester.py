@@ -75,9 +75,7 @@ def test_a_server_that_was_left_running_lives_on(tester, tmp_path):
 def test_steps_run_there(tester, tmp_path):
     folder = str(tmp_path / "steps")
     shellstep.install(tester, folder)
-    done = shellstep.run(
-        tester, 'head -c 100000 /dev/zero | tr "\\0" x >"$OUT/x"', 20, folder=folder
-    )
+    done = shellstep.run(tester, 'head -c 100000 /dev/zero | tr "\\0" x >"$OUT/x"', 20, folder=folder)
     assert (done.status, len(done.files["x"])) == (0, 100000)
     with pytest.raises(ToolError, match="did not end"):
         shellstep.run(tester, "sleep 1000", 1, folder=folder)

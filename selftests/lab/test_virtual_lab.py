@@ -52,7 +52,9 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     exported = {
         "virtual-lab": {
             "NetworkSerialPort": {
-                "host": "127.0.0.1", "port": bench.ports.serial, "protocol": "raw",
+                "host": "127.0.0.1",
+                "port": bench.ports.serial,
+                "protocol": "raw",
                 "speed": 10_000_000,  # QEMU's UART knows no baud rate
             },
             "NetworkPowerPort": {
@@ -61,12 +63,10 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
                 "index": "0",
             },
         }
-    }  # fmt: skip
+    }
     (tmp_path / "exporter.yaml").write_text(yaml.safe_dump(exported))
     address = f"127.0.0.1:{free_port()}"
-    servers = [
-        start(tmp_path, "labgrid-coordinator", "--listen", address),
-    ]
+    servers = [start(tmp_path, "labgrid-coordinator", "--listen", address)]
     try:
         lab = Lab(address)
         await_line(lambda: lab.client("places") is not None)
@@ -102,22 +102,29 @@ def await_line(holds) -> None:
         time.sleep(0.2)
 
 
-def test_a_board_in_a_place_is_booted_and_measured_with_its_own_file(
-    lab: Lab, tmp_path: Path
-) -> None:
+def test_a_board_in_a_place_is_booted_and_measured_with_its_own_file(lab: Lab, tmp_path: Path) -> None:
     text = (REPOSITORY / "env" / "am64x.yaml").read_text()
     assert text.count("medium: sd") == 1
     board_file = tmp_path / "am64x.yaml"
     board_file.write_text(text.replace("medium: sd", "medium: virtio"))
     done = subprocess.run(
         [
-            BIN / "pytest", "--lg-env", board_file, "--profile", "quick",
+            BIN / "pytest",
+            "--lg-env",
+            board_file,
+            "--profile",
+            "quick",
             f"--results={tmp_path / 'results'}",
-            "-k", "default_rootfs or (emmc_raw_fio and 4k)",
+            "-k",
+            "default_rootfs or (emmc_raw_fio and 4k)",
         ],
-        cwd=REPOSITORY, env=lab.environment, capture_output=True, text=True, timeout=300,
+        cwd=REPOSITORY,
+        env=lab.environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
         check=False,
-    )  # fmt: skip
+    )
     folder = next((tmp_path / "results").glob("am64xx-hsevm-*"))
     boot, emmc = spool.read_results(folder)
     assert boot.status == "measured", done.stdout

@@ -38,9 +38,13 @@ def desk(tmp_path, monkeypatch):
 def a_log(answer, **changes):
     """The log of a job whose board gave this answer to each step."""
     header = {
-        "schema": HEADER_SCHEMA, "kind": "native", "board_file": "virtual.yaml",
-        "profile": "quick", "benchmarks": "plain", "evmperf": "1",
-    } | changes  # fmt: skip
+        "schema": HEADER_SCHEMA,
+        "kind": "native",
+        "board_file": "virtual.yaml",
+        "profile": "quick",
+        "benchmarks": "plain",
+        "evmperf": "1",
+    } | changes
     facts = f"1 {'0' * 16} {provenance.LABEL}"
     fine = hostile.answer(hostile.tar(hostile.member("kernel", b"6.12.1\n"))).splitlines()
     lines = [marked.header_line(header)]

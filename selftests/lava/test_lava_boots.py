@@ -33,9 +33,7 @@ def test_the_published_figure_is_between_lavas_stamps():
     assert {r.metric: r.value for r in readings(first.boot)}["boot_time"] == pytest.approx(14.81769)
     assert {r.error for r in readings(first.boot)} == {0.15}, "stated, so it is not refused"
     # 07:23:24.501681, 07:23:32.712876
-    assert {r.metric: r.value for r in readings(second.boot)}["boot_time"] == pytest.approx(
-        8.211195
-    )
+    assert {r.metric: r.value for r in readings(second.boot)}["boot_time"] == pytest.approx(8.211195)
 
 
 def test_the_power_is_on_when_the_last_switching_has_ended():

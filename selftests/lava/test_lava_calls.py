@@ -104,12 +104,11 @@ def test_an_address_that_is_none_is_named(monkeypatch):
 
 
 def test_images_are_told_from_their_names(web):
-    found = resources([f"{web}/there/Image.gz", f"{web}/there/k3.dtb", f"{web}/there/r.tar.xz"],
-                      JobKind.NATIVE)  # fmt: skip
+    found = resources(
+        [f"{web}/there/Image.gz", f"{web}/there/k3.dtb", f"{web}/there/r.tar.xz"], JobKind.NATIVE
+    )
     assert list(found) == ["kernel", "dtb", "nfsrootfs"]
-    (role,) = set(resources([f"ramdisk={web}/there/x", f"{web}/there/Image"], JobKind.NATIVE)) - {
-        "kernel"
-    }
+    (role,) = set(resources([f"ramdisk={web}/there/x", f"{web}/there/Image"], JobKind.NATIVE)) - {"kernel"}
     assert role == "ramdisk"
     whole = resources([f"{web}/there/tisdk-default-image-am64xx-evm.rootfs.wic.xz"], JobKind.NATIVE)
     assert list(whole) == ["image"]
@@ -201,8 +200,7 @@ def test_in_a_lava_job_every_case_and_figure_is_reported(tmp_path):
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     (tmp_path / "test_it.py").write_text(TEST)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *_ONLY_LAVA, "-q", "-c", "/dev/null",
-         str(tmp_path / "test_it.py")],
+        [sys.executable, "-m", "pytest", *_ONLY_LAVA, "-q", "-c", "/dev/null", str(tmp_path / "test_it.py")],
         cwd=tmp_path,
         env={
             **os.environ,
@@ -210,8 +208,11 @@ def test_in_a_lava_job_every_case_and_figure_is_reported(tmp_path):
             "LAVA_RESULT_DIR": str(tmp_path),
             "PYTHONPATH": os.pathsep.join([str(cli.__file__).rpartition("/evmperf/")[0]]),
         },
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert (tmp_path / "reported").read_text() == REPORTED, done.stdout
     # LAVA looks for the signal anywhere in a line, which must not be broken.
     assert "<SIGNAL emmc_vfat.1>\n" in done.stdout

@@ -50,9 +50,7 @@ def submit(url, results):
     return cli.main(["lava", "submit", VARIANT, *words])
 
 
-def test_a_native_job_measures_the_image_it_was_given_or_nothing(
-    card_lab, published, results, capsys
-):
+def test_a_native_job_measures_the_image_it_was_given_or_nothing(card_lab, published, results, capsys):
     assert submit(published[0], results) == 0, capsys.readouterr()
     (folder,) = results.iterdir()
     run = read_run(folder)

@@ -250,10 +250,7 @@ def test_a_log_of_another_catalogue_is_refused(outputs, tmp_path, monkeypatch):
 def test_what_is_no_log_is_said(tmp_path, capsys, text, said):
     file = tmp_path / "log"
     file.write_text(text)
-    assert (
-        cli.main(["lava", "import", str(file), "--results", str(tmp_path / "r")])
-        == ExitStatus.USAGE
-    )
+    assert cli.main(["lava", "import", str(file), "--results", str(tmp_path / "r")]) == ExitStatus.USAGE
     assert said.replace("no evmperf", "not the log of an evmperf job") in capsys.readouterr().err
     assert not (tmp_path / "r").exists()
 

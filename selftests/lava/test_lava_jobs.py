@@ -103,9 +103,14 @@ IMAGES = {
 
 
 SAYS = {
-    "name": "a.wic.xz", "sha256": "ab" * 32, "uboot": "U-Boot 2025.01 (Jan 01 2025 - 00:00:00)",
-    "kernel": "6.12.43-ti", "version": "#1 SMP it's", "release": "11.01", "machine": "am64xx-evm",
-}  # fmt: skip
+    "name": "a.wic.xz",
+    "sha256": "ab" * 32,
+    "uboot": "U-Boot 2025.01 (Jan 01 2025 - 00:00:00)",
+    "kernel": "6.12.43-ti",
+    "version": "#1 SMP it's",
+    "release": "11.01",
+    "machine": "am64xx-evm",
+}
 
 
 def test_a_job_with_a_whole_image_has_it_flashed_and_fits_both_schemas(lava):
@@ -114,8 +119,10 @@ def test_a_job_with_a_whole_image_has_it_flashed_and_fits_both_schemas(lava):
     flash, overlay, boot = (next(iter(action.values())) for action in data["actions"][:3])
     assert flash["to"] == "flasher"
     assert flash["images"]["image"] == {
-        "url": "http://images/a.wic.xz", "compression": "xz", "sha256sum": "ab" * 32,
-    }  # fmt: skip
+        "url": "http://images/a.wic.xz",
+        "compression": "xz",
+        "sha256sum": "ab" * 32,
+    }
     assert overlay["to"] == "overlay"
     assert boot["commands"][-1] == "boot"
     header = decode_header(data["metadata"][METADATA])
@@ -123,9 +130,7 @@ def test_a_job_with_a_whole_image_has_it_flashed_and_fits_both_schemas(lava):
     assert header["release"] == "11.01"
     plain = job("am64x.yaml")
     assert next(iter(plain["actions"][0].values()))["to"] == "overlay"
-    assert not [
-        text for text in shell_text(plain) if "evm_same" in text and "evm_same()" not in text
-    ]
+    assert not [text for text in shell_text(plain) if "evm_same" in text and "evm_same()" not in text]
 
 
 def test_a_board_that_runs_another_image_ends_the_job_before_anything_is_measured():
@@ -227,9 +232,7 @@ def test_a_board_with_another_u_boot_has_its_prompts_in_its_device_type(lava, tm
     kind, file = devices.write(board, tmp_path)
     checker = lava.with_types(kind.parent)
     data = yaml.safe_load(checker.templates.from_string(file.read_text()).render())
-    assert (
-        data["actions"]["boot"]["methods"]["u-boot"]["parameters"]["bootloader_prompt"] == "J7 # "
-    )
+    assert data["actions"]["boot"]["methods"]["u-boot"]["parameters"]["bootloader_prompt"] == "J7 # "
     assert data["constants"]["u-boot"]["interrupt-prompt"] == "any key to stop"
     file.write_text("filled in")
     devices.write(board, tmp_path)
@@ -266,8 +269,11 @@ def test_the_media_and_prompts_are_the_strategys():
     assert console.boot_command == fields["boot_command"]
     assert console.arguments_variable == fields["kernel_arguments_variable"]
     assert console.boot_commands("init=/bin/sh") == [
-        "setenv mmcdev 1", "setenv bootpart 1:2", "setenv optargs init=/bin/sh", "boot"
-    ]  # fmt: skip
+        "setenv mmcdev 1",
+        "setenv bootpart 1:2",
+        "setenv optargs init=/bin/sh",
+        "boot",
+    ]
 
 
 @pytest.mark.parametrize(

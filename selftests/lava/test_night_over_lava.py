@@ -76,6 +76,4 @@ def test_what_no_lava_job_can_be_is_said_and_the_rest_is_measured(lab, server, t
     assert "virtual: not over LAVA: uboot_emmc" in done.stdout
     assert "2 of 2 boards measured." in done.stdout
     runs = [tmp_path / "results" / str(event["run"]) for event in events(tmp_path, "measured")]
-    assert {r.benchmark for run in runs for r in read_results(run)} == {
-        "emmc_vfat", "boot_time_mmcsd"
-    }  # fmt: skip
+    assert {r.benchmark for run in runs for r in read_results(run)} == {"emmc_vfat", "boot_time_mmcsd"}

@@ -38,9 +38,17 @@ def identity(result: Result):
     samples = [(s.metric, s.unit, s.repetition) for s in result.samples]
     conditions = {k: v for k, v in result.conditions.items() if k != "fetched_again"}
     return (
-        result.benchmark, result.version, result.driver, result.case, dict(result.params),
-        result.profile, dict(result.tools), conditions, str(result.status), sorted(samples),
-    )  # fmt: skip
+        result.benchmark,
+        result.version,
+        result.driver,
+        result.case,
+        dict(result.params),
+        result.profile,
+        dict(result.tools),
+        conditions,
+        str(result.status),
+        sorted(samples),
+    )
 
 
 def lavacli(lab, *words: str, text: str = "") -> str:
@@ -51,10 +59,23 @@ def lavacli(lab, *words: str, text: str = "") -> str:
     entry = {"uri": f"{lab.url}/RPC2", "username": "evmperf", "token": lab.token}
     config.write_text(yaml.safe_dump({"default": entry}))
     done = subprocess.run(
-        ["nsenter", f"--mount=/proc/{pid}/ns/mnt", f"--root=/proc/{pid}/root", "env", "--chdir=/",
-         "XDG_CONFIG_HOME=/lab/config", "PATH=/usr/bin:/bin", "lavacli", *words],
-        input=text, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        [
+            "nsenter",
+            f"--mount=/proc/{pid}/ns/mnt",
+            f"--root=/proc/{pid}/root",
+            "env",
+            "--chdir=/",
+            "XDG_CONFIG_HOME=/lab/config",
+            "PATH=/usr/bin:/bin",
+            "lavacli",
+            *words,
+        ],
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -113,10 +134,24 @@ def test_the_same_case_is_the_same_in_all_three_ways(lab, server, results, capsy
     assert "keeps and pushes its results itself" in capsys.readouterr().out
     desk = results.parent / "desk"
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--lg-env", paths.lab_state() / "boards/virtual.yaml",
-         "-k", KEYWORD, f"--results={desk}", "-p", "no:cacheprovider"],
-        cwd=paths.JOBS.parent, capture_output=True, text=True, timeout=DEADLINE_S, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "--lg-env",
+            paths.lab_state() / "boards/virtual.yaml",
+            "-k",
+            KEYWORD,
+            f"--results={desk}",
+            "-p",
+            "no:cacheprovider",
+        ],
+        cwd=paths.JOBS.parent,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout
     ways = {"native": results, "host": paths.lab_state() / "results", "desk": desk}
     measured = {}

@@ -4,9 +4,7 @@ from evmperf.measure.addresses import of_run
 from evmperf.model.run import Run
 
 JOB = "https://gitlab.lab/lab/evmperf/-/jobs/7"
-GITLAB = {
-    "CI_JOB_URL": JOB, "CI_PIPELINE_URL": "https://gitlab.lab/lab/evmperf/-/pipelines/3",
-}  # fmt: skip
+GITLAB = {"CI_JOB_URL": JOB, "CI_PIPELINE_URL": "https://gitlab.lab/lab/evmperf/-/pipelines/3"}
 
 
 def test_at_a_desk_a_run_has_no_address(tmp_path):
@@ -28,8 +26,6 @@ def test_results_elsewhere_are_no_artifacts(tmp_path):
 
 
 def test_a_lab_that_serves_its_results_says_so(tmp_path):
-    given = {
-        **GITLAB, "CI_PROJECT_DIR": str(tmp_path), "EVMPERF_RESULTS_URL": "https://lab/results/",
-    }  # fmt: skip
+    given = {**GITLAB, "CI_PROJECT_DIR": str(tmp_path), "EVMPERF_RESULTS_URL": "https://lab/results/"}
     run = Run("am64x-1", "am64x", "full", addresses=of_run(tmp_path / "results", given))
     assert run.report == "https://lab/results/am64x-1/report.html"

@@ -37,23 +37,30 @@ def measured(tmp_path):
             return [
                 *(
                     Measure(
-                        f"m{n}", command, 10, repetition=n, shared=shared and f"{shared}{n}",
+                        f"m{n}",
+                        command,
+                        10,
+                        repetition=n,
+                        shared=shared and f"{shared}{n}",
                         parse=lambda _: [Reading("rate", next(numbers))],
                     )
                     for n in range(plan.repeats)
                 ),
                 CleanUp("clean-up", f"echo clean >>{calls}", 10),
-            ]  # fmt: skip
+            ]
 
         benchmark = Benchmark(
-            name="emmc_fake", driver="emmc", title="Fake", section=("Fake",), metrics=(RATE,),
-            profiles={"quick": Profile((Case("a"), Case("b")), repetitions)}, place=Place.SHELL,
+            name="emmc_fake",
+            driver="emmc",
+            title="Fake",
+            section=("Fake",),
+            metrics=(RATE,),
+            profiles={"quick": Profile((Case("a"), Case("b")), repetitions)},
+            place=Place.SHELL,
             steps=steps,
-        )  # fmt: skip
-        spool = Spool(tmp_path, Run(f"fake-{next(_NUMBERS)}", "fake-evm", "quick"))
-        bench = LocalBench(
-            fake_board(tmp_path / "fake.yaml", "emmc"), LocalShell(tmp_path / "board")
         )
+        spool = Spool(tmp_path, Run(f"fake-{next(_NUMBERS)}", "fake-evm", "quick"))
+        bench = LocalBench(fake_board(tmp_path / "fake.yaml", "emmc"), LocalShell(tmp_path / "board"))
         runner = Runner(bench, spool, "quick", [], repeats=repeats)
         results = [runner.measure(benchmark, case) for case in benchmark.cases("quick")]
         text = calls.read_text()

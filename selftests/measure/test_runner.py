@@ -54,9 +54,14 @@ def test_refused_once_then_fine_is_measured_and_the_refusal_is_kept(lab, tmp_pat
 
 @pytest.mark.parametrize(
     ("value", "reason"),
-    [("garbage", "x holds no number"), ("0", "rate of 0 MB/s is not plausible"),
-     ("101", "not plausible"), ("nan", "not plausible"), ("inf", "not plausible")],
-)  # fmt: skip
+    [
+        ("garbage", "x holds no number"),
+        ("0", "rate of 0 MB/s is not plausible"),
+        ("101", "not plausible"),
+        ("nan", "not plausible"),
+        ("inf", "not plausible"),
+    ],
+)
 def test_refused_twice_is_refused_without_a_number(lab, value, reason):
     runner = lab()
     result = runner.measure(make(measuring(f'echo {value} >"$OUT/x"')), CASE)

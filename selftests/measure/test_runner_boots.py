@@ -15,10 +15,13 @@ from selftests.support.fakes import failed_boot, good_boot
 from selftests.support.runners import CASE, FINE, make, on_spool
 
 BOOTS = make(
-    name="boot_time_fake", driver="boot", place=Place.BOOT, tools=(),
+    name="boot_time_fake",
+    driver="boot",
+    place=Place.BOOT,
+    tools=(),
     metrics=catalogue.benchmark("boot_time_mmcsd").metrics,
     profiles={"quick": Profile((CASE,), 5)},
-)  # fmt: skip
+)
 
 
 def boot_records(runner):

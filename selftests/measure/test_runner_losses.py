@@ -16,15 +16,7 @@ from evmperf.model.results import Status
 from evmperf.model.run import Run
 from evmperf.runs.spool import Spool, read_records, read_run
 from selftests.support.fakes import LocalShell
-from selftests.support.runners import (
-    CASE,
-    FINE,
-    make,
-    measuring,
-    messages,
-    on_spool,
-    parse,
-)
+from selftests.support.runners import CASE, FINE, make, measuring, messages, on_spool, parse
 
 
 @pytest.fixture
@@ -36,8 +28,10 @@ def tiny(tmp_path):
     folder.mkdir()
     done = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=64k", "evmperf-test", str(folder)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         pytest.skip(f"no tmpfs available: {done.stderr.strip()}")
     yield folder

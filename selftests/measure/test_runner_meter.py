@@ -2,10 +2,7 @@
 
 import pytest
 
-from evmperf.benchmarks.step import (
-    MeasurePower,
-    MeterWindow,
-)
+from evmperf.benchmarks.step import MeasurePower, MeterWindow
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import BoardError, Kind, LabError, ToolError
 from evmperf.model.results import Reading, Status
@@ -44,11 +41,15 @@ def power(outputs):
 METERED = make_rows(
     lambda case: [
         MeasurePower(
-            "sleep", "true", 10, parse=power, shared="sleep",
+            "sleep",
+            "true",
+            10,
+            parse=power,
+            shared="sleep",
             window=MeterWindow(("core",), 0.05, 0.1, 0.2, 'echo 10 >"$OUT/after"'),
         )
     ]
-)  # fmt: skip
+)
 
 
 def test_the_meter_waits_by_the_runners_clock(board, tmp_path):
@@ -89,11 +90,14 @@ def test_a_meter_without_the_rail_is_a_broken_lab_before_anything_is_started(lab
 @pytest.mark.parametrize(
     ("error", "kind", "message"),
     [
-        (BoardError("the shell does not come back"), Kind.BOARD,
-         "the board does not answer 0.2 s after it was sent to sleep: the shell does not come"),
+        (
+            BoardError("the shell does not come back"),
+            Kind.BOARD,
+            "the board does not answer 0.2 s after it was sent to sleep: the shell does not come",
+        ),
         (ToolError("`x` did not end: it was interrupted"), Kind.TOOL, "did not end"),
     ],
-)  # fmt: skip
+)
 def test_a_board_that_does_not_wake_gives_no_figure(lab, error, kind, message):
     runner = lab([None, None, error])  # facts, start, check
     runner.bench._meter = RailMeter([])

@@ -5,15 +5,7 @@ import functools
 import pytest
 
 from evmperf.benchmarks.benchmark import Profile
-from evmperf.benchmarks.step import (
-    CleanUp,
-    Measure,
-    Outputs,
-    Prepare,
-    Search,
-    Trial,
-    Where,
-)
+from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Prepare, Search, Trial, Where
 from evmperf.model.errors import BoardError, Kind, LabError, RefusedOutput
 from evmperf.model.results import Case, Reading, Status
 from selftests.support.fakes import LocalShell
@@ -45,9 +37,7 @@ def test_a_tool_that_prints_all_rows_is_executed_once(lab, tmp_path):
     assert executions(tmp_path) == 1
 
 
-def test_samples_of_one_execution_have_its_time_and_its_raw_files_which_are_kept_once(
-    lab, tmp_path
-):
+def test_samples_of_one_execution_have_its_time_and_its_raw_files_which_are_kept_once(lab, tmp_path):
     runner, benchmark = lab(), table(tmp_path)
     results = [runner.measure(benchmark, case) for case in (A, B, C)]
     assert len({sample.time_ns for result in results for sample in result.samples}) == 1
@@ -63,9 +53,7 @@ def test_keys_keep_repetitions_and_drivers_apart(lab, tmp_path):
     command = f'echo x >>{tmp_path}/count; echo 5 >"$OUT/x"'
 
     def steps(case):
-        return [
-            Measure(f"t{n}", command, 10, parse=parse, repetition=n, shared=f"t{n}") for n in (0, 1)
-        ]
+        return [Measure(f"t{n}", command, 10, parse=parse, repetition=n, shared=f"t{n}") for n in (0, 1)]
 
     profiles = {"quick": Profile((A, B, C), 2)}
     runner = lab()
@@ -150,9 +138,7 @@ def test_a_search_is_sent_what_it_tried_and_its_trials_are_no_samples(lab):
     assert sent == [[Reading("rate", 40.0)], [Reading("rate", 20.0)]]
     assert result.status is Status.MEASURED
     assert result.values("rate") == [30.0]
-    assert result.conditions["trials"] == [
-        {"step": "try 40", "rate": 40.0}, {"step": "try 20", "rate": 20.0},
-    ]  # fmt: skip
+    assert result.conditions["trials"] == [{"step": "try 40", "rate": 40.0}, {"step": "try 20", "rate": 20.0}]
     assert len(result.raw) == 2
 
 
@@ -179,12 +165,9 @@ def test_a_search_that_finds_nothing_is_refused_with_its_reason(lab):
 
 
 @pytest.mark.parametrize(
-    ("command", "failures"),
-    [("exit 1", ["failing"]), ('echo garbage >"$OUT/x"', ["failing", "failing"])],
+    ("command", "failures"), [("exit 1", ["failing"]), ('echo garbage >"$OUT/x"', ["failing", "failing"])]
 )
-def test_a_trial_that_fails_ends_the_search_and_what_follows_is_done(
-    lab, tmp_path, command, failures
-):
+def test_a_trial_that_fails_ends_the_search_and_what_follows_is_done(lab, tmp_path, command, failures):
     asked = []
 
     def trials():
@@ -192,9 +175,7 @@ def test_a_trial_that_fails_ends_the_search_and_what_follows_is_done(
         asked.append((yield Trial("failing", command, 10, parse=parse)))
         return [Reading("rate", 4.0)]
 
-    result = lab().measure(
-        searching(trials, CleanUp("clean-up", f"touch {tmp_path}/cleaned", 10)), A
-    )
+    result = lab().measure(searching(trials, CleanUp("clean-up", f"touch {tmp_path}/cleaned", 10)), A)
     assert asked == []
     assert result.samples == ()
     assert [failure.step for failure in result.failures] == failures
@@ -232,9 +213,7 @@ def test_a_parser_that_runs_out_is_an_error_and_no_quiet_end(lab):
 def test_a_step_of_the_tester_runs_there_in_a_folder_of_the_run(lab, tmp_path):
     tester = LocalShell(tmp_path / "beside")
     runner = lab(tester=tester)
-    where = Measure(
-        "where", 'pwd >/dev/null; echo 9 >"$OUT/x"', 10, parse=parse, where=Where.TESTER
-    )
+    where = Measure("where", 'pwd >/dev/null; echo 9 >"$OUT/x"', 10, parse=parse, where=Where.TESTER)
     on_board = Prepare("board", "true", 10)
     result = runner.measure(make_rows(lambda case: [on_board, where], tester_tools=("dd",)), A)
     assert result.values("rate") == [9.0], result.failures

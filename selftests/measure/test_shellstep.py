@@ -77,9 +77,7 @@ def test_a_kernel_line_anywhere_in_the_body_is_refused(at):
         shellstep.decode(HEAD + BODY[:at] + KERNEL_LINE + BODY[at:])
 
 
-@pytest.mark.parametrize(
-    "head", ["", KERNEL_LINE, "step 0 10.25\n", "step x 1.0 2.0\n", "step 0 1 2\n"]
-)
+@pytest.mark.parametrize("head", ["", KERNEL_LINE, "step 0 10.25\n", "step x 1.0 2.0\n", "step 0 1 2\n"])
 def test_a_garbled_first_line_is_refused(head):
     with pytest.raises(RefusedOutput, match="first line is garbled"):
         shellstep.decode(head + BODY)

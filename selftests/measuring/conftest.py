@@ -130,10 +130,7 @@ def bench(
     """
     path = tmp_path_factory.mktemp("env") / "line.yaml"
     envfile.write(
-        envfile.source("virtual"),
-        path,
-        serial_port=line.port,
-        power_port=virtual_bench.ports.power,
+        envfile.source("virtual"), path, serial_port=line.port, power_port=virtual_bench.ports.power
     )
     environment = Environment(str(path))
     bench = LabgridBench(environment.get_target(), boards.load(path))

@@ -20,25 +20,31 @@ class Pytest:
     `log`.
     """
 
-    def __init__(
-        self, env_file: Path, results: Path, select: str, options: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, env_file: Path, results: Path, select: str, options: Sequence[str] = ()) -> None:
         self.results = results
         self.log = results.with_suffix(".log")
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 [
                     # Started in the background of a script, we inherit an ignored Ctrl-C.
-                    "env", "--default-signal=INT",
-                    sys.executable, "-m", "pytest", "--lg-env", str(env_file),
+                    "env",
+                    "--default-signal=INT",
+                    sys.executable,
+                    "-m",
+                    "pytest",
+                    "--lg-env",
+                    str(env_file),
                     *(["-k", select] if select else []),
-                    f"--results={results}", "-p", "no:cacheprovider", *options,
+                    f"--results={results}",
+                    "-p",
+                    "no:cacheprovider",
+                    *options,
                 ],
                 cwd=REPOSITORY,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},
-            )  # fmt: skip
+            )
 
     def wait_until(self, happened: Callable[[], bool]) -> None:
         deadline = time.monotonic() + DEADLINE_S

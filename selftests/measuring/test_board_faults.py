@@ -54,10 +54,7 @@ def assert_usable(runner: Runner) -> None:
 
 @pytest.mark.parametrize(
     ("provoke", "name"),
-    [
-        ("echo c >/proc/sysrq-trigger", "kernel panic"),
-        ("echo b >/proc/sysrq-trigger", "silent reset"),
-    ],
+    [("echo c >/proc/sysrq-trigger", "kernel panic"), ("echo b >/proc/sysrq-trigger", "silent reset")],
 )
 def test_a_dead_board_is_named_within_seconds_and_power_cycled(
     runner: Runner, provoke: str, name: str
@@ -154,9 +151,8 @@ def test_a_missing_tool_is_named(runner: Runner) -> None:
 @pytest.mark.parametrize("spoil", ["head -c 300", 'sed \'s/"bw_bytes" : /"bw_bytes" : x/\''])
 def test_damaged_output_of_a_tool_is_refused_twice(runner: Runner, spoil: str) -> None:
     job = fio.command(
-        target="--filename=/dev/shm/fio", rw="write", block_size="64k", size="1m", runtime_s=1,
-        name="spoilt",
-    ).replace("--direct=1", "--direct=0")  # fmt: skip
+        target="--filename=/dev/shm/fio", rw="write", block_size="64k", size="1m", runtime_s=1, name="spoilt"
+    ).replace("--direct=1", "--direct=0")
     command = f'{job}; {spoil} "$OUT/fio.json" >"$OUT/x"; mv "$OUT/x" "$OUT/fio.json"'
 
     def parse(outputs: Outputs) -> list[Reading]:
@@ -172,9 +168,7 @@ def test_damaged_output_of_a_tool_is_refused_twice(runner: Runner, spoil: str) -
 def test_the_mounted_root_is_never_scratch(runner: Runner) -> None:
     result = measure(
         runner,
-        Prepare(
-            "prepare", "root=$(awk '$2==\"/\"{print $1}' /proc/mounts); " + guard("$root", ""), 20
-        ),
+        Prepare("prepare", "root=$(awk '$2==\"/\"{print $1}' /proc/mounts); " + guard("$root", ""), 20),
         FINE,
     )
     assert result.status is Status.FAILED

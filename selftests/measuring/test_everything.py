@@ -28,18 +28,14 @@ def test_everything_is_measured(measuring, env_file, request) -> None:
     board = boards.load(env_file)
     rows = {
         benchmark.name: [
-            case.label
-            for case in benchmark.cases("quick")
-            if not benchmark.unsupported(board, case)
+            case.label for case in benchmark.cases("quick") if not benchmark.unsupported(board, case)
         ]
         for benchmark in catalogue.benchmarks().values()
     }
     every = {(name, row) for name, labels in rows.items() for row in labels}
     expected = every
     if not request.config.getoption("--all-rows", default=False):
-        expected = {
-            (name, labels[0]) for name, labels in rows.items() if labels and name not in ELSEWHERE
-        }
+        expected = {(name, labels[0]) for name, labels in rows.items() if labels and name not in ELSEWHERE}
     session = measuring("", *(f"--leave-out={n}/{row}" for n, row in sorted(every - expected)))
     status = session.process.wait(DEADLINE_S)
     assert status == 0, session.log.read_text()

@@ -36,9 +36,13 @@ ls /tmp/evmperf* 2>/dev/null | grep -E 'undo|netserver|iperf3'
 TESTER_STATE = "ip -4 -o addr; ip xfrm state; ip xfrm policy; grep ' 0A ' /proc/net/tcp*"
 BENCHMARKS = catalogue.benchmarks()
 MEASURED = (
-    "eth_cpsw_tcp_bidir", "eth_icssg_tcp_bidir_pacing", "eth_cpsw_udp_egress_0loss",
-    "eth_cpsw_udp_ingress_loss", "eth_icssg_udp_ingress_0loss", "pcie_eth",
-)  # fmt: skip
+    "eth_cpsw_tcp_bidir",
+    "eth_icssg_tcp_bidir_pacing",
+    "eth_cpsw_udp_egress_0loss",
+    "eth_cpsw_udp_ingress_loss",
+    "eth_icssg_udp_ingress_0loss",
+    "pcie_eth",
+)
 """One of each kind; `ipsec_sw` is measured here, too."""
 
 
@@ -218,11 +222,7 @@ def far(bench: LabgridBench, tmp_path: Path) -> Iterator[Runner]:
         30,
     )
     assert made.status == 0, made.text
-    link = {
-        "interface": "near0",
-        "board_address": "192.168.110.2/24",
-        "tester_address": "192.168.110.1",
-    }
+    link = {"interface": "near0", "board_address": "192.168.110.2/24", "tester_address": "192.168.110.1"}
     yield open_runner(OtherBench(bench, FarShell(shell), ipsec=link), tmp_path)
     bench.shell().run(f"ip netns del {FAR}", 30)
 
@@ -255,11 +255,15 @@ def test_traffic_that_is_not_esp_is_refused(far: Runner) -> None:
 
 
 def test_a_tester_without_esp_is_named(runner: Runner, bench: LabgridBench) -> None:
-    cannot = bench.tester().run(
-        "ip xfrm state add src 192.0.2.1 dst 192.0.2.2 proto esp spi 0x99 mode tunnel "
-        "enc 'cbc(aes)' 0x00112233445566778899aabbccddeeff && ip xfrm state flush",
-        10,
-    ).status  # fmt: skip
+    cannot = (
+        bench.tester()
+        .run(
+            "ip xfrm state add src 192.0.2.1 dst 192.0.2.2 proto esp spi 0x99 mode tunnel "
+            "enc 'cbc(aes)' 0x00112233445566778899aabbccddeeff && ip xfrm state flush",
+            10,
+        )
+        .status
+    )
     if not cannot:
         pytest.skip("this machine's kernel has ESP")
     before = state(bench)

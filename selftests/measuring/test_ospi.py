@@ -75,9 +75,7 @@ def must(shell: Shell, command: str) -> str:
     return reply.text
 
 
-def test_every_benchmark_is_measured(
-    ospi_bench: client.LabClient, ospi_env: Path, tmp_path: Path
-) -> None:
+def test_every_benchmark_is_measured(ospi_bench: client.LabClient, ospi_env: Path, tmp_path: Path) -> None:
     one_row_of_ubifs = "not 102400 and not 524288 and not 1048576"
     session = Pytest(ospi_env, tmp_path / "results", f"test_ospi and {one_row_of_ubifs}")
     status = session.process.wait(DEADLINE_S)
@@ -107,8 +105,7 @@ def test_what_is_not_there_or_too_small_is_refused(guarded) -> None:
     status, said = guarded("ospi.nothing", 1)
     assert status == 3
     assert said == (
-        "ospi.nothing is not there or not once in /proc/mtd: "
-        "name another partition in options.ospi.scratch"
+        "ospi.nothing is not there or not once in /proc/mtd: name another partition in options.ospi.scratch"
     )
     status, said = guarded("ospi", 1)
     assert (status, MARK in said) == (3, False), "part of a name is no name"

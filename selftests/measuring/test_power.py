@@ -44,25 +44,21 @@ def instrument() -> Iterator[Instrument]:
 
 
 @pytest.fixture
-def sleeping(
-    env_file: Path, instrument: Instrument, tmp_path: Path
-) -> Iterator[Callable[..., Pytest]]:
+def sleeping(env_file: Path, instrument: Instrument, tmp_path: Path) -> Iterator[Callable[..., Pytest]]:
     """A function that measures some rails in a sleep that a given command makes."""
     sessions = []
 
     def start(command: str, select: str = BENCHMARK) -> Pytest:
         data = yaml.safe_load(env_file.read_text())
         main = data["targets"]["main"]
-        main["options"]["power"] = {
-            "rails": list(RAILS),
-            "deep_sleep_command": command,
-            "sleep_s": SLEEP_S,
-        }
+        main["options"]["power"] = {"rails": list(RAILS), "deep_sleep_command": command, "sleep_s": SLEEP_S}
         channels = {rail: number for number, rail in enumerate(RAILS, 1)}
         # As text, which is all that Labgrid's coordinator would pass on.
         main["resources"]["ScpiMeter"] = {
-            "visa": instrument.visa, "rails": yaml.safe_dump(channels), "timeout": 2.0,
-        }  # fmt: skip
+            "visa": instrument.visa,
+            "rails": yaml.safe_dump(channels),
+            "timeout": 2.0,
+        }
         path = tmp_path / "sleeping.yaml"
         path.write_text(yaml.safe_dump(data, sort_keys=False))
         sessions.append(Pytest(path, tmp_path / "results", select))

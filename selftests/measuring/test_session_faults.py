@@ -73,9 +73,7 @@ def test_a_full_results_folder_ends_the_session_as_a_broken_lab(
         subprocess.run(["umount", str(small)], check=True)
 
 
-def test_a_lab_that_is_not_there_ends_the_session_with_one_sentence(
-    env_file: Path, tmp_path: Path
-) -> None:
+def test_a_lab_that_is_not_there_ends_the_session_with_one_sentence(env_file: Path, tmp_path: Path) -> None:
     dead = tmp_path / "dead.yaml"
     text = env_file.read_text()
     # A console server that nobody runs; the board must not look like a virtual one to be started.

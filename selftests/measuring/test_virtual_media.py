@@ -26,9 +26,13 @@ def test_display_camera_and_disks_are_measured(own_state: Path, tmp_path: Path) 
     assert {result.status for result in results} == {"measured"}
     measured = {result.benchmark: result for result in results}
     assert set(measured) == {
-        "glmark2", "sensor_capture", "sata_ext4_1g", "msata_ext4_1g", "sata_vfat_1g",
+        "glmark2",
+        "sensor_capture",
+        "sata_ext4_1g",
+        "msata_ext4_1g",
+        "sata_vfat_1g",
         "msata_vfat_1g",
-    }  # fmt: skip
+    }
     assert measured["glmark2"].conditions["variant"] == "drawn by the CPU"
     captured = [result for result in results if result.benchmark == "sensor_capture"]
     assert sorted(result.case for result in captured) == ["320x240|nv12", "320x240|rgb4"]

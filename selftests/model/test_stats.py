@@ -13,14 +13,7 @@ figures = st.floats(-1e12, 1e12, allow_nan=False)
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [
-        (2.675, "2.68"),
-        (0.125, "0.13"),
-        (1.005, "1.01"),
-        (0.5, "0.50"),
-        (7, "7.00"),
-        (-1.005, "-1.01"),
-    ],
+    [(2.675, "2.68"), (0.125, "0.13"), (1.005, "1.01"), (0.5, "0.50"), (7, "7.00"), (-1.005, "-1.01")],
 )
 def test_halves_go_up_where_python_would_go_down(value, text):
     assert rounded(value) == text

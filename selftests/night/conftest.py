@@ -25,8 +25,7 @@ class Night:
         self.lab, self.results = lab, folder / "results"
         file = lab.board_file(folder / "scripted.yaml")
         self.plan = folder / "plan.yaml"
-        jobs = [{"board": str(file), "benchmarks": "default_rootfs", **job}
-                for job in plan.pop("boards")]  # fmt: skip
+        jobs = [{"board": str(file), "benchmarks": "default_rootfs", **job} for job in plan.pop("boards")]
         usual = {"until": "10m", "stagger": "0s", "health_check": "default_rootfs"}
         self.plan.write_text(yaml.safe_dump({**usual, **plan, "boards": jobs}))
         self.log = folder / "night.log"
@@ -37,11 +36,12 @@ class Night:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*words, "--results", str(self.results)],
-                cwd=REPOSITORY, stdout=log, stderr=subprocess.STDOUT,
+                cwd=REPOSITORY,
+                stdout=log,
+                stderr=subprocess.STDOUT,
                 # Runs of other tests would be a history, and a loaded host a slower board.
-                env=self.lab.environment
-                | {"EVMPERF_HISTORY": str(self.plan.with_name("history"))},
-            )  # fmt: skip
+                env=self.lab.environment | {"EVMPERF_HISTORY": str(self.plan.with_name("history"))},
+            )
 
     def wait(self) -> int:
         return self.process.wait(DEADLINE_S)

@@ -27,9 +27,7 @@ def draw(page: Path, name: str, folder: Path) -> None:
     with chromium() as browser:
         for width in WIDTHS:
             for scheme in ("light", "dark"):
-                sheet = browser.new_page(
-                    viewport={"width": width, "height": 600}, color_scheme=scheme
-                )
+                sheet = browser.new_page(viewport={"width": width, "height": 600}, color_scheme=scheme)
                 sheet.goto(page.as_uri())
                 sheet.screenshot(path=folder / f"{name}-{width}-{scheme}.png", full_page=True)
 
@@ -97,9 +95,7 @@ def _measure_before(lab: PlaceLab, file: Path) -> None:
     for board in lab.boards.values():
         board.pace_s = 0.5
     for _ in range(_NIGHTS):
-        subprocess.run(
-            words, cwd=REPOSITORY, env=environment, stdout=subprocess.DEVNULL, check=True
-        )
+        subprocess.run(words, cwd=REPOSITORY, env=environment, stdout=subprocess.DEVNULL, check=True)
     for board in lab.boards.values():
         board.pace_s *= 1.25
 

@@ -44,8 +44,10 @@ def closing(tmp_path):
 def test_a_figure_that_is_worse_on_several_boards_is_one_line(closing):
     first, second = closing.worse
     assert (first.case, first.change, [run.job for run in first.runs]) == (
-        "4m", "-20.0 %", ["am64x-0", "am64x-1"],
-    )  # fmt: skip
+        "4m",
+        "-20.0 %",
+        ["am64x-0", "am64x-1"],
+    )
     assert (second.case, [run.job for run in second.runs]) == ("4k", ["am64x-1"])
     assert [board.judged for board in closing.boards] == ["1 worse, 1 same", "2 worse", "none"]
     assert sentence(closing) == "2 of 3 boards measured, 1 given up, 2 figures are worse."
@@ -56,13 +58,9 @@ def test_all_runs_are_judged_and_what_is_worse_is_checked_again(tmp_path):
     generator = runs.history(tmp_path, nights=12)
     for number in (20, 21):
         changed = {lost: 0.7} if number == 20 else {}
-        runs.write(
-            tmp_path, runs.results(generator, changed=changed), number=number, night="night-x"
-        )
+        runs.write(tmp_path, runs.results(generator, changed=changed), number=number, night="night-x")
     file = tmp_path / "x.yaml"
-    file.write_text(
-        "boards: [{board: virtual.yaml}, {board: virtual.yaml}]\nguide: no\nconfirm: 1m\n"
-    )
+    file.write_text("boards: [{board: virtual.yaml}, {board: virtual.yaml}]\nguide: no\nconfirm: 1m\n")
     journal = Journal(tmp_path / "night-x")
     night = Night(read(file), tmp_path, journal, time.time() + 3600, lambda line: None)
     for progress, number in zip(night.progress, (20, 21), strict=True):
@@ -75,10 +73,7 @@ def test_all_runs_are_judged_and_what_is_worse_is_checked_again(tmp_path):
     # There is no image of a good run to check it with, and that is nobody's failure.
     assert closing.commands == []
     assert closing.status == ExitStatus.FAILED
-    assert (
-        "| emmc_ext4 | 102400 | write_throughput | -30."
-        in (tmp_path / "night-x/night.md").read_text()
-    )
+    assert "| emmc_ext4 | 102400 | write_throughput | -30." in (tmp_path / "night-x/night.md").read_text()
 
 
 def test_one_damaged_old_run_is_left_out_by_name_and_the_rest_is_judged(tmp_path):
@@ -90,9 +85,7 @@ def test_one_damaged_old_run_is_left_out_by_name_and_the_rest_is_judged(tmp_path
     runs.write(tmp_path, runs.results(generator, changed={lost: 0.7}), number=20, night="night-x")
     file = tmp_path / "x.yaml"
     file.write_text("boards: [{board: virtual.yaml}]\nguide: no\nsite: no\n")
-    night = Night(
-        read(file), tmp_path, Journal(tmp_path / "night-x"), time.time() + 3600, lambda line: None
-    )
+    night = Night(read(file), tmp_path, Journal(tmp_path / "night-x"), time.time() + 3600, lambda line: None)
     night.progress[0].state, night.progress[0].runs = "measured", ["am64xx-hsevm-0020"]
     closing = close(night, time.time())
     assert [(w.benchmark, w.case, w.metric) for w in closing.worse] == [lost]
@@ -107,9 +100,7 @@ def test_a_night_without_verdicts_is_not_a_good_night(tmp_path, monkeypatch):
     runs.write(tmp_path, runs.results(generator), number=20, night="night-x")
     file = tmp_path / "x.yaml"
     file.write_text("boards: [{board: virtual.yaml}]\nguide: no\nsite: no\n")
-    night = Night(
-        read(file), tmp_path, Journal(tmp_path / "night-x"), time.time() + 3600, lambda line: None
-    )
+    night = Night(read(file), tmp_path, Journal(tmp_path / "night-x"), time.time() + 3600, lambda line: None)
     night.progress[0].state, night.progress[0].runs = "measured", ["am64xx-hsevm-0020"]
     # A mistake in evmperf, in the process that judges.
     (tmp_path / "sitecustomize.py").write_text(
@@ -138,9 +129,13 @@ def test_the_exit_status_says_first_what_a_lab_has_to_mend(closing):
 def test_the_page_is_the_same_in_both_forms(closing):
     closing.commands.append(("evmperf push", "no server"))
     values = {
-        "night": SimpleNamespace(journal=SimpleNamespace(id="night-x")), "closing": closing,
-        "began": 1.8e9, "ended": 1.8e9 + 60, "sentence": sentence(closing), "links": [],
-    }  # fmt: skip
+        "night": SimpleNamespace(journal=SimpleNamespace(id="night-x")),
+        "closing": closing,
+        "began": 1.8e9,
+        "ended": 1.8e9 + 60,
+        "sentence": sentence(closing),
+        "links": [],
+    }
     markdown, html = (render(f"night.{form}.j2", **values) for form in ("md", "html"))
     assert "| emmc_ext4 | 4m | write | -20.0 % | am64x-0, am64x-1 | since \\| then |" in markdown
     assert "since | then" in html

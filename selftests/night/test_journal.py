@@ -32,11 +32,18 @@ def test_a_journal_cut_at_any_byte_stops_no_later_night(tmp_path):
 
 
 BAD = [
-    b"{", b"[]", b"null", b"12", b"{}", b"\xff\xfe", b"[" * 100_000, b'{"event": []}',
-    b'{"event": "begun", "at": 1}', b'{"event": "started", "at": 1, "job": "a"}',
-    b'{"event": "measured", "at": 1, "job": "a", "place": "p", "run": "r", "ending": "moon", '
-    b'"sentence": ""}',
-]  # fmt: skip
+    b"{",
+    b"[]",
+    b"null",
+    b"12",
+    b"{}",
+    b"\xff\xfe",
+    b"[" * 100_000,
+    b'{"event": []}',
+    b'{"event": "begun", "at": 1}',
+    b'{"event": "started", "at": 1, "job": "a"}',
+    b'{"event": "measured", "at": 1, "job": "a", "place": "p", "run": "r", "ending": "moon", "sentence": ""}',
+]
 
 
 @pytest.mark.parametrize("bad", BAD)

@@ -29,9 +29,13 @@ def measure_alone(lab, folder, place):
     words = [sys.executable, "-m", "pytest", "--lg-env", str(file), "-k", "default_rootfs"]
     done = subprocess.run(
         [*words, f"--results={folder / 'alone'}", "-p", "no:cacheprovider"],
-        cwd=REPOSITORY, env={**lab.environment, "LG_PLACE": place},
-        capture_output=True, text=True, timeout=240, check=False,
-    )  # fmt: skip
+        cwd=REPOSITORY,
+        env={**lab.environment, "LG_PLACE": place},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout
     return next((folder / "alone").glob("*/run.json")).parent
 
@@ -42,11 +46,20 @@ def what_is_measured(folder):
     Spans beside the published one are left out where a busy host has read the console too late.
     """
     return [
-        (r.benchmark, r.version, r.driver, r.case, dict(r.params), r.profile, r.status,
-         dict(r.tools), dict(r.conditions),
-         [(s.unit, s.repetition) for s in r.samples if s.metric == "boot_time"])
+        (
+            r.benchmark,
+            r.version,
+            r.driver,
+            r.case,
+            dict(r.params),
+            r.profile,
+            r.status,
+            dict(r.tools),
+            dict(r.conditions),
+            [(s.unit, s.repetition) for s in r.samples if s.metric == "boot_time"],
+        )
         for r in spool.read_results(folder)
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.browser
@@ -84,9 +97,7 @@ def test_eight_boards_are_measured_at_the_same_time_and_judged(lab, night, tmp_p
         assert run.facts["night"] == tonight.folder.name
         assert what_is_measured(folder) == what_is_measured(alone)
     text = (tonight.folder / "night.md").read_text()
-    assert re.search(
-        r"\| fake-1 \| measured \| fake-1 \| .* \| 1 \| \d+ \| \d not comparable", text
-    )
+    assert re.search(r"\| fake-1 \| measured \| fake-1 \| .* \| 1 \| \d+ \| \d not comparable", text)
     assert "8 of 8 boards measured." in (tonight.folder / "night.html").read_text()
     assert "Boot time" in (tonight.folder / "guide.rst").read_text()
     assert "http-equiv" not in (tonight.folder / "status.html").read_text()

@@ -33,13 +33,17 @@ class VirtualLab(PlaceLab):
         ports = self.benches[name].ports
         return {
             "NetworkSerialPort": {
-                "host": "127.0.0.1", "port": ports.serial, "protocol": "raw", "speed": 10000000,
+                "host": "127.0.0.1",
+                "port": ports.serial,
+                "protocol": "raw",
+                "speed": 10000000,
             },
             "NetworkPowerPort": {
-                "model": "rest", "host": f"http://127.0.0.1:{ports.power}/power/{{index}}",
+                "model": "rest",
+                "host": f"http://127.0.0.1:{ports.power}/power/{{index}}",
                 "index": "0",
             },
-        }  # fmt: skip
+        }
 
 
 @pytest.fixture
@@ -64,8 +68,7 @@ def board_file(folder: Path) -> Path:
     """virtual.yaml with a place instead of its wires."""
     data = yaml.load((ENV_DIR / "virtual.yaml").read_text(), Loader)
     data["imports"] = [
-        str((ENV_DIR / name).resolve()) if name.endswith(".py") else name
-        for name in data["imports"]
+        str((ENV_DIR / name).resolve()) if name.endswith(".py") else name for name in data["imports"]
     ]
     main = data["targets"]["main"]
     main["features"] = ["boot"]
@@ -81,15 +84,7 @@ def board_file(folder: Path) -> Path:
 def figures(folder: Path) -> list[tuple[object, ...]]:
     """What every boot of a run must have measured; a busy host may stamp the other marks late."""
     return [
-        (
-            r.benchmark,
-            r.version,
-            r.case,
-            str(r.params),
-            sample.metric,
-            sample.unit,
-            sample.repetition,
-        )
+        (r.benchmark, r.version, r.case, str(r.params), sample.metric, sample.unit, sample.repetition)
         for r in spool.read_results(folder)
         for sample in r.samples
         if catalogue.benchmark(r.benchmark).metric(sample.metric).required
@@ -103,9 +98,14 @@ def test_a_night_measures_what_single_sessions_measure(lab: VirtualLab, tmp_path
     plan.write_text(yaml.safe_dump({"boards": jobs, "until": "20m", "guide": False}))
     words = [sys.executable, "-m", "evmperf.cli.main", "night", str(plan)]
     done = subprocess.run(
-        [*words, "--results", str(results)], cwd=REPOSITORY, env=lab.environment,
-        capture_output=True, text=True, timeout=500, check=False,
-    )  # fmt: skip
+        [*words, "--results", str(results)],
+        cwd=REPOSITORY,
+        env=lab.environment,
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     nightly = sorted(path.parent for path in results.glob("*/run.json"))
     assert {spool.read_run(folder).place for folder in nightly} == set(lab.benches)
@@ -114,9 +114,13 @@ def test_a_night_measures_what_single_sessions_measure(lab: VirtualLab, tmp_path
     words = [sys.executable, "-m", "pytest", "--lg-env", str(file), "-k", SELECTION]
     single = subprocess.run(
         [*words, f"--results={tmp_path / 'single'}", "-p", "no:cacheprovider"],
-        cwd=REPOSITORY, env={**lab.environment, "LG_PLACE": "evm-1"},
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+        cwd=REPOSITORY,
+        env={**lab.environment, "LG_PLACE": "evm-1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert single.returncode == 0, single.stdout
     (alone,) = (path.parent for path in (tmp_path / "single").glob("*/run.json"))
     assert figures(alone)

@@ -59,9 +59,17 @@ def installed(tmp_path_factory):
     (wheel,) = folder.glob("*.whl")
     pinned = ROOT / "requirements.txt"
     done = run(
-        python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install",
-        "--constraint", pinned, wheel, cwd=folder,
-    )  # fmt: skip
+        python,
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "--quiet",
+        "install",
+        "--constraint",
+        pinned,
+        wheel,
+        cwd=folder,
+    )
     assert done.returncode == 0, done.stderr
     return python.parent
 
@@ -108,9 +116,8 @@ def test_an_unknown_board_is_one_sentence_with_the_search_path(installed, lab):
 
 def test_tests_of_the_lab_and_of_evmperf_are_collected_together(installed, lab):
     done = run(
-        installed / "pytest", "--lg-env", "my-board.yaml", "-k", "emmc", "--collect-only", "-q",
-        cwd=lab,
-    )  # fmt: skip
+        installed / "pytest", "--lg-env", "my-board.yaml", "-k", "emmc", "--collect-only", "-q", cwd=lab
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "test_emmc[emmc_ours-102400]" in done.stdout
     assert "test_ours" in done.stdout
@@ -118,9 +125,7 @@ def test_tests_of_the_lab_and_of_evmperf_are_collected_together(installed, lab):
 
 @pytest.mark.virtual_evm
 def test_a_board_is_measured_from_there(installed, lab):
-    done = run(
-        installed / "pytest", "--lg-env", "my-board.yaml", "-k", "emmc_vfat and 102400", cwd=lab
-    )
+    done = run(installed / "pytest", "--lg-env", "my-board.yaml", "-k", "emmc_vfat and 102400", cwd=lab)
     assert done.returncode == 0, done.stdout + done.stderr
     (found,) = (lab / "results").glob("*/run.json")
     assert json.loads(found.read_text())["facts"]["board_file"] == "my-board.yaml"

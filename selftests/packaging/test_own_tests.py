@@ -24,9 +24,12 @@ def spread(folder, *words, **files):
 def run(*words, **environment):
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def test_all_virtual_evms_are_one_workers_and_begin(tmp_path):

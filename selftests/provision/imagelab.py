@@ -26,9 +26,7 @@ class Spec:
     """What an image is to hold; the defaults are those of a TI image."""
 
     label: str = "dos"
-    boot: dict[str, bytes] = field(
-        default_factory=lambda: {"u-boot.img": LOADER, "tispl.bin": SPL.encode()}
-    )
+    boot: dict[str, bytes] = field(default_factory=lambda: {"u-boot.img": LOADER, "tispl.bin": SPL.encode()})
     root: dict[str, bytes] = field(
         default_factory=lambda: {
             "boot/Image": KERNEL,
@@ -37,17 +35,13 @@ class Spec:
             "etc/hostname": b"am64xx-evm\n",
         }
     )
-    links: dict[str, str] = field(
-        default_factory=lambda: {"etc/os-release": "../usr/lib/os-release"}
-    )
+    links: dict[str, str] = field(default_factory=lambda: {"etc/os-release": "../usr/lib/os-release"})
     ext_options: str = "^metadata_csum,^orphan_file"
     root_mib: int = 5
 
 
 def run(*words: object, text: str | None = None) -> None:
-    subprocess.run(
-        [str(word) for word in words], input=text, check=True, capture_output=True, text=True
-    )
+    subprocess.run([str(word) for word in words], input=text, check=True, capture_output=True, text=True)
 
 
 def build(file: Path, spec: Spec | None = None) -> Path:
@@ -65,12 +59,14 @@ def build(file: Path, spec: Spec | None = None) -> Path:
         disk.truncate((2 + boot_mib + spec.root_mib) * MIB)
     kinds = {"dos": ("c", "83"), "gpt": ("uefi", "linux")}[spec.label]
     run(
-        "/usr/sbin/sfdisk", "--quiet", file,
+        "/usr/sbin/sfdisk",
+        "--quiet",
+        file,
         text=f"label: {spec.label}\n"
         + ("label-id: 0x0badcafe\n" if spec.label == "dos" else "")
         + f"start=1MiB, size={boot_mib}MiB, type={kinds[0]}\n"
         f"start={1 + boot_mib}MiB, size={spec.root_mib}MiB, type={kinds[1]}\n",
-    )  # fmt: skip
+    )
     run("/usr/sbin/mkfs.vfat", "--offset=2048", file, boot_mib * 1024)
     for name, content in spec.boot.items():
         source = file.with_suffix(".part")
@@ -78,9 +74,20 @@ def build(file: Path, spec: Spec | None = None) -> Path:
         run("mcopy", "-i", f"{file}@@1M", source, f"::{name}")
     offset = (1 + boot_mib) * MIB
     run(
-        "/usr/sbin/mke2fs", "-F", "-q", "-t", "ext4", "-O", spec.ext_options, "-d", tree,
-        "-E", f"offset={offset}", file, f"{spec.root_mib}M",
-    )  # fmt: skip
+        "/usr/sbin/mke2fs",
+        "-F",
+        "-q",
+        "-t",
+        "ext4",
+        "-O",
+        spec.ext_options,
+        "-d",
+        tree,
+        "-E",
+        f"offset={offset}",
+        file,
+        f"{spec.root_mib}M",
+    )
     return file
 
 
@@ -109,17 +116,5 @@ def fit(folder: Path, kernel: bytes, compression: str) -> bytes:
         f' arch = "arm64"; os = "linux"; compression = "{compression}"; }};'
         " }; };"
     )
-    run(
-        "dtc",
-        "-q",
-        "-I",
-        "dts",
-        "-O",
-        "dtb",
-        "-i",
-        folder,
-        "-o",
-        folder / "fit",
-        folder / "image.its",
-    )
+    run("dtc", "-q", "-I", "dts", "-O", "dtb", "-i", folder, "-o", folder / "fit", folder / "image.its")
     return (folder / "fit").read_bytes()

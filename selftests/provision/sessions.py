@@ -17,11 +17,21 @@ def measure(file: Path, results: Path, *options: object) -> dict[str, Any]:
     before = set(results.glob("*"))
     done = subprocess.run(
         [
-            sys.executable, "-m", "pytest", "--lg-env", file, *map(str, options),
-            f"--results={results}", "-k", "boot_time and init",
+            sys.executable,
+            "-m",
+            "pytest",
+            "--lg-env",
+            file,
+            *map(str, options),
+            f"--results={results}",
+            "-k",
+            "boot_time and init",
         ],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     print(done.stdout)
     assert done.returncode == 0, done.stderr
     (run,) = set(results.glob("*")) - before

@@ -237,10 +237,11 @@ def releases(tmp_path, monkeypatch, text):
 
 def test_a_release_is_found_by_name_and_machine(tmp_path, monkeypatch):
     releases(
-        tmp_path, monkeypatch,
+        tmp_path,
+        monkeypatch,
         f'"11.01":\n  am64xx-evm: {{image: am64.wic.xz, sha256: {"A" * 64}}}\n'
         '  am62xx-evm: {image: "https://files.example.com/am62.wic.xz"}\n',
-    )  # fmt: skip
+    )
     found = catalogue.find("11.01", "am64xx-evm")
     assert found == catalogue.ImageSource(str(tmp_path / "am64.wic.xz"), "a" * 64, "11.01")
     assert catalogue.find("11.01", "am62xx-evm").where == "https://files.example.com/am62.wic.xz"

@@ -38,9 +38,17 @@ def server(raw):
 
 @pytest.mark.parametrize(
     "name",
-    ["..%2f..%2f..%2fhome%2f.bashrc.zst", "%2e%2e%2fabout.json.zst", "%2fhome%2fa.zst",
-     "a%00.zst", "a%0a.zst", "%1b]0;x.zst", "%2e%2e", "a" * 300 + ".zst"],
-)  # fmt: skip
+    [
+        "..%2f..%2f..%2fhome%2f.bashrc.zst",
+        "%2e%2e%2fabout.json.zst",
+        "%2fhome%2fa.zst",
+        "a%00.zst",
+        "a%0a.zst",
+        "%1b]0;x.zst",
+        "%2e%2e",
+        "a" * 300 + ".zst",
+    ],
+)
 def test_an_address_names_no_file_of_the_host(server, tmp_path, name):
     (tmp_path / "home").mkdir()
     (tmp_path / "home/.bashrc").write_text("ours")

@@ -43,9 +43,8 @@ def test_of_gpt_the_partition_s_own_uuid_is_the_root(tmp_path):
     image = imagelab.build(tmp_path / "gpt.wic", Spec(label="gpt"))
     says = identity.read(image)
     told = subprocess.run(
-        ["/usr/sbin/sfdisk", "--part-uuid", str(image), "2"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        ["/usr/sbin/sfdisk", "--part-uuid", str(image), "2"], capture_output=True, text=True, check=True
+    )
     assert says.label == "gpt"
     assert says.root == told.stdout.strip().lower()
     assert says.kernel == RELEASE

@@ -53,11 +53,7 @@ def test_a_medium_that_differs_throughout_is_hardly_compared(tmp_path, monkeypat
         return difference(medium, offset, *rest)
 
     monkeypatch.setattr(Medium, "difference", count)
-    put(
-        image,
-        card,
-        progress=lambda what, *_: what == "write" and during_write.append(len(compared)),
-    )
+    put(image, card, progress=lambda what, *_: what == "write" and during_write.append(len(compared)))
     assert during_write[-1] < 16
     assert_equal(card, image)
 
@@ -147,11 +143,13 @@ def test_two_boards_at_once_by_one_host_each_get_all_of_it(tmp_path):
     both = [
         subprocess.Popen(
             [sys.executable, "-c", TWO, tmp_path / "cache", packed, card],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
             cwd=Path(__file__).resolve().parents[2],
         )
         for card in cards
-    ]  # fmt: skip
+    ]
     for process in both:
         assert process.stdout.readline() == "at it\n"
     for process in both:

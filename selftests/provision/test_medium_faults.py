@@ -144,8 +144,10 @@ Host().put(card, writer.chunks_of(str(image), content.size), content, slowly)
 def test_a_write_that_is_killed_leaves_a_card_that_nobody_boots(image, card):
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED, str(image), str(card)],
-        stdout=subprocess.PIPE, text=True, cwd=Path(__file__).resolve().parents[2],
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).resolve().parents[2],
+    )
     try:
         while int(process.stdout.readline().split()[1]) <= image.stat().st_size // 2:
             pass
@@ -155,9 +157,7 @@ def test_a_write_that_is_killed_leaves_a_card_that_nobody_boots(image, card):
         process.stdout.close()
     said = writer.mark(str(card))
     assert said["image"] == "image"
-    table = subprocess.run(
-        ["/usr/sbin/sfdisk", "--dump", str(card)], capture_output=True, check=False
-    )
+    table = subprocess.run(["/usr/sbin/sfdisk", "--dump", str(card)], capture_output=True, check=False)
     assert table.returncode, "a card with a partition table may be booted"
     put(image, card)
     assert_equal(card, image)

@@ -123,9 +123,7 @@ def test_of_a_device_tree_the_model_is_compared(target, board, tmp_path):
 def test_what_cannot_be_is_said(variant, word, said):
     bench = Bench()
     with pytest.raises(UsageError, match=said):
-        netboot.start(
-            Target("bare"), catalogue.board(boards.find(variant)), bench, {"kernel": word}
-        )
+        netboot.start(Target("bare"), catalogue.board(boards.find(variant)), bench, {"kernel": word})
     assert bench.asked is None
 
 
@@ -133,9 +131,7 @@ def test_no_ethernet_is_measured_on_a_board_that_was_booted_over_it(tmp_path):
     board = catalogue.board(boards.find("virtual"))
     session = Session.create(board, "full", tmp_path, "desk", "")
     known = catalogue.benchmarks().values()
-    ethernet = [
-        (b, c) for b in known if b.driver in ("cpsw", "icssg", "ipsec") for c in b.cases("full")
-    ]
+    ethernet = [(b, c) for b in known if b.driver in ("cpsw", "icssg", "ipsec") for c in b.cases("full")]
     measured = [pair for pair in ethernet if not session.unsupported(*pair)]
     assert measured
     session.netboot = {"kernel": "Image"}

@@ -38,9 +38,12 @@ class Bench:
         )
         assert self._system.stdout.readline() == "up\n"
         enter = [
-            "nsenter", f"--mount=/proc/{self._system.pid}/ns/mnt",
-            "env", "PATH=/tmp/bin", shutil.which("busybox"),
-        ]  # fmt: skip
+            "nsenter",
+            f"--mount=/proc/{self._system.pid}/ns/mnt",
+            "env",
+            "PATH=/tmp/bin",
+            shutil.which("busybox"),
+        ]
         self._shell = CommandTester(enter, "the system in memory")
 
     @contextlib.contextmanager
@@ -151,9 +154,7 @@ def test_a_server_that_falls_silent_is_said_so(way, image, disk, served, monkeyp
     monkeypatch.setattr(network, "SILENCE_S", 1)
     served.server.fault = lambda _: over.wait(60) and False
     try:
-        with pytest.raises(
-            LabError, match=r"did not get http://.*: the server said nothing for 1 s"
-        ):
+        with pytest.raises(LabError, match=r"did not get http://.*: the server said nothing for 1 s"):
             way.put(image, lambda *_: None)
     finally:
         over.set()
@@ -201,18 +202,14 @@ def test_a_disk_that_dies_in_the_middle_is_said_so(tmp_path, served, image, dyin
     bench = Bench()
     try:
         way = NetworkWay(Target("main"), board(tmp_path, device=str(dying)), bench)
-        with pytest.raises(
-            LabError, match=r"cannot be written on the board \(dd: .*else replace it"
-        ):
+        with pytest.raises(LabError, match=r"cannot be written on the board \(dd: .*else replace it"):
             way.put(image, lambda *_: None)
     finally:
         bench.close()
     assert_marked(dying, image)
 
 
-def test_a_session_that_is_killed_in_mid_write_leaves_a_disk_that_nobody_boots(
-    way, image, disk, served
-):
+def test_a_session_that_is_killed_in_mid_write_leaves_a_disk_that_nobody_boots(way, image, disk, served):
     """The board goes on writing: what it lacks at the end is its first block."""
     half, over = threading.Event(), threading.Event()
     served.server.fault = lambda _: half.set() or over.wait(60)
@@ -252,11 +249,7 @@ class Lost:
 @pytest.mark.parametrize(
     ("said", "starts", "reason"),
     [
-        (
-            ["Loading: *", "\tT T T T ", "Retry count exceeded"],
-            False,
-            "nothing comes from the server",
-        ),
+        (["Loading: *", "\tT T T T ", "Retry count exceeded"], False, "nothing comes from the server"),
         (["ARP Retry count exceeded; starting again"], False, "nothing comes from the server"),
         (
             ["Loading: *\b####", "\tT T", "Retry count exceeded; starting again"],
@@ -268,18 +261,9 @@ class Lost:
             False,
             "not all had come when the time was over.* slow.*did not get to shell",
         ),
+        (["Loading: *", "TFTP error: 'File not found' (1)"], False, "'File not found'.*server looks"),
         (
-            ["Loading: *", "TFTP error: 'File not found' (1)"],
-            False,
-            "'File not found'.*server looks",
-        ),
-        (
-            [
-                "Loading: *",
-                "TFTP error: 'File not found' (1)",
-                "Loading: #",
-                "Bytes transferred = 7",
-            ],
+            ["Loading: *", "TFTP error: 'File not found' (1)", "Loading: #", "Bytes transferred = 7"],
             False,
             "over TFTP: the board did not get to shell",
         ),
@@ -287,9 +271,7 @@ class Lost:
         ([], True, "lost while it wrote .*the disk is marked as not whole"),
     ],
 )
-def test_a_system_in_memory_that_does_not_come_or_goes_is_the_lab_s(
-    way, image, said, starts, reason
-):
+def test_a_system_in_memory_that_does_not_come_or_goes_is_the_lab_s(way, image, said, starts, reason):
     """U-Boot's words are those of net/tftp.c and net/arp.c."""
     way._bench = Lost(said, starts)
     with pytest.raises(LabError, match=reason):

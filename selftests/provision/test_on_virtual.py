@@ -59,13 +59,9 @@ def lab(state, tmp_path):
         before[bench.name] = other_disks(bench)
         file = tmp_path / f"{bench.name}.yaml"
         ports = bench.ports
-        envfile.write(
-            envfile.source(VARIANT), file, serial_port=ports.serial, power_port=ports.power
-        )
+        envfile.write(envfile.source(VARIANT), file, serial_port=ports.serial, power_port=ports.power)
         data = yaml.safe_load(file.read_text())
-        data["targets"]["main"]["drivers"]["K3BootStrategy"].update(
-            kernel_timeout=180, boot_timeout=240
-        )
+        data["targets"]["main"]["drivers"]["K3BootStrategy"].update(kernel_timeout=180, boot_timeout=240)
         file.write_text(yaml.safe_dump(data, sort_keys=False))
         return bench, file
 
@@ -162,9 +158,11 @@ def test_a_board_that_boots_another_release_is_found(lab, install, releases, tmp
     """The card's boot loader starts the kernel that is on the NVMe disk, with the card's root."""
     kernel = tmp_path / "Image"
     imagelab.run(
-        "/usr/sbin/debugfs", "-R", f"dump /boot/Image {kernel}",
+        "/usr/sbin/debugfs",
+        "-R",
+        f"dump /boot/Image {kernel}",
         f"{Cache().get(str(releases[1])).content}?offset={ROOT_AT}",
-    )  # fmt: skip
+    )
     other = imagelab.Spec(root={"boot/Image": kernel.read_bytes()}, links={}, root_mib=48)
     _, file = lab(nvme=imagelab.build(tmp_path / "other.wic", other))
     astray = sparse_copy(Cache().get(str(releases[0])).content, tmp_path / "astray.wic")
@@ -242,16 +240,12 @@ def without_kernel(good, folder):
     broken = sparse_copy(good.content, folder / "broken.wic")
     (folder / "none").write_bytes(b"Linux version 6.12.107 () #9 SMP x\n" * 99)
     script = f"rm /boot/Image\nwrite {folder}/none /boot/Image\n"
-    imagelab.run(
-        "/usr/sbin/debugfs", "-w", "-f", "/dev/stdin", f"{broken}?offset={ROOT_AT}", text=script
-    )
+    imagelab.run("/usr/sbin/debugfs", "-w", "-f", "/dev/stdin", f"{broken}?offset={ROOT_AT}", text=script)
     return broken
 
 
 @pytest.mark.long_provisioning
-def test_the_last_good_image_comes_back_when_the_new_one_does_not_boot(
-    lab, install, releases, tmp_path
-):
+def test_the_last_good_image_comes_back_when_the_new_one_does_not_boot(lab, install, releases, tmp_path):
     bench, file = lab()
     work = install(file)
     work.install(str(releases[0]))
@@ -281,10 +275,7 @@ main(["provision", *sys.argv[1:]])
 def test_a_write_that_is_killed_is_never_booted(lab, install, releases):
     bench, file = lab()
     process = subprocess.Popen(
-        [sys.executable, "-c", WRITE, file, releases[0]],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=PROJECT,
+        [sys.executable, "-c", WRITE, file, releases[0]], stdout=subprocess.PIPE, text=True, cwd=PROJECT
     )
     try:
         assert any(line == "half\n" for line in process.stdout)
@@ -294,9 +285,7 @@ def test_a_write_that_is_killed_is_never_booted(lab, install, releases):
         process.stdout.close()
     assert writer.mark(bench.status().card_file)["image"] == releases[0].name
     work = install(file)
-    with pytest.raises(
-        LabError, match=r"the write of virtual-sd-2026\.01\.wic\.zst .* interrupted"
-    ):
+    with pytest.raises(LabError, match=r"the write of virtual-sd-2026\.01\.wic\.zst .* interrupted"):
         work.bench.shell()
     assert not bench.status().power
     # And if somebody switches it on by hand, it does not start from that card.

@@ -109,9 +109,14 @@ def lab(tmp_path, state):
 
 
 DNSMASQ = [
-    "dnsmasq", "--no-daemon", "--conf-file=/dev/null", "--port=0", "--enable-tftp", "--user=root",
+    "dnsmasq",
+    "--no-daemon",
+    "--conf-file=/dev/null",
+    "--port=0",
+    "--enable-tftp",
+    "--user=root",
     "--pid-file=",
-]  # fmt: skip
+]
 HTTPD = [sys.executable, "-m", "http.server", "-b", TESTER, "8000"]
 
 
@@ -119,9 +124,7 @@ HTTPD = [sys.executable, "-m", "http.server", "-b", TESTER, "8000"]
 def beside(bench, *words):
     """A server on the tester, beside the board."""
     server = subprocess.Popen(
-        [*bench.status().tester.command, *words],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        [*bench.status().tester.command, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
         yield server
@@ -217,8 +220,10 @@ def device_tree(built, file, model):
     options = [word for pair in board.items() for word in pair]
     subprocess.run(
         [*built.qemu.command, *options, "-nodefaults", "-display", "none"],
-        env={**os.environ, **built.qemu.env}, check=True, capture_output=True,
-    )  # fmt: skip
+        env={**os.environ, **built.qemu.env},
+        check=True,
+        capture_output=True,
+    )
     # Quiet: dtc warns of what QEMU's own nodes are like.
     imagelab.run("dtc", "-q", "-O", "dts", "-o", file.with_suffix(".dts"), file)
     with file.with_suffix(".dts").open("a") as source:
@@ -325,10 +330,7 @@ def test_a_cut_in_mid_write_leaves_a_disk_that_nobody_boots(lab, releases, monke
     monkeypatch.setattr(network, "_limit", lambda _: 150.0)
     disk = lab.disks / "nvme.img"
     cut, said = {
-        "link": (
-            lambda: lab.beside("ip", "link", "set", "evm0", "down"),
-            "the server said nothing",
-        ),
+        "link": (lambda: lab.beside("ip", "link", "set", "evm0", "down"), "the server said nothing"),
         "power": (lab.bench.off, "the board was lost while it wrote"),
     }[what]
     with installation(lab.file) as work:

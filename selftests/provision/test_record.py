@@ -34,9 +34,7 @@ def test_an_image_that_was_written_whole_and_booted_may_be_there(book):
 
 def test_starts_are_counted_from_the_last_look_at_the_medium(book):
     book.starts()
-    assert book.read() == InstallationRecord(), (
-        "of a board that never got an image there is nothing to know"
-    )
+    assert book.read() == InstallationRecord(), "of a board that never got an image there is nothing to know"
     book.begins(A)
     book.written()
     book.starts()

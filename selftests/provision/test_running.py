@@ -11,10 +11,15 @@ from evmperf.provision.identity import Identity
 from selftests.provision.imagelab import BANNER, RELEASE, VERSION
 
 SAYS = Identity(
-    label="dos", disk="0badcafe", root="0badcafe-02", uboot=BANNER, kernel=RELEASE,
-    kernel_version=VERSION, machine="am64xx-evm",
+    label="dos",
+    disk="0badcafe",
+    root="0badcafe-02",
+    uboot=BANNER,
+    kernel=RELEASE,
+    kernel_version=VERSION,
+    machine="am64xx-evm",
     os_release={"PRETTY_NAME": "Arago 2025.01", "VERSION_ID": "2025.01"},
-)  # fmt: skip
+)
 
 TABLE = bytearray(512)
 TABLE[440:444] = bytes.fromhex("fecaad0b")
@@ -25,12 +30,19 @@ TABLE[510:] = b"\x55\xaa"
 def said(**other):
     """What SCRIPT prints on a board that runs the image."""
     parts = {
-        "kernel": RELEASE, "kernel_version": VERSION, "machine": "am64xx-evm",
+        "kernel": RELEASE,
+        "kernel_version": VERSION,
+        "machine": "am64xx-evm",
         "command_line": "console=ttyS2 root=PARTUUID=0badcafe-02 rw",
         "os_release": 'PRETTY_NAME="Arago 2025.01"\nVERSION_ID=2025.01',
-        "own_release": "", "root": "/dev/mmcblk1p2", "disk_name": "mmcblk1", "number": "2",
-        "table": bytes(TABLE).hex(" ", 1), "type": "SD", "partuuid": "",
-    } | other  # fmt: skip
+        "own_release": "",
+        "root": "/dev/mmcblk1p2",
+        "disk_name": "mmcblk1",
+        "number": "2",
+        "table": bytes(TABLE).hex(" ", 1),
+        "type": "SD",
+        "partuuid": "",
+    } | other
     return "".join(f"={name}\n{value}\n\n" for name, value in parts.items())
 
 
@@ -46,10 +58,15 @@ def test_the_image_s_own_system_passes():
 def test_all_is_read(end):
     found = running.parse(said().replace("\n", end), BANNER)
     assert found == running.Running(
-        RELEASE, VERSION, "am64xx-evm", "",
+        RELEASE,
+        VERSION,
+        "am64xx-evm",
+        "",
         {"PRETTY_NAME": "Arago 2025.01", "VERSION_ID": "2025.01"},
-        "0badcafe-02", "/dev/mmcblk1p2", BANNER,
-    )  # fmt: skip
+        "0badcafe-02",
+        "/dev/mmcblk1p2",
+        BANNER,
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,12 +114,7 @@ def test_the_script_runs_in_any_shell_here():
 
 
 def test_the_last_boot_s_u_boot_counts():
-    lines = [
-        "U-Boot SPL 2025.01 (Jan 01 2025 - 00:00:00 +0000)",
-        "U-Boot 2025.01 (Jan 01 2025 - x)",
-    ]
+    lines = ["U-Boot SPL 2025.01 (Jan 01 2025 - 00:00:00 +0000)", "U-Boot 2025.01 (Jan 01 2025 - x)"]
     assert running.banner([*lines, "noise"]) == lines[1]
-    assert running.banner([lines[1], "U-Boot 2025.04 (Jan 02 2025 - x)"]).startswith(
-        "U-Boot 2025.04"
-    )
+    assert running.banner([lines[1], "U-Boot 2025.04 (Jan 02 2025 - x)"]).startswith("U-Boot 2025.04")
     assert running.banner(lines[:1]) == ""

@@ -20,10 +20,7 @@ def test_a_side_without_an_image_gets_the_one_that_is_on_the_board(board):
         with_images(sides, board)
     Book(board).begins(InstallationEntry("a.wic", "a.wic", "/images/a.wic", "f", "c"))
     Book(board).booted("cid1", 7)
-    assert with_images(sides, board) == [
-        ["image:/images/a.wic", "args:quiet"],
-        ["image:/images/b.wic"],
-    ]
+    assert with_images(sides, board) == [["image:/images/a.wic", "args:quiet"], ["image:/images/b.wic"]]
 
 
 def test_sides_that_put_nothing_on_the_board_stay_as_they_are(board):

@@ -81,9 +81,16 @@ def target(exporter, tmp_path, card, loop, monkeypatch):
     control.write_text("dut\n")
     target = Target("main")
     device = NetworkUSBSDMuxDevice(
-        target, name=None, host=tmp_path.name, busnum=1, devnum=1, path=str(loop(card)),
-        vendor_id=0x0424, model_id=0x4041, control_path=str(control),
-    )  # fmt: skip
+        target,
+        name=None,
+        host=tmp_path.name,
+        busnum=1,
+        devnum=1,
+        path=str(loop(card)),
+        vendor_id=0x0424,
+        model_id=0x4041,
+        control_path=str(control),
+    )
     device.avail = True
     switch = USBSDMuxDriver(target, name=None)
     # Where there is an environment, its `tools` say where this is.
@@ -107,9 +114,7 @@ def test_an_image_goes_to_the_card_at_the_exporter(target, image, card, tmp_path
     assert mode(tmp_path) == "dut"
 
 
-def test_a_link_that_is_cut_in_mid_write_leaves_a_card_that_nobody_boots(
-    target, exporter, card, tmp_path
-):
+def test_a_link_that_is_cut_in_mid_write_leaves_a_card_that_nobody_boots(target, exporter, card, tmp_path):
     _, sshd = exporter
     file = tmp_path / "long.wic"
     file.write_bytes(os.urandom(4 * MIB))
@@ -147,9 +152,16 @@ def test_no_card_after_the_switch_is_said_so(target, image, monkeypatch):
 def test_a_switch_without_storage_is_a_mistake_of_the_board_file(exporter, tmp_path):
     target = Target("main")
     device = NetworkUSBSDMuxDevice(
-        target, name=None, host="exporter", busnum=1, devnum=1, path="/dev/x",
-        vendor_id=1, model_id=2, control_path="/dev/y",
-    )  # fmt: skip
+        target,
+        name=None,
+        host="exporter",
+        busnum=1,
+        devnum=1,
+        path="/dev/x",
+        vendor_id=1,
+        model_id=2,
+        control_path="/dev/y",
+    )
     device.avail = True
     USBSDMuxDriver(target, name=None)
     with pytest.raises(LabError, match="no USBStorageDriver"):

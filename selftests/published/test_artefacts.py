@@ -27,13 +27,10 @@ def doubted(known):
 
 @pytest.mark.parametrize(
     ("rate", "throughput", "hertz"),
-    [("24000", 705590, 22050), ("24000", 1023986, 32000), ("11025", 255998, 8000),
-     ("16000", 705593, 22050)],
-)  # fmt: skip
+    [("24000", 705590, 22050), ("24000", 1023986, 32000), ("11025", 255998, 8000), ("16000", 705593, 22050)],
+)
 def test_a_codec_at_another_rate_is_told_by_its_bits(rate, throughput, hertz):
-    known = figures(
-        "audio_capture", **{f"_{rate}__throughput": throughput, f"_{rate}__cpu_load": 3.0}
-    )
+    known = figures("audio_capture", **{f"_{rate}__throughput": throughput, f"_{rate}__cpu_load": 3.0})
     found = doubted(known)
     assert set(found) == {f"{rate} throughput", f"{rate} cpu_load"}
     assert f"ran at {hertz}" in found[f"{rate} throughput"].replace("22049", "22050")
@@ -59,16 +56,14 @@ def test_means_of_two_operations_are_told_by_the_bounds_that_they_share():
 
 
 def test_bandwidths_of_a_mended_program_are_judged():
-    rows = {
-        f"bw_mem-{one}-1mb__perf": (100.0 * n, 99.0 * n, 101.0 * n)
-        for n, one in enumerate(CHAIN, 1)
-    }
+    rows = {f"bw_mem-{one}-1mb__perf": (100.0 * n, 99.0 * n, 101.0 * n) for n, one in enumerate(CHAIN, 1)}
     assert not doubted(figures("lmbench", **rows))
 
 
 def test_a_clock_that_the_loops_rule_out():
-    wrong = figures("dhrystone", cpu_clock__perf=400.0, dhrystone_per_second__perf=6451613.0,
-                    dhrystone_per_mhz__perf=9.2)  # fmt: skip
+    wrong = figures(
+        "dhrystone", cpu_clock__perf=400.0, dhrystone_per_second__perf=6451613.0, dhrystone_per_mhz__perf=9.2
+    )
     assert set(doubted(wrong)) == {"cpu_clock perf", "dhrystone_per_mhz perf"}
     right = figures("dhrystone", cpu_clock__perf=1400.0, dhrystone_per_second__perf=6451613.0)
     assert not doubted(right)
@@ -81,24 +76,21 @@ def test_a_run_that_moved_nothing():
 
 @pytest.mark.parametrize(
     ("case", "throughput", "kpps", "payload"),
-    [("64", 12.96, 90.0, 18), ("64", 46.08, 90.0, 64), ("64", 30.0, 90.0, 0),
-     ("1518", 706.56, 60.0, 1472)],
-)  # fmt: skip
+    [("64", 12.96, 90.0, 18), ("64", 46.08, 90.0, 64), ("64", 30.0, 90.0, 0), ("1518", 706.56, 60.0, 1472)],
+)
 def test_payloads_are_told_by_packets_and_throughput(case, throughput, kpps, payload):
-    known = figures("eth_cpsw_udp_egress_0loss",
-                    **{f"_{case}__throughput": throughput, f"_{case}__kpps": kpps})  # fmt: skip
+    known = figures(
+        "eth_cpsw_udp_egress_0loss", **{f"_{case}__throughput": throughput, f"_{case}__kpps": kpps}
+    )
     key = Key("eth_cpsw_udp_egress_0loss", case, "throughput")
     assert artefacts.payload(known, key) == payload
     assert bool(doubted(known)) is (payload == 0)
 
 
-@pytest.mark.parametrize(
-    ("metric", "value"), [("write_cpu_load", 7378.0), ("write_throughput", -1.0)]
-)
+@pytest.mark.parametrize(("metric", "value"), [("write_cpu_load", 7378.0), ("write_throughput", -1.0)])
 def test_what_no_run_could_have_measured(metric, value):
     assert (
-        "not plausible"
-        in doubted(figures("emmc_ext4", **{f"_102400__{metric}": value}))[f"102400 {metric}"]
+        "not plausible" in doubted(figures("emmc_ext4", **{f"_102400__{metric}": value}))[f"102400 {metric}"]
     )
 
 

@@ -21,9 +21,7 @@ from selftests.support import seeds
 
 def entry(board, release, os="Linux", name="guide.rst", value="1.00"):
     title = f"{os} {release} Performance Guide" if release else f"{os} Performance Guide"
-    text = f"{BAR}\n {title}\n{BAR}\n\n" + table([f'"add (MB/s)","{value}"']).replace(
-        "am64xx-hsevm", board
-    )
+    text = f"{BAR}\n {title}\n{BAR}\n\n" + table([f'"add (MB/s)","{value}"']).replace("am64xx-hsevm", board)
     imported = importer.interpret(text, name)
     ((found, results),) = imported.results.items()
     return source.entry_of(importer.run_of(imported, found), results)
@@ -52,8 +50,10 @@ def written(tmp_path, monkeypatch):
 def test_one_board_is_one_board_in_the_order_of_its_releases(written):
     found = record.of_board("am62xx_sk-fs", "Linux")
     assert [(e.release, e.printed, e.dated) for e in found] == [
-        ("8.2", "am62xx-evm", True), ("9.02", "am62xx-sk", False), ("10.00", "am62xx_sk-fs", False),
-    ]  # fmt: skip
+        ("8.2", "am62xx-evm", True),
+        ("9.02", "am62xx-sk", False),
+        ("10.00", "am62xx_sk-fs", False),
+    ]
     of_all = source.PublishedRuns().runs("am62xx-evm")
     assert {run.run.board for run in of_all} == {"am62xx_sk-fs"}
     assert len(of_all) == 4
@@ -89,16 +89,17 @@ def test_a_figure_as_csv_and_json(written, capsys):
     _, text = published(capsys, "am62xx_sk-fs", "--case", "stream add", "--json")
     rows = json.loads(text)
     assert [(r["os"], r["mean"]) for r in rows] == [
-        ("Linux", 2.0), ("Linux", 4.0), ("Linux", 5.0), ("RT-linux", 3.0),
-    ]  # fmt: skip
+        ("Linux", 2.0),
+        ("Linux", 4.0),
+        ("Linux", 5.0),
+        ("RT-linux", 3.0),
+    ]
     assert all(row["guide"] and row["line"] for row in rows)
     _, text = published(capsys, "am62xx_sk-fs", "--case", "stream add", "--csv")
     assert [float(row["mean"]) for row in csv.DictReader(io.StringIO(text))] == [2, 4, 5, 3]
 
 
-@pytest.mark.parametrize(
-    "words", [("x1-evm",), ("j7200-evm", "--case", "nothing"), ("../../etc/passwd",)]
-)
+@pytest.mark.parametrize("words", [("x1-evm",), ("j7200-evm", "--case", "nothing"), ("../../etc/passwd",)])
 def test_what_is_not_there_is_a_wrong_call_that_says_what_is(written, capsys, words):
     assert cli.main(["published", *words]) == 4
     assert "j7200-evm" in capsys.readouterr().err
@@ -114,10 +115,7 @@ def test_a_run_is_shown_beside_the_newest_figures_of_its_board(written):
     found = baseline.of_board(run)
     assert found.published.release == "10.00"
     assert [f.mean for f in found.figures.values()] == [5.0]
-    assert (
-        baseline.of_board(Run(id="v", board="am62xx-sk", profile="full", facts={"virtual": True}))
-        is None
-    )
+    assert baseline.of_board(Run(id="v", board="am62xx-sk", profile="full", facts={"virtual": True})) is None
 
 
 def test_a_change_is_since_the_release_before_of_the_same_board(written):
@@ -176,9 +174,8 @@ def test_asking_imports_nothing_that_is_slow():
     words = ["published", "am62x-sk", "--case", "emmc_ext4 100 KiB write"]
     code += "; print({'numpy', 'scipy', 'docutils', 'labgrid'} & set(sys.modules))"
     done = subprocess.run(
-        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True,
-        env={**os.environ},
-    )  # fmt: skip
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True, env={**os.environ}
+    )
     assert done.stdout.splitlines()[-1] == "set()"
 
 

@@ -84,10 +84,9 @@ def test_no_verdict_builds_on_a_doubtful_figure(history):
         ("mmcsd_ext4", {"_4k__read_throughput": 90.0}, set()),
         ("eth_cpsw_tcp_bidir", {"_x__throughput": 0.02, "_x__cpu_load": 81.0}, {"x throughput"}),
         ("eth_cpsw_tcp_bidir", {"_x__throughput": 940.0, "_x__cpu_load": 81.0}, set()),
-        ("stream", {"_add__perf": 1.0, f"_add{AGAIN}__perf": 2.0},
-         {"add perf", f"add{AGAIN} perf"}),
+        ("stream", {"_add__perf": 1.0, f"_add{AGAIN}__perf": 2.0}, {"add perf", f"add{AGAIN} perf"}),
     ],
-)  # fmt: skip
+)
 def test_what_a_bus_a_load_or_a_second_print_show(benchmark, rows, doubted):
     known = figures(benchmark, **rows)
     unit = "Mbit/s" if benchmark.startswith("eth") else "MB/s"

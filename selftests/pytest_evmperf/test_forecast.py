@@ -72,9 +72,7 @@ def test_what_took_longer_makes_the_rest_longer():
 
 
 def test_a_log_gets_a_line_now_and_then():
-    done = subprocess.run(
-        [sys.executable, "-c", TICKING], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", TICKING], capture_output=True, text=True, check=True)
     first, second, *_, last = done.stdout.splitlines()
     assert first.startswith("0:0a of 0:09: booting Linux")
     assert second.startswith("0:0b")

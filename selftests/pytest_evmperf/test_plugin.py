@@ -40,13 +40,12 @@ def test_a_driver_without_benchmarks_is_skipped(tmp_path):
 def test_a_typo_in_k_names_what_there_is_and_leaves_nothing(tmp_path):
     results = tmp_path / "results"
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--lg-env", "virtual.yaml", "-k", "emcc",
-         f"--results={results}"],
+        [sys.executable, "-m", "pytest", "--lg-env", "virtual.yaml", "-k", "emcc", f"--results={results}"],
         cwd=ENV_DIR.parent,
         capture_output=True,
         text=True,
         check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == ExitStatus.NOTHING, done.stdout + done.stderr
     assert "-k emcc selects nothing. Did you mean emmc?" in done.stdout
     assert not results.exists()
@@ -64,13 +63,22 @@ def test_a_typo_in_k_names_what_there_is_and_leaves_nothing(tmp_path):
 def test_who_started_a_session_is_told_why_it_was_refused(tmp_path, words, status, said):
     file = tmp_path / "session.json"
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--lg-env", "virtual.yaml", "--answer", str(file),
-         f"--results={tmp_path / 'results'}", *words],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "--lg-env",
+            "virtual.yaml",
+            "--answer",
+            str(file),
+            f"--results={tmp_path / 'results'}",
+            *words,
+        ],
         cwd=ENV_DIR.parent,
         capture_output=True,
         text=True,
         check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == status, done.stdout + done.stderr
     reply = answer(file, done.returncode)
     assert isinstance(reply, Failed)
@@ -90,9 +98,7 @@ def test_a_session_that_could_not_answer_is_told_by_its_status(tmp_path, text):
 
 def expected(steps, cases=("a",), done=None):
     plan = Profile(tuple(Case(label) for label in cases))
-    benchmark = Benchmark(
-        "x", "emmc", "X", ("X",), (), {"quick": plan}, Place.SHELL, lambda *_: steps()
-    )
+    benchmark = Benchmark("x", "emmc", "X", ("X",), (), {"quick": plan}, Place.SHELL, lambda *_: steps())
     done = set() if done is None else done
     return [expected_s(benchmark, case, None, "quick", done) for case in plan.cases]
 
@@ -110,11 +116,7 @@ def test_what_another_benchmark_has_measured_is_expected_no_more():
 
 
 def test_a_search_is_expected_to_take_all_its_trials():
-    steps = [
-        Prepare("prepare", "", 9, 1),
-        Search("search", list, 45, 10),
-        CleanUp("clean up", "", 9, 1),
-    ]
+    steps = [Prepare("prepare", "", 9, 1), Search("search", list, 45, 10), CleanUp("clean up", "", 9, 1)]
     assert expected(lambda: steps) == [12]
 
 
@@ -133,8 +135,12 @@ def test_several_processes_are_refused_for_sessions_on_a_board_only(tmp_path):
         words = [sys.executable, "-m", "pytest", "-n", "2"]
         done = subprocess.run(
             [*words, f"--results={tmp_path / 'results'}", *options],
-            cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         return done.returncode
 
     assert status("test_own.py") == ExitStatus.OK
@@ -145,19 +151,13 @@ def test_several_processes_are_refused_for_sessions_on_a_board_only(tmp_path):
 
 def test_a_mistake_of_our_own_is_no_broken_lab(tmp_path):
     (tmp_path / "wrong.py").write_text("def pytest_runtestloop():\n    raise KeyError('moon')\n")
-    words = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "wrong",
-        "--lg-env",
-        "am64x.yaml",
-        "--collect-only",
-    ]
+    words = [sys.executable, "-m", "pytest", "-p", "wrong", "--lg-env", "am64x.yaml", "--collect-only"]
     done = subprocess.run(
         [*words, f"--results={tmp_path / 'results'}", "tests/test_emmc.py"],
-        cwd=ENV_DIR.parent, capture_output=True, text=True, check=False,
+        cwd=ENV_DIR.parent,
+        capture_output=True,
+        text=True,
+        check=False,
         env={**os.environ, "LG_PLACE": "nowhere", "PYTHONPATH": str(tmp_path)},
-    )  # fmt: skip
+    )
     assert done.returncode == ExitStatus.INTERNAL, done.stdout + done.stderr

@@ -31,10 +31,8 @@ def command(folder, board, power, *options):
     main = data["targets"]["main"]
     main["features"] = ["boot", "crypto"]
     main["resources"] = {
-        "NetworkSerialPort": {
-            "host": "127.0.0.1", "port": board.port, "protocol": "raw", "speed": 10_000_000,
-        }
-    }  # fmt: skip
+        "NetworkSerialPort": {"host": "127.0.0.1", "port": board.port, "protocol": "raw", "speed": 10_000_000}
+    }
     main["drivers"] = {
         **power,
         "StampedSerialDriver": {},
@@ -58,9 +56,8 @@ def by_hand(words, act):
     """Run it on a terminal of its own; `act` gets what it said so far and returns what is typed."""
     leader, follower = pty.openpty()
     process = subprocess.Popen(
-        words, cwd=ENV_DIR.parent, stdin=follower, stdout=follower, stderr=follower,
-        start_new_session=True,
-    )  # fmt: skip
+        words, cwd=ENV_DIR.parent, stdin=follower, stdout=follower, stderr=follower, start_new_session=True
+    )
     os.close(follower)
     said, deadline = "", time.monotonic() + 120
     try:
@@ -108,9 +105,8 @@ def test_a_person_makes_cold_boots_until_it_is_enough(tmp_path, fake):
 def test_where_nobody_can_be_asked_that_is_said(tmp_path, fake):
     words = command(tmp_path, fake, {"ManualPowerDriver": {}}, "-k", "default_rootfs")
     done = subprocess.run(
-        words, cwd=ENV_DIR.parent, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
+        words, cwd=ENV_DIR.parent, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
     assert done.returncode == ExitStatus.LAB_BROKEN
     assert "nobody can be asked" in done.stdout
 
@@ -120,9 +116,8 @@ def test_without_any_power_what_needs_no_boot_is_measured(tmp_path, fake):
     keyword = "default_rootfs or (openssl_throughput and aes-128-cbc and 16384)"
     words = command(tmp_path, fake, {}, "--lg-initial-state", "shell", "-k", keyword)
     done = subprocess.run(
-        words, cwd=ENV_DIR.parent, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
+        words, cwd=ENV_DIR.parent, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout
     run, lines = results(tmp_path)
     assert run["facts"]["power"] == "none"

@@ -30,9 +30,14 @@ BOOT_TIME = "boot_time_mmcsd/default_rootfs/boot_time"
 EMMC_WRITES = "emmc_raw_fio_1g/1m/write_throughput"
 
 HARMLESS = (
-    "audit=0", "nosoftlockup", "printk.time=1", "rcu_nocbs=1", "consoleblank=0", "nowatchdog",
+    "audit=0",
+    "nosoftlockup",
+    "printk.time=1",
+    "rcu_nocbs=1",
+    "consoleblank=0",
+    "nowatchdog",
     "threadirqs",
-)  # fmt: skip
+)
 """Kernel arguments that cost no boot time worth speaking of."""
 
 
@@ -115,10 +120,18 @@ def commits_of(folder: Path, board: Path, words: Words, versions: int, bad: int)
     dead = {middle, versions // 4 if versions >= 8 else middle} - {bad}
     _make_repository(repository, words, versions, bad, dead)
     return _bisect(
-        folder, f"change {bad}", board,
-        "--of", f"git:v0..v{versions - 1}", "--repository", repository,
-        "--build", f"cp variation.yaml {made}/$VERSION.yaml", "--what", f"{made}/{{}}.yaml",
-    )  # fmt: skip
+        folder,
+        f"change {bad}",
+        board,
+        "--of",
+        f"git:v0..v{versions - 1}",
+        "--repository",
+        repository,
+        "--build",
+        f"cp variation.yaml {made}/$VERSION.yaml",
+        "--what",
+        f"{made}/{{}}.yaml",
+    )
 
 
 def _make_repository(folder: Path, words: Words, versions: int, bad: int, dead: set[int]) -> None:
@@ -152,9 +165,7 @@ def images(folder: Path, versions: int, bad: int, metric: str, slow: str) -> Out
         return images_of(folder, board, files, bad, metric)
 
 
-def images_of(
-    folder: Path, board: Path, files: Sequence[Path], bad: int, metric: str = BOOT_TIME
-) -> Outcome:
+def images_of(folder: Path, board: Path, files: Sequence[Path], bad: int, metric: str = BOOT_TIME) -> Outcome:
     """The same on some board, with images that are there."""
     listed = folder / "releases.txt"
     listed.write_text("".join(f"{file}\n" for file in files))
@@ -179,17 +190,25 @@ def releases(folder: Path, versions: int, bad: int, slow: str) -> list[Path]:
     return files
 
 
-def _bisect(
-    folder: Path, right: str, board: Path, *what: str | Path, metric: str = BOOT_TIME
-) -> Outcome:
+def _bisect(folder: Path, right: str, board: Path, *what: str | Path, metric: str = BOOT_TIME) -> Outcome:
     began = time.monotonic()
     done = subprocess.run(
         [
-            sys.executable, "-m", "evmperf", "bisect", board, *what,
-            "--metric", metric, "--boots=1", f"--results={folder / 'results'}",
+            sys.executable,
+            "-m",
+            "evmperf",
+            "bisect",
+            board,
+            *what,
+            "--metric",
+            metric,
+            "--boots=1",
+            f"--results={folder / 'results'}",
         ],
-        stdout=subprocess.PIPE, text=True, check=False,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
     (state,) = (folder / "results").glob("*/search.json")
     said = (done.stdout.strip().splitlines() or ["it said nothing"])[-1]
     minutes = (time.monotonic() - began) / 60

@@ -51,11 +51,20 @@ def alarm(folder: Path, nights: int) -> Outcome:
         note = folder / "note.md"
         done = subprocess.run(
             [
-                sys.executable, "-m", "evmperf", "check", "last", "--against", f"last:{nights}",
-                f"--results={results}", "--confirm=30m", f"--board={board}", f"--markdown={note}",
+                sys.executable,
+                "-m",
+                "evmperf",
+                "check",
+                "last",
+                "--against",
+                f"last:{nights}",
+                f"--results={results}",
+                "--confirm=30m",
+                f"--board={board}",
+                f"--markdown={note}",
             ],
             check=False,
-        )  # fmt: skip
+        )
     text = note.read_text() if note.exists() else ""
     return Outcome(done.returncode, text, (time.monotonic() - began) / 60)
 
@@ -64,12 +73,21 @@ def _measure(board: Path, image: Path, results: Path) -> None:
     benchmark, case, _ = BOOT_TIME.split("/")
     subprocess.run(
         [
-            sys.executable, "-m", "pytest", "-q", f"--lg-env={board}", f"--image={image}",
-            f"-k={benchmark}-{case}", f"--results={results}", "--run-kind=nightly", "--boots=1",
-            "-p", "no:cacheprovider",
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            f"--lg-env={board}",
+            f"--image={image}",
+            f"-k={benchmark}-{case}",
+            f"--results={results}",
+            "--run-kind=nightly",
+            "--boots=1",
+            "-p",
+            "no:cacheprovider",
         ],
         check=True,
-    )  # fmt: skip
+    )
 
 
 def main(words: Sequence[str] | None = None) -> int:

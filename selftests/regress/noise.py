@@ -71,9 +71,7 @@ def keys(metrics: int) -> list[Key]:
     return [Key("boot_time", str(number), "boot_time") for number in range(metrics)]
 
 
-def blocks(
-    random: Generator, kind: str, count: int, *, metrics: int = 1, change: float = 0.0
-) -> list[Block]:
+def blocks(random: Generator, kind: str, count: int, *, metrics: int = 1, change: float = 0.0) -> list[Block]:
     """Blocks of A and B in random order; B's first metric is higher by `change`."""
     found = []
     names = keys(metrics)
@@ -85,9 +83,6 @@ def blocks(
         a, b = pair[:, 0], pair[:, 1].copy()
         b[0] *= 1 + change
         found.append(
-            Block(
-                dict(zip(names, map(float, a), strict=True)),
-                dict(zip(names, map(float, b), strict=True)),
-            )
+            Block(dict(zip(names, map(float, a), strict=True)), dict(zip(names, map(float, b), strict=True)))
         )
     return found

@@ -59,9 +59,7 @@ def simulate(
     first = noise.keys(1)[0]
     for _ in range(trials):
         needed, stopped, wrong = math.inf, None, False
-        for count, found in enumerate(
-            looks(random, kind, rounds, metrics, change), paired.anytime.FEWEST
-        ):
+        for count, found in enumerate(looks(random, kind, rounds, metrics, change), paired.anytime.FEWEST):
             wrong = any(entry.decision in ALARMS for entry in found if entry.key != first)
             if stopped is None or stopped.decision is Decision.UNKNOWN:
                 needed = count
@@ -95,9 +93,7 @@ def main() -> None:
     for kind in noise.KINDS:
         for change, metrics in ((0.0, 1), (0.0, MANY), (0.02, 1), (0.05, 1), (0.15, 1)):
             trials = options.trials if metrics == 1 else max(1, options.trials // 10)
-            found = simulate(
-                kind, trials, options.rounds, metrics=metrics, change=change, seed=options.seed
-            )
+            found = simulate(kind, trials, options.rounds, metrics=metrics, change=change, seed=options.seed)
             print(
                 f"| {kind} | {change:.0%} | {metrics} | {found.alarms:.1%} | {found.same:.1%} "
                 f"| {found.missed:.1%} | {found.blocks:.0f} ({found.late:.0f}) |",

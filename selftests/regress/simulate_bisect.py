@@ -70,25 +70,27 @@ class FromBank:
         entry.seconds = max(0.0, min(60.0, after["time_s"] - line["time_s"]))
 
 
-def one_try(
-    bank: Sequence[dict[str, float]], what: str, factor: float, source: random.Random
-) -> Try:
+def one_try(bank: Sequence[dict[str, float]], what: str, factor: float, source: random.Random) -> Try:
     """One bisection of a series with a hidden change (none where `factor` is 1)."""
     first = source.randrange(1, VERSIONS)
     search = Search(
-        id="simulated", boards=["virtual"], metric=what, good=[], bad=[], what=[],
-        seed=str(source.random()), versions=[f"v{number}" for number in range(VERSIONS)],
+        id="simulated",
+        boards=["virtual"],
+        metric=what,
+        good=[],
+        bad=[],
+        what=[],
+        seed=str(source.random()),
+        versions=[f"v{number}" for number in range(VERSIONS)],
         most_blocks=MOST_BLOCKS if factor != 1 else NULL_BLOCKS,
-    )  # fmt: skip
+    )
     measures = FromBank(bank, what, factor, first, source.randrange(len(bank)))
     found = searching.bisect(Bisector(search, measures, lambda _: None))
     named = found.version if found and not found.why else ""
     return Try(named == f"v{first}", named, len(search.steps), len(search.rounds), search.spent_s)
 
 
-def tries(
-    bank: Sequence[dict[str, float]], what: str, factor: float, count: int, seed: int
-) -> list[Try]:
+def tries(bank: Sequence[dict[str, float]], what: str, factor: float, count: int, seed: int) -> list[Try]:
     source = random.Random(seed)
     return [one_try(bank, what, factor, source) for _ in range(count)]
 

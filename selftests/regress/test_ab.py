@@ -161,8 +161,7 @@ def test_every_format_says_the_same(folder):
     comparison = ab.go_on(folder, given, sessions)
     pairs = given.pairs()
     differ = differences.between(
-        [folder / first.run for _, first, _ in pairs],
-        [folder / second.run for _, _, second in pairs],
+        [folder / first.run for _, first, _ in pairs], [folder / second.run for _, _, second in pairs]
     )
     assert [entry.area for entry in differ] == ["variation"]
     data = json.loads(report.as_json(comparison, differ))

@@ -91,13 +91,13 @@ def board_file(board, switch, folder, **more):
     main["features"] = ["boot"]
     main["resources"] = {
         # It sends as fast as it can: at 115200 Bd each text would be stamped 50 ms off.
-        "NetworkSerialPort": {
-            "host": "127.0.0.1", "port": board.port, "protocol": "raw", "speed": 3_000_000
-        },
+        "NetworkSerialPort": {"host": "127.0.0.1", "port": board.port, "protocol": "raw", "speed": 3_000_000},
         "NetworkPowerPort": {
-            "model": "rest", "index": "0", "host": f"http://127.0.0.1:{switch.port}/power/{{index}}"
+            "model": "rest",
+            "index": "0",
+            "host": f"http://127.0.0.1:{switch.port}/power/{{index}}",
         },
-    }  # fmt: skip
+    }
     main["drivers"]["K3BootStrategy"] = {"retries": 0, "roots": {}, "media": {"virtio": []}}
     file = folder / "scripted.yaml"
     file.write_text(yaml.safe_dump(data, sort_keys=False))

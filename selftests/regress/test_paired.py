@@ -11,10 +11,7 @@ from selftests.regress import noise, simulate_ab
 
 THROUGHPUT = Key("emmc_ext4", "4m", "write_throughput")
 LOAD = Key("emmc_ext4", "4m", "write_cpu_load")
-QUANTITIES = {
-    THROUGHPUT: Quantity("MB/s", Direction.HIGHER),
-    LOAD: Quantity("%", Direction.LOWER),
-}
+QUANTITIES = {THROUGHPUT: Quantity("MB/s", Direction.HIGHER), LOAD: Quantity("%", Direction.LOWER)}
 
 
 def pairs(key, a, b):
@@ -38,9 +35,7 @@ def test_a_change_that_nobody_minds_is_the_same():
     a = [50.00, 50.02, 49.98, 50.01, 50.00, 49.99]
     (change,) = paired.compare(pairs(THROUGHPUT, a, [v * 1.003 for v in a]), QUANTITIES)
     assert change.decision is Decision.SAME
-    (closer,) = paired.compare(
-        pairs(THROUGHPUT, a, [v * 1.003 for v in a]), QUANTITIES, within=0.001
-    )
+    (closer,) = paired.compare(pairs(THROUGHPUT, a, [v * 1.003 for v in a]), QUANTITIES, within=0.001)
     assert closer.decision is Decision.BETTER
 
 

@@ -66,9 +66,7 @@ def releases_of_boards():
     """Figures by board and operating system, release by release: all published ones there are."""
     known = {}
     for entry in releases.published():
-        known.setdefault((entry.run.board, entry.run.os), []).append(
-            (entry.run, figures(entry.results()))
-        )
+        known.setdefault((entry.run.board, entry.run.os), []).append((entry.run, figures(entry.results())))
     for file in seeds.real("guides", "am*-*.rst"):
         try:
             imported = importer.load(file)
@@ -118,9 +116,7 @@ def test_no_verdict_is_one_that_the_printed_bounds_refute(before, after):
 
 def test_published_pairs_have_verdicts_of_every_kind():
     found = [v for pair in PAIRS for v in verdicts(*pair)]
-    assert {v.outcome for v in found} >= {
-        Outcome.SAME, Outcome.BETTER, Outcome.WORSE, Outcome.UNKNOWN,
-    }  # fmt: skip
+    assert {v.outcome for v in found} >= {Outcome.SAME, Outcome.BETTER, Outcome.WORSE, Outcome.UNKNOWN}
 
 
 def test_udp_of_another_payload_is_not_compared():
@@ -130,9 +126,10 @@ def test_udp_of_another_payload_is_not_compared():
                 value, key=Key("eth_cpsw_udp_egress_0loss", "64", metric), unit=unit
             )
             for metric, value, unit in (
-                ("throughput", kpps * payload * 8e-3, "Mbit/s"), ("kpps", kpps, "kpps"),
+                ("throughput", kpps * payload * 8e-3, "Mbit/s"),
+                ("kpps", kpps, "kpps"),
             )
-        }  # fmt: skip
+        }
 
     run = Run("b", "x-evm", "full")
     baseline = judge.Baseline({k: (run, f) for k, f in row(18, 60.0).items()})
@@ -143,9 +140,14 @@ def test_udp_of_another_payload_is_not_compared():
 
 def test_what_only_one_side_has_is_said_by_table(tmp_path, capsys):
     status = cli.main(
-        ["compare", "guide-11.00.00.00-Linux-am62lxx_evm-fs",
-         "guide-11.01.16.13-Linux-am62lxx_evm-fs", "--results", str(tmp_path)]
-    )  # fmt: skip
+        [
+            "compare",
+            "guide-11.00.00.00-Linux-am62lxx_evm-fs",
+            "guide-11.01.16.13-Linux-am62lxx_evm-fs",
+            "--results",
+            str(tmp_path),
+        ]
+    )
     said = capsys.readouterr().out
     assert status == 1
     assert re.search(r"\d+ figures of the baseline are gone: .*uboot_flash_summary 4", said)

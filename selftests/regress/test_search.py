@@ -42,10 +42,15 @@ class Board:
 
 def make(count=16, **given):
     fields = {
-        "id": "bisect-1", "boards": ["evm.yaml"], "metric": "boot_time_mmcsd/default/boot_time",
-        "good": [], "bad": [], "what": ["args:{}"], "seed": "s",
+        "id": "bisect-1",
+        "boards": ["evm.yaml"],
+        "metric": "boot_time_mmcsd/default/boot_time",
+        "good": [],
+        "bad": [],
+        "what": ["args:{}"],
+        "seed": "s",
         "versions": [f"v{number}" for number in range(count)],
-    }  # fmt: skip
+    }
     return Search(**fields | given)
 
 
@@ -159,9 +164,7 @@ def test_one_odd_boot_does_not_decide():
 
 
 @pytest.mark.parametrize("flattered", [0.5, 1.0, 2.0])
-def test_a_wrong_belief_about_difference_and_noise_costs_blocks_but_gives_no_wrong_answers(
-    flattered,
-):
+def test_a_wrong_belief_about_difference_and_noise_costs_blocks_but_gives_no_wrong_answers(flattered):
     source, noise, bad = random.Random(2), 0.12, math.log(1.15)
     known = likeness.Reference(bad * flattered, noise / flattered)
     wrong = right = 0
@@ -171,9 +174,7 @@ def test_a_wrong_belief_about_difference_and_noise_costs_blocks_but_gives_no_wro
         while not found.decided and len(triples) < 100:
             level = source.choice((0.5, 1.0, 1.5))
             triples.append(
-                tuple(
-                    math.exp(off + level * source.gauss(0, noise / 2**0.5)) for off in (0, bad, 0)
-                )
+                tuple(math.exp(off + level * source.gauss(0, noise / 2**0.5)) for off in (0, bad, 0))
             )
             found = likeness.likeness(triples, known)
         wrong += found.bad > 1 - likeness.ERROR
@@ -272,8 +273,10 @@ def test_a_step_answers_as_git_wants_it(tmp_path, capsys):
         for label, value in ((GOOD, 1.0 + number / 1000), (BAD, 1.15 + number / 900)):
             asked.rounds.append(search.Measured(number, label, "", "evm.yaml", value=value))
     for version, answer, bad in (
-        ("v1", Answer.GOOD, 0.001), ("v2", Answer.BAD, 0.999), ("v3", Answer.UNKNOWN, 0.5),
-    ):  # fmt: skip
+        ("v1", Answer.GOOD, 0.001),
+        ("v2", Answer.BAD, 0.999),
+        ("v3", Answer.UNKNOWN, 0.5),
+    ):
         asked.steps.append(search.Step(version, str(answer), bad, 3))
     search.save(tmp_path, asked)
     statuses = [main(["bisect-step", str(tmp_path), version]) for version in ("v1", "v2", "v3")]

@@ -30,9 +30,7 @@ def test_one_odd_night_hides_no_step_of_five_spreads(odd, night):
         there[0, 30:] *= step
         ((verdict,), _) = quality.judged(there)
         assert verdict.outcome in (Outcome.WORSE, Outcome.UNKNOWN)
-        assert (
-            verdict.outcome is Outcome.WORSE or verdict.suspect or "would not show" in verdict.why
-        )
+        assert verdict.outcome is Outcome.WORSE or verdict.suspect or "would not show" in verdict.why
 
 
 def test_who_drifts_is_found_by_the_oldest_nights():

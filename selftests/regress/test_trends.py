@@ -72,9 +72,7 @@ def test_nights_under_other_conditions_are_shown_and_not_compared():
     found = nights(noisy(100, 40))
     found[39] = Night(found[39].run, {KEY: other})
     trend = the_trend(found)
-    assert [point.other for point in trend.points if point.other] == [
-        "profile differs (full, not quick)"
-    ]
+    assert [point.other for point in trend.points if point.other] == ["profile differs (full, not quick)"]
     assert len(trend.alike) == 39
     assert len(trend.levels) == 1
 

@@ -134,18 +134,15 @@ def test_another_profile_medium_or_tool_is_not_compared(tmp_path):
     quick = runs.results(generator, ["emmc_ext4"], profile="quick")
     folder = runs.write(tmp_path, quick, number=1, cards=cards)
     (why,) = {
-        v.why for v in check(folder, "run:am64xx-hsevm-0000", tmp_path).verdicts
-        if v.key.case in {"102400"}
-    } or {""}  # fmt: skip
+        v.why for v in check(folder, "run:am64xx-hsevm-0000", tmp_path).verdicts if v.key.case in {"102400"}
+    } or {""}
     assert "media model differs (DG4016, not S0J56X)" in why
     assert "profile differs (quick, not full)" in why
 
 
 def test_published_artefacts_are_shown_and_not_judged():
     folder = "guide-11.01.16.13-Linux-am62lxx_evm-fs"
-    judgement = check(
-        quality.gather.BASELINES / folder, "release:11.00.00.00", quality.gather.BASELINES
-    )
+    judgement = check(quality.gather.BASELINES / folder, "release:11.00.00.00", quality.gather.BASELINES)
     by_key = {v.key: v for v in judgement.verdicts}
     wrong = by_key["lmbench", "bw_mem-cp-1mb", "perf"]
     assert wrong.outcome is Outcome.NOT_JUDGED
@@ -176,10 +173,7 @@ def test_an_accepted_change_is_not_worse(nights, marks, capsys):
     assert judgement.exit_status == 0
     one = check(nights["lost"], "run:am64xx-hsevm-0003", nights["later"])
     assert "accepted since am64xx-hsevm-0020: new driver" in {v.why for v in one.verdicts}
-    assert (
-        cli.main(["accept", "emcm_ext4", "--since", since, "--why", "x", *arguments])
-        == ExitStatus.USAGE
-    )
+    assert cli.main(["accept", "emcm_ext4", "--since", since, "--why", "x", *arguments]) == ExitStatus.USAGE
     assert "did you mean emmc_ext4?" in capsys.readouterr().err
 
 
@@ -253,9 +247,7 @@ def test_nothing_to_compare_is_status_4(nights, marks):
     assert cli.main(["check", str(alone), "--against", "last:5"]) == ExitStatus.NOTHING
 
 
-def test_a_release_without_this_board_is_status_4_and_an_unknown_one_is_an_error(
-    nights, marks, capsys
-):
+def test_a_release_without_this_board_is_status_4_and_an_unknown_one_is_an_error(nights, marks, capsys):
     results = ["--results", str(nights["quiet"])]
     run = nights["repeat"].name
     assert cli.main(["check", run, "--against", "release:09.01", *results]) == ExitStatus.NOTHING

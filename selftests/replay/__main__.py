@@ -28,9 +28,11 @@ def _main() -> int:
     logging.disable(logging.CRITICAL)  # the outcome says it all
     recording = recorded(options.file)
     outcome = replay(
-        Play(recording.text, pauses=recording.pauses), options.board.removesuffix(".yaml"),
-        goal=options.goal, arguments=options.arguments,
-    ).as_dict()  # fmt: skip
+        Play(recording.text, pauses=recording.pauses),
+        options.board.removesuffix(".yaml"),
+        goal=options.goal,
+        arguments=options.arguments,
+    ).as_dict()
     if options.json:
         print(json.dumps(outcome, indent=1))
     else:

@@ -46,9 +46,13 @@ class Case:
         """Play it."""
         text = self.before + recorded(CONSOLES / f"{self.name}.txt").text
         return replay(
-            Play(text, self.after), self.board, goal=self.goal, medium=self.medium,
-            silence_timeout=SILENCE_S, uboot_timeout=20,
-        )  # fmt: skip
+            Play(text, self.after),
+            self.board,
+            goal=self.goal,
+            medium=self.medium,
+            silence_timeout=SILENCE_S,
+            uboot_timeout=20,
+        )
 
 
 def stops(name: str, board: str, marks: str, **more: object) -> Case:
@@ -73,42 +77,52 @@ LINUX = texts.kernel()
 CASES = [
     fails("am62a-sk-nocard-form-1", "am62a-sk", LOADED, "nothing bootable.*no card present"),
     fails(
-        "am62a-sk-panic-form-1", "am62a-sk", f"{LOADED} starting_kernel first_kernel_line "
-        "root_mounted", "kernel panic.*VFS: Unable to mount root fs", before=texts.LOADER + LINUX,
+        "am62a-sk-panic-form-1",
+        "am62a-sk",
+        f"{LOADED} starting_kernel first_kernel_line root_mounted",
+        "kernel panic.*VFS: Unable to mount root fs",
+        before=texts.LOADER + LINUX,
     ),
     stops("am62a-sk-sbl-1", "am62a-sk", "tf_a a53_spl uboot_banner autoboot"),
     fails(
-        "am62l-emmcfail-form-1", "am62l", LOADED, "nothing bootable.*fs_devread read error",
-        before=texts.LOADER, medium="emmc",
+        "am62l-emmcfail-form-1",
+        "am62l",
+        LOADED,
+        "nothing bootable.*fs_devread read error",
+        before=texts.LOADER,
+        medium="emmc",
     ),
     stops("am62l-evm-1", "am62l", "bl1 tf_a a53_spl uboot_banner autoboot"),
     fails(
-        "am62l-oops-form-1", "am62l", f"{LOADED} starting_kernel first_kernel_line root_mounted",
-        "kernel oops.*synchronous external abort", before=texts.LOADER + LINUX,
+        "am62l-oops-form-1",
+        "am62l",
+        f"{LOADED} starting_kernel first_kernel_line root_mounted",
+        "kernel oops.*synchronous external abort",
+        before=texts.LOADER + LINUX,
     ),
     boots(
-        "am62x-beagleplay-1", "am62x-sk", "spl_banner tf_a op_tee a53_spl uboot_banner autoboot "
-        "starting_kernel", medium="emmc",
+        "am62x-beagleplay-1",
+        "am62x-sk",
+        "spl_banner tf_a op_tee a53_spl uboot_banner autoboot starting_kernel",
+        medium="emmc",
     ),
     stops("am62x-garbage-form-1", "am62x-sk", LOADED),
     fails("am62x-lp-sk-auth-form-1", "am62x-lp-sk", "spl_banner", "image refused.*HS-FS"),
-    fails(
-        "am62x-sk-falcon-1", "am62x-sk", "spl_banner first_kernel_line", "falcon mode",
-        kind=Kind.LAB,
-    ),
+    fails("am62x-sk-falcon-1", "am62x-sk", "spl_banner first_kernel_line", "falcon mode", kind=Kind.LAB),
     fails("am62x-sk-fast-1", "am62x-sk", "tf_a", "no U-Boot in this boot", kind=Kind.LAB),
     fails("am62x-sk-hs-1", "am62x-sk", "spl_banner", "image refused.*HS-FS"),
     fails(
-        "am62x-sk-sbl-1", "am62x-sk", "tf_a a53_spl uboot_banner", "autoboot was not stopped",
-        kind=Kind.LAB,
+        "am62x-sk-sbl-1", "am62x-sk", "tf_a a53_spl uboot_banner", "autoboot was not stopped", kind=Kind.LAB
     ),
-    fails("am62x-uboot-abort-form-1", "am62x-sk", LOADED, "U-Boot crashed.*Synchronous Abort",
-          before=texts.LOADER),
+    fails(
+        "am62x-uboot-abort-form-1",
+        "am62x-sk",
+        LOADED,
+        "U-Boot crashed.*Synchronous Abort",
+        before=texts.LOADER,
+    ),
     stops("am64x-evm-1", "am64x", "spl_banner tf_a op_tee a53_spl uboot_banner autoboot"),
-    boots(
-        "am64x-evm-2", "am64x", f"spl_banner a53_spl uboot_banner autoboot {KERNEL}",
-        after=texts.SD,
-    ),
+    boots("am64x-evm-2", "am64x", f"spl_banner a53_spl uboot_banner autoboot {KERNEL}", after=texts.SD),
     fails("am64x-evm-sdk91-form-1", "am64x", "spl_banner", "the boot hangs.*SPL initial stack"),
     fails("am64x-phyboard-1", "am64x", LOADED, "silent reset.*resetting"),
     stops("am64x-phyboard-2", "am64x", LOADED),
@@ -119,7 +133,7 @@ CASES = [
     boots("j721s2-am68-sk-form-1", "j721s2", f"uboot_banner autoboot {KERNEL}", after=texts.SD),
     stops("j784s4-evm-1", "j784s4", "spl_banner tf_a op_tee a53_spl uboot_banner autoboot"),
     fails("j784s4-evm-2", "j784s4", "spl_banner", "boot loader stopped.*ERROR"),
-]  # fmt: skip
+]
 SESSIONS = ["j7200-evm-login-form-1", "am62x-verdin-form-1"]
 """Linux at work, and on its way to a reboot: nothing in them is a failure."""
 

@@ -146,8 +146,12 @@ def test_the_harness_plays_a_console_to_the_strategy(tmp_path):
     file.write_bytes(BOOT.replace(b"=> boot\r\n", b""))
     done = subprocess.run(
         [sys.executable, "-m", "selftests.replay", str(file), "--board", "am64x.yaml", "--json"],
-        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     outcome = json.loads(done.stdout)
     assert (done.returncode, outcome["verdict"], outcome["attempts"]) == (0, "booted", 1)
     assert list(outcome["marks"])[-1] == "prompt"

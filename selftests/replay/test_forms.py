@@ -16,9 +16,7 @@ INIT = "init=/bin/sh"
 
 
 def boot(linux, arguments="", *, board="am64x", medium="sd", **play):
-    outcome = replay(
-        Play(texts.LOADER, linux, **play), board, arguments=arguments, medium=medium, **QUICK
-    )
+    outcome = replay(Play(texts.LOADER, linux, **play), board, arguments=arguments, medium=medium, **QUICK)
     return outcome.boot
 
 
@@ -143,7 +141,7 @@ def test_a_line_with_a_hash_is_no_shell():
         (texts.kernel() + b"own: probe failed\r\nown: ok\r\n", "own: ok.*probe failed", Kind.BOARD),
         (b"\r\nStarting kernel ...\r\n\r\n", "device tree", Kind.BOARD),
     ],
-)  # fmt: skip
+)
 def test_a_boot_that_ends_by_time_says_why(linux, sentence, kind):
     error = boot(linux).error
     assert error is not None
@@ -193,7 +191,7 @@ def test_an_efi_boot_has_a_time_of_its_own():
         (texts.kernel() + b"PANIC at PC : 0x000000009e780000\r\n", "TF-A panic"),
         (texts.kernel() + b"You are in emergency mode. After logging in\r\n", "emergency mode"),
     ],
-)  # fmt: skip
+)
 def test_a_failed_boot_is_named_at_once(linux, sentence):
     outcome = replay(Play(texts.LOADER, linux), "am64x", medium="sd")
     assert isinstance(outcome.boot.error, BoardError)

@@ -33,11 +33,7 @@ LOGIN = b"Arago 2023.10 our-board ttyS2\r\n\r\nour-board login: "
 
 
 def _on(text: bytes, disk: bytes, card: bytes) -> bytes:
-    return (
-        text.replace(b"mmcblkD", b"mmcblk" + disk)
-        .replace(b"mmcD", b"mmc" + disk)
-        .replace(b"CARD", card)
-    )
+    return text.replace(b"mmcblkD", b"mmcblk" + disk).replace(b"mmcD", b"mmc" + disk).replace(b"CARD", card)
 
 
 def kernel(disk: bytes = b"1", card: bytes = b"ultra high speed SDR104 SDHC") -> bytes:
@@ -47,10 +43,7 @@ def kernel(disk: bytes = b"1", card: bytes = b"ultra high speed SDR104 SDHC") ->
 
 SD = kernel() + _INIT + LOGIN
 EMMC = kernel(b"0", b"HS200 MMC") + _INIT + LOGIN
-QUIET = (
-    b"\r\nStarting kernel ...\r\n\r\n[    0.611111] debugfs: Directory 'x' already there\r\n"
-    + LOGIN
-)
+QUIET = b"\r\nStarting kernel ...\r\n\r\n[    0.611111] debugfs: Directory 'x' already there\r\n" + LOGIN
 SYSVINIT = kernel() + b"INIT: version 3.04 booting\r\n" + LOGIN
 INIT_SHELL = (
     kernel()

@@ -12,18 +12,19 @@ from evmperf.report.columns import Column, table
 from evmperf.report.table import text_table
 from selftests.support import spools
 
-COLUMNS = (Column("name", wrap=True), Column("value", right=True), Column("low", drop=2),
-           Column("high", drop=2), Column("n", drop=1))  # fmt: skip
+COLUMNS = (
+    Column("name", wrap=True),
+    Column("value", right=True),
+    Column("low", drop=2),
+    Column("high", drop=2),
+    Column("n", drop=1),
+)
 ROW = ("a name of some length", "123456.78", "123456.00", "123457.00", "20")
 
 
 @pytest.mark.parametrize(
     ("width", "headings"),
-    [
-        (80, ["name", "value", "low", "high", "n"]),
-        (30, ["name", "value", "n"]),
-        (22, ["name", "value"]),
-    ],
+    [(80, ["name", "value", "low", "high", "n"]), (30, ["name", "value", "n"]), (22, ["name", "value"])],
 )
 def test_the_least_important_columns_go_first_and_together(width, headings):
     lines = table(COLUMNS, [ROW], width).splitlines()

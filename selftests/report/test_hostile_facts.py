@@ -47,12 +47,54 @@ LINES = 'a,b=c d "e" \\'
 HOSTILE = f"/close {TERMINAL}{HTML}{MARKDOWN}{RST}{LINES}"
 ADDRESSES = ("javascript:taken()", "javascript://%0ataken()", "\x01java\nscript:taken()", "data:,x")
 KNOWN = {
-    "html", "head", "meta", "title", "style", "script", "link", "body", "header", "main", "nav",
-    "section", "h1", "h2", "h3", "p", "a", "ul", "ol", "li", "dl", "dt", "dd", "div", "span", "i",
-    "strong", "small", "br", "table", "thead", "tbody", "tr", "th", "td", "details", "summary",
-    "pre", "code", "figure", "figcaption", "label", "input", "button", "noscript",
-    "progress", "time",
-}  # fmt: skip
+    "html",
+    "head",
+    "meta",
+    "title",
+    "style",
+    "script",
+    "link",
+    "body",
+    "header",
+    "main",
+    "nav",
+    "section",
+    "h1",
+    "h2",
+    "h3",
+    "p",
+    "a",
+    "ul",
+    "ol",
+    "li",
+    "dl",
+    "dt",
+    "dd",
+    "div",
+    "span",
+    "i",
+    "strong",
+    "small",
+    "br",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "details",
+    "summary",
+    "pre",
+    "code",
+    "figure",
+    "figcaption",
+    "label",
+    "input",
+    "button",
+    "noscript",
+    "progress",
+    "time",
+}
 
 
 class Page(html.parser.HTMLParser):
@@ -110,23 +152,34 @@ def results(tmp_path):
     for number in range(12):
         names = dict.fromkeys(("release", "os", "lab", "place", "kind", "outcome"), HOSTILE)
         run = spools.a_run(
-            number, board=f"board {HOSTILE}" if number > 5 else "made-up", **names,
+            number,
+            board=f"board {HOSTILE}" if number > 5 else "made-up",
+            **names,
             addresses={"job": ADDRESSES[number % 4], "results": ADDRESSES[0]},
-            facts={"kernel": f"{HOSTILE}{number}", HOSTILE: [{HOSTILE: HOSTILE}],
-                   "command_line": HOSTILE, "tools": {HOSTILE: f"{HOSTILE}{number}"}},
-        )  # fmt: skip
+            facts={
+                "kernel": f"{HOSTILE}{number}",
+                HOSTILE: [{HOSTILE: HOSTILE}],
+                "command_line": HOSTILE,
+                "tools": {HOSTILE: f"{HOSTILE}{number}"},
+            },
+        )
         failure = Failure(Kind.BOARD, HOSTILE, HOSTILE, raw=ADDRESSES[0])
         found = [
             spools.a_result(
-                run, n, benchmark=HOSTILE if n else "emmc_ext4", case=f"{HOSTILE}{n}",
-                driver="emmc", tools={HOSTILE: HOSTILE}, raw=(ADDRESSES[0], HOSTILE),
-                conditions={HOSTILE: HOSTILE}, failures=(failure,), status=Status.PARTIAL,
-                samples=tuple(
-                    Sample(HOSTILE, 1.0 + k, HOSTILE, k, run.started_ns + k) for k in range(2)
-                ),
+                run,
+                n,
+                benchmark=HOSTILE if n else "emmc_ext4",
+                case=f"{HOSTILE}{n}",
+                driver="emmc",
+                tools={HOSTILE: HOSTILE},
+                raw=(ADDRESSES[0], HOSTILE),
+                conditions={HOSTILE: HOSTILE},
+                failures=(failure,),
+                status=Status.PARTIAL,
+                samples=tuple(Sample(HOSTILE, 1.0 + k, HOSTILE, k, run.started_ns + k) for k in range(2)),
             )
             for n in range(2)
-        ]  # fmt: skip
+        ]
         made = spools.write(folder, run, [*found, spools.FAILED_BOOT])
         (made / differences.FACTS).mkdir()
         for name in ("dmesg", "modules", "mounts", "uboot_environment", "kernel_config"):
@@ -150,9 +203,7 @@ def judgement():
         Verdict(key, outcome, HOSTILE, Direction.HIGHER, 1.0, 2.0, why=HOSTILE, since=HOSTILE)
         for outcome in Outcome
     ]
-    return Judgement(
-        HOSTILE, HOSTILE, HOSTILE, tuple(found), {HOSTILE: 1}, {HOSTILE: 1}, again=HOSTILE
-    )
+    return Judgement(HOSTILE, HOSTILE, HOSTILE, tuple(found), {HOSTILE: 1}, {HOSTILE: 1}, again=HOSTILE)
 
 
 def comparison():
@@ -204,19 +255,32 @@ def test_pages_of_a_night_and_an_a_b_are_their_own(results, tmp_path):
     _describe(board, results)
     closing = Closing([board], [(HOSTILE, HOSTILE)])
     values = {
-        "night": SimpleNamespace(journal=SimpleNamespace(id=HOSTILE)), "closing": closing,
-        "began": 1.8e9, "ended": 1.8e9, "sentence": sentence(closing), "links": [],
-    }  # fmt: skip
+        "night": SimpleNamespace(journal=SimpleNamespace(id=HOSTILE)),
+        "closing": closing,
+        "began": 1.8e9,
+        "ended": 1.8e9,
+        "sentence": sentence(closing),
+        "links": [],
+    }
     safe(render("night.html.j2", **values))
     harmless(render("night.md.j2", **values))
     words = ("job", "state", "place", "doing", "sentence", "holder", "run", "why", "health")
     one = dict.fromkeys(words, HOSTILE)
     one |= {"measured": 1, "since": 1.0, "until": 2.0, "ready": True, "page": ADDRESSES[0]}
     status = {
-        "night": HOSTILE, "done": 0, "jobs": [one], "places": [one], "states": {HOSTILE: 1},
-        "expected": HOSTILE, "began": 1.0, "until": 2.0, "updated": 1.0, "ended": 0, "every_s": 5,
+        "night": HOSTILE,
+        "done": 0,
+        "jobs": [one],
+        "places": [one],
+        "states": {HOSTILE: 1},
+        "expected": HOSTILE,
+        "began": 1.0,
+        "until": 2.0,
+        "updated": 1.0,
+        "ended": 0,
+        "every_s": 5,
         "gone_s": 5,
-    }  # fmt: skip
+    }
     safe(render("status.html.j2", status=status))
     found = comparison()
     safe(ab.as_html(found, of_sides(results)))
@@ -232,9 +296,7 @@ def harmless(text):
         for inner in token.children or []:
             assert inner.type not in ("link_open", "image", "html_inline", "code_inline"), inner
         if token.type == "html_block":
-            assert re.fullmatch(
-                r"<details><summary>[\w ]+</summary>\n|</details>\n?", token.content
-            )
+            assert re.fullmatch(r"<details><summary>[\w ]+</summary>\n|</details>\n?", token.content)
         if token.type == "inline":
             # GitLab finds its references in text that no backslash protects.
             said = re.sub(r"\\.", "", token.content)
@@ -277,12 +339,19 @@ def test_what_machines_read_of_a_verdict_can_be_read(form):
 
 @pytest.mark.parametrize(
     "words",
-    [("show", "{run}", "--facts"), ("show", "{run}"), ("runs",), ("explain", "{first}", "{run}"),
-     ("explain", "{first}", "{run}", "--all"), ("history", "--board", "made-up"),
-     ("check", "{run}", "--against", "{first}"), ("show", HOSTILE),
-     ("check", "{run}", "--against", "{first}", "--markdown", "-")],
+    [
+        ("show", "{run}", "--facts"),
+        ("show", "{run}"),
+        ("runs",),
+        ("explain", "{first}", "{run}"),
+        ("explain", "{first}", "{run}", "--all"),
+        ("history", "--board", "made-up"),
+        ("check", "{run}", "--against", "{first}"),
+        ("show", HOSTILE),
+        ("check", "{run}", "--against", "{first}", "--markdown", "-"),
+    ],
     ids=lambda words: " ".join(words)[:40],
-)  # fmt: skip
+)
 def test_no_command_sends_the_terminal_more_than_text(words, results, capsys):
     first, *_, last = sorted(results.iterdir())
     given = [word.replace("{run}", str(last)).replace("{first}", str(first)) for word in words]
@@ -314,9 +383,12 @@ def test_a_session_s_lines_are_text():
 def test_line_protocol_has_a_line_a_point():
     run = spools.a_run(release=HOSTILE, lab=HOSTILE, facts={HOSTILE: HOSTILE}, outcome=HOSTILE)
     result = spools.a_result(
-        run, case=HOSTILE + "\udcff", benchmark=HOSTILE, tools={HOSTILE: HOSTILE},
+        run,
+        case=HOSTILE + "\udcff",
+        benchmark=HOSTILE,
+        tools={HOSTILE: HOSTILE},
         failures=(Failure(Kind.TOOL, HOSTILE),),
-    )  # fmt: skip
+    )
     made = [lines.event_line(run, "release", "11.00", HOSTILE)]
     made += lines.Lines(run).of(result)
     made += lines.Lines(run).of(spools.FAILED_BOOT)
@@ -340,8 +412,13 @@ def test_a_guide_has_no_markup_of_others():
     text = f"Title\n=====\n\n- {outlets.rst(HOSTILE)}: x\n\n{table}"
     settings = {"report_level": 1, "halt_level": 2, "warning_stream": io.StringIO()}
     tree = docutils.core.publish_doctree(text, settings_overrides=settings)
-    markup = (docutils.nodes.raw, docutils.nodes.reference, docutils.nodes.system_message,
-              docutils.nodes.strong, docutils.nodes.substitution_reference)  # fmt: skip
+    markup = (
+        docutils.nodes.raw,
+        docutils.nodes.reference,
+        docutils.nodes.system_message,
+        docutils.nodes.strong,
+        docutils.nodes.substitution_reference,
+    )
     assert not [node for kind in markup for node in tree.findall(kind)]
     assert len(list(tree.findall(docutils.nodes.row))) == 2
     assert tree.astext().count("taken()") == 2 * HOSTILE.count("taken()")
@@ -354,9 +431,18 @@ def test_a_name_for_lava_is_one_word():
 
 @pytest.mark.parametrize(
     ("given", "link"),
-    [*((bad, "") for bad in ADDRESSES), ("JavaScript:x", ""), ("//evil.test/x", ""),
-     ("https://lab/x?y=1#z", True), ("../a%20b/report.html", True), ("x.html#job", True),
-     ("a/b:c", True), ("x?y=a:b", True), ("a:b/c", ""), ("", True)],
-)  # fmt: skip
+    [
+        *((bad, "") for bad in ADDRESSES),
+        ("JavaScript:x", ""),
+        ("//evil.test/x", ""),
+        ("https://lab/x?y=1#z", True),
+        ("../a%20b/report.html", True),
+        ("x.html#job", True),
+        ("a/b:c", True),
+        ("x?y=a:b", True),
+        ("a:b/c", ""),
+        ("", True),
+    ],
+)
 def test_a_link_leads_to_a_page(given, link):
     assert outlets.address(given) == (given if link is True else link)

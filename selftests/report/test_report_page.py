@@ -133,9 +133,7 @@ def test_a_failure_brings_the_console_of_its_time(opened, tmp_path):
         "in time\n[output of a step, as a compressed archive]\nOops: <b>?"
     )
     assert "the board <hangs>" in sheet.locator("details").first.inner_text()
-    assert (
-        sheet.locator("a", has_text="output of write").get_attribute("href") == "raw/a%20b/out.txt"
-    )
+    assert sheet.locator("a", has_text="output of write").get_attribute("href") == "raw/a%20b/out.txt"
 
 
 def test_cases_are_in_the_order_of_their_numbers(tmp_path):
@@ -160,25 +158,29 @@ def test_a_failed_cycle_keeps_its_place_among_the_bars(opened, tmp_path):
     samples = tuple(spools.Sample("boot_time", 4.0 + n, "s", n, run.started_ns + n) for n in (0, 2))
     failure = Failure(Kind.BOARD, "no prompt", "cycle 2")
     result = spools.a_result(
-        run, benchmark="boot_time_mmcsd", driver="boot", case="default_rootfs", samples=samples,
-        failures=(failure,), status=Status.PARTIAL,
-    )  # fmt: skip
+        run,
+        benchmark="boot_time_mmcsd",
+        driver="boot",
+        case="default_rootfs",
+        samples=samples,
+        failures=(failure,),
+        status=Status.PARTIAL,
+    )
     folder = spools.write(tmp_path, run, [result])
     page.write(folder)
     rows = opened(folder).locator("figure .bars tr").all_inner_texts()
     assert [row.split() for row in rows] == [
-        ["1", "4.00", "s"], ["2", "failed", "(board)"], ["3", "6.00", "s"],
-    ]  # fmt: skip
+        ["1", "4.00", "s"],
+        ["2", "failed", "(board)"],
+        ["3", "6.00", "s"],
+    ]
 
 
 def test_trials_and_histograms_are_drawn(opened, tmp_path):
     run = spools.a_run()
     name = "raw/cyclictest/run/cyclictest.json"
     trials = [{"step": f"try {n}", "throughput": 100.0 + n, "loss": 0.1 * n} for n in range(6)]
-    cases = [
-        spools.a_result(run, 0, conditions={"trials": trials}),
-        spools.a_result(run, 1, raw=(name,)),
-    ]
+    cases = [spools.a_result(run, 0, conditions={"trials": trials}), spools.a_result(run, 1, raw=(name,))]
     folder = spools.write(tmp_path, run, cases)
     (folder / name).parent.mkdir(parents=True)
     shutil.copy(DATA / "cyclictest" / "histogram.txt", folder / name)

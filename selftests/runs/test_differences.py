@@ -62,13 +62,19 @@ def test_the_same_twice_differs_in_nothing(make):
 
 def test_what_matters_comes_first(make):
     a = make(
-        "a", {"modules": "sdhci\n"}, kernel="6.6.1", tools={"fio": "3.35"},
+        "a",
+        {"modules": "sdhci\n"},
+        kernel="6.6.1",
+        tools={"fio": "3.35"},
         command_line="console=ttyS0 mitigations=off quiet",
-    )  # fmt: skip
+    )
     b = make(
-        "b", {"modules": "sdhci\nusb_storage\n"}, kernel="6.12.1", tools={"fio": "3.36"},
+        "b",
+        {"modules": "sdhci\nusb_storage\n"},
+        kernel="6.12.1",
+        tools={"fio": "3.36"},
         command_line='console=ttyS0 quiet dyndbg="file drivers/mmc/* +p"',
-    )  # fmt: skip
+    )
     assert told(differences.between([a], [b])) == [
         ("kernel", "kernel", "6.6.1", "6.12.1"),
         ("command line", "dyndbg", "", '"file drivers/mmc/* +p"'),
@@ -112,28 +118,21 @@ def test_device_trees_are_compared_by_node_and_not_by_what_each_boot_changes(mak
     a = make("a", {"device_tree": tree()})
     b = make("b", {"device_tree": tree("quiet rw", 4, "ospi@fc40000 {\n};")})
     assert told(differences.between([a], [b])) == [
-        ("device tree", "/soc/mmc@4f80000 bus-width", "<0x8>", "<0x4>"),
+        ("device tree", "/soc/mmc@4f80000 bus-width", "<0x8>", "<0x4>")
     ]
     c = make("c", {"device_tree": tree(more='ospi {\nstatus = "disabled";\n};')})
-    assert told(differences.between([a], [c])) == [
-        ("device tree", "/soc/ospi status", "", '"disabled"'),
-    ]
+    assert told(differences.between([a], [c])) == [("device tree", "/soc/ospi status", "", '"disabled"')]
 
 
 def test_an_option_that_is_not_set_is_as_one_that_is_not_there(make):
     a = make("a", {"kernel_config": CONFIG})
     b = make("b", {"kernel_config": "CONFIG_HZ=1000\nCONFIG_MMC=y\n"})
-    assert told(differences.between([a], [b])) == [
-        ("kernel configuration", "CONFIG_HZ", "250", "1000")
-    ]
+    assert told(differences.between([a], [b])) == [("kernel configuration", "CONFIG_HZ", "250", "1000")]
 
 
 def test_options_of_the_kernel_that_cost_time_come_first(make):
     b = "CONFIG_ARCH_INLINE_READ_LOCK=y\nCONFIG_DEV_DAX=m\nCONFIG_PREEMPT_RT=y\n"
-    sides = [
-        [make(name, {"kernel_config": f"CONFIG_MMC=y\n{more}"})]
-        for name, more in (("a", ""), ("b", b))
-    ]
+    sides = [[make(name, {"kernel_config": f"CONFIG_MMC=y\n{more}"})] for name, more in (("a", ""), ("b", b))]
     found = differences.between(*sides)
     names = ["CONFIG_PREEMPT_RT", "CONFIG_DEV_DAX", "CONFIG_ARCH_INLINE_READ_LOCK"]
     assert [entry.what for entry in found] == names

@@ -33,22 +33,34 @@ numbers = st.floats(allow_nan=False, allow_infinity=False)
 whole = st.integers(-(1 << 63), (1 << 64) - 1)
 params = st.dictionaries(words, st.one_of(words, whole, numbers), max_size=4)
 samples = st.builds(
-    Sample, metric=words, value=numbers, unit=words,
-    repetition=st.integers(0, 20), time_ns=st.integers(0, 1 << 63),
-)  # fmt: skip
+    Sample,
+    metric=words,
+    value=numbers,
+    unit=words,
+    repetition=st.integers(0, 20),
+    time_ns=st.integers(0, 1 << 63),
+)
 failures = st.builds(
     Failure, kind=st.sampled_from(Kind), message=words, step=words, refused=st.booleans(), raw=words
 )
 results = st.builds(
     Result,
-    benchmark=words, version=st.integers(1, 9), driver=words, case=words, params=params,
-    profile=words, status=st.sampled_from(Status),
+    benchmark=words,
+    version=st.integers(1, 9),
+    driver=words,
+    case=words,
+    params=params,
+    profile=words,
+    status=st.sampled_from(Status),
     samples=st.lists(samples, max_size=3).map(tuple),
     failures=st.lists(failures, max_size=3).map(tuple),
-    tools=st.dictionaries(words, words, max_size=2), conditions=params,
-    raw=st.lists(words, max_size=2).map(tuple), started_ns=st.integers(0, 1 << 63),
-    duration_s=numbers, tool_s=numbers,
-)  # fmt: skip
+    tools=st.dictionaries(words, words, max_size=2),
+    conditions=params,
+    raw=st.lists(words, max_size=2).map(tuple),
+    started_ns=st.integers(0, 1 << 63),
+    duration_s=numbers,
+    tool_s=numbers,
+)
 
 
 def a_boot(goal):

@@ -35,18 +35,34 @@ def _console(begin_ns, before_ns, prompt_ns, length):
 def old_run(tmp_path):
     """A run of schema 1 with one boot and its boot time."""
     boot = {
-        "schema": 1, "record": "boot", "goal": "shell", "started_ns": 1, "duration_s": 20.0,
+        "schema": 1,
+        "record": "boot",
+        "goal": "shell",
+        "started_ns": 1,
+        "duration_s": 20.0,
         "marks": [_mark("power_on", 1), _mark("starting_kernel", BEGIN), _mark("prompt", PROMPT)],
-    }  # fmt: skip
+    }
     result = {
-        "schema": 1, "record": "result", "benchmark": "boot_time_emmc", "version": 1,
-        "driver": "boot", "case": "boot", "params": {}, "profile": "full", "status": "measured",
+        "schema": 1,
+        "record": "result",
+        "benchmark": "boot_time_emmc",
+        "version": 1,
+        "driver": "boot",
+        "case": "boot",
+        "params": {},
+        "profile": "full",
+        "status": "measured",
         "samples": [
-            {"metric": "boot_time", "value": (PROMPT - BEGIN) / 1e9, "unit": "s",
-             "repetition": 0, "time_ns": 5},
+            {
+                "metric": "boot_time",
+                "value": (PROMPT - BEGIN) / 1e9,
+                "unit": "s",
+                "repetition": 0,
+                "time_ns": 5,
+            },
             {"metric": "kernel", "value": 1.25, "unit": "s", "repetition": 0, "time_ns": 5},
         ],
-    }  # fmt: skip
+    }
     lines = (json.dumps(record) + "\n" for record in (boot, result))
     (tmp_path / spool.RECORDS).write_text("".join(lines))
     return tmp_path

@@ -55,9 +55,12 @@ def public(results, tmp_path_factory):
     out = tmp_path_factory.mktemp("public")
     run = sorted(results.glob("am64x-hsevm-*"))[STEP]
     meant = Accepted(
-        "emmc_ext4/*/read_throughput", "am64x-hsevm", run.name,
-        json.loads((run / "run.json").read_text())["started_ns"], WHY,
-    )  # fmt: skip
+        "emmc_ext4/*/read_throughput",
+        "am64x-hsevm",
+        run.name,
+        json.loads((run / "run.json").read_text())["started_ns"],
+        WHY,
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("evmperf.regress.accepted.read", lambda: [meant])
         site.write(out, SpoolFolder(results))
@@ -123,9 +126,16 @@ def test_the_fleet_lists_what_became_worse_and_was_not_meant(public):
     assert "No figure has come to another level." in (public / "am62x-sk/index.html").read_text()
 
 
-@pytest.mark.parametrize("place", ["index.html", "am64x-hsevm/index.html", CASE,
-                                   "am64x-hsevm/emmc_ext4/index.html",
-                                   "am64x-hsevm/2026-01.html"])  # fmt: skip
+@pytest.mark.parametrize(
+    "place",
+    [
+        "index.html",
+        "am64x-hsevm/index.html",
+        CASE,
+        "am64x-hsevm/emmc_ext4/index.html",
+        "am64x-hsevm/2026-01.html",
+    ],
+)
 def test_nothing_is_wider_than_a_phone(opened, place):
     sheet = opened(place, PHONE, color_scheme="dark")
     sheet.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
@@ -146,9 +156,7 @@ def test_it_is_accessible(opened, place, viewport, scheme):
     assert violations(opened(place, viewport, color_scheme=scheme)) == []
 
 
-def test_a_night_leads_to_its_report_and_to_what_differs_from_the_night_before(
-    opened, public, results
-):
+def test_a_night_leads_to_its_report_and_to_what_differs_from_the_night_before(opened, public, results):
     sheet = opened(CASE, PHONE)
     section = sheet.locator(".trend").first
     expect(section.locator("canvas")).to_be_visible()
@@ -240,9 +248,7 @@ def test_names_cannot_break_a_page(opened, public, tmp_path):
 
 def test_reports_can_be_at_an_address(tmp_path):
     spools.recorded(tmp_path / "results")
-    site.write(
-        tmp_path / "public", SpoolFolder(tmp_path / "results"), reports="https://lab/results/"
-    )
+    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"), reports="https://lab/results/")
     text = (tmp_path / "public/virtual-evm/runs.js").read_text()
     assert f"https://lab/results/{spools.RECORDED.name}/report.html" in text
 
@@ -337,9 +343,7 @@ def test_no_runs_are_no_site(tmp_path):
 
 @pytest.mark.parametrize(("nights", "samples"), [(365, 600), (60_000, 3)])
 def test_a_page_stays_small_and_says_what_it_leaves_out(nights, samples):
-    found = [
-        Point(night, 1.5, tuple(1.0 + n / 7 for n in range(samples)), "") for night in range(nights)
-    ]
+    found = [Point(night, 1.5, tuple(1.0 + n / 7 for n in range(samples)), "") for night in range(nights)]
     run = spools.a_run()
     text, said = case.fitting([Trend(KEY, "s", "lower", found)], [run] * nights)
     assert len(text) < 1_000_000
@@ -370,6 +374,4 @@ def test_a_figure_that_is_off_has_its_mark(tmp_path):
     text = (tmp_path / "public/evm/uboot_emmc_raw/2000000.html").read_text()
     data = json.loads(re.search(r'id="data">(.*)</script>', text)[1])
     assert [series["off"][1] for series in data] == ["worse"] * len(data)
-    assert (
-        "4 of 4 figures became worse within 30 days" in (tmp_path / "public/index.html").read_text()
-    )
+    assert "4 of 4 figures became worse within 30 days" in (tmp_path / "public/index.html").read_text()

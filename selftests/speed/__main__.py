@@ -68,9 +68,11 @@ def _main() -> int:
     )
     usual = [name for name in _MEASURES if name not in _ON_REQUEST]
     parser.add_argument(
-        "names", nargs="*", metavar="NAME",
+        "names",
+        nargs="*",
+        metavar="NAME",
         help=f"of {', '.join(_MEASURES)}; default: all but {', '.join(_ON_REQUEST)}",
-    )  # fmt: skip
+    )
     parser.add_argument("--alone", choices=_MEASURES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if unknown := sorted(set(options.names) - set(_MEASURES)):

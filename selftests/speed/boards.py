@@ -43,9 +43,7 @@ def virtual_board() -> Iterator[Board]:
         stack.callback(bench.stop)
         bench.start("virtual", serial_port=0, power_port=0)
         env_file, ports = folder / "bench.yaml", bench.ports
-        envfile.write(
-            envfile.source("virtual"), env_file, serial_port=ports.serial, power_port=ports.power
-        )
+        envfile.write(envfile.source("virtual"), env_file, serial_port=ports.serial, power_port=ports.power)
         yield Board(bench, env_file, folder)
 
 

@@ -19,10 +19,7 @@ _ROUNDS = 200
 _REPEATS = {250: 3, 1000: 2}
 """How often a file is fetched, by its size in kB."""
 
-_KINDS = {
-    "text (seq)": "seq 1 1000000",
-    "base64 of urandom": "head -c 4000000 /dev/urandom | base64",
-}
+_KINDS = {"text (seq)": "seq 1 1000000", "base64 of urandom": "head -c 4000000 /dev/urandom | base64"}
 _FILE = "/dev/shm/evmperf-bench"
 
 
@@ -77,9 +74,7 @@ def fetch() -> list[Row]:
                 rows += more
                 rates.append(rate)
             growth = (max(rates) / min(rates) - 1) * 100
-            rows.append(
-                Row(f"  growth, {kind}", figure=f"s/MB within {growth:.0f} %", goal="linear")
-            )
+            rows.append(Row(f"  growth, {kind}", figure=f"s/MB within {growth:.0f} %", goal="linear"))
     return rows
 
 

@@ -19,9 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _HEAD = ("what", "evmperf", "reference", "figure", "goal", "met")
 
 
-JSON = (
-    "import json, sys\nfor name in sys.argv[1:]:\n for line in open(name, 'rb'): json.loads(line)"
-)
+JSON = "import json, sys\nfor name in sys.argv[1:]:\n for line in open(name, 'rb'): json.loads(line)"
 """Reading files of records with nothing but json: the least that a reader does."""
 
 
@@ -76,8 +74,10 @@ def used(command: Sequence[str], good: Sequence[int] = (0,), **environment: str)
     with tempfile.NamedTemporaryFile(prefix="evmperf-used-") as told:
         subprocess.run(
             [sys.executable, "-S", "-c", _LAUNCHER, told.name, *command],
-            cwd=ROOT, env={**os.environ, **environment}, check=True,
-        )  # fmt: skip
+            cwd=ROOT,
+            env={**os.environ, **environment},
+            check=True,
+        )
         status, wall_s, cpu_s, peak_mib = json.load(told)
     if status not in good:
         raise RuntimeError(f"{shlex.join(command)} ended with {status}")
@@ -137,9 +137,7 @@ def conditions(load_before: str, took_s: float) -> str:
 def _revision() -> str:
     def git(*arguments: str) -> str:
         command = ["git", "--no-optional-locks", *arguments]
-        return subprocess.run(
-            command, cwd=ROOT, capture_output=True, text=True, check=False
-        ).stdout.strip()
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
 
     changed = len(git("status", "--porcelain").splitlines())
     return git("rev-parse", "--short", "HEAD") + (f" and {changed} changed files" * bool(changed))

@@ -61,8 +61,7 @@ def stamps() -> list[Row]:
         consoles = [StampedPort("raw", "127.0.0.1", port, 115200, 10.0) for port in ports]
         errors: list[list[float]] = [[] for _ in consoles]
         readers = [
-            threading.Thread(target=_compare, args=pair)
-            for pair in zip(consoles, errors, strict=True)
+            threading.Thread(target=_compare, args=pair) for pair in zip(consoles, errors, strict=True)
         ]
         for reader in readers:
             reader.start()
@@ -124,14 +123,21 @@ def night() -> list[Row]:
         ),
         Row(
             "  memory at the peak (PSS of night, sessions, keeper)",
-            f"{peak_gb:.2f} GB", "", "", f"<= {_MEMORY_GOAL_GB:g} GB",
+            f"{peak_gb:.2f} GB",
+            "",
+            "",
+            f"<= {_MEMORY_GOAL_GB:g} GB",
             met(peak_gb, _MEMORY_GOAL_GB),
         ),
         Row(
             "  age of the status page at most",
-            seconds(age_s), "", "", f"<= {_AGE_GOAL_S:g} s", met(age_s, _AGE_GOAL_S),
+            seconds(age_s),
+            "",
+            "",
+            f"<= {_AGE_GOAL_S:g} s",
+            met(age_s, _AGE_GOAL_S),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def kicks() -> list[Row]:
@@ -249,9 +255,7 @@ def _measure(lab: PlaceLab, count: int) -> tuple[float, float, float]:
     words = _night_on(lab, count, f"results{count}")
     began, peak, age = time.monotonic(), 0.0, 0.0
     with (lab.folder / f"night{count}.log").open("wb") as log:
-        process = subprocess.Popen(
-            words, cwd=ROOT, env=lab.environment, stdout=log, stderr=subprocess.STDOUT
-        )
+        process = subprocess.Popen(words, cwd=ROOT, env=lab.environment, stdout=log, stderr=subprocess.STDOUT)
         ended = threading.Event()
         waiter = threading.Thread(target=lambda: (process.wait(), ended.set()))
         waiter.start()

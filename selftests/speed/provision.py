@@ -44,9 +44,7 @@ def install() -> list[Row]:
 class _Measure:
     def __init__(self, folder: Path, lab: LabClient) -> None:
         file, ports = folder / "sd.yaml", lab.ports
-        envfile.write(
-            envfile.source(_VARIANT), file, serial_port=ports.serial, power_port=ports.power
-        )
+        envfile.write(envfile.source(_VARIANT), file, serial_port=ports.serial, power_port=ports.power)
         self._environment = Environment(str(file))
         target = self._environment.get_target("main")
         self._board = catalogue.board(file)

@@ -42,14 +42,19 @@ def judged(values: Matrix) -> tuple[list[Verdict], list[Cause]]:
     found = judge.latest(
         [
             judge.Series(
-                Verdict(Key(f"table-{number % 40}", str(number), "time"), Outcome.SAME, "s",
-                        Direction.HIGHER, float(row[-1])),
+                Verdict(
+                    Key(f"table-{number % 40}", str(number), "time"),
+                    Outcome.SAME,
+                    "s",
+                    Direction.HIGHER,
+                    float(row[-1]),
+                ),
                 [float(value) for value in row[:-1]],
                 ids,
             )
             for number, row in enumerate(values)
         ]
-    )  # fmt: skip
+    )
     return found, causes(found, runs)
 
 
@@ -71,9 +76,12 @@ def quality() -> list[Row]:
 def _share(what: str, hits: Sequence[bool], least: float | None, note: str = "") -> Row:
     share = float(np.mean(hits))
     return Row(
-        what, f"{sum(hits)} of {len(hits)}{note}", figure=f"{share:.0%}",
-        goal=f">= {least:.0%}" if least else "", met=_met(least is None or share >= least),
-    )  # fmt: skip
+        what,
+        f"{sum(hits)} of {len(hits)}{note}",
+        figure=f"{share:.0%}",
+        goal=f">= {least:.0%}" if least else "",
+        met=_met(least is None or share >= least),
+    )
 
 
 def _met(met: bool) -> str:
@@ -88,11 +96,14 @@ def _of_kind(kind: str) -> list[Row]:
     unknown = np.mean([v.outcome is Outcome.UNKNOWN for found, _ in nights for v in found])
     rows = [
         Row(
-            f"{kind}: nights with an alarm", f"{sum(alarms)} of {len(alarms)}",
-            f"{unknown:.0%} of verdicts unknown", f"{share:.0%}", f"<= {_MOST_ALARMS:.0%}",
+            f"{kind}: nights with an alarm",
+            f"{sum(alarms)} of {len(alarms)}",
+            f"{unknown:.0%} of verdicts unknown",
+            f"{share:.0%}",
+            f"<= {_MOST_ALARMS:.0%}",
             _met(share <= _MOST_ALARMS),
         )
-    ]  # fmt: skip
+    ]
     goals = {3: 0.60, 10: 0.90} if kind == "independent" else {}
     for nights_after in (3, 10):
         hits: list[bool] = []
@@ -159,10 +170,13 @@ def _of_machine(name: str, values: Matrix) -> list[Row]:
     rows = [
         Row(
             f"{name}, {len(values)} series: causes a night, median (most)",
-            f"{median:g} ({max(counts)})", f"{np.mean(np.array(counts) > 0):.0%} of nights",
-            f"{moved:.2%} of metrics", "<= 3, each named", _met(median <= 3 and not unnamed),
+            f"{median:g} ({max(counts)})",
+            f"{np.mean(np.array(counts) > 0):.0%} of nights",
+            f"{moved:.2%} of metrics",
+            "<= 3, each named",
+            _met(median <= 3 and not unnamed),
         )
-    ]  # fmt: skip
+    ]
     for after in (3, 10):
         hits: list[bool] = []
         for at in chosen[:: _REAL_NIGHTS // 5]:

@@ -20,12 +20,18 @@ _LABS = 5
 _NIGHTS = 730
 _SAMPLES = 3
 _BENCHMARKS = (
-    "boot_time_mmcsd", "emmc_ext4", "emmc_raw_fio_1g", "uboot_emmc_raw", "dhrystone", "stream",
-    "mmcsd_ext4", "mmcsd_raw_fio_1g", "emmc_ext4_fio_1g", "lmbench",
-)  # fmt: skip
-_NOISE = (
-    "(1 + 0.02 * (hash(r.run, t.number, {s}.metric, {s}.repetition) % 1000003 / 1000003 - 0.5))"
+    "boot_time_mmcsd",
+    "emmc_ext4",
+    "emmc_raw_fio_1g",
+    "uboot_emmc_raw",
+    "dhrystone",
+    "stream",
+    "mmcsd_ext4",
+    "mmcsd_raw_fio_1g",
+    "emmc_ext4_fio_1g",
+    "lmbench",
 )
+_NOISE = "(1 + 0.02 * (hash(r.run, t.number, {s}.metric, {s}.repetition) % 1000003 / 1000003 - 0.5))"
 _QUESTION = (
     "SELECT lab, board, date_trunc('month', began) AS month, avg(value) AS mean, count(*) AS n "
     "FROM samples WHERE benchmark = 'emmc_ext4' AND metric = 'write_throughput' GROUP BY ALL"
@@ -52,27 +58,55 @@ def _measured(boards: int) -> list[Row]:
         where = {"EVMPERF_HISTORY": str(store)}
         count = _count(night) * boards * _LABS * _NIGHTS
         check = used(
-            [*asked, "check", str(night), "--against", "last:30", "--history", "--results",
-             str(Path(base) / "none")],
-            (ExitStatus.OK, ExitStatus.FAILED), **where,
-        )  # fmt: skip
+            [
+                *asked,
+                "check",
+                str(night),
+                "--against",
+                "last:30",
+                "--history",
+                "--results",
+                str(Path(base) / "none"),
+            ],
+            (ExitStatus.OK, ExitStatus.FAILED),
+            **where,
+        )
         figure = used([*asked, "query", "--csv", _QUESTION], **where)
         site = used([*asked, "site", "-o", str(Path(base) / "site"), "--from", "history"], **where)
     each = size / count
     what = f"{_LABS} labs, {boards * _LABS} boards, {_NIGHTS} nights, {count / 1e6:.1f} M samples"
     limit_s = 180 * boards * _LABS / 200
     return [
-        Row(f"store of {what}", f"{size / 1e6:.0f} MB", figure=f"{each:.1f} bytes a sample",
-            goal="<= 25", met=met(each, 25)),
-        Row("  check of a night against last:30", seconds(check.wall_s),
-            figure=f"{check.cpu_s:.1f} s CPU", goal="<= 3 s", met=met(check.wall_s, 3)),
-        Row("  its memory", f"{check.peak_mib:.0f} MiB", goal="<= 300 MiB",
-            met=met(check.peak_mib, 300)),
-        Row("  a figure of all boards and nights", seconds(figure.wall_s),
-            figure=f"{figure.cpu_s:.1f} s CPU", goal="<= 2 s", met=met(figure.wall_s, 2)),
-        Row("  site of all", seconds(site.wall_s), figure=f"{site.cpu_s:.0f} s CPU",
-            goal=f"<= {limit_s:.0f} s", met=met(site.wall_s, limit_s)),
-    ]  # fmt: skip
+        Row(
+            f"store of {what}",
+            f"{size / 1e6:.0f} MB",
+            figure=f"{each:.1f} bytes a sample",
+            goal="<= 25",
+            met=met(each, 25),
+        ),
+        Row(
+            "  check of a night against last:30",
+            seconds(check.wall_s),
+            figure=f"{check.cpu_s:.1f} s CPU",
+            goal="<= 3 s",
+            met=met(check.wall_s, 3),
+        ),
+        Row("  its memory", f"{check.peak_mib:.0f} MiB", goal="<= 300 MiB", met=met(check.peak_mib, 300)),
+        Row(
+            "  a figure of all boards and nights",
+            seconds(figure.wall_s),
+            figure=f"{figure.cpu_s:.1f} s CPU",
+            goal="<= 2 s",
+            met=met(figure.wall_s, 2),
+        ),
+        Row(
+            "  site of all",
+            seconds(site.wall_s),
+            figure=f"{site.cpu_s:.0f} s CPU",
+            goal=f"<= {limit_s:.0f} s",
+            met=met(site.wall_s, limit_s),
+        ),
+    ]
 
 
 def _template(results: Path) -> Path:
@@ -117,21 +151,22 @@ def _fill(store: StoreFolder, night: Path, boards: int) -> None:
 
 def _year(con, store: StoreFolder, where: str, board: str, began: list[int]) -> None:
     special = {
-        "run": "r.run", "began_ns": "r.began", "kept_ns": "r.began",
+        "run": "r.run",
+        "began_ns": "r.began",
+        "kept_ns": "r.began",
         "started_ns": "r.began + t.started_ns - t.began_ns",
         "samples": "list_transform(t.samples, lambda s: {'metric': s.metric, 'value': s.value * "
         + _NOISE.format(s="s")
         + ", 'unit': s.unit, 'repetition': s.repetition, 'time_ns': r.began + s.time_ns - "
         "t.began_ns + (hash(r.run, t.number, s.repetition) % 1000000000)::BIGINT, "
         "'error': s.error})",
-    }  # fmt: skip
-    selected = ", ".join(
-        special.get(name, f't."{name}"') + f' AS "{name}"' for name in rows.COLUMNS
-    )
+    }
+    selected = ", ".join(special.get(name, f't."{name}"') + f' AS "{name}"' for name in rows.COLUMNS)
     con.execute(
         f"CREATE OR REPLACE TABLE nights AS SELECT began, '{board}-' || began AS run FROM "
-        "(SELECT unnest($1::BIGINT[]) AS began)", [began],
-    )  # fmt: skip
+        "(SELECT unnest($1::BIGINT[]) AS began)",
+        [began],
+    )
     with store.scratch() as scratch:
         files._copy(con, f"SELECT {selected} FROM template t, nights r {files._ORDER}", scratch)
         store.put(scratch, f"{where}/some-{max(began):020}-{len(began):06}-0.parquet")

@@ -11,9 +11,7 @@ from selftests.support import years
 
 _BOARDS = 30
 _NIGHTS = 365
-_BENCHMARKS = (
-    "boot_time_mmcsd", "emmc_ext4", "emmc_raw_fio_1g", "uboot_emmc_raw", "dhrystone", "stream",
-)  # fmt: skip
+_BENCHMARKS = ("boot_time_mmcsd", "emmc_ext4", "emmc_raw_fio_1g", "uboot_emmc_raw", "dhrystone", "stream")
 _SAMPLES = 3
 _JSON = (
     "import json, pathlib, sys\n"
@@ -40,9 +38,11 @@ def year() -> list[Row]:
         ratio(f"{what} vs json, CPU", [ours.cpu_s], [reference.cpu_s], 5),
         Row("  the time it takes", seconds(ours.wall_s), goal="<= 30 s", met=met(ours.wall_s, 30)),
         Row(
-            f"  its largest page, of {len(pages)}", f"{max(pages) / 1e6:.2f} MB", goal="<= 1 MB",
+            f"  its largest page, of {len(pages)}",
+            f"{max(pages) / 1e6:.2f} MB",
+            goal="<= 1 MB",
             met=met(max(pages), 1e6),
         ),
         Row("  all of it", f"{whole / 1e6:.0f} MB"),
         Row("  memory of its largest process", f"{ours.peak_mib:.0f} MiB"),
-    ]  # fmt: skip
+    ]

@@ -206,9 +206,7 @@ def _heard(board: TalkingBoard, *, served: bool = False) -> tuple[list[float], l
     return _compared(with_hold_ups(frames) if served else frames, board.said())
 
 
-def _compared(
-    frames: list[Frame], said: list[tuple[int, int]]
-) -> tuple[list[float], list[float], int]:
+def _compared(frames: list[Frame], said: list[tuple[int, int]]) -> tuple[list[float], list[float], int]:
     return delays_ms(frames, said), bounds_ms(frames), outside(frames, said)
 
 

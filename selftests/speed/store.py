@@ -68,9 +68,8 @@ def lines() -> list[Row]:
             reference.append(time.process_time() - began)
     rate = _FORMATTED / statistics.median(ours)
     return [
-        ratio(f"line protocol of {_FORMATTED} samples vs json ({rate / 1e3:.0f} k/s)", ours,
-              reference, 3)
-    ]  # fmt: skip
+        ratio(f"line protocol of {_FORMATTED} samples vs json ({rate / 1e3:.0f} k/s)", ours, reference, 3)
+    ]
 
 
 def push() -> list[Row]:
@@ -133,9 +132,12 @@ def memory() -> list[Row]:
 def _resident(what: str, arguments: list[str], named: dict[str, str]) -> Row:
     need = used([sys.executable, "-m", "evmperf", *arguments], **named)
     return Row(
-        f"10^6 results: {what}", f"{need.peak_mib:.0f} MiB", figure=seconds(need.wall_s),
-        goal="< 150 MiB", met=met(need.peak_mib, 150),
-    )  # fmt: skip
+        f"10^6 results: {what}",
+        f"{need.peak_mib:.0f} MiB",
+        figure=seconds(need.wall_s),
+        goal="< 150 MiB",
+        met=met(need.peak_mib, 150),
+    )
 
 
 def report() -> list[Row]:

@@ -68,25 +68,39 @@ def speed() -> list[Row]:
         results.mkdir()
         size = _write_year(results) / 1e6
         check = [
-            sys.executable, "-m", "evmperf", "check", f"night-{_YEAR:03}", "--dry-run",
-            "--against", f"last:{_YEAR}", "--results", str(results),
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "evmperf",
+            "check",
+            f"night-{_YEAR:03}",
+            "--dry-run",
+            "--against",
+            f"last:{_YEAR}",
+            "--results",
+            str(results),
+        ]
         read = python(JSON, *map(str, sorted(results.glob("*/results.jsonl"))))
         ours = [used(check, _JUDGED) for _ in range(3)]
         reference = [used(read) for _ in range(3)]
         stored = _from_influx(Path(folder), check)
     return [
-        ratio(f"check against {_YEAR} nights ({size:.0f} MB) vs json, CPU",
-              [need.cpu_s for need in ours], [need.cpu_s for need in reference], 3),
+        ratio(
+            f"check against {_YEAR} nights ({size:.0f} MB) vs json, CPU",
+            [need.cpu_s for need in ours],
+            [need.cpu_s for need in reference],
+            3,
+        ),
         _memory(ours),
         Row(
             f"check against {_YEAR} nights in InfluxDB vs in a folder, n {len(stored)}",
             seconds(wall_s := statistics.median(need.wall_s for need in stored)),
             seconds(beside := statistics.median(need.wall_s for need in ours)),
-            f"{wall_s / beside:.2f} x", "<= 5 s", met(wall_s, 5),
+            f"{wall_s / beside:.2f} x",
+            "<= 5 s",
+            met(wall_s, 5),
         ),
         _memory(stored),
-    ]  # fmt: skip
+    ]
 
 
 _JUDGED = (ExitStatus.OK, ExitStatus.FAILED)
@@ -118,9 +132,8 @@ def _write_year(results: Path) -> int:
     written = 0
     for night in range(_YEAR + 1):
         run = Run(
-            f"night-{night:03}", "board", "full", started_ns=_DAY_NS * (night + 1), release="1",
-            os="Linux",
-        )  # fmt: skip
+            f"night-{night:03}", "board", "full", started_ns=_DAY_NS * (night + 1), release="1", os="Linux"
+        )
         folder = results / run.id
         folder.mkdir()
         (folder / "run.json").write_bytes(msgspec.json.encode(run))
@@ -133,9 +146,18 @@ def _line(key: Key, value: float, started_ns: int) -> bytes:
     unit = tables()[key.benchmark].metric(key.case, key.metric)
     sample = Sample(key.metric, float(value), str(unit.unit) if unit else "", 0, started_ns + 1)
     result = Result(
-        key.benchmark, 1, "driver", key.case, {"block_size": "4k", "direction": "write"}, "full",
-        Status.MEASURED, (sample,), tools={"fio": "fio-3.36", "mpstat": "sysstat 12.6"},
-        raw=(f"raw/{key.benchmark}/{key.case}/write-0.json",), started_ns=started_ns,
-        duration_s=60.0, tool_s=59.0,
-    )  # fmt: skip
+        key.benchmark,
+        1,
+        "driver",
+        key.case,
+        {"block_size": "4k", "direction": "write"},
+        "full",
+        Status.MEASURED,
+        (sample,),
+        tools={"fio": "fio-3.36", "mpstat": "sysstat 12.6"},
+        raw=(f"raw/{key.benchmark}/{key.case}/write-0.json",),
+        started_ns=started_ns,
+        duration_s=60.0,
+        tool_s=59.0,
+    )
     return spool.line(result)

@@ -81,27 +81,50 @@ def said(request, tmp_path):
 
 def test_an_emmc_says_what_matters_and_no_more(said):
     text = said(
-        TREE, "emmc", "sys/class/block/mmcblk0p1", f"{CARD}/block/mmcblk0/mmcblk0p1",
-        boot={"medium": "sd"}, emmc={"scratch": "/dev/mmcblk0p1"},
-    )  # fmt: skip
+        TREE,
+        "emmc",
+        "sys/class/block/mmcblk0p1",
+        f"{CARD}/block/mmcblk0/mmcblk0p1",
+        boot={"medium": "sd"},
+        emmc={"scratch": "/dev/mmcblk0p1"},
+    )
     found = look.parse(text)
     assert found.uptime_s == 83.2
     assert found.shown == {
-        "running": 2, "memory_available_kib": 812340, "cpu.policy0.scaling_governor": "ondemand",
-        "cpu.policy0.scaling_max_freq": 800000, "cpu.policy0.cpuinfo_max_freq": 1400000,
-        "cooling_device0.type": "cpufreq-cpu0", "cooling_device0.cur_state": 1,
-        "queue.scheduler": "[none] mq-deadline", "queue.read_ahead_kb": 128, "card.type": "MMC",
-        "card.life_time": "0x01 0x02", "mmc.ios.clock": "52000000 Hz",
-        "mmc.ios.actual_clock": "50000000 Hz", "mmc.ios.bus_width": "3 (8 bits)",
-        "mmc.ios.timing_spec": "1 (mmc high-speed)", "mmc.caps": "0xc0000f47", "mmc.caps2": "0x40",
+        "running": 2,
+        "memory_available_kib": 812340,
+        "cpu.policy0.scaling_governor": "ondemand",
+        "cpu.policy0.scaling_max_freq": 800000,
+        "cpu.policy0.cpuinfo_max_freq": 1400000,
+        "cooling_device0.type": "cpufreq-cpu0",
+        "cooling_device0.cur_state": 1,
+        "queue.scheduler": "[none] mq-deadline",
+        "queue.read_ahead_kb": 128,
+        "card.type": "MMC",
+        "card.life_time": "0x01 0x02",
+        "mmc.ios.clock": "52000000 Hz",
+        "mmc.ios.actual_clock": "50000000 Hz",
+        "mmc.ios.bus_width": "3 (8 bits)",
+        "mmc.ios.timing_spec": "1 (mmc high-speed)",
+        "mmc.caps": "0xc0000f47",
+        "mmc.caps2": "0x40",
         "mmc.ext_csd": 57,
-    }  # fmt: skip
+    }
     assert found.counters == {
-        "cpu_user": 10, "cpu_nice": 0, "cpu_system": 20, "cpu_idle": 900, "cpu_iowait": 5,
-        "cpu_irq": 0, "cpu_softirq": 1, "cpu_steal": 0, "interrupts": 777, "context_switches": 4242,
-        "cpu.policy0.time_in_state.400000": 17, "cpu.policy0.time_in_state.800000": 2000,
+        "cpu_user": 10,
+        "cpu_nice": 0,
+        "cpu_system": 20,
+        "cpu_idle": 900,
+        "cpu_iowait": 5,
+        "cpu_irq": 0,
+        "cpu_softirq": 1,
+        "cpu_steal": 0,
+        "interrupts": 777,
+        "context_switches": 4242,
+        "cpu.policy0.time_in_state.400000": 17,
+        "cpu.policy0.time_in_state.800000": 2000,
         "mmc.err_stats.Data_CRC_Errors": 2,
-    }  # fmt: skip
+    }
     assert found.ticks == {("312", "odd) name (x)"): 741}
 
 
@@ -111,11 +134,7 @@ def test_the_shell_that_looks_is_no_other_work(tmp_path):
     text = f"{busy}\n{look.script(board, 'system')}\nread -r own rest </proc/$$/stat; echo $rest"
     environment = {**os.environ, "OUT": str(tmp_path), "F": str(tmp_path)}
     done = subprocess.run(
-        ["sh", "-c", f"{text}; echo $$"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
+        ["sh", "-c", f"{text}; echo $$"], env=environment, capture_output=True, text=True, check=True
     )
     fields, own = done.stdout.split("\n")[:2]
     assert int(fields.split()[12]) + int(fields.split()[13]) > 20  # it was busy
@@ -136,18 +155,22 @@ def test_a_network_card_behind_pcie(said):
         f"{card}/net/eth5/statistics/rx_crc_errors": "3\n",
     }
     text = said(
-        tree, "pcie", "sys/class/net/eth5", f"{card}/net/eth5",
-        boot={"medium": "sd"}, pcie={"eth_interface": "eth5"},
-    )  # fmt: skip
+        tree,
+        "pcie",
+        "sys/class/net/eth5",
+        f"{card}/net/eth5",
+        boot={"medium": "sd"},
+        pcie={"eth_interface": "eth5"},
+    )
     found = look.parse(text)
     assert found.shown == {
-        "net.speed": 1000, "net.mtu": 1500, "pci.0000:01:00.0.current_link_speed": "2.5 GT/s PCIe",
+        "net.speed": 1000,
+        "net.mtu": 1500,
+        "pci.0000:01:00.0.current_link_speed": "2.5 GT/s PCIe",
         "pci.0000:01:00.0.max_link_speed": "8.0 GT/s PCIe",
         "pci.0000:00:01.0.max_link_speed": "5.0 GT/s PCIe",
-    }  # fmt: skip
-    assert found.counters == {
-        "net.rx_crc_errors": 3, "pci.0000:01:00.0.aer_dev_correctable.TOTAL_ERR_COR": 4,
-    }  # fmt: skip
+    }
+    assert found.counters == {"net.rx_crc_errors": 3, "pci.0000:01:00.0.aer_dev_correctable.TOTAL_ERR_COR": 4}
 
 
 @pytest.mark.parametrize("file", sorted(DATA.glob("*.txt")), ids=lambda file: file.stem)
@@ -184,8 +207,9 @@ def test_a_hostile_look_has_no_more_than_text_of_limited_size(text):
 
 def test_between_two_looks_is_what_changed_and_how_much_was_counted():
     before = look.Look({"a": 1, "b": "x", "gone": 1}, {"n": 5, "m": 1}, {("7", "p"): 50}, 10.0)
-    after = look.Look({"a": 1, "b": "y", "new": 2}, {"n": 9, "m": 1, "k": 3},
-                      {("7", "p"): 150, ("8", "q"): 30}, 14.5)  # fmt: skip
+    after = look.Look(
+        {"a": 1, "b": "y", "new": 2}, {"n": 9, "m": 1, "k": 3}, {("7", "p"): 150, ("8", "q"): 30}, 14.5
+    )
     state = look.between(before, after, (0.99, 1.0))
     assert state == State(
         shown={"a": 1, "b": "x", "gone": 1},

@@ -8,14 +8,21 @@ from evmperf.state import buses, rules
 
 PCI = "pci.0000:01:00.0."
 HEALTHY = {
-    "cpu.policy0.scaling_governor": "performance", "cpu.policy0.scaling_max_freq": 1400000,
-    "cpu.policy0.cpuinfo_max_freq": 1400000, "cooling_device0.type": "cpufreq-cpu0",
-    "cooling_device0.cur_state": 0, "cooling_device1.type": "pwm-fan",
-    "cooling_device1.cur_state": 3, f"{PCI}current_link_speed": "8.0 GT/s PCIe",
-    f"{PCI}max_link_speed": "16.0 GT/s PCIe", f"{PCI}current_link_width": 2,
-    f"{PCI}max_link_width": 4, "pci.0000:00:00.0.max_link_speed": "8.0 GT/s PCIe",
-    "pci.0000:00:00.0.max_link_width": 2, "net.speed": -1,
-}  # fmt: skip
+    "cpu.policy0.scaling_governor": "performance",
+    "cpu.policy0.scaling_max_freq": 1400000,
+    "cpu.policy0.cpuinfo_max_freq": 1400000,
+    "cooling_device0.type": "cpufreq-cpu0",
+    "cooling_device0.cur_state": 0,
+    "cooling_device1.type": "pwm-fan",
+    "cooling_device1.cur_state": 3,
+    f"{PCI}current_link_speed": "8.0 GT/s PCIe",
+    f"{PCI}max_link_speed": "16.0 GT/s PCIe",
+    f"{PCI}current_link_width": 2,
+    f"{PCI}max_link_width": 4,
+    "pci.0000:00:00.0.max_link_speed": "8.0 GT/s PCIe",
+    "pci.0000:00:00.0.max_link_width": 2,
+    "net.speed": -1,
+}
 
 
 def found(state, ours=()):
@@ -25,12 +32,18 @@ def found(state, ours=()):
 def test_a_healthy_board_has_no_findings():
     state = State(
         shown={**HEALTHY, "mmc.ios.clock": "0 Hz", "mmc.ios.timing_spec": "0 (legacy)"},
-        changed={"net.speed": 1000, "running": 3, "mmc.ios.clock": "52000000 Hz",
-                 "mmc.ios.timing_spec": "1 (mmc high-speed)", "ufs.gear": "HS_GEAR1"},
+        changed={
+            "net.speed": 1000,
+            "running": 3,
+            "mmc.ios.clock": "52000000 Hz",
+            "mmc.ios.timing_spec": "1 (mmc high-speed)",
+            "ufs.gear": "HS_GEAR1",
+        },
         seconds=10.0,
-        beside={"fio (9)": 9.0, "sshd (4)": 0.3}, clock=(0.98, 1.02),
+        beside={"fio (9)": 9.0, "sshd (4)": 0.3},
+        clock=(0.98, 1.02),
         counted={"interrupts": 90000, "net.rx_dropped": 4},
-    )  # fmt: skip
+    )
     assert found(state, ["fio"]) == {}
 
 
@@ -57,16 +70,25 @@ def test_a_fault_is_found_by_its_rule_alone(state, rule, refuses):
 
 
 def result(shown, metric="read_throughput", value=100.0, unit="MB/s", **more):
-    given = {"benchmark": "x", "version": 1, "driver": "emmc", "case": "1", "params": {},
-             "profile": "full", "status": Status.MEASURED}  # fmt: skip
-    return Result(
-        **{**given, **more}, samples=(Sample(metric, value, unit, 0, 1),), state=State(shown=shown)
-    )
+    given = {
+        "benchmark": "x",
+        "version": 1,
+        "driver": "emmc",
+        "case": "1",
+        "params": {},
+        "profile": "full",
+        "status": Status.MEASURED,
+    }
+    return Result(**{**given, **more}, samples=(Sample(metric, value, unit, 0, 1),), state=State(shown=shown))
 
 
 def mmc(timing, hertz, lines, **more):
-    return {"mmc.ios.clock": f"{hertz} Hz", "mmc.ios.timing_spec": timing,
-            "mmc.ios.bus_width": f"3 ({lines} bits)", **more}  # fmt: skip
+    return {
+        "mmc.ios.clock": f"{hertz} Hz",
+        "mmc.ios.timing_spec": timing,
+        "mmc.ios.bus_width": f"3 ({lines} bits)",
+        **more,
+    }
 
 
 USB = {"usb.usb1.speed": 10000, "usb.1-1.speed": 480, "usb.1-1.version": "2.00"}
@@ -99,8 +121,7 @@ def test_limits_of_buses_in_their_modes(shown, limit):
 
 
 @pytest.mark.parametrize(
-    ("size", "mbit"),
-    [(1472, 957.087), (18, 214.286), (64, 492.308), (1518, 924.482), (8192, 958.353)],
+    ("size", "mbit"), [(1472, 957.087), (18, 214.286), (64, 492.308), (1518, 924.482), (8192, 958.353)]
 )
 def test_the_wire_carries_so_much_of_each_datagram(size, mbit):
     shown = {"net.speed": 1000, "net.mtu": 1500}
@@ -126,14 +147,8 @@ def test_more_than_a_bus_can_carry_is_refused():
     ("shown", "word"),
     [
         ({**mmc("9 (mmc HS200)", 200000000, 8), "mmc.ext_csd": "17", "mmc.caps2": "0x8040"}, ""),
-        (
-            {**mmc("9 (mmc HS200)", 200000000, 8), "mmc.ext_csd": "d7", "mmc.caps2": "0x8020"},
-            "HS400",
-        ),
-        (
-            {**mmc("1 (mmc high-speed)", 52000000, 8), "mmc.ext_csd": 57, "mmc.caps2": "0x20"},
-            "HS200",
-        ),
+        ({**mmc("9 (mmc HS200)", 200000000, 8), "mmc.ext_csd": "d7", "mmc.caps2": "0x8020"}, "HS400"),
+        ({**mmc("1 (mmc high-speed)", 52000000, 8), "mmc.ext_csd": 57, "mmc.caps2": "0x20"}, "HS200"),
         ({**mmc("10 (mmc HS400)", 200000000, 8), "mmc.ext_csd": "d7", "mmc.caps2": "0x8020"}, ""),
         ({**USB, "usb.1-1.version": "2.10"}, "USB 3"),
         ({**USB, "usb.1-1.speed": 5000, "usb.1-1.version": "3.20"}, ""),
@@ -146,9 +161,16 @@ def test_a_better_mode_that_is_there_is_a_finding(shown, word):
 
 @pytest.mark.parametrize(
     "shown",
-    [{}, mmc("x", 0, 8), mmc("9 (mmc HS200)", 200000000, 0), {"net.speed": 1000, "net.mtu": 20},
-     {"net.speed": "fast"}, {**USB, "usb.1-1.speed": 7}, {"ufs.gear": "HS_GEAR3", "ufs.lane": "x"},
-     {"spi_nor.a.read": "9D-9D-9D", "spi_nor.a.max_hz": 5}],
-)  # fmt: skip
+    [
+        {},
+        mmc("x", 0, 8),
+        mmc("9 (mmc HS200)", 200000000, 0),
+        {"net.speed": 1000, "net.mtu": 20},
+        {"net.speed": "fast"},
+        {**USB, "usb.1-1.speed": 7},
+        {"ufs.gear": "HS_GEAR3", "ufs.lane": "x"},
+        {"spi_nor.a.read": "9D-9D-9D", "spi_nor.a.max_hz": 5},
+    ],
+)
 def test_an_unknown_mode_has_no_limit(shown):
     assert buses.shares(result(shown)) == {}

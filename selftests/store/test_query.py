@@ -73,13 +73,12 @@ def test_answers_are_those_of_the_spools(store):
     assert one("SELECT count(*) FROM samples") == samples > 1000
     assert one("SELECT count(*) FROM marks") == sum(len(boot.marks) for boot in boots) > 10
     assert one("SELECT count(*) FROM boots") == len(boots)
-    assert one("SELECT count(failure) FROM boots") == sum(
-        boot.failure is not None for boot in boots
-    )
+    assert one("SELECT count(failure) FROM boots") == sum(boot.failure is not None for boot in boots)
     assert one("SELECT count(*) FROM runs WHERE kind <> 'guide'") == len(list(results.iterdir()))
     assert tables.ask(store, "SELECT metric, verdict FROM verdicts ORDER BY ALL").rows == [
-        ("read_throughput", "same"), ("write_throughput", "worse"),
-    ]  # fmt: skip
+        ("read_throughput", "same"),
+        ("write_throughput", "worse"),
+    ]
     published = sum(
         len(result.published)
         for folder in (ROOT / "baselines").glob("guide-*")
@@ -93,14 +92,25 @@ def test_answers_are_those_of_the_spools(store):
 @pytest.mark.parametrize(
     "question",
     [
-        "SELECT 1; SELECT 2", "", "SELEC", "SELECT nothing FROM runs", "SET threads = 1",
-        "COPY (SELECT 1) TO '/tmp/evmperf-hostile'", "ATTACH ':memory:' AS x", "LOAD httpfs",
-        "SELECT * FROM read_text('/etc/passwd')", "SELECT * FROM '/etc/passwd'",
-        "SELECT * FROM glob('/*')", "SELECT * FROM read_csv('http://127.0.0.1:9/')",
-        "CREATE TABLE x AS SELECT 1", "DROP VIEW runs", "PRAGMA database_list",
-        "SELECT 'a'::INT FROM runs", "SELECT getenv('HOME')",
+        "SELECT 1; SELECT 2",
+        "",
+        "SELEC",
+        "SELECT nothing FROM runs",
+        "SET threads = 1",
+        "COPY (SELECT 1) TO '/tmp/evmperf-hostile'",
+        "ATTACH ':memory:' AS x",
+        "LOAD httpfs",
+        "SELECT * FROM read_text('/etc/passwd')",
+        "SELECT * FROM '/etc/passwd'",
+        "SELECT * FROM glob('/*')",
+        "SELECT * FROM read_csv('http://127.0.0.1:9/')",
+        "CREATE TABLE x AS SELECT 1",
+        "DROP VIEW runs",
+        "PRAGMA database_list",
+        "SELECT 'a'::INT FROM runs",
+        "SELECT getenv('HOME')",
     ],
-)  # fmt: skip
+)
 def test_a_question_reads_the_tables_and_nothing_else(asked, question):
     status, out, error = asked(question)
     assert status == ExitStatus.USAGE
@@ -110,9 +120,12 @@ def test_a_question_reads_the_tables_and_nothing_else(asked, question):
 
 @pytest.mark.parametrize(
     "question",
-    ["SELECT * FROM range(1000000000000) t(a) ORDER BY hash(a)", "SELECT * FROM range(2000000)",
-     "SELECT list(a) FROM range(1000000000) t(a)"],
-)  # fmt: skip
+    [
+        "SELECT * FROM range(1000000000000) t(a) ORDER BY hash(a)",
+        "SELECT * FROM range(2000000)",
+        "SELECT list(a) FROM range(1000000000) t(a)",
+    ],
+)
 def test_a_question_takes_no_more_than_it_may(asked, question):
     status, _, error = asked(question, "--timeout", "5s")
     assert status == ExitStatus.USAGE
@@ -123,9 +136,7 @@ def test_an_answer_as_table_csv_and_json(asked):
     question = f"SELECT board, count(*) AS n FROM runs WHERE board = '{BOARD}' GROUP BY board"
     head, row = asked(question)[1].splitlines()
     assert (head.split(), row.split()) == (["board", "n"], [BOARD, "5"])
-    assert list(csv.reader(io.StringIO(asked(question, "--csv")[1]))) == [
-        ["board", "n"], [BOARD, "5"],
-    ]  # fmt: skip
+    assert list(csv.reader(io.StringIO(asked(question, "--csv")[1]))) == [["board", "n"], [BOARD, "5"]]
     assert json.loads(asked(question, "--json")[1]) == [{"board": BOARD, "n": 5}]
     assert asked("SELECT * FROM runs WHERE false")[0] == ExitStatus.NOTHING
 

@@ -65,8 +65,9 @@ def made(results, count, first=0, **changes):
 def writer(store, results, step="", when=0):
     return subprocess.Popen(
         [sys.executable, "-c", WRITER, str(store), str(results), step, str(when)],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        text=True,
+    )
 
 
 def held(store):
@@ -75,9 +76,7 @@ def held(store):
 
 
 def spooled(results):
-    return [
-        (spool.read_run(folder), spool.read_results(folder)) for folder in sorted(results.iterdir())
-    ]
+    return [(spool.read_run(folder), spool.read_results(folder)) for folder in sorted(results.iterdir())]
 
 
 def counted(store):
@@ -151,9 +150,16 @@ def test_files_are_joined_and_removed_when_nobody_reads_them(tmp_path, results, 
 
 @pytest.mark.parametrize(
     ("step", "when"),
-    [("before put", 1), ("after put", 1), ("before put", 9), ("before put", 10), ("after put", 10),
-     ("before remove", 1), ("after remove", 3)],
-)  # fmt: skip
+    [
+        ("before put", 1),
+        ("after put", 1),
+        ("before put", 9),
+        ("before put", 10),
+        ("after put", 10),
+        ("before remove", 1),
+        ("after remove", 3),
+    ],
+)
 def test_a_kill_at_any_step_loses_and_doubles_nothing(tmp_path, results, step, when):
     store = tmp_path / "store"
     program = WRITER.replace("calls = 0", "calls = 0\nfiles._READ_S = -1", 1)

@@ -44,18 +44,19 @@ def open_bench(tmp_path, fake, switch, monkeypatch):
         ]
         main = data["targets"]["main"]
         main["resources"]["NetworkSerialPort"]["port"] = fake.port
-        main["resources"]["NetworkPowerPort"]["host"] = (
-            f"http://127.0.0.1:{switch.port}/power/{{index}}"
-        )
+        main["resources"]["NetworkPowerPort"]["host"] = f"http://127.0.0.1:{switch.port}/power/{{index}}"
         quick = {
             "K3BootStrategy": {
-                "uboot_timeout": 1, "kernel_timeout": 2, "boot_timeout": 2, "retries": 0,
+                "uboot_timeout": 1,
+                "kernel_timeout": 2,
+                "boot_timeout": 2,
+                "retries": 0,
                 "roots": {},
                 "media": {"virtio": ["setenv mmcdev 1", "setenv bootpart 1:2"]},
             },
             "EvmShellDriver": {"login_timeout": 1, "await_login_timeout": 1},
             "StampedSerialDriver": {"timeout": 2.0, "reconnect": 5.0},
-        }  # fmt: skip
+        }
         for name, arguments in quick.items():
             main["drivers"][name].update({**arguments, **drivers.pop(name, {})})
         if power:

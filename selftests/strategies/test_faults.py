@@ -4,14 +4,7 @@ import pytest
 from labgrid.driver.power import rest
 from labgrid.step import steps
 
-from evmperf.model.errors import (
-    BoardError,
-    Interrupted,
-    LabError,
-    RefusedOutput,
-    ToolError,
-    was_ctrl_c,
-)
+from evmperf.model.errors import BoardError, Interrupted, LabError, RefusedOutput, ToolError, was_ctrl_c
 from pytest_evmperf import plugin
 from pytest_evmperf.session import SESSION
 
@@ -82,9 +75,7 @@ def test_a_console_lost_in_a_uboot_command_interrupts_it_and_uboot_goes_on(open_
 def test_a_console_that_stays_away_is_a_lab_error(open_bench, fake):
     fake.away_s = None
     shell = open_bench(StampedSerialDriver={"reconnect": 0.3}).shell()
-    with pytest.raises(
-        LabError, match=r"did not come back in 0\.3 s: check the console server"
-    ) as e:
+    with pytest.raises(LabError, match=r"did not come back in 0\.3 s: check the console server") as e:
         shell.run("lose", 10)
     assert not isinstance(e.value, Interrupted)
 

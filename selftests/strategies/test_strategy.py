@@ -9,10 +9,7 @@ from labgrid.driver.powerdriver import NetworkPowerDriver
 from evmperf.console import record as console
 from evmperf.console.marks import Phase
 from evmperf.lab.stamper import StampedPort
-from evmperf.model.errors import (
-    BoardError,
-    UsageError,
-)
+from evmperf.model.errors import BoardError, UsageError
 
 
 def attempts(bench):
@@ -73,9 +70,7 @@ def test_uboot_and_linux_follow_each_other(open_bench):
 def test_a_cold_boot_has_its_marks_and_choses_medium_and_arguments(open_bench, fake):
     boot = open_bench().cold_boot("")
     assert boot.error is None
-    assert {Phase.POWER_ON, Phase.UBOOT_BANNER, Phase.STARTING_KERNEL, Phase.PROMPT} <= set(
-        boot.marks
-    )
+    assert {Phase.POWER_ON, Phase.UBOOT_BANNER, Phase.STARTING_KERNEL, Phase.PROMPT} <= set(boot.marks)
     stamps = [mark.mono_ns for mark in boot.marks.values()]
     assert stamps == sorted(stamps)
     assert "setenv mmcdev 1; setenv bootpart 1:2; setenv optargs ''" in " ".join(fake.typed)
@@ -159,9 +154,7 @@ def test_off_is_off(open_bench, fake):
         ("stuck", "no login prompt within 2 s", "A start job is running"),
     ],
 )
-def test_a_boot_that_fails_is_named_with_phase_and_post_mortem(
-    open_bench, fake, going, reason, shown
-):
+def test_a_boot_that_fails_is_named_with_phase_and_post_mortem(open_bench, fake, going, reason, shown):
     fake.boots = [going]
     bench = open_bench()
     boot = bench.cold_boot("")
@@ -191,9 +184,7 @@ def test_a_failed_boot_is_tried_again_and_both_are_recorded(open_bench, fake):
     bench = open_bench(K3BootStrategy={"retries": 2})
     assert bench.shell().run("echo hello", 5).text == "hello\n"
     boots = bench.boots()
-    assert [str(boot.error).split(" on the")[0] for boot in boots] == [
-        "kernel panic", "silent reset", "None",
-    ]  # fmt: skip
+    assert [str(boot.error).split(" on the")[0] for boot in boots] == ["kernel panic", "silent reset", "None"]
     assert all(isinstance(boot.error, BoardError) and boot.phase for boot in boots[:2])
     assert "panic" in boots[0].post_mortem
     assert "panic" not in boots[1].post_mortem
@@ -246,9 +237,7 @@ def test_a_password_that_the_board_file_lacks_is_named(open_bench, fake):
 def test_a_prompt_that_does_not_fit_is_shown_with_what_came(open_bench, fake):
     fake.prompt = "sh-5.2$ "
     bench = open_bench(K3BootStrategy={"retries": 2})
-    with pytest.raises(
-        BoardError, match=r"no prompt like .*root@.*shows .*sh-5\.2\$.*set `prompt`"
-    ):
+    with pytest.raises(BoardError, match=r"no prompt like .*root@.*shows .*sh-5\.2\$.*set `prompt`"):
         bench.shell()
     assert bench.power_cycles == 1
 

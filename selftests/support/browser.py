@@ -18,9 +18,7 @@ def chromium() -> Iterator[Browser]:
     assert _AXE.exists(), "these tests need Chromium and axe-core: make browser"
     with sync_playwright() as playwright:
         # Root, as in CI, has no sandbox.
-        browser = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", args=["--no-sandbox"]
-        )
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
         yield browser
         browser.close()
 

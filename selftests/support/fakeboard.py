@@ -245,9 +245,11 @@ class FakeBoard:
             quoted = quoted.replace(STEP_FOLDER, f"{self._disk}/step")
             done = subprocess.run(
                 ["sh", "-c", f"sh -c {quoted}"],
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                check=False,
                 env=self.environment,
-            )  # fmt: skip
+            )
             self.say(done.stdout.replace(b"\n", b"\r\n"))
             self.say(f"{marker} {done.returncode}\r\n{self.prompt}")
 

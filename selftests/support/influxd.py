@@ -61,9 +61,7 @@ class Influxd:
             mount = f"mount -t tmpfs -o size={self._small} tmpfs {self.folder} && while :; do "
             command = ["unshare", "-rm", "sh", "-c", f"{mount} {' '.join(command)}; done"]
         with (self.folder.parent / "influxd.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                command, stdout=log, stderr=log, start_new_session=True
-            )
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         self._wait()
 
     def _wait(self) -> None:
@@ -79,9 +77,7 @@ class Influxd:
 
     def setup(self) -> None:
         """Make organisation and token, once for a new data folder."""
-        self.api(
-            "setup", username="lab", password="selftests", org=ORG, bucket="first", token=TOKEN
-        )
+        self.api("setup", username="lab", password="selftests", org=ORG, bucket="first", token=TOKEN)
 
     def api(self, path: str, **body: Any) -> Any:
         request = urllib.request.Request(

@@ -88,11 +88,7 @@ def run(board, lava_shell: Path, folder: Path, keyword: str) -> str:
     done = subprocess.run(
         ["sh", "-e", script],
         cwd=folder,
-        env={
-            **os.environ,
-            "PATH": f"{bin_folder}:{os.environ['PATH']}",
-            "LAVA_RESULT_DIR": str(folder),
-        },
+        env={**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}", "LAVA_RESULT_DIR": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL,
@@ -107,9 +103,7 @@ def log(output: str, *more: dict[str, object]) -> str:
     """A job's log whose board printed this, and then what `more` says."""
     entries = [{"lvl": "target", "msg": line} for line in output.splitlines()]
     entries += [{"lvl": "results", "msg": message} for message in more]
-    return "".join(
-        f"- {json.dumps({'dt': _moment(n), **entry})}\n" for n, entry in enumerate(entries)
-    )
+    return "".join(f"- {json.dumps({'dt': _moment(n), **entry})}\n" for n, entry in enumerate(entries))
 
 
 def _moment(number: int) -> str:

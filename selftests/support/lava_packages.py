@@ -53,12 +53,7 @@ class Checker:
         from voluptuous import Invalid
 
         self.shell = root / "usr/lib/python3/dist-packages/lava_dispatcher/lava_test_shell"
-        self._validate, self._device, self._server, self._invalid = (
-            validate,
-            device,
-            schema,
-            Invalid,
-        )
+        self._validate, self._device, self._server, self._invalid = (validate, device, schema, Invalid)
         self._folders = [lava_paths.DEVICE_TYPES, root / "usr/share/lava-server/device-types"]
         self.templates = jinja2.Environment(loader=jinja2.FileSystemLoader(self._folders))
 

@@ -10,9 +10,7 @@ def add_option(parser: pytest.Parser, option: str) -> None:
     parser.addoption(option, action="store_true", help="also those that are too long for CI")
 
 
-def skip_unless_asked(
-    config: pytest.Config, items: list[pytest.Item], option: str, marker: str
-) -> None:
+def skip_unless_asked(config: pytest.Config, items: list[pytest.Item], option: str, marker: str) -> None:
     """Skip the tests with this marker unless the option was given."""
     if config.getoption(option, default=False):
         return

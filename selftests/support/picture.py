@@ -73,10 +73,7 @@ def _drawn(panel: Mapping[str, Any], answers: Sequence[Any], begin: datetime) ->
     kinds = {"stat": _stat, "table": _table, "barchart": _bars, "histogram": _histogram}
     for change in panel.get("transformations", []):
         order = change["options"]["indexByName"]
-        rows = [
-            {name: row[name] for name in sorted(row, key=lambda n: order.get(n, 99))}
-            for row in rows
-        ]
+        rows = [{name: row[name] for name in sorted(row, key=lambda n: order.get(n, 99))} for row in rows]
     if panel["type"] in kinds:
         return kinds[panel["type"]](rows, unit)
     if fields.get("custom", {}).get("stacking", {}).get("mode") == "normal":
@@ -132,28 +129,20 @@ def _series(rows: Rows, begin: datetime) -> list[plots.Series]:
                 found.setdefault(name, []).append((round(hours, 3), float(value)))
     # Grafana fills between these and keeps them out of the legend.
     return [
-        plots.Series(name, points)
-        for name, points in found.items()
-        if not name.endswith((" low", " high"))
+        plots.Series(name, points) for name, points in found.items() if not name.endswith((" low", " high"))
     ]
 
 
 def _table(rows: Rows, unit: str) -> str:
     names = [name for name in rows[0] if name not in _ABOUT]
     head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-    lines = [
-        "".join(f"<td>{html.escape(row[name][:60])}</td>" for name in names) for row in rows[:30]
-    ]
+    lines = ["".join(f"<td>{html.escape(row[name][:60])}</td>" for name in names) for row in rows[:30]]
     return f"<table><tr>{head}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m selftests.support.picture", description=__doc__
-    )
-    parser.add_argument(
-        "dashboards", nargs="+", help="files in dashboards/grafana/, e.g. boot.json"
-    )
+    parser = argparse.ArgumentParser(prog="python -m selftests.support.picture", description=__doc__)
+    parser.add_argument("dashboards", nargs="+", help="files in dashboards/grafana/, e.g. boot.json")
     parser.add_argument("--to", type=Path, required=True, help="folder for the pictures")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--hours", type=float, default=24, help="how far back (default: 24)")

@@ -26,12 +26,15 @@ BIN = Path(sys.executable).parent
 REPOSITORY = Path(__file__).parents[2]
 QUICK = {
     "K3BootStrategy": {
-        "uboot_timeout": 20, "kernel_timeout": 20, "boot_timeout": 240, "retries": 0,
+        "uboot_timeout": 20,
+        "kernel_timeout": 20,
+        "boot_timeout": 240,
+        "retries": 0,
         "media": {"virtio": ["setenv mmcdev 1", "setenv bootpart 1:2"]},
     },
     "EvmShellDriver": {"login_timeout": 5, "await_login_timeout": 2},
     "StampedSerialDriver": {"timeout": 5.0, "reconnect": 5.0},
-}  # fmt: skip
+}
 
 
 def free_port() -> int:
@@ -78,13 +81,13 @@ class PlaceLab:
     def _resources(self, name: str) -> dict[str, dict[str, object]]:
         port, switch = self.boards[name].port, self.switches[name].port
         return {
-            "NetworkSerialPort": {
-                "host": "127.0.0.1", "port": port, "protocol": "raw", "speed": 1500000,
-            },
+            "NetworkSerialPort": {"host": "127.0.0.1", "port": port, "protocol": "raw", "speed": 1500000},
             "NetworkPowerPort": {
-                "model": "rest", "host": f"http://127.0.0.1:{switch}/power/{{index}}", "index": "0",
+                "model": "rest",
+                "host": f"http://127.0.0.1:{switch}/power/{{index}}",
+                "index": "0",
             },
-        }  # fmt: skip
+        }
 
     def start_coordinator(self) -> None:
         self._start("coordinator", "--listen", self.address)
@@ -192,11 +195,15 @@ class PlaceLab:
         main = data["targets"]["main"]
         main["features"] = features or ["boot"]
         main["options"] = {
-            "board": {"name": "scripted-evm", "title": "Scripted", "profile": "quick",
-                      "description": "A board made of threads"},
+            "board": {
+                "name": "scripted-evm",
+                "title": "Scripted",
+                "profile": "quick",
+                "description": "A board made of threads",
+            },
             "boot": {"medium": "virtio"},
             **options,
-        }  # fmt: skip
+        }
         main["drivers"].pop("ScpiMeterDriver", None)  # these boards have no meter
         main["resources"] = {"RemotePlace": {"name": "@PLACE@"}}
         for name, arguments in QUICK.items():

@@ -65,9 +65,17 @@ def _rows(name: str, parser: str, numbers: dict[str, float]) -> list[tuple]:
 
 
 _NBENCH = (
-    "NUMERIC SORT", "STRING SORT", "BITFIELD", "FP EMULATION", "FOURIER", "ASSIGNMENT", "IDEA",
-    "HUFFMAN", "NEURAL NET", "LU DECOMPOSITION",
-)  # fmt: skip
+    "NUMERIC SORT",
+    "STRING SORT",
+    "BITFIELD",
+    "FP EMULATION",
+    "FOURIER",
+    "ASSIGNMENT",
+    "IDEA",
+    "HUFFMAN",
+    "NEURAL NET",
+    "LU DECOMPOSITION",
+)
 _STREAM = ("Copy", "Scale", "Add", "Triad")
 _CERTAIN = {"nbench-1": True, "nbench-2": True}
 _RATES = {
@@ -79,7 +87,7 @@ _RATES = {
     "stream-4": (3403.4, 3265.5, 2918.9, 2882.6),
     "stream-5": (2427.1, 2404.0, 2662.6, 2645.0),
     "stream-7": (25956.9, 19288.6, 27675.3, 28701.1),
-}  # fmt: skip
+}
 _DD_BYTES = 524288000
 
 _CASES: list[tuple] = [
@@ -116,7 +124,10 @@ _CASES: list[tuple] = [
     ("coremark_pro-4", _whole, "coremark_pro:rate", ("core", "SingleCore"), "Errors encountered"),
     ("coremark_pro-5", _whole, "coremark_pro:rate", ("core", "SingleCore"), "ten rows"),
     (
-        "coremark_pro-5+coremark_pro-3", _whole, "coremark_pro:logged", ("core", "SingleCore"),
+        "coremark_pro-5+coremark_pro-3",
+        _whole,
+        "coremark_pro:logged",
+        ("core", "SingleCore"),
         "lu-sml-20x2_50 failed",
     ),
     ("coremark-1", _whole, "coremark_pro:rate", ("core", "SingleCore"), "ten rows"),
@@ -151,25 +162,13 @@ _CASES: list[tuple] = [
     ("iperf3-1", _whole, "iperf3:bidirectional", (10,), "sum_received_bidir_reverse"),
     ("cyclictest-1", _whole, "cyclictest:cpus", (), [6, 7, 8, 9, 10, 11]),
     ("cyclictest-1", _whole, "cyclictest:latencies", ("min",), [2.0] * 6),
-    (
-        "cyclictest-1", _whole, "cyclictest:latencies", ("avg",),
-        [2.56, 2.46, 2.58, 2.69, 2.59, 2.57],
-    ),
-    (
-        "cyclictest-1", _whole, "cyclictest:latencies", ("max",),
-        [20.0, 20.0, 340.0, 279.0, 128.0, 22.0],
-    ),
+    ("cyclictest-1", _whole, "cyclictest:latencies", ("avg",), [2.56, 2.46, 2.58, 2.69, 2.59, 2.57]),
+    ("cyclictest-1", _whole, "cyclictest:latencies", ("max",), [20.0, 20.0, 340.0, 279.0, 128.0, 22.0]),
     ("lmbench-1", _whole, "lmbench:value_of_size", (268.44,), 13805.57),
     ("lmbench-2", _whole, "lmbench:value_of_size", (268.44,), "other output than one size"),
     ("lmbench-3", _whole, "lmbench:labelled", ("Simple syscall", "microseconds"), "other output"),
-    (
-        "lmbench-3", _line("Simple syscall"), "lmbench:labelled",
-        ("Simple syscall", "microseconds"), 0.2345,
-    ),
-    (
-        "lmbench-3", _line("Pipe latency"), "lmbench:labelled",
-        ("Pipe latency", "microseconds"), 25.5437,
-    ),
+    ("lmbench-3", _line("Simple syscall"), "lmbench:labelled", ("Simple syscall", "microseconds"), 0.2345),
+    ("lmbench-3", _line("Pipe latency"), "lmbench:labelled", ("Pipe latency", "microseconds"), 25.5437),
     ("lmbench-3", _lines("0k\t", "10k\t"), "lmbench:files", (0,), 18774.0),
     ("lmbench-3", _lines('"size=0k', "2 "), "lmbench:context_switch", (0, 2), 11.57),
     ("dd-1", _whole, "dd:throughput", (_DD_BYTES, 1), _DD_BYTES / 43.8911),
@@ -183,13 +182,10 @@ _CASES: list[tuple] = [
     ("uboot_time-1", _whole, "uboot_time:mmc_rate", ("write", 6912), "0 time lines"),
     ("uboot_time-1", _timed("0.250"), "uboot_time:mmc_rate", ("write", 6912), 13824.0),
     ("uboot_time-2", _whole, "uboot_time:file_rate", ("read", 2214800), "0 time lines"),
-    (
-        "uboot_time-2", _timed("0.028"), "uboot_time:file_rate", ("read", 2214800),
-        2214800 / 1024 / 0.028,
-    ),
+    ("uboot_time-2", _timed("0.028"), "uboot_time:file_rate", ("read", 2214800), 2214800 / 1024 / 0.028),
     ("uboot_time-2", _timed("0.008"), "uboot_time:file_rate", ("read", 2214800), "shorter than"),
     ("uboot_time-3", _timed("1.000"), "uboot_time:mmc_rate", ("write", 16384), "0 MMC lines"),
-]  # fmt: skip
+]
 
 
 def _datagrams(offered: float, received: float, sent: int, lost: int) -> dict:
@@ -210,33 +206,13 @@ _MORE: list[tuple] = [
     ("fio-8", "fio:throughput", ("read",), "by a signal"),
     ("fio-9", "fio:throughput", ("write",), "error 28"),
     ("fio-10", "fio:throughput", ("write", 3), 1541.689646),
-    (
-        "iperf3-2",
-        "iperf3:datagrams",
-        (11, 1448),
-        _datagrams(32.30562576505577, 32.034981770479405, 30677, 1),
-    ),
-    (
-        "iperf3-3",
-        "iperf3:datagrams",
-        (10, 1448),
-        _datagrams(1.049500324796882, 1.049500324796882, 906, 0),
-    ),
+    ("iperf3-2", "iperf3:datagrams", (11, 1448), _datagrams(32.30562576505577, 32.034981770479405, 30677, 1)),
+    ("iperf3-3", "iperf3:datagrams", (10, 1448), _datagrams(1.049500324796882, 1.049500324796882, 906, 0)),
     ("iperf3-5", "iperf3:bidirectional", (10,), 1836.04977863501),
     ("iperf3-6", "iperf3:bidirectional", (10,), "Connection refused"),
     ("iperf3-7", "iperf3:bidirectional", (2,), 2509.820280719975),
-    (
-        "iperf3-8",
-        "iperf3:datagrams",
-        (2, 1472),
-        _datagrams(19.994678258104486, 19.993908529957896, 3396, 0),
-    ),
-    (
-        "iperf3-9",
-        "iperf3:datagrams",
-        (2, 1472),
-        _datagrams(19.999726024794757, 20.0004059770623, 3397, 0),
-    ),
+    ("iperf3-8", "iperf3:datagrams", (2, 1472), _datagrams(19.994678258104486, 19.993908529957896, 3396, 0)),
+    ("iperf3-9", "iperf3:datagrams", (2, 1472), _datagrams(19.999726024794757, 20.0004059770623, 3397, 0)),
     ("iperf3-10", "iperf3:bidirectional", (6,), "client has terminated"),
     ("iperf3-11", "iperf3:bidirectional", (6,), "server has terminated"),
     ("netperf-1", "netperf:outcome", ("TCP_STREAM", 3), "DIRECTION"),
@@ -309,7 +285,7 @@ _MORE: list[tuple] = [
     ("lmbench-6", "lmbench:files", (0,), 469.0),
     ("lmbench-7", "lmbench:value_of_size", (1.048576,), "other output"),
     ("pm_phases-1", "pm_phases:parse", (), {"suspend_ms": 723.645, "resume_ms": 328.448}),
-]  # fmt: skip
+]
 """Cases of tools-2: all texts as they are."""
 _CASES += [(f"../tools-2/{name}", _whole, *rest) for name, *rest in _MORE]
 NOT_USED = {

@@ -37,9 +37,7 @@ class Recording:
     def parse(self, *texts):
         """Call the parser, on other texts if some are given."""
         module, function = self.parser.split(":")
-        value = getattr(importlib.import_module(module), function)(
-            *(texts or self.texts), *self.arguments
-        )
+        value = getattr(importlib.import_module(module), function)(*(texts or self.texts), *self.arguments)
         if dataclasses.is_dataclass(value):
             return dataclasses.asdict(value)
         return list(value) if isinstance(value, tuple) else value

@@ -28,9 +28,7 @@ _BYTES_A_PIECE, _PIECE_S = 115, 0.01
 _PAUSE_S = 0.05
 """Silence of a recording that is more than its line's rate and its reader's."""
 _COUNTDOWN_S = 2.0
-_AUTOBOOT = re.compile(
-    rb"(?:Hit any key to stop autoboot:|Press \S+ to abort autoboot in)[^\n]*\n?"
-)
+_AUTOBOOT = re.compile(rb"(?:Hit any key to stop autoboot:|Press \S+ to abort autoboot in)[^\n]*\n?")
 _HOST_STAMP = re.compile(rb"^\[\d{4}-\d\d-\d\d [\d:.]+\] ?", re.MULTILINE)
 _NAMED = {b"<BS>": b"\b", b"<ESC>": b"\x1b", b"<FF>": b"\xff", b"<00>": b"\x00"}
 _OPTARGS = re.compile(r"setenv optargs ([^;]*)")
@@ -262,9 +260,7 @@ def replay_lab(play: Play, board_name: str, **strategy: Any) -> Iterator[tuple[R
 
 
 @contextmanager
-def replay_bench(
-    play: Play, board_name: str, **strategy: Any
-) -> Iterator[tuple[ReplayBoard, LabgridBench]]:
+def replay_bench(play: Play, board_name: str, **strategy: Any) -> Iterator[tuple[ReplayBoard, LabgridBench]]:
     """A bench on a board that replays; see `replay_lab`."""
     with replay_lab(play, board_name, **strategy) as (board, path), ExitStack() as stack:
         environment = Environment(str(path))
@@ -276,13 +272,13 @@ def _file(source: Path, serial: int, power: int, strategy: Mapping[str, Any]) ->
     data = yaml.safe_load(source.read_text().replace("!template ", ""))
     main = data["targets"]["main"]
     main["resources"] = {
-        "NetworkSerialPort": {
-            "host": "127.0.0.1", "port": serial, "protocol": "raw", "speed": 10_000_000,
-        },
+        "NetworkSerialPort": {"host": "127.0.0.1", "port": serial, "protocol": "raw", "speed": 10_000_000},
         "NetworkPowerPort": {
-            "model": "rest", "host": f"http://127.0.0.1:{power}/power/{{index}}", "index": "0",
+            "model": "rest",
+            "host": f"http://127.0.0.1:{power}/power/{{index}}",
+            "index": "0",
         },
-    }  # fmt: skip
+    }
     main["drivers"]["NetworkPowerDriver"] = {"delay": 0.0}
     main["drivers"]["K3BootStrategy"] = {**main["drivers"]["K3BootStrategy"], **strategy}
     return yaml.safe_dump(data, sort_keys=False)

@@ -28,10 +28,16 @@ def measuring(command, name="write", repetition=0):
 def make(*steps, **changes):
     """A benchmark with these steps."""
     given = {
-        "name": "emmc_fake", "driver": "emmc", "title": "Fake", "section": ("Fake",),
-        "metrics": (RATE, LOAD), "profiles": {"quick": Profile((CASE,))}, "place": Place.SHELL,
-        "steps": lambda board, case, profile: steps, "tools": ("dd",),
-    }  # fmt: skip
+        "name": "emmc_fake",
+        "driver": "emmc",
+        "title": "Fake",
+        "section": ("Fake",),
+        "metrics": (RATE, LOAD),
+        "profiles": {"quick": Profile((CASE,))},
+        "place": Place.SHELL,
+        "steps": lambda board, case, profile: steps,
+        "tools": ("dd",),
+    }
     return Benchmark(**{**given, **changes})
 
 

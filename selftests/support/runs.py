@@ -32,19 +32,30 @@ def results(generator, benchmarks=BENCHMARKS, profile="full", changed=None, coun
                     for n in range(count)
                 ]
             yield Result(
-                name, benchmark.version, benchmark.driver, case.label, case.params, profile,
-                Status.MEASURED, tuple(samples), tools={"fio": "fio-3.36"},
-            )  # fmt: skip
+                name,
+                benchmark.version,
+                benchmark.driver,
+                case.label,
+                case.params,
+                profile,
+                Status.MEASURED,
+                tuple(samples),
+                tools={"fio": "fio-3.36"},
+            )
 
 
 def write(folder, found, board="am64xx-hsevm", number=None, **facts):
     """Put results into a run of their own; returns its folder."""
     number = next(RUN_NUMBERS) if number is None else number
     run = Run(
-        f"{board}-{number:04}", board, "full", started_ns=1_000_000 * (number + 1),
-        release=facts.pop("release", "12.00"), os=facts.pop("os", "Linux"),
+        f"{board}-{number:04}",
+        board,
+        "full",
+        started_ns=1_000_000 * (number + 1),
+        release=facts.pop("release", "12.00"),
+        os=facts.pop("os", "Linux"),
         facts={"virtual": False, "governor": "performance", **facts},
-    )  # fmt: skip
+    )
     spool = Spool(folder, run)
     spool.append_all(_at(run.started_ns, result) for result in found)
     return spool.folder

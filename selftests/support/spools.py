@@ -31,10 +31,16 @@ def a_run(number: int = 0, **changes: object) -> Run:
     """A run that has ended, a day after the one before it."""
     start = START_NS + number * 86_400_000_000_000
     values: dict[str, object] = {
-        "id": f"made-up-{number:04}", "board": "made-up", "profile": "quick", "lab": "desk-1",
-        "release": "11.00", "os": "Linux", "started_ns": start, "ended_ns": start + 10**12,
+        "id": f"made-up-{number:04}",
+        "board": "made-up",
+        "profile": "quick",
+        "lab": "desk-1",
+        "release": "11.00",
+        "os": "Linux",
+        "started_ns": start,
+        "ended_ns": start + 10**12,
         "outcome": "All measured.",
-    } | changes  # fmt: skip
+    } | changes
     return Run(**values)  # type: ignore[arg-type]
 
 
@@ -42,14 +48,22 @@ def a_result(run: Run, number: int = 0, values: Sequence[float] = (1.5, 2.5), **
     """A case of that run, its samples a second apart."""
     begin = run.started_ns + number * 1_000_000_000
     fields = {
-        "benchmark": "emmc_ext4", "version": 1, "driver": "emmc", "case": f"case {number}",
-        "params": {"size": 4096}, "profile": run.profile, "status": Status.MEASURED,
+        "benchmark": "emmc_ext4",
+        "version": 1,
+        "driver": "emmc",
+        "case": f"case {number}",
+        "params": {"size": 4096},
+        "profile": run.profile,
+        "status": Status.MEASURED,
         "samples": tuple(
             Sample("write_throughput", value, "MB/s", repetition, begin + repetition)
             for repetition, value in enumerate(values)
         ),
-        "tools": {"dd": "9.7"}, "started_ns": begin, "duration_s": 2.0, "tool_s": 1.0,
-    } | changes  # fmt: skip
+        "tools": {"dd": "9.7"},
+        "started_ns": begin,
+        "duration_s": 2.0,
+        "tool_s": 1.0,
+    } | changes
     return Result(**fields)
 
 
@@ -84,15 +98,24 @@ def of_catalogue(results: Path, profile: str = "full", **changes: object) -> Pat
     for benchmark in catalogue.benchmarks().values():
         for case in benchmark.cases(profile):
             result = a_result(
-                run, number, benchmark=benchmark.name, driver=benchmark.driver, case=case.label,
+                run,
+                number,
+                benchmark=benchmark.name,
+                driver=benchmark.driver,
+                case=case.label,
                 params=case.params,
                 samples=tuple(
-                    Sample(metric.name, _plausible(metric, n), str(metric.unit), n,
-                           run.started_ns + number * 10**9 + n)
+                    Sample(
+                        metric.name,
+                        _plausible(metric, n),
+                        str(metric.unit),
+                        n,
+                        run.started_ns + number * 10**9 + n,
+                    )
                     for metric in benchmark.metrics_of(case)
                     for n in range(benchmark.profiles[profile].repeats)
                 ),
-            )  # fmt: skip
+            )
             spool.append(result)
             number += 1
     spool.append(a_refusal(run, number))
@@ -103,9 +126,15 @@ def of_catalogue(results: Path, profile: str = "full", **changes: object) -> Pat
 def judge(folder: Path, verdict: str, reason: str = "", change: float | None = None) -> None:
     """Add a verdict on eMMC's largest write to a run."""
     record = VerdictRecord(
-        benchmark="emmc_ext4", driver="emmc", case="102400", metric="write_throughput",
-        verdict=verdict, reason=reason, baseline="last:20", change=change,
-    )  # fmt: skip
+        benchmark="emmc_ext4",
+        driver="emmc",
+        case="102400",
+        metric="write_throughput",
+        verdict=verdict,
+        reason=reason,
+        baseline="last:20",
+        change=change,
+    )
     append_records(folder, [record])
 
 
@@ -128,9 +157,15 @@ FAILED_BOOT = BootRecord(
 def guide_of_catalogue(results: Path, board: str = "made-up", release: str = "10.01") -> Path:
     """A made-up guide with a figure of everything, in the form that an import gives."""
     run = a_run(
-        id=f"guide-{release}-{board}", board=board, kind="guide", profile="full", lab="",
-        release=release, started_ns=0, ended_ns=0,
-    )  # fmt: skip
+        id=f"guide-{release}-{board}",
+        board=board,
+        kind="guide",
+        profile="full",
+        lab="",
+        release=release,
+        started_ns=0,
+        ended_ns=0,
+    )
     spool = Spool(results, run)
     for benchmark in catalogue.benchmarks().values():
         for case in benchmark.cases("full"):
@@ -139,8 +174,13 @@ def guide_of_catalogue(results: Path, board: str = "made-up", release: str = "10
                 for metric in benchmark.metrics_of(case)
             )
             result = a_result(
-                run, values=(), benchmark=benchmark.name, driver=benchmark.driver, case=case.label,
-                started_ns=0, published=cells,
-            )  # fmt: skip
+                run,
+                values=(),
+                benchmark=benchmark.name,
+                driver=benchmark.driver,
+                case=case.label,
+                started_ns=0,
+                published=cells,
+            )
             spool.append(result)
     return spool.folder

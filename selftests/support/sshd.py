@@ -53,17 +53,25 @@ class Sshd:
     @property
     def options(self):
         return [
-            "-F", "none", "-p", str(self.port), "-i", str(self.folder / "user"),
-            "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
-            "-o", "LogLevel=ERROR",
-        ]  # fmt: skip
+            "-F",
+            "none",
+            "-p",
+            str(self.port),
+            "-i",
+            str(self.folder / "user"),
+            "-o",
+            "StrictHostKeyChecking=no",
+            "-o",
+            "UserKnownHostsFile=/dev/null",
+            "-o",
+            "LogLevel=ERROR",
+        ]
 
     def stop(self):
         """End it with all its sessions, as a tester that is switched off."""
         group = subprocess.run(
-            ["ps", "-o", "pid=", "--ppid", str(self.process.pid)],
-            capture_output=True, text=True, check=False,
-        ).stdout.split()  # fmt: skip
+            ["ps", "-o", "pid=", "--ppid", str(self.process.pid)], capture_output=True, text=True, check=False
+        ).stdout.split()
         for pid in (self.process.pid, *map(int, group)):
             os.kill(pid, signal.SIGKILL)
         self.process.wait()

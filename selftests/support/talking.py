@@ -74,8 +74,10 @@ class TalkingBoard:
         arguments = [str(n) for n in (pieces, size, pause_ns, _PRIORITY, count)]
         self._process = subprocess.Popen(
             [sys.executable, "-c", _BOARD, wire, *arguments],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+        )
         self._stack.callback(self._process.wait)
         self._stack.callback(self._process.kill)
         try:

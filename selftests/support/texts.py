@@ -39,9 +39,7 @@ SESSION = (
     b"root@virtual-evm:~# "
 )
 
-PANIC = (
-    b"[   20.000000] Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000009\r\n"
-)
+PANIC = b"[   20.000000] Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000009\r\n"
 OOPS = b"[   20.000000] Internal error: Oops: 0000000096000044 [#1] PREEMPT SMP\r\n"
 BUG = b"[   20.000000] kernel BUG at mm/slub.c:4000!\r\n"
 RESET = SPL_BOOT[: len(SPL)]

@@ -59,9 +59,7 @@ def write(
             found = []
             for name, case, metrics in wanted:
                 values = {
-                    metric: _values(
-                        levels[name, case.label, metric.name], night, samples, generator
-                    )
+                    metric: _values(levels[name, case.label, metric.name], night, samples, generator)
                     for metric in metrics
                 }
                 found.append(_result(run, name, case, values))
@@ -81,18 +79,25 @@ def put(results: Path, run: Run, found: Iterable[Result]) -> int:
 def _run(board: str, start: datetime, release: str, night: int) -> Run:
     began_ns = int(start.timestamp()) * 10**9
     return Run(
-        f"{board}-{start:%Y%m%dT%H%M%SZ}", board, "full", kind="nightly", lab="lab", place=board,
-        started_ns=began_ns, ended_ns=began_ns + 3600 * 10**9, release=release, os="Linux",
-        exit_status=0, outcome="All measured.",
+        f"{board}-{start:%Y%m%dT%H%M%SZ}",
+        board,
+        "full",
+        kind="nightly",
+        lab="lab",
+        place=board,
+        started_ns=began_ns,
+        ended_ns=began_ns + 3600 * 10**9,
+        release=release,
+        os="Linux",
+        exit_status=0,
+        outcome="All measured.",
         facts={"kernel": f"6.12.{night // 14}-ti", "governor": "performance"},
-    )  # fmt: skip
+    )
 
 
 def _values(level, night: int, samples: int, generator) -> list[float]:
     middle, at, factor = level
-    tonight = (
-        middle * (factor if night >= at else 1.0) * (1 + _SPREAD * generator.standard_normal())
-    )
+    tonight = middle * (factor if night >= at else 1.0) * (1 + _SPREAD * generator.standard_normal())
     return [float(tonight * (1 + n)) for n in generator.standard_normal(samples) * _SPREAD / 3]
 
 
@@ -104,7 +109,17 @@ def _result(run: Run, name: str, case: Case, found: Mapping[Metric, list[float]]
         for number, value in enumerate(several)
     )
     return Result(
-        name, benchmark.version, benchmark.driver, case.label, case.params, "full",
-        Status.MEASURED, values, tools={"fio": "fio-3.36"}, started_ns=run.started_ns,
-        raw=(f"raw/{name}/{case.label}/0.json",), duration_s=60.0, tool_s=59.0,
-    )  # fmt: skip
+        name,
+        benchmark.version,
+        benchmark.driver,
+        case.label,
+        case.params,
+        "full",
+        Status.MEASURED,
+        values,
+        tools={"fio": "fio-3.36"},
+        started_ns=run.started_ns,
+        raw=(f"raw/{name}/{case.label}/0.json",),
+        duration_s=60.0,
+        tool_s=59.0,
+    )

@@ -19,9 +19,7 @@ def frame(number, size=8, fd=False):
 def counted(tmp_path, lines, size=8):
     log = tmp_path / "log"
     log.write_text("".join(f"{line}\n" for line in lines))
-    done = subprocess.run(
-        ["sh", "-c", can.count(str(log), size)], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(["sh", "-c", can.count(str(log), size)], capture_output=True, text=True, check=True)
     return f"sent 1000\nuptime 1.00 9.00\n{done.stdout}"
 
 

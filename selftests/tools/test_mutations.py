@@ -40,15 +40,14 @@ def test_a_wrong_number_is_counted_and_ends_the_program_with_1(monkeypatch, caps
 
 def test_what_real_outputs_give_is_counted(monkeypatch, capsys):
     (right,) = [r for r in all_recordings() if r.name == "lmbench/memory-1m"]
-    refused = dataclasses.replace(
-        right, name="b", texts=("",), expected=None, refused="", edited=False
-    )
+    refused = dataclasses.replace(right, name="b", texts=("",), expected=None, refused="", edited=False)
     wrong = dataclasses.replace(right, name="c", expected=1.0)
     for_another_reason = dataclasses.replace(refused, name="d", refused="no such words")
     monkeypatch.setattr(
-        real_tools, "cases", lambda: [right, dataclasses.replace(refused, refused="."), wrong,
-                                      for_another_reason]
-    )  # fmt: skip
+        real_tools,
+        "cases",
+        lambda: [right, dataclasses.replace(refused, refused="."), wrong, for_another_reason],
+    )
     (read,) = mutations.read_as_they_are().values()
     assert (read.files, read.right, read.refused) == ({right.name, "b", "c", "d"}, 1, 1)
     assert [line.partition(":")[0] for line in read.wrong] == ["c", "d"]

@@ -78,21 +78,25 @@ def test_a_udp_number_that_cannot_be_is_refused(key, value):
         recording.parse(json.dumps(document))
 
 
-@given(
-    st.integers(1, 10**6), st.integers(0, 10**6), st.integers(0, 10**6), st.sampled_from([18, 1472])
-)
+@given(st.integers(1, 10**6), st.integers(0, 10**6), st.integers(0, 10**6), st.sampled_from([18, 1472]))
 def test_lost_datagrams_are_gaps_and_what_is_missing_at_the_end(arrived, gaps, tail, size):
     document = json.loads(FORWARD.texts[0])
     document["start"]["test_start"] |= {"blksize": size, "duration": 1}
     end = document["end"]
     sent = arrived + gaps + tail
     end["sum_sent"] |= {
-        "packets": sent, "bytes": sent * size, "seconds": 1.0, "bits_per_second": 8.0 * sent * size,
-    }  # fmt: skip
+        "packets": sent,
+        "bytes": sent * size,
+        "seconds": 1.0,
+        "bits_per_second": 8.0 * sent * size,
+    }
     end["sum_received"] |= {
-        "packets": arrived + gaps, "lost_packets": gaps, "bytes": arrived * size, "seconds": 1.0,
+        "packets": arrived + gaps,
+        "lost_packets": gaps,
+        "bytes": arrived * size,
+        "seconds": 1.0,
         "bits_per_second": 8.0 * arrived * size,
-    }  # fmt: skip
+    }
     moved = iperf3.datagrams(json.dumps(document), 1, size)
     # A quarter of the second may be missing at the end: the receiver stops first.
     expected = gaps + (tail if tail > 0.25 * (arrived + gaps + tail) else 0)

@@ -41,8 +41,7 @@ def refused_or(value, recording, *texts):
 
 
 @given(
-    st.sampled_from(FIO + MPSTAT + DD + SF + ALSA_WHOLE + OPENSSL + OPENSSL_LOAD + GLMARK2 + YAVTA),
-    st.data(),
+    st.sampled_from(FIO + MPSTAT + DD + SF + ALSA_WHOLE + OPENSSL + OPENSSL_LOAD + GLMARK2 + YAVTA), st.data()
 )
 def test_a_cut_output_is_refused_unless_only_its_end_of_line_is_gone(recording, data):
     *others, text = recording.texts
@@ -142,8 +141,10 @@ def test_stat_load_is_what_was_busy_of_all_ticks(before, busy, idle, iowait, gue
     # user and nice already
     spent = [*busy[:3], idle, iowait, *busy[3:], *guests]
     after = [a + b for a, b in zip(before, spent, strict=True)]
-    first, second = ("".join(f"{cpu} {' '.join(map(str, ticks))}\n" for cpu in ("cpu ", "cpu0"))
-                     for ticks in (before, after))  # fmt: skip
+    first, second = (
+        "".join(f"{cpu} {' '.join(map(str, ticks))}\n" for cpu in ("cpu ", "cpu0"))
+        for ticks in (before, after)
+    )
     worked, waited = sum(busy), idle + iowait
     if not worked + waited:
         with pytest.raises(RefusedOutput):

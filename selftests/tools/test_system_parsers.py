@@ -12,8 +12,18 @@ from evmperf.tools import cyclictest, glmark2
 from selftests.support.recordings import DATA, all_recordings
 from selftests.tools.test_parsers import console_lines
 
-TOOLS = ("lmbench", "standin", "cyclictest", "dhrystone", "whetstone", "linpack", "nbench",
-         "stream", "coremark_pro", "mith")  # fmt: skip
+TOOLS = (
+    "lmbench",
+    "standin",
+    "cyclictest",
+    "dhrystone",
+    "whetstone",
+    "linpack",
+    "nbench",
+    "stream",
+    "coremark_pro",
+    "mith",
+)
 GOOD = [
     r
     for r in all_recordings()
@@ -50,19 +60,27 @@ def test_a_line_more_is_refused(recording, data):
 def test_a_line_inside_gives_its_own_number_or_none(recording, data):
     text = recording.texts[-1]
     at = data.draw(st.integers(0, len(text)))
-    refused_or(
-        recording.expected, recording, f"{text[:at]}\n{data.draw(console_lines)}\n{text[at:]}"
-    )
+    refused_or(recording.expected, recording, f"{text[:at]}\n{data.draw(console_lines)}\n{text[at:]}")
 
 
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("min", None), ("min", "18"), ("min", -1), ("min", 1e9), ("avg", 1.0), ("max", 20),
-        ("cpu", 1), ("cycles", 0), ("cycles", 100), ("histogram", {}), ("histogram", {"x": 1}),
-        ("histogram", {"20": -1}), ("histogram", {"1": 5}),
+        ("min", None),
+        ("min", "18"),
+        ("min", -1),
+        ("min", 1e9),
+        ("avg", 1.0),
+        ("max", 20),
+        ("cpu", 1),
+        ("cycles", 0),
+        ("cycles", 100),
+        ("histogram", {}),
+        ("histogram", {"x": 1}),
+        ("histogram", {"20": -1}),
+        ("histogram", {"1": 5}),
     ],
-)  # fmt: skip
+)
 def test_latencies_that_do_not_go_together_are_refused(key, value):
     document = json.loads((DATA / "cyclictest" / "histogram.txt").read_text())
     document["thread"]["0"][key] = value
@@ -70,8 +88,9 @@ def test_latencies_that_do_not_go_together_are_refused(key, value):
         cyclictest.latencies(json.dumps(document), "avg")
 
 
-@pytest.mark.parametrize("change", [{"return_code": 1}, {"num_threads": 1}, {"num_threads": 0},
-                                    {"thread": {}}, {"thread": None}])  # fmt: skip
+@pytest.mark.parametrize(
+    "change", [{"return_code": 1}, {"num_threads": 1}, {"num_threads": 0}, {"thread": {}}, {"thread": None}]
+)
 def test_a_run_of_cyclictest_that_did_not_end_well_is_refused(change):
     document = json.loads((DATA / "cyclictest" / "histogram.txt").read_text()) | change
     with pytest.raises(RefusedOutput):

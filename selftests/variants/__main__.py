@@ -26,9 +26,18 @@ from selftests.variants.ways import ROWS, Row
 
 _ROUNDS = 6
 _TOOLS = (
-    "aplay", "dd", "ethtool", "evmperf-dhrystone", "evmperf-linpack", "fio", "iperf3",
-    "mkfs.ext4", "mpstat", "netperf", "taskset",
-)  # fmt: skip
+    "aplay",
+    "dd",
+    "ethtool",
+    "evmperf-dhrystone",
+    "evmperf-linpack",
+    "fio",
+    "iperf3",
+    "mkfs.ext4",
+    "mpstat",
+    "netperf",
+    "taskset",
+)
 """What the rows need on the board."""
 
 

@@ -38,12 +38,8 @@ class Recorded:
     @property
     def line(self) -> str:
         """The line of the table, in Markdown."""
-        said = (
-            f"at most ± {abs(self.difference):.1%}" if self.is_bound else f"{self.difference:+.1%}"
-        )
-        return (
-            f"| `{self.variant}` | {self.figure} | {self.own:.4g} | {self.other:.4g} | {said} | 1 |"
-        )
+        said = f"at most ± {abs(self.difference):.1%}" if self.is_bound else f"{self.difference:+.1%}"
+        return f"| `{self.variant}` | {self.figure} | {self.own:.4g} | {self.other:.4g} | {said} | 1 |"
 
 
 def two_decimals() -> Recorded:

@@ -19,15 +19,7 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark, Profile
 from evmperf.benchmarks.families.storage import scratch
 from evmperf.benchmarks.families.storage.file_system_table import SOURCE
-from evmperf.benchmarks.step import (
-    Measure,
-    Plan,
-    Prepare,
-    Search,
-    Step,
-    Trials,
-    next_trial,
-)
+from evmperf.benchmarks.step import Measure, Plan, Prepare, Search, Step, Trials, next_trial
 from evmperf.boards.board import Board
 from evmperf.model.places import project
 from evmperf.model.results import Case
@@ -35,9 +27,15 @@ from evmperf.tools import dd
 
 PROGRAMS = Path(__file__).parent / "programs"
 _COMPILE = [
-    "aarch64-linux-gnu-gcc", "-O2", "-std=gnu11", "-s", "-include", "string.h",
-    "-Wl,-z,max-page-size=4096", "-Wl,-z,norelro",
-]  # fmt: skip
+    "aarch64-linux-gnu-gcc",
+    "-O2",
+    "-std=gnu11",
+    "-s",
+    "-include",
+    "string.h",
+    "-Wl,-z,max-page-size=4096",
+    "-Wl,-z,norelro",
+]
 _MIB = 1 << 20
 
 Change = Callable[[Step], list[Step]]
@@ -136,14 +134,10 @@ def installed(program: Path, place: str) -> Prepare:
         headers = ["-I", str(project("virtual-evm") / "virtual" / "programs")]
         subprocess.run([*_COMPILE, *headers, str(program), "-o", str(target)], check=True)
         text = base64.b64encode(gzip.compress(target.read_bytes(), mtime=0)).decode()
-    return Prepare(
-        "program", f"echo {text} | base64 -d | gzip -d >{place} && chmod +x {place}", 120
-    )
+    return Prepare("program", f"echo {text} | base64 -d | gzip -d >{place} && chmod +x {place}", 120)
 
 
-def _way(
-    name: str, benchmark: Benchmark, case: Case, change: Change | None = None, repeats: int = 1
-) -> Way:
+def _way(name: str, benchmark: Benchmark, case: Case, change: Change | None = None, repeats: int = 1) -> Way:
     one = alone(benchmark, case, repeats)
     return Way(name, changed(one, change) if change else one, case)
 
@@ -187,9 +181,7 @@ def _precision() -> Row:
 def _file_system() -> Row:
     benchmark = catalogue.benchmark("emmc_ext4")
     size, buffer = 5 * _MIB, 102400
-    case = replace(
-        _row_of(benchmark, str(buffer)), params={"buffer_size": buffer, "file_bytes": size}
-    )
+    case = replace(_row_of(benchmark, str(buffer)), params={"buffer_size": buffer, "file_bytes": size})
     place = "/tmp/evmperf-mapped"
     program, mapped = installed(PROGRAMS / "mapped.c", place), f"{SOURCE}-mapped"
     file = f"{scratch.MOUNT_POINT}/test_file"
@@ -254,13 +246,7 @@ def _periods() -> Row:
         "audio playback at 48000 Hz, CPU load",
         "cpu_load",
         _way("periods of 1024 frames", benchmark, case),
-        (
-            _way(
-                "periods of 512 frames",
-                on_other_board(benchmark, "alsa", period_frames=512),
-                case,
-            ),
-        ),
+        (_way("periods of 512 frames", on_other_board(benchmark, "alsa", period_frames=512), case),),
     )
 
 

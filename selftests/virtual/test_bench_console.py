@@ -55,9 +55,7 @@ def pump(source: socket.socket, sink: socket.socket, text: bytes) -> bytes:
     return bytes(received)
 
 
-def test_client_that_does_not_read_stalls_nobody(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_client_that_does_not_read_stalls_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console_module, "OUTPUT_LIMIT", 4 * MIB)
     text = bytes(range(256)) * (32 * MIB // 256)
 

@@ -102,9 +102,7 @@ def test_the_ports_of_an_environment_are_known(tmp_path: Path, text: str) -> Non
 @pytest.mark.parametrize(
     ("old", "new"), [("port: 7001", "port: console"), ("127.0.0.1:7002/power", "power.lab")]
 )
-def test_an_environment_of_another_kind_of_board_has_no_ports(
-    tmp_path: Path, old: str, new: str
-) -> None:
+def test_an_environment_of_another_kind_of_board_has_no_ports(tmp_path: Path, old: str, new: str) -> None:
     (tmp_path / "virtual.yaml").write_text(MAPPING.replace(old, new))
     with pytest.raises(UsageError, match="does not name the ports"):
         envfile.ports(tmp_path / "virtual.yaml")

@@ -87,9 +87,7 @@ def test_disks_are_kept_and_made_anew_on_request(make_bench: Callable[..., LabCl
     assert disk.stat().st_size == size
 
 
-def test_killed_bench_leaves_no_qemu_and_is_cleaned_up(
-    make_bench: Callable[..., LabClient],
-) -> None:
+def test_killed_bench_leaves_no_qemu_and_is_cleaned_up(make_bench: Callable[..., LabClient]) -> None:
     before = namespaces()
     bench = make_bench("killed")
     bench.on()

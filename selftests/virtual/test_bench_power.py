@@ -69,9 +69,7 @@ def test_switching_on_twice_changes_nothing(bench: LabClient) -> None:
     assert bench.status().power_cycles == 1
 
 
-def test_input_without_power_does_not_reach_the_next_boot(
-    bench: LabClient, console: SerialClient
-) -> None:
+def test_input_without_power_does_not_reach_the_next_boot(bench: LabClient, console: SerialClient) -> None:
     for _ in range(2):
         console.drain()
         start = len(console.seen)
@@ -199,8 +197,7 @@ def test_tester_reaches_the_board(bench: LabClient, console: SerialClient) -> No
     console.stop_autoboot()
     assert "NO-CARRIER" not in subprocess.check_output(links, text=True)
     console.send(
-        f"setenv ipaddr {nic.board_address}; setenv netmask 255.255.255.0; "
-        f"ping {nic.address}\n".encode()
+        f"setenv ipaddr {nic.board_address}; setenv netmask 255.255.255.0; ping {nic.address}\n".encode()
     )
     console.wait_for(b"is alive")
     routes = [*status.tester.command, "ip", "route", "show", "default"]

@@ -51,9 +51,8 @@ THROUGHPUT = Metric(
     "throughput", Unit.MEGABIT_PER_SECOND, Direction.HIGHER, "THROUGHPUT", low=0.001, high=400_000
 )
 KPPS = Metric(
-    "kpps", Unit.KILOPACKET_PER_SECOND, Direction.HIGHER, "Packets Per Second",
-    low=0.001, high=300_000,
-)  # fmt: skip
+    "kpps", Unit.KILOPACKET_PER_SECOND, Direction.HIGHER, "Packets Per Second", low=0.001, high=300_000
+)
 
 
 def cpu_load(title: str) -> Metric:
@@ -63,9 +62,8 @@ def cpu_load(title: str) -> Metric:
 
 _CPU_LOAD = "CPU Load % (LOCAL_CPU_UTIL)"
 _DATAGRAM_SIZE = Metric(
-    "datagram_size", Unit.BYTE, Direction.NONE, "UDP Datagram Size (LOCAL_SEND_SIZE)",
-    low=1, high=65507,
-)  # fmt: skip
+    "datagram_size", Unit.BYTE, Direction.NONE, "UDP Datagram Size (LOCAL_SEND_SIZE)", low=1, high=65507
+)
 _LOSS = Metric("packet_loss", Unit.PERCENT, Direction.LOWER, "Packet Loss %", low=0.0, high=100.0)
 
 
@@ -97,15 +95,11 @@ def tcp_benchmark(
     name the row by its command, with the address of their own tester.
     """
     row = "; ".join(
-        f"netperf -H {published_tester} -j -c -C -l 60 -t {test}"
-        for test in ("TCP_STREAM", "TCP_MAERTS")
+        f"netperf -H {published_tester} -j -c -C -l 60 -t {test}" for test in ("TCP_STREAM", "TCP_MAERTS")
     )
 
     def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
-        link, server = (
-            EthernetLink.of(board, driver),
-            NetworkServer("netserver", Where.TESTER, plan.port),
-        )
+        link, server = (EthernetLink.of(board, driver), NetworkServer("netserver", Where.TESTER, plan.port))
         seconds = int(case.params["seconds"])
         both = [
             netperf.command(test, link.tester, server.port, seconds, cpu="-c", name=name)
@@ -178,13 +172,7 @@ def _tcp_readings(outputs: Outputs, seconds: int) -> list[Reading]:
 
 
 def udp_search_benchmark(
-    *,
-    name: str,
-    driver: str,
-    title: str,
-    section: tuple[str, ...],
-    ingress: bool,
-    load: str = _CPU_LOAD,
+    *, name: str, driver: str, title: str, section: tuple[str, ...], ingress: bool, load: str = _CPU_LOAD
 ) -> Benchmark:
     """The highest rate of datagrams without loss, by `evmperf.benchmarks.families.rfc2544`.
 
@@ -195,10 +183,7 @@ def udp_search_benchmark(
     """
 
     def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
-        link, server = (
-            EthernetLink.of(board, driver),
-            NetworkServer("iperf3", Where.TESTER, plan.port),
-        )
+        link, server = (EthernetLink.of(board, driver), NetworkServer("iperf3", Where.TESTER, plan.port))
         search = _Rates(link, server, case, "-R" if ingress else "")
         most = rfc2544.most_trials(search.resolution)
         return [
@@ -236,12 +221,7 @@ def _udp_profile(frames: Sequence[int], seconds: int, **params: int) -> Profile:
         tuple(
             Case(
                 str(frame),
-                {
-                    "frame_size": str(frame),
-                    "datagram_size": frame - _OVERHEAD,
-                    "seconds": seconds,
-                    **params,
-                },
+                {"frame_size": str(frame), "datagram_size": frame - _OVERHEAD, "seconds": seconds, **params},
             )
             for frame in frames
         )
@@ -292,9 +272,7 @@ class _Rates:
             except StopIteration:
                 break
         if not best:
-            raise RefusedOutput(
-                f"datagrams were lost even at {rate:.3g} Mbit/s, the lowest rate tried"
-            )
+            raise RefusedOutput(f"datagrams were lost even at {rate:.3g} Mbit/s, the lowest rate tried")
         return [
             Reading("datagram_size", self.size),
             Reading("throughput", best["throughput"]),
@@ -318,24 +296,17 @@ class _Rates:
                 Reading("cpu_load", mpstat.stat_load(before, after)),
             ]
 
-        return Trial(
-            f"trial{number}", mpstat.around(test), self.timeout_s, self.expect_s, parse=parse
-        )
+        return Trial(f"trial{number}", mpstat.around(test), self.timeout_s, self.expect_s, parse=parse)
 
 
-def udp_flood_benchmark(
-    *, name: str, driver: str, title: str, section: tuple[str, ...]
-) -> Benchmark:
+def udp_flood_benchmark(*, name: str, driver: str, title: str, section: tuple[str, ...]) -> Benchmark:
     """netperf's UDP_STREAM from the tester, as fast as it can: what the board receives of it.
 
     The CPU load is the board's, which is the remote one for the netperf that runs on the tester.
     """
 
     def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
-        link, server = (
-            EthernetLink.of(board, driver),
-            NetworkServer("netserver", Where.BOARD, plan.port),
-        )
+        link, server = (EthernetLink.of(board, driver), NetworkServer("netserver", Where.BOARD, plan.port))
         size, seconds = int(case.params["datagram_size"]), int(case.params["seconds"])
         return [
             prepare(link),
@@ -360,10 +331,7 @@ def udp_flood_benchmark(
         title=title,
         section=section,
         metrics=(*_udp_metrics(_CPU_LOAD), _LOSS),
-        profiles={
-            "full": _udp_profile(FRAME_SIZES, 60),
-            "quick": _udp_profile((64, 1518), 2),
-        },
+        profiles={"full": _udp_profile(FRAME_SIZES, 60), "quick": _udp_profile((64, 1518), 2)},
         place=Place.SHELL,
         steps=steps,
         tools=("netserver",),

@@ -104,9 +104,7 @@ def raw_steps(board: Board, size: int) -> Sequence[Step]:
     read = f"{find(scratch, size, 'scratch')}; {read_command(size)}"
     return [
         Prepare("prepare", f"head -c {size} /dev/urandom >{SOURCE}", 120, size / 20e6),
-        Measure(
-            "write", write, _slow(size), size / 0.3e6, parse=partial(_dd_readings, "write", size)
-        ),
+        Measure("write", write, _slow(size), size / 0.3e6, parse=partial(_dd_readings, "write", size)),
         Measure("read", read, _slow(size), size / 5e6, parse=partial(_dd_readings, "read", size)),
         CleanUp("clean-up", f"rm -f {SOURCE}", 30, 0.1),
     ]
@@ -134,11 +132,7 @@ def uboot_steps(board: Board, size: int, unit: int) -> Sequence[Step]:
             parse=partial(parse, "write"),
         ),
         Measure(
-            "read",
-            uboot_sf.timed_read(offset, size),
-            _slow(size),
-            size / 2e6,
-            parse=partial(parse, "read"),
+            "read", uboot_sf.timed_read(offset, size), _slow(size), size / 2e6, parse=partial(parse, "read")
         ),
     ]
 
@@ -209,6 +203,4 @@ def summary_bytes(case: Case) -> int:
 
 
 def _dd_readings(side: str, size: int, outputs: Outputs) -> list[Reading]:
-    return [
-        Reading(f"{side}_throughput", dd.throughput(output(outputs, dd.TEXT_FILE), size, MEGABYTE))
-    ]
+    return [Reading(f"{side}_throughput", dd.throughput(output(outputs, dd.TEXT_FILE), size, MEGABYTE))]

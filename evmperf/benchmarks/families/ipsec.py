@@ -88,25 +88,18 @@ def _computed_by(accelerator: str, cipher: str, *, accelerated: bool) -> Prepare
         remedy = "name its module as options.ipsec.accelerator_module in the board file"
     return Prepare(
         "accelerator",
-        f"{in_use} || {{ echo 'the kernel {wrong} for {cipher} (/proc/crypto): {remedy}'; "
-        "exit 3; }",
+        f"{in_use} || {{ echo 'the kernel {wrong} for {cipher} (/proc/crypto): {remedy}'; exit 3; }}",
         30,
     )
 
 
 def _steps(board: Board, case: Case, plan: Plan, *, accelerated: bool) -> Sequence[Step]:
-    link, server = (
-        EthernetLink.of(board, "ipsec"),
-        NetworkServer("netserver", Where.TESTER, plan.port),
-    )
+    link, server = (EthernetLink.of(board, "ipsec"), NetworkServer("netserver", Where.TESTER, plan.port))
     cipher, key_bytes = _CIPHERS[str(case.params["algorithm"])]
     seconds = int(case.params["seconds"])
     there, back = _spis(plan.secret[:8])
     authentication, encryption = plan.secret[8:28], plan.secret[28 : 28 + key_bytes]
-    keys = (
-        f"auth-trunc '{_AUTHENTICATION}' 0x{authentication.hex()} 96 "
-        f"enc '{cipher}' 0x{encryption.hex()}"
-    )
+    keys = f"auth-trunc '{_AUTHENTICATION}' 0x{authentication.hex()} 96 enc '{cipher}' 0x{encryption.hex()}"
     accelerator = board.options.ipsec.accelerator
     test = netperf.command("TCP_STREAM", link.tester, server.port, seconds, cpu="-c", name=_FILE)
     return [
@@ -158,16 +151,10 @@ def _carried(before: str, after: str, spi: int) -> tuple[int, int]:
 
 
 _METRICS = (
-    Metric(
-        "throughput", Unit.MEGABIT_PER_SECOND, Direction.HIGHER, "Throughput",
-        low=0.001, high=100_000,
-    ),
-    Metric(
-        "kpps", Unit.KILOPACKET_PER_SECOND, Direction.HIGHER, "Packets/Sec",
-        low=0.0001, high=10_000,
-    ),
+    Metric("throughput", Unit.MEGABIT_PER_SECOND, Direction.HIGHER, "Throughput", low=0.001, high=100_000),
+    Metric("kpps", Unit.KILOPACKET_PER_SECOND, Direction.HIGHER, "Packets/Sec", low=0.0001, high=10_000),
     cpu_load("CPU Load"),
-)  # fmt: skip
+)
 
 
 def _profile(seconds: int) -> Profile:

@@ -10,9 +10,7 @@ from evmperf.model.results import Result
 from evmperf.tools import cyclictest
 
 
-def histograms(
-    results: Iterable[Result], folder: Path
-) -> Iterator[tuple[str, list[dict[int, int]]]]:
+def histograms(results: Iterable[Result], folder: Path) -> Iterator[tuple[str, list[dict[int, int]]]]:
     """Benchmark and counts by latency (microseconds), one mapping a CPU, of each run of the tool.
 
     `folder` is the run's. The rows of a table share one file, which comes once; one that is gone

@@ -17,15 +17,7 @@ from evmperf.model.results import Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
 from evmperf.tools import meter, suspend
 
-RAILS = (
-    "vdd_core",
-    "soc_dvdd_1v8",
-    "soc_dvdd_3v3",
-    "vdda_1v8",
-    "vdd_lpddr4_pmic1",
-    "vdd_rtc",
-    "vdd_rtc_1v8",
-)
+RAILS = ("vdd_core", "soc_dvdd_1v8", "soc_dvdd_3v3", "vdda_1v8", "vdd_lpddr4_pmic1", "vdd_rtc", "vdd_rtc_1v8")
 """The rows of the guides' tables (AM62L)."""
 
 TOTAL = "Total"
@@ -99,9 +91,7 @@ def _sleep(board: Board, case: Case, command: str, mode: str, off: Collection[st
             f"{', '.join(sorted(unknown))}; the table has {', '.join(RAILS)}"
         )
     if case.label not in (*rails, TOTAL):
-        raise UsageError(
-            f"{board.file_name}: targets.main.options.power.rails does not list {case.label}"
-        )
+        raise UsageError(f"{board.file_name}: targets.main.options.power.rails does not list {case.label}")
     sleep_s, window_s = board.options.power.sleep_s, int(case.params["window_s"])
     settle_s = sleep_s - window_s - _MARGIN_S
     if settle_s < suspend.LEAD_S + 2 * _ENTRY_S:

@@ -53,9 +53,7 @@ class EthernetLink:
     def of(cls, board: Board, section: str) -> EthernetLink:
         """Read the link from the options of `section`."""
         cable = board.options.cable(section)
-        return cls(
-            section, cable.interface, cable.board_address, cable.tester_address, cable.link_mbit
-        )
+        return cls(section, cable.interface, cable.board_address, cable.tester_address, cable.link_mbit)
 
     @property
     def board(self) -> str:
@@ -74,9 +72,7 @@ def options(section: str, prefix: str = "") -> tuple[Option, ...]:
     return tuple((section, f"{prefix}{key}") for key in keys)
 
 
-def changing(
-    name: str, command: str, *, where: Where = Where.BOARD, timeout_s: float = 30
-) -> Prepare:
+def changing(name: str, command: str, *, where: Where = Where.BOARD, timeout_s: float = 30) -> Prepare:
     """A step that may use `no` and `undo`; `put_back` must follow it in the end."""
     return Prepare(name, f"{_SH}{command}", timeout_s, 0.5, where=where)
 

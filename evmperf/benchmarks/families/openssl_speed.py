@@ -84,14 +84,10 @@ def _computed(outputs: Outputs, algorithm: str) -> str:
 def throughput(case: Case, outputs: Outputs) -> float:
     """kB/s of the case's block size."""
     return openssl.throughput(
-        output(outputs, openssl.TEXT_FILE),
-        int(case.params["buffer_size"]),
-        int(case.params["seconds"]),
+        output(outputs, openssl.TEXT_FILE), int(case.params["buffer_size"]), int(case.params["seconds"])
     )
 
 
 def cpu_load(_: Case, outputs: Outputs) -> float:
     """Percent of a CPU that openssl had over all block sizes."""
-    return openssl.cpu_load(
-        output(outputs, openssl.TIMES_FILE), output(outputs, openssl.UPTIME_FILE)
-    )
+    return openssl.cpu_load(output(outputs, openssl.TIMES_FILE), output(outputs, openssl.UPTIME_FILE))

@@ -153,10 +153,17 @@ def coremark_pro_benchmark(*, name: str, column: str) -> Benchmark:
     rate = perf(Unit.WORKLOADS_PER_SECOND, Direction.HIGHER, 1e-4, 1e6)
     score = perf(Unit.SCORE, Direction.HIGHER, 0.1, 1e6)
     labels = (
-        "cjpeg-rose7-preset", "core", "coremark-pro", "linear_alg-mid-100x100-sp",
-        "loops-all-mid-10k-sp", "nnet_test", "parser-125k", "radix2-big-64k", "sha-test",
+        "cjpeg-rose7-preset",
+        "core",
+        "coremark-pro",
+        "linear_alg-mid-100x100-sp",
+        "loops-all-mid-10k-sp",
+        "nnet_test",
+        "parser-125k",
+        "radix2-big-64k",
+        "sha-test",
         "zip-test",
-    )  # fmt: skip
+    )
     rows = {label: (score if label == "coremark-pro" else rate,) for label in labels}
     return Benchmark(
         name=name,

@@ -79,10 +79,7 @@ def _conditions(board: Board) -> Mapping[str, str]:
 def _profile(frames: int) -> Profile:
     rows = {"CAN 8": 8, "CAN FD 64": 64}
     return Profile(
-        tuple(
-            Case(label, {"frame": label, "bytes": size, "frames": frames})
-            for label, size in rows.items()
-        )
+        tuple(Case(label, {"frame": label, "bytes": size, "frames": frames}) for label, size in rows.items())
     )
 
 
@@ -92,10 +89,7 @@ BENCHMARK = Benchmark(
     title="CAN Loopback",
     section=("CAN Driver", "CAN Loopback"),
     metrics=(
-        Metric(
-            "frame_rate", Unit.PER_SECOND, Direction.HIGHER, "Frames Per Second",
-            low=1.0, high=1e6,
-        ),
+        Metric("frame_rate", Unit.PER_SECOND, Direction.HIGHER, "Frames Per Second", low=1.0, high=1e6),
         Metric("frame_loss", Unit.PERCENT, Direction.LOWER, "Frame Loss %", low=0.0, high=100.0),
         Metric("cpu_load", Unit.PERCENT, Direction.LOWER, "CPU Load %", low=0.0, high=100.0),
     ),
@@ -104,4 +98,4 @@ BENCHMARK = Benchmark(
     steps=_steps,
     tools=("cangen", "candump", "ip"),
     conditions=_conditions,
-)  # fmt: skip
+)

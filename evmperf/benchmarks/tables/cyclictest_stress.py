@@ -42,8 +42,7 @@ def _steps(_: Board, case: Case, __: Plan) -> list[Step]:
 def _profile(duration: str) -> Profile:
     return Profile(
         tuple(
-            Case(label, {"statistic": statistic, "duration": duration})
-            for statistic, label in _ROWS.items()
+            Case(label, {"statistic": statistic, "duration": duration}) for statistic, label in _ROWS.items()
         )
     )
 

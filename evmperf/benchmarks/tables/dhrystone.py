@@ -8,13 +8,7 @@ from __future__ import annotations
 
 from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.benchmarks.families import processor
-from evmperf.benchmarks.families.system import (
-    at_full_speed,
-    perf,
-    profiles,
-    program_call,
-    usual_s,
-)
+from evmperf.benchmarks.families.system import at_full_speed, perf, profiles, program_call, usual_s
 from evmperf.benchmarks.step import Measure, Outputs, Plan, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.results import VARIANT, Case, Direction, Reading

@@ -1,10 +1,6 @@
 """The eMMC: buffered writes and cold reads on file systems, fio, and U-Boot."""
 
-from evmperf.benchmarks.families.storage import (
-    file_system_benchmark,
-    fio_benchmark,
-    uboot_mmc_benchmark,
-)
+from evmperf.benchmarks.families.storage import file_system_benchmark, fio_benchmark, uboot_mmc_benchmark
 
 BENCHMARKS = (
     *(
@@ -28,9 +24,6 @@ BENCHMARKS = (
         for on, kind in (("ext4", "ext4"), ("raw", None))
     ),
     uboot_mmc_benchmark(
-        name="uboot_emmc_raw",
-        driver="emmc",
-        title="UBOOT EMMC RAW",
-        section=("UBoot EMMC Driver",),
+        name="uboot_emmc_raw", driver="emmc", title="UBOOT EMMC RAW", section=("UBoot EMMC Driver",)
     ),
 )

@@ -1,10 +1,6 @@
 """Ethernet of CPSW and ICSSG: TCP both ways, UDP without loss, UDP with loss."""
 
-from evmperf.benchmarks.families.ethernet import (
-    tcp_benchmark,
-    udp_flood_benchmark,
-    udp_search_benchmark,
-)
+from evmperf.benchmarks.families.ethernet import tcp_benchmark, udp_flood_benchmark, udp_search_benchmark
 
 _SECTIONS = {
     "cpsw": ("Ethernet", "CPSW/CPSW2g/CPSW3g Ethernet Driver"),
@@ -16,8 +12,7 @@ BENCHMARKS = (
         tcp_benchmark(
             name=f"eth_{driver}_tcp_bidir{'_pacing' if pacing else ''}",
             driver=driver,
-            title=f"{driver.upper()} TCP Bidirectional Throughput"
-            f"{' Interrupt Pacing' if pacing else ''}",
+            title=f"{driver.upper()} TCP Bidirectional Throughput{' Interrupt Pacing' if pacing else ''}",
             section=_SECTIONS[driver],
             published_tester=tester,
             pacing=pacing,

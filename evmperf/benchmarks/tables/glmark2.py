@@ -53,13 +53,7 @@ def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
     command, parse = glmark2.command(backend, scenes), _readings(board, scenes)
     if backend == "wayland":
         return [
-            Measure(
-                "measure",
-                _FIND_COMPOSITOR + command,
-                1800,
-                expect_s,
-                parse=_readings(board, scenes),
-            )
+            Measure("measure", _FIND_COMPOSITOR + command, 1800, expect_s, parse=_readings(board, scenes))
         ]
     service = board.options.graphics.compositor
     if service == NO_COMPOSITOR:
@@ -67,17 +61,13 @@ def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
     return [
         Prepare(
             "prepare",
-            f"if systemctl is-active -q {service}; then "
-            f": >{_STOPPED} && systemctl stop {service}; fi",
+            f"if systemctl is-active -q {service}; then : >{_STOPPED} && systemctl stop {service}; fi",
             60,
             2,
         ),
         Measure("measure", command, 1800, expect_s, parse=parse),
         CleanUp(
-            "clean-up",
-            f"if [ -e {_STOPPED} ]; then systemctl start {service} && rm {_STOPPED}; fi",
-            60,
-            2,
+            "clean-up", f"if [ -e {_STOPPED} ]; then systemctl start {service} && rm {_STOPPED}; fi", 60, 2
         ),
     ]
 
@@ -97,10 +87,7 @@ BENCHMARK = Benchmark(
     title="Glmark2",
     section=("Graphics SGX/RGX Driver", "Glmark2"),
     metrics=(Metric("score", Unit.SCORE, Direction.HIGHER, "Score", low=1.0, high=100_000.0),),
-    profiles={
-        "full": _profile("", 340),
-        "quick": _profile("-b build:duration=2 -b texture:duration=2", 6),
-    },
+    profiles={"full": _profile("", 340), "quick": _profile("-b build:duration=2 -b texture:duration=2", 6)},
     place=Place.SHELL,
     steps=_steps,
     board_tools=_tools,

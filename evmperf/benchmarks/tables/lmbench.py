@@ -71,16 +71,12 @@ def _bandwidth_of_size(command: str, megabytes: float) -> _Row:
 
 def _operation(label: str) -> _Row:
     # lat_ops prints 18 lines, two of which the guides leave out.
-    return _Row(
-        "lat_ops", _NANOSECONDS, lambda text: lmbench.labelled(text, label, "nanoseconds", 18)
-    )
+    return _Row("lat_ops", _NANOSECONDS, lambda text: lmbench.labelled(text, label, "nanoseconds", 18))
 
 
 def _load(megabytes: str) -> _Row:
     return _Row(
-        "lat_mem_rd 1M 128",
-        _NANOSECONDS,
-        lambda text: lmbench.memory_latency(text, megabytes, "1.00000"),
+        "lat_mem_rd 1M 128", _NANOSECONDS, lambda text: lmbench.memory_latency(text, megabytes, "1.00000")
     )
 
 
@@ -105,9 +101,7 @@ def _named() -> dict[str, _Row]:
         "bw_mmap_rd-o2c-1mb": _bandwidth_of_size(f"bw_mmap_rd 1M open2close {_FILE}", 1),
         "bw_pipe": _bandwidth("bw_pipe", "Pipe bandwidth"),
         "bw_unix": _bandwidth("bw_unix", "AF_UNIX sock stream bandwidth"),
-        "lat_connect": _microseconds(
-            "lat_connect localhost", "TCP/IP connection cost to localhost"
-        ),
+        "lat_connect": _microseconds("lat_connect localhost", "TCP/IP connection cost to localhost"),
         "lat_mmap-1m": _Row(
             f"lat_mmap 1M {_FILE}", _MICROSECONDS, lambda text: lmbench.value_of_size(text, 1)
         ),
@@ -141,9 +135,14 @@ def _named() -> dict[str, _Row]:
         rows[f"lat_fs-{size}k"] = _files(size)
     # The label `50` stands for 512 bytes.
     sizes = {
-        "50": "0.00049", "31k": "0.03125", "62k": "0.06250", "125k": "0.12500",
-        "250k": "0.25000", "500k": "0.50000", "1000k": "1.00000",
-    }  # fmt: skip
+        "50": "0.00049",
+        "31k": "0.03125",
+        "62k": "0.06250",
+        "125k": "0.12500",
+        "250k": "0.25000",
+        "500k": "0.50000",
+        "1000k": "1.00000",
+    }
     for array, megabytes in sizes.items():
         rows[f"lat_mem_rd-stride128-sz{array}"] = _load(megabytes)
     for kind, operations in {

@@ -28,10 +28,7 @@ def _steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
 
 def _readings(outputs: Outputs) -> list[Reading]:
     found = pm_phases.parse(output(outputs, pm_phases.TEXT_FILE))
-    return [
-        Reading("suspend_latency", found.suspend_ms),
-        Reading("resume_latency", found.resume_ms),
-    ]
+    return [Reading("suspend_latency", found.suspend_ms), Reading("resume_latency", found.resume_ms)]
 
 
 def _metric(name: str, title: str) -> Metric:

@@ -1,10 +1,6 @@
 """The SD card: buffered writes and cold reads on file systems, fio, and U-Boot."""
 
-from evmperf.benchmarks.families.storage import (
-    file_system_benchmark,
-    fio_benchmark,
-    uboot_fat_benchmark,
-)
+from evmperf.benchmarks.families.storage import file_system_benchmark, fio_benchmark, uboot_fat_benchmark
 
 BENCHMARKS = (
     *(
@@ -19,11 +15,7 @@ BENCHMARKS = (
         for kind in ("ext2", "ext3", "ext4")
     ),
     file_system_benchmark(
-        name="mmcsd_vfat",
-        driver="mmcsd",
-        title="MMC VFAT",
-        section=("MMCSD", "MMC VFAT"),
-        file_system="vfat",
+        name="mmcsd_vfat", driver="mmcsd", title="MMC VFAT", section=("MMCSD", "MMC VFAT"), file_system="vfat"
     ),
     *(
         fio_benchmark(

@@ -16,13 +16,35 @@ from evmperf.tools import mith
 
 _RATE = perf(Unit.WORKLOADS_PER_SECOND, Direction.HIGHER, 1e-4, 1e6)
 _WORKLOADS = (
-    "4m-check", "4m-check-reassembly", "4m-check-reassembly-tcp",
-    "4m-check-reassembly-tcp-cmykw2-rotatew2", "4m-check-reassembly-tcp-x264w2", "4m-cmykw2",
-    "4m-cmykw2-rotatew2", "4m-reassembly", "4m-rotatew2", "4m-tcp-mixed", "4m-x264w2",
-    "empty-wld", "idct-4m", "idct-4mw1", "ippktcheck-4m", "ippktcheck-4mw1", "ipres-4m",
-    "ipres-4mw1", "md5-4m", "md5-4mw1", "rgbcmyk-4m", "rgbcmyk-4mw1", "rotate-4ms1",
-    "rotate-4ms1w1", "rotate-4ms64", "rotate-4ms64w1", "x264-4mq", "x264-4mqw1",
-)  # fmt: skip
+    "4m-check",
+    "4m-check-reassembly",
+    "4m-check-reassembly-tcp",
+    "4m-check-reassembly-tcp-cmykw2-rotatew2",
+    "4m-check-reassembly-tcp-x264w2",
+    "4m-cmykw2",
+    "4m-cmykw2-rotatew2",
+    "4m-reassembly",
+    "4m-rotatew2",
+    "4m-tcp-mixed",
+    "4m-x264w2",
+    "empty-wld",
+    "idct-4m",
+    "idct-4mw1",
+    "ippktcheck-4m",
+    "ippktcheck-4mw1",
+    "ipres-4m",
+    "ipres-4mw1",
+    "md5-4m",
+    "md5-4mw1",
+    "rgbcmyk-4m",
+    "rgbcmyk-4mw1",
+    "rotate-4ms1",
+    "rotate-4ms1w1",
+    "rotate-4ms64",
+    "rotate-4ms64w1",
+    "x264-4mq",
+    "x264-4mqw1",
+)
 
 
 def _steps(board: Board, case: Case, _: Plan) -> list[Step]:
@@ -38,9 +60,7 @@ def _steps(board: Board, case: Case, _: Plan) -> list[Step]:
             1800,
             60,
             parse=lambda outputs: [
-                Reading(
-                    "perf", mith.workloads_per_second(output(outputs, mith.TEXT_FILE), case.label)
-                )
+                Reading("perf", mith.workloads_per_second(output(outputs, mith.TEXT_FILE), case.label))
             ],
         )
     )

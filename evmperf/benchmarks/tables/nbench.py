@@ -22,9 +22,16 @@ BENCHMARK = program_benchmark(
     title="NBench",
     metric=perf(Unit.ITERATIONS_PER_SECOND, Direction.HIGHER, 0.001, 1e7),
     labels=(
-        "assignment", "fourier", "fp_emulation", "huffman", "idea", "lu_decomposition",
-        "neural_net", "numeric_sort", "string_sort",
+        "assignment",
+        "fourier",
+        "fp_emulation",
+        "huffman",
+        "idea",
+        "lu_decomposition",
+        "neural_net",
+        "numeric_sort",
+        "string_sort",
     ),
     read=_reading,
     seconds=0.2,
-)  # fmt: skip
+)

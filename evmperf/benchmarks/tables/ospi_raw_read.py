@@ -19,11 +19,7 @@ def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
     device, size = board.options.ospi.device, int(case.params["file_size_mb"]) << 20
 
     def parse(outputs: Outputs) -> list[Reading]:
-        return [
-            Reading(
-                "read_throughput", dd.throughput(output(outputs, dd.TEXT_FILE), size, MEBIBYTE)
-            ),
-        ]
+        return [Reading("read_throughput", dd.throughput(output(outputs, dd.TEXT_FILE), size, MEBIBYTE))]
 
     read = f"{flash.find(device, size, 'device')}; {flash.read_command(size)}"
     return [Measure("read", read, 60 + size / 100_000, size / 5e6, parse=parse)]

@@ -4,11 +4,7 @@ The file has 2 MiB, so the 5242880 bytes of the other file system tables are no 
 """
 
 from evmperf.benchmarks.families.flash import UBIFS
-from evmperf.benchmarks.families.storage import (
-    BUFFER_SIZES,
-    file_system_benchmark,
-    file_system_profiles,
-)
+from evmperf.benchmarks.families.storage import BUFFER_SIZES, file_system_benchmark, file_system_profiles
 
 BENCHMARK = file_system_benchmark(
     name="ospi_ubifs",

@@ -3,13 +3,7 @@
 from collections.abc import Sequence
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
-from evmperf.benchmarks.families.network import (
-    EthernetLink,
-    NetworkServer,
-    options,
-    prepare,
-    put_back,
-)
+from evmperf.benchmarks.families.network import EthernetLink, NetworkServer, options, prepare, put_back
 from evmperf.benchmarks.step import Measure, Outputs, Plan, Step, Where, output
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric, Reading
@@ -48,10 +42,7 @@ def _steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
 
 def _profile(seconds: int) -> Profile:
     return Profile(
-        tuple(
-            Case(str(window), {"tcp_window_kb": str(window), "seconds": seconds})
-            for window in _WINDOWS_KB
-        )
+        tuple(Case(str(window), {"tcp_window_kb": str(window), "seconds": seconds}) for window in _WINDOWS_KB)
     )
 
 
@@ -61,10 +52,7 @@ BENCHMARK = Benchmark(
     title="PCI Ethernet",
     section=("PCIe Driver", "PCIe-ETH"),
     metrics=(
-        Metric(
-            "bandwidth", Unit.MEGABIT_PER_SECOND, Direction.HIGHER, "Bandwidth",
-            low=0.001, high=400_000,
-        ),
+        Metric("bandwidth", Unit.MEGABIT_PER_SECOND, Direction.HIGHER, "Bandwidth", low=0.001, high=400_000),
     ),
     profiles={"full": _profile(60), "quick": _profile(1)},
     place=Place.SHELL,
@@ -73,4 +61,4 @@ BENCHMARK = Benchmark(
     tester_tools=("iperf3",),
     options=options("pcie", _PREFIX),
     conditions=lambda board: EthernetLink.of(board, "pcie").conditions,
-)  # fmt: skip
+)

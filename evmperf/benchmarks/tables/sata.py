@@ -1,10 +1,6 @@
 """Disks at the SATA and mSATA ports: file systems, and fio."""
 
-from evmperf.benchmarks.families.storage import (
-    file_system_benchmark,
-    file_system_profiles,
-    fio_benchmark,
-)
+from evmperf.benchmarks.families.storage import file_system_benchmark, file_system_profiles, fio_benchmark
 
 BENCHMARKS = (
     *(

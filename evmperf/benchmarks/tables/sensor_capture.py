@@ -46,10 +46,7 @@ def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
 def _profile(resolutions: Sequence[str], frames: int) -> Profile:
     return Profile(
         tuple(
-            Case(
-                f"{resolution}|{code}",
-                {"resolution": resolution, "format": code, "frames": frames},
-            )
+            Case(f"{resolution}|{code}", {"resolution": resolution, "format": code, "frames": frames})
             for resolution in resolutions
             for code in ("nv12", "rgb4")
         )
@@ -62,15 +59,10 @@ BENCHMARK = Benchmark(
     title="Sensor Capture",
     section=("Sensor Capture",),
     metrics=(Metric("frame_rate", Unit.PER_SECOND, Direction.HIGHER, "Fps", low=0.1, high=1000.0),),
-    profiles={
-        "full": _profile(("1280x800", "320x240"), 1000),
-        "quick": _profile(("320x240",), 60),
-    },
+    profiles={"full": _profile(("1280x800", "320x240"), 1000), "quick": _profile(("320x240",), 60)},
     place=Place.SHELL,
     steps=_steps,
     tools=("yavta",),
     options=(("camera", "device"), ("camera", "sensor")),
-    conditions=lambda board: {
-        key: board.text("camera", key) for key in ("sensor", "device", "setup")
-    },
+    conditions=lambda board: {key: board.text("camera", key) for key in ("sensor", "device", "setup")},
 )

@@ -12,9 +12,7 @@ BENCHMARK = Benchmark(
     metrics=flash.metrics(Unit.MEGABYTE_PER_SECOND, "read", "write"),
     profiles=flash.SUMMARY_PROFILES,
     place=Place.UBOOT,
-    steps=lambda board, case, profile: flash.uboot_steps(
-        board, flash.summary_bytes(case), MEGABYTE
-    ),
+    steps=lambda board, case, profile: flash.uboot_steps(board, flash.summary_bytes(case), MEGABYTE),
     options=(*flash.UBOOT_OPTIONS, ("ospi", "flash")),
     conditions=flash.uboot_conditions,
     lacks=lambda board, case: (

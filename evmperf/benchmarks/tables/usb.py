@@ -24,11 +24,7 @@ BENCHMARKS = (
         file_system="ext4",
     ),
     fio_benchmark(
-        name="usbhost_msc_raw_fio",
-        driver="usb",
-        title="USBHOST MSC RAW FIO",
-        section=_HOST,
-        file_system=None,
+        name="usbhost_msc_raw_fio", driver="usb", title="USBHOST MSC RAW FIO", section=_HOST, file_system=None
     ),
     gadget_benchmark(
         name="usbdev_hs_slave_read",
@@ -42,8 +38,6 @@ BENCHMARKS = (
         name="usbdev_hs_slave_write",
         title="USBDEVICE HIGHSPEED SLAVE_WRITE_THROUGHPUT",
         before=lambda file, mib: "true",
-        transfer=lambda file, mib: (
-            f"rm -f {file}; dd if=/dev/zero of={file} bs=1M count={mib} oflag=direct"
-        ),
+        transfer=lambda file, mib: f"rm -f {file}; dd if=/dev/zero of={file} bs=1M count={mib} oflag=direct",
     ),
 )

@@ -176,9 +176,7 @@ def _share(state: Path, ports: dict[str, str | int], variant: str) -> None:
     _write_devices(shared, ports, variant)
 
 
-def _start(
-    system: Path, state: Path, ports: dict[str, str | int], progress: Callable[[str], None]
-) -> Lab:
+def _start(system: Path, state: Path, ports: dict[str, str | int], progress: Callable[[str], None]) -> Lab:
     enter = ["unshare", "--mount", "--pid", "--fork", "--kill-child=KILL", "sh", "-c", _ENTER, "sh"]
     with (state / "log/lab.log").open("wb") as log:
         process = subprocess.Popen(
@@ -189,9 +187,7 @@ def _start(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    lab = Lab(
-        process.pid, boards.pid_started(process.pid) or 0, f"http://127.0.0.1:{ports['HTTP']}"
-    )
+    lab = Lab(process.pid, boards.pid_started(process.pid) or 0, f"http://127.0.0.1:{ports['HTTP']}")
     (state / "lab.json").write_text(json.dumps(asdict(lab)))
 
     def ready() -> bool:
@@ -231,9 +227,7 @@ def _write_devices(shared: Path, ports: dict[str, str | int], variant: str) -> N
 def _worker_is_there(lab: Lab) -> bool:
     try:
         answer = requests.get(
-            f"{lab.url}/api/v0.2/workers/lab/",
-            headers={"Authorization": f"Token {lab.token}"},
-            timeout=5,
+            f"{lab.url}/api/v0.2/workers/lab/", headers={"Authorization": f"Token {lab.token}"}, timeout=5
         )
     except (requests.RequestException, LabError):
         return False

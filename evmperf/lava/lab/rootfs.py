@@ -23,9 +23,16 @@ SUITE = "bookworm"
 """The only suite of Debian that has LAVA's server."""
 
 _PACKAGES = (
-    "lava-server", "lava-dispatcher", "lavacli", "openssh-server", "socat", "curl",
-    "dnsmasq-base", "tftpd-hpa", "u-boot-tools",
-)  # fmt: skip
+    "lava-server",
+    "lava-dispatcher",
+    "lavacli",
+    "openssh-server",
+    "socat",
+    "curl",
+    "dnsmasq-base",
+    "tftpd-hpa",
+    "u-boot-tools",
+)
 
 # lava-server's own installation makes its database, so PostgreSQL has to run meanwhile: in a
 # network of its own, where its port disturbs nobody.
@@ -71,9 +78,7 @@ def build(progress: Callable[[str], None]) -> Path:
 
 def _make(target: Path, steps: BuildSteps) -> None:
     if not shutil.which("mmdebstrap"):
-        raise LabError(
-            f"mmdebstrap is missing: `make lava-lab` installs what {paths.HOST_PACKAGES} lists"
-        )
+        raise LabError(f"mmdebstrap is missing: `make lava-lab` installs what {paths.HOST_PACKAGES} lists")
     command: list[str | Path] = ["mmdebstrap", "--variant=minbase", "--include=postgresql"]
     # The package lists stay, for the packages that follow.
     command += ["--skip=cleanup/apt/lists", SUITE, target, mirror(steps)]

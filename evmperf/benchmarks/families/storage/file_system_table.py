@@ -43,11 +43,7 @@ def file_system_benchmark(
     is recorded as the tool, so the two are never compared. As there, only the first of the writes
     makes the file: the others write over it, without truncating.
     """
-    kind = (
-        scratch.on_block_device(file_system, driver)
-        if isinstance(file_system, str)
-        else file_system
-    )
+    kind = scratch.on_block_device(file_system, driver) if isinstance(file_system, str) else file_system
 
     def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
         partition = board.text(driver, "scratch")
@@ -75,9 +71,7 @@ def file_system_benchmark(
                 )
                 for repetition in range(plan.repeats)
             ),
-            Measure(
-                "read", read, slow, 2, parse=lambda outputs: _dd_readings(outputs, "read", size)
-            ),
+            Measure("read", read, slow, 2, parse=lambda outputs: _dd_readings(outputs, "read", size)),
             scratch.clean_up(
                 f" && rm -f {SOURCE}" + (f" && {kind.release(partition)}" if kind.release else "")
             ),
@@ -100,16 +94,13 @@ def file_system_benchmark(
 
 
 def file_system_profiles(
-    full_bytes: int = 100 << 20,
-    quick_bytes: int = 5 << 20,
-    buffer_sizes: Sequence[int] = BUFFER_SIZES,
+    full_bytes: int = 100 << 20, quick_bytes: int = 5 << 20, buffer_sizes: Sequence[int] = BUFFER_SIZES
 ) -> dict[str, Profile]:
     """A file written five times and read once, as published; a smaller one for a first look."""
 
     def profile(file_bytes: int, repeats: int) -> Profile:
         cases = tuple(
-            Case(str(size), {"buffer_size": size, "file_bytes": file_bytes})
-            for size in buffer_sizes
+            Case(str(size), {"buffer_size": size, "file_bytes": file_bytes}) for size in buffer_sizes
         )
         return Profile(cases, repeats)
 

@@ -19,13 +19,7 @@ _VARIANT = "reads what a fill wrote"
 
 
 def fio_benchmark(
-    *,
-    name: str,
-    driver: str,
-    title: str,
-    section: tuple[str, ...],
-    file_system: str | None,
-    size: str = "1g",
+    *, name: str, driver: str, title: str, section: tuple[str, ...], file_system: str | None, size: str = "1g"
 ) -> Benchmark:
     """A fio table on the driver's scratch partition, on a file system or on the raw partition.
 
@@ -36,10 +30,7 @@ def fio_benchmark(
         partition = board.text(driver, "scratch")
         if file_system is None:
             target = f"--filename={partition}"
-            return [
-                scratch.prepare(scratch.guard(partition, driver)),
-                *_fio_steps(driver, target, case),
-            ]
+            return [scratch.prepare(scratch.guard(partition, driver)), *_fio_steps(driver, target, case)]
         target = f"--directory={scratch.MOUNT_POINT}"
         return [
             scratch.prepare(scratch.on_block_device(file_system, driver).fresh(partition)),
@@ -67,12 +58,7 @@ def _profile(size: str, runtime_s: int, settle_s: int) -> Profile:
         tuple(
             Case(
                 block_size,
-                {
-                    "block_size": block_size,
-                    "size": size,
-                    "runtime_s": runtime_s,
-                    "settle_s": settle_s,
-                },
+                {"block_size": block_size, "size": size, "runtime_s": runtime_s, "settle_s": settle_s},
             )
             for block_size in BLOCK_SIZES
         )

@@ -13,16 +13,11 @@ from evmperf.model.units import Unit
 
 MOUNT_POINT = f"{STEP_FOLDER}/mnt"
 
-_MAKE = {
-    "ext4": "mkfs.ext4 -F -q",
-    "ext3": "mkfs.ext3 -F -q",
-    "ext2": "mkfs.ext2 -F -q",
-    "vfat": "mkfs.vfat",
-}
+_MAKE = {"ext4": "mkfs.ext4 -F -q", "ext3": "mkfs.ext3 -F -q", "ext2": "mkfs.ext2 -F -q", "vfat": "mkfs.vfat"}
 
 _MOUNT_OPTIONS = {
     # Without noinit_itable the kernel goes on writing inode tables under the measurement.
-    "ext4": "async,noinit_itable",
+    "ext4": "async,noinit_itable"
 }
 
 
@@ -32,10 +27,7 @@ _KIND = {
     "emmc": ("an eMMC", '[ "$(cat $k/device/type)" = MMC ]'),
     "mmcsd": ("an SD card", '[ "$(cat $k/device/type)" = SD ]'),
     "pcie": ("an NVMe disk", "case ${k##*/} in nvme*) ;; *) false;; esac"),
-    "ufs": (
-        "a UFS disk",
-        'h=${k#*/host}; [ "$(cat /sys/class/scsi_host/host${h%%/*}/proc_name)" = ufshcd ]',
-    ),
+    "ufs": ("a UFS disk", 'h=${k#*/host}; [ "$(cat /sys/class/scsi_host/host${h%%/*}/proc_name)" = ufshcd ]'),
     "sata": ("a SATA disk", "case $k in */ata[0-9]*) ;; *) false;; esac"),
     "msata": ("an mSATA disk", "case $k in */ata[0-9]*) ;; *) false;; esac"),
     "usb": ("a USB disk", "case $k in */usb[0-9]*) ;; *) false;; esac"),

@@ -19,9 +19,7 @@ _PATTERN = "5aa5c33c"
 _SECOND = "setexpr evmperf_second ${loadaddr} + 4000000"
 
 
-def uboot_mmc_benchmark(
-    *, name: str, driver: str, title: str, section: tuple[str, ...]
-) -> Benchmark:
+def uboot_mmc_benchmark(*, name: str, driver: str, title: str, section: tuple[str, ...]) -> Benchmark:
     """U-Boot's raw read and write of the scratch partition; the write puts back what was read."""
 
     def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
@@ -89,20 +87,10 @@ def uboot_scsi_benchmark(
             ),
         ]
 
-    return _benchmark(
-        name,
-        driver,
-        title,
-        section,
-        sizes=_SMALL_SIZES,
-        option="uboot_partition",
-        steps=steps,
-    )
+    return _benchmark(name, driver, title, section, sizes=_SMALL_SIZES, option="uboot_partition", steps=steps)
 
 
-def uboot_fat_benchmark(
-    *, name: str, driver: str, title: str, section: tuple[str, ...]
-) -> Benchmark:
+def uboot_fat_benchmark(*, name: str, driver: str, title: str, section: tuple[str, ...]) -> Benchmark:
     """U-Boot writing a file on the card's FAT partition, and reading it back.
 
     The file is a pattern of the memory's, not one that came over the network; it is compared and
@@ -139,13 +127,7 @@ def uboot_fat_benchmark(
         ]
 
     return _benchmark(
-        name,
-        driver,
-        title,
-        section,
-        sizes=_SMALL_SIZES,
-        option="uboot_fat_partition",
-        steps=steps,
+        name, driver, title, section, sizes=_SMALL_SIZES, option="uboot_fat_partition", steps=steps
     )
 
 
