@@ -11,19 +11,18 @@ import json
 import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evmperf.model.errors import UsageError
-
-if TYPE_CHECKING:
-    from evmperf.published.record import Entry, Found
+from evmperf.model.places import project
+from evmperf.published import identity, record
+from evmperf.published.record import Entry, Found
 
 
 def add_parsers(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "published",
-        help="what TI published of a board",
         description="Figures of TI's performance guides, from the record that comes with evmperf: "
         "without a board the boards there are, with one its releases, with --case one figure "
         "over all of them.",
@@ -39,8 +38,6 @@ def add_parsers(commands: Any) -> None:
 
 
 def _published(options: argparse.Namespace) -> int:
-    from evmperf.published import record  # noqa: PLC0415  # with its decoder
-
     if not record.entries():
         raise UsageError(f"{record.FILE}: is not there: this evmperf was installed without a record")
     if not options.board:
@@ -69,9 +66,6 @@ def _published(options: argparse.Namespace) -> int:
 
 def _named(given: str) -> str:
     """The board of a name, or of a file in env/."""
-    from evmperf.model.places import project  # noqa: PLC0415
-    from evmperf.published import identity  # noqa: PLC0415
-
     if re.fullmatch(r"[\w.-]+", given):
         file = project("env") / f"{given.removesuffix('.yaml')}.yaml"
         if file.is_file() and (name := re.search(r"board:\s+name: (\S+)", file.read_text())):
@@ -84,8 +78,6 @@ def _said(entry: Entry) -> str:
 
 
 def _boards() -> list[dict[str, Any]]:
-    from evmperf.published import record  # noqa: PLC0415
-
     rows = []
     for board, known in sorted(record.boards(record.entries()).items()):
         ordered = sorted(known, key=lambda entry: entry.place)
