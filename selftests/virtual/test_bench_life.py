@@ -25,7 +25,7 @@ import argparse, sys
 from evmperf.model.errors import EvmperfError
 from evmperf.cli import virtual as cli
 parser = argparse.ArgumentParser()
-cli.add_parser(parser.add_subparsers(required=True))
+cli.add_parsers(parser.add_subparsers(required=True))
 args = parser.parse_args()
 try:
     sys.exit(args.func(args))
@@ -167,7 +167,7 @@ def test_variant_that_is_not_built(state: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "a b", "-x", "A", "x" * 33, "x\n"])
 def test_bad_name(state: Path, name: str) -> None:
-    with pytest.raises(UsageError, match="is not usable"):
+    with pytest.raises(UsageError, match="is not valid"):
         LabClient(name)
 
 
