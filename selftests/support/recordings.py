@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 DATA = Path(__file__).parents[1] / "data"
-CONSOLES = "consoles"
-"""The folder of consoles, which no parser reads but the boot strategy."""
+OTHERS = ("consoles", "state")
+"""Folders that no parser of a tool reads: the boot strategy's, and that of the state of boards."""
 KERNEL_LINE = "[  123.456789] mmc0: error -110\n"
 
 
@@ -52,7 +52,7 @@ def approximately(expected):
 
 
 def all_recordings():
-    tools = [path for path in sorted(DATA.glob("*/*.json")) if path.parent.name != CONSOLES]
+    tools = [path for path in sorted(DATA.glob("*/*.json")) if path.parent.name not in OTHERS]
     return [recording for path in tools for recording in _load(path)]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from evmperf.model.errors import RefusedOutput
-from selftests.support.recordings import CONSOLES, DATA, all_recordings, approximately
+from selftests.support.recordings import DATA, OTHERS, all_recordings, approximately
 
 RECORDINGS = all_recordings()
 
@@ -24,7 +24,7 @@ def test_every_tool_with_a_parser_has_a_recording():
     assert {path.stem for path in folder.glob("[!_]*.py")} <= tools
 
 
-OUTPUTS = sorted(path for path in DATA.glob("*/*.txt") if path.parent.name != CONSOLES)
+OUTPUTS = sorted(path for path in DATA.glob("*/*.txt") if path.parent.name not in OTHERS)
 
 
 @pytest.mark.parametrize("text", OUTPUTS, ids=lambda path: path.stem)
