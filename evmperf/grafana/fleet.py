@@ -6,7 +6,16 @@ from evmperf.grafana import flux, parts
 from evmperf.model.verdict import Outcome
 from evmperf.runs.measurements import ADDRESSES, RUN, VERDICT
 
-_COUNTS = ("verdict_worse", "verdict_better", "verdict_same", "measured", "partial", "refused", "failed")
+_COUNTS = (
+    "verdict_worse",
+    "verdict_better",
+    "verdict_cannot_tell",
+    "verdict_same",
+    "measured",
+    "partial",
+    "refused",
+    "failed",
+)
 
 _COLUMNS = (
     "board",
@@ -171,7 +180,7 @@ def _nights() -> str:
     judged = (
         f"if r.verdict_worse > 0 then {flux.text(Outcome.WORSE)} "
         f"else if r.verdict_better > 0 then {flux.text(Outcome.BETTER)} "
-        f"else if exists r.verdict_cannot_tell and r.verdict_cannot_tell > 0 "
+        f"else if r.verdict_cannot_tell > 0 "
         f"then {flux.text(Outcome.UNKNOWN)} "
         f"else if r.verdict_same > 0 then {flux.text(Outcome.SAME)} "
         f"else {flux.text(Outcome.NOT_JUDGED)}"
