@@ -58,7 +58,8 @@ def verdicts(results, run="am64xx-hsevm-0015"):
 
 def test_published_guides_come_out_of_the_database_as_they_went_in(configured, tmp_path, capsys):
     assert cli.main(["push", "--results", str(imported(tmp_path))]) == 0
-    command = ["guide", "--release", "11.01", "--with=counts,delta,outliers"]
+    # Not the changes: outside the baselines they are against the record, which has more releases.
+    command = ["guide", "--release", "11.01", "--with=counts,outliers"]
     capsys.readouterr()
     texts = []
     for source in ("influx", "baselines"):
