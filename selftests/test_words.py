@@ -42,6 +42,12 @@ CLASSES = {
 }
 
 DOUBLE = {
+    "Answer",
+    "Finding",
+    "Identity",
+    "Look",
+    "State",
+    "Switch",
     "Baseline",
     "Block",
     "Board",
