@@ -130,5 +130,6 @@ class Procedure:
         raw = ""
         if isinstance(error, RefusedOutput) and error.raw:
             name = self.progress.file_name(f"{step}.refused{len(self.progress.failures)}")
-            raw = self.spool.keep_raw(name, error.raw)
+            with contextlib.suppress(RefusedOutput):  # cleaning up goes on without it
+                raw = self.spool.keep_raw(name, error.raw)
         self.progress.failures.append(Failure.of(error, step, raw))

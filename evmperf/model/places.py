@@ -20,7 +20,7 @@ def project(name: str) -> Path:
     return installed if installed.is_dir() else _PACKAGE.parent / name
 
 
-_PLAIN = re.compile(r"\w[\w .+=,@%()#:~-]*")
+_PLAIN = re.compile(r"\w[\w .+=,@%()#:;|~-]*")
 _NAME_BYTES = 200
 """Of the longest plain name: file systems take 255, and names are put together."""
 

@@ -21,6 +21,7 @@ from evmperf.boards.vocabulary import FEATURES
 from evmperf.cli.main import main
 from evmperf.measure import boardfile
 from evmperf.model.errors import RefusedOutput, UsageError
+from evmperf.model.places import is_plain
 from evmperf.published.declared import tables
 from evmperf.tools import meter
 from selftests.support.boardfiles import fake_board
@@ -75,6 +76,12 @@ def test_a_benchmark_uses_words_of_the_vocabulary(benchmark):
     assert benchmark.driver in FEATURES
     for section, key in benchmark.options:
         assert key in known(sections()[section])
+
+
+@each
+def test_the_name_of_a_case_may_be_that_of_its_folder(benchmark):
+    labels = {case.label for name in benchmark.profiles for case in benchmark.cases(name)}
+    assert [label for label in labels if not all(map(is_plain, label.split("/")))] == []
 
 
 @each
