@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from labgrid.resource.common import ResourceManager
 
 from evmperf.cli import provision
 from evmperf.cli.main import main
@@ -321,6 +322,8 @@ def test_a_provisioning_that_is_ended_leaves_the_board_off(lab, board, tmp_path,
             signal.raise_signal(signal.SIGTERM)
 
     monkeypatch.setattr(provision, "Installation", Writing)
+    # Labgrid keeps its connection to the coordinator of an earlier test in this process.
+    monkeypatch.setattr(ResourceManager, "instances", {})
     monkeypatch.setenv("LG_PLACE", "one")
     file = lab.board_file(tmp_path / "scripted.yaml")
     assert main(["provision", str(file), "image.wic"]) == 2
