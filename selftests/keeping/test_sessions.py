@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -324,6 +325,7 @@ def test_a_provisioning_that_is_ended_leaves_the_board_off(lab, board, tmp_path,
     monkeypatch.setattr(provision, "Installation", Writing)
     # Labgrid keeps its connection to the coordinator of an earlier test in this process.
     monkeypatch.setattr(ResourceManager, "instances", {})
+    asyncio.set_event_loop(asyncio.new_event_loop())
     monkeypatch.setenv("LG_PLACE", "one")
     file = lab.board_file(tmp_path / "scripted.yaml")
     assert main(["provision", str(file), "image.wic"]) == 2
