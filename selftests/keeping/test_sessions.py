@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
-from labgrid.resource.common import ResourceManager
 
-from evmperf.cli import provision
-from evmperf.cli.main import main
 from evmperf.keeping.claim import JOIN, Claim
 from evmperf.keeping.wanted import Wanted
 from evmperf.runs import spool
@@ -310,23 +306,33 @@ def test_a_held_board_with_nothing_left_to_measure_is_switched_off(lab, measure,
         claim.release()
 
 
-def test_a_provisioning_that_is_ended_leaves_the_board_off(lab, board, tmp_path, monkeypatch):
-    class Writing:
-        def __init__(self, target, *_, **__):
-            self._power = target.get_driver("PowerProtocol")
+ENDED_WHILE_IT_WRITES = """
+import signal, sys
+from evmperf.cli import provision
+from evmperf.cli.main import main
+class Writing:
+    def __init__(self, target, *_, **__):
+        self._power = target.get_driver("PowerProtocol")
+    def describe(self):
+        return "a card"
+    def install(self, *_, **__):
+        self._power.on()
+        signal.raise_signal(signal.SIGTERM)
+provision.Installation = Writing
+sys.exit(main(["provision", sys.argv[1], "image.wic"]))
+"""
 
-        def describe(self):
-            return "a card"
 
-        def install(self, *_, **__):
-            self._power.on()
-            signal.raise_signal(signal.SIGTERM)
-
-    monkeypatch.setattr(provision, "Installation", Writing)
-    # Labgrid keeps its connection to the coordinator of an earlier test in this process.
-    monkeypatch.setattr(ResourceManager, "instances", {})
-    asyncio.set_event_loop(asyncio.new_event_loop())
-    monkeypatch.setenv("LG_PLACE", "one")
+def test_a_provisioning_that_is_ended_leaves_the_board_off(lab, board, tmp_path):
     file = lab.board_file(tmp_path / "scripted.yaml")
-    assert main(["provision", str(file), "image.wic"]) == 2
+    # Labgrid keeps one connection a process: this one has a process of its own.
+    done = subprocess.run(
+        [sys.executable, "-c", ENDED_WHILE_IT_WRITES, str(file)],
+        env=lab.environment | {"LG_PLACE": "one"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 2, done.stdout + done.stderr
     assert (board.switched[-2:], lab.holder("one")) == ([True, False], "")
