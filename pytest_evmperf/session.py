@@ -132,10 +132,10 @@ class Session:
     def hold(self, coordinator: str, tell: Callable[[str], None]) -> None:
         """Hold the board, so that nobody else uses it meanwhile.
 
-        `tell` gets what a person should know about that, also later. Raises UsageError for a board
-        that is not to be had, LabError when the lab does not answer.
+        `tell` gets what a person should know about that, also later. Raises UsageError for a
+        busy or unknown board, LabError when the lab does not answer.
         """
-        # Collecting tests has no use for what holds a board and measures on it.
+        # Only sessions that measure need these modules; collecting tests does not.
         from evmperf.keeping.claim import Claim  # noqa: PLC0415
         from evmperf.keeping.wanted import wanted  # noqa: PLC0415
 

@@ -310,7 +310,7 @@ def _collect(
             here.append("")
             source.modules += _modules(node)
             if any(_NUMBER.fullmatch(e.astext().strip()) for e in node.findall(nodes.entry)):
-                message = "a table of figures that is no csv-table is not read"
+                message = "a table of figures in another form than csv-table is not read"
                 source.complaints.append(Complaint(_line_of(node), message))
         elif isinstance(node, nodes.section):
             title = node.children[0].astext().strip() if node.children else ""

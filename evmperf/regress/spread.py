@@ -43,9 +43,7 @@ _MOST_DEGREES = 1000.0
 
 
 def stacked(series: Sequence[Sequence[float]], longest: int) -> tuple[Floats, Floats]:
-    """The series as rows, and by what to multiply a row that is no logarithm (0 for one that is)
-    to have its unit again.
-    """
+    """The series as rows, and a factor a row that restores the unit (0 for rows of logarithms)."""
     length = min(max(map(len, series)), longest)
     rows = np.full((len(series), length), np.nan)
     units = np.zeros(len(series))

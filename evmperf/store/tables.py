@@ -135,7 +135,7 @@ def write(place: StorePlace, question: str, file: Path, form: str) -> None:
 
 def _working(place: StorePlace, work: Callable[[duckdb.DuckDBPyConnection], T], *more: Path) -> T:
     def on(there: files.Counting) -> T:
-        # A connection that can be asked anything is no more than that: this one has one question.
+        # Each question has its own connection, with its own limits.
         with files.connection(_MEMORY) as con:
             place.prepare(con)
             _define(con, place, there, more)
