@@ -39,17 +39,22 @@ def test_the_pages_commands_make_a_place_with_its_devices(tmp_path):
         )
 
     # The page starts both in the background of one shell; here each is a process to be ended.
-    running = [
-        subprocess.Popen(
-            line.removesuffix("&").replace("20408", port).split(),
-            cwd=tmp_path,
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        for line in servers.splitlines()
-    ]
+    running = []
     try:
+        for line in servers.splitlines():
+            if line.startswith("sleep"):
+                until(lambda: run("labgrid-client -x 127.0.0.1:20408 resources").returncode == 0, 60)
+                continue
+            command = line.removesuffix("&").replace("20408", port).split()
+            running.append(
+                subprocess.Popen(
+                    command,
+                    cwd=tmp_path,
+                    env=environment,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+            )
         listing = "export LG_COORDINATOR=127.0.0.1:20408; labgrid-client resources"
         until(lambda: run(listing).stdout.count("my-host/my-am64x/") == 2, 60)
         done = run(client)

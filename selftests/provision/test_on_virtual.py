@@ -194,7 +194,7 @@ def test_an_old_boot_loader_in_front_of_a_new_image_is_found(lab, install, relea
     with pytest.raises(LabError) as failed:
         work.install(str(releases[1]))
     assert "its U-Boot is 'U-Boot 2025.01 (Jan 01 2025" in str(failed.value)
-    assert "the image's 'U-Boot 2025.01 (Jan 02 2025" in str(failed.value)
+    assert "the image's is 'U-Boot 2025.01 (Jan 02 2025" in str(failed.value)
 
 
 def test_a_switch_that_is_stuck_ends_it_before_anything_is_written(lab, install, releases):

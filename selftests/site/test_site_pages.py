@@ -316,7 +316,7 @@ def test_a_board_of_which_nothing_can_be_read_has_no_page(tmp_path):
     (tmp_path / "results/made-up-0000/results.jsonl").unlink()  # killed before it measured
     shutil.rmtree(good)
     site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
-    assert "No figure became worse" in (tmp_path / "public/made-up/index.html").read_text()
+    assert "No figure is known to have become worse" in (tmp_path / "public/made-up/index.html").read_text()
     assert "None of 0 figures" in (tmp_path / "public/index.html").read_text()
 
 
