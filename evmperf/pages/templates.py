@@ -17,13 +17,7 @@ def environment(package: str) -> Environment:
     escape what they are given, and fail for what they are not given. Their filters `markdown` and
     `address` are those of `evmperf.model.outlets`.
     """
-    from jinja2 import (  # noqa: PLC0415  # slow to import
-        ChoiceLoader,
-        Environment,
-        PackageLoader,
-        StrictUndefined,
-        Undefined,
-    )
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Undefined  # noqa: PLC0415  # slow to import
     from markupsafe import Markup  # noqa: PLC0415
 
     whole = (Markup, Undefined, int, float)
