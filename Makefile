@@ -9,7 +9,7 @@ WORKERS ?= 2
 SELFTESTS := $(BIN)/pytest selftests -n $(WORKERS) --durations=25 --durations-min=1
 
 .PHONY: help setup environment host-packages virtual influxd browser programs dashboards demo test check evmtest fasttest lint \
-	bench guide-html lava-lab lava-test clean
+	bench docs guide-html lava-lab lava-test clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -77,6 +77,9 @@ guide-html: setup ## the performance guide as a page and PDF: RELEASE=11.01 FROM
 	@scripts/host-packages scripts/pdf-packages.txt
 	$(BIN)/evmperf guide --release $(RELEASE) --from $(FROM) --with delta,counts,outliers \
 	  --html build/guide --pdf build/guide
+
+docs: environment ## the documentation as pages with search, in build/docs
+	$(BIN)/python -m sphinx --quiet --fail-on-warning docs build/docs
 
 lava-lab: virtual ## start a whole LAVA here, with two virtual EVMs (once 3 minutes; needs root)
 	@scripts/host-packages lava-jobs/lab/host-packages.txt
