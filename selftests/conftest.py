@@ -1,6 +1,7 @@
 """The project's own tests need no board; run them with `pytest selftests`."""
 
 import os
+import uuid
 
 import hypothesis
 import pytest
@@ -20,9 +21,12 @@ hypothesis.settings.load_profile("selftests")
 
 
 @pytest.fixture(autouse=True)
-def _environment_as_it_was():
-    """A command that is called in this process may leave Labgrid's name of the user behind."""
+def _environment_as_it_was(tmp_path_factory):
+    """A command that is called in this process may leave Labgrid's name of the user behind. Each
+    test has a store of its own, as commands keep runs there.
+    """
     before = dict(os.environ)
+    os.environ["EVMPERF_HISTORY"] = str(tmp_path_factory.getbasetemp() / f"store-{uuid.uuid4().hex}")
     yield
     if dict(os.environ) != before:
         os.environ.clear()

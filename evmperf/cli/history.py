@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import difflib
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evmperf.cli import arguments, sources
 from evmperf.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 def add_parsers(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
-        "history",
-        description="Show one metric of one benchmark on one board over the last runs, from "
-        "InfluxDB if it is configured (see `evmperf push --help`), else from a folder of runs.",
+        "history", description="Show one metric of one benchmark on one board over the last runs."
     )
     parser.add_argument("board", help="the board's name, as in its file")
     parser.add_argument(
@@ -28,9 +26,8 @@ def add_parsers(commands: Any) -> None:
     parser.add_argument("metric", nargs="?", help="e.g. write_throughput (default: all of the benchmark)")
     parser.add_argument("--case", help="one row of the benchmark (default: all)")
     parser.add_argument("--last", type=int, default=20, metavar="N", help="runs (default: 20)")
-    parser.add_argument(
-        "--results", type=Path, help="read this folder of runs, whether InfluxDB is there or not"
-    )
+    arguments.add_results(parser)
+    sources.add_from(parser)
     parser.add_argument(
         "--published", action="store_true", help="of TI's published figures, over their releases"
     )
@@ -39,12 +36,9 @@ def add_parsers(commands: Any) -> None:
 
 def _history(options: argparse.Namespace) -> int:
     from evmperf.benchmarks import catalogue  # noqa: PLC0415
-    from evmperf.cli import sources  # noqa: PLC0415
-    from evmperf.influx import config  # noqa: PLC0415
 
-    named = sources.INFLUX if options.results is None and config.load() else "results"
-    named = sources.PUBLISHED if options.published else str(options.results or named)
-    with sources.opened(named) as source:
+    options.source = sources.PUBLISHED if options.published else options.source
+    with sources.earlier(options) as source:
         if not options.benchmark:
             return _measured(source, options.board, options.last)
         benchmark = catalogue.benchmark(options.benchmark)

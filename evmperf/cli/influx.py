@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from evmperf.cli import arguments
+from evmperf.cli import arguments, sources
 from evmperf.influx import config as configs
 from evmperf.influx.client import Store
 from evmperf.influx.push import RunPush
@@ -19,8 +19,8 @@ def add_parsers(commands: Any) -> None:
     parser = commands.add_parser(
         "push",
         description="Send runs to the InfluxDB that EVMPERF_INFLUX_URL, _TOKEN, _ORG and _BUCKET "
-        "or ~/.config/evmperf/influx.toml name. Sending twice changes nothing. Without RUN, send "
-        "what is not there yet; a named run is sent as a whole.",
+        "or ~/.config/evmperf/influx.toml name, and keep them in the lab's store. Sending twice "
+        "changes nothing. Without RUN, send what is not there yet; a named run is sent as a whole.",
     )
     arguments.add_run(parser, nargs="*")
     parser.set_defaults(func=_push)
@@ -35,6 +35,8 @@ def _push(options: argparse.Namespace) -> int:
             said = f"{folder.name}: {pushed.points} points"
             if not pushed.complete:
                 said += "; it is still being measured"
+            else:
+                sources.keep([folder])
             print(said)
             if problem := refused_text(folder, pushed.refused):
                 print(f"evmperf: {problem}", file=sys.stderr)

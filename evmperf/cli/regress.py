@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
-import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evmperf.cli import arguments, confirming
+from evmperf.cli import arguments, confirming, sources
 from evmperf.model.errors import EvmperfError, UsageError
 from evmperf.model.exits import ExitStatus, of_kind
 
@@ -44,7 +43,8 @@ def add_parsers(commands: Any) -> None:
         "check",
         description="Judge runs: same, better, worse, or not comparable, metric by metric. The "
         "verdicts go into the run in place of earlier ones, its report is written again, and "
-        "they go to InfluxDB if it is configured. Published figures are left as they are.",
+        "they go to InfluxDB if it is configured. The run goes into the lab's store [EVMPERF_HISTORY: "
+        "a folder or a URL]. Published figures are left as they are.",
         epilog=f"{_EPILOG} Of several runs the worst counts.",
     )
     arguments.add_run(check, "+")
@@ -54,18 +54,7 @@ def add_parsers(commands: Any) -> None:
         metavar="WHAT",
         help="release:11.00, run:ID, last:N (earlier runs of the board), or guide:FILE",
     )
-    check.add_argument(
-        "--from",
-        dest="source",
-        metavar="DIR|influx|published",
-        help="where earlier runs are (default: the folder of --results)",
-    )
-    check.add_argument(
-        "--history",
-        action="store_true",
-        help="look for earlier runs in the lab's history, too, and keep this run there for those "
-        "to come [EVMPERF_HISTORY: its folder]",
-    )
+    sources.add_from(check)
     check.add_argument(
         "--calibrate",
         action="store_true",
@@ -137,15 +126,13 @@ def _check(options: argparse.Namespace) -> int:
 def _check_one(options: argparse.Namespace, folder: Path, what: Wanted) -> ExitStatus:
     from evmperf.regress import against  # noqa: PLC0415
     from evmperf.runs import differences  # noqa: PLC0415
-    from evmperf.store import files  # noqa: PLC0415
-    from evmperf.store.source import place  # noqa: PLC0415
+    from evmperf.runs.spool import read_run  # noqa: PLC0415
 
-    named = options.source or str(options.results)
-    if options.calibrate:
-        with _opened(named, folder, options.history) as source:
+    with sources.earlier(options, read_run(folder).lab) as source:
+        if options.calibrate:
             print(against.calibrated(folder, what, source, _level(options)))
-        return ExitStatus.OK
-    judgement, sides = _judge(options, folder, what, named, options.history)
+            return ExitStatus.OK
+        judgement, sides = _judge(options, folder, what, source)
     judgement = confirming.confirmed(options, folder, judgement, sides.good)
     known = (sides.before, sides.after)
     changed = differences.between(*known) if all(known) else []
@@ -153,8 +140,6 @@ def _check_one(options: argparse.Namespace, folder: Path, what: Wanted) -> ExitS
     said = _say(options, known, changed, "What else changed") if all(known) else ""
     if not options.dry_run:
         _keep(folder, judgement, said)
-        if options.history:
-            files.add(place(os.environ), folder)
     return judgement.exit_status
 
 
@@ -180,6 +165,7 @@ def _keep(folder: Path, judgement: Judgement, changed: str) -> None:
     if changed:
         (folder / page.CHANGED).write_text(changed, encoding="utf-8")
     page.write(folder)
+    sources.keep([folder])
     if problem := send_if_named(folder):
         print(f"evmperf: {problem}", file=sys.stderr)
 
@@ -187,6 +173,7 @@ def _keep(folder: Path, judgement: Judgement, changed: str) -> None:
 def _compare(options: argparse.Namespace) -> int:
     from evmperf.regress import against, judge  # noqa: PLC0415
     from evmperf.runs import differences  # noqa: PLC0415
+    from evmperf.runs.history import SpoolFolder  # noqa: PLC0415
 
     sides = [
         [against.run_folder(given, options.results) for given in ([one] if one else many)]
@@ -198,7 +185,7 @@ def _compare(options: argparse.Namespace) -> int:
         judgement = against.between(sides[0], sides[1], options.level or judge.LEVEL)
     else:
         what = against.Wanted("run", options.a or options.side_a[0])
-        judgement, _ = _judge(options, sides[1][0], what, str(options.results))
+        judgement, _ = _judge(options, sides[1][0], what, SpoolFolder(options.results))
     changed = differences.between(sides[0], sides[1])
     _write(options, judgement, changed)
     _say(options, sides, changed, "What differs besides")
@@ -223,17 +210,13 @@ def _say(
 
 
 def _judge(
-    options: argparse.Namespace, folder: Path, what: Wanted, named: str, history: bool = False
+    options: argparse.Namespace, folder: Path, what: Wanted, source: RunSource
 ) -> tuple[Judgement, Sides]:
-    """Judge a run by what the source of that name has; with it the runs before and after what got
-    worse.
-    """
+    """Judge a run by what a source has; with it the runs before and after what got worse."""
     from evmperf.regress import against  # noqa: PLC0415
 
-    level = _level(options)
-    with _opened(named, folder, history) as source:
-        judgement = against.judged(folder, what, source, level, _read_guide)
-        return judgement, against.sides(folder, what, source, judgement)
+    judgement = against.judged(folder, what, source, _level(options), _read_guide)
+    return judgement, against.sides(folder, what, source, judgement)
 
 
 def _level(options: argparse.Namespace) -> float:
@@ -243,23 +226,6 @@ def _level(options: argparse.Namespace) -> float:
     if not 0 < level < 1:
         raise UsageError(f"--level {level:g}: must be between 0 and 1")
     return level
-
-
-@contextlib.contextmanager
-def _opened(named: str, folder: Path, history: bool) -> Iterator[RunSource]:
-    """Where a run's earlier runs are, with its lab's history if that is asked for."""
-    from evmperf.cli import sources  # noqa: PLC0415
-    from evmperf.runs.history import WithHistory  # noqa: PLC0415
-    from evmperf.runs.spool import read_run  # noqa: PLC0415
-    from evmperf.store.source import StoredRuns, place  # noqa: PLC0415
-
-    with sources.opened(named) as opened:
-        if history:
-            # Boards of other labs may have the same name.
-            own = StoredRuns(place(os.environ), read_run(folder).lab)
-            yield WithHistory(opened, own)
-        else:
-            yield opened
 
 
 def _read_guide(file: Path, board: str) -> StoredRun:

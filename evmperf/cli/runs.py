@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evmperf.cli import sources
+from evmperf.cli import arguments, sources
 from evmperf.model.errors import UsageError
 from evmperf.model.run import Run
 from evmperf.report.columns import Column, table
@@ -21,32 +21,25 @@ def add_parsers(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "runs",
-        description="List runs, the newest last: of a folder, of InfluxDB (--from influx), of "
-        "the lab's history (--from history), or the published guides that come with evmperf "
-        "(--from baselines).",
+        description="List runs, the newest last: of the folder of results and the lab's store, or of "
+        "a folder, InfluxDB (--from influx), the store alone (--from history), or the published "
+        "guides that come with evmperf (--from baselines).",
     )
     parser.add_argument("--board", help="only runs of this board")
     parser.add_argument("--last", type=int, default=20, metavar="N", help="how many (default: 20)")
-    parser.add_argument(
-        "--from",
-        dest="source",
-        metavar="DIR|influx|history|baselines",
-        default="results",
-        help="default: results",
-    )
+    arguments.add_results(parser)
+    sources.add_from(parser)
     parser.set_defaults(func=_runs)
 
 
 def _runs(options: argparse.Namespace) -> int:
-    if (
-        options.source not in (sources.INFLUX, sources.HISTORY, "baselines")
-        and not Path(options.source).is_dir()
-    ):
+    named = (None, sources.INFLUX, sources.HISTORY, sources.PUBLISHED, "baselines")
+    if options.source not in named and not Path(options.source).is_dir():
         raise UsageError(
             f"{options.source}: there is no such folder of runs; measure with "
             f"pytest --lg-env BOARD.yaml, or say --from FOLDER"
         )
-    with sources.opened(options.source) as source:
+    with sources.earlier(options) as source:
         runs = [entry.run for entry in source.everything()]
     mine = [run for run in runs if options.board in (None, run.board)]
     if not mine:

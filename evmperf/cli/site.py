@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
 from pathlib import Path
 from typing import Any
 
 from evmperf import site
-from evmperf.cli import sources
+from evmperf.cli import arguments, sources
 
 
 def add_parsers(commands: Any) -> None:
@@ -21,16 +20,8 @@ def add_parsers(commands: Any) -> None:
         "phone, and in GitLab Pages (docs/site.md).",
     )
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
-    parser.add_argument(
-        "--from",
-        dest="source",
-        default="results",
-        metavar="DIR|history|influx",
-        help="where the runs are (default: results)",
-    )
-    parser.add_argument(
-        "--history", action="store_true", help="with the lab's earlier runs (docs/judging.md)"
-    )
+    arguments.add_results(parser)
+    sources.add_from(parser)
     parser.add_argument("--published", action="store_true", help="of TI's published figures instead of runs")
     parser.add_argument(
         "--reports",
@@ -43,11 +34,9 @@ def add_parsers(commands: Any) -> None:
 
 
 def _site(options: argparse.Namespace) -> int:
-    with contextlib.ExitStack() as stack:
-        named = sources.PUBLISHED if options.published else options.source
-        wanted = [named, *([sources.HISTORY] if options.history else [])]
-        opened = [stack.enter_context(sources.opened(name)) for name in wanted]
-        written = site.write(options.output, *opened, reports=options.reports)
+    options.source = sources.PUBLISHED if options.published else options.source
+    with sources.earlier(options) as source:
+        written = site.write(options.output, source, reports=options.reports)
     for problem in written.problems:
         print(f"evmperf: {problem}", file=sys.stderr)
     print(

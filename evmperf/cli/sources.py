@@ -1,20 +1,59 @@
-"""What `--from` names: a folder of runs, the lab's history, the published figures, or InfluxDB."""
+"""Where earlier runs are read: the folder of results and the lab's store, or what `--from` names."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from evmperf.influx import config
 from evmperf.influx.client import Store
 from evmperf.influx.reader import InfluxRuns
+from evmperf.model.errors import EvmperfError
 from evmperf.published.releases import BASELINES
-from evmperf.runs.history import RunSource, SpoolFolder
+from evmperf.runs.history import RunSource, SpoolFolder, WithHistory
+from evmperf.store import files
 from evmperf.store.source import StoredRuns, place
 
 INFLUX, HISTORY, PUBLISHED = "influx", "history", "published"
+
+
+def add_from(parser: argparse.ArgumentParser) -> None:
+    """Add `--from`."""
+    parser.add_argument(
+        "--from",
+        dest="source",
+        metavar="DIR|history|influx|published",
+        help="where earlier runs are (default: the folder of --results and the lab's store)",
+    )
+
+
+@contextlib.contextmanager
+def earlier(options: argparse.Namespace, lab: str | None = None) -> Iterator[RunSource]:
+    """The runs that `--from` names, else those of `--results` and of the lab's store; boards of
+    other labs may have the same name, so who has a board names its lab.
+    """
+    if options.source:
+        with opened(options.source) as source:
+            yield source
+    else:
+        yield WithHistory(SpoolFolder(options.results), StoredRuns(place(os.environ), lab))
+
+
+def keep(folders: Sequence[Path]) -> int:
+    """Keep runs in the lab's store; returns how many are new or have more than before. What cannot
+    be kept is said; the folders stay, and `evmperf store` keeps them later.
+    """
+    new = 0
+    for folder in folders:
+        try:
+            new += files.add(place(os.environ), folder)
+        except EvmperfError as error:
+            print(f"evmperf: {folder}: is not in the lab's store: {error}", file=sys.stderr)
+    return new
 
 
 @contextlib.contextmanager

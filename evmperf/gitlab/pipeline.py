@@ -170,9 +170,8 @@ def _command(plan: PipelinePlan, board: Board, given: Sequence[str]) -> str:
 def _judge(plan: PipelinePlan, board: Board) -> dict[str, Any]:
     stem = board.file.stem
     verdict = f"verdict-{stem}"
-    # Only tonight's run is here; earlier nights are in the lab's history or the database.
+    # Only tonight's run is here; earlier nights are in the lab's store or the database.
     check = [_EVMPERF, "check", "last", "--results", _RESULTS, "--against", plan.against]
-    check += ["--history"]
     if plan.push:
         check += ["--from", "influx"]
     if plan.confirm:
@@ -203,7 +202,7 @@ def _pages(plan: PipelinePlan, stems: Sequence[str]) -> dict[str, Any]:
     guide = [_EVMPERF, "guide", "--release", plan.release or "newest", "--from", _RESULTS]
     guide += ["-o", "build/guide/index.rst", "--html", "public/guide"]
     # Tonight's runs with their reports; earlier runs link to their jobs.
-    site = [_EVMPERF, "site", "-o", "public", "--from", _RESULTS, "--history"]
+    site = [_EVMPERF, "site", "-o", "public", "--results", _RESULTS]
     return {
         "stage": "report",
         "when": "always",

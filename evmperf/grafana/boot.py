@@ -21,7 +21,7 @@ def dashboard() -> parts.Builder:
         .kinds()
         .choice("benchmark", flux.tag_values("benchmark", *chosen))
         .choice("case", flux.tag_values("case", *chosen))
-        .choice("release", flux.tag_values("release", *chosen, flux.MEASURED), multi=True)
+        .choice("release", flux.releases(flux.OF_BOARD, flux.MEASURED), multi=True)
         .marks()
         .row(
             "Phases",
@@ -72,7 +72,7 @@ def _samples(metric: str) -> str:
         f"r.metric == {flux.text(metric)}",
         flux.MEASURED,
         flux.OF_KINDS,
-        flux.OF_RELEASES,
+        fields=(flux.OF_RELEASES,),
     )
 
 
@@ -93,9 +93,9 @@ def _cycles() -> str:
 
 
 def _marks() -> str:
+    timed = "exists r.since_power_on_s"
     return (
-        f"{flux.points(BOOT_MARK, flux.OF_BOARD, flux.OF_KINDS, flux.OF_RELEASES)}\n"
-        "|> filter(fn: (r) => exists r.since_power_on_s)\n"
+        f"{flux.points(BOOT_MARK, flux.OF_BOARD, flux.OF_KINDS, fields=(flux.OF_RELEASES, timed))}\n"
         "|> map(fn: (r) => ({_time: r._time, series: r.phase, _value: r.since_power_on_s}))\n"
         f"{flux.wide('series')}"
     )

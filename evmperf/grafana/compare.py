@@ -21,7 +21,7 @@ def dashboard() -> parts.Builder:
         name = side.upper()
         builder.choice(f"board_{side}", parts.BOARD[1], label=f"{name}: board")
         of_board = f'r.board == "${{board_{side}}}"'
-        builder.choice(f"release_{side}", flux.tag_values("release", of_board), label=f"{name}: release")
+        builder.choice(f"release_{side}", flux.releases(of_board), label=f"{name}: release")
     both = 'r.board == "${board_a}"'
     builder.choice("driver", flux.tag_values("driver", both))
     chosen = (both, 'r.driver == "${driver}"')
@@ -51,10 +51,10 @@ def _side(side: str, *conditions: str) -> str:
         flux.points(
             SAMPLE,
             f'r.board == "${{board_{side}}}"',
-            f'r.release == "${{release_{side}}}"',
             'r.driver == "${driver}"',
             *conditions,
             always=True,
+            fields=(f'r.run_release == "${{release_{side}}}"',),
         )
         + '\n|> group(columns: ["benchmark", "case", "metric", "unit"])\n'
         + '|> mean(column: "value") |> group()\n'

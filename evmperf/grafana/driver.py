@@ -40,7 +40,7 @@ def _dashboard(driver: str, benchmarks: Sequence[Benchmark]) -> parts.Builder:
         .choice("board", flux.tag_values("board", of_driver))
         .kinds()
         .choice("profile", flux.tag_values("profile", *chosen))
-        .choice("release", flux.tag_values("release", *chosen), multi=True)
+        .choice("release", flux.releases(flux.OF_BOARD, flux.MEASURED), multi=True)
         .choice("case", flux.tag_values("case", *chosen), multi=True)
         .marks()
     )
@@ -69,10 +69,11 @@ def _panel(benchmark: Benchmark, metric: Metric, cases: Sequence[str]) -> object
         f"r.metric == {flux.text(metric.name)}",
         flux.OF_CASES,
     )
-    measured = flux.points(
-        SAMPLE, *what, flux.MEASURED, flux.OF_KINDS, flux.OF_PROFILE, flux.OF_RELEASES
-    ) + unit_is(metric)
-    published = flux.points(SAMPLE, *what, flux.PUBLISHED, always=True) + unit_is(metric)
+    # Rows with the same name may differ in unit.
+    unit = f"r.unit == {flux.text(str(metric.unit))}"
+    chosen = (*what, flux.MEASURED, flux.OF_KINDS, flux.OF_PROFILE)
+    measured = flux.points(SAMPLE, *chosen, fields=(unit, flux.OF_RELEASES))
+    published = flux.points(SAMPLE, *what, flux.PUBLISHED, always=True, fields=(unit,))
     panel = parts.over_time(
         f"{benchmark.title}: {metric.title}",
         f"{_WAYS[metric.better]} Mean of each run, between its lowest and highest sample; dashed: "
@@ -82,8 +83,3 @@ def _panel(benchmark: Benchmark, metric: Metric, cases: Sequence[str]) -> object
         unit=parts.unit_id(metric.unit),
     )
     return parts.banded(parts.linked(panel), cases)
-
-
-def unit_is(metric: Metric) -> str:
-    """A filter for one unit: rows with the same name may differ in unit."""
-    return f"\n|> filter(fn: (r) => r.unit == {flux.text(str(metric.unit))})"

@@ -214,6 +214,7 @@ def _changed() -> str:
     return (
         f"{flux.points(VERDICT, flux.MEASURED, flux.OF_KINDS)}\n|> group()\n"
         f"|> filter(fn: (r) => contains(value: r.verdict, set: {words}))\n"
+        '|> map(fn: (r) => ({r with release: if exists r.run_release then r.run_release else ""}))\n'
         f"|> keep(columns: [{names}])\n"
         '|> sort(columns: ["_time"], desc: true) |> limit(n: 500)'
     )

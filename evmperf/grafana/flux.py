@@ -6,6 +6,8 @@ and its variables: `${board}` as text, `${case:json}` as a list. The schema is i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from evmperf.runs.history import GUIDE
 from evmperf.runs.measurements import ADDRESSES, RUN
 
@@ -15,10 +17,10 @@ def text(value: str) -> str:
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def points(measurement: str, *conditions: str, always: bool = False) -> str:
+def points(measurement: str, *conditions: str, always: bool = False, fields: Sequence[str] = ()) -> str:
     """The points of a measurement, their fields side by side; `always` disregards the time range.
 
-    Conditions on tags are fast; conditions on fields are slower.
+    `conditions` are on tags; those on `fields` are slower.
     """
     span = "start: 0" if always else "start: v.timeRangeStart, stop: v.timeRangeStop"
     return "\n".join(
@@ -26,6 +28,7 @@ def points(measurement: str, *conditions: str, always: bool = False) -> str:
             f"from(bucket: v.defaultBucket) |> range({span})",
             f"|> filter(fn: (r) => {_all(f'r._measurement == {text(measurement)}', *conditions)})",
             '|> pivot(rowKey: ["_time"], columnKey: ["_field"], valueColumn: "_value")',
+            *(f"|> filter(fn: (r) => {condition})" for condition in fields),
         ]
     )
 
@@ -38,9 +41,15 @@ MEASURED = f'r.kind != "{GUIDE}"'
 PUBLISHED = f'r.kind == "{GUIDE}"'
 OF_BOARD = 'r.board == "${board}"'
 OF_PROFILE = 'r.profile == "${profile}"'
-OF_RELEASES = 'contains(value: if exists r.release then r.release else "", set: ${release:json})'
+OF_RELEASES = 'contains(value: if exists r.run_release then r.run_release else "", set: ${release:json})'
+"""A condition on a field."""
 OF_KINDS = "contains(value: r.kind, set: ${kind:json})"
 OF_CASES = "contains(value: r.case, set: ${case:json})"
+
+
+def releases(*conditions: str) -> str:
+    """The releases of runs, for a variable."""
+    return tag_values("release", *conditions, measurement=RUN)
 
 
 def tag_values(tag: str, *conditions: str, measurement: str = "sample") -> str:

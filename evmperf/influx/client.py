@@ -7,10 +7,8 @@ import json
 import socket
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
-
-import msgspec
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from evmperf.influx.config import Config, variable
 from evmperf.model.errors import LabError
@@ -24,16 +22,10 @@ if TYPE_CHECKING:
 _TIMEOUT_S = 20.0
 _WHOLE = 3
 """Times that timeout for a whole request and its answer: bytes may come all the time."""
-_WHOLE_SELECT = 30
-"""The same where the answer is all figures of a board."""
 _MOST_REFUSED = 100
 """Points refused one by one before the server is taken to refuse them all."""
 _LARGE = 1 << 14
 """Bytes that a proxy may call too large; one that does so with less lets nothing by."""
-_ROWS_AT_ONCE = 500
-"""Rows of an answer in parts; a row may have a text of 60 kB."""
-
-Row = TypeVar("Row")
 
 
 class StoreError(LabError):
@@ -46,24 +38,6 @@ class _BadPoints(StoreError):
 
 class _TooLarge(_BadPoints):
     """It, or a proxy, finds a request too large."""
-
-
-class Series(msgspec.Struct, Generic[Row]):
-    """Rows of one series, with the tags by which it was grouped ("" for one that it has not)."""
-
-    values: list[Row]
-    tags: dict[str, str] = {}
-
-
-class _Selected(msgspec.Struct, Generic[Row]):
-    series: list[Series[Row]] = []
-    error: str = ""
-
-
-class _Reply(_Selected[Row]):
-    """A line of an answer in parts; it has no series itself."""
-
-    results: list[_Selected[Row]] = []
 
 
 class Store:
@@ -158,38 +132,6 @@ class Store:
                 except FluxQueryException as error:
                     raise self._not_selected(str(error)) from None
                 except (FluxCsvParserException, LookupError, ValueError) as error:
-                    raise self._no_influxdb(f"rows that are none ({error})") from None
-
-    def select(self, influxql: str, row: type[Row], **values: str) -> Iterator[Series[Row]]:
-        """The series of an InfluxQL query, a long one in parts. `$NAME` stands for a value; `row`
-        is the tuple of types that a row has: the time as nanoseconds, then the fields.
-
-        Raises StoreError.
-        """
-        config = self.config
-        decode = msgspec.json.Decoder(_Reply[row]).decode  # type: ignore[valid-type]
-        fields = {"db": config.bucket, "q": influxql, "params": json.dumps(values), "epoch": "ns"}
-        fields |= {"chunked": "true", "chunk_size": str(_ROWS_AT_ONCE)}
-        with self._asking(_WHOLE_SELECT):
-            reply = self._rest.request(
-                "POST",
-                f"{config.url}/query",
-                headers={
-                    "Authorization": f"Token {config.token}",
-                    "Content-Type": "application/x-www-form-urlencoded",
-                },
-                post_params=fields,
-                _preload_content=False,
-            )
-            with contextlib.closing(reply):
-                self._check_type(reply, "application/json")
-                try:
-                    for part in map(decode, _lines(reply.stream(1 << 16))):
-                        for selected in (part, *part.results):
-                            if selected.error:
-                                raise self._not_selected(selected.error)
-                            yield from selected.series
-                except msgspec.DecodeError as error:
                     raise self._no_influxdb(f"rows that are none ({error})") from None
 
     @contextlib.contextmanager
@@ -331,15 +273,6 @@ def _pools(sockets: weakref.WeakSet[socket.socket]) -> dict[str, type[HTTPConnec
         ConnectionCls = Secure
 
     return {"http": PlainPool, "https": SecurePool}
-
-
-def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    rest = b""
-    for block in blocks:
-        *whole, rest = (rest + block).split(b"\n")
-        yield from filter(None, whole)
-    if rest:
-        yield rest
 
 
 def _literal(value: Any) -> str:

@@ -22,10 +22,11 @@ from evmperf.model.results import REPEAT, Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.model.schema import Record
 from evmperf.model.verdict import Outcome
-from evmperf.runs.measurements import BOOT_MARK, BRIEF, EVENT, RESULT, RUN, SAMPLE, VERDICT
+from evmperf.runs.history import GUIDE
+from evmperf.runs.measurements import BOOT_MARK, EVENT, RESULT, RUN, SAMPLE, VERDICT
 
-SCHEMA = 1
-"""Version of what is stored; a field of every run's point."""
+SCHEMA = 2
+"""Version of what is stored; a field of every run's point. In 1, all points had the tag `release`."""
 
 
 @functools.lru_cache(maxsize=10_000)
@@ -113,15 +114,12 @@ class Lines:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._common = {
-            "board": run.board,
-            "kind": run.kind,
-            "lab": run.lab,
-            "os": run.os,
-            "place": run.place,
-            "profile": run.profile,
-            "release": run.release,
-        }
+        names = ("board", "kind", "lab", "os", "place", "profile")
+        self._common = {name: getattr(run, name) for name in names}
+        self._of_run = {**self._common, "release": run.release}
+        if run.kind == GUIDE:
+            # Guides have no times: their releases keep them apart.
+            self._common = self._of_run
 
     def of(self, record: Record) -> Iterator[str]:
         """The lines of one record; kinds that a database has no use for give none."""
@@ -167,13 +165,7 @@ class Lines:
             report_url=run.report,
             facts=_json(facts),
         )
-        return f"{RUN}{_tags(**self._common)} {fields} {run.started_ns}"
-
-    def brief(self, benchmark: str, part: int, figures: str) -> str:
-        """The line of a benchmark's figures, a text of at most TEXT_LIMIT bytes."""
-        tags = _tags(**self._common, benchmark=benchmark, part=str(part or ""))
-        fields = _fields(run=self._run.id, figures=figures)
-        return f"{BRIEF}{tags} {fields} {self._run.started_ns}"
+        return f"{RUN}{_tags(**self._of_run)} {fields} {run.started_ns}"
 
     def _result(self, record: Result) -> str:
         refused = _refused(record)
@@ -200,12 +192,16 @@ class Lines:
         """When the case began; the figures of a guide have only their run's time."""
         return record.started_ns or self._run.started_ns
 
+    def _release(self) -> str:
+        """The field of the run's release: a tag would be a series more a figure and release."""
+        return f",run_release={text_field(self._run.release)}" if self._run.release else ""
+
     def _samples(self, record: Result) -> list[str]:
         samples = record.samples
         refused = _refused(record)
         tail = (
             f",run={text_field(self._run.id)},status={text_field(record.status)}"
-            f",refused={refused}i,started_ns={self._started_ns(record)}i,repetition="
+            f"{self._release()},refused={refused}i,started_ns={self._started_ns(record)}i,repetition="
         )
         heads = {
             (metric, unit): f"{SAMPLE}{self._case_tags(record, metric=metric)} unit={text_field(unit)},value="
@@ -228,6 +224,7 @@ class Lines:
                 high=figure.high,
                 text=figure.text,
                 run=self._run.id,
+                run_release=self._run.release,
                 status=record.status,
                 refused=0,
                 repetition=0,
@@ -244,6 +241,7 @@ class Lines:
             since = None if power_on is None else (mark.mono_ns - power_on) / 1e9
             fields = _fields(
                 run=self._run.id,
+                run_release=self._run.release,
                 since_power_on_s=since,
                 error_s=mark.error_s,
                 failed=int(failure is not None),
@@ -257,6 +255,7 @@ class Lines:
     def _verdict(self, record: VerdictRecord) -> str:
         fields = _fields(
             run=self._run.id,
+            run_release=self._run.release,
             verdict=record.verdict,
             reason=record.reason,
             baseline=record.baseline,

@@ -14,7 +14,6 @@ from typing import Annotated, Any
 
 import msgspec
 
-from evmperf.influx.brief import Figures
 from evmperf.influx.client import Store
 from evmperf.influx.lines import Lines, Totals, event_line
 from evmperf.model.errors import LabError
@@ -97,7 +96,6 @@ class RunPush:
     folder: Path
     progress: PushProgress
     totals: Totals = field(default_factory=Totals)
-    figures: Figures = field(default_factory=Figures)
     _counted: int = 0
 
     @classmethod
@@ -128,14 +126,8 @@ class RunPush:
                     self._done(*waiting, pushed)
                 waiting = (poster.submit(self.store.write, batch), batch, offset) if batch else None
         if ended:
-            new = pushed.points or not self.progress.complete
-            briefs = self.figures.texts() if new and run.kind != GUIDE else ()
             # Who finds the run finds its figures.
-            for final in (
-                [lines.brief(*text) for text in briefs],
-                [lines.run(self.totals)],
-                list(_events(self.store, run)),
-            ):
+            for final in ([lines.run(self.totals)], list(_events(self.store, run))):
                 refused = self.store.write(final) if final else []
                 pushed.points += len(final) - len(refused)
                 self._note_refused(refused, pushed)
@@ -159,7 +151,6 @@ class RunPush:
         for offset, record in spool.records_from(self.folder, begin):
             if offset > self._counted:
                 self.totals.add(record)
-                self.figures.add(record)
                 self._counted = offset
             if offset <= self.progress.offset:
                 continue

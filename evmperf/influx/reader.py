@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from evmperf.influx.brief import Briefs
 from evmperf.influx.client import Store
 from evmperf.model.results import Failure, Published, Result, Sample, Status
 from evmperf.model.run import Run
@@ -46,19 +45,7 @@ class InfluxRuns:
         return self._stored(self._runs(""))
 
     def _stored(self, runs: list[Run]) -> list[StoredRun]:
-        measured: dict[str, list[Run]] = {}
-        for run in runs:
-            if run.kind != GUIDE:
-                measured.setdefault(run.board, []).append(run)
-        briefs = {board: Briefs(self._store, theirs) for board, theirs in measured.items()}
-        return [
-            StoredRun(
-                run,
-                functools.partial(self._results, run),
-                brief=functools.partial(briefs[run.board].of, run) if run.kind != GUIDE else None,
-            )
-            for run in runs
-        ]
+        return [StoredRun(run, functools.partial(self._results, run)) for run in runs]
 
     def figures(self, board: str, benchmark: str, metric: str, limit: int, case: str = "") -> list[Measured]:
         """See evmperf.runs.history.RunSource."""

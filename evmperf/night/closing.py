@@ -163,14 +163,17 @@ def close(night: Night, began: float) -> Closing:
     closing = Closing([Board(progress) for progress in night.progress])
     runs = [run for board in closing.boards for run in board.progress.runs]
     measured = [run for run in runs if measured_in(night.results / run)]
-    words = ["--results", str(night.results), "--against", plan.against]
-    words += ["--from", plan.history] if plan.history else ["--history"]
+    where = ["--results", str(night.results), *(["--from", plan.history] if plan.history else [])]
+    words = [*where, "--against", plan.against]
     if measured:
         _call(closing, ["check", *measured, *words], fine=_CHECKED)
     for board in closing.boards:
         _describe(board, night.results)
     if plan.confirm:
         _confirm(closing, night, words)
+    if runs:
+        # `check` has kept what it judged; runs that measured nothing tell of boots and of the lab.
+        _call(closing, ["store", *runs, "--results", str(night.results)])
     if plan.guide and any(board.runs for board in closing.boards):
         release = plan.release or "newest"
         words = ["guide", "--release", release, "--from", str(night.results)]
@@ -178,8 +181,7 @@ def close(night: Night, began: float) -> Closing:
     if plan.push:
         _call(closing, ["push", "--results", str(night.results)])
     if plan.site and measured:
-        earlier = plan.history or str(night.results)
-        _call(closing, ["site", "-o", str(night.results / "site"), "--from", earlier])
+        _call(closing, ["site", "-o", str(night.results / "site"), *where])
     links = {
         "journal": "journal.jsonl",
         "status": "status.html",

@@ -17,7 +17,7 @@ from evmperf.regress import accepted, beside, judge, shift
 from evmperf.regress.causes import causes
 from evmperf.regress.nights import Night, nights
 from evmperf.runs import history
-from evmperf.runs.history import RunSource, SpoolFolder, StoredRun
+from evmperf.runs.history import RunSource, SpoolFolder, StoredRun, WithHistory
 from evmperf.runs.spool import read_results, read_run
 
 _ENOUGH = 30
@@ -246,8 +246,13 @@ def _all(source: RunSource) -> Iterator[StoredRun]:
 
 def _named(given: str, source: RunSource) -> StoredRun:
     """A run by its folder or id: of a folder of runs, of another source, or a published one."""
-    if isinstance(source, SpoolFolder):
-        return history.in_folder(run_folder(given, source.results))
+    first = source.sources[0] if isinstance(source, WithHistory) else source
+    if isinstance(first, SpoolFolder):
+        try:
+            return history.in_folder(run_folder(given, first.results))
+        except UsageError:
+            if first is source:
+                raise
     known = {entry.run.id: entry for entry in _all(source)}
     if given not in known:
         raise UsageError(f"{source}: has no run {given!r}")

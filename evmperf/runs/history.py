@@ -138,24 +138,24 @@ class WithHistory:
     """The runs of another source and those of the history; of a run in both, the other's."""
 
     def __init__(self, source: RunSource, history: RunSource) -> None:
-        self._sources: Sequence[RunSource] = (history, source)
+        self.sources: Sequence[RunSource] = (source, history)
 
     def __str__(self) -> str:
-        return " and ".join(str(source) for source in reversed(self._sources))
+        return " and ".join(map(str, self.sources))
 
     def runs(self, board: str, limit: int | None = None) -> list[StoredRun]:
         """See RunSource."""
-        found = _once(entry for source in self._sources for entry in source.runs(board, limit))
+        found = _once(entry for source in reversed(self.sources) for entry in source.runs(board, limit))
         return found if limit is None else found[max(0, len(found) - limit) :]
 
     def everything(self) -> list[StoredRun]:
         """See RunSource."""
-        return _once(entry for source in self._sources for entry in source.everything())
+        return _once(entry for source in reversed(self.sources) for entry in source.everything())
 
     def figures(self, board: str, benchmark: str, metric: str, limit: int, case: str = "") -> list[Measured]:
         """See RunSource."""
         found: dict[str, list[Measured]] = {}
-        for source in self._sources:
+        for source in reversed(self.sources):
             of_source: dict[str, list[Measured]] = {}
             for figure in source.figures(board, benchmark, metric, limit, case):
                 of_source.setdefault(figure.run.id, []).append(figure)

@@ -2,14 +2,6 @@
 
 from __future__ import annotations
 
-SAMPLE, RESULT, BOOT_MARK, RUN, EVENT, VERDICT, BRIEF = (
-    "sample",
-    "result",
-    "boot_mark",
-    "run",
-    "event",
-    "verdict",
-    "brief",
-)
+SAMPLE, RESULT, BOOT_MARK, RUN, EVENT, VERDICT = "sample", "result", "boot_mark", "run", "event", "verdict"
 ADDRESSES = ("report", "job", "pipeline")
 """What the point of a run leads to, as the fields `report_url` and so on."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import multiprocessing
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +18,7 @@ from evmperf.model.errors import LabError, UsageError
 from evmperf.pages import look
 from evmperf.regress import accepted
 from evmperf.regress.accepted import Accepted
-from evmperf.runs.history import GUIDE, RunSource, SpoolFolder, StoredRun, by_age
+from evmperf.runs.history import GUIDE, RunSource, SpoolFolder, StoredRun, WithHistory, by_age
 from evmperf.site import board, fleet
 from evmperf.site.board import Job, Summary
 from evmperf.store.source import StoredRuns
@@ -46,6 +47,8 @@ def write(out: Path, *sources: RunSource, reports: str = "") -> Written:
     they lie, as far as they do. Raises UsageError when there are no runs, LabError when the disk
     does not take the pages.
     """
+    parts = (one.sources if isinstance(one, WithHistory) else (one,) for one in sources)
+    sources = tuple(itertools.chain.from_iterable(parts))
     problems: list[str] = []
     boards: dict[str, list[StoredRun]] = {}
     for entry in _apart(_runs(sources, problems)):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,15 @@ class StoredRuns:
         return list(self.asked(board, question, **values))
 
     def asked(self, board: str | None, question: str, **values: Any) -> Iterator[dict[str, Any]]:
-        """The rows that answer a question to {rows}, of one board or all, a few thousand at a time.
+        """The rows that answer a question to {rows}, of one board or all, by name; see `batches`."""
+        names: list[str] = []
+        for batch in self.batches(board, question, names, **values):
+            yield from (dict(zip(names, row, strict=True)) for row in batch)
+
+    def batches(
+        self, board: str | None, question: str, names: list[str], **values: Any
+    ) -> Iterator[Sequence[tuple[Any, ...]]]:
+        """The rows of an answer, a few thousand at a time, their names put into `names`.
 
         The question has an order: then the first row comes when all files were read, and damaged
         ones are known. Raises LabError.
@@ -147,17 +156,27 @@ class StoredRuns:
                 return con.fetchmany(_AT_ONCE)
 
             some = files.reading(con, self.place, pattern(self.lab, board), work)
-            names = [column[0] for column in con.description] if some else []
+            names += [column[0] for column in con.description] if some else []
             while some:
-                yield from (dict(zip(names, row, strict=True)) for row in some)
+                yield some
                 some = con.fetchmany(_AT_ONCE)
 
 
 class _Told(msgspec.Struct):
     """What judging needs of the rest of a result's row."""
 
-    tools: msgspec.Raw = msgspec.Raw(b"{}")
-    conditions: msgspec.Raw = msgspec.Raw(b"{}")
+    tools: dict[str, msgspec.Raw] = {}
+    conditions: dict[str, msgspec.Raw] = {}
+
+
+_Row = tuple[Any, ...]
+_FIGURES = """
+SELECT run, benchmark, "case", driver, profile, version, rest,
+to_json(list_transform(samples, lambda s: [s.metric, s.unit]))::VARCHAR AS names,
+list_transform(samples, lambda s: s.value) AS numbers
+FROM {rows} WHERE record = 'result' AND samples IS NOT NULL AND began_ns >= $since
+ORDER BY began_ns, run, number
+"""
 
 
 class BoardFigures:
@@ -169,9 +188,10 @@ class BoardFigures:
         self._source = source
         self._board = board
         self._order = {run.id: number for number, run in enumerate(sorted(runs, key=by_age))}
-        self._groups: Iterator[tuple[str, Iterator[dict[str, Any]]]] = iter(())
+        self._reading = _Reading()
+        self._groups: Iterator[tuple[str, Iterator[_Row]]] = iter(())
         self._at = len(self._order)
-        self._waiting: tuple[str, Iterator[dict[str, Any]]] | None = None
+        self._waiting: tuple[str, Iterator[_Row]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_groups": iter(()), "_at": len(self._order), "_waiting": None}
@@ -180,44 +200,53 @@ class BoardFigures:
         """The figures of a run; raises LabError."""
         wanted = self._order[run.id]
         if wanted < self._at:
-            self._select(run)
+            found = self._source.batches(self._board, _FIGURES, [], since=run.started_ns)
+            rows_found = itertools.chain.from_iterable(found)
+            self._groups = itertools.groupby(rows_found, key=operator.itemgetter(0))
+            self._waiting = next(self._groups, None)
         self._at = wanted + 1
         while self._waiting and self._order.get(self._waiting[0], -1) < wanted:
             self._waiting = next(self._groups, None)
         if not self._waiting or self._waiting[0] != run.id:
             return iter(())
-        return _taken(self._waiting[1])
-
-    def _select(self, run: Run) -> None:
-        found = self._source.asked(
-            self._board,
-            'SELECT run, benchmark, "case", driver, profile, version, rest, '
-            "list_transform(samples, lambda s: s.metric) metrics, "
-            "list_transform(samples, lambda s: s.unit) units, "
-            "list_transform(samples, lambda s: s.value) AS numbers FROM {rows} "
-            "WHERE record = 'result' AND samples IS NOT NULL AND began_ns >= $since "
-            "ORDER BY began_ns, run, number",
-            since=run.started_ns,
-        )
-        self._groups = itertools.groupby(found, key=lambda row: str(row["run"]))
-        self._waiting = next(self._groups, None)
+        return self._reading.taken(self._waiting[1])
 
 
-def _taken(of_run: Iterator[dict[str, Any]]) -> Iterator[Taken]:
-    known: dict[tuple[Any, ...], comparable.Case] = {}
-    decoder = msgspec.json.Decoder(_Told)
-    for row in of_run:
-        told = decoder.decode(row["rest"])
-        alike = (bytes(told.tools), bytes(told.conditions))
-        under = (row["driver"], row["profile"], row["version"], *alike)
-        case = known.get(under)
+class _Reading:
+    """Makes figures of rows. Most rows say of a case what others said of it: that is read once."""
+
+    _MOST = 10_000
+
+    def __init__(self) -> None:
+        self._cases: dict[tuple[Any, ...], comparable.Case] = {}
+        self._known: dict[tuple[Any, ...], tuple[comparable.Case, Sequence[tuple[Key, str, list[int]]]]] = {}
+
+    def taken(self, of_run: Iterable[_Row]) -> Iterator[Taken]:
+        """The figures of a run's rows."""
+        for row in of_run:
+            said, numbers = row[1:-1], row[-1]
+            known = self._known.get(said)
+            if known is None:
+                if len(self._known) >= self._MOST:
+                    self._known.clear()
+                known = self._known[said] = self._read(said)
+            case, figures = known
+            for key, unit, at in figures:
+                yield Taken(key, unit, tuple(numbers[n] for n in at), case)
+
+    def _read(self, said: _Row) -> tuple[comparable.Case, Sequence[tuple[Key, str, list[int]]]]:
+        benchmark, label, driver, profile, version, rest, names = said
+        told = msgspec.json.decode(rest, type=_Told)
+        deciding = {n: bytes(told.conditions[n]) for n in comparable.DECIDING if n in told.conditions}
+        alike = (driver, profile, version, tuple(told.tools), tuple(deciding.items()))
+        case = self._cases.get(alike)
         if case is None:
-            tools, conditions = map(msgspec.json.decode, alike)
-            case = known[under] = comparable.Case(*under[:3], tuple(tools), conditions)
-        samples: dict[str, list[float]] = {}
-        for metric, value in zip(row["metrics"], row["numbers"], strict=True):
-            samples.setdefault(metric, []).append(value)
-        units = dict(zip(row["metrics"], row["units"], strict=True))
-        for metric, values in samples.items():
-            key = Key(row["benchmark"], row["case"], metric)
-            yield Taken(key, units[metric], tuple(values), case)
+            conditions = {name: msgspec.json.decode(text) for name, text in deciding.items()}
+            case = comparable.Case(driver, profile, version, tuple(told.tools), conditions)
+            self._cases[alike] = case
+        places: dict[str, list[int]] = {}
+        units = {}
+        for number, (metric, unit) in enumerate(msgspec.json.decode(names, type=list[tuple[str, str]])):
+            places.setdefault(metric, []).append(number)
+            units[metric] = unit
+        return case, [(Key(benchmark, label, metric), units[metric], at) for metric, at in places.items()]

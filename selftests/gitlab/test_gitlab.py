@@ -104,7 +104,7 @@ def test_everything_is_judged_and_the_guide_written_whatever_failed():
     for one in (data, with_influx):
         guide, *_, site, end = one["pages"]["script"]
         assert "--html public/guide" in guide
-        assert site == ".venv/bin/evmperf site -o public --from results --history --reports copied"
+        assert site == ".venv/bin/evmperf site -o public --results results --reports copied"
         assert end == "exit ${failed:-0}"
     judging = next(job for name, job in with_influx.items() if name.startswith("judge "))
     assert "--from influx" in judging["script"][0]

@@ -2,24 +2,20 @@
 
 import json
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from evmperf.cli import main as cli
-from evmperf.influx.client import Store, StoreError
 from evmperf.influx.push import RunPush
 from evmperf.influx.reader import InfluxRuns
 from evmperf.model.exits import ExitStatus
-from evmperf.model.figures import Key
 from evmperf.model.results import Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.published import releases as gather
 from evmperf.regress import accepted
 from evmperf.regress.nights import nights as nights_of
 from evmperf.runs.history import SpoolFolder
-from evmperf.runs.measurements import BRIEF
 from evmperf.runs.spool import Spool
 from selftests.support import runs
 from selftests.support.influxd import points
@@ -158,54 +154,6 @@ def test_nights_are_the_same_from_database_and_folder(store, tmp_path):
     for number in (4, 2, 0, 3):
         (night,) = nights_of([there[number]])
         assert dict(night.figures) == expected[number][1]
-
-
-def written(store, folder, *found):
-    """Store runs that measured these; the nights as they are stored, and as they are here."""
-    for number, results in enumerate(found, 1):
-        run = Run(f"run-{number}", "evm", "full", os="Linux", started_ns=number)
-        spool = Spool(folder, run)
-        spool.append_all(results)
-        RunPush.of(store, spool.folder).send()
-    return [
-        [dict(night.figures) for night in nights_of(source.runs("evm"))]
-        for source in (InfluxRuns(store), SpoolFolder(folder))
-    ]
-
-
-def test_runs_that_were_stored_without_their_brief_are_judged_by_their_results(store, tmp_path, monkeypatch):
-    write = store.write
-    monkeypatch.setattr(store, "write", lambda lines: write([x for x in lines if not x.startswith(BRIEF)]))
-    there, here = written(store, tmp_path, MANY_RUNS[4], [measured("8k", 1)])
-    assert there == here
-    assert [len(figures) for figures in here] == [2, 0]
-
-
-def test_more_figures_than_a_text_may_have_are_several(configured, store, tmp_path):
-    cases = [measured(f"{n:03}" * 100, 10 + n, 1.0 + n, 2.0, 3.0 / 7) for n in range(400)]
-    very_long = measured("long", 5, *(n / 7 for n in range(10_001)))
-    there, here = written(store, tmp_path, [], [*cases, very_long])
-    assert there[0] == here[0] == {}
-    assert points(configured, BRIEF) > 3
-    key = Key("emmc_ext4", "long", "write_throughput")
-    assert there[1].pop(key).value == here[1].pop(key).value == 5000 / 7
-    assert there[1] == here[1]
-    assert len(there[1]) == 400
-
-
-def test_a_server_that_refuses_the_figures_says_why(bucket):
-    asked = 'SELECT "run" FROM "result"', tuple[int, str]
-    with (
-        Store(replace(bucket, token="another")) as store,
-        pytest.raises(StoreError, match="refuses the token"),
-    ):
-        list(store.select(*asked))
-    with Store(bucket) as store:
-        assert list(store.select(*asked)) == []
-        with pytest.raises(StoreError, match="failed to parse query"):
-            list(store.select("SELECT", tuple[int, str]))
-        with pytest.raises(StoreError, match="cannot answer"):
-            list(store.select('SELECT "run" FROM "no bucket"."autogen"."result"', tuple[int, str]))
 
 
 def test_a_check_puts_its_verdicts_into_run_report_and_database(configured, nights):

@@ -122,16 +122,6 @@ def test_pages_in_place_of_rows_are_an_error(folder):
         push(config, folder)
 
 
-@pytest.mark.parametrize("kind", ["text/html", "application/json"])
-def test_a_page_in_place_of_series_is_an_error(kind):
-    with (
-        serving(lambda handler, path, body: say(handler, 200, kind, HTML)) as config,
-        Store(config) as store,
-        pytest.raises(StoreError, match="no InfluxDB"),
-    ):
-        list(store.select("SELECT x FROM y", tuple[int, float]))
-
-
 def test_a_limit_for_large_requests_only_halves_them(tmp_path):
     run = spools.a_run()
     folder = spools.write(tmp_path, run, [spools.a_result(run, n) for n in range(500)])

@@ -58,16 +58,7 @@ def _measured(boards: int) -> list[Row]:
         where = {"EVMPERF_HISTORY": str(store)}
         count = _count(night) * boards * _LABS * _NIGHTS
         check = used(
-            [
-                *asked,
-                "check",
-                str(night),
-                "--against",
-                "last:30",
-                "--history",
-                "--results",
-                str(Path(base) / "none"),
-            ],
+            [*asked, "check", str(night), "--against", "last:30", "--results", str(Path(base) / "none")],
             (ExitStatus.OK, ExitStatus.FAILED),
             **where,
         )

@@ -38,7 +38,7 @@ def test_a_run_is_judged_by_its_own_lab(store, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("EVMPERF_HISTORY", str(store.root))
     run = spools.a_run(9, id="tonight", lab="dallas", board=BOARD)
     folder = spools.write(tmp_path / "results", run, [spools.a_result(run, 0, [10.05])])
-    where = ["--against", "last:10", "--history", "--results", str(tmp_path / "results")]
+    where = ["--against", "last:10", "--results", str(tmp_path / "results")]
     assert main(["check", str(folder), *where]) == ExitStatus.OK
     assert "better" not in capsys.readouterr().out
     assert "tonight" in {e.run.id for e in StoredRuns(store, "dallas").runs(BOARD)}

@@ -1,0 +1,63 @@
+"""How many series InfluxDB has to hold, counted in the lines that are written."""
+
+import pytest
+
+from evmperf.influx.lines import Lines, Totals, event_line
+from evmperf.model.records import VerdictRecord
+from evmperf.runs import spool
+from selftests.support import spools
+
+BOARDS, YEARS, RELEASES_A_YEAR = 50, 20, 4
+MOST = 1_000_000
+"""What one server of this kind holds in memory."""
+
+
+@pytest.fixture(scope="module")
+def series(tmp_path_factory):
+    """The series of a board's run of the whole catalogue, with verdicts, a boot and events."""
+
+    def of(release, os):
+        folder = spools.of_catalogue(
+            tmp_path_factory.mktemp("runs"), id="run", board="evm", os=os, release=release, kind="nightly"
+        )
+        run = spool.read_run(folder)
+        lines, totals = Lines(run), Totals()
+        found = {event_line(run, event, "", "x").split(" ")[0] for event in ("release", "lab")}
+        results = spool.read_results(folder)
+        verdicts = {
+            VerdictRecord(result.benchmark, result.case, sample.metric, result.driver, "same", "", "last:30")
+            for result in results
+            for sample in result.samples
+        }
+        for record in (*results, *verdicts, spools.FAILED_BOOT):
+            totals.add(record)
+            found |= {_series(line) for line in lines.of(record)}
+        return found | {_series(lines.run(totals))}
+
+    return of
+
+
+def _series(line):
+    """Measurement and tags: what stands before the first space that is not escaped."""
+    return line.replace("\\ ", "_").split(" ", 1)[0]
+
+
+def test_twenty_years_of_fifty_boards_stay_below_a_million_series(series):
+    first = series("11.00", "Linux")
+    assert len(first) > 2000
+    both = first | series("11.00", "RT-linux")
+    later = both | series("11.01", "Linux") | series("11.01", "RT-linux")
+    # A release brings the series of the runs themselves, and no other.
+    assert {name.partition(",")[0] for name in later - both} == {"run"}
+    releases = YEARS * RELEASES_A_YEAR
+    assert BOARDS * (len(both) + (releases - 1) * len(later - both)) < MOST
+
+
+def test_releases_of_a_guide_stay_apart(tmp_path):
+    lines = []
+    for release in ("10.01", "11.00"):
+        folder = spools.guide_of_catalogue(tmp_path / release, release=release)
+        maker = Lines(spool.read_run(folder))
+        lines += [line for record in spool.read_records(folder) for line in maker.of(record)]
+    points = {(_series(line), line.rsplit(" ", 1)[1]) for line in lines}
+    assert len(points) == len(lines)

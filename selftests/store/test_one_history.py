@@ -1,0 +1,109 @@
+"""One history: commands keep runs in the lab's store and judge by it, killed or side by side."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from evmperf.cli.main import main
+from evmperf.model.exits import ExitStatus
+from evmperf.runs import spool
+from evmperf.store.places import StoreFolder
+from evmperf.store.source import StoredRuns
+from selftests.support import runs, spools
+
+BOARD = "am64xx-hsevm"
+NIGHTS = 12
+
+
+@pytest.fixture
+def nights(tmp_path):
+    """Folders of nights, in the last of which nothing changed."""
+    runs.history(tmp_path / "results", nights=NIGHTS)
+    return sorted((tmp_path / "results").iterdir())
+
+
+def store():
+    return StoredRuns(StoreFolder(Path(os.environ["EVMPERF_HISTORY"])))
+
+
+def check(folder, against="last:10"):
+    return main(["check", str(folder), "--against", against, "--results", str(folder.parent)])
+
+
+def test_a_check_keeps_the_run_with_its_verdicts_and_later_ones_are_judged_by_it(nights, tmp_path, capsys):
+    for folder in nights:
+        check(folder)
+    kept = store().everything()
+    assert [entry.run.id for entry in kept] == [folder.name for folder in nights]
+    last = json.loads(_query("SELECT count(*) AS n FROM verdicts", capsys))
+    assert last[0]["n"] > 50
+    # The folders go, as those of a CI job do: the store is what is left to judge by.
+    tonight = tmp_path / "tonight" / nights[-1].name
+    shutil.copytree(nights[-1], tonight)
+    shutil.rmtree(tmp_path / "results")
+    assert check(tonight) in (ExitStatus.OK, ExitStatus.UNDECIDED)
+    assert main(["runs", "--results", str(tonight.parent)]) == ExitStatus.OK
+    shown = capsys.readouterr().out
+    assert all(folder.name in shown for folder in nights)
+    words = ["check", str(tonight), "--against", "last:10", "--results", str(tmp_path), "--calibrate"]
+    assert main(words) == ExitStatus.OK
+    assert "past nights" in capsys.readouterr().out
+
+
+def _query(question, capsys):
+    capsys.readouterr()
+    assert main(["query", "--json", question]) == ExitStatus.OK
+    return capsys.readouterr().out
+
+
+def test_a_dry_run_and_a_run_that_goes_on_are_not_kept(nights):
+    main(["check", str(nights[-1]), "--against", "last:10", "--results", "none", "--dry-run"])
+    run = spools.a_run(board=BOARD, ended_ns=0)
+    live = spool.Spool(nights[0].parent, run)
+    live.hold()
+    check(live.folder)
+    live.release()
+    assert store().everything() == []
+
+
+def test_a_store_that_takes_nothing_costs_no_verdict(nights, monkeypatch, capsys):
+    monkeypatch.setattr("evmperf.store.files.add", _full)
+    assert check(nights[-1]) in (ExitStatus.OK, ExitStatus.UNDECIDED)
+    assert "is not in the lab's store" in capsys.readouterr().err
+
+
+def _full(*_):
+    raise spool.LabError("no space left")
+
+
+def test_checks_side_by_side_that_are_killed_lose_and_double_nothing(nights):
+    generator = random.Random(7)
+    words = [sys.executable, "-m", "evmperf", "check"]
+    more = ["--against", "last:10", "--results", str(nights[0].parent)]
+    for _ in range(3):
+        running = [subprocess.Popen([*words, *map(str, some), *more], **_QUIET) for some in (nights, nights)]
+        time.sleep(1 + generator.random() * 3)  # any moment will do
+        for process in running:
+            process.kill()
+            process.wait()
+        names = [entry.run.id for entry in store().everything()]
+        assert len(names) == len(set(names))
+    running = [
+        subprocess.Popen([*words, *map(str, some), *more], **_QUIET) for some in (nights[::2], nights[1::2])
+    ]
+    for process in running:
+        assert process.wait(300) in (ExitStatus.OK, ExitStatus.NOTHING, ExitStatus.UNDECIDED)
+    kept = store().everything()
+    assert [entry.run.id for entry in kept] == [folder.name for folder in nights]
+    for entry, folder in zip(kept, nights, strict=True):
+        assert entry.results() == spool.read_results(folder)
+
+
+_QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
