@@ -39,7 +39,7 @@ _QUESTION = (
 
 
 def whole() -> list[Row]:
-    """200 boards: 100 million samples, 2 GB of disk."""
+    """200 boards: 100 million samples, 1.3 GB of disk."""
     return _measured(40)
 
 
@@ -62,7 +62,9 @@ def _measured(boards: int) -> list[Row]:
             (ExitStatus.OK, ExitStatus.FAILED),
             **where,
         )
+        _say(f"store {size / 1e6:.0f} MB, check {check}")
         figure = used([*asked, "query", "--csv", _QUESTION], **where)
+        _say(f"figure {figure}")
         site = used([*asked, "site", "-o", str(Path(base) / "site"), "--from", "history"], **where)
     each = size / count
     what = f"{_LABS} labs, {boards * _LABS} boards, {_NIGHTS} nights, {count / 1e6:.1f} M samples"
@@ -98,6 +100,11 @@ def _measured(boards: int) -> list[Row]:
             met=met(site.wall_s, limit_s),
         ),
     ]
+
+
+def _say(text: str) -> None:
+    """What is known already: the whole takes many minutes."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def _template(results: Path) -> Path:
