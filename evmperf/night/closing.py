@@ -171,9 +171,9 @@ def close(night: Night, began: float) -> Closing:
         _describe(board, night.results)
     if plan.confirm:
         _confirm(closing, night, words)
-    if runs:
-        # `check` has kept what it judged; runs that measured nothing tell of boots and of the lab.
-        _call(closing, ["store", *runs, "--results", str(night.results)])
+    if unmeasured := [run.id for board in closing.boards for run in board.runs if run.id not in measured]:
+        # `check` keeps what it judges. The others tell of boots and of the lab.
+        _call(closing, ["store", *unmeasured, "--results", str(night.results)])
     if plan.guide and any(board.runs for board in closing.boards):
         release = plan.release or "newest"
         words = ["guide", "--release", release, "--from", str(night.results)]

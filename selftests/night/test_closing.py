@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +17,8 @@ from evmperf.night.journal import Journal
 from evmperf.night.page import render
 from evmperf.night.plan import Job, read
 from evmperf.runs.spool import append_records
+from evmperf.store.places import StoreFolder
+from evmperf.store.source import StoredRuns
 from selftests.support import runs
 
 
@@ -63,9 +67,13 @@ def test_all_runs_are_judged_and_what_is_worse_is_checked_again(tmp_path):
     file.write_text("boards: [{board: virtual.yaml}, {board: virtual.yaml}]\nguide: no\nconfirm: 1m\n")
     journal = Journal(tmp_path / "night-x")
     night = Night(read(file), tmp_path, journal, time.time() + 3600, lambda line: None)
+    runs.write(tmp_path, [], number=22, night="night-x")  # nothing measured
     for progress, number in zip(night.progress, (20, 21), strict=True):
         progress.state, progress.runs = "measured", [f"am64xx-hsevm-{number:04}"]
+    night.progress[1].runs += ["am64xx-hsevm-0022", "killed-early"]
     closing = close(night, time.time())
+    kept = StoredRuns(StoreFolder(Path(os.environ["EVMPERF_HISTORY"]))).everything()
+    assert [entry.run.id[-4:] for entry in kept] == ["0020", "0021", "0022"]
     (worse,) = closing.worse
     assert (worse.benchmark, worse.case, worse.metric) == lost
     assert [run.id for run in worse.runs] == ["am64xx-hsevm-0020"]
