@@ -62,7 +62,7 @@ def add_parsers(commands: Any) -> None:
     store = commands.add_parser(
         "store",
         description="Keep runs in the lab's store [EVMPERF_HISTORY: a folder or a URL], as "
-        "`check --history` does: those named, or all below --results. What is there is left.",
+        "`check` does: those named, or all below --results. What is there is left.",
     )
     arguments.add_run(store, nargs="*")
     store.set_defaults(func=_store)
