@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import difflib
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from evmperf.benchmarks import catalogue
 from evmperf.cli import arguments, sources
 from evmperf.model.errors import UsageError
-
-if TYPE_CHECKING:
-    from evmperf.runs.history import Measured, RunSource
+from evmperf.model.stats import rounded
+from evmperf.report.sparkline import sparkline
+from evmperf.runs.history import Measured, RunSource
 
 
 def add_parsers(commands: Any) -> None:
@@ -35,8 +36,6 @@ def add_parsers(commands: Any) -> None:
 
 
 def _history(options: argparse.Namespace) -> int:
-    from evmperf.benchmarks import catalogue  # noqa: PLC0415
-
     options.source = sources.PUBLISHED if options.published else options.source
     with sources.earlier(options) as source:
         if not options.benchmark:
@@ -87,8 +86,6 @@ def _measured(source: RunSource, board: str, last: int) -> int:
 
 
 def _show(heading: str, found: list[Measured]) -> None:
-    from evmperf.report.sparkline import sparkline  # noqa: PLC0415
-
     print(heading)
     by_case: dict[str, list[Measured]] = {}
     for figure in found:
@@ -100,8 +97,6 @@ def _show(heading: str, found: list[Measured]) -> None:
 
 
 def _line(figure: Measured) -> str:
-    from evmperf.model.stats import rounded  # noqa: PLC0415
-
     run, summary = figure.run, figure.summary
     day = datetime.fromtimestamp(run.started_ns / 1e9, UTC)
     return (

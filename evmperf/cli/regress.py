@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
+import fnmatch
 import functools
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evmperf.cli import arguments, confirming, sources
+from evmperf.influx.sender import send_if_named
 from evmperf.model.errors import EvmperfError, UsageError
 from evmperf.model.exits import ExitStatus, of_kind
-
-if TYPE_CHECKING:
-    from evmperf.model.verdict import Judgement
-    from evmperf.regress.against import Sides, Wanted
-    from evmperf.runs.differences import Difference
-    from evmperf.runs.history import RunSource, StoredRun
+from evmperf.model.verdict import Judgement
+from evmperf.published.declared import tables
+from evmperf.regress import accepted, against, judge
+from evmperf.regress.against import Sides, Wanted
+from evmperf.report import differences as report
+from evmperf.report import page
+from evmperf.report import verdicts as formats
+from evmperf.runs import differences, spool
+from evmperf.runs import verdicts as records
+from evmperf.runs.differences import Difference
+from evmperf.runs.history import GUIDE, RunSource, SpoolFolder, StoredRun
+from evmperf.runs.spool import read_run
 
 _EPILOG = (
     "Exit status: 0 nothing of what could be told is worse, 1 something worse, 5 nothing "
@@ -104,8 +113,6 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from evmperf.regress import against  # noqa: PLC0415  # scipy is slow to import
-
     if len(options.run) > 1 and any(_outputs(options)):
         raise UsageError("a file for the verdicts is of one run: check one at a time")
     wanted = against.wanted(options.against)
@@ -124,10 +131,6 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _check_one(options: argparse.Namespace, folder: Path, what: Wanted) -> ExitStatus:
-    from evmperf.regress import against  # noqa: PLC0415
-    from evmperf.runs import differences  # noqa: PLC0415
-    from evmperf.runs.spool import read_run  # noqa: PLC0415
-
     with sources.earlier(options, read_run(folder).lab) as source:
         if options.calibrate:
             print(against.calibrated(folder, what, source, _level(options)))
@@ -145,12 +148,6 @@ def _check_one(options: argparse.Namespace, folder: Path, what: Wanted) -> ExitS
 
 def _keep(folder: Path, judgement: Judgement, changed: str) -> None:
     """Put verdicts where people look. A run that is still being measured is its session's."""
-    from evmperf.influx.sender import send_if_named  # noqa: PLC0415
-    from evmperf.report import page  # noqa: PLC0415
-    from evmperf.runs import spool  # noqa: PLC0415
-    from evmperf.runs import verdicts as records  # noqa: PLC0415
-    from evmperf.runs.history import GUIDE  # noqa: PLC0415
-
     if spool.read_run(folder).kind == GUIDE:
         return
     if spool.is_live(folder):
@@ -171,10 +168,6 @@ def _keep(folder: Path, judgement: Judgement, changed: str) -> None:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from evmperf.regress import against, judge  # noqa: PLC0415
-    from evmperf.runs import differences  # noqa: PLC0415
-    from evmperf.runs.history import SpoolFolder  # noqa: PLC0415
-
     sides = [
         [against.run_folder(given, options.results) for given in ([one] if one else many)]
         for one, many in ((options.a, options.side_a), (options.b, options.side_b))
@@ -198,8 +191,6 @@ def _say(
     """Name what differs between two sides in the same breath as the verdicts, unless a program
     reads what we print; returns what was to say.
     """
-    from evmperf.report import differences as report  # noqa: PLC0415
-
     names = (" ".join(folder.name for folder in side) for side in sides)
     head = [f"{title} (A: {next(names)}; B: {next(names)}):"]
     lines = [*head, *report.lines(changed)] if changed else ["Nothing else that is known differs."]
@@ -213,15 +204,11 @@ def _judge(
     options: argparse.Namespace, folder: Path, what: Wanted, source: RunSource
 ) -> tuple[Judgement, Sides]:
     """Judge a run by what a source has; with it the runs before and after what got worse."""
-    from evmperf.regress import against  # noqa: PLC0415
-
     judgement = against.judged(folder, what, source, _level(options), _read_guide)
     return judgement, against.sides(folder, what, source, judgement)
 
 
 def _level(options: argparse.Namespace) -> float:
-    from evmperf.regress import judge  # noqa: PLC0415
-
     level: float = judge.LEVEL if options.level is None else options.level
     if not 0 < level < 1:
         raise UsageError(f"--level {level:g}: must be between 0 and 1")
@@ -240,8 +227,6 @@ def _outputs(options: argparse.Namespace) -> tuple[Path | None, ...]:
 
 
 def _write(options: argparse.Namespace, judgement: Judgement, changed: Sequence[Difference]) -> None:
-    from evmperf.report import verdicts as formats  # noqa: PLC0415
-
     makers: dict[Path | None, Callable[[Judgement], str]] = {
         options.json: functools.partial(formats.as_json, changed=changed),
         options.junit: formats.as_junit,
@@ -260,9 +245,6 @@ def _write(options: argparse.Namespace, judgement: Judgement, changed: Sequence[
 
 
 def _accept(options: argparse.Namespace) -> int:
-    from evmperf.regress import accepted, against  # noqa: PLC0415
-    from evmperf.runs.spool import read_run  # noqa: PLC0415
-
     run = read_run(against.run_folder(options.since, options.results))
     pattern = accepted.pattern(options.metric)
     mark = accepted.Accepted(pattern, run.board, run.id, run.started_ns, options.why)
@@ -274,11 +256,6 @@ def _accept(options: argparse.Namespace) -> int:
 
 def _known(pattern: str) -> None:
     """Raise UsageError for a metric of a benchmark that does not exist."""
-    import difflib  # noqa: PLC0415
-    import fnmatch  # noqa: PLC0415
-
-    from evmperf.published.declared import tables  # noqa: PLC0415
-
     benchmark = pattern.partition("/")[0]
     if not fnmatch.filter(tables(), benchmark):
         near = difflib.get_close_matches(benchmark, tables(), n=1)

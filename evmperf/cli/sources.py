@@ -14,6 +14,7 @@ from evmperf.influx.client import Store
 from evmperf.influx.reader import InfluxRuns
 from evmperf.model.errors import EvmperfError
 from evmperf.published.releases import BASELINES
+from evmperf.published.source import PublishedRuns
 from evmperf.runs.history import RunSource, SpoolFolder, WithHistory
 from evmperf.store import files
 from evmperf.store.source import StoredRuns, place
@@ -65,8 +66,6 @@ def opened(given: str, samples: bool = True) -> Iterator[RunSource]:
         yield StoredRuns(place(os.environ))
         return
     if given == PUBLISHED:
-        from evmperf.published.source import PublishedRuns  # noqa: PLC0415
-
         yield PublishedRuns(samples)
         return
     if given != INFLUX:
