@@ -1,13 +1,16 @@
 """Settings of InfluxDB, and the commands that use them."""
 
 import json
+import re
 
 import pytest
+import yaml
 
 from evmperf.cli import main as cli
 from evmperf.influx.config import load
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.model.places import project
 from selftests.support import spools
 from selftests.support.influxd import TOKEN, points
 
@@ -188,3 +191,11 @@ def test_the_state_file_holds_no_token(configured, tmp_path):
     text = (folder / "influx.json").read_text()
     assert json.loads(text)[configured.key]["complete"]
     assert TOKEN not in text
+
+
+def test_the_compose_file_brings_the_server_that_is_tested():
+    folder = project("dashboards")
+    services = yaml.safe_load((folder / "docker-compose.yml").read_text())["services"].values()
+    (tested,) = re.findall(r"influxdata/influxdb/v2 v([\d.]+)", (folder / "influxd/go.mod").read_text())
+    images = {service["image"] for service in services if service["image"].startswith("influxdb:")}
+    assert images == {f"influxdb:{tested}"}
