@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from evmperf.boards import prompts
 from evmperf.boards.optionlist import Known, known, sections
 from evmperf.boards.options import ABSENT, Options
 from evmperf.boards.section import Section
@@ -83,6 +84,14 @@ class Board:
     def has_ssh(self) -> bool:
         """Whether the file has a way to the board over SSH."""
         return "SSHDriver" in self.drivers
+
+    @property
+    def strategy(self) -> Mapping[str, Any]:
+        """What the file says of its boot strategy, with the media that this strategy has by itself."""
+        for name, said in self.drivers.items():
+            if name.endswith("BootStrategy"):
+                return {"media": prompts.MEDIA if name == "K3BootStrategy" else {}, **(said or {})}
+        return {"media": prompts.MEDIA}
 
     @property
     def without_boots(self) -> str:

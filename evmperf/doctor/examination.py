@@ -22,8 +22,9 @@ from evmperf.doctor.target import line, opened
 from evmperf.keeping.claim import Claim
 from evmperf.keeping.wanted import Wanted, wanted
 from evmperf.lab import boardcheck
-from evmperf.lab.bench import LabgridBench, UbootShell
+from evmperf.lab.bench import LabgridBench
 from evmperf.lab.files import SshFiles
+from evmperf.lab.shell import UbootShell
 from evmperf.lab.tester import SshTester
 from evmperf.measure import around, shellstep
 from evmperf.measure.bench import Shell
@@ -290,7 +291,7 @@ class Examination:
         system = booted.answered(self._shell.run(booted.QUESTION, _COMMAND_S).text)
         pattern = self._strategy.roots.get(medium)
         if not pattern:
-            raise Noted(f"not checked: `roots` of K3BootStrategy has no {medium}; it is {system.root}")
+            raise Noted(f"not checked: `roots` of the strategy has no {medium}; it is {system.root}")
         if not re.search(pattern, system.root or ""):
             raise LabError(
                 f"the board booted from another medium than {medium}: its {system.root}; check "
