@@ -85,7 +85,7 @@ def write(
     if not like and identity.root.partition(" ")[2] not in _MEDIA:
         strategy["roots"] = {}  # what the root of another medium is like, nobody has said
     resources, drivers = _way(way, identity.prompt, password)
-    boots = not isinstance(way, SshAddress) and power in ("hand", "reset")
+    boots = power == "reset" or (power == "hand" and not isinstance(way, SshAddress))
     known = set(said.get("features", SAFE))
     main: dict[str, Any] = {
         "features": [*(["boot"] if boots else []), *(word for word in SAFE if word in known)],

@@ -190,13 +190,15 @@ class LabgridBench:
         return boot
 
     def _boot(self, kernel_arguments: str) -> Boot:
+        if self._link:
+            self.shell()  # a board that was never reached cannot be reset
         strategy = self._strategy
         before = strategy.status
         retries, strategy.retries = strategy.retries, 0
         strategy.kernel_arguments = f"{self._arguments} {kernel_arguments}".strip()
         strategy.forget()
         try:
-            self._transition("booted")
+            self._transition("shell" if self._link else "booted")
         except BoardError:
             pass  # it is in the record of the attempt, which is what we return
         except Stopped:
@@ -204,6 +206,8 @@ class LabgridBench:
             raise
         finally:
             strategy.retries, strategy.kernel_arguments = retries, self._arguments
+        if self._link and not self._boots[-1].error:
+            self._boots[-1] = self._link.told(self._boots[-1], strategy.boot_timeout)
         return self._boots[-1]
 
     def force(self, state: str) -> None:

@@ -170,6 +170,7 @@ class BootStrategy(BootOptions):
         if not self.console:
             self._phase = "connection over SSH"
             # Whoever was connected and trusts the board no more wants it to boot anew.
+            self.attempts[-1].boots = self.resets and self.link.shell is not None
             self.link.connect(self.boot_timeout, reset=self.resets)
         else:
             self._phase = "console"
