@@ -19,6 +19,7 @@ import socket
 import subprocess
 import threading
 import tty
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ SUITE = "trixie"
 PACKAGES = ["u-boot-sunxi", "linux-image-armmp", "busybox-static", "dropbear-bin", "openssl"]
 KEPT = ("u-boot-sunxi", "linux-image-6", "busybox", "dropbear-bin", "openssl", "libc6", "libssl3t64")
 LIBRARIES = ("libtomcrypt1", "libtommath1", "libcrypt1", "zlib1g", "libzstd1", "libgcc-s1", "libgmp10")
-MODULES = ["sunxi-mmc", "mmc_block", "ext4", "realtek", "dwmac-sun8i"]
+MODULES = ["sunxi-mmc", "ext4", "realtek", "dwmac-sun8i"]
 SPL = "usr/lib/u-boot/orangepi_pc_plus/u-boot-sunxi-with-spl.bin"
 CARD_MIB, ROOT_MIB, ROOT_AT_MIB = 256, 160, 4
 APPEND = "console=ttyS0,115200 root=/dev/mmcblk0p1 rw ${optargs}"
@@ -84,7 +85,7 @@ def card() -> Path:
     if not file.is_file():
         new = folder.with_name(f".{folder.name}.{os.getpid()}")
         try:
-            _build(new)
+            _build(new, _packages)
             with contextlib.suppress(OSError):  # somebody else was faster
                 new.rename(folder)
         finally:
@@ -92,17 +93,22 @@ def card() -> Path:
     return file
 
 
-def _build(folder: Path) -> None:
-    folder.mkdir(parents=True)
-    steps = BuildSteps(folder.parent / "logs", print)
-    packages = folder / "packages"
+def _packages(steps: BuildSteps, folder: Path) -> Path:
+    """The packages that are needed, unpacked."""
     with (
         steps.step(f"orangepi-pc's software from Debian {SUITE}"),
         DebianArchive.opened(steps, folder / "apt", SUITE, "armhf") as archive,
     ):
         chosen = archive.resolve(PACKAGES, [])
         wanted = [p for p in chosen if p.name.startswith((*KEPT, *LIBRARIES))]
-        archive.unpack(wanted, packages)
+        archive.unpack(wanted, folder / "packages")
+    return folder / "packages"
+
+
+def _build(folder: Path, bring: Callable[[BuildSteps, Path], Path]) -> None:
+    folder.mkdir(parents=True)
+    steps = BuildSteps(folder.parent / "logs", print)
+    packages = bring(steps, folder)
     root = folder / "root"
     for name in (
         "bin",
