@@ -19,7 +19,7 @@ from evmperf.model.errors import BoardError
 
 pytestmark = pytest.mark.virtual_evm
 
-TIMES = {"uboot_timeout": 60, "kernel_timeout": 30, "boot_timeout": 90, "silence_timeout": 10, "retries": 0}
+TIMES = {"uboot_timeout": 60, "kernel_timeout": 30, "boot_timeout": 120, "silence_timeout": 20, "retries": 0}
 
 
 class Owner(Person):
@@ -45,12 +45,12 @@ def boot(tmp_path, monkeypatch):
     monkeypatch.setattr(powering, "_SILENT_S", 1.0)
     opened = []
 
-    def boot_it(board, goal="booted"):
+    def boot_it(board, goal="booted", **times):
         voice = Voice(Port(board.path), "login", "", 115200)
         who = Identity(model="Xunlong Orange Pi PC", compatible=("xunlong,orangepi-pc",), root="mmcblk0p1 SD")
         file = boardfile.write(tmp_path, who, voice, {}, power="hand")
         data = yaml.safe_load(file.read_text())
-        data["targets"]["main"]["drivers"]["BootStrategy"].update(TIMES)
+        data["targets"]["main"]["drivers"]["BootStrategy"].update({**TIMES, **times})
         data["targets"]["main"]["drivers"]["EvmShellDriver"].update(login_timeout=20, prompt="~ # ")
         file.write_text(yaml.safe_dump(data, sort_keys=False))
         opened.append(Environment(str(file)))
@@ -95,10 +95,10 @@ def corrupt_spl(board):
 FAULTS = {
     "no medium": (corrupt_spl, "bootable"),
     "no kernel": (no_kernel, "nothing bootable"),
-    "kernel": (corrupt_kernel, "the kernel says nothing"),
+    "kernel": (corrupt_kernel, "the kernel says nothing", 25),
     "root": (lambda b: extlinux(b, "mmcblk0p1", "mmcblk0p3"), "the root file system did not come"),
     "panic": (lambda b: extlinux(b, "  initrd /boot/initrd.img\n", ""), "kernel panic"),
-    "hang": (lambda b: b.hang_at(b"Starting kernel"), "the kernel says nothing"),
+    "hang": (lambda b: b.hang_at(b"Starting kernel"), "the kernel says nothing", 25),
     "slow": (lambda b: b.write("/etc/slow", "#!/bin/sh\nsleep 1000\n"), "gives no login"),
 }
 
@@ -106,9 +106,9 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_named(make_foreign, boot, fault):
     board = make_foreign()
-    break_it, name = FAULTS[fault]
+    break_it, name, *seconds = FAULTS[fault]
     break_it(board)
-    outcome = boot(board)
+    outcome = boot(board, **({"boot_timeout": seconds[0]} if seconds else {}))
     assert outcome.error, fault
     assert name in str(outcome.error)
 
