@@ -7,7 +7,6 @@ import difflib
 import functools
 import gc
 import os
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -84,7 +83,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     try:
         board = boardfile.named(given)
-        _check_variables(board.file)
+        boardfile.check_variables(board.file)
         influx = config_of_influx(os.environ)
         wait_s, grace_s = seconds(config.option.wait), seconds(config.option.grace)
         variation = variations.parse(config.option.vary)
@@ -133,17 +132,6 @@ def _own_tests() -> list[str]:
     """The tests of a lab's own repository, where it has some."""
     own = Path("tests")
     return [str(own)] if own.is_dir() and own.resolve() != TESTS else []
-
-
-def _check_variables(path: Path) -> None:
-    """Labgrid fills `$LG_...` from the environment; say which is missing before it does."""
-    for line in path.read_text(encoding="utf-8").splitlines():
-        for name in re.findall(r"\$\{?(LG_\w+)", line.partition("#")[0]):
-            if name not in os.environ:
-                raise UsageError(
-                    f"{path} needs ${name}: the name of the board's place on your Labgrid "
-                    f"coordinator (`labgrid-client places` lists them), as in {name}=NAME pytest"
-                )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -223,14 +223,19 @@ def test_only_the_lab_knows_labgrid():
     assert offenders("pytest_evmperf", {"labgrid"}) == []
 
 
-_CONSOLE = (" evmperf.boards", " evmperf.boards.prompts")
-"""What a board's console says, which is all that strategies know of evmperf beside the room."""
+STRATEGY = ("evmperf/lab/strategy.py", "evmperf/lab/bootoptions.py")
 
 
-def test_strategies_know_nothing_of_evmperf_but_the_console():
-    others = {f"evmperf.{room}" for room in ROOMS if room != "console"}
-    found = offenders("strategies", others | {"pytest_evmperf", "pytest", "selftests"})
-    assert [line for line in found if not line.endswith(_CONSOLE)] == []
+@pytest.mark.parametrize("module", STRATEGY)
+def test_the_strategy_knows_nothing_of_evmperf_but_the_console(module):
+    assert rooms_imported(ROOT / module) <= {"console", "boards", "model", "lab"}
+    ours = {n for n in imports(ROOT / module) if n.startswith("evmperf.lab.")}
+    assert {name.split(".")[2] for name in ours} <= {"bootoptions"}
+
+
+def test_strategies_by_path_are_names_for_evmperfs():
+    found = {name for file in modules("strategies") for name in imports(file)}
+    assert {name for name in found if not name.startswith("evmperf.lab.strategy")} == set()
 
 
 def test_hardware_tests_hold_declarations_only():

@@ -81,8 +81,10 @@ class Benchmark:
                 return reason
         if self.driver not in board.features:
             return f"{board.file_name} does not list the feature {self.driver}"
-        if self.place in (Place.BOOT, Place.UBOOT) and board.without_boots:
-            return board.without_boots
+        if self.place in (Place.BOOT, Place.UBOOT):
+            types = self.place is Place.UBOOT or bool(case and case.params.get("kernel_arguments"))
+            if reason := board.without_boots or (board.without_console if types else ""):
+                return reason
         for section, key in self.options:
             if not board.says(section, key):
                 return f"{board.file_name} does not say targets.main.options.{section}.{key}"

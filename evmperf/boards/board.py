@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from evmperf.boards import prompts
 from evmperf.boards.optionlist import Known, known, sections
 from evmperf.boards.options import ABSENT, Options
 from evmperf.boards.section import Section
@@ -85,16 +86,32 @@ class Board:
         return "SSHDriver" in self.drivers
 
     @property
+    def strategy(self) -> Mapping[str, Any]:
+        """What the file says of its boot strategy, with the media that this strategy has by itself."""
+        for name, said in self.drivers.items():
+            if name.endswith("BootStrategy"):
+                return {"media": prompts.MEDIA if name == "K3BootStrategy" else {}, **(said or {})}
+        return {"media": prompts.MEDIA}
+
+    @property
     def without_boots(self) -> str:
         """Why the board is not made to boot, "" where it is."""
-        if not self.has_console:
-            return f"{self.file_name} has no console, which boot times and U-Boot need"
+        if not self.has_console and self.power != "reset":
+            return (
+                f"{self.file_name} has no console, which boot times and U-Boot need; options.boot.power: "
+                f"reset takes boot times as kernel and systemd tell them"
+            )
         if self.power == "none":
             return (
                 f"{self.file_name} has no way to make the board boot: add a power driver "
                 f"(ManualPowerDriver asks a person), or say options.boot.power: reset"
             )
         return ""
+
+    @property
+    def without_console(self) -> str:
+        """Why nothing can be typed at U-Boot's prompt, "" where it can."""
+        return "" if self.has_console else f"{self.file_name} has no console, which U-Boot needs"
 
     @property
     def tester(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from evmperf.boards import board as boards
 from evmperf.boards import copying, reference
 from evmperf.boards.jsonschema import schema
+from evmperf.desk import boardfile as foundfile
 from evmperf.lab import boardcheck
 from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
@@ -20,6 +21,7 @@ _ABOUT = """\
 Board files (docs/add-a-board.md).
 
   evmperf board new am69-sk --like am64x      a new file, to be edited
+  evmperf board new mine --from desk          the board that `evmperf desk` found
   evmperf board check am69-sk                 every word of it, without a board
   evmperf board schema > board.schema.json    for an editor's completion
 """
@@ -60,7 +62,14 @@ def add_parsers(subparsers: Any) -> None:
 
     new = commands.add_parser("new", help="begin a board file as a copy of another")
     new.add_argument("name", help="of the file, without .yaml, and of the board, as in the guides")
-    new.add_argument("--like", required=True, metavar="BOARD", help="the board that comes nearest")
+    source = new.add_mutually_exclusive_group(required=True)
+    source.add_argument("--like", metavar="BOARD", help="the board that comes nearest")
+    source.add_argument(
+        "--from",
+        dest="found",
+        metavar="desk|FILE",
+        help="the board that `evmperf desk` found last, or the file that it wrote",
+    )
     new.add_argument("--title", default="", help="as in the guides' table of modules")
     new.add_argument("-o", "--into", type=Path, metavar="FOLDER", help="default: env/, or here without one")
     new.set_defaults(func=_new)
@@ -98,6 +107,13 @@ def _options(_: argparse.Namespace) -> int:
 
 def _new(options: argparse.Namespace) -> int:
     folder = options.into or (Path("env") if Path("env").is_dir() else Path())
+    if options.found:
+        found = Path(options.found)
+        if options.found == "desk":
+            found = foundfile.newest(Path("results") / "desk")
+        file = foundfile.keep(found, folder, options.name, options.title)
+        print(f"{file}: decide what its comments ask, then run evmperf board check {file}")
+        return 0
     file = copying.write(boards.find(options.like), folder, options.name, options.title)
     print(
         f"{file}: edit its description, features, devices and addresses, then run evmperf board check {file}"

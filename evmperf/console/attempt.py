@@ -12,11 +12,37 @@ from typing import Any
 
 from pexpect import TIMEOUT
 
-from evmperf.console.diagnosis import NotReached, diagnose
+from evmperf.console.diagnosis import diagnose, last_line
+from evmperf.model.errors import BoardError, Kind
 
 _QUIET_S = 0.3
 """How long a prompt must be the last thing that its line says."""
 _POST_MORTEM_LINES = 200
+_NOT_READ = re.compile(r"read error|timeout|timed out", re.IGNORECASE)
+"""What U-Boot says of a medium that did not answer (fs/, drivers/mmc)."""
+
+
+class NotReached(BoardError):
+    """Time is up: `sentence` says what did not come, and what the console said tells why."""
+
+    def __init__(self, sentence: str, said: str) -> None:
+        cause, last = diagnose(said), last_line(said)
+        if last and (cause is None or cause.line != last):
+            sentence += f"; the last line is {last!r}"
+        super().__init__(f"{sentence}; {cause or 'it did not say why'}")
+        self.kind = cause.kind if cause else Kind.BOARD
+        self.permanent = bool(cause and cause.waits)
+
+
+class CameBack(NotReached):
+    """The boot command came back to U-Boot's prompt. Another power cycle would not change that,
+    unless the medium did not answer U-Boot this time.
+    """
+
+    def __init__(self, command: str, said: str) -> None:
+        before = said.rstrip().removesuffix("=>")
+        super().__init__(f"`{command}` came back to U-Boot's prompt", before)
+        self.permanent = not _NOT_READ.search(str(self))
 
 
 @dataclass(eq=False)

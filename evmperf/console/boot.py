@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evmperf.console.marks import Mark, Phase
 from evmperf.model.errors import EvmperfError
@@ -31,3 +31,5 @@ class Boot:
     measured: bool = True
     notes: Sequence[str] = ()
     warm: bool = False
+    told: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of the boot's parts as its kernel and systemd tell them, where no console does."""

@@ -149,13 +149,13 @@ def complaint(
         return WrongBoot(
             f"the kernel was booted without {' '.join(lost)}{by}: its command line is "
             f"{system.arguments!r}; check boot_command and kernel_arguments_variable of "
-            f"K3BootStrategy, and the card's uEnv.txt or extlinux.conf",
+            f"the strategy, the card's uEnv.txt, and that `append` in an extlinux.conf has ${{optargs}}",
             medium=False,
         )
     if root and not re.search(root, system.root or ""):
         return WrongBoot(
             f"the board booted from another medium than {medium}: its {system.root}; check "
-            f"that the medium is in its slot and bootable, and `media` of K3BootStrategy",
+            f"that the medium is in its slot and bootable, and `media` of the strategy",
             medium=True,
         )
     return None

@@ -9,12 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from evmperf.model.errors import BoardError, Kind
+from evmperf.model.errors import Kind
 
 _LONGEST = 160
 """Characters of a line that a sentence quotes."""
-_NOT_READ = re.compile(r"read error|timeout|timed out", re.IGNORECASE)
-"""What U-Boot says of a medium that did not answer (fs/, drivers/mmc)."""
 _GARBLED = 0.08
 """Share of bytes that are no text from which a console is garbled. The text of other languages
 comes as UTF-8, which is text."""
@@ -46,29 +44,6 @@ class Cause:
         return f"{self.name}{quoted}" + (f" ({self.remedy})" if self.remedy else "")
 
 
-class NotReached(BoardError):
-    """Time is up: `sentence` says what did not come, and what the console said tells why."""
-
-    def __init__(self, sentence: str, said: str) -> None:
-        cause, last = diagnose(said), last_line(said)
-        if last and (cause is None or cause.line != last):
-            sentence += f"; the last line is {last!r}"
-        super().__init__(f"{sentence}; {cause or 'it did not say why'}")
-        self.kind = cause.kind if cause else Kind.BOARD
-        self.permanent = bool(cause and cause.waits)
-
-
-class CameBack(NotReached):
-    """The boot command came back to U-Boot's prompt. Another power cycle would not change that,
-    unless the medium did not answer U-Boot this time.
-    """
-
-    def __init__(self, command: str, said: str) -> None:
-        before = said.rstrip().removesuffix("=>")
-        super().__init__(f"`{command}` came back to U-Boot's prompt", before)
-        self.permanent = not _NOT_READ.search(str(self))
-
-
 @dataclass(frozen=True)
 class _Rule:
     name: str
@@ -90,7 +65,7 @@ USERLAND = r"Run /\S+ as init|systemd\[1\]: |INIT: version|\[  OK  \]|login: "
 _CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*\x07?|[@-Z\\^_c])|[\x00\x07]")
 _STAMP = r"(?:\[ *\d+\.\d+\](?:\[ *\w+\])? )?"
 
-_LOGIN = "set `login_prompt` of K3BootStrategy in the board file to what the console shows"
+_LOGIN = "set `login_prompt` of the strategy in the board file to what the console shows"
 _NETWORK = (
     "check the cable and that DHCP and TFTP servers answer this board; if it was not to start from "
     "the network, its medium holds no kernel"
@@ -149,8 +124,8 @@ _WAITING = (
 )
 _SHELL = _Rule(
     "a prompt of another form waits",
-    r"^(?!=>|Loading)(?=[^\n]*\w)[^\s\[(][^\n]{0,40}[#$>%] *$|^[#$] *$",
-    "set `prompt` of UBootDriver in the board file if it is U-Boot's; if it is Linux's, " + _LOGIN,
+    r"^(?!=>|Loading)(?=[^\n]*\w)[^\s\[(][^\n]{0,40}[#$>%] *$|^(?!=>)[#$>%=]{1,3} *$",
+    "set `prompt` of EvmUBootDriver in the board file if it is U-Boot's; if it is Linux's, " + _LOGIN,
     Kind.LAB,
     waits=True,
     within=1,

@@ -11,7 +11,7 @@ import bisect
 import enum
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evmperf.console.record import POWER_ANSWERED, POWER_ON, Record
@@ -79,6 +79,8 @@ _TEXTS: tuple[tuple[Phase, re.Pattern[bytes]], ...] = (
 _EITHER_ORDER = frozenset({Phase.ROOT_MOUNTED, Phase.INIT_STARTED})
 _TEXT = re.compile(rb"[\x20-\x7e]{4}")
 """What a UART says and noise at power-on does not."""
+_LATE_LINE_S = 2.0
+"""A kernel that decompresses itself says its first line sooner."""
 _ASKED_NS = 2_000_000_000
 """A prompt that comes so soon after something was typed is the answer to that."""
 
@@ -162,6 +164,24 @@ def seconds(marks: dict[Phase, Mark], begin: Phase, end: Phase) -> float | None:
     if begin not in marks or end not in marks:
         return None
     return (marks[end].mono_ns - marks[begin].mono_ns) / 1e9
+
+
+def remarks(marks: Mapping[Phase, Mark]) -> list[str]:
+    """What the spans between marks hide, one sentence each."""
+    found = []
+    init, root = marks.get(Phase.INIT_STARTED), marks.get(Phase.ROOT_MOUNTED)
+    if init and root and init.mono_ns < root.mono_ns:
+        found.append(
+            "an initial RAM disk was the first program: what ran before its root is in the time after"
+        )
+    started = marks.get(Phase.STARTING_KERNEL) or marks.get(Phase.EFI_STUB)
+    first = marks.get(Phase.FIRST_KERNEL_LINE)
+    if started and first and (late_s := (first.mono_ns - started.mono_ns) / 1e9) > _LATE_LINE_S:
+        found.append(
+            f"the kernel's first line came {late_s:.1f} s after its start, with its console driver: "
+            f"its messages until then were kept"
+        )
+    return found
 
 
 def last_phase(marks: Iterable[Phase]) -> Phase | None:

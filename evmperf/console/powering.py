@@ -91,15 +91,15 @@ class Hand:
         self.seen_off, self.is_off = answered and not self._came_back, not self._came_back
 
     def on(self, silence_s: float) -> None:
-        """Ask for the power until the board says something."""
+        """Ask for the power until the board says something, or the person that it is on."""
         if self._came_back:
             return
         self._console.await_uboot(0)
         self._console.restart(ASKED_ON)
         began = time.monotonic()
-        with self._person.asked("Switch the board ON."):
-            while not self._console.said():
-                self._person.answered(_LISTEN_S)
+        question = "Switch the board ON. If it says nothing then, press Enter."
+        with self._person.asked(question):
+            while not self._console.said() and not self._person.answered(_LISTEN_S):
                 self._check(began, "on")
         self.is_off = False
         self._console.limit_silence(silence_s)
@@ -154,6 +154,9 @@ class NoSwitch:
     def state(self) -> str:
         """Why it is not known."""
         return "not known (there is no switch)"
+
+
+Way = Switch | Hand | NoSwitch
 
 
 def reset(console: Any, uboot: str, login: str, log_in: Callable[[], None]) -> None:

@@ -13,7 +13,7 @@ from evmperf.boards import board as boards
 from evmperf.boards.board import Loader
 from evmperf.desk.identity import Identity, SshAddress
 from evmperf.desk.ports import Voice, fits_default
-from evmperf.model.errors import LabError
+from evmperf.model.errors import LabError, UsageError
 
 SAFE = ("system", "crypto", "rt")
 """Drivers whose benchmarks overwrite nothing and need nothing beside the board."""
@@ -31,6 +31,20 @@ WHY = {
 }
 """Why a desk leaves a driver out that the board may have."""
 _MEDIA = {"MMC": "emmc", "SD": "sd"}
+_DECIDE = {
+    "features": (
+        "Decide: the drivers to measure. Storage needs a partition that may be overwritten, named as",
+        "`scratch` of its section; Ethernet needs a tester (docs/add-a-board.md).",
+    ),
+    "title": ("Decide: what tables and guides call it.",),
+    "power": ("Decide: a power driver below makes boots cold; then take this line out (docs/day-one.md).",),
+    "absent": ("As found: take out what you install.",),
+    "resources": ("Of this desk: in a lab, RemotePlace stands here, or the port by its USB id.",),
+    "password": ("It is in this file: who may read the file, may log in.",),
+}
+"""What a person must decide in a file that was found, by the word that it is about."""
+_DEEPEST = 8
+"""Spaces before such a word: deeper ones are names of others."""
 
 
 def fitting(identity: Identity) -> Path | None:
@@ -66,10 +80,12 @@ def write(
         "title": title,
         "description": f"{title}, {identity.soc or identity.os}",
     }
-    strategy = dict(said.get("drivers", {}).get("K3BootStrategy") or {})
-    strategy |= {} if like else {"media": {}, "roots": {}}
+    driver = "K3BootStrategy" if like else "BootStrategy"
+    strategy = dict(said.get("drivers", {}).get(driver) or {})
+    if not like and identity.root.partition(" ")[2] not in _MEDIA:
+        strategy["roots"] = {}  # what the root of another medium is like, nobody has said
     resources, drivers = _way(way, identity.prompt, password)
-    boots = not isinstance(way, SshAddress) and power in ("hand", "reset")
+    boots = power == "reset" or (power == "hand" and not isinstance(way, SshAddress))
     known = set(said.get("features", SAFE))
     main: dict[str, Any] = {
         "features": [*(["boot"] if boots else []), *(word for word in SAFE if word in known)],
@@ -79,22 +95,52 @@ def write(
             **({"absent": dict(absent)} if absent else {}),
         },
         "resources": resources,
-        "drivers": {
-            **({"ManualPowerDriver": {}} if power == "hand" else {}),
-            **drivers,
-            "K3BootStrategy": strategy,
-        },
+        "drivers": {**({"ManualPowerDriver": {}} if power == "hand" else {}), **drivers, driver: strategy},
     }
     data = {
         "imports": ["evmperf.lab.console", "evmperf.lab.shell", "evmperf.lab.strategy"],
         "targets": {"main": main},
     }
-    file = folder / f"desk-{name}.yaml"
     about = f"# As `evmperf desk` found it{f', like {like.name}' if like else ''}.\n"
+    return _written(folder / f"desk-{name}.yaml", about + yaml.safe_dump(data, sort_keys=False), "w")
+
+
+def newest(folder: Path) -> Path:
+    """The file that was found last; raises UsageError where there is none."""
+    found = sorted(folder.glob("desk-*.yaml"), key=lambda file: file.stat().st_mtime_ns)
+    if not found:
+        raise UsageError(f"{folder} has no board file of a desk: find the board with `evmperf desk` first")
+    return found[-1]
+
+
+def keep(found: Path, folder: Path, name: str, title: str = "") -> Path:
+    """A board file of one's own from one that was found, with comments where a person must decide.
+
+    The board keeps its name, by which published figures are found. Raises UsageError for a file
+    that is no board's or a name that is taken, LabError when the disk does not take it.
+    """
+    boards.load(found)
+    lines = [f"# Begun from {found.name}; evmperf board check {name} says whether it still fits."]
+    for line in found.read_text("utf-8").splitlines()[1:]:
+        indent = line[: len(line) - len(line.lstrip())]
+        word, colon, _ = line.strip().partition(":")
+        if colon and word in _DECIDE and len(indent) <= _DEEPEST:
+            lines += [f"{indent}# {text}" for text in _DECIDE[word]]
+        own = title if word == "title" else ""
+        lines.append(indent + yaml.safe_dump({word: own}).strip() if own else line)
+    file = _written(folder / f"{name}.yaml", "\n".join(lines) + "\n", "x")
+    boards.load(file)
+    return file
+
+
+def _written(file: Path, text: str, mode: str) -> Path:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file.write_text(about + yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
-        file.chmod(0o600)  # it may hold a password
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open(mode, encoding="utf-8") as stream:
+            file.chmod(0o600)  # it may hold a password
+            stream.write(text)
+    except FileExistsError:
+        raise UsageError(f"{file} is there already") from None
     except OSError as error:
         raise LabError(f"{file}: cannot be written: {error.strerror}") from error
     return file

@@ -14,6 +14,7 @@ from pexpect import TIMEOUT
 
 from evmperf.boards.board import Board
 from evmperf.console import booted, uboot
+from evmperf.console.boot import Boot
 from evmperf.console.booted import WrongBoot
 from evmperf.console.marks import Mark, Phase
 from evmperf.doctor import host, software
@@ -22,8 +23,9 @@ from evmperf.doctor.target import line, opened
 from evmperf.keeping.claim import Claim
 from evmperf.keeping.wanted import Wanted, wanted
 from evmperf.lab import boardcheck
-from evmperf.lab.bench import LabgridBench, UbootShell
+from evmperf.lab.bench import LabgridBench
 from evmperf.lab.files import SshFiles
+from evmperf.lab.shell import UbootShell
 from evmperf.lab.tester import SshTester
 from evmperf.measure import around, shellstep
 from evmperf.measure.bench import Shell
@@ -112,7 +114,7 @@ class Examination:
         board = self.board
         tester = ("place",) if board.is_virtual and not board.tester else ()
         meter = ("place",) if self._needs_meter() else ()
-        return [
+        steps = [
             _Step("board file", (), self._board_file),
             _Step("coordinator", (), self._coordinator),
             _Step("place", ("board file", "coordinator"), self._place),
@@ -134,6 +136,15 @@ class Examination:
             _Step("real time", (), host.real_time),
             _Step("InfluxDB", (), host.influx),
         ]
+        if board.has_console and board.power == "reset":
+            return [replace(s, check=self._reset) if s.name == "power switch" else s for s in steps]
+        if board.has_console and board.power != "none":
+            return steps
+        # Nothing is switched, so what needs a boot is left out, and Linux is looked at as it is.
+        boots = ("power switch", "U-Boot", "environment", "command line")
+        found = _Step("Linux", ("console",) if board.has_console else ("place",), self._as_found)
+        left_out = boots if board.has_console else (*boots, "console")
+        return [found if s.name == "Linux" else s for s in steps if s.name not in left_out]
 
     def _board_file(self) -> str:
         if found := boardcheck.check(self.board.file):
@@ -168,7 +179,7 @@ class Examination:
     def _leave(self) -> None:
         """Switch the board off, if it was switched on."""
         with contextlib.suppress(EvmperfError), listening(lambda *_: None):
-            if self._bench.power_cycles:
+            if self._bench.power_cycles and self.board.power == "switch":
                 self._bench.off()
         self._bench.close()
 
@@ -188,15 +199,30 @@ class Examination:
         usb = "" if hasattr(port, "host") else host.usb_uart(str(port.port))
         return f"{where} is open at {port.speed} baud{f' ({usb})' if usb else ''}"
 
-    def _power(self) -> str:
-        self._bench.off()
-        self._see_it_off()
+    def _as_found(self) -> str:
+        self._shell = self._bench.shell()
+        shellstep.install(self._shell)
+        return "runs, and is looked at as it was found: nothing is switched"
+
+    def _reset(self) -> str:
+        self._reach_uboot()
+        if self._failed and not self._marks:
+            raise self._failed
+        return "is reset by software: boots are warm"
+
+    def _reach_uboot(self) -> Boot | None:
         try:
             self._uboot = self._bench.uboot()
         except EvmperfError as error:
             self._failed = error
         boot = next(reversed(self._bench.boots()), None)
         self._marks = dict(boot.marks) if boot else {}
+        return boot
+
+    def _power(self) -> str:
+        self._bench.off()
+        self._see_it_off()
+        boot = self._reach_uboot()
         if self._failed and (boot is None or boot.phase in ("power switch", "console")):
             raise self._failed
         power_on, first = (self._marks.get(p) for p in (Phase.POWER_ON, Phase.FIRST_OUTPUT))
@@ -290,7 +316,7 @@ class Examination:
         system = booted.answered(self._shell.run(booted.QUESTION, _COMMAND_S).text)
         pattern = self._strategy.roots.get(medium)
         if not pattern:
-            raise Noted(f"not checked: `roots` of K3BootStrategy has no {medium}; it is {system.root}")
+            raise Noted(f"not checked: `roots` of the strategy has no {medium}; it is {system.root}")
         if not re.search(pattern, system.root or ""):
             raise LabError(
                 f"the board booted from another medium than {medium}: its {system.root}; check "

@@ -46,13 +46,14 @@ def environment(variables: Mapping[str, str], variable: str) -> str:
             f"{', '.join(stuck)} sets {target} itself and cannot be changed at the prompt (quotes, "
             f"several lines, or too long): put ${{{variable}}} into it with setenv and saveenv"
         )
-    if target == "bootargs" and not setters:
-        raise Noted(
-            f"no script reads {variable} or sets bootargs: extlinux.conf or an EFI boot loader may "
-            f"decide the command line; whether arguments arrive shows below"
-        )
     notes = []
-    if target == "bootargs":
+    if target == "bootargs" and not setters:
+        notes.append(
+            f"no script reads {variable} or sets bootargs: extlinux.conf or an EFI boot loader may "
+            f"decide the command line (`append` of an extlinux.conf needs ${{{variable}}}); whether "
+            f"arguments arrive shows below"
+        )
+    elif target == "bootargs":
         notes.append(f"no script reads {variable}, so {', '.join(setters)} gets kernel arguments")
     elif setters:
         notes.append(

@@ -16,29 +16,24 @@ from pexpect import TIMEOUT
 from evmperf.boards.board import Board
 from evmperf.boards.variation import Variation
 from evmperf.console.boot import Boot
-from evmperf.console.marks import find
+from evmperf.console.marks import find, remarks
 from evmperf.console.person import Person
-from evmperf.lab.console import ConsoleLost
 from evmperf.lab.files import SshFiles
 from evmperf.lab.meter import RailMeterProtocol
-from evmperf.lab.shell import CommandTimeout
+from evmperf.lab.shell import LinuxShell, UbootShell
 from evmperf.lab.sshlink import SshLink
 from evmperf.lab.tester import CommandTester, SshTester
-from evmperf.measure.bench import Meter, Reply, Shell
+from evmperf.measure.bench import Meter, Shell
 from evmperf.model.errors import (
     BoardError,
     BoardLost,
     EvmperfError,
-    Interrupted,
     LabError,
-    RefusedOutput,
     Stopped,
-    ToolError,
     UsageError,
     was_ctrl_c,
 )
 
-_UBOOT_INTERRUPT_S = 5
 _ALL_LINES = 1 << 30
 _ACTIVITIES = {
     "off": "switching the board off",
@@ -51,7 +46,7 @@ _ACTIVITIES = {
 
 
 class LabgridBench:
-    """evmperf's Bench over a Labgrid target whose strategy is K3BootStrategy."""
+    """evmperf's Bench over a Labgrid target whose strategy is BootStrategy."""
 
     def __init__(
         self,
@@ -95,8 +90,8 @@ class LabgridBench:
 
     @property
     def power_cycles(self) -> int:
-        """Times the strategy tried to bring the board to a state."""
-        return len(self._strategy.attempts)
+        """Times the board was made to boot, or that was tried."""
+        return sum(attempt.boots for attempt in self._strategy.attempts)
 
     def record_console(self, path: Any) -> None:
         """Write the console's record to `path` from now on."""
@@ -105,13 +100,13 @@ class LabgridBench:
 
     def shell(self) -> Shell:
         """A root shell in Linux; raises BoardError or LabError."""
-        before = self.power_cycles
+        before = len(self._strategy.attempts)
         self._transition("shell")
         if self._link:
             self._check()
             assert self._link.shell
             return self._link.shell
-        if self._shell is None or self.power_cycles != before:
+        if self._shell is None or len(self._strategy.attempts) != before:
             self._close_files()
             files = SshFiles.of(self._target)
             self._shell = LinuxShell(self._strategy.shell, self._check, files)
@@ -195,13 +190,15 @@ class LabgridBench:
         return boot
 
     def _boot(self, kernel_arguments: str) -> Boot:
+        if self._link:
+            self.shell()  # a board that was never reached cannot be reset
         strategy = self._strategy
         before = strategy.status
         retries, strategy.retries = strategy.retries, 0
         strategy.kernel_arguments = f"{self._arguments} {kernel_arguments}".strip()
         strategy.forget()
         try:
-            self._transition("booted")
+            self._transition("shell" if self._link else "booted")
         except BoardError:
             pass  # it is in the record of the attempt, which is what we return
         except Stopped:
@@ -209,6 +206,8 @@ class LabgridBench:
             raise
         finally:
             strategy.retries, strategy.kernel_arguments = retries, self._arguments
+        if self._link and not self._boots[-1].error:
+            self._boots[-1] = self._link.told(self._boots[-1], strategy.boot_timeout)
         return self._boots[-1]
 
     def force(self, state: str) -> None:
@@ -298,78 +297,22 @@ class LabgridBench:
             return
         arguments = self._strategy.kernel_arguments
         records = self._console.records() if self._console else []
+        marks = find(records, self._strategy.prompt_after(arguments))
+        notes = [*(self._console.notes if self._console else ()), *remarks(marks)]
         self._boots.append(
             Boot(
                 goal=attempt.goal,
                 kernel_arguments=arguments,
                 started_ns=time.time_ns() - round(attempt.seconds * 1e9),
                 duration_s=attempt.seconds,
-                marks=find(records, self._strategy.prompt_after(arguments)),
+                marks=marks,
                 error=classify(attempt.error, attempt.phase) if attempt.error else None,
                 phase=attempt.phase,
                 post_mortem=attempt.post_mortem,
-                notes=(*(self._console.notes if self._console else ()), *([note] if note else [])),
+                notes=(*notes, *([note] if note else [])),
                 warm=self._strategy.resets,
             )
         )
-
-
-class LinuxShell:
-    """evmperf's Shell over EvmShellDriver."""
-
-    def __init__(self, driver: Any, check: Callable[[], None], files: SshFiles | None = None) -> None:
-        self.files = files
-        self._driver = driver
-        self._check = check
-
-    def run(self, command: str, timeout_s: float) -> Reply:
-        """Run a command in the board's Linux."""
-        self._check()
-        try:
-            status, text = self._driver.execute(command, timeout_s)
-        except CommandTimeout as error:
-            raise ToolError(f"{error}: it was interrupted") from None
-        except ConsoleLost as error:
-            raise Interrupted(str(error)) from error
-        except TIMEOUT as error:
-            raise BoardError("the board stopped answering on the console") from error
-        return Reply(status, text)
-
-
-class UbootShell:
-    """evmperf's Shell over Labgrid's UBootDriver."""
-
-    files = None
-
-    def __init__(self, strategy: Any, check: Callable[[], None]) -> None:
-        self._strategy = strategy
-        self._check = check
-
-    def run(self, command: str, timeout_s: float) -> Reply:
-        """Run a command at U-Boot's prompt."""
-        self._check()
-        driver = self._strategy.uboot
-        try:
-            lines, _, status = driver.run(command, timeout=timeout_s)
-        except TIMEOUT:
-            self._interrupt()
-            raise ToolError(
-                f"`{command[:80]}` did not end within {timeout_s:g} s in U-Boot: it was interrupted"
-            ) from None
-        except ConsoleLost as error:
-            self._interrupt()
-            raise Interrupted(str(error)) from error
-        except (ValueError, UnicodeDecodeError) as error:
-            raise RefusedOutput(f"U-Boot's answer to `{command[:80]}` is garbled") from error
-        return Reply(status, "\n".join(lines))
-
-    def _interrupt(self) -> None:
-        console, prompt = self._strategy.console, self._strategy.uboot.prompt
-        try:
-            console.write(b"\x03")
-            console.expect(prompt, timeout=_UBOOT_INTERRUPT_S)
-        except TIMEOUT:
-            raise BoardError("U-Boot does not come back after Ctrl-C: it must be reset") from None
 
 
 def classify(error: BaseException, phase: str = "") -> EvmperfError:

@@ -128,7 +128,7 @@ def _variables(data: Any) -> Iterator[None]:
 
 
 def _unknown(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, [*known, "K3BootStrategy"], n=1)
+    near = difflib.get_close_matches(name, [*known, "K3BootStrategy", "BootStrategy"], n=1)
     if near == [name]:
         return f"{name} needs {_STRATEGY} among the imports"
     hint = f"; did you mean {near[0]}?" if near else "; is its module among the imports?"
@@ -194,7 +194,8 @@ def _bindings(file: Path, resources: _Said, drivers: _Said) -> Iterator[str]:
 def _strategy(file: Path, drivers: _Said) -> Iterator[str]:
     count = sum(issubclass(target_factory.drivers[name], Strategy) for name, _ in drivers)
     if count != 1:
-        yield f"{file}: {_WHERE}.drivers has {count} strategies; evmperf needs one: K3BootStrategy"
+        one = "BootStrategy, for TI's boards K3BootStrategy"
+        yield f"{file}: {_WHERE}.drivers has {count} strategies; evmperf needs one: {one}"
 
 
 def _ways(file: Path, drivers: _Said) -> Iterator[str]:

@@ -18,7 +18,8 @@ from labgrid.util.proxy import proxymanager
 from pexpect import TIMEOUT
 
 from evmperf.console import heldup
-from evmperf.console.diagnosis import NotReached, last_line
+from evmperf.console.attempt import NotReached
+from evmperf.console.diagnosis import last_line
 from evmperf.console.record import POWER_ANSWERED, POWER_OFF, POWER_ON, History, Record
 from evmperf.console.watch import Alarm, Watch
 from evmperf.lab.stamper import StampedPort
@@ -250,7 +251,8 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         if not last_line(said).strip("?"):
             return BoardError(
                 f"nothing came in {seconds} since the power was switched on: check that the board "
-                f"has power, the console's cable and which of its UARTs it is on"
+                f"has power, that its medium is in its slot and bootable (some ROMs say nothing "
+                f"of one that is not), the console's cable and which of the board's UARTs it is on"
             )
         where = f" in {name}" if (name := self._watch.phase) else ""
         return NotReached(f"the boot hangs{where}: nothing came for {seconds}", said)

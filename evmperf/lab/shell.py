@@ -1,10 +1,14 @@
-"""A Labgrid shell driver that is fast over a serial console and says why a login failed."""
+"""Shells over a console: a driver that is fast on a serial line and says why a login failed, and
+evmperf's Shell over it and over U-Boot's.
+"""
 
 from __future__ import annotations
 
 import re
 import shlex
 import time
+from collections.abc import Callable
+from typing import Any
 
 import attr
 from attr.validators import instance_of
@@ -15,10 +19,13 @@ from pexpect import TIMEOUT
 
 from evmperf.boards import prompts
 from evmperf.lab.console import ConsoleLost
+from evmperf.lab.files import SshFiles
+from evmperf.measure.bench import Reply
 from evmperf.model import limits
-from evmperf.model.errors import BoardError
+from evmperf.model.errors import BoardError, Interrupted, RefusedOutput, ToolError
 
 _PASSWORD = r"[\r\n][^\r\n]{0,40}[Pp]assword[^\r\n:]{0,40}: ?(?=\Z)"
+_UBOOT_INTERRUPT_S = 5
 _PROMPT_S = 5.0
 """Seconds within which a prompt must follow the end of a command or a login."""
 
@@ -197,3 +204,61 @@ class EvmUBootDriver(UBootDriver):  # type: ignore[misc]
 
     prompt: str = attr.ib(default=prompts.UBOOT_PROMPT, validator=instance_of(str))
     autoboot: str = attr.ib(default=prompts.AUTOBOOT, validator=instance_of(str))
+
+
+class LinuxShell:
+    """evmperf's Shell over EvmShellDriver."""
+
+    def __init__(self, driver: Any, check: Callable[[], None], files: SshFiles | None = None) -> None:
+        self.files = files
+        self._driver = driver
+        self._check = check
+
+    def run(self, command: str, timeout_s: float) -> Reply:
+        """Run a command in the board's Linux."""
+        self._check()
+        try:
+            status, text = self._driver.execute(command, timeout_s)
+        except CommandTimeout as error:
+            raise ToolError(f"{error}: it was interrupted") from None
+        except ConsoleLost as error:
+            raise Interrupted(str(error)) from error
+        except TIMEOUT as error:
+            raise BoardError("the board stopped answering on the console") from error
+        return Reply(status, text)
+
+
+class UbootShell:
+    """evmperf's Shell over Labgrid's UBootDriver."""
+
+    files = None
+
+    def __init__(self, strategy: Any, check: Callable[[], None]) -> None:
+        self._strategy = strategy
+        self._check = check
+
+    def run(self, command: str, timeout_s: float) -> Reply:
+        """Run a command at U-Boot's prompt."""
+        self._check()
+        driver = self._strategy.uboot
+        try:
+            lines, _, status = driver.run(command, timeout=timeout_s)
+        except TIMEOUT:
+            self._interrupt()
+            raise ToolError(
+                f"`{command[:80]}` did not end within {timeout_s:g} s in U-Boot: it was interrupted"
+            ) from None
+        except ConsoleLost as error:
+            self._interrupt()
+            raise Interrupted(str(error)) from error
+        except (ValueError, UnicodeDecodeError) as error:
+            raise RefusedOutput(f"U-Boot's answer to `{command[:80]}` is garbled") from error
+        return Reply(status, "\n".join(lines))
+
+    def _interrupt(self) -> None:
+        console, prompt = self._strategy.console, self._strategy.uboot.prompt
+        try:
+            console.write(b"\x03")
+            console.expect(prompt, timeout=_UBOOT_INTERRUPT_S)
+        except TIMEOUT:
+            raise BoardError("U-Boot does not come back after Ctrl-C: it must be reset") from None

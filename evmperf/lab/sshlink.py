@@ -7,13 +7,16 @@ import re
 import shlex
 import subprocess
 import time
+from dataclasses import replace
 from typing import Any
 
 from labgrid.driver import ExecutionError
 
+from evmperf.console.boot import Boot
 from evmperf.lab.tester import CommandTester
 from evmperf.measure.bench import Reply
-from evmperf.model.errors import BoardError, BoardLost, LabError
+from evmperf.model.errors import BoardError, BoardLost, EvmperfError, LabError
+from evmperf.tools import systemd_analyze
 
 _BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 _REBOOT = "(sleep 1; reboot || sudo -n reboot) >/dev/null 2>&1 &"
@@ -88,6 +91,19 @@ class SshLink:
         self._boot_id = now
         if before and now != before and not reset:
             self.note = f"{self.name} rebooted by itself: its boot id is another"
+
+    def told(self, boot: Boot, within_s: float) -> Boot:
+        """The boot with what kernel and systemd say of it, once systemd has come to its end."""
+        deadline = time.monotonic() + within_s
+        try:
+            assert self.shell
+            reply = self.shell.run(systemd_analyze.COMMAND, _ANSWER_S)
+            while systemd_analyze.UNFINISHED in reply.text and time.monotonic() < deadline:
+                time.sleep(_RETRY_S)
+                reply = self.shell.run(systemd_analyze.COMMAND, _ANSWER_S)
+            return replace(boot, told=systemd_analyze.parts(reply.text))
+        except EvmperfError as error:
+            return replace(boot, error=error, phase="question how long it took")
 
     def close(self) -> None:
         """Give up the connection."""

@@ -1,25 +1,348 @@
-"""The boot strategy that comes with evmperf, for board files wherever they are.
+"""Labgrid strategies for boards with U-Boot and Linux: off, U-Boot prompt, Linux, logged in.
 
-A board file imports this module by its name; strategies/k3boot.py itself has no name that holds
-both in a checkout and in an installed evmperf, and Labgrid cannot import it twice.
+One class for all boards; what differs is in the board's file. It binds whatever implements
+Labgrid's protocols, and uses what evmperf's console can do beyond that where it is one. A board
+may have no power switch, or no console. docs/boot.md has the state diagram.
 """
 
 from __future__ import annotations
 
-import sys
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
+import functools
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from evmperf.model.places import project
+import attr
+from attr.validators import deep_mapping, instance_of
+from labgrid.factory import target_factory
+from labgrid.step import step
+from labgrid.strategy import StrategyError
+from pexpect import TIMEOUT
 
-_NAME = "k3boot"
+from evmperf.boards import prompts
+from evmperf.console import booted, powering, uboot
+from evmperf.console.attempt import Attempt, CameBack, NotReached, await_prompt, post_mortem, recent, tell
+from evmperf.console.person import Person
+from evmperf.lab.bootoptions import BootOptions, Status
+from evmperf.model.errors import Stopped, UsageError, was_ctrl_c
 
-if _NAME not in sys.modules:
-    _spec = spec_from_loader(_NAME, SourceFileLoader(_NAME, str(project("strategies") / f"{_NAME}.py")))
-    assert _spec
-    assert _spec.loader
-    _module = module_from_spec(_spec)
-    _spec.loader.exec_module(_module)
-    sys.modules[_NAME] = _module
+_ASK_AGAIN_S = 5
+_OFF_S = 2.0
+"""How long the power is off where its driver does not say."""
+_SHUT_DOWN_S = 120
+"""How long Linux may take to end its services before it resets the board."""
 
-K3BootStrategy = sys.modules[_NAME].K3BootStrategy
+
+class BootError(StrategyError):  # type: ignore[misc]
+    """The board did not reach the state that was asked for, in all its attempts."""
+
+
+@target_factory.reg_driver
+@attr.s(eq=False)
+class BootStrategy(BootOptions):
+    """Power-cycles the board and takes it to U-Boot's prompt, to Linux, or to a root shell.
+
+    options.boot.power of the board file says how the power is worked where its drivers do not:
+    `reset` is `reboot` and U-Boot's `reset`, `none` leaves the board as it is found.
+    """
+
+    def __attrs_post_init__(self) -> None:
+        """Start with no knowledge of the board."""
+        super().__attrs_post_init__()
+        self.attempts: list[Attempt] = []
+        self.listeners: list[Callable[[Attempt], None]] = []
+        """Called with each attempt when it ends, before the next one begins."""
+        self.guards: list[Callable[[], None]] = []
+        """Called before each action of the power switch; may raise."""
+        self.before_power_on: list[Callable[[], None]] = []
+        """Called with the power off: cards are switched, images written."""
+        self.kernel_arguments = ""
+        self.uboot_variables: dict[str, str] = {}
+        """Set before each boot, never saved."""
+        self._booted_with = ""
+        self._phase = ""
+        self.link: Any = None
+        """evmperf's way to the board over SSH, where that is the only one."""
+        self.take_person(Person())
+        if not self.uboot:
+            return
+        # A prompt begins its line (`crc32` prints "==> "); a space stops the countdown everywhere.
+        if not self.uboot.prompt.startswith(("[", "(", "^")):
+            self.uboot.prompt = rf"[\r\n]{self.uboot.prompt}"
+        if self.uboot.autoboot == "stop autoboot" and self.uboot.interrupt == "\n":
+            self.uboot.autoboot, self.uboot.interrupt = "(?:stop|abort) autoboot", " "
+
+    @step(args=["status"])  # type: ignore[untyped-decorator]
+    def transition(self, status: Status | str) -> None:
+        """Bring the board to `status`; raises BootError after the last failed attempt.
+
+        Costs nothing when the board is there already. Every attempt is kept in `attempts`.
+        """
+        goal = status if isinstance(status, Status) else Status[status]
+        if goal is Status.unknown:
+            raise StrategyError("a board cannot be brought to an unknown state")
+        if self._is_at(goal):
+            return
+        for tries_left in range(self.retries, -1, -1):
+            attempt = Attempt(goal.name, time.monotonic())
+            self.attempts.append(attempt)
+            try:
+                self._reach(goal)
+            except Exception as error:  # drivers raise all kinds; each is recorded
+                if was_ctrl_c(error):
+                    raise KeyboardInterrupt from error
+                if isinstance(error, Stopped):
+                    attempt.error = error
+                    self._finish(attempt)
+                    raise BootError(str(error)) from error
+                self._record_failure(attempt, error)
+                if not tries_left or getattr(error, "permanent", False):
+                    raise BootError(attempt.sentence()) from error
+            else:
+                self._finish(attempt)
+                return
+
+    def take_person(self, person: Person) -> None:
+        """Have this person asked where the power is worked by hand."""
+        how = self.option("power")
+        if how in ("none", "reset") or not self.power:
+            self.way: powering.Way = powering.NoSwitch(how)
+        elif type(self.power).__name__ == "ManualPowerDriver":
+            self.way = powering.Hand(self.console, person, self.hand_timeout)
+        else:
+            self.way = powering.Switch(self.power, self.console, self.power_timeout)
+
+    @property
+    def resets(self) -> bool:
+        """Whether boots are resets by software: warm ones."""
+        return isinstance(self.way, powering.NoSwitch) and self.way.how == "reset"
+
+    def forget(self) -> None:
+        """Say that the board is in no known state: the next transition power-cycles it."""
+        self.status = Status.unknown
+
+    def force(self, status: Status | str) -> None:
+        """Take the board to be at `status`, as `--lg-initial-state` says; nothing is switched.
+
+        For `uboot` and `shell` the prompt must be there, or the shell's login.
+        """
+        goal = status if isinstance(status, Status) else Status[status]
+        if self.console:
+            self.target.activate(self.console)
+        if goal is Status.uboot:
+            self.target.activate(self.uboot)
+            tell(self.console, "settle")
+        elif goal is Status.shell:
+            self._log_in()
+        self._booted_with = self.kernel_arguments
+        self.status = goal
+
+    def _is_at(self, goal: Status) -> bool:
+        if self.status is not goal:
+            return False
+        if goal in (Status.booted, Status.shell) and self._booted_with != self.kernel_arguments:
+            return False
+        if goal is Status.shell and not self.shell:
+            return bool(self.link.is_up())
+        return goal is not Status.shell or bool(self.shell.get_status() == 1)
+
+    def _reach(self, goal: Status) -> None:
+        if goal is Status.off:
+            self._switch_off()
+            return
+        if goal is Status.provisioned:
+            self._provision()
+            return
+        leaves_power = isinstance(self.way, powering.NoSwitch) and not self.resets
+        if goal is Status.shell and (leaves_power or not self.console):
+            self._take_as_found()
+        elif not (goal is Status.shell and self._is_at(Status.booted)):
+            if self.status is not Status.uboot:
+                self._start_uboot()
+            if goal is Status.uboot:
+                return
+            self._boot_linux()
+        if goal is Status.shell and self.status is not Status.shell:
+            self._log_in()
+
+    def _take_as_found(self) -> None:
+        """Nothing is switched: the board runs, or somebody has to see to it."""
+        if not self.console:
+            self._phase = "connection over SSH"
+            # Whoever was connected and trusts the board no more wants it to boot anew.
+            self.attempts[-1].boots = self.resets and self.link.shell is not None
+            self.link.connect(self.boot_timeout, reset=self.resets)
+        else:
+            self._phase = "console"
+            self.target.activate(self.console)
+            self._release_shells()
+            tell(self.console, "arrive")
+
+    def _log_in(self) -> None:
+        self._phase = "shell prompt"
+        if self.shell:
+            self.target.activate(self.shell)
+        self.status = Status.shell
+
+    def _switch_off(self) -> None:
+        self._switch("off")
+        self._release_shells()
+        self.status = Status.off
+
+    def _provision(self) -> None:
+        self._switch_off()
+        self._phase = "provisioning"
+        for prepare in self.before_power_on:
+            prepare()
+        self.status = Status.provisioned
+
+    def _switch(self, action: str, *arguments: float) -> Any:
+        """Work the board's power."""
+        self._phase = "power switch"
+        if self.power:
+            self.target.activate(self.power)
+        for guard in self.guards:
+            guard()
+        return getattr(self.way, action)(*arguments)
+
+    def _start_uboot(self) -> None:
+        self.status = Status.unknown
+        self._phase = "console"
+        if not self.console:
+            raise UsageError("this board file has no console: U-Boot and boot times need one")
+        self.target.activate(self.console)
+        self.uboot.login_timeout = self.uboot_timeout
+        self.attempts[-1].boots = True
+        if self.resets:
+            self._reset()
+            self.uboot.login_timeout += _SHUT_DOWN_S
+        else:
+            self._release_shells()
+            # Not `cycle`: some drivers do it in one request, and nobody sees when the power comes.
+            self._provision()
+            self.status = Status.unknown
+            time.sleep(getattr(self.power, "delay", _OFF_S))
+            self._switch("on", self.silence_timeout)
+        self._phase = "U-Boot prompt"
+        try:
+            self.target.activate(self.uboot)
+        except TIMEOUT:
+            # The first character typed after a stopped countdown may be lost: ask once more.
+            self.uboot.login_timeout = _ASK_AGAIN_S
+            try:
+                self.target.activate(self.uboot)
+            except TIMEOUT:
+                raise self._not_reached(self.uboot_timeout) from None
+        tell(self.console, "settle")
+        self.status = Status.uboot
+
+    def _reset(self) -> None:
+        """Reset the board by what runs on it."""
+        self._phase = "reset by software"
+        for guard in self.guards:
+            guard()
+        self._release_shells()
+        log_in = functools.partial(self.target.activate, self.shell)
+        powering.reset(self.console, self.uboot.prompt, self.login_prompt, log_in)
+        self.target.deactivate(self.shell)
+
+    def _boot_linux(self) -> None:
+        self._phase = "U-Boot command"
+        self.attempts[-1].boots = True
+        environment: Mapping[str, str] = {}
+        if self.kernel_arguments:
+            environment = uboot.parse("\n".join(self.uboot.run_check("printenv")))
+        # Always set, so that the arguments of the boot before do not stay where U-Boot keeps them.
+        setting, *scripts = uboot.arguments_commands(
+            environment, self.kernel_arguments_variable, self.kernel_arguments
+        )
+        commands = [*self.media.get(self.chosen_medium(), []), setting]
+        commands += [f"setenv {name} '{value}'" for name, value in self.uboot_variables.items()]
+        self.uboot.run_check("; ".join(commands))
+        for script in scripts:
+            self.uboot.run_check(script)
+        self.status = Status.unknown
+        self._phase = "kernel start"
+        tell(self.console, "limit_silence", self.silence_timeout)
+        self.console.sendline(self.boot_command)
+        ends = [self.kernel_start, self.uboot.prompt]
+        try:
+            back = self.console.expect(ends, timeout=self.kernel_timeout)[0]
+        except TIMEOUT:
+            raise self._not_reached(self.kernel_timeout) from None
+        if back:
+            raise CameBack(self.boot_command, recent(self.console))
+        tell(self.console, "limit_silence", 0)
+        self._phase = "login prompt"
+        prompt = self.prompt_after(self.kernel_arguments)
+        await_prompt(self.console, prompt, self.silence_timeout, self.boot_timeout)
+        tell(self.console, "arrive")
+        self.target.deactivate(self.uboot)
+        self._booted_with = self.kernel_arguments
+        self.status = Status.booted
+        self._phase = "check of what booted"
+        self._check_boot(environment)
+
+    def _not_reached(self, seconds: int) -> NotReached:
+        return NotReached(f"no {self._phase} within {seconds} s", recent(self.console))
+
+    def _check_boot(self, environment: Mapping[str, str]) -> None:
+        """Raise WrongBoot unless medium and kernel arguments are those that were asked for."""
+        medium, arguments = self.chosen_medium(), self.kernel_arguments
+        root = self.roots.get(medium, "")
+        if not (root or arguments):
+            return
+        system = booted.on_console(self.console)
+        if root and system.root is None and booted.is_android(system):
+            root = ""
+            tell(self.console, "note", f"nobody checked that it booted from {medium}: Android does not say")
+        if (root and system.root is None) or (arguments and system.arguments is None):
+            system = self._ask_system()
+        scripts = uboot.overwriting(environment, self.kernel_arguments_variable)
+        if complaint := booted.complaint(medium, root, arguments, system, scripts):
+            raise complaint
+
+    def _ask_system(self) -> booted.System:
+        if "init=" in self.kernel_arguments:
+            return booted.asked(self.console)
+        self._log_in()
+        return booted.answered("\n".join(self.shell.run(booted.QUESTION)[0]))
+
+    def _release_shells(self) -> None:
+        for driver in (self.shell, self.uboot):
+            if driver:
+                self.target.deactivate(driver)
+
+    def _finish(self, attempt: Attempt) -> None:
+        attempt.seconds = time.monotonic() - attempt.began
+        for listener in self.listeners:
+            listener(attempt)
+
+    def _record_failure(self, attempt: Attempt, error: Exception) -> None:
+        self.status = Status.unknown
+        attempt.phase = self._phase
+        attempt.error = error
+        attempt.post_mortem = self.post_mortem()
+        self.logger.error("%s\n%s", attempt.sentence(), attempt.post_mortem)
+        self._finish(attempt)
+
+    def post_mortem(self) -> str:
+        """Power state and the last lines of the console, as text."""
+        try:
+            power = self._switch("state")
+        except Exception as error:  # noqa: BLE001  # whatever the switch says is worth keeping
+            power = f"unknown ({str(error).splitlines()[0] if str(error) else error!r})"
+        return post_mortem(power, self.console)
+
+
+@target_factory.reg_driver
+@attr.s(eq=False)
+class K3BootStrategy(BootStrategy):
+    """The same with the media of TI's U-Boot, which hold a whole image of TI's (root in the second
+    partition).
+    """
+
+    media: dict[str, list[str]] = attr.ib(
+        factory=lambda: {name: [*words] for name, words in prompts.MEDIA.items()},
+        validator=deep_mapping(instance_of(str), instance_of(list)),
+    )

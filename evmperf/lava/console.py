@@ -27,7 +27,7 @@ class JobConsole:
     def of(cls, board: Board) -> Self:
         """The console of a board."""
         shell = board.drivers.get("EvmShellDriver") or {}
-        strategy = board.drivers.get("K3BootStrategy") or {}
+        strategy = board.strategy
         medium = strategy.get("medium") or board.options.boot.medium
         return cls(
             login_prompt=strategy.get("login_prompt", prompts.LOGIN_PROMPT),
@@ -37,7 +37,7 @@ class JobConsole:
             password=shell.get("password") or "",
             boot_command=strategy.get("boot_command", prompts.BOOT_COMMAND),
             arguments_variable=strategy.get("kernel_arguments_variable", prompts.KERNEL_ARGUMENTS_VARIABLE),
-            medium_commands=tuple(strategy.get("media", prompts.MEDIA).get(medium, ())),
+            medium_commands=tuple(strategy["media"].get(medium, ())),
         )
 
     def boot_commands(self, kernel_arguments: str) -> list[str]:

@@ -30,6 +30,7 @@ _QUESTIONS = {
     "image_release": (
         "release",
         "for f in /etc/os-release /etc/evmperf-release; do [ ! -r $f ] || . $f; done; "
+        f'case "$ID" in {"|".join(sorted(provenance.DISTRIBUTIONS))}) VERSION_ID=;; esac; '
         'echo "${BUILD_ID:-$VERSION_ID}"',
     ),
     "image_machine": ("machine", "cat /etc/hostname"),

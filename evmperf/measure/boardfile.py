@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
+from pathlib import Path
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.boards.board import Board
+from evmperf.model.errors import UsageError
 
 
 def named(given: str) -> Board:
@@ -16,3 +19,17 @@ def named(given: str) -> Board:
     all boards of its kind. Raises UsageError.
     """
     return catalogue.board(boards.find(given), os.environ.get("EVMPERF_TESTER", ""))
+
+
+def check_variables(path: Path) -> None:
+    """Labgrid fills `$LG_...` from the environment; say which is missing before it does.
+
+    Raises UsageError.
+    """
+    for line in path.read_text(encoding="utf-8").splitlines():
+        for name in re.findall(r"\$\{?(LG_\w+)", line.partition("#")[0]):
+            if name not in os.environ:
+                raise UsageError(
+                    f"{path} needs ${name}: the name of the board's place on your Labgrid "
+                    f"coordinator (`labgrid-client places` lists them), as in {name}=NAME pytest"
+                )

@@ -25,6 +25,22 @@ _VERSION_ARGUMENT = {
 _MUTE = {"bw_mem", "runDhrystone", "runWhetstone", "runLinpack", "runNBench.sh", "stream_c"}
 """Programs that start to measure when called for their version."""
 
+DISTRIBUTIONS = frozenset(
+    (
+        "alpine",
+        "arch",
+        "archarm",
+        "armbian",
+        "buildroot",
+        "debian",
+        "fedora",
+        "opensuse-leap",
+        "raspbian",
+        "ubuntu",
+    )
+)
+"""os-release's ID of systems whose version is their own, no SDK's."""
+
 _VERSION = r"""
 version() { # PROGRAM [ARGUMENT that makes it tell its version]
   p=$(command -v $1) || return 0
@@ -102,14 +118,14 @@ def parse(files: Mapping[str, str]) -> dict[str, Any]:
     cards in 512-byte sectors, as the kernel gives them; the keys say so.
     """
     text = {name: content.strip() for name, content in files.items()}
-    os_release = _assignments(text.get("os_release", ""))
+    os_release = assignments(text.get("os_release", ""))
     facts: dict[str, Any] = {
         "kernel": text.get("kernel", ""),
         "kernel_version": text.get("kernel_version", ""),
         "machine": text.get("machine", ""),
         "os": _os(text),
         "root_file_system": os_release.get("PRETTY_NAME", ""),
-        "image": _assignments(text.get("image_release", "")).get("BUILD_ID", ""),
+        "image": assignments(text.get("image_release", "")).get("BUILD_ID", ""),
         "model": text.get("model", ""),
         "command_line": text.get("command_line", ""),
         "root": text.get("root", ""),
@@ -128,9 +144,16 @@ def parse(files: Mapping[str, str]) -> dict[str, Any]:
 
 
 def release(facts: Mapping[str, Any], files: Mapping[str, str]) -> str:
-    """The SDK release as the image states it: BUILD_ID, else VERSION_ID of os-release, else ""."""
-    os_release = _assignments(files.get("os_release", ""))
-    return str(facts.get("image") or os_release.get("BUILD_ID") or os_release.get("VERSION_ID") or "")
+    """The SDK release as the image states it, see `release_of`."""
+    return release_of(str(facts.get("image", "")), assignments(files.get("os_release", "")))
+
+
+def release_of(build_id: str, os_release: Mapping[str, str]) -> str:
+    """The release of an image or a running board: BUILD_ID, else VERSION_ID of os-release, unless
+    that is the version of a distribution that knows no SDK; else "".
+    """
+    sdk = os_release.get("ID", "") not in DISTRIBUTIONS
+    return build_id or os_release.get("BUILD_ID", "") or (sdk and os_release.get("VERSION_ID", "")) or ""
 
 
 def project() -> dict[str, str]:
@@ -158,7 +181,7 @@ def _os(text: Mapping[str, str]) -> str:
     return "RT-linux" if rt else "Linux"
 
 
-def _assignments(text: str) -> dict[str, str]:
+def assignments(text: str) -> dict[str, str]:
     """os-release(5): NAME=value, optionally quoted."""
     found = re.findall(r"""^([A-Z_]+)=["']?(.*?)["']?$""", text, re.MULTILINE)
     return dict(found)

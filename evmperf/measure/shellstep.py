@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from evmperf.measure.bench import Shell, StepOutput
 from evmperf.model import limits
 from evmperf.model.errors import RefusedOutput, ToolError
-from evmperf.model.places import STEP_FOLDER, is_plain
+from evmperf.model.places import FURTHER_PROGRAMS, STEP_FOLDER, is_plain
 
 LOG = "log"
 """Name of the output file with the text that the step's commands printed."""
@@ -36,6 +36,7 @@ _BESIDE_BYTES = 4096
 # started costs a slow board tens of milliseconds, so there are few.
 _WRAPPER = """\
 F=@STEP_FOLDER@; OUT=$F/out; export OUT LC_ALL=C
+@FURTHER_PROGRAMS@
 if [ $# -gt 0 ]; then
 if [ -d $OUT ]; then rm -rf $OUT/*; else mkdir $OUT || exit 125; fi
 read -r a b c d g x </proc/$$/stat; echo $g >$F/group
@@ -85,7 +86,7 @@ def install(shell: Shell, folder: str = STEP_FOLDER) -> None:
 
 def wrapper(folder: str = STEP_FOLDER) -> str:
     """The shell text that, sourced with a step's command, runs it and prints its outputs."""
-    return _in(folder, _WRAPPER)
+    return _in(folder, _WRAPPER.replace("@FURTHER_PROGRAMS@", FURTHER_PROGRAMS))
 
 
 def run(

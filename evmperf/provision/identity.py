@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from evmperf.measure import provenance
 from evmperf.provision import filesystems, partitions, software
 from evmperf.provision.filesystems import ImageFileSystem
 
@@ -52,7 +53,7 @@ class Identity:
     @property
     def release(self) -> str:
         """The release by the rule for running boards: BUILD_ID, else VERSION_ID of os-release."""
-        return release_of(self.build_id, self.os_release)
+        return provenance.release_of(self.build_id, self.os_release)
 
     @property
     def name(self) -> str:
@@ -64,11 +65,6 @@ class Identity:
         """Read what `dataclasses.asdict` wrote; raises TypeError for another version's."""
         tuples = [key for key, value in data.items() if isinstance(value, list)]
         return cls(**{**data, **{key: tuple(data[key]) for key in tuples}})
-
-
-def release_of(build_id: str, os_release: Mapping[str, str]) -> str:
-    """The release of an image or a running board."""
-    return build_id or os_release.get("BUILD_ID", "") or os_release.get("VERSION_ID", "")
 
 
 def read(content: Path) -> Identity:
@@ -139,10 +135,8 @@ def _root(system: ImageFileSystem) -> dict[str, Any]:
 
 
 def assignments(text: bytes) -> dict[str, str]:
-    """os-release(5): NAME=value, optionally quoted."""
-    pattern = r"""^([A-Z_]+)=["']?(.*?)["']?$"""
-    found = re.finditer(pattern, text.decode("utf-8", "replace"), re.MULTILINE)
-    return {match[1]: match[2] for match in found}
+    """What an os-release says."""
+    return provenance.assignments(text.decode("utf-8", "replace"))
 
 
 def _digest(data: bytes | None) -> str:

@@ -33,11 +33,11 @@ def start(target: Any, board: Board, bench: LabgridBench, given: Mapping[str, st
     what runs is not the kernel or the device tree that was given, BoardError when it does not boot.
     """
     files = {part: _file(part, name) for part, name in given.items()}
-    strategy = board.drivers.get("K3BootStrategy") or {}
-    if MEDIUM not in strategy.get("media", {}):
+    strategy = board.strategy
+    if MEDIUM not in strategy["media"]:
         raise UsageError(
             f"{board.file_name} does not say how its U-Boot boots over the network: give "
-            f"K3BootStrategy media.{MEDIUM} (docs/provisioning.md)"
+            f"`media.{MEDIUM}` of the strategy (docs/provisioning.md)"
         )
     staged = {part: _stage(target, board, file) for part, file in files.items()}
     bench.boot_from(MEDIUM, {f"{MEDIUM}_{part}": name for part, name in staged.items()})

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evmperf.measure.bench import Shell
+from evmperf.measure.provenance import release_of
 from evmperf.model.errors import LabError
 from evmperf.provision import software
-from evmperf.provision.identity import Identity, assignments, release_of
+from evmperf.provision.identity import Identity, assignments
 
 _TIMEOUT_S = 30.0
 _LIMIT = 400

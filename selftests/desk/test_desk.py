@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import select
 import socket
 import subprocess
@@ -18,6 +19,7 @@ import yaml
 from evmperf.app import desk
 from evmperf.app.requests import FindBoard
 from evmperf.boards import board as boards
+from evmperf.cli.main import main
 from evmperf.desk import identity, ports
 from evmperf.desk.identity import PasswordWanted
 from evmperf.lab import boardcheck
@@ -243,7 +245,7 @@ def test_the_desk_measures_over_ssh_alone(tmp_path):
         assert done.returncode == 0, done.stdout + done.stderr
         (file,) = (tmp_path / "r" / "desk").glob("*.yaml")
         main = yaml.safe_load(file.read_text())["targets"]["main"]
-        assert set(main["drivers"]) == {"SSHDriver", "K3BootStrategy"}
+        assert set(main["drivers"]) == {"SSHDriver", "BootStrategy"}
     finally:
         sshd.stop()
     refused = evmperf(address, "--key", key)
@@ -262,3 +264,46 @@ def test_a_file_that_is_there_says_what_it_would_change():
 def test_an_address_is_no_option_of_ssh(find):
     with pytest.raises(UsageError, match="no address"):
         find(address="-oProxyCommand=true")
+
+
+def test_what_was_found_becomes_a_file_of_ones_own(make_board, find, tmp_path, capsys):
+    board = make_board("xunlong,orangepi-pc")
+    board.password = "secret"
+    found = boards.Path(find(ports=(board.path,), password="secret", power="hand").file)
+    words = ["board", "new", "mine", "--from", str(found), "--into", str(tmp_path), "--title", "My: board"]
+    assert main(words) == 0
+    mine = tmp_path / "mine.yaml"
+    assert boardcheck.check(mine) == []
+    made, before = boards.load(mine), boards.load(found)
+    assert made.options.board.title == "My: board"
+    assert (made.name, made.features, made.drivers) == (before.name, before.features, before.drivers)
+    comments = [line for line in mine.read_text().splitlines() if line.strip().startswith("# ")]
+    for word in ("scratch", "power driver", "log in"):
+        assert any(word in line for line in comments), word
+    assert mine.stat().st_mode & 0o077 == 0
+    assert main(words) == ExitStatus.USAGE  # it is not overwritten
+    assert "is there already" in capsys.readouterr().err
+
+
+def test_no_file_of_a_desk_is_named_with_the_remedy(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["board", "new", "mine", "--from", "desk"]) == ExitStatus.USAGE
+    assert "evmperf desk" in capsys.readouterr().err
+
+
+def test_a_desk_without_a_board_is_one_sentence_within_five_seconds(monkeypatch, capsys):
+    monkeypatch.setattr(ports, "usb_ports", list)
+    assert main(["desk"]) == ExitStatus.NOTHING
+    said = capsys.readouterr()
+    assert len(said.err.splitlines()) == 1
+    assert said.out == ""
+    # With ports on which nothing talks it listens for so long:
+    assert ports._LISTEN_S + ports._FURTHER_S * (len(ports.RATES) - 1) < 5
+
+
+def test_nothing_of_the_desks_words_calls_a_foreign_board_an_evm(make_board, find):
+    board = make_board("xunlong,orangepi-pc", model="Xunlong Orange Pi PC")
+    found = find(ports=(board.path,), power="reset")
+    said = f"{found} {find.said} {boards.Path(found.file).read_text()}"
+    said = re.sub(r"Evm(?:Shell|UBoot)Driver|evmperf", "", said)
+    assert not re.search(r"EVM|[Kk]3|TI\b", said)

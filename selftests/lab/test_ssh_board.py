@@ -5,15 +5,18 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import yaml
 from labgrid import Environment
 
+from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.boards import board as boards
 from evmperf.lab import sshlink
 from evmperf.lab.bench import LabgridBench
-from evmperf.model.errors import BoardError, UsageError
+from evmperf.model.errors import BoardError, RefusedOutput, UsageError
+from evmperf.tools import systemd_analyze
 from selftests.support.sshd import Sshd
 
 
@@ -113,6 +116,29 @@ def test_a_board_that_is_asked_to_reboot_is_awaited(open_bench, tmp_path, monkey
     bench.abandon()
     assert bench.shell().run("true", 10).status == 0
     assert boot_id.read_text() == "two\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [("Startup finished in 2s (kernel) + 9.5s (userspace) = 11.5s", 11.5), ("sh: not found", None)],
+)
+def test_a_boot_over_ssh_is_as_systemd_tells_it(open_bench, tmp_path, monkeypatch, said, seconds):
+    for name, text in (("boot_id", "one"), ("analyze", said)):
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(sshlink, "_BOOT_ID", f"cat {tmp_path}/boot_id")
+    monkeypatch.setattr(sshlink, "_REBOOT", f"echo two >{tmp_path}/boot_id")
+    monkeypatch.setattr(systemd_analyze, "COMMAND", f"cat {tmp_path}/analyze")
+    bench = open_bench(boot_timeout=20)
+    monkeypatch.setattr(type(bench._strategy), "resets", True)
+    boot = bench.cold_boot("")
+    assert bench.power_cycles == 1
+    if seconds is None:
+        assert isinstance(boot.error, RefusedOutput)
+        return
+    found = {reading.metric: reading.value for reading in boot_readings.readings(boot)}
+    assert found["boot_time"] == pytest.approx(seconds)
+    assert "systemd" in boot_readings.condition(boot)
+    assert boot_readings.condition(boot) != boot_readings.condition(replace(boot, told={}))
 
 
 def test_a_key_that_does_not_fit_is_said_at_once(open_bench, sshd):

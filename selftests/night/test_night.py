@@ -236,9 +236,9 @@ def test_a_killed_night_goes_on_where_it_was(lab, night):
 def test_a_coordinator_that_is_started_anew_does_not_end_the_night(lab, night):
     lab.boards["fake-1"].boots[:] = ["stuck"]
     tonight = night(boards=[{"place": "fake-1"}])
-    until(lambda: lab.boards["fake-1"].typed[-1:] == ["boot"], 120)
+    until(lambda: lab.boards["fake-1"].typed[-1:] == ["boot"], 400)
     lab.end("coordinator")
-    until(lambda: len(tonight.events("measured")) == 1, 120)
+    until(lambda: len(tonight.events("measured")) == 1, 400)
     lab.restart()
     assert tonight.wait() == 0, tonight.said
     assert "does not know any more that fake-1 is ours" in tonight.events("measured")[0]["sentence"]

@@ -1,12 +1,8 @@
 """Sessions on a board without a power switch: a person on a terminal, and nobody at all."""
 
 import json
-import os
-import pty
-import select
 import subprocess
 import sys
-import time
 
 import pytest
 import yaml
@@ -14,6 +10,7 @@ import yaml
 from evmperf.boards.board import ENV_DIR
 from evmperf.model.exits import ExitStatus
 from selftests.support.fakeboard import FakeBoard
+from selftests.support.handed import by_hand
 
 
 @pytest.fixture
@@ -50,32 +47,6 @@ def results(folder):
     (run,) = (folder / "results").glob("*/run.json")
     lines = (run.parent / "results.jsonl").read_text().splitlines()
     return json.loads(run.read_text()), [json.loads(line) for line in lines]
-
-
-def by_hand(words, act):
-    """Run it on a terminal of its own; `act` gets what it said so far and returns what is typed."""
-    leader, follower = pty.openpty()
-    process = subprocess.Popen(
-        words, cwd=ENV_DIR.parent, stdin=follower, stdout=follower, stderr=follower, start_new_session=True
-    )
-    os.close(follower)
-    said, deadline = "", time.monotonic() + 120
-    try:
-        while time.monotonic() < deadline:
-            if not select.select([leader], [], [], 0.1)[0]:
-                continue
-            try:
-                data = os.read(leader, 65536)
-            except OSError:
-                break
-            said += data.decode("utf-8", "replace")
-            if typed := act(said):
-                os.write(leader, typed)
-        return process.wait(20), said
-    finally:
-        process.kill()
-        process.wait()
-        os.close(leader)
 
 
 def test_a_person_makes_cold_boots_until_it_is_enough(tmp_path, fake):

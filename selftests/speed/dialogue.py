@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from evmperf.lab.bench import LinuxShell
+from evmperf.lab.shell import LinuxShell
 from evmperf.measure import shellstep
 from selftests.speed.boards import labgrid_bench, virtual_board
 from selftests.speed.figures import Row, ratio, seconds

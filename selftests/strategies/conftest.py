@@ -5,7 +5,6 @@ import yaml
 from labgrid import Environment
 
 from evmperf.boards import board as boards
-from evmperf.lab import bench as bench_module
 from evmperf.lab import shell as shell_module
 from evmperf.lab.bench import LabgridBench
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
@@ -33,7 +32,7 @@ def open_bench(tmp_path, fake, switch, monkeypatch):
     leaves a driver out, `power` is the option of the board file.
     """
     monkeypatch.setattr(shell_module, "_PROMPT_S", 0.3)
-    monkeypatch.setattr(bench_module, "_UBOOT_INTERRUPT_S", 0.3)
+    monkeypatch.setattr(shell_module, "_UBOOT_INTERRUPT_S", 0.3)
     environments = []
 
     def open_it(power="", person=None, **drivers):

@@ -9,7 +9,7 @@ from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.console import powering
 from evmperf.console.marks import Phase
 from evmperf.console.person import Person
-from evmperf.lab.bench import UbootShell
+from evmperf.lab.shell import UbootShell
 from evmperf.measure.bench import Reply
 from evmperf.model.errors import BoardError, LabError, Stopped, UsageError
 

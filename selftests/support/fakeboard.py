@@ -33,6 +33,7 @@ class FakeBoard:
         self.boots = []
         self.password = None
         self.prompt = "root@virtual-evm:~# "
+        self.uboot_prompt = "=> "
         self.typed = []
         self.switched = []
         self.ignores_ctrl_c = False
@@ -117,7 +118,7 @@ class FakeBoard:
     def _take(self, character):
         if self._state == "autoboot":
             self._state = "uboot"
-            self.say("\r\n=> ")
+            self.say(f"\r\n{self.uboot_prompt}")
         elif character == "\x03":
             self._ctrl_c()
         elif character != "\n":
@@ -138,7 +139,7 @@ class FakeBoard:
             self.say(f"^C\r\n{self._prompt_now()}")
 
     def _prompt_now(self):
-        return "=> " if self._state == "uboot" else self.prompt
+        return self.uboot_prompt if self._state == "uboot" else self.prompt
 
     def _in_uboot(self, line):
         if line == "boot":
@@ -161,7 +162,7 @@ class FakeBoard:
                 self.say(f"{marker}\r\n{text}\r\n{status}\r\n{marker}\r\n=> ")
         else:
             found = _ECHO.match(line)
-            self.say((f"{found[1]}{found[2]}\r\n" if found else "") + "=> ")
+            self.say((f"{found[1]}{found[2]}\r\n" if found else "") + self.uboot_prompt)
 
     def _boot(self):
         self._state = "dead"

@@ -24,7 +24,7 @@ MS = 1_000_000
 WIRES = ("raw", "pty", "ser2net", "rfc2217")
 """How a talking board is reached: raw TCP, a pseudo terminal, and ser2net's two ways on one."""
 BAUD = 115200
-_OPEN_S = 3.0
+_OPEN_S = 30.0
 _PRIORITY = 2  # above the stamping process: what is measured is that one
 
 _BOARD = """

@@ -44,6 +44,10 @@ def readings(boot: Boot) -> list[Reading]:
     The published figure is `boot_time`, from "Starting kernel" to the prompt. Other spans are left
     out where their marks are too far off.
     """
+    if boot.told:
+        kernel = boot.told["kernel"] + boot.told.get("initrd", 0.0)
+        spans = {"kernel": kernel, "userland": boot.told["userspace"]}
+        return [Reading("boot_time", sum(spans.values())), *(Reading(*span) for span in spans.items())]
     marks = dict(boot.marks)
     start = _start(marks)
     late = {mark.phase for mark in marks.values() if _is_late(mark)} if boot.measured else set()
@@ -78,6 +82,8 @@ def condition(boot: Boot) -> str:
     """What a boot time is counted from where that is not "Starting kernel" of a cold boot: it
     decides what the figure is compared with.
     """
+    if boot.told:
+        return "what kernel and systemd say of a warm boot"
     start = _EFI if _start(boot.marks) is Phase.EFI_STUB else ""
     return f"{start or 'Starting kernel'} of a warm boot" if boot.warm else start
 

@@ -1,0 +1,99 @@
+"""What a board file may say of its boots: the arguments of the boot strategy, and their defaults."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import attr
+from attr.validators import deep_mapping, instance_of
+from labgrid.strategy import Strategy
+
+from evmperf.boards import prompts
+from evmperf.console import booted
+
+_KERNEL_START = r"Starting kernel|EFI stub: |Linux version \d"
+
+
+class Status(enum.Enum):
+    """What the board is known to be doing."""
+
+    unknown = 0
+    off = 1
+    uboot = 2
+    booted = 3
+    shell = 4
+    provisioned = 5
+    """Off, and what has to be done before power-on is done."""
+
+
+@attr.s(eq=False)
+class BootOptions(Strategy):  # type: ignore[misc]
+    """What differs from board to board, as the board file has it.
+
+    Args:
+        medium: what to boot from; default is options.boot.medium of the board file
+        media: U-Boot commands that choose each medium, before `boot_command`
+        kernel_arguments_variable: U-Boot variable whose words join the kernel's command line
+        roots: regular expressions of what the root of the running system is like for each medium
+            (evmperf.console.booted has the defaults); a medium without one is not checked
+        login_prompt, init_shell_prompt: what ends a boot, as regular expressions
+        silence_timeout: seconds without a byte after which a boot loader is taken to hang, and
+            after which a newline asks Linux for its prompt again
+        power_timeout, uboot_timeout, kernel_timeout, boot_timeout: seconds for the power switch,
+            from power-on to the U-Boot prompt, from the boot command to "Starting kernel", and
+            from there to the prompt
+        hand_timeout: seconds for a person who works the power
+        retries: power cycles after a failed boot before giving up
+    """
+
+    bindings = {  # noqa: RUF012  # Labgrid's form
+        "power": {"PowerProtocol", None},
+        "console": {"ConsoleProtocol", None},
+        "uboot": {"UBootDriver", None},
+        "shell": {"ShellDriver", None},
+        "ssh": {"SSHDriver", None},
+    }
+    # What Labgrid binds; None where the board file has no such driver.
+    power: Any
+    console: Any
+    uboot: Any
+    shell: Any
+    ssh: Any
+    target: Any
+    logger: Any
+
+    status: Status = attr.ib(default=Status.unknown)
+    medium: str = attr.ib(default="", validator=instance_of(str))
+    media: dict[str, list[str]] = attr.ib(
+        factory=dict, validator=deep_mapping(instance_of(str), instance_of(list))
+    )
+    boot_command: str = attr.ib(default=prompts.BOOT_COMMAND, validator=instance_of(str))
+    kernel_arguments_variable: str = attr.ib(
+        default=prompts.KERNEL_ARGUMENTS_VARIABLE, validator=instance_of(str)
+    )
+    kernel_start: str = attr.ib(default=_KERNEL_START, validator=instance_of(str))
+    roots: dict[str, str] = attr.ib(factory=lambda: dict(booted.ROOTS), validator=instance_of(dict))
+    silence_timeout: int = attr.ib(default=20, validator=instance_of(int))
+    login_prompt: str = attr.ib(default=prompts.LOGIN_PROMPT, validator=instance_of(str))
+    init_shell_prompt: str = attr.ib(default=prompts.INIT_SHELL_PROMPT, validator=instance_of(str))
+    uboot_timeout: int = attr.ib(default=60, validator=instance_of(int))
+    power_timeout: int = attr.ib(default=60, validator=instance_of(int))
+    kernel_timeout: int = attr.ib(default=60, validator=instance_of(int))
+    boot_timeout: int = attr.ib(default=180, validator=instance_of(int))
+    hand_timeout: int = attr.ib(default=600, validator=instance_of(int))
+    retries: int = attr.ib(default=2, validator=instance_of(int))
+
+    def option(self, key: str) -> str:
+        """An option of the board file's section `boot`, "" where it does not say."""
+        env = self.target.env
+        boot = env.config.get_target_option(self.target.name, "boot", {}) if env else {}
+        return str(boot.get(key, ""))
+
+    def chosen_medium(self) -> str:
+        """What the board is to boot from."""
+        return self.medium or self.option("medium")
+
+    def prompt_after(self, kernel_arguments: str) -> str:
+        """The regular expression of what ends a boot with these kernel arguments."""
+        return self.init_shell_prompt if "init=" in kernel_arguments else self.login_prompt

@@ -1,0 +1,43 @@
+"""How long kernel and systemd say that a boot took, as `systemd-analyze time` prints it.
+
+The format is systemd's (src/analyze/analyze-time-data.c): "Startup finished in A (kernel) + B
+(userspace) = C", where a time is a sum of h, min, s, ms.
+"""
+
+from __future__ import annotations
+
+import re
+
+from evmperf.model.errors import RefusedOutput
+
+COMMAND = "systemd-analyze time"
+UNFINISHED = "not yet finished"
+"""What it says while the boot goes on."""
+
+_UNITS = {"h": 3600.0, "min": 60.0, "s": 1.0, "ms": 0.001, "us": 0.000_001}
+_TIME = r"(?:\d+(?:\.\d+)?(?:h|min|s|ms|us) ?)+"
+_LINE = re.compile(
+    rf"^Startup finished in ((?:{_TIME} ?\(\w+\)(?: \+ )?)+)(?: = ({_TIME}))? *$", re.MULTILINE
+)
+_ROUNDED_S = 0.01
+"""What rounding may make of the sum of four parts, in seconds."""
+
+
+def parts(text: str) -> dict[str, float]:
+    """Seconds of each part of the boot (firmware, loader, kernel, initrd, userspace).
+
+    Raises RefusedOutput for anything else, or where the parts do not make the sum.
+    """
+    match = _LINE.search(text)
+    if not match:
+        raise RefusedOutput("systemd-analyze did not say how long the boot took", text)
+    found = {name: _seconds(time) for time, name in re.findall(rf"({_TIME}) ?\((\w+)\)", match[1])}
+    if "kernel" not in found or "userspace" not in found:
+        raise RefusedOutput("systemd-analyze names no kernel or no userspace", text)
+    if match[2] and abs(sum(found.values()) - _seconds(match[2])) > _ROUNDED_S:
+        raise RefusedOutput("the parts of the boot do not make its sum", text)
+    return found
+
+
+def _seconds(text: str) -> float:
+    return sum(float(n) * _UNITS[unit] for n, unit in re.findall(r"(\d+(?:\.\d+)?)(h|min|s|ms|us)", text))

@@ -1,0 +1,117 @@
+"""A board that nobody here made at the desk: found, measured, reset, and switched by hand."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from evmperf.boards import board as boards
+from selftests.support.handed import by_hand
+
+pytestmark = pytest.mark.virtual_evm
+
+CRYPTO = "openssl_throughput and aes-128-cbc and 16384"
+
+
+def words(*more):
+    return [sys.executable, "-m", "evmperf", "desk", *more]
+
+
+def evmperf(*more):
+    return subprocess.run(
+        words(*more),
+        cwd=boards.ENV_DIR.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def results(folder):
+    (run,) = folder.glob("*/run.json")
+    lines = (run.parent / "results.jsonl").read_text().splitlines()
+    return json.loads(run.read_text())["facts"], [json.loads(line) for line in lines]
+
+
+def until_it_answers(board, within_s=180):
+    """Wait until the board's login shows; it is on."""
+    deadline = time.monotonic() + within_s
+    while b"login: " not in board.said:
+        assert time.monotonic() < deadline, board.said[-2000:]
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def board(make_foreign):
+    return make_foreign()
+
+
+def test_it_is_found_measured_over_serial_and_reset_by_software(board, tmp_path):
+    board.switch(True)
+    until_it_answers(board)
+    found = evmperf("--port", board.path, "--results", str(tmp_path / "a"), "--yes", "-k", CRYPTO)
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "Orange Pi PC" in found.stdout
+    assert "EVM" not in found.stdout.replace("EVMPERF", "")
+    facts, lines = results(tmp_path / "a")
+    assert facts["power"] == "none"
+    assert facts["machine"] == "armv7l"
+    assert [line["status"] for line in lines if line.get("benchmark")] == ["measured"]
+    reset = evmperf(
+        "--port",
+        board.path,
+        "--results",
+        str(tmp_path / "b"),
+        "--yes",
+        "--power",
+        "reset",
+        "-k",
+        "default_rootfs",
+    )
+    assert reset.returncode == 0, reset.stdout + reset.stderr
+    (boot_time,) = [line for line in results(tmp_path / "b")[1] if line.get("benchmark")]
+    assert boot_time["status"] == "measured"
+    assert "warm" in json.dumps(boot_time["conditions"])
+    assert board.switched == [True]
+
+
+def test_a_person_switches_it_and_says_that_it_is_enough(board, tmp_path):
+    board.switch(True)
+    until_it_answers(board)
+    asked = {"OFF": 0, "ON": 0}
+
+    def person(said):
+        for word, on in (("OFF", False), ("ON", True)):
+            if said.count(f"Switch the board {word}") > asked[word]:
+                asked[word] += 1
+                if asked["OFF"] == 2:
+                    return b"s\n"
+                board.switch(on)
+        return b""
+
+    command = words("--port", board.path, "--results", str(tmp_path), "--yes", "--power", "hand")
+    status, said = by_hand([*command, "-k", "default_rootfs"], person, 400)
+    assert status == 0, said
+    facts, lines = results(tmp_path)
+    assert facts["power"] == "hand"
+    (boot_time,) = [line for line in lines if line.get("benchmark")]
+    assert boot_time["status"] == "measured"
+    assert [s["metric"] for s in boot_time["samples"]].count("boot_time") == 1
+    assert facts["attempts"] == 1
+
+
+def test_it_is_measured_over_ssh_alone(board, tmp_path):
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    board.write("/root/.ssh/authorized_keys", key.with_suffix(".pub").read_text(), "0100600")
+    board.switch(True)
+    until_it_answers(board)
+    address = f"root@127.0.0.1:{board.ssh_port}"
+    done = evmperf(address, "--key", str(key), "--results", str(tmp_path / "r"), "--yes", "-k", CRYPTO)
+    assert done.returncode == 0, done.stdout + done.stderr
+    facts, lines = results(tmp_path / "r")
+    assert facts["machine"] == "armv7l"
+    assert [line["status"] for line in lines if line.get("benchmark")] == ["measured"]

@@ -1,0 +1,331 @@
+"""A board that nobody here made: QEMU's orangepi-pc with Debian's SPL, U-Boot and armhf kernel.
+
+Its root is busybox, OpenSSL and dropbear alone, so that a boot takes seconds. The card is built once
+from Debian's packages and kept in the cache; its serial port is a pseudo terminal, its power a QEMU
+process that a test starts and ends. It has no power switch that evmperf could work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import lzma
+import os
+import pty
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import tty
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evmperf.model.errors import LabError
+from evmperf.virtual import image, paths
+from evmperf.virtual.cpio import CpioArchive
+from evmperf.virtual.debian import DebianArchive
+from evmperf.virtual.image import partition
+from evmperf.virtual.steps import BuildSteps, make_ext4, tool
+from selftests.support.ports import free_port
+
+SUITE = "trixie"
+PACKAGES = ["u-boot-sunxi", "linux-image-armmp", "busybox-static", "dropbear-bin", "openssl"]
+KEPT = ("u-boot-sunxi", "linux-image-6", "busybox", "dropbear-bin", "openssl", "libc6", "libssl3t64")
+LIBRARIES = ("libtomcrypt1", "libtommath1", "libcrypt1", "zlib1g", "libzstd1", "libgcc-s1", "libgmp10")
+MODULES = ["sunxi-mmc", "crc32c_generic", "ext4", "realtek", "dwmac-sun8i"]
+SPL = "usr/lib/u-boot/orangepi_pc_plus/u-boot-sunxi-with-spl.bin"
+CARD_MIB, ROOT_MIB, ROOT_AT_MIB = 256, 160, 4
+APPEND = "console=ttyS0,115200 root=/dev/mmcblk0p1 rw ${optargs}"
+
+_INIT = """\
+#!/bin/sh
+mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs dev /dev
+for m in /modules/*; do insmod $m; done
+for word in $(cat /proc/cmdline); do case $word in root=*) root=${word#root=};; esac; done
+echo "Begin: Waiting for root file system ..."
+until [ -b $root ] && mount -t ext4 $root /root; do sleep 1; done
+umount /proc /sys
+mount -o move /dev /root/dev
+exec switch_root /root /sbin/init
+"""
+_RCS = """\
+#!/bin/busybox sh
+/bin/busybox mount -t proc proc /proc
+/bin/busybox mount -t sysfs sysfs /sys
+/bin/busybox --install -s
+mount -t tmpfs tmp /tmp; mkdir -p /dev/pts; mount -t devpts pts /dev/pts
+hostname orangepipc
+ip link set lo up; ip link set eth0 up; ip addr add 10.0.2.15/24 dev eth0
+dropbear -R
+[ -x /etc/slow ] && /etc/slow
+true
+"""
+_FILES = {
+    "etc/inittab": (
+        "::sysinit:/etc/init.d/rcS\nttyS0::respawn:/sbin/getty -L 115200 ttyS0 vt100\n"
+        "::shutdown:/bin/umount -a -r\n"
+    ),
+    "etc/init.d/rcS": _RCS,
+    "etc/passwd": "root::0:0:root:/root:/bin/sh\n",
+    "etc/group": "root:x:0:\n",
+    "etc/shells": "/bin/sh\n",
+    "etc/os-release": 'PRETTY_NAME="a tiny busybox"\nID=tiny\nVERSION_ID=13\n',
+}
+
+
+def card() -> Path:
+    """The card, made if the cache does not have it; raises LabError where it cannot be made."""
+    said = f"{SUITE}{PACKAGES}{KEPT}{LIBRARIES}{MODULES}{APPEND}{_INIT}{_FILES}{CARD_MIB}{ROOT_MIB}"
+    folder = paths.cache_dir() / "foreign" / f"orangepi-{hashlib.sha256(said.encode()).hexdigest()[:12]}"
+    file = folder / "card.img"
+    if not file.is_file():
+        new = folder.with_name(f".{folder.name}.{os.getpid()}")
+        try:
+            _build(new, _packages)
+            with contextlib.suppress(OSError):  # somebody else was faster
+                new.rename(folder)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+    return file
+
+
+def _packages(steps: BuildSteps, folder: Path) -> Path:
+    """The packages that are needed, unpacked."""
+    with (
+        steps.step(f"orangepi-pc's software from Debian {SUITE}"),
+        DebianArchive.opened(steps, folder / "apt", SUITE, "armhf") as archive,
+    ):
+        chosen = archive.resolve(PACKAGES, [])
+        wanted = [p for p in chosen if p.name.startswith((*KEPT, *LIBRARIES))]
+        archive.unpack(wanted, folder / "packages")
+    return folder / "packages"
+
+
+def _build(folder: Path, bring: Callable[[BuildSteps, Path], Path]) -> None:
+    folder.mkdir(parents=True)
+    steps = BuildSteps(folder.parent / "logs", print)
+    packages = bring(steps, folder)
+    root = folder / "root"
+    for name in (
+        "bin",
+        "sbin",
+        "dev",
+        "proc",
+        "sys",
+        "tmp",
+        "root/.ssh",
+        "usr/bin",
+        "usr/sbin",
+        "boot/extlinux",
+    ):
+        (root / name).mkdir(parents=True)
+    for name, text in _FILES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    (root / "etc/init.d/rcS").chmod(0o755)
+    shutil.copy(packages / "usr/bin/busybox", root / "bin/busybox")
+    for name in ("bin/sh", "sbin/init", "sbin/getty"):
+        (root / name).symlink_to("/bin/busybox")
+    shutil.copy(packages / "usr/bin/openssl", root / "usr/bin/openssl")
+    shutil.copy(packages / "usr/sbin/dropbear", root / "usr/sbin/dropbear")
+    (root / "etc/dropbear").mkdir()
+    (root / "usr/lib").mkdir()
+    shutil.copytree(
+        packages / "usr/lib/arm-linux-gnueabihf", root / "usr/lib", symlinks=True, dirs_exist_ok=True
+    )
+    for waste in ("gconv", "ossl-modules", "engines-3"):
+        shutil.rmtree(root / "usr/lib" / waste, ignore_errors=True)
+    (root / "lib").symlink_to("usr/lib")
+    _kernel(steps, packages, root)
+    disk = folder / "card.img"
+    with disk.open("wb") as file:
+        file.truncate(CARD_MIB << 20)
+    lines = ["label: dos", f"start={ROOT_AT_MIB}MiB, size={ROOT_MIB}MiB, type=83, bootable"]
+    partition(steps, disk, lines)
+    make_ext4(
+        steps,
+        disk,
+        root,
+        start_mib=ROOT_AT_MIB,
+        mib=ROOT_MIB,
+        label="tiny",
+        uuid="6b8c51d2-93c0-4d6e-8f0a-0f6f3f2f7c11",
+    )
+    with disk.open("r+b") as file:
+        file.seek(8 << 10)
+        file.write((packages / SPL).read_bytes())
+    shutil.rmtree(packages)
+    shutil.rmtree(root)
+
+
+def _kernel(steps: BuildSteps, packages: Path, root: Path) -> None:
+    boot = root / "boot"
+    (kernel,) = (packages / "boot").glob("vmlinuz-*")
+    release = kernel.name.removeprefix("vmlinuz-")
+    shutil.copy(kernel, boot / "vmlinuz")
+    (tree,) = packages.glob("usr/lib/linux-image-*/sun8i-h3-orangepi-pc.dtb")
+    shutil.copy(tree, boot / "board.dtb")
+    steps.run([tool("depmod"), "-b", packages / "usr", release], "Indexing modules", "foreign")
+    files = CpioArchive()
+    for folder in ("bin", "dev", "proc", "sys", "root", "modules"):
+        files.folder(folder)
+    files.file("bin/busybox", (root / "bin/busybox").read_bytes(), 0o755)
+    for name in ("sh", "mount", "umount", "insmod", "cat", "sleep", "switch_root"):
+        files.link(f"bin/{name}", "busybox")
+    files.file("init", _INIT.encode(), 0o755)
+    for number, module in enumerate(_closure(packages / "usr/lib/modules" / release)):
+        data = module.read_bytes()
+        data = lzma.decompress(data) if module.suffix == ".xz" else data
+        files.file(f"modules/{number:02}-{module.name.removesuffix('.xz')}", data, 0o644)
+    (boot / "initrd.img").write_bytes(files.finish())
+    (boot / "extlinux/extlinux.conf").write_text(
+        "timeout 1\ndefault tiny\nlabel tiny\n  linux /boot/vmlinuz\n  initrd /boot/initrd.img\n"
+        f"  fdt /boot/board.dtb\n  append {APPEND}\n"
+    )
+
+
+def _closure(folder: Path) -> list[Path]:
+    """The modules and what they need, in loading order."""
+    lines = [line.partition(":") for line in (folder / "modules.dep").read_text().splitlines()]
+    needs = {path: rest.split() for path, _, rest in lines}
+    order: dict[str, None] = {}
+    for name in MODULES:
+        (path,) = [path for path in needs if Path(path).name.startswith(f"{name}.ko")]
+        order |= dict.fromkeys([*reversed(needs[path]), path])
+    return [folder / path for path in order]
+
+
+class ForeignBoard:
+    """The board, off, with a copy of a card; `path` is its serial port, `ssh_port` its port 22 here,
+    `said` what came from it since the last power-on.
+    """
+
+    def __init__(self, folder: Path, original: Path | None) -> None:
+        self.switched: list[bool] = []
+        self.said = b""
+        self._hang_at = b""
+        self.card: Path | None = None
+        if original:
+            self.card = folder / "card.img"
+            subprocess.run(["cp", "--sparse=always", original, self.card], check=True)
+        self.ssh_port = free_port()
+        self._log = (folder / "qemu.log").open("wb")
+        self._qemu: subprocess.Popen[bytes] | None = None
+        self._leader, self._follower = pty.openpty()
+        tty.setraw(self._follower)
+        os.set_blocking(self._leader, False)
+        self.path = os.ttyname(self._follower)
+        self._wire = folder / "uart"
+        self._server = socket.socket(socket.AF_UNIX)
+        self._server.bind(str(self._wire))
+        self._server.listen()
+        self._client: socket.socket | None = None
+        self._thread = threading.Thread(target=self._carry, daemon=True)
+        self._thread.start()
+
+    @property
+    def is_on(self) -> bool:
+        """Whether its QEMU runs."""
+        return self._qemu is not None and self._qemu.poll() is None
+
+    def switch(self, on: bool) -> None:
+        """Take its power away or give it: what a person does."""
+        self.switched.append(on)
+        if not on or self.is_on:
+            self._off()
+        if on:
+            self._on()
+
+    def hang_at(self, text: bytes) -> None:
+        """Have the processor stop as soon as the board has said this."""
+        self._hang_at = text
+
+    def close(self) -> None:
+        """Switch it off for good."""
+        self._off()
+        self._server.shutdown(socket.SHUT_RDWR)
+        self._thread.join(5)
+        self._server.close()
+        for end in (self._leader, self._follower):
+            os.close(end)
+        self._log.close()
+
+    def debugfs(self, *commands: str) -> None:
+        """Change the root file system of its card, which must be off."""
+        assert self.card
+        place = f"{self.card}?offset={ROOT_AT_MIB << 20}"
+        for command in commands:
+            subprocess.run([tool("debugfs"), "-w", "-R", command, place], check=True, capture_output=True)
+
+    def write(self, path: str, text: str, mode: str = "0100755") -> None:
+        """Write a file of its root file system anew."""
+        assert self.card
+        source = self.card.with_name("written")
+        source.write_text(text)
+        self.debugfs(f"rm {path}", f"write {source} {path}", f"sif {path} mode {mode}")
+
+    def _on(self) -> None:
+        self.said = b""
+        qemu = image.load("virtual").qemu
+        command = [*qemu.command, "-M", "orangepi-pc", "-m", "1G", "-nographic", "-monitor", "none"]
+        command += ["-audio", "none", "-global", "cortex-a7-arm-cpu.cntfrq=24000000"]
+        command += ["-chardev", f"socket,id=uart,path={self._wire}", "-serial", "chardev:uart"]
+        forward = f"hostfwd=tcp:127.0.0.1:{self.ssh_port}-10.0.2.15:22"
+        command += ["-nic", f"user,model=allwinner-sun8i-emac,restrict=on,{forward}"]
+        if self.card:
+            command += ["-drive", f"if=sd,format=raw,file={self.card}"]
+        self._qemu = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            env={**os.environ, **qemu.env},
+            start_new_session=True,
+        )
+
+    def _off(self) -> None:
+        if self._qemu:
+            self._qemu.send_signal(signal.SIGKILL)
+            self._qemu.wait()
+            self._qemu = None
+
+    def _carry(self) -> None:
+        """Bytes between the terminal and whichever QEMU is there; a UART keeps none of them."""
+        with contextlib.suppress(OSError):
+            while True:
+                ends = [self._server, self._leader, *([self._client] if self._client else [])]
+                for end in select.select(ends, [], [])[0]:
+                    if end is self._server:
+                        self._client, _ = self._server.accept()
+                    elif end is self._client:
+                        self._from_board()
+                    elif (typed := os.read(self._leader, 4096)) and self._client:
+                        with contextlib.suppress(OSError):
+                            self._client.sendall(typed)
+
+    def _from_board(self) -> None:
+        assert self._client
+        data = b""
+        with contextlib.suppress(OSError):
+            data = self._client.recv(4096)
+        if not data:
+            self._client.close()
+            self._client = None
+        self.said += data
+        if self._hang_at and self._hang_at in self.said and self._qemu:
+            self._qemu.send_signal(signal.SIGSTOP)
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._leader, data)
+
+
+def card_or_skip() -> Path:
+    """The card; skips the test where neither cache nor network brings it."""
+    try:
+        image.load("virtual")  # whose QEMU it is
+        return card()
+    except LabError as error:
+        pytest.skip(f"no foreign board here: {error}")
