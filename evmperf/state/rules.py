@@ -141,6 +141,8 @@ def _cpus(listed: Value | None) -> int:
 def _memory(state: State) -> Iterator[Finding]:
     amounts = (state.shown.get(f"memory_{name}kib") for name in ("", "available_", "dirty_", "writeback_"))
     whole, free, dirty, writing = (n if isinstance(n, int) else None for n in amounts)
+    if state.shown.get("queue.read_ahead_kb") == 0:
+        yield Finding("read-ahead", "the disk's read-ahead is off")
     if not whole:
         return
     if free is not None and free < _SCARCE * whole:
@@ -148,8 +150,6 @@ def _memory(state: State) -> Iterator[Finding]:
     waiting = (dirty or 0) + (writing or 0)
     if waiting > max(_DIRTY * whole, _DIRTY_KIB):
         yield Finding("dirty", f"{waiting // 1024} MiB of earlier writes waited for the disk before the case")
-    if state.shown.get("queue.read_ahead_kb") == 0:
-        yield Finding("read-ahead", "the disk's read-ahead is off")
 
 
 def _cable(state: State) -> Iterator[Finding]:
