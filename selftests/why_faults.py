@@ -195,12 +195,15 @@ class Board:
 
     def try_fault(self, fault: Fault, healthy: Path) -> Found:
         """Make a fault, measure with it, take it back, and ask why."""
+        return self.ask(fault, self.with_fault(fault, f"fault-{FAULTS.index(fault)}"), healthy)
+
+    def with_fault(self, fault: Fault, name: str) -> Path:
+        """Measure the case of a fault with it; the run's folder."""
         self._do(fault, fault.make)
         try:
-            folder = self.measure(f"fault-{FAULTS.index(fault)}", fault.case)
+            return self.measure(name, fault.case)
         finally:
             self._do(fault, fault.end)
-        return self.ask(fault, folder, healthy)
 
     def ask(self, fault: Fault | None, folder: Path, healthy: Path) -> Found:
         """What `why` says of the cases of a run."""

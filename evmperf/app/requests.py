@@ -111,13 +111,15 @@ class Why(Request, frozen=True):
 
 class Cause(msgspec.Struct, frozen=True):
     """What may explain a figure: the evidence that was read, how many times lower it makes the
-    figure at most (None: not known), and what would prove it.
+    figure at most (None: not known), and what would prove it; `elsewhere` is what it was measured
+    to cost on other boards.
     """
 
     rule: str
     evidence: str
     proof: str
     size: float | None = None
+    elsewhere: str = ""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from evmperf.app.requests import Answer, Cause, Explained, Hear, Why
@@ -19,7 +19,7 @@ from evmperf.model.run import Run
 from evmperf.model.state import State
 from evmperf.published import baseline, identity, releases, source
 from evmperf.runs.history import in_folder
-from evmperf.state import buses, contrast, rules
+from evmperf.state import buses, contrast, prices, rules
 from evmperf.state.rules import Finding
 
 _BESIDE = 0.05
@@ -134,7 +134,7 @@ def _answers(run: Run, result: Result, state: State | None, held: _Other, *, ask
             share=state.shares.get(key.metric) if state else None,
             bus=state.bus if state else "",
             looked=bool(state and state.shown),
-            causes=tuple(_causes(run, result, state, held, other)),
+            causes=tuple(_causes(run, result, state, held, other, metric=key.metric)),
         )
 
 
@@ -154,7 +154,7 @@ def _worse(figure: Figure, other: Figure, better: Direction | None) -> bool:
 
 
 def _causes(
-    run: Run, result: Result, state: State | None, held: _Other, other: Figure | None
+    run: Run, result: Result, state: State | None, held: _Other, other: Figure | None, *, metric: str = ""
 ) -> Iterator[Cause]:
     """What was read and would explain a difference: causes before what they lead to, and of each
     what explains most first. What holds in the other run as well explains nothing.
@@ -173,9 +173,16 @@ def _causes(
         found = [finding for finding in found if _what(finding) not in as_well]
         found += contrast.between(state, there, held.name)
         found += contrast.slower(state, there, held.name)
+    found = [replace(one, size=one.size or prices.of(one.rule, run.board, metric)[0]) for one in found]
     for finding in sorted(found, key=lambda cause: (cause.rule in _SYMPTOMS, -cause.size)):
         proof = _PROOFS.get(finding.rule, _AGAIN).format(benchmark=result.benchmark, run=run.id)
-        yield Cause(rule=finding.rule, evidence=finding.reason, size=finding.size or None, proof=proof)
+        yield Cause(
+            rule=finding.rule,
+            evidence=finding.reason,
+            proof=proof,
+            size=finding.size or None,
+            elsewhere=prices.of(finding.rule, run.board, metric)[1],
+        )
 
 
 def _judged(state: State, result: Result) -> list[Finding]:

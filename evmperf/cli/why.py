@@ -48,6 +48,8 @@ def _lines(explained: Explained) -> Iterator[str]:
         for number, cause in enumerate(answer.causes, 1):
             size = f" (up to {cause.size:.2f} times)" if cause.size else ""
             yield f"  {number}. {cause.evidence}{size}"
+            if cause.elsewhere:
+                yield f"     elsewhere: {cause.elsewhere}"
             yield f"     to prove it: {cause.proof}"
         if not answer.causes:
             yield (
