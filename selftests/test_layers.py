@@ -43,7 +43,7 @@ ROOMS = {
     ),
     "published": (
         "tables of published guides, dialects, artefacts, releases, published figures",
-        "benchmarks boards tools console runs model",
+        "state benchmarks boards tools console runs model",
     ),
     "guide": (
         "reading guides, and writing the next",

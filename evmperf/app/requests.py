@@ -99,25 +99,32 @@ class Cancel(Request, frozen=True):
 
 
 class Why(Request, frozen=True):
-    """Explain the figures of the run in `folder`, or those of the cases whose name holds `case`."""
+    """Explain the figures of the run in `folder`, or those of the cases whose name holds `case`.
+
+    They are held against the run in the folder `against`, against the published ones where that is "".
+    """
 
     folder: str
     case: str = ""
+    against: str = ""
 
 
 class Cause(msgspec.Struct, frozen=True):
     """What may explain a figure: the evidence that was read, how many times lower it makes the
-    figure at most (None: not known), and what would prove it.
+    figure at most (None: not known), and what would prove it; `elsewhere` is what it was measured
+    to cost on other boards.
     """
 
     rule: str
     evidence: str
     proof: str
     size: float | None = None
+    elsewhere: str = ""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure (mean, in `unit`) beside the published one of `release`, None where there is none.
+    """One figure (mean, in `unit`) beside the published one of `release` (or that of a run of this
+    name), None where there is none. A case that has no figure has its causes alone.
 
     `history` is what earlier releases published, `share` the part of what `bus` can carry; `looked`
     says whether the board's state around the case is known.
@@ -125,14 +132,14 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     benchmark: str
     case: str
-    metric: str
-    unit: str
-    ours: float
-    theirs: float | None
-    release: str
-    history: tuple[tuple[str, float], ...]
-    share: float | None
-    bus: str
+    metric: str = ""
+    unit: str = ""
+    ours: float | None = None
+    theirs: float | None = None
+    release: str = ""
+    history: tuple[tuple[str, float], ...] = ()
+    share: float | None = None
+    bus: str = ""
     looked: bool
     causes: tuple[Cause, ...]
 

@@ -1,9 +1,12 @@
-"""Why a figure is lower than the published one: what was read, and what would prove it."""
+"""Why a figure is lower than the published one, or than in another run: what was read, and what
+would prove it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from evmperf.app.requests import Answer, Cause, Explained, Hear, Why
@@ -16,7 +19,8 @@ from evmperf.model.run import Run
 from evmperf.model.state import State
 from evmperf.published import baseline, identity, releases, source
 from evmperf.runs.history import in_folder
-from evmperf.state import buses, rules
+from evmperf.state import buses, contrast, prices, rules
+from evmperf.state.rules import Finding
 
 _BESIDE = 0.05
 """Relative difference to the published figure below which nothing needs a cause."""
@@ -37,10 +41,30 @@ _PROOFS = {
 }
 """What proves a cause; for the others the case is measured again without it."""
 _AGAIN = "pytest --lg-env BOARD.yaml -k {benchmark}"
+_SYMPTOMS = ("bus", "processor", "host", "device", "loss")
+"""What a cause leads to as well: they come after it."""
+
+States = Mapping[tuple[str, ...], State]
+
+
+@dataclass(frozen=True)
+class _Other:
+    """What the figures are held against; `states` are those of a run, by benchmark, case and profile."""
+
+    baseline: Baseline | None
+    history: Mapping[str, Mapping[Key, Figure]]
+    states: States = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The release of a guide, or the run."""
+        run = self.baseline.published if self.baseline else None
+        return "" if run is None else run.id if self.states else run.release
 
 
 def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
-    """Why the figures of a run are worse than the published ones, or what is known of one case.
+    """Why the figures of a run are worse than those that it is held against, or what is known of
+    one case.
 
     Raises UsageError for a case that the run does not have.
     """
@@ -52,26 +76,43 @@ def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
         raise UsageError(f"{run.id} has no case {request.case!r}; it has: {known}")
     published = baseline.of_board(run)
     guides = source.guides(identity.board(run.board), run.os) if published else []
-    history = {guide.run.release: figures(guide.results()) for guide in guides}
-    shared = {(result.benchmark, result.profile): result.state for result in results if result.state}
+    other = _Other(published, {guide.run.release: figures(guide.results()) for guide in guides})
+    if request.against:
+        there = in_folder(Path(request.against))
+        known = Baseline(run, there.run, figures(there.results()))
+        other = _Other(known, other.history, _states(there.results()))
+    states = _states(results)
     answers: list[Answer] = []
     for result in chosen:
-        # Rows of one execution: the first has the state.
-        state = result.state or shared.get((result.benchmark, result.profile))
-        answers += _answers(run, result, state, published, history, asked=bool(request.case))
+        answers += _answers(run, result, _state(states, result), other, asked=bool(request.case))
     return Explained(run=run.id, board=run.board, answers=tuple(answers))
 
 
-def _answers(
-    run: Run,
-    result: Result,
-    state: State | None,
-    published: Baseline | None,
-    history: Mapping[str, Mapping[Key, Figure]],
-    *,
-    asked: bool,
-) -> Iterator[Answer]:
+def _states(results: Iterable[Result]) -> States:
+    """The states of results; rows of one execution have the first one's."""
+    found: dict[tuple[str, ...], State] = {}
+    for result in results:
+        if result.state:
+            found[result.benchmark, result.case, result.profile] = result.state
+            found.setdefault((result.benchmark, result.profile), result.state)
+    return found
+
+
+def _state(states: States, result: Result) -> State | None:
+    rows = (result.benchmark, result.case, result.profile)
+    return states.get(rows) or states.get((result.benchmark, result.profile))
+
+
+def _answers(run: Run, result: Result, state: State | None, held: _Other, *, asked: bool) -> Iterator[Answer]:
     better = _directions(result)
+    published, history = held.baseline, held.history
+    if asked and not result.samples:
+        yield Answer(
+            benchmark=result.benchmark,
+            case=result.case,
+            looked=bool(state and state.shown),
+            causes=tuple(_causes(run, result, state, held, None)),
+        )
     for key, figure in figures([result]).items():
         other = published.figures.get(key) if published else None
         other = other if other and other.unit == figure.unit else None
@@ -84,7 +125,7 @@ def _answers(
             unit=figure.unit,
             ours=figure.mean,
             theirs=other.mean if other else None,
-            release=published.published.release if published and other else "",
+            release=held.name if other else "",
             history=tuple(
                 (release, there[key].mean)
                 for release, there in history.items()
@@ -93,7 +134,7 @@ def _answers(
             share=state.shares.get(key.metric) if state else None,
             bus=state.bus if state else "",
             looked=bool(state and state.shown),
-            causes=tuple(_causes(run, result, state, published, other)),
+            causes=tuple(_causes(run, result, state, held, other, metric=key.metric)),
         )
 
 
@@ -113,43 +154,65 @@ def _worse(figure: Figure, other: Figure, better: Direction | None) -> bool:
 
 
 def _causes(
-    run: Run, result: Result, state: State | None, published: Baseline | None, other: Figure | None
+    run: Run, result: Result, state: State | None, held: _Other, other: Figure | None, *, metric: str = ""
 ) -> Iterator[Cause]:
-    """What was read and would explain a difference, with what it explains at most first."""
-    found: list[tuple[str, str, float]] = []
-    if published and other:
+    """What was read and would explain a difference: causes before what they lead to, and of each
+    what explains most first. What holds in the other run as well explains nothing.
+    """
+    found: list[Finding] = []
+    if held.baseline and other:
         ours = comparable.of_result(run, result)
-        differs = comparable.difference(ours, comparable.of_result(published.published, other.result))
-        found += [("alike", f"not measured alike: {differs}", 0.0)] if differs else []
+        differs = comparable.difference(ours, comparable.of_result(held.baseline.published, other.result))
+        found += [Finding("alike", f"not measured alike: {differs}")] if differs else []
     if state:
-        ours_too = tuple(name.removeprefix("tester ") for name in result.tools)
-        judged = [*rules.judge(state, ours_too)]
+        found += _judged(state, result)
         if not releases.is_virtual(run):
-            judged += buses.findings(result)
-        found += [(finding.rule, finding.reason, finding.size) for finding in judged]
-        found += _read(state)
-    for rule, evidence, size in sorted(found, key=lambda cause: -cause[2]):
-        proof = _PROOFS.get(rule, _AGAIN).format(benchmark=result.benchmark, run=run.id)
-        yield Cause(rule=rule, evidence=evidence, size=size or None, proof=proof)
+            found += buses.findings(result, run.board)
+    if state and (there := _state(held.states, result)):
+        as_well = {_what(finding) for finding in _judged(there, result)}
+        found = [finding for finding in found if _what(finding) not in as_well]
+        found += contrast.between(state, there, held.name)
+        found += contrast.slower(state, there, held.name)
+    found = [replace(one, size=one.size or prices.of(one.rule, run.board, metric)[0]) for one in found]
+    for finding in sorted(found, key=lambda cause: (cause.rule in _SYMPTOMS, -cause.size)):
+        proof = _PROOFS.get(finding.rule, _AGAIN).format(benchmark=result.benchmark, run=run.id)
+        yield Cause(
+            rule=finding.rule,
+            evidence=finding.reason,
+            proof=proof,
+            size=finding.size or None,
+            elsewhere=prices.of(finding.rule, run.board, metric)[1],
+        )
 
 
-def _read(state: State) -> Iterator[tuple[str, str, float]]:
+def _judged(state: State, result: Result) -> list[Finding]:
+    ours_too = tuple(name.removeprefix("tester ") for name in result.tools)
+    return [*rules.judge(state, ours_too), *_read(state)]
+
+
+def _what(finding: Finding) -> str:
+    """What a finding is about, without its numbers."""
+    return re.sub(r"\d+", "", finding.reason)
+
+
+def _read(state: State) -> Iterator[Finding]:
     """Causes that spoil nothing: they are how the board is set up, or what the hardware can do."""
     for metric, share in state.shares.items():
         if share > _FULL:
-            yield "bus", f"{metric} is {share:.0%} of what {state.bus} can carry", 0.0
+            yield Finding("bus", f"{metric} is {share:.0%} of what {state.bus} can carry")
     ticks = {name: n for name, n in state.counted.items() if name.startswith("cpu_")}
     total = sum(ticks.values())
     if total and 1 - (ticks.get("cpu_idle", 0) + ticks.get("cpu_iowait", 0)) / total > _BUSY:
-        yield "processor", "all CPUs were busy during the case", 0.0
+        yield Finding("processor", "all CPUs were busy during the case")
     if total and ticks.get("cpu_steal", 0) / total > _STOLEN:
         part = ticks["cpu_steal"] / total
-        yield "host", f"the virtual board's host took {part:.0%} of its CPUs", 1 / (1 - part)
+        reason = f"the virtual board's host took {part:.0%} of its CPUs"
+        yield Finding("host", reason, size=1 / (1 - part))
     for name, governor in state.shown.items():
         policy = name.removesuffix(".scaling_governor")
         if policy != name and governor != "performance" and (speed := _slowed(state, policy)) > 1:
             reason = f"{policy} ran {speed:.2f} times slower than it can, by governor {governor}"
-            yield "governor", reason, speed
+            yield Finding("governor", reason, size=speed)
 
 
 def _slowed(state: State, policy: str) -> float:

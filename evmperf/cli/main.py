@@ -50,6 +50,8 @@ _COMMANDS = {
         "compare": ("regress", "compare two runs"),
         "accept": ("regress", "mark a change as intended"),
         "why": ("why", "why figures are worse than the published ones"),
+        "case": ("case", "one case of a run as a file to post"),
+        "reproduce": ("case", "measure the case of such a file again, and compare"),
         "explain": ("explain", "what differs between two runs"),
         "ab": ("ab", "old and new on one board in turn: what changed, with its error"),
         "bisect": ("bisect", "which change made a metric worse"),

@@ -10,13 +10,14 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project
 from evmperf.published import identity, record
 from evmperf.published.record import Entry, Found
+from evmperf.state import buses
 
 
 def add_parsers(commands: Any) -> None:
@@ -30,6 +31,9 @@ def add_parsers(commands: Any) -> None:
     parser.add_argument("board", nargs="?", help="a board of any name that guides use, or a file in env/")
     parser.add_argument("--case", metavar="WORDS", help='e.g. "emmc_ext4 100 KiB write"')
     parser.add_argument("--os", default="", help="Linux or RT-linux (default: both)")
+    parser.add_argument(
+        "--impossible", action="store_true", help="figures above what the hardware can carry, of all boards"
+    )
     parser.add_argument("--releases", action="store_true", help="the board's releases and guides")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="one line a figure")
@@ -40,6 +44,11 @@ def add_parsers(commands: Any) -> None:
 def _published(options: argparse.Namespace) -> int:
     if not record.entries():
         raise UsageError(f"{record.FILE}: is not there: this evmperf was installed without a record")
+    if options.impossible:
+        known = record.of_board(_named(options.board), options.os) if options.board else record.entries()
+        if rows := list(_impossible(known)):
+            _rows(options, rows)
+        return 0
     if not options.board:
         _rows(options, _boards())
         return 0
@@ -98,6 +107,27 @@ def _release(entry: Entry) -> dict[str, Any]:
         "named": entry.printed,
         "guide": entry.guide,
     }
+
+
+def _impossible(entries: Iterable[Entry]) -> Iterator[dict[str, Any]]:
+    """The figures above the limits of `evmperf.state.buses`, and why."""
+    for entry in entries:
+        for block in entry.blocks:
+            for case in block.cases:
+                for value in case.values:
+                    row = (block.benchmark, case.name, value.metric)
+                    why = buses.impossible(*row, unit=value.unit, mean=value.mean, board=entry.board)
+                    if why:
+                        yield {
+                            "board": entry.board,
+                            "release": _said(entry),
+                            "benchmark": block.benchmark,
+                            "case": case.name,
+                            "metric": value.metric,
+                            "why": why,
+                            "guide": entry.guide,
+                            "line": value.line,
+                        }
 
 
 def _figure(one: Found) -> dict[str, Any]:

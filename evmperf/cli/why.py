@@ -18,18 +18,22 @@ def add_parsers(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "why",
-        description="Say why figures are worse than the published ones: causes that were read on "
-        "the board around the case, each with its evidence, what it explains at most, and what "
-        "would prove it. Without a case, for all figures that are more than 5 %% worse.",
+        description="Say why figures are worse than the published ones, or than those of another "
+        "run: causes that were read on the board around the case, each with its evidence, what it "
+        "explains at most, and what would prove it. Without a case, for all figures that are more "
+        "than 5 %% worse.",
     )
     arguments.add_run(parser)
     parser.add_argument("case", nargs="?", default="", help="a benchmark, or BENCHMARK CASE")
+    parser.add_argument("--against", metavar="RUN", help="a run in which all was well")
     parser.set_defaults(func=_why)
 
 
 def _why(options: argparse.Namespace) -> int:
     folder = run_folder(options.run, options.results)
-    print("\n".join(map(line, _lines(why.explain(Why(folder=str(folder), case=options.case))))))
+    against = str(run_folder(options.against, options.results)) if options.against else ""
+    request = Why(folder=str(folder), case=options.case, against=against)
+    print("\n".join(map(line, _lines(why.explain(request)))))
     return 0
 
 
@@ -44,6 +48,8 @@ def _lines(explained: Explained) -> Iterator[str]:
         for number, cause in enumerate(answer.causes, 1):
             size = f" (up to {cause.size:.2f} times)" if cause.size else ""
             yield f"  {number}. {cause.evidence}{size}"
+            if cause.elsewhere:
+                yield f"     elsewhere: {cause.elsewhere}"
             yield f"     to prove it: {cause.proof}"
         if not answer.causes:
             yield (
@@ -54,6 +60,8 @@ def _lines(explained: Explained) -> Iterator[str]:
 
 
 def _headline(answer: Answer) -> str:
+    if answer.ours is None:
+        return f"{answer.benchmark} {answer.case}: no figure"
     text = f"{answer.benchmark} {answer.case} {answer.metric}: {rounded(answer.ours)} {answer.unit}"
     if answer.theirs:
         change = percent(answer.ours / answer.theirs - 1)

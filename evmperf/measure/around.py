@@ -17,7 +17,8 @@ _GRAIN_S = 0.02
 
 
 class Around:
-    """Looks before and after each case; the look after one is the look before the next.
+    """Looks at the board, and at its tester where it has a part, before and after each case; the look
+    after one is the look before the next.
 
     A look that fails costs no case: the state says why it is missing.
     """
@@ -31,6 +32,7 @@ class Around:
         self._first = Look()
         """Since when the board's clock is held against the lab's."""
         self._driver = ""
+        self._tester: tuple[Shell, str] | None = None
         self._last: Look | None = None
         """The last look at `_driver`, where nothing has happened since."""
         self._missing = ""
@@ -39,10 +41,13 @@ class Around:
         """The board did something that nobody looks at: sleeping, booting."""
         self._shell = self._last = None
 
-    def before(self, shell: Shell, driver: str) -> None:
-        """Look, unless that was just done; raises BoardError or LabError."""
-        if shell is self._shell and driver == self._driver and self._last:
+    def before(self, shell: Shell, driver: str, tester: tuple[Shell, str] | None = None) -> None:
+        """Look, unless that was just done; raises BoardError or LabError. `tester` is the tester's
+        shell, and our folder there.
+        """
+        if shell is self._shell and (driver, tester) == (self._driver, self._tester) and self._last:
             return
+        self._tester = tester
         if shell is not self._shell:
             self._there, self._first, self._shell = set(), Look(), shell
         self._driver = driver
@@ -74,7 +79,24 @@ class Around:
         found = replace(found, earliest_s=began, latest_s=self._clock.monotonic())
         if self._first.uptime_s is None:
             self._first = found
-        return found
+        return self._with_tester(found)
+
+    def _with_tester(self, found: Look) -> Look:
+        text = look.script_beside(self._board, self._driver) if self._tester else ""
+        if not (text and self._tester):
+            return found
+        shell, folder = self._tester
+        try:
+            files = self._steps.run(shell, text, look.SECONDS, folder=folder, label="state").files
+        except ToolError as error:
+            self._missing = str(error)
+            return found
+        beside = look.parse(files.get(look.FILE, ""))
+        return replace(
+            found,
+            shown={**found.shown, **{f"tester.{name}": value for name, value in beside.shown.items()}},
+            counters={**found.counters, **{f"tester.{name}": n for name, n in beside.counters.items()}},
+        )
 
 
 def rate(first: Look, now: Look) -> tuple[float, float] | None:

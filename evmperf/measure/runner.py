@@ -28,6 +28,7 @@ from evmperf.model.results import Case, Failure, Result
 from evmperf.model.state import State
 from evmperf.runs.spool import Spool
 from evmperf.state import buses, rules
+from evmperf.state.rules import Finding
 
 _PORTS = range(20000, 30000)
 """Ports of a benchmark's server: below Linux's ephemeral ports."""
@@ -137,11 +138,13 @@ class Runner:
             if around:
                 around.forget()
             self._measure_over(progress)
+            progress.judge(self._beyond_bus(progress))
             return
         declared = benchmark.declared_steps(self.bench.board, progress.case, self.profile)
         again = not any(map(benchmark.shared_key, declared))
         while True:
-            around.before(self._linux(), benchmark.driver)
+            tester = (self._beside(), self._tester_folder) if benchmark.tester_tools else None
+            around.before(self._linux(), benchmark.driver, tester)
             self._measure_over(progress)
             if not progress.performed:
                 return  # another case did it
@@ -154,13 +157,17 @@ class Runner:
                 return
             ours = (*benchmark.tools_on(self.bench.board), *benchmark.tester_tools)
             found = rules.judge(progress.state, ours)
-            if not self.bench.board.is_virtual:  # whose buses have no clock
-                measured = progress.result(self.profile)
-                found += buses.findings(measured)
-                progress.state = buses.shared(measured)
-            if progress.judge(found) or not again:
+            if progress.judge([*found, *self._beyond_bus(progress)]) or not again:
                 return
             again, progress.rounds = False, 0
+
+    def _beyond_bus(self, progress: StepProgress) -> list[Finding]:
+        """What the bus says of a case, whose state gets its shares; a virtual board's has no clock."""
+        if self.bench.board.is_virtual:
+            return []
+        measured = progress.result(self.profile)
+        progress.state = buses.shared(measured, self.bench.board.name)
+        return buses.findings(measured, self.bench.board.name)
 
     def _measure_over(self, progress: StepProgress) -> None:
         """Measure a case as often as requested; a failed round is the last."""

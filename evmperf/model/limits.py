@@ -30,6 +30,9 @@ CONSOLE_LOG_BYTES = 1024 * MIB
 MESSAGE_CHARS = 4000
 """Of a failure's sentence."""
 
+CASE_BYTES = 64 * MIB
+"""Of a case file, unpacked."""
+
 LAVA_LOG_BYTES = 256 * MIB
 """Of the log of one LAVA job."""
 LAVA_LINE_CHARS = MIB

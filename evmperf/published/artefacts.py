@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from evmperf.model.figures import Figure, Key
 from evmperf.model.units import Unit
 from evmperf.published.declared import AGAIN, tables
+from evmperf.state import buses
 
 Figures = Mapping[Key, Figure]
 Doubt = tuple[Key, str]
@@ -35,14 +36,6 @@ _LOAD = 105.0
 _SUM_SLACK = 0.005
 _BUSY = 50.0
 """Percent of load at which a link moves more than next to nothing."""
-_BUSES = {
-    "mmcsd": (104.0, "an SD card's bus at SDR104"),
-    "emmc": (400.0, "an eMMC's bus at HS400"),
-    "ospi": (400.0, "eight lines at 200 MHz, both edges"),
-    "usbdev_hs": (60.0, "USB's 480 Mbit/s"),
-    "sata": (600.0, "SATA's 6 Gbit/s"),
-}
-"""MB/s that the bus of a table's device carries, at most, and whose limit that is."""
 
 
 def doubts(figures: Figures) -> dict[Key, str]:
@@ -100,7 +93,7 @@ def _rules(benchmark: str) -> Iterator[Rule]:
         yield _total
     if benchmark.startswith("eth_"):
         yield _busy_for_nothing
-    if any(benchmark.startswith(device) for device in _BUSES):
+    if not benchmark.startswith("audio_"):  # whose rows say more
         yield _beyond_bus
     yield _printed_again
     yield _implausible
@@ -128,10 +121,9 @@ def _busy_for_nothing(figures: Figures) -> Iterator[Doubt]:
 def _beyond_bus(figures: Figures) -> Iterator[Doubt]:
     """A rate that the bus does not carry: a cache was measured, or a digit is wrong."""
     for key, figure in figures.items():
-        for device, (most, whose) in _BUSES.items():
-            rate = key.benchmark.startswith(device) and figure.unit == Unit.MEGABYTE_PER_SECOND
-            if rate and figure.published and figure.mean > most:
-                yield key, f"{figure.mean:g} {figure.unit} is more than {whose} ({most:g})"
+        why = buses.impossible(*key[:3], unit=figure.unit, mean=figure.mean)
+        if figure.published and why:
+            yield key, why
 
 
 def _implausible(figures: Figures) -> Iterator[Doubt]:

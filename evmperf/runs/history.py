@@ -14,7 +14,7 @@ from evmperf.model.figures import Key
 from evmperf.model.results import Result
 from evmperf.model.run import Run
 from evmperf.model.stats import Summary, summarise
-from evmperf.runs import spool
+from evmperf.runs import casefile, spool
 
 GUIDE = "guide"
 """Kind of the runs that are figures of a published guide."""
@@ -171,7 +171,8 @@ def _once(entries: Iterable[StoredRun]) -> list[StoredRun]:
 
 
 def run_folder(given: str, results: Path, *others: Path) -> Path:
-    """The folder of a run: itself, its name below `results` or another folder, or the `last` one.
+    """The folder of a run: itself, that of a case file, its name below `results` or another folder,
+    or the `last` one.
 
     Raises UsageError for a run that is not there.
     """
@@ -180,6 +181,8 @@ def run_folder(given: str, results: Path, *others: Path) -> Path:
         if not runs:
             raise UsageError(f"{results}: holds no runs; measure with pytest --lg-env BOARD.yaml")
         return max(runs, key=lambda path: (path / "run.json").stat().st_mtime)
+    if Path(given).is_file():
+        return casefile.unpack(Path(given))
     for folder in (Path(given), *(place / given for place in (results, *others))):
         if (folder / "run.json").is_file():
             return folder

@@ -1,4 +1,4 @@
-"""What a bus can carry in the mode that it is in: no figure is above that.
+"""What a bus can carry in the mode that it is in, or in its best one: no figure is above that.
 
 | bus | limit | source |
 |---|---|---|
@@ -9,6 +9,10 @@
 | USB 3 | 8/10 of 5, 128/132 of 10 and 20 Gbit/s | USB 3.2, 6.3 |
 | UFS | 1248 (series A) or 1457.6 (B) Mbit/s x 2^(gear - 1) x lanes x 8/10 | M-PHY 4.1, HS gears |
 | Ethernet | payload a frame / bytes a frame on the wire | IEEE 802.3, 4A.4.2 (preamble 8, gap 12) |
+| SATA | 8/10 of 6 Gbit/s | Serial ATA 3.0, 7.2 |
+| audio | frames x channels x bits a sample | the row's rate, 16-bit stereo |
+| DDR | transfers x width | data sheets of the chips, `_CHIPS` |
+| CPU | clock x operations a cycle: 8 of a Cortex-A53, 16 of others | data sheets, Arm's optimization guides |
 
 These are upper bounds: commands, headers and turn-around times of the buses are left out.
 """
@@ -33,9 +37,11 @@ _BYTES = {
     Unit.MEBIBYTE_PER_SECOND: MEBIBYTE,
     Unit.KILOBYTE_PER_SECOND: 1000,
     Unit.MEGABIT_PER_SECOND: MEGABYTE / 8,
+    Unit.BIT_PER_SECOND: 1 / 8,
+    Unit.KILOFLOPS: 1000,
 }
-"""Bytes a second."""
-_THROUGHPUT = re.compile(r"(?:write_|read_)?throughput|bandwidth")
+"""Bytes, or operations of the processor, a second."""
+_THROUGHPUT = re.compile(r"(?:write_|read_)?throughput(?:_mib)?|bandwidth|perf")
 _MARGIN = 0.01
 """Clocks may be off by that much: see `rules.CLOCK`."""
 _BUFFERED = 0.06
@@ -55,9 +61,9 @@ class Bus:
     margin: float = _MARGIN
 
 
-def shares(result: Result) -> dict[str, float]:
+def shares(result: Result, board: str = "") -> dict[str, float]:
     """The share of each figure, by its best sample, in what its bus can carry."""
-    bus = of_result(result)
+    bus = of_result(result, board)
     found = {}
     for metric, unit in {sample.metric: sample.unit for sample in result.samples}.items():
         factor = _BYTES.get(Unit(unit)) if bus and _THROUGHPUT.fullmatch(metric) else None
@@ -66,29 +72,45 @@ def shares(result: Result) -> dict[str, float]:
     return found
 
 
-def shared(result: Result) -> State | None:
+def shared(result: Result, board: str = "") -> State | None:
     """A result's state, with the bus and the figures' shares."""
-    bus = of_result(result)
-    if result.state is None or bus is None:
+    bus, parts = of_result(result, board), shares(result, board)
+    if bus is None or not parts:
         return result.state
-    return msgspec.structs.replace(result.state, bus=bus.mode, shares=shares(result))
+    return msgspec.structs.replace(result.state or State(), bus=bus.mode, shares=parts)
 
 
-def findings(result: Result) -> list[Finding]:
+def findings(result: Result, board: str = "") -> list[Finding]:
     """Figures that are impossible, and a better mode that the bus could have."""
-    bus = of_result(result)
+    bus = of_result(result, board)
     if bus is None:
         return []
     found = [
         Finding("impossible", f"{metric} is {share:.0%} of what {bus.mode} can carry", refuses=True)
-        for metric, share in shares(result).items()
+        for metric, share in shares(result, board).items()
         if share > 1 + bus.margin
     ]
     return [*found, Finding("mode", bus.better)] if bus.better else found
 
 
-def of_result(result: Result) -> Bus | None:
-    """The bus that a result was measured over, None where its mode is not known."""
+def impossible(benchmark: str, case: str, metric: str, *, unit: str, mean: float, board: str = "") -> str:
+    """Why a figure of a table cannot be, whatever modes its board has; "" where it can."""
+    bus = most(benchmark, case, board) if _THROUGHPUT.fullmatch(metric) else None
+    factor = _BYTES.get(Unit(unit)) if bus and unit in set(Unit) else None
+    if not bus or not factor or mean * factor <= bus.rate * (1 + bus.margin):
+        return ""
+    return f"{mean:g} {unit} is more than {bus.mode} can carry ({bus.rate / factor:g})"
+
+
+def of_result(result: Result, board: str = "") -> Bus | None:
+    """The bus that a result was measured over in its mode, or in its best one where that is not
+    known; None for what has no bus.
+    """
+    known = _in_its_mode(result)
+    return known or most(result.benchmark, result.case, board)
+
+
+def _in_its_mode(result: Result) -> Bus | None:
     shown = result.state.shown if result.state else {}
     buses = (kind(shown) for kind in (_mmc, _flash, _ufs, _usb, _pcie))
     # A board may have a disk and a network card at PCIe: the unit says which it was.
@@ -209,3 +231,53 @@ def _of_udp(size: int, mtu: int) -> float:
     packets = [room] * (math.ceil(data / room) - 1)
     packets.append(data - sum(packets))
     return size / sum(max(packet + 20 + 18, 64) + 20 for packet in packets)
+
+
+_GIGABIT = "1000 Mbit/s Ethernet"
+_MOST: tuple[tuple[str, Bus], ...] = (
+    (r"(?:uboot_)?emmc_.*", Bus("an eMMC at HS400", 400e6)),
+    (r"(?:uboot_)?mmcsd_.*", Bus("an SD card at SDR104", 104e6)),
+    (r"ospi_.*|uboot_ospi|(?:linux|uboot)_flash_summary", Bus("8D-8D-8D at 200 MHz", 400e6)),
+    (r"(?:uboot_)?ufs.*", Bus("HS-G3 series B, 2 lanes", 1457.6e6 * 4 * 2 * 0.8 / 8)),
+    (r"usbdev_hs_.*", Bus("USB, 480 Mbit/s", _USB_RATES[480])),
+    (r"usbhost_msc_.*", Bus("USB, 5000 Mbit/s", _USB_RATES[5000])),
+    (r"m?sata_.*", Bus("SATA, 6 Gbit/s", 600e6)),
+    (r"pcie_nvme_.*", Bus("PCIe, 8 GT/s x4", 8e9 * 4 / 8 * 128 / 130)),
+    (r"eth_icssm_.*", Bus("100 Mbit/s Ethernet", 12.5e6, margin=_BUFFERED)),
+    (r"eth_(?:.*_)?tcp_.*", Bus(f"{_GIGABIT} both ways", 250e6 * 1448 / 1538, margin=_BUFFERED)),
+    (r"eth_.*|pcie_eth|ipsec.*", Bus(_GIGABIT, 125e6 * 1472 / 1538, margin=_BUFFERED)),
+)
+"""By the name of a table: the best mode of its bus on any of the boards."""
+_CHIPS: Mapping[str, tuple[int, int, int, int, str]] = {
+    "am64": (16, 1600, 1000, 8, "SPRSP56"),
+    "am62a": (32, 3733, 1400, 8, "SPRSP77"),
+    "am62l": (16, 1600, 1250, 8, "SPRSPA1"),
+    "am62x": (16, 1600, 1400, 8, "SPRSP58"),
+    "j7200": (32, 3200, 2000, 16, "SPRSP57"),
+    "j721e": (32, 4266, 2000, 16, "SPRSP36"),
+    "j721s2": (64, 4266, 2000, 16, "SPRSP62"),
+    "am68": (64, 4266, 2000, 16, "SPRSP62"),
+    "j784s4": (128, 4266, 2000, 16, "SPRSP79"),
+    "am69": (128, 4266, 2000, 16, "SPRSP79"),
+}
+"""By the beginning of a board's name: width of the DDR in bits, transfers in millions a second, MHz
+of the CPU, operations of a core a cycle (single precision, fused), and the data sheet.
+"""
+_STEREO_16_BITS = 4
+_OFF_RATE = 0.02
+"""What a codec's clock may be off."""
+_BEYOND_CACHES = re.compile(r"bw_mem-.*-(?:16|20)mb")
+
+
+def most(benchmark: str, case: str = "", board: str = "") -> Bus | None:
+    """What a row of a table can be at most in the best mode of its bus on any board; of memory and
+    processor, on that board. None where that is not known.
+    """
+    if re.fullmatch(r"audio_\w+", benchmark) and re.fullmatch(r"\d{4,6}", case):
+        return Bus(f"{case} Hz of 16-bit stereo", int(case) * _STEREO_16_BITS, margin=_OFF_RATE)
+    chip = next((known for name, known in _CHIPS.items() if board.startswith(name)), None)
+    if chip and (benchmark == "stream" or (benchmark == "lmbench" and _BEYOND_CACHES.fullmatch(case))):
+        return Bus(f"DDR, {chip[0]} bits x {chip[1]} MT/s", chip[0] / 8 * chip[1] * 1e6)
+    if chip and benchmark == "linpack":
+        return Bus(f"one core, {chip[2]} MHz x {chip[3]}", chip[2] * 1e6 * chip[3])
+    return next((bus for name, bus in _MOST if re.fullmatch(name, benchmark)), None)

@@ -28,7 +28,7 @@ _MOST_BESIDE = 5
 
 _ALWAYS = (
     "/proc/uptime /proc/loadavg /proc/stat /proc/meminfo /proc/pressure/* "
-    "/sys/devices/system/cpu/online "
+    "/sys/devices/system/cpu/online /sys/devices/system/cpu/present "
     "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor "
     "/sys/devices/system/cpu/cpufreq/policy*/*_*_freq "
     "/sys/devices/system/cpu/cpufreq/policy*/stats/time_in_state "
@@ -53,6 +53,8 @@ _ABOVE = {
 }
 """What the folders above a driver's disk in sysfs may have."""
 _NET = ("cpsw", "icssg", "ipsec", "pcie")
+_CABLE = ("tc,qdisc,show,dev", "ethtool,-k", "ethtool,-c", "ethtool,-a", "ethtool,-S")
+"""Commands that the look runs for a network interface."""
 _LINK = "speed duplex mtu " + " ".join(
     f"statistics/{way}_{what}"
     for way in ("rx", "tx")
@@ -87,19 +89,20 @@ function say(f, l) {
     sub(/\) [^)]*$/, "", c); sub(/^[0-9]+ \(/, "", c); l = a[12] + a[13] " " c
   }
   else if (f ~ /proc\/stat$/ && l !~ /^(cpu|intr|ctxt|softirq) /) return
-  else if (f ~ /meminfo$/ && l !~ /^MemAvail/ || f ~ /uevent$/ && l !~ /^DRIVER=/) return
+  else if (f ~ /meminfo$/ && l !~ /^(Mem(Total|Avail)|Dirty|Writeback:)/) return
+  else if (f ~ /uevent$/ && l !~ /^DRIVER=/ || f ~ /snmp$/ && l !~ /^Tcp: [0-9]/) return
   else if (f ~ /pressure/ && l !~ /^some/ || f ~ /aer_dev/ && l !~ /^TOTAL/) return
   else if (f ~ /params$/ && l !~ /^name|[SD]-/) return
   else if (f ~ /ios$/ && l !~ /clock|width|timing|voltage/ || f ~ /err_stats$/ && l ~ / 0$/) return
   else if (f ~ /ext_csd$/) l = substr(l, 393, 2)
-  else if (f ~ /^ethtool/ && (l ~ /fixed\]|: 0$|n\/a/ || \
+  else if (f ~ /^ethtool/ && (l ~ /fixed\]|n\/a/ || f ~ /-S/ && l ~ /: 0$/ || \
     l !~ /(segment|offload|summing|usecs|^[RT]X|[Ee]rr|drop|crc).*: /)) return
   print f, substr(l, 1, 90)
 }
 BEGIN {
   for (i = 1; i < ARGC; i++) {
     f = ARGV[i]; g = ""
-    if (f ~ /^ethtool,/) { gsub(/,/, " ", f); g = f " 2>/dev/null" }
+    if (f ~ /^[a-z]+,/) { gsub(/,/, " ", f); g = f " 2>/dev/null" }
     if (g) { while ((g | getline l) > 0) say(f, l); close(g) }
     else { while ((getline l < f) > 0) say(f, l); close(f) }
   }
@@ -121,7 +124,7 @@ def script(board: Board, driver: str) -> str:
     """
     disk = board.text(driver, "scratch") if driver in _ABOVE else ""
     name = board.options.cable(driver).interface if driver in _NET else ""
-    name = name if re.fullmatch(r"[\w.:-]{1,15}", name) else ""
+    name = name if _INTERFACE.fullmatch(name) else ""
     kept = f"$F/files_{driver}"
     lines = [_MOUNT] if driver in _DEBUGGED else []
     lines.append(f"if [ -e {kept} ]; then read -r w <{kept}; else w=")
@@ -129,7 +132,7 @@ def script(board: Board, driver: str) -> str:
         lines += [
             f"p=$(readlink -f {shlex.quote(disk)}); q=$(readlink -f /sys/class/block/${{p##*/}})",
             "[ ! -e $q/partition ] || q=${q%/*}",
-            f'for f in {_QUEUE}; do w="$w $q/queue/$f"; done',
+            f'for f in {_QUEUE}; do w="$w $q/queue/$f"; done; w="$w $q/stat"',
             _WALK.replace("@ABOVE@", _ABOVE[driver]),
         ]
     if name:
@@ -137,19 +140,35 @@ def script(board: Board, driver: str) -> str:
             f"q=$(readlink -f /sys/class/net/{name})",
             # A disk beside the card is at another link.
             _WALK.replace("@ABOVE@", _LINK if disk else f"{_LINK} {_PCI}"),
-            f'for f in k c a S; do w="$w ethtool,-$f,{name}"; done',
+            f'for f in {" ".join(_CABLE)}; do w="$w $f,{name}"; done',
+            'w="$w /proc/net/snmp"',
         ]
     more = {"rt": _RT, "ospi": "/sys/kernel/debug/spi-nor/*/params"}.get(driver, "")
+    last = [_CLOCKS] if driver == "ospi" else []
+    return "\n".join([*lines, f'echo "$w" >{kept}', "fi", _read(f"{_ALWAYS} {more} $w"), *last, "true"])
+
+
+_INTERFACE = re.compile(r"[\w.:-]{1,15}")
+
+
+def script_beside(board: Board, driver: str) -> str:
+    """The shell text of a look at the tester's end of a driver's cable; "" where it has none."""
+    address = board.options.cable(driver).tester_address if driver in _NET else ""
+    if not re.fullmatch(r"[0-9a-fA-F.:]{3,45}", address):
+        return ""
+    find = f"ip -o addr | awk -v a={address} 'index($4, a \"/\") == 1 {{ print $2; exit }}'"
     return "\n".join(
         [
-            *lines,
-            f'echo "$w" >{kept}',
-            "fi",
-            f'awk -v "ours=(2|$$|$PPID)" {shlex.quote(_AWK.strip())} {_ALWAYS} {more} $w >"$OUT/{FILE}"',
-            _CLOCKS if driver == "ospi" else "",
+            f"i=$({find}); n=/sys/class/net/${{i:-none}}",
+            f'w=; for f in {" ".join(_CABLE)}; do w="$w $f,${{i:-none}}"; done',
+            _read("/proc/uptime /proc/stat /proc/net/snmp $n/speed $n/duplex $n/mtu $w"),
             "true",
         ]
     )
+
+
+def _read(files: str) -> str:
+    return f'awk -v "ours=(2|$$|$PPID)" {shlex.quote(_AWK.strip())} {files} >"$OUT/{FILE}"'
 
 
 @dataclass(frozen=True)
@@ -177,18 +196,21 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (r"/sys/bus/spi/devices/([\w.]+)/(max_hz)", r"spi_nor.\1.\2"),
     (r"/sys/devices/.*/mmc\d+:\w+/(\w+)", r"card.\1"),
     (r"/sys/devices/.*/queue/(\w+)", r"queue.\1"),
+    (r"/sys/devices/.*/block/\w+/stat", "disk.stat"),
     (r"/sys/devices/.*/(power_info)/(\w+)", r"ufs.\2"),
+    (r"/sys/class/net/[\w.:-]+/(\w+)", r"net.\1"),
     (r"/sys/devices/.*/([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])/(\w+_link_\w+|aer_\w+)", r"pci.\1.\2"),
     (r"/sys/devices/.*/net/[\w.:-]+/(?:statistics/)?(\w+)", r"net.\1"),
     (r"/sys/devices/.*/\d+-[\d.]+:[\d.]+/uevent", r"usb.interface"),
     (r"/sys/devices/.*/(usb\d+|\d+-[\d.]+)/(\w+)", r"usb.\1.\2"),
     (r"/sys/devices/.*/(\w+)", r"disk.\1"),
     (r"ethtool (-[kcaS]) [\w.:-]+", r"ethtool\1"),
+    (r"tc qdisc show dev [\w.:-]+", "tc"),
 )
 """A file to the name of what it says."""
 _COUNTERS = re.compile(
-    r"cpu_|interrupts|context_switches|softirqs|pressure_|net\.[rt]x_|ethtool-S\.|mmc\.err_stats\."
-    r"|cpu\.\w+\.time_in_state\.|pci\..*\.aer_"
+    r"cpu_|interrupts|context_switches|softirqs|pressure_|tcp_|net\.[rt]x_|ethtool-S\.|mmc\.err_stats\."
+    r"|disk\.\w+_(?:count|ms)|cpu\.\w+\.time_in_state\.|pci\..*\.aer_"
 )
 _LISTS = re.compile(r"ethtool-\w|mmc\.(?:ios|err_stats)|spi_nor\..+|pci\..*\.aer_\w+|.*time_in_state")
 """Files of several lines, each a name and a value."""
@@ -197,7 +219,11 @@ _PROC = {
     for file, pattern in {
         "uptime": r"(?P<uptime>\d{1,10}\.\d{1,9}) .*",
         "loadavg": r"\S+ \S+ \S+ (?P<running>\d+)/.*",
-        "meminfo": r"MemAvailable: +(?P<memory_available_kib>\d+) kB",
+        "meminfo": (
+            r"(?:MemTotal: +(?P<memory_kib>\d+)|MemAvailable: +(?P<memory_available_kib>\d+)"
+            r"|Dirty: +(?P<memory_dirty_kib>\d+)|Writeback: +(?P<memory_writeback_kib>\d+)) kB"
+        ),
+        "net/snmp": r"Tcp: (?:-?\d+ ){10}(?P<tcp_sent>\d+) (?P<tcp_sent_again>\d+) .*",
         "stat": (
             r"cpu +(?P<cpu_user>\d+) (?P<cpu_nice>\d+) (?P<cpu_system>\d+) (?P<cpu_idle>\d+) "
             r"(?P<cpu_iowait>\d+) (?P<cpu_irq>\d+) (?P<cpu_softirq>\d+) (?P<cpu_steal>\d+).*"
@@ -211,7 +237,11 @@ _PROC = {
     }.items()
 }
 _PROCESS = re.compile(r"/proc/(\d{1,10})/stat")
-_LINE = re.compile(r"(/\S{1,300}|ethtool -\w \S{1,15}) (.*)")
+_DISK = re.compile(
+    r" *(?P<read_count>\d+) +\d+ +\d+ +(?P<read_ms>\d+) +(?P<write_count>\d+) +\d+ +\d+ +(?P<write_ms>\d+) .*"
+)
+"""The kernel's Documentation/block/stat.rst: requests, and the time that they waited in all."""
+_LINE = re.compile(r"(/\S{1,300}|ethtool -\w \S{1,15}|tc qdisc show dev \S{1,15}) (.*)")
 _PAIR = re.compile(r"[#\s]*([^:\t]{1,60}?)(?:[:\t]| (?=\S+$))\s*(\S.*)")
 
 
@@ -256,6 +286,9 @@ def _named(file: str, said: str) -> list[tuple[str, str]]:
     for pattern, name in _NAMES:
         if place := re.fullmatch(pattern, file):
             base = place.expand(name)
+            if base == "disk.stat":
+                stat = _DISK.fullmatch(said)
+                return [(f"disk.{key}", count) for key, count in stat.groupdict().items()] if stat else []
             if base.endswith(".max_hz"):
                 octets = [int(text) for text in re.findall(r"\b\d{1,3}\b", said)]
                 fits = len(octets) == 4 and max(octets) < 256

@@ -27,6 +27,14 @@ _NO_LINK = (None, -1, "unknown", "Unknown")
 """What links are before a case that brings them up."""
 _ERRORS = re.compile(r"mmc\.err_stats\..*|pci\..*\.aer_.*|net\.[rt]x_crc_errors|ethtool-S\..*crc.*")
 _COOLING = re.compile(r"cooling_device\d+")
+_DIRTY = 0.05
+"""Part of the memory that waits for a disk when a case begins; and at least `_DIRTY_KIB`."""
+_DIRTY_KIB = 32 * 1024
+_SCARCE = 0.1
+"""Part of the memory below which a case has too little of it."""
+_SENT_AGAIN = 0.001
+"""Part of TCP's segments that is sent twice on a cable that loses some."""
+_SHAPERS = re.compile(r"qdisc (?:netem|tbf|cake|htb|hfsc) .*")
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,9 @@ def judge(state: State, ours: Collection[str] = ()) -> list[Finding]:
         *_throttled(state),
         *_limited(state),
         *_narrow(state),
+        *_offline(state),
+        *_memory(state),
+        *_cable(state),
         *_beside(state, ours),
     ]
 
@@ -113,6 +124,42 @@ def _narrow(state: State) -> Iterator[Finding]:
         if now and could and now < could:
             reason = f"the PCIe link runs with {now:g} of {could:g} {unit} that both its ends have"
             yield Finding("down-trained", reason, size=could / now)
+
+
+def _offline(state: State) -> Iterator[Finding]:
+    online, present = (_cpus(state.shown.get(f"cpu.{name}")) for name in ("online", "present"))
+    if 0 < online < present:
+        yield Finding("offline", f"only {online} of {present} CPUs are online", size=present / online)
+
+
+def _cpus(listed: Value | None) -> int:
+    """How many CPUs a list of the kernel's has ("0-3,6"); 0 for none."""
+    spans = re.findall(r"(\d{1,4})(?:-(\d{1,4}))?", str(listed if listed is not None else ""))
+    return sum(int(last or first) - int(first) + 1 for first, last in spans)
+
+
+def _memory(state: State) -> Iterator[Finding]:
+    amounts = (state.shown.get(f"memory_{name}kib") for name in ("", "available_", "dirty_", "writeback_"))
+    whole, free, dirty, writing = (n if isinstance(n, int) else None for n in amounts)
+    if state.shown.get("queue.read_ahead_kb") == 0:
+        yield Finding("read-ahead", "the disk's read-ahead is off")
+    if not whole:
+        return
+    if free is not None and free < _SCARCE * whole:
+        yield Finding("memory", f"{free // 1024} of {whole // 1024} MiB of memory were free before the case")
+    waiting = (dirty or 0) + (writing or 0)
+    if waiting > max(_DIRTY * whole, _DIRTY_KIB):
+        yield Finding("dirty", f"{waiting // 1024} MiB of earlier writes waited for the disk before the case")
+
+
+def _cable(state: State) -> Iterator[Finding]:
+    for end, whose in (("", "board"), ("tester.", "tester")):
+        if _SHAPERS.fullmatch(shaper := str(state.shown.get(f"{end}tc", ""))):
+            yield Finding("shaped", f"the {whose}'s port is held back: {shaper}")
+        again, sent = (state.counted.get(f"{end}tcp_sent{name}", 0) for name in ("_again", ""))
+        if again > _SENT_AGAIN * sent:
+            reason = f"the {whose} sent {again} of {sent} TCP segments again: the cable loses packets"
+            yield Finding("loss", reason)
 
 
 def least(shown: Mapping[str, Value], what: str) -> float | None:

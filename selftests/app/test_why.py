@@ -110,6 +110,19 @@ def test_a_cause_that_was_read_is_named_first(asked, shown, more, rules, size):
     assert answers[0].causes[0].proof
 
 
+def test_what_holds_in_a_run_that_was_well_is_no_cause(asked, tmp_path):
+    slow = {**HEALTHY, "queue.read_ahead_kb": 0}
+    asked(State(shown=slow))
+    other = tmp_path / "results/r1"
+    request = Why(folder=str(other), case="1m", against=str(other))
+    assert [answer.causes for answer in why.explain(request).answers] == [(), ()]
+
+
+def test_a_refused_case_has_its_causes(asked):
+    (answer,) = asked(State(shown=HEALTHY, clock=(1.09, 1.11)), samples=())
+    assert (answer.ours, [cause.rule for cause in answer.causes]) == (None, ["clock"])
+
+
 def test_figures_measured_otherwise_are_said_to_be(asked):
     answers = asked(State(shown=HEALTHY), conditions={"variant": "buffered"}, profile="quick")
     assert causes(answers) == ["alike"]

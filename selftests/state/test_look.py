@@ -92,6 +92,7 @@ def test_an_emmc_says_what_matters_and_no_more(said):
     assert found.uptime_s == 83.2
     assert found.shown == {
         "running": 2,
+        "memory_kib": 1000,
         "memory_available_kib": 812340,
         "cpu.policy0.scaling_governor": "ondemand",
         "cpu.policy0.scaling_max_freq": 800000,

@@ -4,7 +4,7 @@ import pytest
 
 from evmperf.model.results import Result, Sample, Status
 from evmperf.model.state import State
-from evmperf.state import buses, rules
+from evmperf.state import buses, contrast, rules
 
 PCI = "pci.0000:01:00.0."
 HEALTHY = {
@@ -63,10 +63,63 @@ def test_a_healthy_board_has_no_findings():
         ({"counted": {f"{PCI}aer_dev_correctable.TOTAL_ERR_COR": 1}}, "errors", True),
         ({"counted": {"net.rx_crc_errors": 1}}, "errors", True),
         ({"beside": {"hog (3)": 9.8}, "seconds": 10.0}, "beside", False),
+        ({"shown": {"cpu.online": "0,2-3", "cpu.present": "0-3"}}, "offline", False),
+        ({"shown": {"memory_kib": 1000000, "memory_available_kib": 90000}}, "memory", False),
+        ({"shown": {"memory_kib": 1000000, "memory_dirty_kib": 60000}}, "dirty", False),
+        ({"shown": {"queue.read_ahead_kb": 0}}, "read-ahead", False),
+        ({"shown": {"tester.tc": "qdisc tbf 8001: root refcnt 2 rate 100Mbit"}}, "shaped", False),
+        ({"counted": {"tester.tcp_sent": 10000, "tester.tcp_sent_again": 30}}, "loss", False),
     ],
 )
 def test_a_fault_is_found_by_its_rule_alone(state, rule, refuses):
     assert found(State(**{"shown": HEALTHY, **state})) == {rule: refuses}
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "rule", "size"),
+    [
+        ({"queue.scheduler": "[none] bfq"}, {"queue.scheduler": "none [bfq]"}, "queue.scheduler", 0),
+        ({}, {"ethtool-c.rx-usecs": 3}, "ethtool-c.rx-usecs", 0),
+        ({"mmc.ios.clock": "25000000 Hz"}, {"mmc.ios.clock": "50000000 Hz"}, "mmc.ios.clock", 2.0),
+        ({"mmc.ios.clock": "0 Hz"}, {"mmc.ios.clock": "50000000 Hz"}, "", 0),
+        ({"running": 4, "cpu.policy0.scaling_cur_freq": 1}, {"running": 1}, "", 0),
+    ],
+)
+def test_what_is_set_otherwise_than_in_another_run(here, there, rule, size):
+    found = list(contrast.between(State(shown=here), State(shown=there), "r1"))
+    assert [(finding.rule, finding.size) for finding in found] == ([(rule, size)] if rule else [])
+
+
+@pytest.mark.parametrize(("wait_ms", "slower"), [(1000, False), (250, False), (4000, True)])
+def test_a_disk_that_answers_later(wait_ms, slower):
+    there = State(counted={"disk.read_count": 100, "disk.read_ms": 1000})
+    here = State(counted={"disk.read_count": 100, "disk.read_ms": wait_ms})
+    assert [finding.size for finding in contrast.slower(here, there, "r1")] == ([4.0] if slower else [])
+
+
+@pytest.mark.parametrize(
+    ("figure", "rate"),
+    [
+        (("uboot_emmc_raw", "1000000", "read_throughput", "KiB/s"), 400e6 / 1024),
+        (("mmcsd_raw_fio_1g", "4k", "read_throughput", "MB/s"), 104),
+        (("eth_cpsw_udp_egress_0loss", "1518", "throughput", "Mbit/s"), 957.09 * 1.06),
+        (("audio_capture", "24000", "throughput", "bit/s"), 768000 * 1.02),
+        (("lmbench", "bw_mem-rd-16mb", "perf", "MB/s"), 3200),
+        (("stream", "copy", "perf", "MB/s"), 3200),
+        (("linpack", "linpack", "perf", "kflops"), 8e6),
+    ],
+)
+def test_no_figure_is_above_the_best_mode_of_its_bus(figure, rate):
+    *row, unit = figure
+    can = buses.impossible(*row, unit=unit, mean=rate * 0.99, board="am64xx-hsevm")
+    cannot = buses.impossible(*row, unit=unit, mean=rate * 1.02, board="am64xx-hsevm")
+    assert (can, bool(cannot)) == ("", True)
+
+
+def test_what_has_no_known_limit_is_never_impossible():
+    assert buses.impossible("lmbench", "bw_mem-rd-1mb", "perf", unit="MB/s", mean=1e9, board="am64xx") == ""
+    assert buses.impossible("emmc_ext4", "1m", "read_cpu_load", unit="%", mean=1e9) == ""
+    assert buses.impossible("emmc_ext4", "1m", "read_throughput", unit="parsecs", mean=1e9) == ""
 
 
 def result(shown, metric="read_throughput", value=100.0, unit="MB/s", **more):

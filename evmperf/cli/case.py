@@ -1,0 +1,118 @@
+"""`evmperf case` and `evmperf reproduce`: one case as a file to post, and measured again from it."""
+
+from __future__ import annotations
+
+import argparse
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from evmperf.app import why
+from evmperf.app.requests import Why
+from evmperf.benchmarks import catalogue
+from evmperf.cli import arguments
+from evmperf.model.errors import LabError, UsageError
+from evmperf.model.outlets import line
+from evmperf.model.stats import rounded
+from evmperf.regress import against
+from evmperf.regress.sessions import Sessions, Wanted
+from evmperf.runs import casefile, history, spool
+
+
+def add_parsers(commands: Any) -> None:
+    """Add both commands."""
+    case = commands.add_parser(
+        "case",
+        description="Pack one case of a run into a file to post: samples, raw outputs, facts, "
+        "state, console. Host names, addresses, MACs, serial numbers and keys are replaced; what "
+        "goes out is listed. `evmperf show`, `why`, `compare` and `reproduce` read the file.",
+    )
+    arguments.add_run(case)
+    case.add_argument("case", help="BENCHMARK CASE, as one word in quotes")
+    case.add_argument("-o", dest="output", type=Path, required=True, metavar="FILE.evmperf")
+    case.set_defaults(func=_case)
+    again = commands.add_parser(
+        "reproduce",
+        description="Measure the case of a case file on a board in the same way, and compare.",
+        epilog="Exit status: that of the measurement, else that of `evmperf compare`.",
+    )
+    again.add_argument("file", type=Path, metavar="FILE.evmperf")
+    again.add_argument("--lg-env", dest="board", required=True, metavar="BOARD.yaml")
+    arguments.add_results(again)
+    again.set_defaults(func=_reproduce)
+
+
+def _case(options: argparse.Namespace) -> int:
+    folder = history.run_folder(options.run, options.results)
+    benchmark, _, case = options.case.partition(" ")
+    packed, listed = casefile.pack(folder, benchmark, case, [socket.gethostname()])
+    try:
+        options.output.write_bytes(packed)
+    except OSError as error:
+        raise LabError(f"{options.output}: cannot be written: {error.strerror}") from None
+    print("\n".join(map(line, [f"{options.output} ({len(packed)} bytes) has:", *listed, ""])))
+    print("\n".join(map(line, _sentences(options.output, benchmark, case))))
+    return 0
+
+
+def _sentences(file: Path, benchmark: str, case: str) -> Iterator[str]:
+    """Five sentences about a case file, for who reads a forum."""
+    folder = casefile.unpack(file)
+    run, results = spool.read_run(folder), spool.read_results(folder)
+    explained = why.explain(Why(folder=str(folder), case=f"{benchmark} {case}"))
+    answer = explained.answers[0]
+    kernel = run.facts.get("kernel", "of unknown version")
+    yield f"My {run.board} runs {run.os or 'an unknown system'} {run.release}, kernel {kernel}."
+    tools = ", ".join(results[0].tools.values()) or "no tool of its own"
+    yield f"evmperf measured {benchmark} {case} (profile {results[0].profile}) with {tools}."
+    figure = "no figure" if answer.ours is None else f"{answer.metric} {rounded(answer.ours)} {answer.unit}"
+    theirs = (
+        f"TI published {rounded(answer.theirs)} in {answer.release}"
+        if answer.theirs
+        else "nothing is published of it"
+    )
+    yield f"It came to {figure}; {theirs}."
+    first = answer.causes[0].evidence if answer.causes else "nothing that was read explains it"
+    yield f"Of the board's state around the case: {first}."
+    yield f"{file.name} has the rest: evmperf why {file.name}, evmperf reproduce {file.name} --lg-env BOARD."
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    folder = history.run_folder(str(options.file), options.results)
+    results = spool.read_results(folder)
+    known = catalogue.benchmarks()
+    if not results or results[0].benchmark not in known:
+        raise UsageError(f"{options.file}: has no case that this evmperf can measure: update evmperf")
+    wanted = results[0]
+    rows = {case.label for case in known[wanted.benchmark].cases(wanted.profile)}
+    if wanted.case not in rows:
+        raise UsageError(f"{options.file}: {wanted.benchmark} has no case {wanted.case!r} here")
+    others = {
+        f"{name}/{case.label}"
+        for name, table in known.items()
+        if wanted.benchmark in name  # which is what pytest's -k selects
+        for case in table.cases(wanted.profile)
+    }
+    options.results.mkdir(parents=True, exist_ok=True)
+    session = Sessions(options.results).measure(
+        Wanted(
+            options.board,
+            (),
+            wanted.benchmark,
+            wanted.profile,
+            kind="desk",
+            leave_out=others - {f"{wanted.benchmark}/{wanted.case}"},
+        )
+    )
+    if not session.run:
+        raise LabError(
+            f"nothing was measured (exit status {session.status}): see {options.results / 'rounds.log'}"
+        )
+    ours = options.results / session.run
+    judgement = against.between([folder], [ours])
+    for verdict in judgement.verdicts:
+        values = f"there {verdict.baseline}, here {verdict.value} {verdict.unit}"
+        print(line(f"{verdict.key}: {verdict.outcome} ({values})"))
+    print(line(f"measured into {ours}"))
+    return session.status or judgement.exit_status

@@ -1,0 +1,53 @@
+"""What causes cost: sizes that were measured in turn on one board, with their intervals.
+
+`python -m selftests.price_list` measures them and writes the file.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import msgspec
+
+from evmperf.model.places import project
+
+FILE = project("baselines") / "prices.json"
+
+
+class Price(msgspec.Struct, frozen=True):
+    """How many times lower a figure was with a cause (its rule) than without: the mean of so many
+    blocks, and its 95 % interval.
+    """
+
+    cause: str
+    board: str
+    benchmark: str
+    case: str
+    metric: str
+    ratio: float
+    low: float
+    high: float
+    blocks: int
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the interval tells that it costs something."""
+        return self.low > 1
+
+    def __str__(self) -> str:
+        return f"{self.ratio:.2f} times ({self.low:.2f} to {self.high:.2f}) on {self.board}, {self.benchmark}"
+
+
+@functools.cache
+def known() -> tuple[Price, ...]:
+    """All that were measured."""
+    return msgspec.json.decode(FILE.read_bytes(), type=tuple[Price, ...]) if FILE.is_file() else ()
+
+
+def of(cause: str, board: str, metric: str) -> tuple[float, str]:
+    """The size of a cause on this kind of board (0: not known), and what it was elsewhere, "" where
+    it was not measured.
+    """
+    same = [price for price in known() if price.cause == cause and price.metric == metric]
+    here = max((p.ratio for p in same if p.board == board and p.is_known), default=0.0)
+    return here, "; ".join(str(price) for price in same if price.board != board)

@@ -1,0 +1,140 @@
+"""Case files: what goes out, what does not, and what hostile ones are told."""
+
+import gzip
+import json
+
+import pytest
+
+from evmperf.app import why
+from evmperf.app.requests import Why
+from evmperf.cli.main import main
+from evmperf.model.errors import UsageError
+from evmperf.model.results import Result, Sample, Status
+from evmperf.model.run import Run
+from evmperf.model.state import State
+from evmperf.runs import casefile, spool
+from evmperf.runs.history import run_folder
+
+SECRETS = (
+    "lab7-server",
+    "192.168.17.4",
+    "fe80::5054:ff:fe12:3456",
+    "52:54:00:12:34:56",
+    "6e3f1a52-6c0e-4f53-9d0b-3f2f5a1ce001",
+    "S4EVNX0N123456",
+    "hunter2",
+    "alice",
+    "aa015851454d55212101deadbeef2900",
+)
+TEXT = (
+    "eth0: 52:54:00:12:34:56 at 192.168.17.4 and fe80::5054:ff:fe12:3456 of lab7-server\n"
+    "root=PARTUUID=6e3f1a52-6c0e-4f53-9d0b-3f2f5a1ce001 12:34:56 0000:00:04.0 kernel 6.12.7\n"
+    "nvme serial: S4EVNX0N123456 password=hunter2 /home/alice/x http://alice@lab7-server/ 127.0.0.1\n"
+)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run with a case full of secrets, and its folder."""
+    facts = {"kernel": "6.12.7", "tester": "lab7-server", "cards": [{"cid": SECRETS[-1], "name": "QEMU!!"}]}
+    kept = spool.Spool(tmp_path / "results", Run("r1", "j7200-evm", "full", lab="lab7-server", facts=facts))
+    raw = kept.keep_raw("emmc_raw_fio_1g/4k/read.txt", TEXT)
+    result = Result(
+        benchmark="emmc_raw_fio_1g",
+        version=1,
+        driver="emmc",
+        case="4k",
+        params={},
+        profile="full",
+        status=Status.MEASURED,
+        samples=(Sample("read_throughput", 20.0, "MB/s", 0, 1),),
+        conditions={"said": TEXT},
+        raw=(raw,),
+        state=State(shown={"queue.read_ahead_kb": 0}),
+    )
+    kept.append(result)
+    kept.append(Result(**{**{n: getattr(result, n) for n in result.__struct_fields__}, "case": "1m"}))
+    (kept.folder / "facts").mkdir()
+    (kept.folder / "facts/dmesg").write_text(TEXT)
+    (kept.folder / "facts/device_tree").write_text("serial")
+    return kept.folder
+
+
+def test_no_secret_goes_out_and_the_list_says_what_does(run):
+    packed, listed = casefile.pack(run, "emmc_raw_fio_1g", "4k", [])
+    text = gzip.decompress(packed).decode()
+    assert [secret for secret in SECRETS if secret in text] == []
+    for kept in ("12:34:56 0000:00:04.0 kernel 6.12.7", "127.0.0.1", "QEMU!!"):
+        assert kept in text
+    assert set(json.loads(text)["files"]) == {"raw/emmc_raw_fio_1g/4k/read.txt", "facts/dmesg"}
+    assert {secret for secret in SECRETS for line in listed if secret in line} >= set(SECRETS) - {"alice"}
+    assert len(json.loads(text)["records"]) == 1
+
+
+def test_a_release_is_no_address(run):
+    assert casefile.Hiding([]).text("release 11.02.08.02 of 10.1.2.3") == "release 11.02.08.02 of (address 1)"
+
+
+def test_commands_read_it(run, tmp_path, capsys):
+    file = tmp_path / "problem.evmperf"
+    assert main(["case", str(run), "emmc_raw_fio_1g 4k", "-o", str(file)]) == 0
+    said = capsys.readouterr().out.strip().splitlines()
+    assert len(said[said.index("") + 1 :]) == 5
+    assert "read-ahead" in said[-2]
+    assert main(["show", str(file)]) == 0
+    assert "emmc_raw_fio_1g" in capsys.readouterr().out
+    (answer,) = why.explain(Why(folder=str(run_folder(str(file), tmp_path)), case="4k")).answers
+    assert [cause.rule for cause in answer.causes] == ["read-ahead"]
+    assert main(["compare", str(file), str(run)]) in (0, 1, 5, 6)
+    assert main(["case", str(run), "emmc_raw_fio_1g 9k", "-o", str(file)]) == 4
+
+
+def good():
+    header = {"schema": 2}
+    run = {**header, "id": "r", "board": "b", "profile": "quick"}
+    return {"format": "evmperf-case/1", "run": run, "records": [], "files": {}}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"files": {"../../x": ""}},
+        {"files": {"raw/../../x": ""}},
+        {"files": {"/etc/x": ""}},
+        {"files": {"run.json": ""}},
+        {"files": {"raw": "", "raw/x": ""}},
+        {"files": {f"raw/{n}": "" for n in range(1001)}},
+        {"format": "evmperf-case/2"},
+        {"run": {}},
+        {"run": {"schema": 2, "id": "../x", "board": "b", "profile": "quick"}},
+        {"records": "x"},
+    ],
+    ids=str,
+)
+def test_a_hostile_case_file_is_refused(tmp_path, change):
+    file = tmp_path / "x"
+    file.write_bytes(gzip.compress(json.dumps({**good(), **change}).encode()))
+    with pytest.raises(UsageError):
+        casefile.unpack(file)
+
+
+@pytest.mark.parametrize("content", [b"", b"text", gzip.compress(b"{"), gzip.compress(b"[" * 100000)])
+def test_what_is_no_case_file_is_said_to_be_none(tmp_path, content):
+    file = tmp_path / "x"
+    file.write_bytes(content)
+    with pytest.raises(UsageError):
+        casefile.unpack(file)
+
+
+def test_a_case_file_that_swells_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(casefile.limits, "CASE_BYTES", 1 << 20)
+    file = tmp_path / "x"
+    file.write_bytes(gzip.compress(b"a" * (4 << 20)))
+    with pytest.raises(UsageError, match="larger"):
+        casefile.unpack(file)
+
+
+def test_a_good_one_is_read(tmp_path):
+    file = tmp_path / "x"
+    file.write_bytes(gzip.compress(json.dumps(good()).encode()))
+    assert spool.read_run(casefile.unpack(file)).board == "b"
