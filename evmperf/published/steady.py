@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from evmperf.model.figures import Figure, Key
 from evmperf.model.run import Run
+from evmperf.model.units import Unit
 from evmperf.published import artefacts, identity, record
 
 Series = Mapping[tuple[int, ...], tuple[str, str, float]]
@@ -32,13 +33,31 @@ def doubts(run: Run, known: Mapping[Key, Figure]) -> dict[Key, str]:
     found = artefacts.doubts(known)
     if not any(figure.published for figure in known.values()):
         return found
-    history = _history(identity.board(run.board), run.os)
+    by_figure = history(identity.board(run.board), run.os)
     for key, figure in known.items():
-        series = history.get(key)
+        series = by_figure.get(key)
         if series and figure.published and key not in found:
             why = out_of_line(figure.mean, figure.unit, series, record.same_time(run.release))
             found |= {key: why} if why else {}
     return found
+
+
+def typed_again(run: Run, known: Mapping[Key, Figure]) -> dict[str, str]:
+    """Benchmarks whose published figures are all those of the board's release before, by name, with
+    that release. Loads do not count: a busy processor shows the same twice.
+    """
+    by_figure, now = history(identity.board(run.board), run.os), record.same_time(run.release)
+    before: dict[str, list[tuple[str, bool]]] = {}
+    for key, figure in known.items():
+        earlier = [time for time in by_figure.get(key, ()) if time < now]
+        if earlier and figure.published and figure.unit != Unit.PERCENT:
+            release, unit, mean = by_figure[key][max(earlier)]
+            before.setdefault(key.benchmark, []).append((release, (unit, mean) == (figure.unit, figure.mean)))
+    return {
+        name: found[0][0]
+        for name, found in before.items()
+        if len(found) >= artefacts.ENOUGH and all(same for _, same in found) and len(set(found)) == 1
+    }
 
 
 def out_of_line(mean: float, unit: str, series: Series, release: tuple[int, ...]) -> str:
@@ -66,7 +85,7 @@ def _named(releases: Sequence[str]) -> str:
 
 
 @functools.cache
-def _history(board: str, os: str) -> Mapping[Key, Series]:
+def history(board: str, os: str) -> Mapping[Key, Series]:
     """What the record has of a board, by figure."""
     found: dict[Key, dict[tuple[int, ...], tuple[str, str, float]]] = {}
     for entry in record.of_board(board, os):

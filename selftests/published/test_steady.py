@@ -58,7 +58,7 @@ def one(mean, count=0):
 
 @pytest.fixture
 def history(monkeypatch):
-    monkeypatch.setattr(steady, "_history", lambda board, os: {KEY: STEADY})
+    monkeypatch.setattr(steady, "history", lambda board, os: {KEY: STEADY})
 
 
 RUN = Run("a", "x1-evm", "full", os="Linux", release="9.00")
@@ -108,4 +108,4 @@ def test_few_of_the_figures_that_ship_are_out_of_line():
 
 def test_the_record_is_read_once_for_a_board():
     board = record.entries()[0].board
-    assert steady._history(board, "Linux") is steady._history(board, "Linux")
+    assert steady.history(board, "Linux") is steady.history(board, "Linux")
