@@ -109,3 +109,15 @@ def test_few_of_the_figures_that_ship_are_out_of_line():
 def test_the_record_is_read_once_for_a_board():
     board = record.entries()[0].board
     assert steady.history(board, "Linux") is steady.history(board, "Linux")
+
+
+@pytest.mark.parametrize(
+    ("changed", "unit", "again"), [(None, "MB/s", {"stream": "9.00"}), ("c3", "MB/s", {}), (None, "%", {})]
+)
+def test_a_table_that_is_typed_again_is_named(monkeypatch, changed, unit, again):
+    cases = [f"c{number}" for number in range(artefacts.ENOUGH)]
+    known = figures("stream", **{f"{case}__perf": 5.0 for case in cases})
+    known = {key: Figure(**{**vars(f), "unit": unit}) for key, f in known.items()}
+    before = {key: {(9,): ("9.00", unit, 5.1 if key.case == changed else 5.0)} for key in known}
+    monkeypatch.setattr(steady, "history", lambda board, os: before)
+    assert steady.typed_again(Run("a", "x1-evm", "full", os="Linux", release="9.01"), known) == again
