@@ -8,10 +8,9 @@ import functools
 import statistics
 from collections.abc import Mapping, Sequence
 
-from evmperf.model.figures import Figure, Key
+from evmperf.model.figures import Figure, Key, figures
 from evmperf.model.run import Run
-from evmperf.model.units import Unit
-from evmperf.published import artefacts, identity, record
+from evmperf.published import artefacts, identity, record, releases, source
 
 Series = Mapping[tuple[int, ...], tuple[str, str, float]]
 """Release, unit and mean by a release's numbers."""
@@ -44,20 +43,11 @@ def doubts(run: Run, known: Mapping[Key, Figure]) -> dict[Key, str]:
 
 def typed_again(run: Run, known: Mapping[Key, Figure]) -> dict[str, str]:
     """Benchmarks whose published figures are all those of the board's release before, by name, with
-    that release. Loads do not count: a busy processor shows the same twice.
+    that release.
     """
-    by_figure, now = history(identity.board(run.board), run.os), record.same_time(run.release)
-    before: dict[str, list[tuple[str, bool]]] = {}
-    for key, figure in known.items():
-        earlier = [time for time in by_figure.get(key, ()) if time < now]
-        if earlier and figure.published and figure.unit != Unit.PERCENT:
-            release, unit, mean = by_figure[key][max(earlier)]
-            before.setdefault(key.benchmark, []).append((release, (unit, mean) == (figure.unit, figure.mean)))
-    return {
-        name: found[0][0]
-        for name, found in before.items()
-        if len(found) >= artefacts.ENOUGH and all(same for _, same in found) and len(set(found)) == 1
-    }
+    before = releases.previous_release(source.guides(identity.board(run.board), run.os), run)
+    copied = artefacts.copied(known, figures(before.results())) if before else ()
+    return dict.fromkeys(copied, before.run.release if before else "")
 
 
 def out_of_line(mean: float, unit: str, series: Series, release: tuple[int, ...]) -> str:

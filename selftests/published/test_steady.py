@@ -4,11 +4,12 @@ import pytest
 
 from evmperf.model.figures import Figure, Key
 from evmperf.model.figures import figures as of_results
-from evmperf.model.results import Result, Status
+from evmperf.model.results import Published, Result, Status
 from evmperf.model.run import Run
 from evmperf.published import artefacts, record, source, steady
 from evmperf.published.declared import AGAIN
 from evmperf.regress import judge
+from evmperf.runs.history import StoredRun
 from selftests.published.test_artefacts import figures
 
 KEY = Key("emmc_ext4_fio_1g", "4k", "write_throughput")
@@ -115,9 +116,19 @@ def test_the_record_is_read_once_for_a_board():
     ("changed", "unit", "again"), [(None, "MB/s", {"stream": "9.00"}), ("c3", "MB/s", {}), (None, "%", {})]
 )
 def test_a_table_that_is_typed_again_is_named(monkeypatch, changed, unit, again):
-    cases = [f"c{number}" for number in range(artefacts.ENOUGH)]
-    known = figures("stream", **{f"{case}__perf": 5.0 for case in cases})
-    known = {key: Figure(**{**vars(f), "unit": unit}) for key, f in known.items()}
-    before = {key: {(9,): ("9.00", unit, 5.1 if key.case == changed else 5.0)} for key in known}
-    monkeypatch.setattr(steady, "history", lambda board, os: before)
-    assert steady.typed_again(Run("a", "x1-evm", "full", os="Linux", release="9.01"), known) == again
+    def published(release, **values):
+        known = figures("stream", **{f"c{number}__perf": 5.0 for number in range(6)} | values)
+        published = [Published(key.metric, unit, f.mean, None, None) for key, f in known.items()]
+        results = [
+            Result("stream", 0, "system", key.case, {}, "full", Status.MEASURED, (), published=(p,))
+            for key, p in zip(known, published, strict=True)
+        ]
+        return StoredRun(Run("a", "x1-evm", "full", os="Linux", release=release), lambda: results)
+
+    there = [
+        published("8.00", c1__perf=4.0),
+        published("9.00", **{f"{changed}__perf": 5.1} if changed else {}),
+    ]
+    monkeypatch.setattr(steady.source, "guides", lambda board, os: there)
+    now = published("9.01")
+    assert steady.typed_again(now.run, of_results(now.results())) == again
