@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from evmperf.cli import sources
+from evmperf.guide import html, importer, layout, origin, plots, teach, writer
+from evmperf.guide.html import Cover
+from evmperf.guide.importer import Imported
+from evmperf.guide.layout import Figures, Layout
+from evmperf.guide.writer import Extras, Head
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
-
-if TYPE_CHECKING:
-    from evmperf.guide.html import Cover
-    from evmperf.guide.importer import Imported
-    from evmperf.guide.layout import Figures, Layout
-    from evmperf.guide.writer import Extras, Head
-    from evmperf.model.figures import Key
-    from evmperf.runs.history import RunSource, StoredRun
+from evmperf.model.figures import Key
+from evmperf.published import dialect, record, releases, steady
+from evmperf.published import source as published
+from evmperf.runs.history import GUIDE, RunSource, StoredRun
 
 _EXTRAS = ("counts", "delta", "outliers")
 
@@ -59,8 +62,6 @@ def _add_import(commands: Any) -> None:
 
 
 def _import(options: argparse.Namespace) -> int:
-    from evmperf.guide import importer  # noqa: PLC0415  # docutils is slow to import
-
     unknown, entries = False, []
     said = (options.release, options.os, options.board)
     read = ((name, guide) for name in options.files for guide in importer.load_all(name, *said))
@@ -72,16 +73,12 @@ def _import(options: argparse.Namespace) -> int:
         if options.teach:
             _teach(imported)
         if options.record:
-            from evmperf.published import source  # noqa: PLC0415
-
             runs = ((importer.run_of(imported, b), found) for b, found in imported.results.items())
-            entries += [source.entry_of(run, found) for run, found in runs]
+            entries += [published.entry_of(run, found) for run, found in runs]
         if options.into:
             for folder in importer.store(imported, options.into):
                 print(f"  {folder}")
     if options.record:
-        from evmperf.published import record  # noqa: PLC0415
-
         record.write(options.record, entries)
         print(f"{options.record}: {sum(e.count for e in entries)} figures")
     return ExitStatus.FAILED if unknown and options.strict else ExitStatus.OK
@@ -89,8 +86,6 @@ def _import(options: argparse.Namespace) -> int:
 
 def _report(file: Path, imported: Imported) -> None:
     """Say what was not read, and what was and is doubtful, by line."""
-    from evmperf.guide import teach  # noqa: PLC0415
-
     unread = {table.line: table for table in imported.unread}
     for problem in imported.problems:
         what = "remark" if problem.kept else "table not known" if problem.table else "not read"
@@ -100,8 +95,6 @@ def _report(file: Path, imported: Imported) -> None:
 
 
 def _teach(imported: Imported) -> None:
-    from evmperf.guide import teach  # noqa: PLC0415
-
     for table in imported.unread:
         if drafted := teach.write(table):
             print(f"  line {table.line}: drafted {drafted}: check it and read the guide again")
@@ -154,8 +147,6 @@ def _extras(text: str) -> tuple[str, ...]:
 
 
 def _guide(options: argparse.Namespace) -> int:
-    from evmperf.cli import sources  # noqa: PLC0415
-
     built = options.html or options.pdf
     if built:
         options.plots = True
@@ -175,10 +166,6 @@ def _guide(options: argparse.Namespace) -> int:
 
 def _build(options: argparse.Namespace, cover: Cover) -> None:
     """The page and the PDF, as far as they are wanted."""
-    import tempfile  # noqa: PLC0415
-
-    from evmperf.guide import html  # noqa: PLC0415
-
     with tempfile.TemporaryDirectory(prefix="evmperf-guide-") as scratch:
         page = html.build(options.output, options.html or Path(scratch), cover)
         if options.html:
@@ -204,20 +191,16 @@ def _left_out(options: argparse.Namespace, plan: Layout) -> int:
 
 def _render(options: argparse.Namespace, source: RunSource) -> tuple[Cover, Layout]:
     """Write the guide; returns its cover and what is in it."""
-    from evmperf.guide import importer, layout, writer  # noqa: PLC0415
-    from evmperf.published import dialect  # noqa: PLC0415
-    from evmperf.published import releases as gather  # noqa: PLC0415
-
-    there = gather.stored(source)
-    chosen = gather.of_release(there, options.release, options.os, options.board)
-    figures = gather.by_board(chosen)
+    there = releases.stored(source)
+    chosen = releases.of_release(there, options.release, options.os, options.board)
+    figures = releases.by_board(chosen)
     release, os = chosen[-1].run.release, chosen[-1].run.os or "Linux"
     if options.like:
         plan = layout.like(importer.load(options.like, release), figures, options.keep_unread)
     else:
         plan = layout.own(figures, dialect.of_release(release, os))
     extras = _what_extras(options, chosen, there, figures)
-    head = writer.Head(release, os, gather.modules(figures))
+    head = Head(release, os, releases.modules(figures))
     text = writer.render(plan, figures, head, extras)
     if options.output:
         options.output.write_text(text, encoding="utf-8")
@@ -227,9 +210,6 @@ def _render(options: argparse.Namespace, source: RunSource) -> tuple[Cover, Layo
 
 
 def _cover(head: Head, figures: Figures, chosen: list[StoredRun], extras: Extras) -> Cover:
-    from evmperf.guide import html, origin  # noqa: PLC0415
-    from evmperf.runs.history import GUIDE  # noqa: PLC0415
-
     facts = list(origin.sentences(figures))
     days = sorted(
         datetime.fromtimestamp(entry.run.started_ns / 1e9, UTC).date().isoformat()
@@ -243,25 +223,20 @@ def _cover(head: Head, figures: Figures, chosen: list[StoredRun], extras: Extras
         facts.append(f"Changes are shown since release {extras.before}.")
     described = {module.board: module.description for module in head.modules}
     boards = [(board, described.get(board, "")) for board in figures]
-    return html.Cover(head.title, head.os, head.release, boards, facts)
+    return Cover(head.title, head.os, head.release, boards, facts)
 
 
 def _what_extras(
     options: argparse.Namespace, chosen: list[StoredRun], there: list[StoredRun], figures: Figures
 ) -> Extras:
-    from evmperf.guide import plots, writer  # noqa: PLC0415
-    from evmperf.published import releases as gather  # noqa: PLC0415
-    from evmperf.published import source as record  # noqa: PLC0415
-    from evmperf.published import steady  # noqa: PLC0415
-
     previous, last = None, ""
     doubtful: frozenset[tuple[str, Key]] = frozenset()
     if "delta" in options.extras:
-        known = there if options.source in ("baselines", "published") else [*record.guides(), *there]
+        known = there if options.source in ("baselines", "published") else [*published.guides(), *there]
         before = [
-            found for entry in chosen if (found := gather.previous_release(known, entry.run)) is not None
+            found for entry in chosen if (found := releases.previous_release(known, entry.run)) is not None
         ]
-        previous = gather.by_board(before)
+        previous = releases.by_board(before)
         sides = ((before, previous), (chosen, figures))
         doubtful = frozenset(
             (entry.run.board, key)
@@ -271,7 +246,7 @@ def _what_extras(
         )
         last = " and ".join(dict.fromkeys(entry.run.release for entry in before))
     drawn = plots.draw(options.output, figures, chosen) if options.plots else None
-    return writer.Extras(
+    return Extras(
         counts="counts" in options.extras,
         outliers="outliers" in options.extras,
         previous=previous,

@@ -134,7 +134,8 @@ _LOADER = (
     _Rule(
         "the ROM waits for an image over the UART",
         r"C{12}",
-        "check the boot-mode switches and that their medium has a tiboot3.bin for this device",
+        "check the boot-mode switches and that their medium has this device's first loader "
+        "(tiboot3.bin; MLO before K3)",
     ),
     _Rule(
         "the loader waits for an image from a host",

@@ -116,7 +116,8 @@ SIGNS: dict[str, Sign] = {
         r"C{12}",
         _STARTING,
         remedy="the ROM waits for an image over the UART (CCCC): check the boot-mode switches and "
-        "that the medium they choose is in its slot and has a tiboot3.bin for this device",
+        "that the medium they choose is in its slot and has this device's first loader (tiboot3.bin; "
+        "MLO before K3)",
         permanent=True,
     ),
     "reset_command": Sign("silent reset", rf"[\r\n]resetting \.\.\.{_LINE}", frozenset({Stage.UBOOT})),

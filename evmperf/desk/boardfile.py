@@ -80,8 +80,9 @@ def write(
         "title": title,
         "description": f"{title}, {identity.soc or identity.os}",
     }
-    driver = "K3BootStrategy" if like else "BootStrategy"
-    strategy = dict(said.get("drivers", {}).get(driver) or {})
+    theirs = said.get("drivers", {})
+    driver = next((name for name in theirs if name.endswith("BootStrategy")), "BootStrategy")
+    strategy = dict(theirs.get(driver) or {})
     if not like and identity.root.partition(" ")[2] not in _MEDIA:
         strategy["roots"] = {}  # what the root of another medium is like, nobody has said
     resources, drivers = _way(way, identity.prompt, password)

@@ -8,27 +8,36 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from evmperf.guide import rows
 from evmperf.guide.match import Match, split_header
 from evmperf.guide.rows import Problem
 from evmperf.guide.source import Source, SourceTable
-from evmperf.published import identity
+from evmperf.model.figures import Key
+from evmperf.published import identity, steady
 
 _ALIKE = 0.85
 """difflib's ratio of names that a slip of the hand may have made of each other."""
 _HEADING = 4
 """Letters and digits of the shortest heading that may be a board."""
+_LIKE = 1.5
+"""A factor within which figures of one board in two releases are alike."""
+_FEW = 3
+"""Figures that must be alike, and how often as many as those that are not."""
 _RARE = 0.2
 """A name that stands in at most this share of the tables of a name like it is misspelt."""
 
 
 @dataclass(frozen=True)
 class Boards:
-    """`lone` is the board of tables that name none, "" if there is not exactly one."""
+    """`lone` is the board of tables that name none, "" if there is not exactly one; `modules` are
+    the boards in its list of evaluation modules.
+    """
 
     names: tuple[str, ...]
     lone: str
     misspelt: tuple[str, ...]
     problems: tuple[Problem, ...]
+    modules: frozenset[str]
 
 
 def of_guide(source: Source, given: str = "") -> Boards:
@@ -60,11 +69,11 @@ def of_guide(source: Source, given: str = "") -> Boards:
             reason = f"the board {board!r} is not known, and is nearly {near[0]!r}"
             problems.append(Problem(lines[board], reason, kept=True))
     names = tuple(board for board in counts if board not in misspelt)
-    modules = {identity.of_module(module) for module in source.modules}
+    modules = frozenset(identity.of_module(module) for module in source.modules)
     lone = names[0] if len(names) == 1 else ""
     if not names and len(modules) == 1:
-        lone = modules.pop()
-    return Boards(names, given or lone, tuple(misspelt), tuple(problems))
+        (lone,) = modules
+    return Boards(names, given or lone, tuple(misspelt), tuple(problems), modules)
 
 
 def headed(source: SourceTable, boards: Boards) -> str:
@@ -81,7 +90,29 @@ def headed(source: SourceTable, boards: Boards) -> str:
     return boards.lone
 
 
-def of_table(source: SourceTable, found: Match, boards: Boards) -> Iterator[Problem]:
+def published(source: SourceTable, found: Match, boards: Boards, os: str) -> str:
+    """The only one of a guide's boards that the record has this table of, if its figures are like
+    those there; "" where there is no such board, or where the list has a name that is not known.
+    """
+    mine = {identity.board(name) for name in (*boards.names, *boards.modules)}
+    benchmark = found.table.benchmark
+    histories = {board: steady.history(board, os) for board in mine}
+    with_it = [board for board, known in histories.items() if any(k.benchmark == benchmark for k in known)]
+    if "" in mine or len(with_it) != 1:
+        return ""
+    known = histories[with_it[0]]
+    alike = unlike = 0
+    for read in rows.read(source, found, "").rows:
+        for _, figure in read.figures:
+            series = known.get(Key(benchmark, read.case, figure.metric), {})
+            means = [mean for _, unit, mean in series.values() if unit == figure.unit]
+            if means:
+                near = min(means) / _LIKE <= figure.mean <= max(means) * _LIKE
+                alike, unlike = alike + near, unlike + (not near)
+    return with_it[0] if alike > _FEW * unlike and alike >= _FEW else ""
+
+
+def of_table(source: SourceTable, found: Match, boards: Boards, os: str) -> Iterator[Problem]:
     """Remarks on a table below another board's heading, and on one that names no board."""
     mine = {_squeezed(board) for board in found.boards}
     others = {_squeezed(board) for board in (*boards.names, *identity.known())} - mine
@@ -95,8 +126,12 @@ def of_table(source: SourceTable, found: Match, boards: Boards) -> Iterator[Prob
         ):
             reason = f"stands below {heading!r} and is headed {', '.join(found.boards)}"
             yield Problem(source.line, f"{found.table.benchmark}: {reason}", kept=True)
-    if not found.boards and found.table.board_in_header:
-        board = headed(source, boards)
+    board = "" if found.boards else headed(source, boards)
+    if not found.boards and not board:
+        board = published(source, found, boards, os)
+        reason = f"{found.table.benchmark}: it names no board; of the guide's, only {board} has such figures"
+        yield Problem(source.line, reason, kept=True)
+    elif board and found.table.board_in_header:
         reason = f"{found.table.benchmark}: its header names no board; taken as {board}'s"
         yield Problem(source.line, reason, kept=True)
 

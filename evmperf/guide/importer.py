@@ -207,6 +207,8 @@ def _take(
         found = match.identify(source)
         lone = boards.headed(source, known)
         if not found.boards and not lone:
+            lone = boards.published(source, found, known, imported.os)
+        if not found.boards and not lone:
             raise match.Unknown("it names no board, and the guide has not exactly one: name it with --board")
     except match.Unknown as unknown:
         imported.unread.append(source)
@@ -217,7 +219,7 @@ def _take(
     done = rows.read(source, found, imported.release, known.misspelt)
     imported.matches.append(TableRead(found, tuple(done.rows)))
     imported.problems += done.problems
-    imported.problems += boards.of_table(source, found, known)
+    imported.problems += boards.of_table(source, found, known, imported.os)
     if found.table.remark:
         reason = f"{found.table.benchmark}: {found.table.remark}"
         imported.problems.append(Problem(source.line, reason, kept=True))
@@ -275,8 +277,12 @@ def _doubts(imported: Imported) -> None:
     """Remark on figures that others of the guide show to be wrong, by table and reason."""
     for board, results in imported.results.items():
         lines: dict[tuple[str, str], list[int]] = {}
-        found = figures(results)
-        for key, why in steady.doubts(run_of(imported, board), found).items():
+        found, run = figures(results), run_of(imported, board)
+        for benchmark, release in steady.typed_again(run, found).items():
+            (first, *_) = (result for result in results if result.benchmark == benchmark)
+            reason = f"{benchmark}: all figures of {board} are those of {release}, typed again"
+            imported.problems.append(Problem(first.published[0].line, reason, kept=True))
+        for key, why in steady.doubts(run, found).items():
             (cell,) = (c for c in found[key].result.published if c.metric == key.metric)
             lines.setdefault((key.benchmark, why), []).append(cell.line)
         for (benchmark, why), at in lines.items():

@@ -53,7 +53,7 @@ def doubts(figures: Figures) -> dict[Key, str]:
 
 def copied(ours: Figures, theirs: Figures) -> set[str]:
     """Benchmarks whose published figures are all those of another release, typed again: what is
-    measured never comes out the same to the last digit in several figures.
+    measured never comes out the same to the last digit in several figures; loads may.
     """
     names = {key.benchmark for key in ours if key in theirs}
     return {name for name in names if _same(name, ours, theirs)}
@@ -68,7 +68,7 @@ def _same(benchmark: str, ours: Figures, theirs: Figures) -> bool:
     other = {k: f for k, f in theirs.items() if k.benchmark == benchmark}
     both = [(mine[k], other[k]) for k in mine if k in other]
     return (
-        len(both) >= _ENOUGH
+        sum(a.unit != Unit.PERCENT for a, _ in both) >= _ENOUGH
         and len(both) == len(mine) == len(other)
         and all(a.published and b.published and a.mean == b.mean for a, b in both)
     )

@@ -61,11 +61,6 @@ def along(headings: Sequence[str]) -> tuple[dict[str, tuple[str, str]], str]:
     return found, ""
 
 
-def conflicts(about: Meaning, text: Meaning) -> list[str]:
-    """The quantities in which a text says something else than what a table is about."""
-    return [quantity for quantity, value in text.items() if about.get(quantity) != value]
-
-
 def unknown_words(about: Meaning) -> Iterable[str]:
     """What a declaration says that meaning.yaml does not know, as `quantity: value`."""
     known = _patterns()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
 from evmperf.model.results import Published, Result, Sample, Status
@@ -58,6 +59,19 @@ def guides(board: str = "", os: str = "") -> list[StoredRun]:
         for entries in _releases()
         if board in ("", entries[0].board) and os in ("", entries[0].os)
     ]
+
+
+@functools.cache
+def places(board: str) -> Mapping[tuple[str, str], list[str]]:
+    """Where each case of a board stands, by benchmark and case: release, system, guide and line."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for entry in record.of_board(identity.board(board)):
+        for block in entry.blocks:
+            for case in block.cases:
+                lines = ", ".join(str(line) for line in sorted({v.line for v in case.values}))
+                place = f"{entry.release} {entry.os}: {entry.guide}, line {lines}"
+                found.setdefault((block.benchmark, case.name), []).append(place)
+    return found
 
 
 def entry_of(run: Run, results: Iterable[Result]) -> Entry:

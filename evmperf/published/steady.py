@@ -8,9 +8,9 @@ import functools
 import statistics
 from collections.abc import Mapping, Sequence
 
-from evmperf.model.figures import Figure, Key
+from evmperf.model.figures import Figure, Key, figures
 from evmperf.model.run import Run
-from evmperf.published import artefacts, identity, record
+from evmperf.published import artefacts, identity, record, releases, source
 
 Series = Mapping[tuple[int, ...], tuple[str, str, float]]
 """Release, unit and mean by a release's numbers."""
@@ -32,13 +32,22 @@ def doubts(run: Run, known: Mapping[Key, Figure]) -> dict[Key, str]:
     found = artefacts.doubts(known)
     if not any(figure.published for figure in known.values()):
         return found
-    history = _history(identity.board(run.board), run.os)
+    by_figure = history(identity.board(run.board), run.os)
     for key, figure in known.items():
-        series = history.get(key)
+        series = by_figure.get(key)
         if series and figure.published and key not in found:
             why = out_of_line(figure.mean, figure.unit, series, record.same_time(run.release))
             found |= {key: why} if why else {}
     return found
+
+
+def typed_again(run: Run, known: Mapping[Key, Figure]) -> dict[str, str]:
+    """Benchmarks whose published figures are all those of the board's release before, by name, with
+    that release.
+    """
+    before = releases.previous_release(source.guides(identity.board(run.board), run.os), run)
+    copied = artefacts.copied(known, figures(before.results())) if before else ()
+    return dict.fromkeys(copied, before.run.release if before else "")
 
 
 def out_of_line(mean: float, unit: str, series: Series, release: tuple[int, ...]) -> str:
@@ -66,7 +75,7 @@ def _named(releases: Sequence[str]) -> str:
 
 
 @functools.cache
-def _history(board: str, os: str) -> Mapping[Key, Series]:
+def history(board: str, os: str) -> Mapping[Key, Series]:
     """What the record has of a board, by figure."""
     found: dict[Key, dict[tuple[int, ...], tuple[str, str, float]]] = {}
     for entry in record.of_board(board, os):

@@ -12,6 +12,7 @@ from evmperf.benchmarks import catalogue
 from evmperf.model import outlets
 from evmperf.model.run import Run
 from evmperf.pages.cases import named_size
+from evmperf.published import source
 from evmperf.regress.trends import Trend
 from evmperf.site.names import slug
 from evmperf.site.pages import Folder
@@ -41,6 +42,8 @@ def write(folder: Folder, case: Case, trends: Sequence[Trend], runs: Sequence[Ru
     cases = known.cases("full") if known else ()
     params = next((one.params for one in cases if one.label == case.label), {})
     data, shortened = fitting(trends, runs)
+    published = any(run.kind == source.KIND for run in runs)
+    places = source.places(case.board).get((case.benchmark, case.label), ()) if published else ()
     place = "/".join(map(slug, (case.board, case.benchmark, case.label)))
     folder.page(
         f"{place}.html",
@@ -51,6 +54,7 @@ def write(folder: Folder, case: Case, trends: Sequence[Trend], runs: Sequence[Ru
         runs=runs,
         data=data,
         shortened=shortened,
+        places=places,
     )
 
 

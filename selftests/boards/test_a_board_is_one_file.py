@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 NOT_OURS = (".git", ".venv", ".*_cache", "__pycache__", "results", "node_modules", ".hypothesis")
-NEW = "env/am69-sk.yaml"
+NEW = "env/am70-sk.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def copy(tmp_path_factory):
     root = tmp_path_factory.mktemp("copy") / "evmperf"
     shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(*NOT_OURS), symlinks=True)
     before = files(root)
-    evmperf(root, "board", "new", "am69-sk", "--like", "j784s4", "--title", "AM69 SK")
+    evmperf(root, "board", "new", "am70-sk", "--like", "j784s4", "--title", "AM70 SK")
     assert files(root) - before == {NEW}
     return root
 
@@ -51,27 +51,27 @@ def evmperf(root, *words):
 
 
 def test_it_is_checked_and_has_its_benchmarks(copy):
-    assert str(copy / NEW) in evmperf(copy, "board", "check", "am69-sk")
-    listed = json.loads(evmperf(copy, "list", "--board", "am69-sk", "--json"))
+    assert str(copy / NEW) in evmperf(copy, "board", "check", "am70-sk")
+    listed = json.loads(evmperf(copy, "list", "--board", "am70-sk", "--json"))
     like = json.loads(evmperf(copy, "list", "--board", "j784s4", "--json"))
     assert [entry["runnable"] for entry in listed] == [entry["runnable"] for entry in like]
     assert any(entry["runnable"] for entry in listed)
 
 
 def test_it_has_lava_jobs_and_a_device(copy, tmp_path):
-    job = evmperf(copy, "lava", "render", "am69-sk", "-k", "emmc")
-    assert 'device_type: "evm-am69-sk"' in job
-    evmperf(copy, "lava", "device", "am69-sk", "--into", str(tmp_path))
-    assert (tmp_path / "device-types" / "evm-am69-sk.jinja2").is_file()
+    job = evmperf(copy, "lava", "render", "am70-sk", "-k", "emmc")
+    assert 'device_type: "evm-am70-sk"' in job
+    evmperf(copy, "lava", "device", "am70-sk", "--into", str(tmp_path))
+    assert (tmp_path / "device-types" / "evm-am70-sk.jinja2").is_file()
 
 
 def test_pytest_has_its_tests(copy):
-    options = ["--lg-env", "am69-sk.yaml", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    options = ["--lg-env", "am70-sk.yaml", "--collect-only", "-q", "-p", "no:cacheprovider"]
     assert "emmc" in python(copy, "-m", "pytest", *options, "-k", "emmc")
 
 
 def test_every_selftest_that_goes_over_boards_passes_with_it(copy):
     names = ("boards/test_board.py", "lava/test_lava_jobs.py", "benchmarks/test_catalogue.py")
     tests = [f"selftests/{name}" for name in names]
-    which = "am69 or of_the_guides or two_boards"
+    which = "am70 or of_the_guides or two_boards"
     assert "passed" in python(copy, "-m", "pytest", "-qx", "-pno:cacheprovider", "-k", which, *tests)

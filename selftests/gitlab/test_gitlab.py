@@ -122,7 +122,7 @@ def test_everything_is_judged_and_the_guide_written_whatever_failed():
         (["--repeat", "often"], "--repeat=often is neither a number of times nor until:"),
         (["--repeat", "5", "--over", "lava-host"], "LAVA jobs measure once"),
         (["--images", "a.wic b.wic"], "a.wic and b.wic are both for all boards"),
-        (["--images", "am65x=a.wic"], "am65x is no board of this night; there are am62a-sk"),
+        (["--images", "am65x=a.wic"], "am65x is no board of this night; there are am335x"),
         (["--images", "am64x=a.wic am64x=b.wic"], "am64x is given two images"),
     ],
 )

@@ -5,6 +5,8 @@ import pytest
 from evmperf.cli import main as cli
 from evmperf.guide import importer
 from evmperf.model.errors import UsageError
+from evmperf.model.figures import Key
+from evmperf.published import steady
 from evmperf.runs.spool import read_run
 from selftests.guide.test_guide_import import BAR, cells, table
 from selftests.guide.test_match import storage
@@ -150,3 +152,49 @@ def test_a_table_without_a_board_is_that_of_the_only_module_or_the_given_one(mod
     if board:
         place = ("cyclictest_stress", "Maximum (usec)", "latency_cpu1")
         assert cells(imported, board)[place][0] == 60.0
+
+
+MODULES = """
++-------------+-------------+
+| Name        | Description |
++=============+=============+
+| AM62x SK    | One         |
++-------------+-------------+
+| AM62x LP SK | Other       |
++-------------+-------------+
+
+"""
+
+
+def nameless(*values):
+    rows = zip(("copy", "scale", "add", "triad"), values, strict=True)
+    body = table([f'"{case} (MB/s)","{value}"' for case, value in rows])
+    body = body.replace('"am64xx-hsevm: perf"', '"perf"')
+    return titled("Linux 9.02 Performance Guide", MODULES + body)
+
+
+def history_of(boards, mean):
+    series = {(9, 1): ("09.01", "MB/s", mean)}
+    known = {Key("stream", case, "perf"): series for case in ("copy", "scale", "add", "triad")}
+    return lambda board, os: known if board in boards else {}
+
+
+SK, LP = "am62xx_sk-fs", "am62xx_lp_sk-fs"
+
+
+@pytest.mark.parametrize(
+    ("boards", "mean", "whose"),
+    [({SK}, 100.0, [SK]), ({LP}, 100.0, [LP]), ({SK, LP}, 100.0, []), ((), 100.0, []), ({SK}, 300.0, [])],
+)
+def test_a_table_of_no_board_is_that_of_the_only_one_with_such_figures(monkeypatch, boards, mean, whose):
+    monkeypatch.setattr(steady, "history", history_of(boards, mean))
+    imported = importer.interpret(nameless("101.00", "99.00", "102.00", "98.00"))
+    assert list(imported.results) == whose
+    said = imported.remarks if whose else imported.unknown
+    assert any("names no board" in problem.reason for problem in said)
+
+
+def test_a_board_that_is_not_known_may_be_the_one(monkeypatch):
+    monkeypatch.setattr(steady, "history", history_of({SK}, 100.0))
+    text = nameless("101.00", "99.00", "102.00", "98.00").replace("AM62x LP SK", "AM62x XY SK")
+    assert importer.interpret(text).results == {}

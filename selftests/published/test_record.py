@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -42,9 +43,12 @@ def written(tmp_path, monkeypatch):
     monkeypatch.setattr(record, "FILE", file)
     known = record.entries(file)
     monkeypatch.setattr(record, "entries", lambda _file=file: known)
-    steady._history.cache_clear()
+    caches = (steady.history, source.places)
+    for cache in caches:
+        cache.cache_clear()
     yield file
-    steady._history.cache_clear()
+    for cache in caches:
+        cache.cache_clear()
 
 
 def test_one_board_is_one_board_in_the_order_of_its_releases(written):
@@ -146,7 +150,9 @@ def test_a_guide_of_published_figures_says_that_they_are(written, capsys):
 def test_the_site_takes_published_figures(written, tmp_path, capsys):
     assert cli.main(["site", "--published", "-o", str(tmp_path / "site")]) == 0
     assert "5 runs of 2 boards" in capsys.readouterr().out
-    assert "10.00" in "".join(p.read_text() for p in (tmp_path / "site").rglob("*.html"))
+    pages = "".join(p.read_text() for p in (tmp_path / "site").rglob("*.html"))
+    assert "10.00" in pages
+    assert re.search(r"<li>10\.00 Linux: \S+, line \d+</li>", pages)
 
 
 def test_names_of_boards_are_of_one_board_each():
