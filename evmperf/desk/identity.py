@@ -51,7 +51,8 @@ def question(tools: Iterable[str]) -> str:
         " echo user: $(id -u);"
         " d=$(awk '$2==\"/\"{print $1}' /proc/mounts | tail -n 1); d=${d#/dev/};"
         " echo root: $d $(cat /sys/block/${d%%p[0-9]*}/device/type);"
-        f" {FURTHER_PROGRAMS}; for t in {words}; do command -v $t >/dev/null && echo tool: $t; done; }} 2>/dev/null"
+        f" {FURTHER_PROGRAMS};"
+        f" for t in {words}; do command -v $t >/dev/null && echo tool: $t; done; }} 2>/dev/null"
     )
 
 
