@@ -58,7 +58,15 @@ def find(request: FindBoard, hear: Hear) -> FoundBoard:
         if (missing := sorted(set(benchmark.tools) - found.tools))
     }
     like = boardfile.fitting(found)
-    file = boardfile.write(Path(request.folder), found, way, absent, power=power, password=request.password)
+    file = boardfile.write(
+        Path(request.folder),
+        found,
+        way,
+        absent,
+        power=power,
+        tester=request.tester,
+        password=request.password,
+    )
     where = f"{way.user}@{way.host}" if isinstance(way, SshAddress) else way.port.path
     about = FoundBoard(
         where=where,

@@ -156,7 +156,8 @@ class FindBoard(Request, frozen=True):
     """Find the board on this desk: at an `address` (user@host:port), on one of `ports`, or on
     whatever USB serial port it talks; its file is written into `folder`.
 
-    `power` is how its power is worked, as options.boot.power says it.
+    `power` is how its power is worked, as options.boot.power says it; `tester` is what stands at the
+    other end of its network cable, `local` for this machine.
     """
 
     folder: str
@@ -165,6 +166,7 @@ class FindBoard(Request, frozen=True):
     key: str = ""
     password: str | None = None
     power: str = "none"
+    tester: str = ""
     boot: bool = False
 
 

@@ -48,6 +48,13 @@ def add_parsers(commands: Any) -> None:
         default="none",
         help="how the board is made to boot: not at all, by you, by `reboot` (default: none)",
     )
+    parser.add_argument(
+        "--tester",
+        default="",
+        metavar="local|HOST",
+        help="the other end of the board's network cable: this machine (local, local:INTERFACE), or "
+        "one over SSH",
+    )
     parser.add_argument("--boot", action="store_true", help="let a board at U-Boot boot Linux")
     parser.add_argument("--yes", action="store_true", help="measure without asking")
     parser.add_argument("--results", default="results", metavar="FOLDER", help="for runs and the board file")
@@ -78,6 +85,7 @@ def _find(options: argparse.Namespace) -> FoundBoard:
         ports=tuple(options.port),
         key=options.key,
         power=options.power,
+        tester=options.tester,
         boot=options.boot,
     )
     try:

@@ -198,6 +198,11 @@ _LOADER = (
         r"Failed to load '(?!boot\.scr|uEnv)[^']*'",
         _MEDIUM,
     ),
+    _Rule(
+        "nothing bootable",
+        r"^Scanning \w+ \d+:\w+\.\.\.|^Config file not found",
+        "no medium that U-Boot tried has an extlinux.conf, a boot script or an EFI boot loader",
+    ),
     # Last: U-Boot tries the network when its medium has failed.
     _Rule(
         "the network does not answer",

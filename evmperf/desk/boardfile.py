@@ -19,7 +19,8 @@ SAFE = ("system", "crypto", "rt")
 """Drivers whose benchmarks overwrite nothing and need nothing beside the board."""
 _STORAGE = "overwrites a partition: make one and name it as `scratch` (docs/add-a-board.md)"
 _PERIPHERAL = "needs a sound card, a display or a camera: name it in a board file"
-_CABLE = "needs a tester on the board's cable (docs/lab-set-up.md)"
+_CABLE = "needs a tester on the board's cable: --tester local, or a machine (docs/lab-set-up.md)"
+CABLES = ("cpsw", "icssg")
 STORAGE = frozenset(("emmc", "mmcsd", "ospi", "ufs", "sata", "msata", "usb", "pcie"))
 WHY = {
     "boot": "needs the board's power worked: --power hand asks you, --power reset reboots",
@@ -68,6 +69,7 @@ def write(
     absent: Mapping[str, str],
     *,
     power: str,
+    tester: str = "",
     password: str | None = None,
 ) -> Path:
     """Write the board file and return it; raises LabError when the disk does not take it."""
@@ -88,12 +90,16 @@ def write(
     resources, drivers = _way(way, identity.prompt, password)
     boots = power == "reset" or (power == "hand" and not isinstance(way, SshAddress))
     known = set(said.get("features", SAFE))
+    # Only a file that is there says which interface of the board has which addresses.
+    cables = [word for word in CABLES if tester and word in known and word in said.get("options", {})]
     main: dict[str, Any] = {
-        "features": [*(["boot"] if boots else []), *(word for word in SAFE if word in known)],
+        "features": [*(["boot"] if boots else []), *(word for word in SAFE if word in known), *cables],
         "options": {
             "board": {**general, "profile": "quick"},
             "boot": {"medium": _medium(identity, said), "power": power},
             **({"absent": dict(absent)} if absent else {}),
+            **{word: said["options"][word] for word in cables},
+            **({"tester": {"host": tester}} if tester else {}),
         },
         "resources": resources,
         "drivers": {**({"ManualPowerDriver": {}} if power == "hand" else {}), **drivers, driver: strategy},

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from evmperf.desk.ports import Line, Voice, heard
 from evmperf.model.errors import LabError, UsageError
+from evmperf.model.places import FURTHER_PROGRAMS
 
 _PROMPT = re.compile(r"(?:[#$]|login:|assword[^\n:]{0,40}:) ?\Z")
 _END = re.compile(r"evmperf-end")
@@ -50,6 +51,7 @@ def question(tools: Iterable[str]) -> str:
         " echo user: $(id -u);"
         " d=$(awk '$2==\"/\"{print $1}' /proc/mounts | tail -n 1); d=${d#/dev/};"
         " echo root: $d $(cat /sys/block/${d%%p[0-9]*}/device/type);"
+        f" {FURTHER_PROGRAMS};"
         f" for t in {words}; do command -v $t >/dev/null && echo tool: $t; done; }} 2>/dev/null"
     )
 

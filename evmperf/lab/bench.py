@@ -19,6 +19,7 @@ from evmperf.console.boot import Boot
 from evmperf.console.marks import find, remarks
 from evmperf.console.person import Person
 from evmperf.lab.files import SshFiles
+from evmperf.lab.localtester import LocalTester, is_local
 from evmperf.lab.meter import RailMeterProtocol
 from evmperf.lab.shell import LinuxShell, UbootShell
 from evmperf.lab.sshlink import SshLink
@@ -119,6 +120,8 @@ class LabgridBench:
         return self._tester
 
     def _open_tester(self) -> CommandTester:
+        if is_local(self.board.tester):
+            return LocalTester(self.board)
         if self.board.tester:
             return SshTester(self.board.tester)
         if not self.board.is_virtual:

@@ -281,6 +281,8 @@ class Runner:
             tester = self.bench.tester()
             self._steps.install(tester, self._tester_folder)
             self._tester = tester
+            if limits := getattr(tester, "limits", ""):
+                self.spool.run.facts["tester_limits"] = limits
         return self._tester
 
     def _perform_on_either(self, step: Command, progress: StepProgress) -> Outputs:

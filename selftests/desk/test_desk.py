@@ -307,3 +307,13 @@ def test_nothing_of_the_desks_words_calls_a_foreign_board_an_evm(make_board, fin
     said = f"{found} {find.said} {boards.Path(found.file).read_text()}"
     said = re.sub(r"Evm(?:Shell|UBoot)Driver|evmperf", "", said)
     assert not re.search(r"EVM|[Kk]3|TI\b", said)
+
+
+def test_with_this_machine_as_tester_the_cable_is_measured(make_board, find):
+    board = make_board("ti,am642-evm")
+    file = boards.Path(find(ports=(board.path,), tester="local:eth7").file)
+    made = boards.load(file)
+    assert made.tester == "local:eth7"
+    assert {"cpsw"} <= made.features
+    assert made.options.cpsw.tester_address
+    assert boardcheck.check(file) == []

@@ -35,7 +35,7 @@ def open_bench(tmp_path, fake, switch, monkeypatch):
     monkeypatch.setattr(shell_module, "_UBOOT_INTERRUPT_S", 0.3)
     environments = []
 
-    def open_it(power="", person=None, **drivers):
+    def open_it(power="", person=None, strategy="K3BootStrategy", **drivers):
         data = yaml.safe_load(SOURCE.read_text())
         data["imports"] = [
             str((SOURCE.parent / name).resolve()) if name.endswith(".py") else name
@@ -65,6 +65,9 @@ def open_bench(tmp_path, fake, switch, monkeypatch):
                 del main["drivers"][name]
             else:  # before the strategy, which binds it
                 main["drivers"] = {name: arguments, **main["drivers"]}
+        if strategy == "BootStrategy":
+            said = main["drivers"].pop("K3BootStrategy")
+            main["drivers"][strategy] = {key: value for key, value in said.items() if key != "media"}
         path = tmp_path / "fake.yaml"
         path.write_text(yaml.safe_dump(data, sort_keys=False))
         environment = Environment(str(path))

@@ -11,7 +11,7 @@ from evmperf.console.marks import Phase
 from evmperf.console.person import Person
 from evmperf.lab.shell import UbootShell
 from evmperf.measure.bench import Reply
-from evmperf.model.errors import BoardError, LabError, Stopped, UsageError
+from evmperf.model.errors import BoardError, Kind, LabError, Stopped, UsageError
 
 HAND = {"NetworkPowerDriver": None, "ManualPowerDriver": {}}
 NO_POWER = {"NetworkPowerDriver": None}
@@ -150,3 +150,18 @@ def test_a_login_after_a_cold_boot_is_no_boot_of_its_own(open_bench):
 
 def test_a_switch_that_cannot_tell_its_state_says_so():
     assert powering.Switch(object(), None, 1).state() == "unknown (its driver cannot tell)"
+
+
+def test_a_foreign_uboot_is_told_nothing_of_tis(open_bench, fake):
+    bench = open_bench(strategy="BootStrategy")
+    assert bench.cold_boot("").error is None
+    assert "optargs" in " ".join(fake.typed)
+    assert not {"mmcdev", "bootpart"} & set(" ".join(fake.typed).replace(";", " ").split())
+
+
+def test_another_uboot_prompt_is_named(open_bench, fake):
+    fake.uboot_prompt = "#> "
+    boot = open_bench().cold_boot("")
+    assert boot.error.kind is Kind.LAB
+    assert "'#>'" in str(boot.error)
+    assert "prompt" in str(boot.error)

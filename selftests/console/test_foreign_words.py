@@ -1,0 +1,84 @@
+"""What boards say that are not TI's: prompts, loaders that find nothing, kernels that speak late."""
+
+import subprocess
+
+import pytest
+
+from evmperf.console.diagnosis import diagnose
+from evmperf.console.marks import Mark, Phase, remarks
+from evmperf.doctor import software
+from evmperf.doctor.finding import Noted
+from evmperf.measure import provenance, shellstep
+from evmperf.model import places
+from evmperf.model.errors import Kind
+
+UBOOT = "U-Boot 2025.01 (Jan 06 2025)\nHit any key to stop autoboot:  2 \n"
+NOTHING = """\
+switch to partitions #0, OK
+mmc0 is current device
+Scanning mmc 0:1...
+Device 0: unknown device
+BOOTP broadcast 1
+DHCP client bound to address 10.0.2.15 (2 ms)
+TFTP error: trying to overwrite reserved memory
+Config file not found
+"""
+
+
+@pytest.mark.parametrize("prompt", ["#> ", "> ", "$ ", "sunxi# ", "U-Boot> "])
+def test_a_prompt_of_another_form_is_named_with_what_to_set(prompt):
+    cause = diagnose(f"{UBOOT}{prompt}")
+    assert cause
+    assert cause.line == prompt.strip()
+    assert cause.kind is Kind.LAB
+    assert cause.waits
+    assert "`prompt` of EvmUBootDriver" in cause.remedy
+
+
+def test_a_loader_that_finds_nothing_is_not_blamed_on_the_network():
+    assert diagnose(UBOOT + NOTHING).name == "nothing bootable"
+
+
+def marks(**seconds):
+    return {p: Mark(p, round(seconds[p] * 1e9), 0, 0.0, "") for p in Phase if p in seconds}
+
+
+def test_a_ram_disk_and_a_late_first_line_are_said():
+    plain = marks(starting_kernel=0, first_kernel_line=0.5, root_mounted=3, init_started=4)
+    assert remarks(plain) == []
+    (late,) = remarks(marks(starting_kernel=1, first_kernel_line=12.25, root_mounted=13, init_started=14))
+    assert "11.2 s after" in late
+    (memory,) = remarks(marks(starting_kernel=0, init_started=4, root_mounted=9))
+    assert "RAM disk" in memory
+
+
+@pytest.mark.parametrize(
+    ("os_release", "release"),
+    [
+        ('ID=debian\nVERSION_ID="13"\n', ""),
+        ('ID=ubuntu\nVERSION_ID="24.04"\n', ""),
+        ('ID=arago\nVERSION_ID="2023.10"\n', "2023.10"),
+        ('ID=debian\nVERSION_ID="13"\nBUILD_ID=11.01\n', "11.01"),
+    ],
+)
+def test_a_distributions_version_is_no_sdks(os_release, release):
+    assert provenance.release({}, {"os_release": os_release}) == release
+
+
+def test_the_note_on_the_countdown_reaches_every_uboot():
+    with pytest.raises(Noted, match="bootdelay is 0") as noted:
+        software.environment({"bootdelay": "0", "bootcmd": "run distro_bootcmd"}, "optargs")
+    assert "${optargs}" in str(noted.value)
+
+
+def test_debians_lmbench_is_found_where_it_lies(tmp_path):
+    program = tmp_path / "bin" / "arm-linux" / "bw_mem"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    search = places.FURTHER_PROGRAMS.replace("/usr/lib/lmbench", str(tmp_path))
+    done = subprocess.run(
+        ["sh", "-c", f"{search}; command -v bw_mem"], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == str(program)
+    assert places.FURTHER_PROGRAMS in shellstep.wrapper()
