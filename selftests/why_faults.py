@@ -31,11 +31,12 @@ from evmperf.model.run import Run
 from evmperf.runs.spool import Spool
 from selftests.support import virtualbench
 
-EMMC, SD, WIRE = ("emmc_raw_fio_1g", "4k"), ("mmcsd_raw_fio_1g", "4k"), ("eth_icssg_tcp_bidir", "")
+EMMC, SD = ("emmc_raw_fio_1g", "4k"), ("mmcsd_raw_fio_1g", "4k")
+NVME, WIRE = ("pcie_nvme_ext4_fio_10g", "4k"), ("eth_icssg_tcp_bidir", "")
 _QUEUE = "/sys/block/mmcblk0/queue"
 _HOG = "(while :; do :; done) >/dev/null 2>&1 & echo $! >/tmp/fault"
 _READER = (
-    "(while :; do dd if=/dev/mmcblk0 of=/dev/null bs=64k count=500 iflag=direct; done) >/dev/null 2>&1 & "
+    "(while :; do dd if=/dev/mmcblk0 of=/dev/null bs=16k count=2000 iflag=direct; done) >/dev/null 2>&1 & "
     "echo $! >/tmp/fault"
 )
 _END = "kill $(cat /tmp/fault); sleep 0.2"
@@ -79,8 +80,11 @@ FAULTS = (
         "cd /proc/sys/vm; for f in dirty_background_ratio dirty_ratio dirty_expire_centisecs; do "
         "cat $f >/tmp/$f; done; echo 90 >dirty_ratio; echo 90 >dirty_background_ratio; "
         "echo 60000 >dirty_expire_centisecs; cd /; "
-        "dd if=/dev/zero of=/var/fault bs=1M count=120 2>/dev/null",
-        "rm /var/fault; cd /proc/sys/vm; for f in dirty_background_ratio dirty_ratio dirty_expire_centisecs; "
+        # The root is nearly full, where ext4 writes at once; a disk's last close writes, too.
+        "(dd if=/dev/zero bs=1M count=120 seek=200; exec sleep 600) 1<>/dev/nvme0n1 2>/dev/null </dev/null & "
+        "echo $! >/tmp/fault; until grep -qE 'Dirty: *1[0-9]{5} ' /proc/meminfo; do sleep 0.2; done",
+        "kill $(cat /tmp/fault); cd /proc/sys/vm; "
+        "for f in dirty_background_ratio dirty_ratio dirty_expire_centisecs; "
         "do cat /tmp/$f >$f; done; cd /; sync",
         EMMC,
         ("dirty",),
@@ -95,10 +99,10 @@ FAULTS = (
         ("memory",),
     ),
     Fault(
-        "a slow eMMC",
-        json.dumps({"bps": 0, "iops": 40}),
+        "a slow NVMe disk",
+        json.dumps({"bps": 0, "iops": 60}),
         json.dumps({"bps": 0, "iops": 0}),
-        EMMC,
+        NVME,
         ("device",),
         "qemu",
     ),
@@ -184,7 +188,7 @@ class Board:
         spool = Spool(
             self._folder, Run(id=name, board="virtual-evm", profile="quick", facts={"virtual": "virtual"})
         )
-        tools = ("fio", "mpstat", "netperf")
+        tools = ("fio", "mpstat", "netperf", "mkfs.ext4")
         runner = Runner(self.bench, spool, "quick", tools, looks=True)
         for benchmark, label in cases:
             table = catalogue.benchmarks()[benchmark]
@@ -223,7 +227,7 @@ class Board:
 
     def _throttle(self, bps: int, iops: int) -> None:
         limits = {f"{what}{way}": 0 for what in ("bps", "iops") for way in ("_rd", "_wr")}
-        command = {"device": "emmc", "bps": bps, "iops": iops, **limits}
+        command = {"device": "nvme", "bps": bps, "iops": iops, **limits}
         with socket.socket(socket.AF_UNIX) as line:
             line.connect(str(self._qmp))
             talk = line.makefile("rw")
