@@ -56,8 +56,18 @@ def measure(board: Board, fault: Fault, blocks: int) -> list[Price]:
 def _price(fault: Fault, metric: str, logs: list[float]) -> Price:
     mean = float(np.mean(logs))
     half = _STUDENT[len(logs) - 1] * float(np.std(logs, ddof=1)) / math.sqrt(len(logs))
-    ratios = (round(math.exp(value), 3) for value in (mean, mean - half, mean + half))
-    return Price(fault.rules[0], "virtual-evm", *fault.case, metric, *ratios, len(logs))
+    benchmark, case = fault.case
+    return Price(
+        cause=fault.rules[0],
+        board="virtual-evm",
+        benchmark=benchmark,
+        case=case,
+        metric=metric,
+        ratio=round(math.exp(mean), 3),
+        low=round(math.exp(mean - half), 3),
+        high=round(math.exp(mean + half), 3),
+        blocks=len(logs),
+    )
 
 
 def main() -> None:
