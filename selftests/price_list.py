@@ -11,6 +11,7 @@ import argparse
 import math
 import random
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -23,6 +24,8 @@ from evmperf.state.prices import Price
 from selftests import why_faults
 from selftests.why_faults import Board, Fault
 
+_ROW = "1m"
+"""The row of a storage table that is measured: its fill is the shortest."""
 NAMES = (
     "a CPU hog beside",
     "another I/O scheduler",
@@ -40,7 +43,7 @@ def measure(board: Board, fault: Fault, blocks: int) -> list[Price]:
     for block in range(blocks):
         sides: dict[bool, dict[str, float]] = {}
         for faulty in random.sample((True, False), 2):
-            name = f"price-{why_faults.FAULTS.index(fault)}-{block}-{faulty:d}"
+            name = f"price-{fault.rules[0]}-{block}-{faulty:d}"
             folder = board.with_fault(fault, name) if faulty else board.measure(name, fault.case)
             found = figures(spool.read_results(folder)).items()
             sides[faulty] = {key.metric: figure.mean for key, figure in found}
@@ -53,8 +56,18 @@ def measure(board: Board, fault: Fault, blocks: int) -> list[Price]:
 def _price(fault: Fault, metric: str, logs: list[float]) -> Price:
     mean = float(np.mean(logs))
     half = _STUDENT[len(logs) - 1] * float(np.std(logs, ddof=1)) / math.sqrt(len(logs))
-    ratios = (round(math.exp(value), 3) for value in (mean, mean - half, mean + half))
-    return Price(fault.rules[0], "virtual-evm", *fault.case, metric, *ratios, len(logs))
+    benchmark, case = fault.case
+    return Price(
+        cause=fault.rules[0],
+        board="virtual-evm",
+        benchmark=benchmark,
+        case=case,
+        metric=metric,
+        ratio=round(math.exp(mean), 3),
+        low=round(math.exp(mean - half), 3),
+        high=round(math.exp(mean + half), 3),
+        blocks=len(logs),
+    )
 
 
 def main() -> None:
@@ -66,7 +79,8 @@ def main() -> None:
     kept = {(p.cause, p.board, p.benchmark, p.metric): p for p in prices.known()}
     with tempfile.TemporaryDirectory() as folder, why_faults.board(Path(folder)) as board:
         for fault in (fault for fault in why_faults.FAULTS if fault.name in given.names):
-            for price in measure(board, fault, given.blocks):
+            table, row = fault.case
+            for price in measure(board, replace(fault, case=(table, row and _ROW)), given.blocks):
                 print(f"{fault.name}, {price.metric}: {price}", flush=True)
                 kept[price.cause, price.board, price.benchmark, price.metric] = price
             ordered = sorted(kept.values(), key=lambda p: (p.cause, p.board, p.benchmark, p.metric))

@@ -53,7 +53,10 @@ ROOMS = {
         "judging runs; A/B and bisection",
         "published measure benchmarks boards tools console runs model",
     ),
-    "report": ("terminal tables, the report of a run", "pages benchmarks boards tools console runs model"),
+    "report": (
+        "terminal tables, the report of a run",
+        "state pages benchmarks boards tools console runs model",
+    ),
     "site": (
         "the site of trends: static pages from runs",
         "regress published measure pages benchmarks boards tools console store runs model",

@@ -41,7 +41,7 @@ _PROOFS = {
 }
 """What proves a cause; for the others the case is measured again without it."""
 _AGAIN = "pytest --lg-env BOARD.yaml -k {benchmark}"
-_SYMPTOMS = ("bus", "processor", "host", "device", "loss")
+_SYMPTOMS = ("bus", "processor", "host", "device", "loss", "queue.nr_requests")
 """What a cause leads to as well: they come after it."""
 
 States = Mapping[tuple[str, ...], State]

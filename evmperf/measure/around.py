@@ -64,13 +64,14 @@ class Around:
         return look.between(before, self._last, rate(self._first, self._last))
 
     def _look(self, shell: Shell) -> Look | None:
-        command = f". $F/look_{self._driver}"
-        if self._driver not in self._there:
-            text = shlex.quote(look.script(self._board, self._driver))
-            command = f"printf %s {text} >$F/look_{self._driver}; {command}"
-        began = self._clock.monotonic()
+        there = f"$F/look_{self._driver}"
         try:
-            files = self._steps.run(shell, command, look.SECONDS, label="state").files
+            if self._driver not in self._there:
+                text = shlex.quote(look.script(self._board, self._driver))
+                # Apart from the look: until it is there, nobody knows when the clock was read.
+                self._steps.run(shell, f"printf %s {text} >{there}", look.SECONDS, quiet=True, label="look")
+            began = self._clock.monotonic()
+            files = self._steps.run(shell, f". {there}", look.SECONDS, label="state").files
         except ToolError as error:
             self._missing = str(error)
             return None

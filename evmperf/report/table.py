@@ -11,6 +11,7 @@ from evmperf.model.figures import Baseline, Key
 from evmperf.model.results import MARKS, REPEAT, Metric, Published, Result, Status
 from evmperf.model.stats import Summary, outliers_text, percent, rounded, summarise
 from evmperf.report.columns import Column, table
+from evmperf.state import buses
 
 
 @dataclass(frozen=True)
@@ -97,10 +98,12 @@ def _row(result: Result, name: str, summary: Summary, unit: str, required: bool)
 def _published_row(result: Result, cell: Published, required: bool) -> Row:
     """A figure of an imported guide, whose count is not known."""
     low, high = ("-" if bound is None else rounded(bound) for bound in (cell.low, cell.high))
-    mean = rounded(cell.mean)
-    return Row(
-        result.benchmark, result.case, cell.metric, mean, cell.unit, low, high, 0, "published", required
-    )
+    mean, note = rounded(cell.mean), "published"
+    row = (result.benchmark, result.case, cell.metric)
+    if part := buses.share_of_most(*row, unit=cell.unit, mean=cell.mean):
+        bus = buses.most(*row[:2])
+        note += f", {part:.0%} of {bus.mode}" if bus else ""
+    return Row(*row, mean, cell.unit, low, high, 0, note, required)
 
 
 def _unit(result: Result, name: str, metric: Metric | None) -> str:

@@ -24,7 +24,6 @@ from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.places import is_plain
 from evmperf.model.results import Result
-from evmperf.model.run import Run
 from evmperf.runs import spool
 from evmperf.runs.stamps import CONSOLE_LOG
 
@@ -116,7 +115,7 @@ def pack(folder: Path, benchmark: str, case: str, hosts: Iterable[str]) -> tuple
     told = {name: part for name, part in msgspec.to_builtins(run).items() if name not in _UNSAID}
     named = {name: told.pop(name) for name in ("id", "board", "release") if name in told}
     records = [hiding.value(msgspec.json.decode(spool.line(result))) for result in chosen]
-    files = {name: hiding.text(text) for name, text in _files(folder, run, chosen)}
+    files = {name: hiding.text(text) for name, text in _files(folder, chosen)}
     packed = CaseFile(_FORMAT, {**hiding.value(told), **named}, tuple(records), files)
     listed = [
         f"run.json: {', '.join(sorted(packed.run))}",
@@ -126,7 +125,7 @@ def pack(folder: Path, benchmark: str, case: str, hosts: Iterable[str]) -> tuple
     return gzip.compress(msgspec.json.encode(packed), mtime=0), listed
 
 
-def _files(folder: Path, run: Run, results: list[Result]) -> Iterator[tuple[str, str]]:
+def _files(folder: Path, results: list[Result]) -> Iterator[tuple[str, str]]:
     raw = [name for result in results for name in (*result.raw, *(f.raw for f in result.failures if f.raw))]
     for name in [*dict.fromkeys(raw), *(f"facts/{name}" for name in _FACTS)]:
         path = folder / name

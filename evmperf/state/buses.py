@@ -95,11 +95,21 @@ def findings(result: Result, board: str = "") -> list[Finding]:
 
 def impossible(benchmark: str, case: str, metric: str, *, unit: str, mean: float, board: str = "") -> str:
     """Why a figure of a table cannot be, whatever modes its board has; "" where it can."""
-    bus = most(benchmark, case, board) if _THROUGHPUT.fullmatch(metric) else None
-    factor = _BYTES.get(Unit(unit)) if bus and unit in set(Unit) else None
-    if not bus or not factor or mean * factor <= bus.rate * (1 + bus.margin):
+    bus, part = (
+        most(benchmark, case, board),
+        share_of_most(benchmark, case, metric, unit=unit, mean=mean, board=board),
+    )
+    if not bus or part <= 1 + bus.margin:
         return ""
-    return f"{mean:g} {unit} is more than {bus.mode} can carry ({bus.rate / factor:g})"
+    return f"{mean:g} {unit} is more than {bus.mode} can carry ({mean / part:g})"
+
+
+def share_of_most(
+    benchmark: str, case: str, metric: str, *, unit: str, mean: float, board: str = ""
+) -> float:
+    """The share of a figure in what the best mode of its bus can carry; 0 where that is not known."""
+    bus = most(benchmark, case, board) if _THROUGHPUT.fullmatch(metric) and unit in set(Unit) else None
+    return mean * _BYTES.get(Unit(unit), 0.0) / bus.rate if bus else 0.0
 
 
 def of_result(result: Result, board: str = "") -> Bus | None:

@@ -96,7 +96,7 @@ function say(f, l) {
   else if (f ~ /ios$/ && l !~ /clock|width|timing|voltage/ || f ~ /err_stats$/ && l ~ / 0$/) return
   else if (f ~ /ext_csd$/) l = substr(l, 393, 2)
   else if (f ~ /^ethtool/ && (l ~ /fixed\]|n\/a/ || f ~ /-S/ && l ~ /: 0$/ || \
-    l !~ /(segment|offload|summing|usecs|^[RT]X|[Ee]rr|drop|crc).*: /)) return
+    l !~ /(segment|offload|summing|usecs|^[RT]X|[Ee]rr|drop|crc).*:[ \t]/)) return
   print f, substr(l, 1, 90)
 }
 BEGIN {

@@ -15,6 +15,8 @@ from evmperf.model.results import Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.model.state import State
 from evmperf.runs.spool import Spool
+from evmperf.state import prices
+from evmperf.state.prices import Price
 
 HEALTHY = {
     "cpu.policy0.scaling_governor": "performance",
@@ -108,6 +110,20 @@ def test_a_cause_that_was_read_is_named_first(asked, shown, more, rules, size):
     assert causes(answers) == rules
     assert answers[0].causes[0].size == (size and pytest.approx(size))
     assert answers[0].causes[0].proof
+
+
+def price(board, low):
+    return Price("beside", board, "emmc_raw_fio_1g", "1m", "read_throughput", 1.5, low, 2.0, 6)
+
+
+@pytest.mark.parametrize(
+    ("board", "low", "size"), [("j7200-evm", 1.1, 1.5), ("j7200-evm", 0.9, None), ("virtual-evm", 1.1, None)]
+)
+def test_a_price_is_a_size_on_the_same_kind_of_board_alone(asked, monkeypatch, board, low, size):
+    monkeypatch.setattr(prices, "known", lambda: (price(board, low),))
+    (cause,) = asked(State(shown=HEALTHY, beside={"hog (4)": 50.0}, seconds=60.0))[0].causes
+    assert cause.size == size
+    assert ("1.50 times" in cause.elsewhere) == (board == "virtual-evm")
 
 
 def test_what_holds_in_a_run_that_was_well_is_no_cause(asked, tmp_path):

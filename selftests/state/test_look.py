@@ -174,6 +174,32 @@ def test_a_network_card_behind_pcie(said):
     assert found.counters == {"net.rx_crc_errors": 3, "pci.0000:01:00.0.aer_dev_correctable.TOTAL_ERR_COR": 4}
 
 
+def test_a_port_says_how_it_paces_interrupts_and_what_holds_it_back(said, tmp_path):
+    for name, text in {
+        "ethtool": (
+            "case $1 in -c) printf 'rx-usecs:\\t3\\ntx-usecs:\\t0\\n';; -a) printf 'RX:\\t\\ton\\n';; esac"
+        ),
+        "tc": "echo 'qdisc tbf 8001: root refcnt 2 rate 100Mbit'",
+    }.items():
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    card = "sys/devices/platform/x/net/eth5"
+    tree = {
+        f"{card}/mtu": "1500\n",
+        "proc/net/snmp": "Tcp: RtoAlgorithm\nTcp: 1 200 120000 -1 8 0 0 0 3 1180 1234 12 0 3 0\n",
+    }
+    text = said(tree, "cpsw", "sys/class/net/eth5", card, boot={"medium": "sd"}, cpsw={"interface": "eth5"})
+    found = look.parse(text)
+    assert found.shown == {
+        "net.mtu": 1500,
+        "ethtool-c.rx-usecs": 3,
+        "ethtool-c.tx-usecs": 0,
+        "ethtool-a.RX": "on",
+        "tc": "qdisc tbf 8001: root refcnt 2 rate 100Mbit",
+    }
+    assert found.counters == {"tcp_sent": 1234, "tcp_sent_again": 12}
+
+
 @pytest.mark.parametrize("file", sorted(DATA.glob("*.txt")), ids=lambda file: file.stem)
 def test_recorded_boards(file):
     found = look.parse(file.read_text())
