@@ -1,12 +1,13 @@
-"""What CPU benchmarks are measured under: which CPU, and cpufreq's governor, which is put back.
+"""The processor under a benchmark: its load, which CPU, and cpufreq's governor, which is put back.
 
 TI's test definitions pin single-threaded programs to CPU 0 and set the performance governor.
 """
 
 from __future__ import annotations
 
-from evmperf.benchmarks.step import CleanUp, Prepare
+from evmperf.benchmarks.step import CleanUp, Outputs, Prepare, output
 from evmperf.model.places import STEP_FOLDER
+from evmperf.tools import mpstat
 
 CPU = 0
 GOVERNOR = "performance"
@@ -45,3 +46,8 @@ def put_back() -> CleanUp:
 def pinned(command: str) -> str:
     """Shell text that runs a program and all it starts on CPU 0."""
     return f"taskset -c {CPU} {command}"
+
+
+def load(outputs: Outputs) -> float:
+    """CPU load in percent between the two snapshots of `mpstat.around`; raises RefusedOutput."""
+    return mpstat.stat_load(output(outputs, mpstat.STAT_BEFORE), output(outputs, mpstat.STAT_AFTER))
