@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark
-from evmperf.benchmarks.families import flash
-from evmperf.benchmarks.families import scratch
+from evmperf.benchmarks.families import flash, scratch
 from evmperf.boards.board import Board
 from evmperf.console import uboot
 from evmperf.doctor.finding import Noted

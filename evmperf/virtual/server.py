@@ -23,7 +23,7 @@ from typing import Any
 
 from evmperf.model.errors import EvmperfError, LabError
 from evmperf.virtual import board as boards
-from evmperf.virtual import disks, rom, tester
+from evmperf.virtual import disks, tester
 from evmperf.virtual.board import BenchStatus, LabOptions, LabRecord, ServedBoard
 from evmperf.virtual.console import ConsoleServer
 from evmperf.virtual.image import EvmImage, load
@@ -170,7 +170,7 @@ class VirtualLab:
         if self._image.boot_rom:
             inserted = self._card == "dut"
             loader = self._options.boot_loader
-            self._silent = rom.start(
+            self._silent = disks.start_rom(
                 self._image.boot_rom, self._image.directory, self._files, inserted=inserted, loader=loader
             )
             if self._silent:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from evmperf.benchmarks.step import CleanUp, Outputs, Prepare, output
 from evmperf.model.places import STEP_FOLDER
+from evmperf.model.results import Direction, Metric
+from evmperf.model.units import Unit
 from evmperf.tools import mpstat
 
 CPU = 0
@@ -22,6 +24,11 @@ _PUT_BACK = (
     f"if [ -e {_SAVED} ]; then while read -r file governor; do "
     f"echo $governor >$file || exit 3; done <{_SAVED} && rm {_SAVED}; fi"
 )
+
+
+def perf(unit: Unit, better: Direction, low: float, high: float) -> Metric:
+    """The column `perf` of a system benchmark, which all of them have."""
+    return Metric("perf", unit, better, "perf", low, high)
 
 
 def prepare() -> Prepare:
