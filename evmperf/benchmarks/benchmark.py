@@ -3,8 +3,6 @@
 The kinds of steps are in `evmperf.benchmarks.step`.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Discovery is by looking, so adding a benchmark is adding a file, or a declaration to its driver's.
 """
 
-from __future__ import annotations
-
 import difflib
 import functools
 import importlib

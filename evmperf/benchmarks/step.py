@@ -5,8 +5,6 @@ what it leaves. Because both are pure, the same benchmark runs over Labgrid's se
 SSH, and inside a LAVA job whose log is read afterwards.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field

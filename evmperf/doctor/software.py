@@ -1,7 +1,5 @@
 """Checks at U-Boot's prompt and in Linux: texts and sentences, without the board itself."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterable, Mapping

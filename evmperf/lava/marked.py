@@ -10,8 +10,6 @@ costs nothing. The lines of a copy:
 SUM is a checksum of the step's command: a log is only read with the catalogue it was made with.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import re

@@ -1,13 +1,10 @@
 """The outcome of a job by its cases: LAVA calls a job Complete even when they failed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from evmperf.boards.board import Board
 from evmperf.lava import importing, joblog, outcome, render
-from evmperf.lava.names import SUITE, case_name
-from evmperf.lava.selection import JobKind
+from evmperf.lava.selection import SUITE, JobKind, case_name
 from evmperf.lava.server import LavaJob, LavaServer
 from evmperf.measure import boardfile
 from evmperf.model.errors import EvmperfError, LabError, UsageError

@@ -6,8 +6,6 @@ one for the requested number (`median best`). The score is the geometric mean of
 rates over those of a reference (cert_mark.pl).
 """
 
-from __future__ import annotations
-
 import math
 import re
 

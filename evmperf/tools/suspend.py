@@ -4,8 +4,6 @@ The real-time clock runs on while the board sleeps, whatever the kernel's own cl
 counters are /sys/power/suspend_stats (Documentation/ABI/testing/sysfs-power).
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

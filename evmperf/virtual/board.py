@@ -5,8 +5,6 @@ Each board has a folder `<state>/<name>/` with `bench.json` (who serves it, on w
 for what it is), `bench.log`, `qemu.log`, `disks/` and `console.stamps`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import json

@@ -3,8 +3,6 @@
 Each error is one sentence: UsageError for a wrong request, LabError for a bench that fails.
 """
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json

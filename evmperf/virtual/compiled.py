@@ -1,7 +1,5 @@
 """What is compiled for a virtual board: its U-Boot, programs that no package has, and its device tree."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

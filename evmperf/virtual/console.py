@@ -5,8 +5,6 @@ a UART; input is dropped while the board has no power. Every byte is passed on i
 the event loop in which it was read.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import socket

@@ -7,8 +7,6 @@ mmdebstrap, which builds the LAVA lab's root, does not replace this: it cannot l
 what others depend on, and fetches neither single packages nor sources.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import os
 import re

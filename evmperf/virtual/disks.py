@@ -7,8 +7,6 @@ The ROM copies the boot loader at power-on out of the card's FAT into the file t
 firmware. A card without one, or none at all, leaves the board silent, as it leaves a real one.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import logging

@@ -1,7 +1,5 @@
 """Labgrid environments of virtual boards: their ports, and copies with a bench's own ports."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

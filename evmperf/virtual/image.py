@@ -1,7 +1,5 @@
 """The image of a virtual board: all that QEMU needs to run it, built once and kept in the cache."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -5,8 +5,6 @@ little while its processor rests, more the more of a CPU QEMU takes. So a board 
 shows it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

@@ -11,8 +11,6 @@ safely (`machine` uses preexec_fn), and no server for asyncio is among the depen
 shares the port so that a board needs no third one.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -5,8 +5,6 @@ BUILD_ID, the build number in `uname -v`, the date in U-Boot's first line, and t
 and U-Boot are not built anew for that: the numbers are written into them in place.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -3,8 +3,6 @@
 No maintainer script runs, so neither qemu-user nor a chroot nor a mount is needed.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import json
 import lzma

@@ -5,8 +5,6 @@ One process a board: the serial console (`console`), the power switch (`power`),
 background; `python -m evmperf.virtual.server` is not meant for people.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses

@@ -1,7 +1,5 @@
 """Running the host's programs for a build: with a log, a sentence on failure, and times told."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

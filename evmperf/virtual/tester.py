@@ -6,8 +6,6 @@ and QEMU holds the only open end, so without power the tester sees a cable witho
 packet waits for the next boot.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import errno

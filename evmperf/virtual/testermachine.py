@@ -5,8 +5,6 @@ network it sees nothing; QEMU forwards one port of loopback to its sshd, which l
 the board's folder, with a key made for it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import socket

@@ -1,7 +1,5 @@
 """Tables of disks and cards under Linux: file systems through dd, and fio."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, noted, percentage

@@ -3,8 +3,6 @@
 Only the MTD partition that the board file names as scratch is written.
 """
 
-from __future__ import annotations
-
 import shlex
 
 from evmperf.benchmarks.families.scratch import MOUNT_POINT, FileSystem

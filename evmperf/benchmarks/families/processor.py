@@ -3,8 +3,6 @@
 TI's test definitions pin single-threaded programs to CPU 0 and set the performance governor.
 """
 
-from __future__ import annotations
-
 from evmperf.benchmarks.step import CleanUp, Outputs, Prepare, output
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.results import Direction, Metric

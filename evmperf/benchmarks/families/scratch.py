@@ -4,8 +4,6 @@ Everything destructive goes through `guard`, which checks on the board itself th
 neither is nor holds the root file system.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

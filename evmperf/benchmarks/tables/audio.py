@@ -5,8 +5,6 @@ period; it is recorded as the tool, so the two are never compared. Throughput ha
 direction: each row accepts its own rate only, and refuses a device that runs at another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, percentage

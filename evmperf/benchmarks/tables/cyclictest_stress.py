@@ -4,8 +4,6 @@ One run of cyclictest serves the three rows. Its histogram stays as raw output a
 report.
 """
 
-from __future__ import annotations
-
 from evmperf.benchmarks.benchmark import Benchmark, Profile
 from evmperf.benchmarks.step import CleanUp, Measure, Plan, Step, output
 from evmperf.boards.board import Board

@@ -1,7 +1,5 @@
 """Disks and cards: file systems and fio in Linux, and U-Boot's own timed reads and writes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, noted

@@ -1,7 +1,5 @@
 """Ethernet: TCP in both directions, UDP without loss, UDP as fast as it can, and a card in PCIe."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

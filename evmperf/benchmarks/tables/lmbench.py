@@ -6,8 +6,6 @@ mean of two operations), `latency_for_1.00_mb_block_size` (published as the half
 rows, which are numbers of files although they are called latencies.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -79,82 +77,54 @@ _LATENCIES = {
 
 @dataclass(frozen=True)
 class _Row:
-    """One row: the command that the guides name, and how to read it."""
+    """One row: the command that the guides name, and its parser with what that takes beside the text."""
 
     command: str
     metric: Metric
-    value: Callable[[str], float]
+    parser: Callable[..., float]
+    arguments: tuple[str | float, ...]
 
-
-def _microseconds(command: str, label: str) -> _Row:
-    return _Row(command, _MICROSECONDS, lambda text: lmbench.labelled(text, label, "microseconds"))
-
-
-def _bandwidth(command: str, label: str) -> _Row:
-    return _Row(command, _MEGABYTES, lambda text: lmbench.labelled(text, label, "MB/sec"))
-
-
-def _bandwidth_of_size(command: str, megabytes: float) -> _Row:
-    return _Row(command, _MEGABYTES, lambda text: lmbench.value_of_size(text, megabytes))
-
-
-def _operation(label: str) -> _Row:
-    # lat_ops prints 18 lines, two of which the guides leave out.
-    return _Row("lat_ops", _NANOSECONDS, lambda text: lmbench.labelled(text, label, "nanoseconds", 18))
-
-
-def _load(megabytes: str) -> _Row:
-    return _Row(
-        "lat_mem_rd 1M 128", _NANOSECONDS, lambda text: lmbench.memory_latency(text, megabytes, "1.00000")
-    )
-
-
-def _files(kilobytes: int) -> _Row:
-    return _Row("lat_fs", _FILES, lambda text: lmbench.files(text, kilobytes))
-
-
-def _switch(processes: int, kilobytes: int) -> _Row:
-    return _Row(
-        f"lat_ctx -s {kilobytes}K -N 100 {processes}",
-        _MICROSECONDS,
-        lambda text: lmbench.context_switch(text, kilobytes, processes),
-    )
-
-
-def _named() -> dict[str, _Row]:
-    """Rows under their first names."""
-    rows = {name: _microseconds(command, label) for name, (command, label) in _LATENCIES.items()}
-    rows |= {name: _bandwidth_of_size(f"{command} {_FILE}", 1) for name, command in _READS.items()}
-    rows["bw_pipe"] = _bandwidth("bw_pipe", "Pipe bandwidth")
-    rows["bw_unix"] = _bandwidth("bw_unix", "AF_UNIX sock stream bandwidth")
-    rows["lat_mmap-1m"] = _Row(
-        f"lat_mmap 1M {_FILE}", _MICROSECONDS, lambda text: lmbench.value_of_size(text, 1)
-    )
-    for operation in ("bcopy", "bzero", "cp", "fcp", "frd", "fwr", "rd", "rdwr", "wr"):
-        for size in (1, 2, 4, 8, 16):
-            command = f"bw_mem {size}M {operation}"
-            rows[f"bw_mem-{operation}-{size}mb"] = _bandwidth_of_size(command, size)
-    for processes in (2, 4):
-        for size in (128, 256):
-            rows[f"lat_ctx-{processes}-{size}k"] = _switch(processes, size)
-    for size in (0, 1, 4, 10):
-        rows[f"lat_fs-{size}k"] = _files(size)
-    # LMBench prints an array's size in megabytes of 2^20 bytes; the label `50` stands for 512 bytes.
-    arrays = {"50": 0.5, "31k": 32, "62k": 64, "125k": 128, "250k": 256, "500k": 512, "1000k": 1024}
-    for array, kib in arrays.items():
-        rows[f"lat_mem_rd-stride128-sz{array}"] = _load(f"{kib / 1024:.5f}")
-    for kind in ("int", "int64", "float", "double"):
-        for name in ("add", "bit", "div", "mod", "mul") if "int" in kind else ("add", "div", "mul"):
-            # LMBench's int64 addition calls itself uint64.
-            printed = "uint64" if (kind, name) == ("int64", "add") else kind
-            label = f"{'integer' if printed == 'int' else printed} {name}"
-            rows[f"lat_ops-{kind}-{name}"] = _operation(label)
-    return rows
+    def value(self, text: str) -> float:
+        """The row's figure; raises RefusedOutput."""
+        return self.parser(text, *self.arguments)
 
 
 def _rows() -> dict[str, _Row]:
-    rows = _named()
-    rows.update({alias: rows[name] for alias, name in _ALIASES.items()})
+    labelled, of_size = lmbench.labelled, lmbench.value_of_size
+    rows = {
+        name: _Row(command, _MICROSECONDS, labelled, (label, "microseconds"))
+        for name, (command, label) in _LATENCIES.items()
+    }
+    rows |= {name: _Row(f"{command} {_FILE}", _MEGABYTES, of_size, (1,)) for name, command in _READS.items()}
+    rows["bw_pipe"] = _Row("bw_pipe", _MEGABYTES, labelled, ("Pipe bandwidth", "MB/sec"))
+    rows["bw_unix"] = _Row("bw_unix", _MEGABYTES, labelled, ("AF_UNIX sock stream bandwidth", "MB/sec"))
+    rows["lat_mmap-1m"] = _Row(f"lat_mmap 1M {_FILE}", _MICROSECONDS, of_size, (1,))
+    for operation in ("bcopy", "bzero", "cp", "fcp", "frd", "fwr", "rd", "rdwr", "wr"):
+        for size in (1, 2, 4, 8, 16):
+            row = _Row(f"bw_mem {size}M {operation}", _MEGABYTES, of_size, (size,))
+            rows[f"bw_mem-{operation}-{size}mb"] = row
+    for count in (2, 4):
+        for size in (128, 256):
+            command = f"lat_ctx -s {size}K -N 100 {count}"
+            rows[f"lat_ctx-{count}-{size}k"] = _Row(
+                command, _MICROSECONDS, lmbench.context_switch, (size, count)
+            )
+    for size in (0, 1, 4, 10):
+        rows[f"lat_fs-{size}k"] = _Row("lat_fs", _FILES, lmbench.files, (size,))
+    # LMBench prints an array's size in megabytes of 2^20 bytes; the label `50` stands for 512 bytes.
+    arrays = {"50": 0.5, "31k": 32, "62k": 64, "125k": 128, "250k": 256, "500k": 512, "1000k": 1024}
+    for array, kib in arrays.items():
+        rows[f"lat_mem_rd-stride128-sz{array}"] = _Row(
+            "lat_mem_rd 1M 128", _NANOSECONDS, lmbench.memory_latency, (f"{kib / 1024:.5f}", "1.00000")
+        )
+    for kind in ("int", "int64", "float", "double"):
+        for name in ("add", "bit", "div", "mod", "mul") if "int" in kind else ("add", "div", "mul"):
+            # LMBench's int64 addition calls itself uint64.
+            printed = {"int": "integer", "int64": "uint64" if name == "add" else kind}.get(kind, kind)
+            # lat_ops prints 18 lines, two of which the guides leave out.
+            label = (f"{printed} {name}", "nanoseconds", 18)
+            rows[f"lat_ops-{kind}-{name}"] = _Row("lat_ops", _NANOSECONDS, labelled, label)
+    rows |= {alias: rows[name] for alias, name in _ALIASES.items()}
     return dict(sorted(rows.items()))
 
 

@@ -4,8 +4,6 @@ A power is given only if the board's own record says that it slept from before t
 until after the last one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 

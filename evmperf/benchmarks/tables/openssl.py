@@ -2,8 +2,6 @@
 serves both tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, percentage

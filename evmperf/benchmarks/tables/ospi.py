@@ -1,7 +1,5 @@
 """OSPI and QSPI flash: UBIFS, the MTD's character device, and U-Boot."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 

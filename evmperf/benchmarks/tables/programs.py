@@ -1,7 +1,5 @@
 """Programs that measure the processor and its memory, and EEMBC's two suites."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile

@@ -5,8 +5,6 @@ host mounts. The host is the machine at the other end of the cable, the tester, 
 where its controller is `dummy_hcd`'s pair.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, noted

@@ -1,7 +1,5 @@
 """Starting and stopping the LAVA lab."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
