@@ -148,8 +148,8 @@ class Benchmark:
         return case.metrics or self.metrics
 
     def metric(self, name: str, case: Case | None = None) -> Metric:
-        """The declared metric of that name (in one row: the row's own); raises RefusedOutput for
-        one nobody declared.
+        """The declared metric of that name (in one row: the row's own); raises RefusedOutput for a
+        name that is not declared.
         """
         for metric in self.metrics_of(case) if case else self.metrics:
             if metric.name == name:

@@ -122,7 +122,7 @@ def wanted(board: Board) -> list[Benchmark]:
 
 
 def tools_on(board: Board) -> dict[str, list[str]]:
-    """The programs that the board must have, each with the benchmarks that it can run else."""
+    """The programs that the board must have, each with its benchmarks that the board supports."""
     return _users((b.name, b.tools_on(board)) for b in wanted(board) if not b.unsupported(board))
 
 

@@ -119,8 +119,8 @@ def cycles(selection: Selection) -> list[tuple[Benchmark, Case, str]]:
 
 
 def measuring_time_s(board: Board, selection: Selection) -> int:
-    """Seconds after which a job's measuring counts as hung: what its steps may take at most, in
-    the sum hardly ever reached, capped at a day.
+    """Seconds after which a job's measuring counts as hung: the sum of its steps' timeouts, at most
+    a day.
     """
     total: float = _SPARE_S
     for benchmark, case in selection.cases:

@@ -20,8 +20,8 @@ class JobVerdict:
 
 
 def judge(server: LavaServer, job: LavaJob, board: Board | None = None) -> JobVerdict:
-    """Compare what a finished job reported with what it should have, on `board` where its file is
-    not in env/; raises UsageError for a job that is none of evmperf's.
+    """Compare the cases that a finished job reported with those that it should have. `board` is for a
+    board file that is not in env/. Raises UsageError for a job that evmperf did not make.
     """
     header = render.definition_header(job.definition)
     if header is None:

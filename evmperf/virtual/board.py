@@ -1,8 +1,8 @@
 """What is known about a virtual board on disk, and the words its bench process uses about itself.
 
 Each board has a folder `<state>/<name>/` with `bench.json` (who serves it, on which ports),
-`lock` (held by the bench process for as long as it lives, so that a stale `bench.json` is known
-for what it is), `bench.log`, `qemu.log`, `disks/` and `console.stamps`.
+`lock` (held by the bench process for as long as it lives, which tells a stale `bench.json` from a
+current one), `bench.log`, `qemu.log`, `disks/` and `console.stamps`.
 """
 
 import contextlib

@@ -132,6 +132,6 @@ def build_devicetree(recipe: Recipe, qemu: dict[str, Any], steps: BuildSteps, fo
 
 
 def _dtc(steps: BuildSteps, given: str, wanted: str, file: Path, *more: str | Path) -> str:
-    # Quiet: QEMU's own nodes draw warnings that nobody here can do anything about.
+    # Quiet: QEMU's own nodes cause warnings that a recipe cannot avoid.
     command: list[str | Path] = ["dtc", "-q", "-I", given, "-O", wanted, *more, file]
     return steps.run(command, f"Making {wanted} of {file.name}", "devicetree")

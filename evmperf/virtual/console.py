@@ -17,9 +17,9 @@ from evmperf.virtual.board import HOST
 from evmperf.virtual.stamps import Writer
 
 OUTPUT_LIMIT = 16 << 20
-"""Bytes that are kept for a client that does not read; beyond that it is dropped."""
+"""Bytes kept for a client that does not read; a client with more is disconnected."""
 INPUT_LIMIT = 4 << 20
-"""Bytes that are kept for a guest that does not read; beyond that input is lost, as on a UART."""
+"""Bytes kept for a guest that does not read; more input is lost, as on a UART."""
 _CHUNK = 256 << 10
 _FLUSH = 0.25
 """Seconds after which stamps are written."""

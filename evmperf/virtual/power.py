@@ -103,7 +103,7 @@ class PowerServer:
         try:
             await self._answer(reader, writer)
         except (ConnectionError, TimeoutError):
-            pass  # The client is gone or does not take its answer: nobody is left to tell.
+            pass  # The client is gone or does not take its answer.
         finally:
             self._tasks.discard(task)
             writer.close()

@@ -114,7 +114,7 @@ class VirtualLab:
         await self._stack.aclose()
 
     async def _open_tester(self) -> tuple[tester.TesterSpace | TesterMachine | None, str]:
-        """Make the tester, or say why there is none: a board without network is still of use."""
+        """Make the tester, or return the reason why not: a board without a network is still useful."""
         nics = nic_count(self._image)
         try:
             if self._image.tester_machine:
@@ -235,7 +235,7 @@ async def serve(options: LabOptions, folder: Path, ready: Callable[[LabRecord], 
         loop.add_signal_handler(number, bench.stopping.set)
     await bench.open()
     try:
-        # What is alive now stays alive: a full collection need not look at it in mid-stream.
+        # All objects of now stay: later collections need not visit them while a console streams.
         gc.collect()
         gc.freeze()
         _log.info("ready: %s", bench.record)

@@ -8,7 +8,7 @@ import shlex
 from evmperf.benchmarks.families.scratch import MOUNT_POINT, FileSystem
 
 _UBI = 31
-"""Number of our UBI device: the highest there is, so that it is nobody else's."""
+"""Number of our UBI device: the highest possible, which nobody else uses."""
 
 
 def find(name: str, size: int, where: str) -> str:

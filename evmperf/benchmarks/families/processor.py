@@ -32,7 +32,7 @@ def perf(unit: Unit, better: Direction, low: float, high: float) -> Metric:
 def prepare() -> Prepare:
     """The step that sets the governor of every CPU that has one, and remembers what was set.
 
-    What an interrupted run left is put back first, so that it is not taken for the board's own.
+    It first puts back what an interrupted run left, which would otherwise pass for the board's own.
     """
     command = (
         f"{_PUT_BACK}; for p in {_POLICIES}; do f=$p/scaling_governor; [ -w $f ] || continue; "

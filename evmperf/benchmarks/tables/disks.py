@@ -26,7 +26,7 @@ def _file_systems(
     *,
     kinds: str = "ext2 ext4 vfat",
     heading: str = "",
-    **more: int,
+    full_bytes: int = 100 << 20,
 ) -> list[Benchmark]:
     """A table for each file system, whose name goes into the others."""
     return [
@@ -37,7 +37,7 @@ def _file_systems(
             section=tuple(word.format(kind.upper()) for word in section),
             file_system=kind,
             heading="" if kind == "vfat" else heading,
-            profiles=file_system_profiles(**more),
+            profiles=file_system_profiles(full_bytes),
         )
         for kind in kinds.split()
     ]

@@ -52,7 +52,7 @@ def _udp_readings(size: int, rate: float, load: float) -> list[Reading]:
 
 
 def _times_s(seconds: int) -> tuple[float, float]:
-    """When a test of that duration counts as hung, and what it usually takes, in seconds."""
+    """The timeout of a test of that duration, and the time that it usually takes, in seconds."""
     return seconds * 2 + 60, seconds + 1
 
 
@@ -87,7 +87,7 @@ def _tcp(driver: str, published_tester: str, *, pacing: bool) -> Benchmark:
     """netperf's TCP_STREAM and TCP_MAERTS at the same time: throughputs are added.
 
     Each netperf says the CPU load of the whole board during its own test. The two tests are the
-    same seconds but for their starts, so the load is the mean of both, not their sum. The guides
+    same seconds except for their starts, so the load is the mean of both, not their sum. The guides
     name the row by its command, with the address of their own tester.
     """
     tests = {"TCP_STREAM": "tcp_stream.txt", "TCP_MAERTS": "tcp_maerts.txt"}

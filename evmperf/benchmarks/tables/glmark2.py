@@ -14,7 +14,7 @@ from evmperf.model.units import Unit
 from evmperf.tools import glmark2
 
 _NO_COMPOSITOR = "none"
-"""What a board file says of a board whose display nobody holds."""
+"""The board file's word for a board without a compositor."""
 
 _STOPPED = f"{STEP_FOLDER}/compositor-stopped"
 

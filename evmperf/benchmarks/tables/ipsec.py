@@ -31,7 +31,7 @@ _CIPHERS = {
 
 
 def _tunnel(where: Where, ours: str, theirs: str, spis: tuple[int, int], keys: str) -> Prepare:
-    """Set up one side; `spis` are those of what it sends and of what it receives."""
+    """Set up one side; `spis` are the numbers of its outgoing and its incoming tunnel."""
     ways = ((ours, theirs, spis[0], "out"), (theirs, ours, spis[1], "in"))
     commands = []
     for source, target, spi, direction in ways:
@@ -66,7 +66,9 @@ def _driver(board: Board, *, accelerated: bool) -> list[Prepare]:
 
 
 def _computed_by(accelerator: str, cipher: str, *, accelerated: bool) -> Prepare:
-    """Fail unless the kernel uses a driver of that name for the tunnels' cipher, or if it does."""
+    """Fail unless the kernel uses a driver of that name for the tunnels' cipher; if not `accelerated`,
+    fail if it does.
+    """
     # A transformation that is in use counts one reference more (crypto/proc.c).
     in_use = (
         f"awk -v want='{accelerator}' '/^driver/ {{ d = $3 }} "

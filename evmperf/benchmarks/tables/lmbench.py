@@ -160,7 +160,7 @@ def _steps(_: Board, case: Case, __: Plan) -> list[Step]:
 
 
 def _with_server(program: str, command: str) -> str:
-    """Start the program's server first, and see that it is there before and after.
+    """Start the program's server first, and check that it listens before and after the command.
 
     Without a server LMBench measures how fast it cannot reach one, and calls that a result.
     """
