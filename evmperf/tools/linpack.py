@@ -8,8 +8,6 @@ import re
 
 from evmperf.model.errors import RefusedOutput
 
-PRECISIONS = ("single", "double")
-
 _LAST = re.compile(
     r"^(Unrolled|Rolled) +(Single|Double) +Precision +(-?\d+) Kflops *; *\d+ Reps *\n", re.MULTILINE
 )
