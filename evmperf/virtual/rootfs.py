@@ -174,7 +174,7 @@ def initrd(recipe: Recipe, root: Path, release: str, section: str = "initrd") ->
     """Return an uncompressed initrd: busybox, the modules that a section names, its `init`."""
     spec = recipe.data[section]
     modules = _closure(root / "usr/lib/modules" / release, spec["modules"])
-    files = _Cpio()
+    files = CpioArchive()
     for folder in ("bin", "dev", "proc", "sys", "root", "modules"):
         files.folder(folder)
     files.file("bin/busybox", (root / "usr/bin/busybox").read_bytes(), 0o755)
@@ -203,7 +203,7 @@ def _closure(folder: Path, names: list[str]) -> list[Path]:
     return [folder / path for path in order]
 
 
-class _Cpio:
+class CpioArchive:
     """A cpio archive in memory in the kernel's `newc` format, the same bytes for the same files: owners
     are root, times are zero. The program cpio would need every file on disk, owned by root.
     """
@@ -213,15 +213,19 @@ class _Cpio:
         self._inode = 0
 
     def folder(self, name: str) -> None:
+        """Add a folder."""
         self._add(name, b"", stat.S_IFDIR | 0o755)
 
     def file(self, name: str, content: bytes, mode: int) -> None:
+        """Add a file with permission bits `mode`."""
         self._add(name, content, stat.S_IFREG | mode)
 
     def link(self, name: str, destination: str) -> None:
+        """Add a symbolic link."""
         self._add(name, destination.encode(), stat.S_IFLNK | 0o777)
 
     def finish(self) -> bytes:
+        """Return the archive's bytes."""
         self._inode = -1
         self._add("TRAILER!!!", b"", 0)
         return bytes(self._data)
