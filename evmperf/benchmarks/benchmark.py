@@ -3,16 +3,16 @@
 The kinds of steps are in `evmperf.benchmarks.step`.
 """
 
-from __future__ import annotations
-
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from evmperf.benchmarks.step import Command, Measure, Plan, Search, Step
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput
-from evmperf.model.results import Case, Metric
+from evmperf.model.results import Case, Direction, Metric, ParamValue
+from evmperf.model.units import Unit
 
 
 class Place(enum.StrEnum):
@@ -35,9 +35,36 @@ class Profile:
     cases: tuple[Case, ...]
     repeats: int = 1
 
+    @classmethod
+    def of(
+        cls,
+        key: str,
+        labels: Iterable[ParamValue],
+        repeats: int = 1,
+        own: Mapping[str, tuple[Metric, ...]] | None = None,
+        /,
+        **params: ParamValue,
+    ) -> Self:
+        """A row for each label, which is also its parameter `key`; all rows have `params`. `own` are
+        the metrics of rows that have their own.
+        """
+        metrics = own or {}
+        cases = (Case(str(label), {key: label, **params}, metrics.get(str(label), ())) for label in labels)
+        return cls(tuple(cases), repeats)
+
+
+def percentage(name: str, title: str, low: float = 0.0) -> Metric:
+    """A CPU load or a loss, in percent."""
+    return Metric(name, Unit.PERCENT, Direction.LOWER, title, low, 100.0)
+
 
 Option = tuple[str, str]
 """An option of the board file that a benchmark needs: driver section and key."""
+
+
+def noted(section: str, *keys: str, **more: str) -> Callable[[Board], Mapping[str, str]]:
+    """Conditions of a benchmark: options of the board file as text, and `more`."""
+    return lambda board: {**{key: board.text(section, key) for key in keys}, **more}
 
 
 @dataclass(frozen=True)
@@ -51,9 +78,9 @@ class Benchmark:
     metrics: tuple[Metric, ...]
     """Of the rows that have none of their own; where all have, one of each name."""
     profiles: Mapping[str, Profile]
-    place: Place
     steps: Callable[[Board, Case, Plan], Sequence[Step]]
     """What is done for a row, in this order: the same for the same board, row and plan."""
+    place: Place = Place.SHELL
     tools: tuple[str, ...] = ()
     """Programs that the board must have on its PATH."""
     board_tools: Callable[[Board], tuple[str, ...]] = field(default=lambda board: ())
@@ -121,8 +148,8 @@ class Benchmark:
         return case.metrics or self.metrics
 
     def metric(self, name: str, case: Case | None = None) -> Metric:
-        """The declared metric of that name (in one row: the row's own); raises RefusedOutput for
-        one nobody declared.
+        """The declared metric of that name (in one row: the row's own); raises RefusedOutput for a
+        name that is not declared.
         """
         for metric in self.metrics_of(case) if case else self.metrics:
             if metric.name == name:

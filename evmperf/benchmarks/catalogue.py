@@ -3,8 +3,6 @@
 Discovery is by looking, so adding a benchmark is adding a file, or a declaration to its driver's.
 """
 
-from __future__ import annotations
-
 import difflib
 import functools
 import importlib
@@ -24,7 +22,7 @@ from evmperf.boards.vocabulary import FEATURES
 from evmperf.model.errors import UsageError
 
 OWN = Path("benchmarks")
-"""Where a lab keeps benchmarks of its own, seen from the folder that it measures in."""
+"""A lab's own benchmarks: a folder in the folder that it measures in."""
 
 
 @functools.cache
@@ -87,7 +85,7 @@ def benchmark(name: str) -> Benchmark:
 
 
 def board(file: Path, tester: str = "") -> Board:
-    """Read and check a board file, and what it calls absent against the catalogue.
+    """Read a board file and check it, with the names that it calls absent against the catalogue.
 
     `tester` as `boards.load` has it.
     Raises UsageError that names the file and the word.

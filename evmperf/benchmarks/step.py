@@ -5,8 +5,6 @@ what it leaves. Because both are pure, the same benchmark runs over Labgrid's se
 SSH, and inside a LAVA job whose log is read afterwards.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
@@ -43,9 +41,9 @@ class Plan:
     """What the runner decides for one measurement of a case; the steps are a function of it.
 
     `repeats` is the profile's, or what `--boots` says. `port` is free to listen on as far as anyone
-    knows, and `secret` is 64 random bytes for keys and numbers that nobody else uses: both are
-    others for each case, so that a port in use, or one that a dead board left half open, costs one
-    case and not a run.
+    knows, and `secret` is 64 random bytes for keys and numbers that nobody else uses. Both change
+    with each case, so a port in use, or one that a dead board left half open, costs one case and
+    not a run.
     """
 
     repeats: int = 1
@@ -55,12 +53,12 @@ class Plan:
 
 @dataclass(frozen=True)
 class Command:
-    """A command and the machine it runs on: what all kinds of steps but a search have.
+    """A command and the machine it runs on: the common part of all kinds of steps except a search.
 
     In the shell, `command` is POSIX sh; what it writes into the folder `$OUT` are its outputs,
-    and an exit status other than 0 is a failure. `timeout_s` is when it counts as hung, `expect_s`
-    what it usually takes (seconds). A command can be done twice: one whose output does not come
-    back whole is repeated once.
+    and an exit status other than 0 is a failure. After `timeout_s` seconds it counts as hung; it
+    usually takes `expect_s` seconds. Repeating a command is harmless: if its output does not come
+    back whole, it runs once more.
     """
 
     name: str
@@ -72,12 +70,12 @@ class Command:
 
 @dataclass(frozen=True)
 class Prepare(Command):
-    """A step that the others need: when it fails, the case ends with its cleaning up."""
+    """A step that the others need: if it fails, only the clean-up follows."""
 
 
 @dataclass(frozen=True)
 class CleanUp(Command):
-    """A step that is done whatever happened before."""
+    """A step that runs whatever happened before."""
 
 
 @dataclass(frozen=True)
@@ -113,9 +111,9 @@ class MeterWindow:
 
 @dataclass(frozen=True)
 class MeasurePower(Measure):
-    """A step after whose command, which has started what goes on without a console, the board's
-    rails are read. Its outputs are those of the window's `check`, and the readings as
-    `evmperf.tools.meter` has them.
+    """A step that reads the board's rails after its command. The command starts something that goes on
+    without a console. The step's outputs are those of the window's `check`, and the readings in the
+    form of `evmperf.tools.meter`.
     """
 
     window: MeterWindow = field(kw_only=True)
@@ -137,8 +135,8 @@ samples. Raises RefusedOutput when nothing that was tried is a result.
 
 
 def next_trial(trials: Trials, readings: list[Reading] | None = None) -> tuple[Trial | None, list[Reading]]:
-    """What a search tries first or, with the readings of what it tried last, next; None and its
-    samples when it has ended.
+    """The first trial of a search or, given the readings of the last one, its next trial. At the end:
+    None and the samples.
     """
     try:
         return (next(trials) if readings is None else trials.send(readings)), []

@@ -1,4 +1,4 @@
-"""The checks in their order, on the lab's own board: each says what it found, and goes on."""
+"""The checks of a board and its lab in their order; each reports its finding, and the next follows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """What a check found, and what the command makes of all of it."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Iterable
 from dataclasses import dataclass

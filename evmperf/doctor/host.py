@@ -1,7 +1,5 @@
 """Checks of this machine: its clock, its right to real-time priority, the way to InfluxDB."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import socket

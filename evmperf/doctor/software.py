@@ -1,15 +1,12 @@
 """Checks at U-Boot's prompt and in Linux: texts and sentences, without the board itself."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterable, Mapping
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark
-from evmperf.benchmarks.families import flash
-from evmperf.benchmarks.families.storage import scratch
+from evmperf.benchmarks.families import flash, scratch
 from evmperf.boards.board import Board
 from evmperf.console import uboot
 from evmperf.doctor.finding import Noted
@@ -125,7 +122,7 @@ def wanted(board: Board) -> list[Benchmark]:
 
 
 def tools_on(board: Board) -> dict[str, list[str]]:
-    """The programs that the board must have, each with the benchmarks that it can run else."""
+    """The programs that the board must have, each with its benchmarks that the board supports."""
     return _users((b.name, b.tools_on(board)) for b in wanted(board) if not b.unsupported(board))
 
 

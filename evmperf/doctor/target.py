@@ -1,7 +1,5 @@
 """A board that is held, as Labgrid gives it without pytest."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What a board's console looks like, read from the drivers' section of its file."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Self
 

@@ -1,7 +1,5 @@
 """Device types and devices of a LAVA server, generated from board files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Images that a job boots: what each is, and whether it is there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 

@@ -1,7 +1,5 @@
 """Reading a finished job's log into the spool, through the same runner, steps and parsers."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,9 +10,8 @@ from evmperf.benchmarks import catalogue
 from evmperf.boards.board import Board
 from evmperf.lava import joblog, marked, outcome, replay
 from evmperf.lava.console import JobConsole
-from evmperf.lava.names import case_name
 from evmperf.lava.render import HEADER_SCHEMA, cycles
-from evmperf.lava.selection import JobKind, Selection, steps_of
+from evmperf.lava.selection import JobKind, Selection, case_name, steps_of
 from evmperf.measure import provenance
 from evmperf.measure.runner import Runner
 from evmperf.model import ended

@@ -1,7 +1,5 @@
 """A LAVA job's log as the server keeps it: a YAML list, one time-stamped entry a line."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime

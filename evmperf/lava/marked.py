@@ -10,8 +10,6 @@ costs nothing. The lines of a copy:
 SUM is a checksum of the step's command: a log is only read with the catalogue it was made with.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import re
@@ -58,7 +56,7 @@ def encode_header(header: Mapping[str, str]) -> str:
 
 
 def decode_header(text: str) -> dict[str, str]:
-    """The header of a job; raises ValueError for a word that is none.
+    """The header of a job; raises ValueError for a word that is no header.
 
     Its board file is a plain name, for which `env/` is searched, and never a path that a log says.
     """

@@ -1,7 +1,5 @@
 """LAVA's kinds of failure in evmperf's words: who has to act on a job that did not complete."""
 
-from __future__ import annotations
-
 import re
 
 from evmperf.console.watch import Watch

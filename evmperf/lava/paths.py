@@ -1,7 +1,5 @@
 """Where LAVA's files are: in the repository, and of a lab that runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from evmperf.model.places import project

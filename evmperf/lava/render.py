@@ -1,7 +1,5 @@
 """Complete LAVA jobs from the catalogue, a board file and the templates in `lava-jobs/`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,9 +12,8 @@ from evmperf.boards.board import Board
 from evmperf.boards.images import WHOLE
 from evmperf.lava import marked, script
 from evmperf.lava.console import JobConsole
-from evmperf.lava.names import SUITE
 from evmperf.lava.paths import TEMPLATES
-from evmperf.lava.selection import JobKind, Selection
+from evmperf.lava.selection import SUITE, JobKind, Selection
 from evmperf.measure import provenance
 from evmperf.model.results import Case
 
@@ -122,8 +119,8 @@ def cycles(selection: Selection) -> list[tuple[Benchmark, Case, str]]:
 
 
 def measuring_time_s(board: Board, selection: Selection) -> int:
-    """Seconds after which a job's measuring counts as hung: what its steps may take at most, in
-    the sum hardly ever reached, capped at a day.
+    """Seconds after which a job's measuring counts as hung: the sum of its steps' timeouts, at most
+    a day.
     """
     total: float = _SPARE_S
     for benchmark, case in selection.cases:

@@ -1,7 +1,5 @@
 """A job's log as the runner's bench: what LAVA's test shell and power cycles left, step by step."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field

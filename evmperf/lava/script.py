@@ -1,7 +1,5 @@
 """The shell text of a native job: the catalogue's steps, run on the board by LAVA's test shell."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Mapping
@@ -9,8 +7,7 @@ from collections.abc import Mapping
 from evmperf.benchmarks.step import CleanUp, Measure, Prepare
 from evmperf.boards.board import Board
 from evmperf.lava import marked
-from evmperf.lava.names import case_name
-from evmperf.lava.selection import NativeStep, Selection, steps_of
+from evmperf.lava.selection import NativeStep, Selection, case_name, steps_of
 from evmperf.measure import provenance, shellstep
 from evmperf.model import places
 from evmperf.model.errors import UsageError

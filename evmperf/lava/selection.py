@@ -1,7 +1,5 @@
 """What a job measures: benchmarks of the catalogue that a board has and a kind of job can run."""
 
-from __future__ import annotations
-
 import ast
 import enum
 import re
@@ -13,6 +11,9 @@ from evmperf.benchmarks.step import CleanUp, Measure, Prepare, Search, Where
 from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
 from evmperf.model.results import Case
+
+SUITE = "evmperf"
+"""The test definition of every job; LAVA puts the definition's index in front."""
 
 
 class JobKind(enum.StrEnum):
@@ -148,3 +149,23 @@ def _holds(node: ast.expr) -> bool:
         case ast.BoolOp(op=ast.Or(), values=values):
             return any(_holds(value) for value in values)
     raise ValueError(ast.dump(node))
+
+
+def case_name(benchmark: Benchmark, case: Case) -> str:
+    """The LAVA test case that says whether a case was measured."""
+    return f"{benchmark.name}.{_name(case.label)}"
+
+
+def figure_name(case: str, metric: str) -> str:
+    """The LAVA test case that carries the measurement of one metric of the case of that name."""
+    return f"{case}.{_name(metric)}"
+
+
+def unit_name(unit: str) -> str:
+    """A unit as one word: LAVA's signals are words with blanks between."""
+    return re.sub(r"\s+", "_", unit)
+
+
+def _name(label: str) -> str:
+    # A name in LAVA holds letters, digits, dots, dashes and underscores.
+    return re.sub(r"[^A-Za-z0-9._-]", "_", label)

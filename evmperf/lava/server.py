@@ -4,8 +4,6 @@ The token comes from the environment or from lavacli's own configuration, never 
 line, and never appears in a message.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import time

@@ -1,13 +1,10 @@
 """The outcome of a job by its cases: LAVA calls a job Complete even when they failed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from evmperf.boards.board import Board
 from evmperf.lava import importing, joblog, outcome, render
-from evmperf.lava.names import SUITE, case_name
-from evmperf.lava.selection import JobKind
+from evmperf.lava.selection import SUITE, JobKind, case_name
 from evmperf.lava.server import LavaJob, LavaServer
 from evmperf.measure import boardfile
 from evmperf.model.errors import EvmperfError, LabError, UsageError
@@ -23,8 +20,8 @@ class JobVerdict:
 
 
 def judge(server: LavaServer, job: LavaJob, board: Board | None = None) -> JobVerdict:
-    """Compare what a finished job reported with what it should have, on `board` where its file is
-    not in env/; raises UsageError for a job that is none of evmperf's.
+    """Compare the cases that a finished job reported with those that it should have. `board` is for a
+    board file that is not in env/. Raises UsageError for a job that evmperf did not make.
     """
     header = render.definition_header(job.definition)
     if header is None:

@@ -1,7 +1,5 @@
 """Intervals of numbers before rounding, to check that two printed numbers agree."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 Span = tuple[float, float]

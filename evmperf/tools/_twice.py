@@ -1,7 +1,5 @@
 """A board's facts beside a tool's figures, printed twice to detect damage."""
 
-from __future__ import annotations
-
 from evmperf.model.errors import RefusedOutput
 
 

@@ -5,8 +5,6 @@ hw_params beside it (Documentation/sound/designs/procfile.rst); both are written
 sound/core/pcm.c.
 """
 
-from __future__ import annotations
-
 import re
 
 from evmperf.model.errors import RefusedOutput

@@ -5,8 +5,6 @@ disordered frames. The log of ten thousand frames is too long for a console: awk
 and prints the first and the last frame with the kernel's receive time stamps.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from decimal import Decimal

@@ -6,8 +6,6 @@ one for the requested number (`median best`). The score is the geometric mean of
 rates over those of a reference (cert_mark.pl).
 """
 
-from __future__ import annotations
-
 import math
 import re
 
@@ -32,7 +30,8 @@ _REFERENCE = {
     "zip-test": 21.3618,
 }
 """Rates of the reference with a score of 1000, in workloads per second."""
-_NAMES = (*_REFERENCE, _SCORE)
+WORKLOADS = tuple(_REFERENCE)
+_NAMES = (*WORKLOADS, _SCORE)
 _ERROR = re.compile(r"\bERROR\b|\bWARNING: Score\b|^make.*: \*\*\*", re.MULTILINE)
 _MEDIAN = re.compile(
     r"^(\d+) +MLT (\S+) +(\d+) +(\d+) +(\d+) +(\d+\.\d{3}) +(\d+) +(\d+\.\d\d) .*"

@@ -1,7 +1,5 @@
 """cyclictest of rt-tests 2 (`--json`), under stress-ng's load."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """dd of GNU coreutils: parser of the line it ends with (LC_ALL=C)."""
 
-from __future__ import annotations
-
 import re
 
 from evmperf.model.errors import RefusedOutput

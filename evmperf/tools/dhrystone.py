@@ -4,8 +4,6 @@ Weicker's dhry_1.c ends with the microseconds of one run and the runs a second, 
 other's inverse, and shows before them variables with the values that they should have.
 """
 
-from __future__ import annotations
-
 import re
 
 from evmperf.model.errors import RefusedOutput

@@ -1,7 +1,5 @@
 """fio: command line and parser of its JSON output (fio 3, `--output-format=json`)."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

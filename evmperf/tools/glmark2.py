@@ -1,7 +1,5 @@
 """glmark2: command line and parser of its score."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

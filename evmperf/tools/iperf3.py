@@ -1,7 +1,5 @@
 """iperf3 (3.9 or newer): command line and parser of its JSON output."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import dataclass

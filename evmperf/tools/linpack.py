@@ -4,13 +4,9 @@ The program is built for rolled or unrolled loops, in single or double precision
 Its result is the lesser of the fourth rows of its two tables.
 """
 
-from __future__ import annotations
-
 import re
 
 from evmperf.model.errors import RefusedOutput
-
-PRECISIONS = ("single", "double")
 
 _LAST = re.compile(
     r"^(Unrolled|Rolled) +(Single|Double) +Precision +(-?\d+) Kflops *; *\d+ Reps *\n", re.MULTILINE

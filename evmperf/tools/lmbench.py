@@ -4,8 +4,6 @@ Sizes and megabytes are decimal there: `1M` is 10^6 bytes, and MB/s are 10^6 byt
 programs end with status 0 even when they could not measure, so only whole known lines count.
 """
 
-from __future__ import annotations
-
 import re
 
 from evmperf.model.errors import RefusedOutput

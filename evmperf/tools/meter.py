@@ -5,8 +5,6 @@ reading was done, `samples` are lists of time, rail, and the meter's two answers
 (voltage; current or power). Times are seconds since the command returned.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

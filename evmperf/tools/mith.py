@@ -3,8 +3,6 @@
 Numbers are printed with `%8g`: six digits, without trailing zeros, right in eight columns.
 """
 
-from __future__ import annotations
-
 import re
 
 from evmperf.model.errors import RefusedOutput

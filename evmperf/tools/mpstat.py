@@ -3,8 +3,6 @@
 Load is 100 - %iowait - %idle over all CPUs, as the guides' tables have it (inventory, evidence L).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from decimal import Decimal

@@ -4,8 +4,6 @@ Beside each rate stand two indices: the rate over that of a Pentium 90 and over 
 K6/233 (nbench0.h). The columns have fixed widths, so a row that lost a character shows it.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

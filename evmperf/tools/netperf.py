@@ -4,8 +4,6 @@ Debian's netperf is built without rate control (`-b`, `-w`): asked for it, it pr
 sends as fast as it can. Such a line, as any that is not a key asked for, is refused.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """openssl speed: command line, parser of its machine output (`-mr`), and the process's CPU load."""
 
-from __future__ import annotations
-
 import re
 
 from evmperf.model.errors import RefusedOutput

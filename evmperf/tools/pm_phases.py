@@ -5,8 +5,6 @@ With /sys/power/pm_debug_messages set, the kernel prints the duration of each ph
 runs in all of them, which it does not while the board sleeps.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

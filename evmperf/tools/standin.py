@@ -4,8 +4,6 @@
 program's name is recorded with each, and different programs are not compared.
 """
 
-from __future__ import annotations
-
 import re
 
 from evmperf.model.errors import RefusedOutput

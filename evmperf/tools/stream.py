@@ -1,7 +1,5 @@
 """STREAM 5.10 (`stream_c`, McCalpin's): its table of best rates."""
 
-from __future__ import annotations
-
 import re
 
 from evmperf.model.errors import RefusedOutput

@@ -1,10 +1,8 @@
-"""Suspends a board in the background, and checks with kernel and RTC that it slept.
+"""Suspends a board in the background, and proves with the kernel's counters and the RTC that it slept.
 
 The real-time clock runs on while the board sleeps, whatever the kernel's own clocks do; the
 counters are /sys/power/suspend_stats (Documentation/ABI/testing/sysfs-power).
 """
-
-from __future__ import annotations
 
 import re
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Command lines are U-Boot's (numbers in hexadecimal); the parser reads what cmd/s
 cmd/mem.c of 2025.01 print.
 """
 
-from __future__ import annotations
-
 import re
 
 from evmperf.model.errors import RefusedOutput

@@ -1,7 +1,5 @@
 """U-Boot's `time` command around its reading and writing of disks and files."""
 
-from __future__ import annotations
-
 import re
 
 from evmperf.model.errors import RefusedOutput

@@ -1,7 +1,5 @@
 """Whetstone (`runWhetstone`, Painter's C version on Netlib): its last line."""
 
-from __future__ import annotations
-
 import re
 
 from evmperf.model.errors import RefusedOutput

@@ -1,7 +1,5 @@
 """iproute2's `ip -s xfrm state`: the traffic of one security association."""
 
-from __future__ import annotations
-
 import re
 
 from evmperf.model.errors import RefusedOutput

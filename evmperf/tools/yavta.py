@@ -1,7 +1,5 @@
 """yavta: captures frames from a video device and prints their rate."""
 
-from __future__ import annotations
-
 import re
 
 from evmperf.model.errors import RefusedOutput

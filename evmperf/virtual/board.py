@@ -1,11 +1,9 @@
 """What is known about a virtual board on disk, and the words its bench process uses about itself.
 
 Each board has a folder `<state>/<name>/` with `bench.json` (who serves it, on which ports),
-`lock` (held by the bench process for as long as it lives, so that a stale `bench.json` is known
-for what it is), `bench.log`, `qemu.log`, `disks/` and `console.stamps`.
+`lock` (held by the bench process for as long as it lives, which tells a stale `bench.json` from a
+current one), `bench.log`, `qemu.log`, `disks/` and `console.stamps`.
 """
-
-from __future__ import annotations
 
 import contextlib
 import fcntl
@@ -17,7 +15,8 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self
+
+import msgspec
 
 from evmperf.model.errors import LabError, UsageError
 from evmperf.virtual import paths
@@ -74,12 +73,6 @@ class TesterInfo:
         """The command as people type it."""
         words = self.command if self.ssh_host else ["ip", "netns", "exec", self.namespace]
         return shlex.join(words)
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
-        """Read what `asdict` wrote."""
-        nics = [Nic(**nic) for nic in data["nics"]]
-        return cls(**{**data, "nics": nics})
 
 
 @dataclass(frozen=True)
@@ -142,15 +135,6 @@ class BenchStatus(ServedBoard):
     silent: str = ""
     """Why the boot ROM found nothing to start at the last power-on, "" if it did."""
 
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
-        """Read what `asdict` wrote; raises KeyError or TypeError for anything else."""
-        fields = dict(data)
-        last_exit, tester = fields["last_exit"], fields["tester"]
-        fields["last_exit"] = Exit(**last_exit) if last_exit else None
-        fields["tester"] = TesterInfo.from_json(tester) if tester else None
-        return cls(**fields)
-
 
 @dataclass(frozen=True, kw_only=True)
 class LabRecord(ServedBoard):
@@ -193,13 +177,10 @@ def names() -> list[str]:
 def read_record(board: Path) -> LabRecord | None:
     """Read `bench.json`; None if it is missing or damaged."""
     try:
-        data = json.loads((board / "bench.json").read_text())
-        if data["schema"] != SCHEMA:
-            return None
-        tester = TesterInfo.from_json(data["tester"]) if data["tester"] else None
-        return LabRecord(**{**data, "tester": tester})
-    except (OSError, ValueError, KeyError, TypeError):
+        record = msgspec.json.decode((board / "bench.json").read_bytes(), type=LabRecord)
+    except (OSError, msgspec.DecodeError):
         return None
+    return record if record.schema == SCHEMA else None
 
 
 def write_record(board: Path, record: LabRecord) -> None:

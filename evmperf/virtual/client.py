@@ -3,8 +3,6 @@
 Each error is one sentence: UsageError for a wrong request, LabError for a bench that fails.
 """
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json
@@ -19,6 +17,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from evmperf.model.environment import for_children
 from evmperf.model.errors import LabError, UsageError
@@ -295,10 +295,10 @@ def _ask(
 
 def _status(who: str, answer: bytes) -> BenchStatus:
     try:
-        return BenchStatus.from_json(json.loads(answer))
-    except (ValueError, KeyError, TypeError) as error:
+        return msgspec.json.decode(answer, type=BenchStatus)
+    except msgspec.DecodeError as error:
         raise LabError(
-            f"{who} was started by another version of evmperf ({error!r}): "
+            f"{who} was started by another version of evmperf ({error}): "
             f"stop it with `evmperf virtual stop` and start it again"
         ) from None
 

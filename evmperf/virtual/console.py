@@ -5,8 +5,6 @@ a UART; input is dropped while the board has no power. Every byte is passed on i
 the event loop in which it was read.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import socket
@@ -19,9 +17,9 @@ from evmperf.virtual.board import HOST
 from evmperf.virtual.stamps import Writer
 
 OUTPUT_LIMIT = 16 << 20
-"""Bytes that are kept for a client that does not read; beyond that it is dropped."""
+"""Bytes kept for a client that does not read; a client with more is disconnected."""
 INPUT_LIMIT = 4 << 20
-"""Bytes that are kept for a guest that does not read; beyond that input is lost, as on a UART."""
+"""Bytes kept for a guest that does not read; more input is lost, as on a UART."""
 _CHUNK = 256 << 10
 _FLUSH = 0.25
 """Seconds after which stamps are written."""

@@ -3,11 +3,9 @@
 apt itself does the work, with a state directory of its own, the host's proxy settings and
 keyring, and the host's mirror: signatures are checked as for the host's own packages.
 
-mmdebstrap, which builds the LAVA lab's root, does not replace this: it cannot leave packages out of
-what others depend on, and fetches neither single packages nor sources.
+mmdebstrap, which builds the LAVA lab's root, does not replace this: it cannot omit a dependency of
+another package, and it fetches neither single packages nor sources.
 """
-
-from __future__ import annotations
 
 import fnmatch
 import os
@@ -118,7 +116,7 @@ class DebianArchive:
             f"Types: {'deb-src' if sources else 'deb'}\nURIs: {mirror(self._steps)}\n"
             f"Suites: {self._suite}\nComponents: {self._component}\nSigned-By: {KEYRING}\n"
         )
-        # Without -e apt calls a failed signature a warning and goes on with what it had.
+        # Without -e a failed signature is a warning for apt, which then uses its old index.
         command = ["apt-get", *self._options, "-eany", "update"]
         self._steps.run(command, f"Fetching the package index of Debian {self._suite}", self._log)
 

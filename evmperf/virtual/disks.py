@@ -1,10 +1,11 @@
-"""A board's own disks, made from those of the image.
+"""A board's own disks, made from those of the image, and the boot ROM that starts from its card.
 
-They outlive power cycles and the bench process, as those of a real board do; they are made anew
+The disks outlive power cycles and the bench process, as those of a real board do; they are made anew
 on request and when the image has changed.
-"""
 
-from __future__ import annotations
+The ROM copies the boot loader at power-on out of the card's FAT into the file that QEMU starts as
+firmware. A card without one, or none at all, leaves the board silent, as it leaves a real one.
+"""
 
 import fcntl
 import json
@@ -12,13 +13,19 @@ import logging
 import os
 import shutil
 import struct
+import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from evmperf.model.errors import LabError
 from evmperf.virtual import steps
 from evmperf.virtual.image import Disk, EvmImage
+from evmperf.virtual.steps import tool
 
 _TIMEOUT = 120
+_FETCH_S = 30.0
+_SECTOR = 512
 _log = logging.getLogger(__name__)
 
 
@@ -108,3 +115,45 @@ def _marker(folder: Path) -> object:
 def _remove(folder: Path) -> None:
     if folder.exists():
         shutil.rmtree(folder)
+
+
+def start_rom(
+    rom: Mapping[str, Any], image: Path, files: Mapping[str, Path], *, inserted: bool, loader: str
+) -> str:
+    """Make the firmware of the next start; returns why it is empty, "" if it is not.
+
+    `rom` is the recipe's section `boot_rom`: where on the card the loader is, or `own`, a loader of
+    the board's own (in its flash) in the folder `image`. `loader` is a file that is started in
+    place of these: what a board does whose boot-mode switches say another medium. Raises LabError
+    when the firmware cannot be written.
+    """
+    firmware = files[rom["firmware"]]
+    reason, program = "", b""
+    try:
+        if loader or "own" in rom:
+            program = (Path(loader) if loader else image / rom["own"]).read_bytes()
+        elif inserted:
+            reason, program = _fetch_loader(rom, files[rom["disk"]])
+        else:
+            reason = "there is no card in the board"
+        size = firmware.stat().st_size
+        firmware.write_bytes(program[:size].ljust(size, b"\0"))
+    except OSError as error:
+        raise LabError(
+            f"the boot ROM cannot read {loader or 'the boot loader from the card'}: {error}"
+        ) from None
+    return reason
+
+
+def _fetch_loader(rom: Mapping[str, Any], card: Path) -> tuple[str, bytes]:
+    with card.open("rb") as file:
+        sector = file.read(_SECTOR)
+    entry = sector[446 + 16 * (rom["partition"] - 1) :][:16]
+    if sector[510:512] != b"\x55\xaa" or not entry[4]:
+        return "the card has no partition to start from", b""
+    (first,) = struct.unpack_from("<I", entry, 8)
+    command = [tool("mcopy"), "-n", "-i", f"{card}@@{first * _SECTOR}", f"::{rom['file']}", "-"]
+    done = subprocess.run(command, capture_output=True, timeout=_FETCH_S, check=False)
+    if done.returncode or not done.stdout:
+        return f"the card has no {rom['file']}", b""
+    return "", done.stdout

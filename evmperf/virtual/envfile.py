@@ -1,7 +1,5 @@
 """Labgrid environments of virtual boards: their ports, and copies with a bench's own ports."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -64,7 +62,7 @@ def ports(file: Path) -> tuple[int, int]:
 
     Raises UsageError for an environment without them: one that is not of a virtual EVM.
     """
-    serial, power = _resources(_load(file), file)
+    serial, power = _ports(_load(file), file)
     url = str(power.get("host", ""))
     found = re.fullmatch(rf"http://{re.escape(HOST)}:(\d+)/power/\{{index\}}", url)
     if not isinstance(serial.get("port"), int) or not found:
@@ -82,11 +80,13 @@ def write(original: Path, copy: Path, *, serial_port: int, power_port: int) -> N
     no serial or power port, or one of the files cannot be read or written.
     """
     data = _load(original)
-    serial, power = _resources(data, original)
+    serial, power = _ports(data, original)
     serial.update(host=HOST, port=serial_port, protocol="raw")
     power.update(model="rest", host=f"http://{HOST}:{power_port}/power/{{index}}", index="0")
-    for meter in _meters(data):
-        meter["visa"] = f"TCPIP::{HOST}::{power_port}::SOCKET"
+    for _, resource in _resources(data, original):
+        # The simulated meter is behind the power switch.
+        if str(resource.get("visa", "")).startswith(f"TCPIP::{HOST}::"):
+            resource["visa"] = f"TCPIP::{HOST}::{power_port}::SOCKET"
     base = original.resolve().parent
     for key in ("images", "tools", "paths"):
         if key in data:
@@ -117,34 +117,30 @@ def _load(file: Path) -> dict[str, Any]:
     return data
 
 
-def _resources(data: dict[str, Any], file: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The serial port and the power port of target `main`."""
+def _resources(data: dict[str, Any], file: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Class and arguments of each resource of target `main`, in Labgrid's forms: a mapping, or a list of
+    mappings (also `- cls:`).
+    """
     try:
         resources = data["targets"]["main"]["resources"]
     except (KeyError, TypeError):
         raise UsageError(f"{file} has no targets.main.resources; see env/virtual.yaml") from None
-    return (_resource(resources, "NetworkSerialPort", file), _resource(resources, "NetworkPowerPort", file))
-
-
-def _meters(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """The simulated meter behind the power switch, where the environment has it."""
-    resources = data["targets"]["main"]["resources"]
-    entries = resources if isinstance(resources, list) else [resources]
-    found = [entry.get("ScpiMeter", entry) for entry in entries if isinstance(entry, dict)]
-    return [entry for entry in found if str(entry.get("visa", "")).startswith(f"TCPIP::{HOST}::")]
-
-
-def _resource(resources: Any, name: str, original: Path) -> dict[str, Any]:
-    """Find a resource in Labgrid's two forms: a mapping, or a list of mappings (also `- cls:`)."""
+    found: list[tuple[str, dict[str, Any]]] = []
     for entry in resources if isinstance(resources, list) else [resources]:
-        if not isinstance(entry, dict):
-            continue
-        if isinstance(entry.get(name), dict):
-            found: dict[str, Any] = entry[name]
-            return found
-        if entry.get("cls") == name:
-            return entry
-    raise UsageError(f"{original} has no {name} under targets.main.resources")
+        if isinstance(entry, dict) and "cls" in entry:
+            found.append((str(entry["cls"]), entry))
+        elif isinstance(entry, dict):
+            found += [(name, value) for name, value in entry.items() if isinstance(value, dict)]
+    return found
+
+
+def _ports(data: dict[str, Any], file: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The serial port and the power port of target `main`."""
+    resources = dict(reversed(_resources(data, file)))
+    for name in ("NetworkSerialPort", "NetworkPowerPort"):
+        if name not in resources:
+            raise UsageError(f"{file} has no {name} under targets.main.resources")
+    return resources["NetworkSerialPort"], resources["NetworkPowerPort"]
 
 
 def _each(value: Any, change: Callable[[Any], Any]) -> Any:

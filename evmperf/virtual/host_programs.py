@@ -2,8 +2,6 @@
 library, so that no chroot is needed.
 """
 
-from __future__ import annotations
-
 import json
 import platform
 import re

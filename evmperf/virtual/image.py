@@ -1,7 +1,5 @@
 """The image of a virtual board: all that QEMU needs to run it, built once and kept in the cache."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -14,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.model.errors import LabError
-from evmperf.virtual import devicetree, host_programs, paths, programs, rootfs, uboot
+from evmperf.virtual import compiled, host_programs, paths, rootfs
 from evmperf.virtual.recipe import Recipe
 from evmperf.virtual.steps import BuildSteps, Progress, check_host, make_ext4, tool
 
@@ -70,7 +68,7 @@ class EvmImage:
     """Folder of the tester's own programs, "" for an image without."""
     directory: Path
     boot_rom: dict[str, Any] | None = None
-    """Where a board that starts from a card has its boot loader; see `rom`."""
+    """Where a board that starts from a card has its boot loader; see `disks`."""
     tester_machine: dict[str, Any] | None = None
     """The `arguments` of a tester that is a QEMU of its own; see `testermachine`."""
 
@@ -175,11 +173,11 @@ def _build_parts(recipe: Recipe, steps: BuildSteps, force: bool) -> dict[str, Pa
     """Build, at the same time, the parts that the cache lacks; return their folders."""
 
     make = {
-        "uboot": uboot.build,
+        "uboot": compiled.build_uboot,
         "qemu": host_programs.build_qemu,
         "userland": rootfs.build,
         "kernel": rootfs.build_kernel,
-        "programs": programs.build,
+        "programs": compiled.build_programs,
         "tester": host_programs.build_tester,
     }
 
@@ -202,13 +200,13 @@ def part_keys(recipe: Recipe) -> dict[str, str]:
     """
     unpacked = _narrowed(recipe, "suite", "packages", "single_packages", "leave_out", "leave_out_files")
     hashes = {
-        "uboot": recipe.hash("uboot", files=uboot.inputs(recipe)),
+        "uboot": recipe.hash("uboot", files=compiled.uboot_inputs(recipe)),
         "qemu": recipe.hash("qemu"),
         "userland": unpacked.hash("rootfs"),
         "kernel": _narrowed(recipe, "suite").hash("rootfs", "kernel"),
     }
     if "programs" in recipe.data:
-        hashes["programs"] = recipe.hash("programs", files=programs.inputs(recipe))
+        hashes["programs"] = recipe.hash("programs", files=compiled.program_inputs(recipe))
     if "tester" in recipe.data:
         hashes["tester"] = recipe.hash("tester")
     return {name: f"{name}-{value}" for name, value in hashes.items()}
@@ -245,7 +243,7 @@ def _assemble(recipe: Recipe, steps: BuildSteps, parts: dict[str, Path], folder:
             disks[name] = _disk(steps, folder, name, spec)
     shutil.rmtree(root)
     if "devicetree" in recipe.data:
-        devicetree.build(recipe, qemu, steps, folder)
+        compiled.build_devicetree(recipe, qemu, steps, folder)
     tester = recipe.data.get("tester_machine")
     if tester:
         tester = {**tester, "arguments": _with_aio(tester["arguments"], aio)}

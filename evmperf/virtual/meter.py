@@ -1,11 +1,8 @@
-"""The simulated meter of a virtual board: what its power switch says of rails, in SCPI.
+"""The simulated meter of a virtual board, which speaks SCPI on the port of the power switch.
 
-No rail is there to measure. What is said follows the board nevertheless: nothing while it is off,
-little while its processor rests, more the more of a CPU QEMU takes. So a board that did not sleep
-shows it.
+A virtual board has no rails, but the readings follow the board: zero while it is off, low while its
+processor rests, and higher the more CPU time QEMU takes. A board that did not sleep shows it.
 """
-
-from __future__ import annotations
 
 import asyncio
 import os
@@ -42,8 +39,8 @@ class SimulatedMeter:
         return line == _IDENTITY or line.startswith("MEAS")
 
     async def answer(self, line: str) -> str:
-        """The answer to a query, without its end of line; "" to what it does not know, after which
-        an instrument is silent.
+        """The answer to a query, without its end of line; "" for an unknown query, to which an
+        instrument is silent.
         """
         if line == _IDENTITY:
             return f"evmperf,Virtual Meter,{self._name},1"

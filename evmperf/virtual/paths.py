@@ -1,7 +1,5 @@
 """Where the virtual EVMs keep their files."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

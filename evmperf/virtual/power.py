@@ -11,8 +11,6 @@ safely (`machine` uses preexec_fn), and no server for asyncio is among the depen
 shares the port so that a board needs no third one.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json
@@ -105,7 +103,7 @@ class PowerServer:
         try:
             await self._answer(reader, writer)
         except (ConnectionError, TimeoutError):
-            pass  # The client is gone or does not take its answer: nobody is left to tell.
+            pass  # The client is gone or does not take its answer.
         finally:
             self._tasks.discard(task)
             writer.close()

@@ -5,8 +5,6 @@ BUILD_ID, the build number in `uname -v`, the date in U-Boot's first line, and t
 and U-Boot are not built anew for that: the numbers are written into them in place.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -42,8 +40,8 @@ def build(
     change: Callable[[Path], None] = lambda _root: None,
     root_mib: int = 0,
 ) -> None:
-    """Make the image of a release, with numbers from 1 to 9, compressed. `change` may alter the
-    folder of its root file system, whose files are hard links: what it alters it makes anew.
+    """Make the compressed image of a release, with a number from 1 to 9. `change` may alter the folder
+    of its root file system. Files there are hard links: it must write a new file, not the old one.
     `root_mib` is the size of that file system, 0 for the recipe's.
 
     Raises UsageError for a variant that has no releases, LabError when making it fails.

@@ -3,20 +3,19 @@
 No maintainer script runs, so neither qemu-user nor a chroot nor a mount is needed.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import json
 import lzma
 import os
 import re
 import shutil
+import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from evmperf.model.errors import LabError
-from evmperf.virtual import cpio, programs
+from evmperf.virtual import compiled
 from evmperf.virtual.debian import DebianArchive, Package
 from evmperf.virtual.recipe import Recipe
 from evmperf.virtual.steps import BuildSteps, tool
@@ -147,7 +146,7 @@ def assemble(
         steps.run(command, f"Copying the {part}", "image")
     finish(recipe, root, build_id)
     if "programs" in parts:
-        programs.install(parts["programs"], root)
+        compiled.install_programs(parts["programs"], root)
     depmod: list[str | Path] = [tool("depmod"), "-b", root / "usr", release]
     steps.run(depmod, "Indexing kernel modules", "rootfs")
     boot = root / "boot"
@@ -175,7 +174,7 @@ def initrd(recipe: Recipe, root: Path, release: str, section: str = "initrd") ->
     """Return an uncompressed initrd: busybox, the modules that a section names, its `init`."""
     spec = recipe.data[section]
     modules = _closure(root / "usr/lib/modules" / release, spec["modules"])
-    files = cpio.CpioArchive()
+    files = CpioArchive()
     for folder in ("bin", "dev", "proc", "sys", "root", "modules"):
         files.folder(folder)
     files.file("bin/busybox", (root / "usr/bin/busybox").read_bytes(), 0o755)
@@ -202,3 +201,44 @@ def _closure(folder: Path, names: list[str]) -> list[Path]:
         # modules.dep lists the most basic module last.
         order += [p for p in [*reversed(needs[found]), found] if p not in order]
     return [folder / path for path in order]
+
+
+class CpioArchive:
+    """A cpio archive in memory in the kernel's `newc` format, the same bytes for the same files: owners
+    are root, times are zero. The program cpio would need every file on disk, owned by root.
+    """
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._inode = 0
+
+    def folder(self, name: str) -> None:
+        """Add a folder."""
+        self._add(name, b"", stat.S_IFDIR | 0o755)
+
+    def file(self, name: str, content: bytes, mode: int) -> None:
+        """Add a file with permission bits `mode`."""
+        self._add(name, content, stat.S_IFREG | mode)
+
+    def link(self, name: str, destination: str) -> None:
+        """Add a symbolic link."""
+        self._add(name, destination.encode(), stat.S_IFLNK | 0o777)
+
+    def finish(self) -> bytes:
+        """Return the archive's bytes."""
+        self._inode = -1
+        self._add("TRAILER!!!", b"", 0)
+        return bytes(self._data)
+
+    def _add(self, name: str, content: bytes, mode: int) -> None:
+        self._inode += 1
+        encoded = name.encode() + b"\0"
+        # Inode, mode, uid, gid, links, time, size, device (2), special device (2), name, checksum.
+        fields = (self._inode, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(encoded), 0)
+        self._data += b"070701" + b"".join(b"%08X" % field for field in fields) + encoded
+        self._pad()
+        self._data += content
+        self._pad()
+
+    def _pad(self) -> None:
+        self._data += bytes(-len(self._data) % 4)

@@ -5,8 +5,6 @@ One process a board: the serial console (`console`), the power switch (`power`),
 background; `python -m evmperf.virtual.server` is not meant for people.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses
@@ -23,7 +21,7 @@ from typing import Any
 
 from evmperf.model.errors import EvmperfError, LabError
 from evmperf.virtual import board as boards
-from evmperf.virtual import disks, rom, tester
+from evmperf.virtual import disks, tester
 from evmperf.virtual.board import BenchStatus, LabOptions, LabRecord, ServedBoard
 from evmperf.virtual.console import ConsoleServer
 from evmperf.virtual.image import EvmImage, load
@@ -116,7 +114,7 @@ class VirtualLab:
         await self._stack.aclose()
 
     async def _open_tester(self) -> tuple[tester.TesterSpace | TesterMachine | None, str]:
-        """Make the tester, or say why there is none: a board without network is still of use."""
+        """Make the tester, or return the reason why not: a board without a network is still useful."""
         nics = nic_count(self._image)
         try:
             if self._image.tester_machine:
@@ -170,7 +168,7 @@ class VirtualLab:
         if self._image.boot_rom:
             inserted = self._card == "dut"
             loader = self._options.boot_loader
-            self._silent = rom.start(
+            self._silent = disks.start_rom(
                 self._image.boot_rom, self._image.directory, self._files, inserted=inserted, loader=loader
             )
             if self._silent:
@@ -237,7 +235,7 @@ async def serve(options: LabOptions, folder: Path, ready: Callable[[LabRecord], 
         loop.add_signal_handler(number, bench.stopping.set)
     await bench.open()
     try:
-        # What is alive now stays alive: a full collection need not look at it in mid-stream.
+        # All objects of now stay: later collections need not visit them while a console streams.
         gc.collect()
         gc.freeze()
         _log.info("ready: %s", bench.record)

@@ -11,17 +11,13 @@ the bench. The file is complete up to the last `GET /status`, power off, or a qu
 ago, whichever is latest.
 """
 
-from __future__ import annotations
-
 import logging
 import struct
 from pathlib import Path
 
-from evmperf.model.errors import LabError
-
-_MAGIC = b"evmperf-stamps 1\n"
-_BASE = struct.Struct("<Q")
-_RECORD = struct.Struct("<IQ")
+MAGIC = b"evmperf-stamps 1\n"
+BASE = struct.Struct("<Q")
+RECORD = struct.Struct("<IQ")
 _LIMIT = 64 << 20
 """Size in bytes (some hundred boots) after which `rotate` starts the file anew."""
 
@@ -47,7 +43,7 @@ class Writer:
         """Note a chunk of `length` bytes that arrived at `monotonic_ns`."""
         self.offset += length
         if not self._failed:
-            self._pending += _RECORD.pack(length, monotonic_ns)
+            self._pending += RECORD.pack(length, monotonic_ns)
 
     def flush(self) -> None:
         """Write what is pending; takes well below a millisecond."""
@@ -75,23 +71,5 @@ class Writer:
 
     def _begin(self) -> None:
         self._size = 0
-        self._pending[:] = _MAGIC + _BASE.pack(self.offset)
+        self._pending[:] = MAGIC + BASE.pack(self.offset)
         self.flush()
-
-
-def read(path: Path) -> list[tuple[int, int, int]]:
-    """Read a file of stamps: (offset in bytes, length in bytes, monotonic time in ns) by chunk.
-
-    Raises LabError if it is not a file of stamps. A last record cut short is left out.
-    """
-    data = path.read_bytes()
-    head = len(_MAGIC) + _BASE.size
-    if not data.startswith(_MAGIC) or len(data) < head:
-        raise LabError(f"{path} is not a console.stamps of version 1")
-    (offset,) = _BASE.unpack_from(data, len(_MAGIC))
-    body = memoryview(data)[head : head + (len(data) - head) // _RECORD.size * _RECORD.size]
-    chunks = []
-    for length, monotonic_ns in _RECORD.iter_unpack(body):
-        chunks.append((offset, length, monotonic_ns))
-        offset += length
-    return chunks

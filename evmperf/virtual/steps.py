@@ -1,7 +1,5 @@
 """Running the host's programs for a build: with a log, a sentence on failure, and times told."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -84,7 +82,7 @@ def _last_line(file: Path) -> str:
 def check_host(list_file: Path) -> None:
     """Raise LabError naming the host packages from `list_file` whose command or file is missing.
 
-    A line is `package  command-or-file  what it is for`; one package may have several lines.
+    A line is `package  command-or-file  purpose`; one package may have several lines.
     """
     search = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
     missing: list[str] = []
@@ -114,8 +112,8 @@ def tool(name: str) -> str:
 def output(
     command: Sequence[str | Path], timeout_s: float, *, stdin: str = "", env: Mapping[str, str] | None = None
 ) -> str:
-    """Run a host program to its end and return what it printed, without a log; raises LabError with
-    the program's own last words.
+    """Run a host program without a log and return its output; raises LabError with the program's
+    last line.
     """
     shown = " ".join(map(str, command))[:200]
     try:

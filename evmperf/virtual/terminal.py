@@ -1,7 +1,5 @@
 """An interactive terminal on a board's serial console."""
 
-from __future__ import annotations
-
 import os
 import select
 import socket

@@ -6,8 +6,6 @@ and QEMU holds the only open end, so without power the tester sees a cable witho
 packet waits for the next boot.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import errno
@@ -28,7 +26,7 @@ from evmperf.virtual.board import Nic, TesterInfo, read_record, remove_record
 
 _NAMESPACES = Path("/run/netns")
 _LOCKS = Path("/run/evmperf")
-FIRST_SUBNET = 100
+_FIRST_SUBNET = 100
 _MAX_NAMES = 70
 _CLONE_NEWNET = 0x40000000
 _TUNSETIFF = 0x400454CA
@@ -61,11 +59,17 @@ def missing() -> str:
     return ""
 
 
+def nics_of(interfaces: Iterable[str]) -> list[Nic]:
+    """A tester's ends of the cables; NIC n is 192.168.(100+n).1, and its board .2."""
+    nets = ((index, name, f"192.168.{_FIRST_SUBNET + index}") for index, name in enumerate(interfaces))
+    return [Nic(index, name, f"{net}.1", f"{net}.2", 24) for index, name, net in nets]
+
+
 class TesterSpace:
     """A namespace with taps; lives until `close`. Raises LabError if it cannot be made.
 
-    Namespaces do not see each other, so every tester has the same addresses: NIC n is
-    192.168.(100+n).1, and its board .2. `programs` is a folder for the front of its PATH.
+    Namespaces do not see each other, so every tester has the same addresses. `programs` is a folder for
+    the front of its PATH.
     """
 
     def __init__(self, board: Path, nics: int, programs: str = "") -> None:
@@ -74,10 +78,7 @@ class TesterSpace:
         self._name, index = _reserve(names)
         self.namespace = names[index]
         self._programs = programs
-        self.nics = []
-        for index in range(nics):
-            net = f"192.168.{FIRST_SUBNET + index}"
-            self.nics.append(Nic(index, f"evm{index}", f"{net}.1", f"{net}.2", 24))
+        self.nics = nics_of([f"evm{number}" for number in range(nics)])
         try:
             remove(self.namespace)
             _ip("netns", "add", self.namespace)

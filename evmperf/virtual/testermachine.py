@@ -5,8 +5,6 @@ network it sees nothing; QEMU forwards one port of loopback to its sshd, which l
 the board's folder, with a key made for it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import socket
@@ -16,12 +14,12 @@ from pathlib import Path
 
 from evmperf.model.errors import LabError
 from evmperf.virtual import steps
-from evmperf.virtual.board import HOST, Nic, TesterInfo
+from evmperf.virtual.board import HOST, TesterInfo
 from evmperf.virtual.console import ConsoleServer
 from evmperf.virtual.image import EvmImage
 from evmperf.virtual.machine import Machine
 from evmperf.virtual.stamps import Writer
-from evmperf.virtual.tester import FIRST_SUBNET, NetDevices
+from evmperf.virtual.tester import NetDevices, nics_of
 
 READY_TIMEOUT = 240.0
 """Seconds from its start within which its sshd must answer."""
@@ -83,16 +81,7 @@ class TesterMachine:
             *("-o", f"UserKnownHostsFile={known}", "-o", "HostKeyAlias=tester"),
             *("-o", "LogLevel=ERROR"),
         ]
-        nics = [
-            Nic(
-                index=index,
-                interface=f"eth{index + 1}",
-                address=f"192.168.{FIRST_SUBNET + index}.1",
-                board_address=f"192.168.{FIRST_SUBNET + index}.2",
-                prefix=24,
-            )
-            for index in range(len(self._cables))
-        ]
+        nics = nics_of(f"eth{number}" for number in range(1, len(self._cables) + 1))
         host = f"root@{HOST}"
         return TesterInfo("", ["ssh", *options, host], nics, host, options, self._port)
 

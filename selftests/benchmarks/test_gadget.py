@@ -5,8 +5,8 @@ import subprocess
 import pytest
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.families.gadget import find_command
 from evmperf.benchmarks.step import Where
+from evmperf.benchmarks.tables.usb_gadget import find_command
 from evmperf.boards import board as boards
 
 SERIAL = "evmperf-board"

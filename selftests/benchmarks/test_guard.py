@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.benchmarks.families.storage import guard
+from evmperf.benchmarks.families.scratch import guard
 
 MARK = "the guard let it pass"
 

@@ -5,8 +5,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.families import lowpower
-from evmperf.benchmarks.families.lowpower import RAILS, TOTAL
+from evmperf.benchmarks.tables import low_power as lowpower
+from evmperf.benchmarks.tables.low_power import RAILS, TOTAL
 from evmperf.model.errors import RefusedOutput, UsageError
 from evmperf.model.results import Reading
 from evmperf.tools import meter, suspend

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
-from evmperf.benchmarks.families.storage import guard
+from evmperf.benchmarks.families.scratch import guard
 from evmperf.benchmarks.step import Measure, Outputs, Prepare, Step
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import Kind

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.families import gadget
 from evmperf.benchmarks.step import Prepare
+from evmperf.benchmarks.tables import usb_gadget as gadget
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure import shellstep
 from evmperf.measure.runner import Runner

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.families.lowpower import RAILS
+from evmperf.benchmarks.tables.low_power import RAILS
 from evmperf.console import record as console
 from evmperf.tools import meter, suspend
 from selftests.measuring.session import Pytest

@@ -17,9 +17,9 @@ OWN_BENCHMARK = '''
 
 from dataclasses import replace
 
-from evmperf.benchmarks.tables import emmc
+from evmperf.benchmarks.tables import disks
 
-VFAT = next(one for one in emmc.BENCHMARKS if one.name == "emmc_vfat")
+VFAT = next(one for one in disks.BENCHMARKS if one.name == "emmc_vfat")
 BENCHMARK = replace(VFAT, name="emmc_ours", title="Our table")
 '''
 

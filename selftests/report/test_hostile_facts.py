@@ -19,7 +19,7 @@ from evmperf.cli import main as cli
 from evmperf.cli.terminal import Plain
 from evmperf.guide import writer
 from evmperf.influx import lines
-from evmperf.lava.names import figure_name, unit_name
+from evmperf.lava.selection import figure_name, unit_name
 from evmperf.model import outlets
 from evmperf.model.change import Change, Comparison, Decision, Quantity
 from evmperf.model.errors import Kind, LabError

@@ -17,9 +17,9 @@ from typing import Any
 
 from evmperf.console.marks import ALLOWED_S, find
 from evmperf.console.record import Record, read
-from evmperf.virtual import stamps
 from selftests.speed.boards import Board, burners, labgrid_bench, spare_from_load, virtual_board
 from selftests.speed.figures import Row, met, quantile
+from selftests.support.stamps import read_stamps
 from selftests.support.talking import (
     MS,
     WIRES,
@@ -120,7 +120,7 @@ def _settled(board: Board, log: Path, base: int) -> list[Record]:
 
 
 def _theirs(board: Board) -> Any:
-    chunks = stamps.read(board.virtual.folder / "console.stamps")
+    chunks = read_stamps(board.virtual.folder / "console.stamps")
     starts = [offset for offset, _, _ in chunks]
 
     def stamp(offset: int) -> int:

@@ -26,9 +26,9 @@ import pytest
 
 from evmperf.model.errors import LabError
 from evmperf.virtual import image, paths
-from evmperf.virtual.cpio import CpioArchive
 from evmperf.virtual.debian import DebianArchive
 from evmperf.virtual.image import partition
+from evmperf.virtual.rootfs import CpioArchive
 from evmperf.virtual.steps import BuildSteps, make_ext4, tool
 from selftests.support.ports import free_port
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark, Profile
-from evmperf.benchmarks.families.storage import scratch
-from evmperf.benchmarks.families.storage.file_system_table import SOURCE
+from evmperf.benchmarks.families import scratch
+from evmperf.benchmarks.families.disk import SOURCE
 from evmperf.benchmarks.step import Measure, Plan, Prepare, Search, Step, Trials, next_trial
 from evmperf.boards.board import Board
 from evmperf.model.places import project

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.model.errors import LabError
 from evmperf.virtual import console as console_module
 from evmperf.virtual import stamps
 from evmperf.virtual.console import ConsoleServer
+from selftests.support.stamps import read_stamps
 
 MIB = 1 << 20
 
@@ -73,7 +73,7 @@ def test_client_that_does_not_read_stalls_nobody(tmp_path: Path, monkeypatch: py
     received, offset = asyncio.run(run())
     assert received == text
     assert offset == len(text)
-    chunks = stamps.read(tmp_path / "stamps")
+    chunks = read_stamps(tmp_path / "stamps")
     assert sum(length for _, length, _ in chunks) == len(text)
 
 
@@ -112,8 +112,8 @@ def test_last_output_before_the_end_is_passed_on(tmp_path: Path) -> None:
 def test_stamps_refuse_another_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("something else\n")
-    with pytest.raises(LabError, match=r"not a console\.stamps"):
-        stamps.read(path)
+    with pytest.raises(ValueError, match=r"not a console\.stamps"):
+        read_stamps(path)
 
 
 def test_stamps_cut_short_are_read_up_to_there(tmp_path: Path) -> None:
@@ -122,9 +122,9 @@ def test_stamps_cut_short_are_read_up_to_there(tmp_path: Path) -> None:
     writer.add(5, 1000)
     writer.add(1, 2000)
     writer.close()
-    assert stamps.read(path) == [(0, 5, 1000), (5, 1, 2000)]
+    assert read_stamps(path) == [(0, 5, 1000), (5, 1, 2000)]
     path.write_bytes(path.read_bytes()[:-1])
-    assert stamps.read(path) == [(0, 5, 1000)]
+    assert read_stamps(path) == [(0, 5, 1000)]
 
 
 def test_stamps_keep_their_offsets_when_the_file_starts_anew(
@@ -139,7 +139,7 @@ def test_stamps_keep_their_offsets_when_the_file_starts_anew(
     writer.rotate()
     writer.add(2, 2000)
     writer.close()
-    assert stamps.read(path) == [(21, 2, 2000)]
+    assert read_stamps(path) == [(21, 2, 2000)]
 
 
 def test_full_disk_ends_the_stamps_and_not_the_console(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import threading
 import pytest
 import yaml
 
-from evmperf.benchmarks.families.lowpower import RAILS
+from evmperf.benchmarks.tables.low_power import RAILS
 from evmperf.lab.scpi import Scpi
 from evmperf.virtual import envfile
 from evmperf.virtual.meter import RAILS as CHANNELS

@@ -14,8 +14,9 @@ import pytest
 from benchlab import SerialClient, processes, wait_until
 
 from evmperf.model.errors import LabError
-from evmperf.virtual import disks, stamps
+from evmperf.virtual import disks
 from evmperf.virtual.client import LabClient
+from selftests.support.stamps import read_stamps
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -118,7 +119,7 @@ def test_stamps_cover_every_byte_once(bench: LabClient, console: SerialClient) -
     status = bench.status()
     while len(console.seen) < status.console_bytes:
         console.receive(5)
-    chunks = stamps.read(bench.folder / "console.stamps")
+    chunks = read_stamps(bench.folder / "console.stamps")
     position, last = 0, 0
     for offset, length, monotonic_ns in chunks:
         assert offset == position

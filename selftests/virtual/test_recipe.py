@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evmperf.model.errors import UsageError
-from evmperf.virtual import envfile, image, uboot
+from evmperf.virtual import compiled, envfile, image
 from evmperf.virtual.recipe import Recipe
 
 ROOT = Path(__file__).parents[2]
@@ -129,7 +129,7 @@ def test_a_variant_of_the_project_is_whole(variant: str) -> None:
     recipe = Recipe.read(variant)
     assert re.fullmatch("[0-9a-f]{12}", recipe.hash())
     assert recipe.files(recipe.data["rootfs"]["overlay"])
-    for name in (*uboot.inputs(recipe), recipe.data["initrd"]["init"]):
+    for name in (*compiled.uboot_inputs(recipe), recipe.data["initrd"]["init"]):
         assert recipe.file(name).stat().st_size
 
 

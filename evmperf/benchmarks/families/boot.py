@@ -1,7 +1,5 @@
 """What the marks of a boot amount to: the metrics of the boot-time benchmarks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from evmperf.console.boot import Boot

@@ -1,7 +1,5 @@
 """Latency histograms that runs have kept: cyclictest's raw files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 

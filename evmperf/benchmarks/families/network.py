@@ -7,11 +7,14 @@ an `always` step carries them out.
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evmperf.benchmarks.benchmark import Option
-from evmperf.benchmarks.step import CleanUp, Prepare, Where
+from evmperf.benchmarks.benchmark import Option, percentage
+from evmperf.benchmarks.step import CleanUp, Prepare, Step, Where
 from evmperf.boards.board import Board
+from evmperf.model.results import Direction, Metric
+from evmperf.model.units import Unit
 
 _MTU = 1500
 _CARRIER_S = 10
@@ -80,6 +83,30 @@ def changing(name: str, command: str, *, where: Where = Where.BOARD, timeout_s: 
 def put_back(where: Where = Where.BOARD) -> CleanUp:
     """Undo everything that steps have noted on that machine."""
     return CleanUp(f"put back on {where}", _PUT_BACK, 30, 0.3, where=where)
+
+
+def over_link(
+    link: EthernetLink, server: NetworkServer, step: Step, before: Sequence[Step] = ()
+) -> list[Step]:
+    """A measurement over a link while a server runs, and then all is put back. `before` are steps
+    that come before the server's start.
+    """
+    return [prepare(link), *before, server.start(), step, server.stop(), put_back()]
+
+
+def throughput(title: str, name: str = "throughput", high: float = 400_000) -> Metric:
+    """The column of a throughput in Mbit/s."""
+    return Metric(name, Unit.MEGABIT_PER_SECOND, Direction.HIGHER, title, 0.001, high)
+
+
+def kpps(title: str, low: float = 0.001, high: float = 300_000) -> Metric:
+    """The column of thousands of packets a second."""
+    return Metric("kpps", Unit.KILOPACKET_PER_SECOND, Direction.HIGHER, title, low, high)
+
+
+def cpu_load(title: str) -> Metric:
+    """The column of the board's CPU load, which tables head differently."""
+    return percentage("cpu_load", title)
 
 
 def prepare(link: EthernetLink) -> Prepare:

@@ -1,12 +1,13 @@
-"""What CPU benchmarks are measured under: which CPU, and cpufreq's governor, which is put back.
+"""The processor under a benchmark: its load, which CPU, and cpufreq's governor, which is put back.
 
 TI's test definitions pin single-threaded programs to CPU 0 and set the performance governor.
 """
 
-from __future__ import annotations
-
-from evmperf.benchmarks.step import CleanUp, Prepare
+from evmperf.benchmarks.step import CleanUp, Outputs, Prepare, output
 from evmperf.model.places import STEP_FOLDER
+from evmperf.model.results import Direction, Metric
+from evmperf.model.units import Unit
+from evmperf.tools import mpstat
 
 CPU = 0
 GOVERNOR = "performance"
@@ -23,10 +24,15 @@ _PUT_BACK = (
 )
 
 
+def perf(unit: Unit, better: Direction, low: float, high: float) -> Metric:
+    """The column `perf` of a system benchmark, which all of them have."""
+    return Metric("perf", unit, better, "perf", low, high)
+
+
 def prepare() -> Prepare:
     """The step that sets the governor of every CPU that has one, and remembers what was set.
 
-    What an interrupted run left is put back first, so that it is not taken for the board's own.
+    It first puts back what an interrupted run left, which would otherwise pass for the board's own.
     """
     command = (
         f"{_PUT_BACK}; for p in {_POLICIES}; do f=$p/scaling_governor; [ -w $f ] || continue; "
@@ -45,3 +51,8 @@ def put_back() -> CleanUp:
 def pinned(command: str) -> str:
     """Shell text that runs a program and all it starts on CPU 0."""
     return f"taskset -c {CPU} {command}"
+
+
+def load(outputs: Outputs) -> float:
+    """CPU load in percent between the two snapshots of `mpstat.around`; raises RefusedOutput."""
+    return mpstat.stat_load(output(outputs, mpstat.STAT_BEFORE), output(outputs, mpstat.STAT_AFTER))

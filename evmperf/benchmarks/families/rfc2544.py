@@ -4,8 +4,6 @@ The RFC leaves open how the rate is changed from trial to trial; here it is halv
 scale between a floor and the maximum, so that slow and fast boards take as many trials.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Generator
 from dataclasses import dataclass

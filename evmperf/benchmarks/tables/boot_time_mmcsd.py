@@ -4,7 +4,7 @@ The case is what is booted; the medium is the board file's and travels as a cond
 know the first case by two names (with and without "20 boot cycles").
 """
 
-from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, noted
 from evmperf.benchmarks.families.boot import METRICS
 from evmperf.model.results import Case
 
@@ -23,5 +23,5 @@ BENCHMARK = Benchmark(
     place=Place.BOOT,
     steps=lambda board, case, profile: (),
     options=(("boot", "medium"),),
-    conditions=lambda board: {"medium": board.options.boot.medium},
+    conditions=noted("boot", "medium"),
 )

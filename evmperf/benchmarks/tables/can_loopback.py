@@ -9,7 +9,8 @@ was sent.
 
 from collections.abc import Mapping, Sequence
 
-from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.benchmark import Benchmark, Profile, percentage
+from evmperf.benchmarks.families import processor
 from evmperf.benchmarks.families.network import changing, put_back
 from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Step, output
 from evmperf.boards.board import Board
@@ -51,12 +52,11 @@ def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
     )
 
     def parse(outputs: Outputs) -> list[Reading]:
-        before, after = output(outputs, mpstat.STAT_BEFORE), output(outputs, mpstat.STAT_AFTER)
         found = can.transfer(output(outputs, can.TEXT_FILE), frames)
         return [
             Reading("frame_rate", found.per_second),
             Reading("frame_loss", found.loss),
-            Reading("cpu_load", mpstat.stat_load(before, after)),
+            Reading("cpu_load", processor.load(outputs)),
         ]
 
     return [
@@ -89,12 +89,11 @@ BENCHMARK = Benchmark(
     title="CAN Loopback",
     section=("CAN Driver", "CAN Loopback"),
     metrics=(
-        Metric("frame_rate", Unit.PER_SECOND, Direction.HIGHER, "Frames Per Second", low=1.0, high=1e6),
-        Metric("frame_loss", Unit.PERCENT, Direction.LOWER, "Frame Loss %", low=0.0, high=100.0),
-        Metric("cpu_load", Unit.PERCENT, Direction.LOWER, "CPU Load %", low=0.0, high=100.0),
+        Metric("frame_rate", Unit.PER_SECOND, Direction.HIGHER, "Frames Per Second", 1.0, 1e6),
+        percentage("frame_loss", "Frame Loss %"),
+        percentage("cpu_load", "CPU Load %"),
     ),
     profiles={"full": _profile(50_000), "quick": _profile(10_000)},
-    place=Place.SHELL,
     steps=_steps,
     tools=("cangen", "candump", "ip"),
     conditions=_conditions,

@@ -1,57 +1,329 @@
-"""Ethernet of CPSW and ICSSG: TCP both ways, UDP without loss, UDP with loss."""
+"""Ethernet: TCP in both directions, UDP without loss, UDP as fast as it can, and a card in PCIe."""
 
-from evmperf.benchmarks.families.ethernet import tcp_benchmark, udp_flood_benchmark, udp_search_benchmark
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from evmperf.benchmarks.benchmark import Benchmark, Profile, percentage
+from evmperf.benchmarks.families import network, processor, rfc2544
+from evmperf.benchmarks.families.network import EthernetLink, NetworkServer, over_link
+from evmperf.benchmarks.step import Measure, Outputs, Plan, Search, Step, Trial, Trials, Where, output
+from evmperf.boards.board import Board
+from evmperf.model.errors import RefusedOutput
+from evmperf.model.results import VARIANT, Case, Direction, Metric, Reading
+from evmperf.model.units import Unit
+from evmperf.tools import iperf3, mpstat, netperf
+
+_UDP = "udp.txt"
+_IPERF = "iperf3.json"
+
+_FRAME_SIZES = (64, 128, 256, 1024, 1518)
+"""Bytes of an Ethernet frame with its header and checksum, as RFC 2544 counts them."""
+_OVERHEAD = 46
+"""Bytes of a frame that are not the datagram's payload: Ethernet, IP, UDP, checksum."""
+_GAP = 20
+"""Bytes of time on the wire between two frames: preamble and gap."""
+_LINK_MBIT = 1000
+"""Where the board file does not say how fast the link is."""
 
 _SECTIONS = {
     "cpsw": ("Ethernet", "CPSW/CPSW2g/CPSW3g Ethernet Driver"),
     "icssg": ("Ethernet", "ICSSG Ethernet Driver"),
 }
+_CPU_LOAD = "CPU Load % (LOCAL_CPU_UTIL)"
+_DATAGRAM_SIZE = Metric(
+    "datagram_size", Unit.BYTE, Direction.NONE, "UDP Datagram Size (LOCAL_SEND_SIZE)", 1, 65507
+)
+
+
+def _udp_metrics(load: str) -> tuple[Metric, ...]:
+    packets = network.kpps("Packets Per Second")
+    return (_DATAGRAM_SIZE, network.throughput("THROUGHPUT"), packets, network.cpu_load(load))
+
+
+def _udp_readings(size: int, rate: float, load: float) -> list[Reading]:
+    """`rate` is the payload's in Mbit/s, in datagrams of `size` bytes; `load` in percent."""
+    return [
+        Reading("datagram_size", size),
+        Reading("throughput", rate),
+        Reading("kpps", rate * 1e3 / 8 / size),
+        Reading("cpu_load", load),
+    ]
+
+
+def _times_s(seconds: int) -> tuple[float, float]:
+    """The timeout of a test of that duration, and the time that it usually takes, in seconds."""
+    return seconds * 2 + 60, seconds + 1
+
+
+def _benchmark(
+    *,
+    driver: str,
+    name: str,
+    title: str,
+    metrics: tuple[Metric, ...],
+    profiles: dict[str, Profile],
+    steps: Callable[[Board, Case, Plan], Sequence[Step]],
+    tools: tuple[str, ...],
+    tester_tool: str,
+    conditions: Callable[[Board], dict[str, str]] = lambda board: {},
+) -> Benchmark:
+    return Benchmark(
+        name=f"eth_{driver}_{name}",
+        driver=driver,
+        title=f"{driver.upper()} {title}",
+        section=_SECTIONS[driver],
+        metrics=metrics,
+        profiles=profiles,
+        steps=steps,
+        tools=tools,
+        tester_tools=(tester_tool,),
+        options=network.options(driver),
+        conditions=lambda board: {**EthernetLink.of(board, driver).conditions, **conditions(board)},
+    )
+
+
+def _tcp(driver: str, published_tester: str, *, pacing: bool) -> Benchmark:
+    """netperf's TCP_STREAM and TCP_MAERTS at the same time: throughputs are added.
+
+    Each netperf says the CPU load of the whole board during its own test. The two tests are the
+    same seconds except for their starts, so the load is the mean of both, not their sum. The guides
+    name the row by its command, with the address of their own tester.
+    """
+    tests = {"TCP_STREAM": "tcp_stream.txt", "TCP_MAERTS": "tcp_maerts.txt"}
+    row = "; ".join(f"netperf -H {published_tester} -j -c -C -l 60 -t {test}" for test in tests)
+
+    def rx_usecs(board: Board) -> int:
+        return int(board.text(driver, "rx_usecs"))
+
+    def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
+        link, server = (EthernetLink.of(board, driver), NetworkServer("netserver", Where.TESTER, plan.port))
+        seconds = int(case.params["seconds"])
+        stream, maerts = (
+            netperf.command(test, link.tester, server.port, seconds, cpu="-c", name=file)
+            for test, file in tests.items()
+        )
+
+        def parse(outputs: Outputs) -> list[Reading]:
+            both = [netperf.outcome(output(outputs, file), test, seconds) for test, file in tests.items()]
+            return [
+                Reading("throughput", sum(found.throughput for found in both)),
+                Reading("cpu_load", sum(found.local_cpu_load for found in both) / 2),
+            ]
+
+        command = f"{stream} & {maerts}; r=$?; wait $! && exit $r"
+        measure = Measure("measure", command, *_times_s(seconds), parse=parse)
+        return over_link(link, server, measure, [_pace(link, rx_usecs(board))] if pacing else [])
+
+    return _benchmark(
+        driver=driver,
+        name=f"tcp_bidir{'_pacing' if pacing else ''}",
+        title=f"TCP Bidirectional Throughput{' Interrupt Pacing' if pacing else ''}",
+        metrics=(network.throughput("THROUGHPUT"), network.cpu_load(_CPU_LOAD)),
+        profiles={
+            "full": Profile.of("command", [row], seconds=60),
+            "quick": Profile.of("command", [row], seconds=2),
+        },
+        steps=steps,
+        tools=("netperf", "ethtool") if pacing else ("netperf",),
+        tester_tool="netserver",
+        conditions=lambda board: {VARIANT: f"rx-usecs {rx_usecs(board)}"} if pacing else {},
+    )
+
+
+def _pace(link: EthernetLink, rx_usecs: int) -> Step:
+    i = link.interface
+    cannot = f"the driver of {i} cannot pace interrupts"
+    return network.changing(
+        "pace interrupts",
+        f"v=$(ethtool -c {i} | sed -n 's/^rx-usecs:[[:space:]]*//p'); "
+        f'case "$v" in "" | *[!0-9]*) no "{cannot}: ethtool -c shows no rx-usecs";; esac; '
+        f"[ $v = {rx_usecs} ] || {{ m=$(ethtool -C {i} rx-usecs {rx_usecs} 2>&1) || "
+        f'no "{cannot}: $m"; undo "ethtool -C {i} rx-usecs $v"; }}',
+    )
+
+
+def _udp_search(driver: str, title: str, *, ingress: bool, load: str = _CPU_LOAD) -> Benchmark:
+    """The highest rate of datagrams without loss, by `evmperf.benchmarks.families.rfc2544`.
+
+    The guides' netperf with rate control is not what distributions ship, and without it netperf
+    sends as fast as it can; iperf3 paces (each millisecond) and counts each datagram. The two are
+    recorded under their own names. The client is on the board in both directions: with -R the
+    tester's server is the one who sends.
+    """
+
+    def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
+        link, server = (EthernetLink.of(board, driver), NetworkServer("iperf3", Where.TESTER, plan.port))
+        search = _Rates(link, server, case, "-R" if ingress else "")
+        most = rfc2544.most_trials(search.resolution)
+        timeout_s, expect_s = _times_s(search.seconds)
+        return over_link(link, server, Search("search", search.trials, most * timeout_s, most * expect_s))
+
+    return _benchmark(
+        driver=driver,
+        name=f"udp_{'ingress' if ingress else 'egress'}_0loss",
+        title=title,
+        metrics=_udp_metrics(load),
+        profiles={
+            "full": _udp_profile(_FRAME_SIZES, 60, resolution_percent=1),
+            "quick": _udp_profile((64, 1518), 1, resolution_percent=50),
+        },
+        steps=steps,
+        tools=("iperf3",),
+        tester_tool="iperf3",
+        conditions=lambda board: {"method": rfc2544.METHOD},
+    )
+
+
+def _udp_profile(frames: Sequence[int], seconds: int, **params: int) -> Profile:
+    return Profile(
+        tuple(
+            Case(
+                str(frame),
+                {"frame_size": str(frame), "datagram_size": frame - _OVERHEAD, "seconds": seconds, **params},
+            )
+            for frame in frames
+        )
+    )
+
+
+@dataclass(frozen=True)
+class _Rates:
+    """A search for a rate; `direction` is iperf3's option, seconds and bytes are of each trial."""
+
+    link: EthernetLink
+    server: NetworkServer
+    case: Case
+    direction: str
+
+    @property
+    def size(self) -> int:
+        return int(self.case.params["datagram_size"])
+
+    @property
+    def seconds(self) -> int:
+        return int(self.case.params["seconds"])
+
+    @property
+    def resolution(self) -> float:
+        return float(self.case.params["resolution_percent"]) / 100
+
+    def trials(self) -> Trials:
+        """What the best trial measured; refused if none passed."""
+        maximum = (self.link.mbit or _LINK_MBIT) * self.size / (self.size + _OVERHEAD + _GAP)
+        search = rfc2544.search(maximum, self.resolution)
+        rate, best = next(search), dict[str, float]()
+        for number in itertools.count(1):
+            readings = yield self.trial(number, rate)
+            values = {reading.metric: reading.value for reading in readings}
+            if values["lost"] == 0:
+                best = values  # the search never goes below what has passed
+            try:
+                rate = search.send(rfc2544.RateTrial(values["offered"], values["lost"] == 0))
+            except StopIteration:
+                break
+        if not best:
+            raise RefusedOutput(f"datagrams were lost even at {rate:.3g} Mbit/s, the lowest rate tried")
+        return _udp_readings(self.size, best["throughput"], best["cpu_load"])
+
+    def trial(self, number: int, rate: float) -> Trial:
+        options = f"-u -b {round(rate * 1e6)} -l {self.size} {self.direction}"
+        test = iperf3.command(self.link.tester, self.server.port, self.seconds, options, _IPERF)
+
+        def parse(outputs: Outputs) -> list[Reading]:
+            moved = iperf3.datagrams(output(outputs, _IPERF), self.seconds, self.size)
+            return [
+                Reading("asked", rate),
+                Reading("offered", moved.offered),
+                Reading("sent", moved.sent),
+                Reading("lost", moved.lost),
+                Reading("throughput", moved.received),
+                Reading("cpu_load", processor.load(outputs)),
+            ]
+
+        timeout_s, expect_s = _times_s(self.seconds)
+        return Trial(f"trial{number}", mpstat.around(test), timeout_s, expect_s, parse=parse)
+
+
+def _udp_flood(driver: str) -> Benchmark:
+    """netperf's UDP_STREAM from the tester, as fast as it can: what the board receives of it.
+
+    The CPU load is the board's, which is the remote one for the netperf that runs on the tester.
+    """
+
+    def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
+        link, server = (EthernetLink.of(board, driver), NetworkServer("netserver", Where.BOARD, plan.port))
+        size, seconds = int(case.params["datagram_size"]), int(case.params["seconds"])
+        command = netperf.command(
+            "UDP_STREAM", link.board, server.port, seconds, cpu="-C", size=size, name=_UDP
+        )
+
+        def parse(outputs: Outputs) -> list[Reading]:
+            text = output(outputs, _UDP)
+            found = netperf.outcome(text, "UDP_STREAM", seconds)
+            if found.send_size != size:
+                raise RefusedOutput(f"netperf sent {found.send_size} bytes at a time, not {size}", text)
+            if not 0 < found.received <= found.sent:
+                raise RefusedOutput(f"netperf sent {found.sent} and received {found.received} bytes", text)
+            loss = Reading("packet_loss", 100.0 * (1 - found.received / found.sent))
+            return [*_udp_readings(size, found.throughput, found.remote_cpu_load), loss]
+
+        return over_link(
+            link, server, Measure("measure", command, *_times_s(seconds), parse=parse, where=Where.TESTER)
+        )
+
+    return _benchmark(
+        driver=driver,
+        name="udp_ingress_loss",
+        title="UDP Ingress Throughput (possible loss)",
+        metrics=(*_udp_metrics(_CPU_LOAD), percentage("packet_loss", "Packet Loss %")),
+        profiles={"full": _udp_profile(_FRAME_SIZES, 60), "quick": _udp_profile((64, 1518), 2)},
+        steps=steps,
+        tools=("netserver",),
+        tester_tool="netperf",
+    )
+
+
+def _card_steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
+    """iperf3 in both directions at the same time."""
+    link, server = EthernetLink.of(board, "pcie"), NetworkServer("iperf3", Where.TESTER, plan.port)
+    seconds, window = int(case.params["seconds"]), str(case.params["tcp_window_kb"])
+    # LTP-DDT, which the guides' figures come from, limits segments for the smallest window only.
+    segment = "-M 1500 " if window == "8" else ""
+    test = iperf3.command(link.tester, server.port, seconds, f"--bidir {segment}-w {window}K", _IPERF)
+
+    def parse(outputs: Outputs) -> list[Reading]:
+        return [Reading("bandwidth", iperf3.bidirectional(output(outputs, _IPERF), seconds))]
+
+    return over_link(link, server, Measure("measure", test, *_times_s(seconds), parse=parse))
+
+
+_WINDOWS_KB = ("8", "16", "32", "64", "128", "256")
 
 BENCHMARKS = (
     *(
-        tcp_benchmark(
-            name=f"eth_{driver}_tcp_bidir{'_pacing' if pacing else ''}",
-            driver=driver,
-            title=f"{driver.upper()} TCP Bidirectional Throughput{' Interrupt Pacing' if pacing else ''}",
-            section=_SECTIONS[driver],
-            published_tester=tester,
-            pacing=pacing,
-        )
+        _tcp(driver, tester, pacing=pacing)
         for driver, tester in (("cpsw", "192.168.0.1"), ("icssg", "192.168.2.1"))
         for pacing in (False, True)
     ),
-    *(
-        udp_search_benchmark(
-            name=f"eth_{driver}_udp_egress_0loss",
-            driver=driver,
-            title=f"{driver.upper()} UDP Egress Throughput",
-            section=_SECTIONS[driver],
-            ingress=False,
-        )
-        for driver in _SECTIONS
-    ),
-    udp_search_benchmark(
-        name="eth_cpsw_udp_ingress_0loss",
-        driver="cpsw",
-        title="CPSW UDP Ingress Throughput (0% loss)",
-        section=_SECTIONS["cpsw"],
-        ingress=True,
-    ),
-    udp_search_benchmark(
-        name="eth_icssg_udp_ingress_0loss",
-        driver="icssg",
-        title="ICSSG UDP Ingress Throughput 0 loss",
-        section=_SECTIONS["icssg"],
-        ingress=True,
-        load="CPU Load %",
-    ),
-    *(
-        udp_flood_benchmark(
-            name=f"eth_{driver}_udp_ingress_loss",
-            driver=driver,
-            title=f"{driver.upper()} UDP Ingress Throughput (possible loss)",
-            section=_SECTIONS[driver],
-        )
-        for driver in _SECTIONS
+    *(_udp_search(driver, "UDP Egress Throughput", ingress=False) for driver in _SECTIONS),
+    _udp_search("cpsw", "UDP Ingress Throughput (0% loss)", ingress=True),
+    _udp_search("icssg", "UDP Ingress Throughput 0 loss", ingress=True, load="CPU Load %"),
+    *(_udp_flood(driver) for driver in _SECTIONS),
+    Benchmark(
+        name="pcie_eth",
+        driver="pcie",
+        title="PCI Ethernet",
+        section=("PCIe Driver", "PCIe-ETH"),
+        metrics=(network.throughput("Bandwidth", "bandwidth"),),
+        profiles={
+            "full": Profile.of("tcp_window_kb", _WINDOWS_KB, seconds=60),
+            "quick": Profile.of("tcp_window_kb", _WINDOWS_KB, seconds=1),
+        },
+        steps=_card_steps,
+        tools=("iperf3",),
+        tester_tools=("iperf3",),
+        options=network.options("pcie", "eth_"),
+        conditions=lambda board: EthernetLink.of(board, "pcie").conditions,
     ),
 )

@@ -6,13 +6,11 @@ mean of two operations), `latency_for_1.00_mb_block_size` (published as the half
 rows, which are numbers of files although they are called latencies.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
-from evmperf.benchmarks.families.system import perf
+from evmperf.benchmarks.benchmark import Benchmark, Profile
+from evmperf.benchmarks.families.processor import perf
 from evmperf.benchmarks.step import CleanUp, Measure, Plan, Prepare, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric, Reading
@@ -47,121 +45,86 @@ _ALIASES = {
 }
 """Second names of rows."""
 
+_READS = {
+    "bw_file_rd-io-1mb": "bw_file_rd 1M io_only",
+    "bw_file_rd-o2c-1mb": "bw_file_rd 1M open2close",
+    "bw_mmap_rd-mo-1mb": "bw_mmap_rd 1M mmap_only",
+    "bw_mmap_rd-o2c-1mb": "bw_mmap_rd 1M open2close",
+}
+_LATENCIES = {
+    "lat_connect": ("lat_connect localhost", "TCP/IP connection cost to localhost"),
+    "lat_pagefault": (f"lat_pagefault {_FILE}", f"Pagefaults on {_FILE}"),
+    "lat_pipe": ("lat_pipe", "Pipe latency"),
+    "lat_proc-exec": ("lat_proc exec", "Process fork+execve"),
+    "lat_proc-fork": ("lat_proc fork", "Process fork+exit"),
+    "lat_proc-proccall": ("lat_proc procedure", "Procedure call"),
+    "lat_select": ("lat_select tcp", "Select on 200 tcp fd's"),
+    "lat_sem": ("lat_sem", "Semaphore latency"),
+    "lat_sig-catch": ("lat_sig catch", "Signal handler overhead"),
+    "lat_sig-install": ("lat_sig install", "Signal handler installation"),
+    "lat_sig-prot": (f"lat_sig prot {_FILE}", "Protection fault"),
+    "lat_syscall-fstat": (f"lat_syscall fstat {_FILE}", "Simple fstat"),
+    "lat_syscall-null": ("lat_syscall null", "Simple syscall"),
+    "lat_syscall-open": (f"lat_syscall open {_FILE}", "Simple open/close"),
+    "lat_syscall-read": ("lat_syscall read", "Simple read"),
+    "lat_syscall-stat": (f"lat_syscall stat {_FILE}", "Simple stat"),
+    "lat_syscall-write": ("lat_syscall write", "Simple write"),
+    "lat_tcp": ("lat_tcp localhost", "TCP latency using localhost"),
+    "lat_unix": ("lat_unix", "AF_UNIX sock stream latency"),
+}
+"""Rows of one labelled line: the guides' command, and the label."""
+
 
 @dataclass(frozen=True)
 class _Row:
-    """One row: the command that the guides name, and how to read it."""
+    """One row: the command that the guides name, and its parser with what that takes beside the text."""
 
     command: str
     metric: Metric
-    value: Callable[[str], float]
+    parser: Callable[..., float]
+    arguments: tuple[str | float, ...]
 
-
-def _microseconds(command: str, label: str) -> _Row:
-    return _Row(command, _MICROSECONDS, lambda text: lmbench.labelled(text, label, "microseconds"))
-
-
-def _bandwidth(command: str, label: str) -> _Row:
-    return _Row(command, _MEGABYTES, lambda text: lmbench.labelled(text, label, "MB/sec"))
-
-
-def _bandwidth_of_size(command: str, megabytes: float) -> _Row:
-    return _Row(command, _MEGABYTES, lambda text: lmbench.value_of_size(text, megabytes))
-
-
-def _operation(label: str) -> _Row:
-    # lat_ops prints 18 lines, two of which the guides leave out.
-    return _Row("lat_ops", _NANOSECONDS, lambda text: lmbench.labelled(text, label, "nanoseconds", 18))
-
-
-def _load(megabytes: str) -> _Row:
-    return _Row(
-        "lat_mem_rd 1M 128", _NANOSECONDS, lambda text: lmbench.memory_latency(text, megabytes, "1.00000")
-    )
-
-
-def _files(kilobytes: int) -> _Row:
-    return _Row("lat_fs", _FILES, lambda text: lmbench.files(text, kilobytes))
-
-
-def _switch(processes: int, kilobytes: int) -> _Row:
-    return _Row(
-        f"lat_ctx -s {kilobytes}K -N 100 {processes}",
-        _MICROSECONDS,
-        lambda text: lmbench.context_switch(text, kilobytes, processes),
-    )
-
-
-def _named() -> dict[str, _Row]:
-    """Rows under their first names."""
-    rows = {
-        "bw_file_rd-io-1mb": _bandwidth_of_size(f"bw_file_rd 1M io_only {_FILE}", 1),
-        "bw_file_rd-o2c-1mb": _bandwidth_of_size(f"bw_file_rd 1M open2close {_FILE}", 1),
-        "bw_mmap_rd-mo-1mb": _bandwidth_of_size(f"bw_mmap_rd 1M mmap_only {_FILE}", 1),
-        "bw_mmap_rd-o2c-1mb": _bandwidth_of_size(f"bw_mmap_rd 1M open2close {_FILE}", 1),
-        "bw_pipe": _bandwidth("bw_pipe", "Pipe bandwidth"),
-        "bw_unix": _bandwidth("bw_unix", "AF_UNIX sock stream bandwidth"),
-        "lat_connect": _microseconds("lat_connect localhost", "TCP/IP connection cost to localhost"),
-        "lat_mmap-1m": _Row(
-            f"lat_mmap 1M {_FILE}", _MICROSECONDS, lambda text: lmbench.value_of_size(text, 1)
-        ),
-        "lat_pagefault": _microseconds(f"lat_pagefault {_FILE}", f"Pagefaults on {_FILE}"),
-        "lat_pipe": _microseconds("lat_pipe", "Pipe latency"),
-        "lat_proc-exec": _microseconds("lat_proc exec", "Process fork+execve"),
-        "lat_proc-fork": _microseconds("lat_proc fork", "Process fork+exit"),
-        "lat_proc-proccall": _microseconds("lat_proc procedure", "Procedure call"),
-        "lat_select": _microseconds("lat_select tcp", "Select on 200 tcp fd's"),
-        "lat_sem": _microseconds("lat_sem", "Semaphore latency"),
-        "lat_sig-catch": _microseconds("lat_sig catch", "Signal handler overhead"),
-        "lat_sig-install": _microseconds("lat_sig install", "Signal handler installation"),
-        "lat_sig-prot": _microseconds(f"lat_sig prot {_FILE}", "Protection fault"),
-        "lat_syscall-fstat": _microseconds(f"lat_syscall fstat {_FILE}", "Simple fstat"),
-        "lat_syscall-null": _microseconds("lat_syscall null", "Simple syscall"),
-        "lat_syscall-open": _microseconds(f"lat_syscall open {_FILE}", "Simple open/close"),
-        "lat_syscall-read": _microseconds("lat_syscall read", "Simple read"),
-        "lat_syscall-stat": _microseconds(f"lat_syscall stat {_FILE}", "Simple stat"),
-        "lat_syscall-write": _microseconds("lat_syscall write", "Simple write"),
-        "lat_tcp": _microseconds("lat_tcp localhost", "TCP latency using localhost"),
-        "lat_unix": _microseconds("lat_unix", "AF_UNIX sock stream latency"),
-    }
-    for operation in ("bcopy", "bzero", "cp", "fcp", "frd", "fwr", "rd", "rdwr", "wr"):
-        for size in (1, 2, 4, 8, 16):
-            command = f"bw_mem {size}M {operation}"
-            rows[f"bw_mem-{operation}-{size}mb"] = _bandwidth_of_size(command, size)
-    for processes in (2, 4):
-        for size in (128, 256):
-            rows[f"lat_ctx-{processes}-{size}k"] = _switch(processes, size)
-    for size in (0, 1, 4, 10):
-        rows[f"lat_fs-{size}k"] = _files(size)
-    # The label `50` stands for 512 bytes.
-    sizes = {
-        "50": "0.00049",
-        "31k": "0.03125",
-        "62k": "0.06250",
-        "125k": "0.12500",
-        "250k": "0.25000",
-        "500k": "0.50000",
-        "1000k": "1.00000",
-    }
-    for array, megabytes in sizes.items():
-        rows[f"lat_mem_rd-stride128-sz{array}"] = _load(megabytes)
-    for kind, operations in {
-        "int": ("add", "bit", "div", "mod", "mul"),
-        "int64": ("add", "bit", "div", "mod", "mul"),
-        "float": ("add", "div", "mul"),
-        "double": ("add", "div", "mul"),
-    }.items():
-        for name in operations:
-            # LMBench's int64 addition calls itself uint64.
-            printed = "uint64" if (kind, name) == ("int64", "add") else kind
-            label = f"{'integer' if printed == 'int' else printed} {name}"
-            rows[f"lat_ops-{kind}-{name}"] = _operation(label)
-    return rows
+    def value(self, text: str) -> float:
+        """The row's figure; raises RefusedOutput."""
+        return self.parser(text, *self.arguments)
 
 
 def _rows() -> dict[str, _Row]:
-    rows = _named()
-    rows.update({alias: rows[name] for alias, name in _ALIASES.items()})
+    labelled, of_size = lmbench.labelled, lmbench.value_of_size
+    rows = {
+        name: _Row(command, _MICROSECONDS, labelled, (label, "microseconds"))
+        for name, (command, label) in _LATENCIES.items()
+    }
+    rows |= {name: _Row(f"{command} {_FILE}", _MEGABYTES, of_size, (1,)) for name, command in _READS.items()}
+    rows["bw_pipe"] = _Row("bw_pipe", _MEGABYTES, labelled, ("Pipe bandwidth", "MB/sec"))
+    rows["bw_unix"] = _Row("bw_unix", _MEGABYTES, labelled, ("AF_UNIX sock stream bandwidth", "MB/sec"))
+    rows["lat_mmap-1m"] = _Row(f"lat_mmap 1M {_FILE}", _MICROSECONDS, of_size, (1,))
+    for operation in ("bcopy", "bzero", "cp", "fcp", "frd", "fwr", "rd", "rdwr", "wr"):
+        for size in (1, 2, 4, 8, 16):
+            row = _Row(f"bw_mem {size}M {operation}", _MEGABYTES, of_size, (size,))
+            rows[f"bw_mem-{operation}-{size}mb"] = row
+    for count in (2, 4):
+        for size in (128, 256):
+            command = f"lat_ctx -s {size}K -N 100 {count}"
+            rows[f"lat_ctx-{count}-{size}k"] = _Row(
+                command, _MICROSECONDS, lmbench.context_switch, (size, count)
+            )
+    for size in (0, 1, 4, 10):
+        rows[f"lat_fs-{size}k"] = _Row("lat_fs", _FILES, lmbench.files, (size,))
+    # LMBench prints an array's size in megabytes of 2^20 bytes; the label `50` stands for 512 bytes.
+    arrays = {"50": 0.5, "31k": 32, "62k": 64, "125k": 128, "250k": 256, "500k": 512, "1000k": 1024}
+    for array, kib in arrays.items():
+        rows[f"lat_mem_rd-stride128-sz{array}"] = _Row(
+            "lat_mem_rd 1M 128", _NANOSECONDS, lmbench.memory_latency, (f"{kib / 1024:.5f}", "1.00000")
+        )
+    for kind in ("int", "int64", "float", "double"):
+        for name in ("add", "bit", "div", "mod", "mul") if "int" in kind else ("add", "div", "mul"):
+            # LMBench's int64 addition calls itself uint64.
+            printed = {"int": "integer", "int64": "uint64" if name == "add" else kind}.get(kind, kind)
+            # lat_ops prints 18 lines, two of which the guides leave out.
+            label = (f"{printed} {name}", "nanoseconds", 18)
+            rows[f"lat_ops-{kind}-{name}"] = _Row("lat_ops", _NANOSECONDS, labelled, label)
+    rows |= {alias: rows[name] for alias, name in _ALIASES.items()}
     return dict(sorted(rows.items()))
 
 
@@ -197,7 +160,7 @@ def _steps(_: Board, case: Case, __: Plan) -> list[Step]:
 
 
 def _with_server(program: str, command: str) -> str:
-    """Start the program's server first, and see that it is there before and after.
+    """Start the program's server first, and check that it listens before and after the command.
 
     Without a server LMBench measures how fast it cannot reach one, and calls that a result.
     """
@@ -210,14 +173,7 @@ def _with_server(program: str, command: str) -> str:
     )
 
 
-def _profile(repetitions: str) -> Profile:
-    return Profile(
-        tuple(
-            Case(label, {"benchmark": label, "repetitions": repetitions}, (row.metric,))
-            for label, row in _ROWS.items()
-        )
-    )
-
+_METRICS = {label: (row.metric,) for label, row in _ROWS.items()}
 
 BENCHMARK = Benchmark(
     name="lmbench",
@@ -225,8 +181,10 @@ BENCHMARK = Benchmark(
     title="LMBench",
     section=("System Benchmarks", "LMBench"),
     metrics=(_MICROSECONDS,),  # of the first row; each has its own
-    profiles={"full": _profile("many"), "quick": _profile("few")},
-    place=Place.SHELL,
+    profiles={
+        profile: Profile.of("benchmark", _ROWS, 1, _METRICS, repetitions=repetitions)
+        for profile, repetitions in (("full", "many"), ("quick", "few"))
+    },
     steps=_steps,
     # One for all: they come in one package.
     tools=("bw_mem",),

@@ -1,18 +1,199 @@
-"""Power of sleeping boards."""
+"""Low power: the rails of a sleeping board, and how long the kernel takes to suspend and resume.
 
-from evmperf.benchmarks.families.lowpower import low_power_benchmark
+A power is given only if the board's own record says that it slept from before the first reading
+until after the last one.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.step import Measure, MeasurePower, MeterWindow, Outputs, Plan, Step, output
+from evmperf.boards.board import Board
+from evmperf.model.errors import RefusedOutput, UsageError
+from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.units import Unit
+from evmperf.tools import meter, pm_phases, suspend
+
+RAILS = ("vdd_core", "soc_dvdd_1v8", "soc_dvdd_3v3", "vdda_1v8", "vdd_lpddr4_pmic1", "vdd_rtc", "vdd_rtc_1v8")
+"""The rows of the guides' tables (AM62L)."""
+
+TOTAL = "Total"
+
+_MARGIN_S = 5
+"""Seconds between the last reading and the alarm."""
+_ENTRY_S = 1.0
+"""Seconds at least between the sleep command and the first reading."""
+_WAKE_S = 5
+"""Seconds after the alarm in which nothing is typed yet: the board may be waking up."""
+_ANSWER_S = suspend.END_S + 30
+"""Seconds that the board may take to answer and to end its sleep command."""
+
+
+def _power_benchmark(name: str, title: str, command: str, *off: str) -> Benchmark:
+    """A table of rails in one low-power mode. `command` is the option that has the mode's command,
+    `off` names the rails that are switched off in it, whose figures may be zero.
+    """
+    own = {**{rail: () if rail in off else _METRICS for rail in RAILS}, TOTAL: (_POWER,)}
+
+    def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
+        return [_sleep(board, case, board.text("power", command), name, off)]
+
+    def conditions(board: Board) -> Mapping[str, Any]:
+        return {
+            "sleep_command": board.text("power", command),
+            "sleep_s": board.options.power.sleep_s,
+            "rails": list(board.options.power.rails),
+        }
+
+    return Benchmark(
+        name=name,
+        driver="power",
+        title=title,
+        section=("Low Power Performance", "Power Performance"),
+        metrics=_METRICS_OF_OFF,
+        profiles={
+            "full": Profile.of("rail", own, 1, own, window_s=30),
+            "quick": Profile.of("rail", own, 1, own, window_s=2),
+        },
+        place=Place.SLEEP,
+        steps=steps,
+        options=(("power", "rails"), ("power", command)),
+        conditions=conditions,
+    )
+
+
+def _voltage(low: float) -> Metric:
+    return Metric("rail_voltage", Unit.VOLT, Direction.NONE, "Rail voltage", low, 20.0)
+
+
+def _power(low: float) -> Metric:
+    return Metric("power", Unit.MILLIWATT, Direction.LOWER, "Power", low, 20_000.0)
+
+
+# A meter that reads nothing has an offset, which may be negative.
+_METRICS_OF_OFF = (_voltage(-0.1), _power(-1.0))
+_POWER = _power(1e-6)
+_METRICS = (_voltage(0.1), _POWER)
+
+
+def _sleep(board: Board, case: Case, command: str, mode: str, off: Collection[str]) -> MeasurePower:
+    rails = board.options.power.rails
+    if unknown := set(rails) - set(RAILS):
+        raise UsageError(
+            f"{board.file_name}: targets.main.options.power.rails: unknown rails "
+            f"{', '.join(sorted(unknown))}; the table has {', '.join(RAILS)}"
+        )
+    if case.label not in (*rails, TOTAL):
+        raise UsageError(f"{board.file_name}: targets.main.options.power.rails does not list {case.label}")
+    sleep_s, window_s = board.options.power.sleep_s, int(case.params["window_s"])
+    settle_s = sleep_s - window_s - _MARGIN_S
+    if settle_s < suspend.LEAD_S + 2 * _ENTRY_S:
+        raise UsageError(
+            f"{board.file_name}: targets.main.options.power.sleep_s of {sleep_s} leaves no time "
+            f"to read the meter for {window_s} s; "
+            f"say at least {window_s + _MARGIN_S + suspend.LEAD_S + 2 * _ENTRY_S:g}"
+        )
+    quiet_s = suspend.LEAD_S + sleep_s + _WAKE_S
+    return MeasurePower(
+        "sleep",
+        suspend.start(command.replace("{seconds}", str(sleep_s))),
+        timeout_s=quiet_s + _ANSWER_S,
+        expect_s=quiet_s + 1,
+        parse=_parser(case.label, rails, sleep_s, off),
+        shared=f"{mode} {window_s}",
+        window=MeterWindow(rails, settle_s, window_s, quiet_s, suspend.check(), _ANSWER_S),
+    )
+
+
+def _parser(
+    row: str, rails: Sequence[str], sleep_s: int, off: Collection[str]
+) -> Callable[[Outputs], list[Reading]]:
+    def parse(outputs: Outputs) -> list[Reading]:
+        slept = suspend.parse(output(outputs, suspend.TEXT_FILE), sleep_s)
+        log = meter.parse(output(outputs, meter.JSON_FILE))
+        check_window(slept, log)
+        if row != TOTAL:
+            return [Reading("rail_voltage", log.voltage(row)), Reading("power", log.power(row))]
+        for rail in rails:
+            # A sum in which a rail is missing, or reads as nothing, is no sum.
+            voltage, power = _METRICS_OF_OFF if rail in off else _METRICS
+            voltage.check(log.voltage(rail), log.raw)
+            power.check(log.power(rail), log.raw)
+        return [Reading("power", sum(log.power(rail) for rail in rails))]
+
+    return parse
+
+
+def check_window(slept: suspend.Sleep, log: meter.Log) -> None:
+    """Raise RefusedOutput unless the board was asleep from the first reading to the last.
+
+    The log's times count from when the start command had returned, the sleep's from some moment
+    `started_s` before that at most: each side is taken at its worst.
+    """
+    if log.first_s < slept.lead_s + _ENTRY_S:
+        raise RefusedOutput(
+            f"the meter read from {log.first_s:.1f} s on, but the board went to sleep after "
+            f"{slept.lead_s:.1f} s only",
+            log.raw,
+        )
+    awake_s = slept.lead_s + slept.asleep_s - log.started_s
+    if log.ended_s > awake_s:
+        raise RefusedOutput(
+            f"the meter read until {log.ended_s:.1f} s, but the board may have been awake from "
+            f"{awake_s:.1f} s on",
+            log.raw,
+        )
+
+
+def _resume_steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
+    sleep_s = int(case.params["sleep_s"])
+    command = board.options.power.deep_sleep_command.replace("{seconds}", str(sleep_s))
+
+    def parse(outputs: Outputs) -> list[Reading]:
+        found = pm_phases.parse(output(outputs, pm_phases.TEXT_FILE))
+        return [Reading("suspend_latency", found.suspend_ms), Reading("resume_latency", found.resume_ms)]
+
+    return [
+        Measure(
+            f"sleep{number}",
+            pm_phases.command(command),
+            sleep_s + 120,
+            sleep_s + 2,
+            parse=parse,
+            repetition=number,
+        )
+        for number in range(plan.repeats)
+    ]
+
 
 BENCHMARKS = (
-    low_power_benchmark(
-        name="lpm_power_deep_sleep",
-        title="Deep Sleep Power Performance",
-        command="deep_sleep_command",
-        off=(),
+    _power_benchmark("lpm_power_deep_sleep", "Deep Sleep Power Performance", "deep_sleep_command"),
+    _power_benchmark(
+        "lpm_power_rtc_ddr", "RTC Only + DDR Power Performance", "rtc_ddr_command", "vdd_core", "vdda_1v8"
     ),
-    low_power_benchmark(
-        name="lpm_power_rtc_ddr",
-        title="RTC Only + DDR Power Performance",
-        command="rtc_ddr_command",
-        off=("vdd_core", "vdda_1v8"),
+    Benchmark(
+        name="lpm_resume_latency",
+        driver="power",
+        title="Resume Latency",
+        section=("Low Power Performance", "Resume Latency Performance"),
+        metrics=tuple(
+            Metric(
+                f"{way}_latency",
+                Unit.MILLISECOND,
+                Direction.LOWER,
+                f"Total {way.capitalize()} Latency",
+                0.001,
+                100_000,
+            )
+            for way in ("suspend", "resume")
+        ),
+        profiles={
+            "full": Profile.of("mode", ["Deep Sleep"], 5, sleep_s=10),
+            "quick": Profile.of("mode", ["Deep Sleep"], 1, sleep_s=10),
+        },
+        steps=_resume_steps,
+        options=(("power", "deep_sleep_command"),),
+        conditions=lambda board: {"sleep_command": board.options.power.deep_sleep_command},
     ),
 )

@@ -4,10 +4,9 @@ What lies between the sensor and the video device is set up by the board file's 
 another on each family.
 """
 
-import functools
 from collections.abc import Sequence
 
-from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.benchmark import Benchmark, Profile, noted
 from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric, Reading
@@ -22,24 +21,18 @@ def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
     width, height = map(int, str(case.params["resolution"]).split("x"))
     code, frames = str(case.params["format"]), int(case.params["frames"])
     camera = board.options.camera
-    values = {"width": str(width), "height": str(height), "format": code.upper()}
-    set_up = functools.reduce(
-        lambda text, name: text.replace(f"{{{name}}}", values[name]), values, camera.setup
-    )
+    set_up = camera.setup
+    for name, value in (("width", width), ("height", height), ("format", code.upper())):
+        set_up = set_up.replace(f"{{{name}}}", str(value))
 
     def parse(outputs: Outputs) -> list[Reading]:
         text = output(outputs, yavta.TEXT_FILE)
         return [Reading("frame_rate", yavta.frame_rate(text, width, height, code, frames))]
 
+    capture = yavta.command(camera.device, width, height, code, frames)
     return [
         *([Prepare("set up", set_up, 30)] if set_up else []),
-        Measure(
-            "measure",
-            yavta.command(camera.device, width, height, code, frames),
-            30 + frames / _SLOWEST,
-            1 + frames / 30,
-            parse=parse,
-        ),
+        Measure("measure", capture, 30 + frames / _SLOWEST, 1 + frames / 30, parse=parse),
     ]
 
 
@@ -58,11 +51,10 @@ BENCHMARK = Benchmark(
     driver="camera",
     title="Sensor Capture",
     section=("Sensor Capture",),
-    metrics=(Metric("frame_rate", Unit.PER_SECOND, Direction.HIGHER, "Fps", low=0.1, high=1000.0),),
+    metrics=(Metric("frame_rate", Unit.PER_SECOND, Direction.HIGHER, "Fps", 0.1, 1000.0),),
     profiles={"full": _profile(("1280x800", "320x240"), 1000), "quick": _profile(("320x240",), 60)},
-    place=Place.SHELL,
     steps=_steps,
     tools=("yavta",),
     options=(("camera", "device"), ("camera", "sensor")),
-    conditions=lambda board: {key: board.text("camera", key) for key in ("sensor", "device", "setup")},
+    conditions=noted("camera", "sensor", "device", "setup"),
 )

@@ -1,7 +1,5 @@
 """Starting and stopping the LAVA lab."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -96,8 +94,8 @@ def running() -> Lab | None:
 
 
 def up(progress: Callable[[str], None], variant: str = boards.DEFAULT_NAME) -> Lab:
-    """Start the lab, building what it needs, unless it runs; raises LabError. `variant` is of the
-    virtual EVM that LAVA boots itself.
+    """Start the lab unless it runs, and build what it needs; raises LabError. `variant` names the
+    virtual EVM that LAVA itself boots.
     """
     found = running()
     if found:

@@ -4,8 +4,6 @@ LAVA's packages must be configured, with a database, so mmdebstrap and a chroot 
 `virtual.debian` only unpacks packages.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

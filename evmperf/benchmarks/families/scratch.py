@@ -1,15 +1,14 @@
-"""The scratch partition: guarding, formatting, mounting, and what the tables on it measure."""
+"""The scratch partition: guarding, formatting and mounting it.
 
-from __future__ import annotations
+Everything destructive goes through `guard`, which checks on the board itself that the scratch partition
+neither is nor holds the root file system.
+"""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from evmperf.benchmarks.step import CleanUp, Prepare
-from evmperf.boards.board import Board
 from evmperf.model.places import STEP_FOLDER
-from evmperf.model.results import Direction, Metric
-from evmperf.model.units import Unit
 
 MOUNT_POINT = f"{STEP_FOLDER}/mnt"
 
@@ -19,7 +18,6 @@ _MOUNT_OPTIONS = {
     # Without noinit_itable the kernel goes on writing inode tables under the measurement.
     "ext4": "async,noinit_itable"
 }
-
 
 # What tells a driver's disk from others, in `$k` (its folder in sysfs): the kernel's type of a
 # card, the bus in the path, the name of the host controller. Device names change between boots.
@@ -111,34 +109,3 @@ def clean_up(more: str = "") -> CleanUp:
     """The step that unmounts the scratch partition, whatever happened."""
     unmount = f"! mountpoint -q {MOUNT_POINT} || umount {MOUNT_POINT}"
     return CleanUp("clean-up", f"{{ {unmount}; }}{more}", 120, 0.5)
-
-
-def metrics(kind: str) -> tuple[Metric, ...]:
-    """The four columns of a storage table; `kind` is EXT4, Raw, ... as the guide heads them."""
-    return tuple(
-        metric
-        for side in ("write", "read")
-        for metric in (
-            Metric(
-                f"{side}_throughput",
-                Unit.MEGABYTE_PER_SECOND,
-                Direction.HIGHER,
-                f"{side.capitalize()} {kind} Throughput",
-                low=0.001,
-                high=20_000,
-            ),
-            Metric(
-                f"{side}_cpu_load",
-                Unit.PERCENT,
-                Direction.LOWER,
-                f"{side.capitalize()} {kind} CPU Load",
-                low=0.0,
-                high=100.0,
-            ),
-        )
-    )
-
-
-def conditions(driver: str) -> Callable[[Board], Mapping[str, str]]:
-    """What a table on the driver's scratch partition is measured on."""
-    return lambda board: {"scratch": board.text(driver, "scratch")}

@@ -5,11 +5,9 @@ host mounts. The host is the machine at the other end of the cable, the tester, 
 where its controller is `dummy_hcd`'s pair.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
-from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.benchmark import Benchmark, Profile, noted
 from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Prepare, Step, Where, output
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric, Reading
@@ -26,10 +24,9 @@ _HIGH_SPEED = 480
 """Mbit/s, as sysfs has it."""
 
 _WAIT_S = 30
-_MIB = 1 << 20
 
 
-def gadget_benchmark(
+def _benchmark(
     *, name: str, title: str, transfer: Callable[[str, int], str], before: Callable[[str, int], str]
 ) -> Benchmark:
     """A table of one row, read or written; `before` and `transfer` are the host's shell text for a
@@ -49,6 +46,10 @@ def gadget_benchmark(
             f"if [ -d {folder} ]; then rmdir {folder}; fi"
         )
         remove = _remove_command(board)
+
+        def parse(outputs: Outputs) -> list[Reading]:
+            return [Reading("throughput", dd.throughput(output(outputs, dd.TEXT_FILE), blocks << 20))]
+
         return [
             # A killed run may have left its disk plugged in, and mounted.
             Prepare("forget", forget, 60, 0.5, where=host),
@@ -66,40 +67,27 @@ def gadget_benchmark(
                 f'{transfer(file, blocks)} 2>"$OUT/{dd.TEXT_FILE}"',
                 slow,
                 blocks / 30,
-                parse=lambda outputs: _readings(outputs, blocks),
+                parse=parse,
                 where=host,
             ),
             CleanUp("unmount", forget, 60, 0.5, where=host),
             CleanUp("unplug", remove, 60, 0.5),
         ]
 
-    def profile(blocks: int) -> Profile:
-        return Profile((Case(str(blocks), {"blocks": blocks}),))
-
     return Benchmark(
         name=name,
         driver="usb",
         title=title,
         section=("USB Driver", "USB Device Controller"),
+        # dummy_hcd's high speed is one by name only.
         metrics=(
-            Metric(
-                "throughput",
-                Unit.MEGABYTE_PER_SECOND,
-                Direction.HIGHER,
-                "Throughput",
-                low=0.1,
-                # dummy_hcd's high speed is one by name only.
-                high=2000.0,
-            ),
+            Metric("throughput", Unit.MEGABYTE_PER_SECOND, Direction.HIGHER, "Throughput", 0.1, 2000.0),
         ),
-        profiles={"full": profile(150), "quick": profile(8)},
-        place=Place.SHELL,
+        profiles={"full": Profile.of("blocks", [150]), "quick": Profile.of("blocks", [8])},
         steps=steps,
         tools=("dd", "mkfs.vfat"),
         options=(("usb", "gadget_host"),),
-        conditions=lambda board: {
-            key: board.text("usb", key) for key in ("gadget_host", "gadget_controller")
-        },
+        conditions=noted("usb", "gadget_host", "gadget_controller"),
     )
 
 
@@ -164,5 +152,19 @@ def find_command(serial: str) -> str:
     )
 
 
-def _readings(outputs: Outputs, blocks: int) -> list[Reading]:
-    return [Reading("throughput", dd.throughput(output(outputs, dd.TEXT_FILE), blocks * _MIB))]
+BENCHMARKS = (
+    _benchmark(
+        name="usbdev_hs_slave_read",
+        title="USBDEVICE HIGHSPEED SLAVE_READ_THROUGHPUT",
+        before=lambda file, mib: f"dd if=/dev/zero of={file} bs=1M count={mib} conv=fsync",
+        transfer=lambda file, mib: (
+            f"echo 3 >/proc/sys/vm/drop_caches; dd if={file} of=/dev/null bs=1M count={mib}"
+        ),
+    ),
+    _benchmark(
+        name="usbdev_hs_slave_write",
+        title="USBDEVICE HIGHSPEED SLAVE_WRITE_THROUGHPUT",
+        before=lambda file, mib: "true",
+        transfer=lambda file, mib: f"rm -f {file}; dd if=/dev/zero of={file} bs=1M count={mib} oflag=direct",
+    ),
+)

@@ -1,0 +1,184 @@
+"""Tables of disks and cards under Linux: file systems through dd, and fio."""
+
+from collections.abc import Mapping, Sequence
+
+from evmperf.benchmarks.benchmark import Benchmark, Profile, noted, percentage
+from evmperf.benchmarks.families import processor, scratch
+from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, output
+from evmperf.boards.board import Board
+from evmperf.model.results import VARIANT, Case, Direction, Metric, Reading
+from evmperf.model.units import Unit, size_bytes
+from evmperf.tools import dd, fio, mpstat
+
+BUFFER_SIZES = (102400, 262144, 524288, 1048576, 5242880)
+"""Bytes; the rows of the file system tables."""
+
+SOURCE = "/dev/shm/evmperf-source"
+"""Random data that is written, made on the board before a measurement."""
+
+_LARGE = 256 << 20
+"""Bytes above which /dev/shm, half of a board's memory, may be too small."""
+
+_FILE = f"{scratch.MOUNT_POINT}/test_file"
+
+_BLOCK_SIZES = ("1m", "4m", "4k", "256k")
+_FILLED = "reads what a fill wrote"
+"""TI's read follows the timed write, which may not have got through the file."""
+
+
+def _metrics(kind: str) -> tuple[Metric, ...]:
+    """The four columns of a storage table; `kind` is EXT4, Raw, ... as the guide heads them."""
+    better, unit = Direction.HIGHER, Unit.MEGABYTE_PER_SECOND
+    return tuple(
+        metric
+        for side in ("write", "read")
+        for metric in (
+            Metric(
+                f"{side}_throughput", unit, better, f"{side.capitalize()} {kind} Throughput", 0.001, 20_000
+            ),
+            percentage(f"{side}_cpu_load", f"{side.capitalize()} {kind} CPU Load"),
+        )
+    )
+
+
+def file_system_benchmark(
+    *,
+    name: str,
+    driver: str,
+    title: str,
+    section: tuple[str, ...],
+    file_system: str | scratch.FileSystem,
+    heading: str = "",
+    profiles: Mapping[str, Profile] | None = None,
+) -> Benchmark:
+    """A file system table; `heading` is how the guide heads its columns where that is not the file
+    system's name.
+
+    `file_system` is one for block devices by its name, or any other. dd stands in for LTP-DDT's
+    filesystem_tests, with the same bytes, buffers, fsync inside the timed part, and cold cache; it
+    is recorded as the tool, so the two are never compared. As there, only the first of the writes
+    makes the file: the others write over it, without truncating.
+    """
+    kind = scratch.on_block_device(file_system, driver) if isinstance(file_system, str) else file_system
+
+    def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
+        partition = board.text(driver, "scratch")
+        size, buffer = int(case.params["file_bytes"]), int(case.params["buffer_size"])
+        slow = 60 + size / 100_000  # 0.1 MB/s and worse counts as hung
+
+        def measure(side: str, before: str, files: str, expect_s: float, repetition: int = 0) -> Measure:
+            timed = mpstat.around(f'dd {files} bs={buffer} 2>"$OUT/{dd.TEXT_FILE}"')
+            return Measure(
+                f"write{repetition}" if side == "write" else side,
+                f"sync; {before}{timed}",
+                slow,
+                expect_s,
+                parse=lambda outputs: [
+                    Reading(f"{side}_throughput", dd.throughput(output(outputs, dd.TEXT_FILE), size)),
+                    Reading(f"{side}_cpu_load", processor.load(outputs)),
+                ],
+                repetition=repetition,
+            )
+
+        source = f"head -c {size} /dev/urandom >{SOURCE}"
+        if size > _LARGE:
+            source = f"mount -o remount,size={size + _LARGE} /dev/shm && {source}"
+        cold = (
+            f"umount {scratch.MOUNT_POINT} && {kind.mount(partition)} && echo 3 >/proc/sys/vm/drop_caches && "
+        )
+        to_file = f"if={SOURCE} of={_FILE} conv=fsync,notrunc"
+        return [
+            scratch.prepare(f"{source} && {{ {kind.fresh(partition)}; }}"),
+            *(measure("write", "", to_file, 2 + size / 50e6, number) for number in range(plan.repeats)),
+            measure("read", cold, f"if={_FILE} of=/dev/null", 2),
+            scratch.clean_up(
+                f" && rm -f {SOURCE}" + (f" && {kind.release(partition)}" if kind.release else "")
+            ),
+        ]
+
+    return Benchmark(
+        name=name,
+        driver=driver,
+        title=title,
+        section=section,
+        metrics=_metrics(heading or kind.name.upper()),
+        profiles=profiles or file_system_profiles(),
+        steps=steps,
+        tools=("dd", *kind.tools),
+        options=((driver, "scratch"),),
+        version=2,
+        conditions=noted(driver, "scratch", **{VARIANT: "dd from memory, over the same file"}),
+    )
+
+
+def file_system_profiles(
+    full_bytes: int = 100 << 20, quick_bytes: int = 5 << 20, buffer_sizes: Sequence[int] = BUFFER_SIZES
+) -> dict[str, Profile]:
+    """A file written five times and read once, as published; a smaller one for a first look."""
+    return {
+        "full": Profile.of("buffer_size", buffer_sizes, 5, file_bytes=full_bytes),
+        "quick": Profile.of("buffer_size", buffer_sizes, 1, file_bytes=quick_bytes),
+    }
+
+
+def fio_benchmark(
+    *, name: str, driver: str, title: str, section: tuple[str, ...], file_system: str | None, size: str = "1g"
+) -> Benchmark:
+    """A fio table on the driver's scratch partition, on a file system or on the raw partition: direct,
+    asynchronous writes and reads of four block sizes.
+
+    `size` is that of the file or region as published.
+    """
+
+    def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
+        partition = board.text(driver, "scratch")
+        if file_system is None:
+            target = f"--filename={partition}"
+            return [scratch.prepare(scratch.guard(partition, driver)), *_fio_steps(driver, target, case)]
+        target = f"--directory={scratch.MOUNT_POINT}"
+        return [
+            scratch.prepare(scratch.on_block_device(file_system, driver).fresh(partition)),
+            *_fio_steps(driver, target, case),
+            scratch.clean_up(),
+        ]
+
+    return Benchmark(
+        name=name,
+        driver=driver,
+        title=title,
+        section=section,
+        metrics=_metrics(file_system.upper() if file_system else "Raw"),
+        profiles={
+            "full": Profile.of("block_size", _BLOCK_SIZES, size=size, runtime_s=60, settle_s=5),
+            "quick": Profile.of("block_size", _BLOCK_SIZES, size="16m", runtime_s=3, settle_s=1),
+        },
+        steps=steps,
+        tools=("fio", "mpstat"),
+        options=((driver, "scratch"),),
+        conditions=noted(driver, "scratch", **{VARIANT: _FILLED}),
+    )
+
+
+def _fio_steps(driver: str, target: str, case: Case) -> list[Step]:
+    runtime_s, settle_s = int(case.params["runtime_s"]), int(case.params["settle_s"])
+    size, block_size = str(case.params["size"]), str(case.params["block_size"])
+    job, watch = f"{driver}_TEST", mpstat.command(runtime_s - settle_s)
+
+    def measure(side: str) -> Measure:
+        command = fio.command(
+            target=target, rw=side, block_size=block_size, size=size, runtime_s=runtime_s, name=job
+        )
+
+        def parse(outputs: Outputs) -> list[Reading]:
+            text, watched = output(outputs, fio.JSON_FILE), output(outputs, mpstat.JSON_FILE)
+            return [
+                Reading(f"{side}_throughput", fio.throughput(text, side, runtime_s)),
+                Reading(f"{side}_cpu_load", mpstat.load(watched)),
+            ]
+
+        # fio stays in the foreground, so that Ctrl-C reaches it.
+        command = f"(sleep {settle_s}; {watch}) & {command}; r=$?; wait; exit $r"
+        return Measure(side, command, runtime_s * 2 + 120, runtime_s + 2, parse=parse)
+
+    fill = fio.fill_command(target=target, size=size, name=job)
+    return [measure("write"), Prepare("fill", fill, 60 + size_bytes(size) / 100_000, 3), measure("read")]

@@ -1,0 +1,251 @@
+"""Disks and cards: file systems and fio in Linux, and U-Boot's own timed reads and writes."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, noted
+from evmperf.benchmarks.families.disk import file_system_benchmark, file_system_profiles, fio_benchmark
+from evmperf.benchmarks.step import CONSOLE, CleanUp, Measure, Plan, Prepare, Step, output
+from evmperf.boards.board import Board
+from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.units import Unit
+from evmperf.tools import uboot_time
+
+# U-Boot's clock has milliseconds: less than this takes none on a fast device.
+_SMALL_SIZES = {"full": ("400000", "800000", "1000000"), "quick": ("400000", "800000")}
+_FILE = "evmperf.tst"
+_PATTERN = "5aa5c33c"
+# Where what is read back goes: behind the largest size of the published tables.
+_SECOND = "setexpr evmperf_second ${loadaddr} + 4000000"
+
+
+def _file_systems(
+    driver: str,
+    name: str,
+    title: str,
+    section: tuple[str, ...],
+    *,
+    kinds: str = "ext2 ext4 vfat",
+    heading: str = "",
+    full_bytes: int = 100 << 20,
+) -> list[Benchmark]:
+    """A table for each file system, whose name goes into the others."""
+    return [
+        file_system_benchmark(
+            name=name.format(kind),
+            driver=driver,
+            title=title.format(kind.upper()),
+            section=tuple(word.format(kind.upper()) for word in section),
+            file_system=kind,
+            heading="" if kind == "vfat" else heading,
+            profiles=file_system_profiles(full_bytes),
+        )
+        for kind in kinds.split()
+    ]
+
+
+def _fio(
+    driver: str, name: str, title: str, section: tuple[str, ...], *, raw: bool = True, **more: str
+) -> list[Benchmark]:
+    """A table of fio on ext4 and, with `raw`, one on the raw partition."""
+    return [
+        fio_benchmark(
+            name=name.format(on),
+            driver=driver,
+            title=title.format(on.upper()),
+            section=tuple(word.format(on.upper()) for word in section),
+            file_system=None if on == "raw" else on,
+            **more,
+        )
+        for on in (("ext4", "raw") if raw else ("ext4",))
+    ]
+
+
+def _uboot_mmc(board: Board, driver: str, size: int) -> Sequence[Step]:
+    """Raw read and write of the scratch partition; the write puts back what was read."""
+    sectors = size // uboot_time.SECTOR_BYTES
+    find = _find(board, driver, "mmc", sectors)
+    return [
+        Prepare("prepare", f"mmc dev {board.text(driver, 'uboot_device')} && {find}", 30),
+        *(
+            _timed(
+                side,
+                f"mmc {side} ${{loadaddr}} ${{evmperf_start}} {sectors:x}",
+                size,
+                lambda text, side=side: uboot_time.mmc_rate(text, side, sectors),  # type: ignore[misc]
+            )
+            for side in ("read", "write")
+        ),
+    ]
+
+
+def _uboot_ufs(board: Board, driver: str, size: int) -> Sequence[Step]:
+    """Raw write and read of the scratch partition of a disk with 4096-byte blocks.
+
+    What was there is written back, read again and compared.
+    """
+    blocks = size // uboot_time.SCSI_BLOCK_BYTES
+    place = f"${{evmperf_start}} {blocks:x}"
+    start = f"ufs init; scsi scan; scsi device {board.text(driver, 'uboot_device')}"
+    find = _find(board, driver, "scsi", blocks)
+    return [
+        Prepare(
+            "prepare", f"{start} && {find} && {_SECOND} && scsi read ${{loadaddr}} {place}", _slow_s(size)
+        ),
+        _timed(
+            "write",
+            f"scsi write ${{loadaddr}} {place}",
+            size,
+            lambda text: uboot_time.scsi_rate(text, "write", blocks),
+        ),
+        _timed(
+            "read",
+            f"scsi read ${{evmperf_second}} {place} && {_compare(size)}",
+            size,
+            lambda text: uboot_time.scsi_rate(text, "read", blocks),
+        ),
+    ]
+
+
+def _uboot_fat(board: Board, driver: str, size: int) -> Sequence[Step]:
+    """Writing a file on the card's FAT partition, and reading it back.
+
+    The file is a pattern of the memory's, not one that came over the network; it is compared and
+    removed.
+    """
+    device = board.text(driver, "uboot_device")
+    place = f"mmc {device}:{board.text(driver, 'uboot_fat_partition')}"
+    # Without `else`, U-Boot's shell would end with the condition's status.
+    remove = f"if fatsize {place} {_FILE}; then fatrm {place} {_FILE}; else true; fi"
+    fill = f"mw.l ${{loadaddr}} {_PATTERN} {size // 4:x} && mw.l ${{evmperf_second}} 0 {size // 4:x}"
+    return [
+        Prepare("prepare", f"{remove}; mmc dev {device} && {_SECOND} && {fill}", _slow_s(size)),
+        _timed(
+            "write",
+            f"fatwrite {place} ${{loadaddr}} {_FILE} {size:x}",
+            size,
+            lambda text: uboot_time.file_rate(text, "write", size),
+        ),
+        _timed(
+            "read",
+            f"fatload {place} ${{evmperf_second}} {_FILE} && {_compare(size)}",
+            size,
+            lambda text: uboot_time.file_rate(text, "read", size),
+        ),
+        CleanUp("clean-up", remove, 30),
+    ]
+
+
+def _uboot(
+    driver: str,
+    name: str,
+    title: str,
+    section: tuple[str, ...],
+    steps: Callable[[Board, str, int], Sequence[Step]],
+    *,
+    sizes: Mapping[str, Sequence[str]] = _SMALL_SIZES,
+    option: str = "uboot_partition",
+) -> Benchmark:
+    """A table of reads and writes in U-Boot, whose `steps` are those of a number of bytes."""
+
+    def of_case(board: Board, case: Case, _: Plan) -> Sequence[Step]:
+        return steps(board, driver, int(str(case.params["size_hex"]), 16))
+
+    better, unit = Direction.HIGHER, Unit.KIBIBYTE_PER_SECOND
+    return Benchmark(
+        name=name,
+        driver=driver,
+        title=title,
+        section=section,
+        metrics=tuple(
+            Metric(f"{side}_throughput", unit, better, f"{side.capitalize()} Throughput", 1.0, 20_000_000)
+            for side in ("write", "read")
+        ),
+        profiles={profile: Profile.of("size_hex", row) for profile, row in sizes.items()},
+        place=Place.UBOOT,
+        steps=of_case,
+        options=((driver, "uboot_device"), (driver, option)),
+        conditions=noted(driver, "uboot_device", option),
+    )
+
+
+def _slow_s(size: int) -> float:
+    return 60 + size / 100_000  # 0.1 MB/s and worse counts as hung
+
+
+def _find(board: Board, driver: str, interface: str, blocks: int) -> str:
+    """U-Boot text that puts the scratch partition's first block into `evmperf_start`."""
+    where = f"{interface} {board.text(driver, 'uboot_device')}"
+    partition = board.text(driver, "uboot_partition")
+    return (
+        f"part start {where} {partition} evmperf_start && "
+        f"part size {where} {partition} evmperf_size && itest ${{evmperf_size}} -ge {blocks:x}"
+    )
+
+
+def _timed(side: str, command: str, size: int, rate: Callable[[str], float]) -> Measure:
+    return Measure(
+        side,
+        f"time {command}",
+        _slow_s(size),
+        size / 3e6,
+        parse=lambda outputs: [Reading(f"{side}_throughput", rate(output(outputs, CONSOLE)))],
+    )
+
+
+def _compare(size: int) -> str:
+    """U-Boot text that fails unless what came back is what was written."""
+    return f"cmp.b ${{loadaddr}} ${{evmperf_second}} {size:x}"
+
+
+_USB = ("USB Driver", "USB Host Controller")
+
+BENCHMARKS = (
+    *_file_systems("emmc", "emmc_{}", "EMMC {}", ("EMMC Driver", "EMMC {}")),
+    *_fio("emmc", "emmc_{}_fio_1g", "EMMC {} FIO 1G", ("EMMC Driver", "EMMC {} FIO 1G")),
+    _uboot(
+        "emmc",
+        "uboot_emmc_raw",
+        "UBOOT EMMC RAW",
+        ("UBoot EMMC Driver",),
+        _uboot_mmc,
+        sizes={"full": ("2000000", "4000000"), "quick": ("200000", "400000")},
+    ),
+    *_file_systems(
+        "mmcsd", "mmcsd_{}", "MMC {}", ("MMCSD", "MMC {}"), kinds="ext2 ext3 ext4 vfat", heading="Raw"
+    ),
+    *_fio("mmcsd", "mmcsd_{}_fio_1g", "MMC {} FIO 1G", ("MMCSD", "MMC {} FIO 1G")),
+    _uboot(
+        "mmcsd",
+        "uboot_mmcsd_fat",
+        "UBOOT MMCSD FAT",
+        ("UBoot MMCSD", "UBOOT MMCSD FAT"),
+        _uboot_fat,
+        option="uboot_fat_partition",
+    ),
+    *_file_systems("sata", "sata_{}_1g", "SATA {} 1G", ("SATA Driver",), full_bytes=1 << 30),
+    *_fio("sata", "sata_{}_fio_1g", "SATA {} FIO 1G", ("SATA Driver", "SATA {} FIO 1G"), raw=False),
+    *_file_systems(
+        "msata", "msata_{}_1g", "mSATA {} SSD 1G", ("SATA Driver", "mSATA Driver"), full_bytes=1 << 30
+    ),
+    *_fio("ufs", "ufs_{}_fio", "UFS {} FIO", ("UFS Driver",)),
+    _uboot("ufs", "uboot_ufs", "U-Boot UFS", ("UBoot UFS Driver", "{BOARD}"), _uboot_ufs),
+    *_file_systems("usb", "usbhost_msc_{}", "USBHOST MSC {}", _USB),
+    fio_benchmark(
+        name="usbhost_msc_ext4_fio",
+        driver="usb",
+        title="USB host mass storage EXT4 FIO",
+        section=(*_USB, "{BOARD}"),
+        file_system="ext4",
+    ),
+    fio_benchmark(
+        name="usbhost_msc_raw_fio", driver="usb", title="USBHOST MSC RAW FIO", section=_USB, file_system=None
+    ),
+    fio_benchmark(
+        name="pcie_nvme_ext4_fio_10g",
+        driver="pcie",
+        title="PCIE SSD EXT4 FIO 10G",
+        section=("PCIe Driver", "PCIe-NVMe-SSD", "{BOARD}"),
+        file_system="ext4",
+        size="10g",
+    ),
+)

@@ -1,0 +1,221 @@
+"""OSPI and QSPI flash: UBIFS, the MTD's character device, and U-Boot."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from evmperf.benchmarks.benchmark import Benchmark, Option, Place, Profile, noted
+from evmperf.benchmarks.families import flash
+from evmperf.benchmarks.families.disk import BUFFER_SIZES, SOURCE, file_system_benchmark, file_system_profiles
+from evmperf.benchmarks.step import CONSOLE, CleanUp, Measure, Outputs, Plan, Prepare, Step, output
+from evmperf.boards.board import Board
+from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.units import KIBIBYTE, MEBIBYTE, MEGABYTE, Unit
+from evmperf.tools import dd, uboot_sf
+
+
+def _raw_read_steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
+    """Read an MTD partition with dd, which is recorded as the tool.
+
+    The guides' raw_perf.sh divides by the time of bash's `time -p`, which counts in steps of 10 ms;
+    here it is dd's own, of six digits.
+    """
+    size = int(case.params["file_size_mb"]) << 20
+    find = flash.find(board.options.ospi.device, size, "device")
+    return [_read(find, size, 60 + size / 100_000, MEBIBYTE)]
+
+
+def _raw_steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
+    """Write the scratch partition and read it, through the MTD's character device.
+
+    Erasing is not timed; what was written is compared before its figure counts.
+    """
+    scratch, size = board.options.ospi.scratch, _summary_bytes(case)
+    write = (
+        f"{flash.guard(scratch, size)}; flash_erase -q $m 0 $((({size} + e - 1) / e)) && "
+        f'dd if={SOURCE} of=$m bs=1M 2>"$OUT/{dd.TEXT_FILE}" && head -c {size} $m | cmp - {SOURCE}'
+    )
+    parse = partial(_dd_readings, "write", size, MEGABYTE)
+    return [
+        Prepare("prepare", f"head -c {size} /dev/urandom >{SOURCE}", 120, size / 20e6),
+        Measure("write", write, _slow_s(size), size / 0.3e6, parse=parse),
+        _read(flash.find(scratch, size, "scratch"), size, _slow_s(size), MEGABYTE),
+        CleanUp("clean-up", f"rm -f {SOURCE}", 30, 0.1),
+    ]
+
+
+def _read(find: str, size: int, timeout_s: float, unit: int) -> Measure:
+    """Read `size` bytes of what `find` finds in one go, as raw_perf.sh does; the rate is in `unit`."""
+    command = f'{find}; dd if=$m of=/dev/null bs={size} count=1 2>"$OUT/{dd.TEXT_FILE}"'
+    return Measure("read", command, timeout_s, size / 5e6, parse=partial(_dd_readings, "read", size, unit))
+
+
+def _dd_readings(side: str, size: int, unit: int, outputs: Outputs) -> list[Reading]:
+    return [Reading(f"{side}_throughput", dd.throughput(output(outputs, dd.TEXT_FILE), size, unit))]
+
+
+def _slow_s(size: int) -> float:
+    return 60 + size / 50_000  # 0.05 MB/s and worse counts as hung
+
+
+def _metrics(unit: Unit, *sides: str) -> tuple[Metric, ...]:
+    """Throughput of `sides` in that order."""
+    high = 2_000_000 if unit is Unit.KIBIBYTE_PER_SECOND else 2_000
+    return tuple(
+        Metric(f"{side}_throughput", unit, Direction.HIGHER, f"{side.capitalize()} Throughput", 0.001, high)
+        for side in sides
+    )
+
+
+def _summary(size: int) -> Profile:
+    file_size = f"{size >> 20} MB"
+    return Profile(
+        tuple(
+            Case(f"{kind}|{file_size}", {"flash": kind, "file_size": file_size})
+            for kind in ("OSPI NOR", "QSPI NAND")
+        )
+    )
+
+
+# 50 MB is 0x3200000 bytes (inventory, uboot_flash_summary).
+_SUMMARY_PROFILES = {"full": _summary(50 << 20), "quick": _summary(1 << 20)}
+"""The rows of the summaries in Linux and U-Boot."""
+
+
+def _summary_bytes(case: Case) -> int:
+    """How much a row of the summaries moves."""
+    return int(str(case.params["file_size"]).removesuffix(" MB")) << 20
+
+
+def _other_flash(board: Board, case: Case) -> str:
+    """Why the board does not have a row of the summaries: its flash is another."""
+    have = board.options.ospi.flash
+    if have == case.params["flash"]:
+        return ""
+    return f"the flash of {board.file_name} is {have}: this row is for {case.params['flash']}"
+
+
+def _uboot(
+    name: str,
+    title: str,
+    section: tuple[str, ...],
+    metrics: tuple[Metric, ...],
+    profiles: dict[str, Profile],
+    *,
+    size_of: Callable[[Case], int],
+    unit: int,
+    options: tuple[Option, ...] = (),
+    lacks: Callable[[Board, Case], str] = lambda board, case: "",
+) -> Benchmark:
+    """A table of U-Boot's sf: its scratch region is written, and read. Rates are in `unit` bytes/s."""
+
+    def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
+        size, offset = size_of(case), board.options.ospi.uboot_offset
+
+        def parse(operation: str, outputs: Outputs) -> list[Reading]:
+            value = uboot_sf.rate(output(outputs, CONSOLE), operation, offset, size, unit)
+            return [Reading(f"{operation}_throughput", value)]
+
+        write, read = uboot_sf.timed_write(offset, size), uboot_sf.timed_read(offset, size)
+        fill = f"sf probe {board.options.ospi.uboot_bus} && {uboot_sf.fill(size)}"
+        return [
+            Prepare("prepare", fill, 60, 0.5),
+            Measure("write", write, _slow_s(size), size / 0.3e6, parse=partial(parse, "write")),
+            Measure("read", read, _slow_s(size), size / 2e6, parse=partial(parse, "read")),
+        ]
+
+    def too_large(board: Board, case: Case) -> str:
+        have, need = board.options.ospi.uboot_size, size_of(case)
+        if need <= have:
+            return ""
+        return (
+            f"{board.file_name} lets U-Boot overwrite {have:#x} bytes and this row needs {need:#x}: "
+            "targets.main.options.ospi.uboot_size"
+        )
+
+    def conditions(board: Board) -> dict[str, str]:
+        bus, offset = board.options.ospi.uboot_bus, board.options.ospi.uboot_offset
+        return {"uboot_bus": bus, "uboot_offset": f"{offset:#x}"}
+
+    return Benchmark(
+        name=name,
+        driver="ospi",
+        title=title,
+        section=section,
+        metrics=metrics,
+        profiles=profiles,
+        place=Place.UBOOT,
+        steps=steps,
+        options=(*(("ospi", f"uboot_{key}") for key in ("bus", "offset", "size")), *options),
+        conditions=conditions,
+        lacks=lambda board, case: lacks(board, case) or too_large(board, case),
+    )
+
+
+BENCHMARKS = (
+    # The file has 2 MiB, so the 5242880 bytes of the other file system tables are no row here.
+    file_system_benchmark(
+        name="ospi_ubifs",
+        driver="ospi",
+        title="OSPI Flash Driver",
+        section=("Linux OSPI Flash Driver", "UBIFS"),
+        file_system=flash.UBIFS,
+        profiles=file_system_profiles(2 << 20, 1 << 20, BUFFER_SIZES[:4]),
+    ),
+    Benchmark(
+        name="ospi_raw_read",
+        driver="ospi",
+        title="OSPI Raw Flash Driver",
+        section=("OSPI Flash Driver", "{BOARD}", "RAW"),
+        metrics=(
+            Metric(
+                "read_throughput",
+                Unit.MEBIBYTE_PER_SECOND,
+                Direction.HIGHER,
+                "Raw Read Throughput",
+                0.01,
+                2_000,
+            ),
+        ),
+        profiles={"full": Profile.of("file_size_mb", [50]), "quick": Profile.of("file_size_mb", [4])},
+        steps=_raw_read_steps,
+        tools=("dd",),
+        options=(("ospi", "device"),),
+        conditions=noted("ospi", "device"),
+    ),
+    Benchmark(
+        name="linux_flash_summary",
+        driver="ospi",
+        title="Linux QSPI/OSPI throughput summary",
+        section=("Linux QSPI/OSPI Driver",),
+        metrics=_metrics(Unit.MEGABYTE_PER_SECOND, "read", "write"),
+        profiles=_SUMMARY_PROFILES,
+        steps=_raw_steps,
+        tools=("dd", "flash_erase"),
+        options=(("ospi", "scratch"), ("ospi", "flash")),
+        conditions=noted("ospi", "scratch"),
+        lacks=_other_flash,
+    ),
+    _uboot(
+        "uboot_flash_summary",
+        "U-Boot QSPI/OSPI throughput summary",
+        ("U-Boot QSPI/OSPI Driver",),
+        _metrics(Unit.MEGABYTE_PER_SECOND, "read", "write"),
+        _SUMMARY_PROFILES,
+        size_of=_summary_bytes,
+        unit=MEGABYTE,
+        options=(("ospi", "flash"),),
+        lacks=_other_flash,
+    ),
+    _uboot(
+        "uboot_ospi",
+        "U-Boot QSPI/OSPI",
+        ("UBoot QSPI/OSPI Driver", "{BOARD}"),
+        _metrics(Unit.KIBIBYTE_PER_SECOND, "write", "read"),
+        {
+            "full": Profile.of("size_hex", ("400000", "800000", "1000000", "2000000")),
+            "quick": Profile.of("size_hex", ("40000", "80000")),
+        },
+        size_of=lambda case: int(str(case.params["size_hex"]), 16),
+        unit=KIBIBYTE,
+    ),
+)

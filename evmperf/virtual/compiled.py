@@ -1,0 +1,137 @@
+"""What is compiled for a virtual board: its U-Boot, programs that no package has, and its device tree."""
+
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from evmperf.model.errors import UsageError
+from evmperf.virtual.debian import DebianArchive
+from evmperf.virtual.recipe import Recipe
+from evmperf.virtual.steps import BuildSteps
+
+
+def uboot_inputs(recipe: Recipe) -> list[str]:
+    """Return the recipe's files that U-Boot is made of."""
+    spec = recipe.data["uboot"]
+    return [*spec["fragments"], *spec.get("patches", []), *spec.get("files", {})]
+
+
+def build_uboot(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
+    """Build the recipe's U-Boot into `target`/u-boot.bin, with its version in `target`/version."""
+    spec = recipe.data["uboot"]
+    work = target / "work"
+    top, out = work / "source", work / "out"
+    with (
+        steps.step(f"U-Boot source from Debian {spec['suite']}"),
+        DebianArchive.opened(steps, work / "apt", spec["suite"], sources=True) as archive,
+    ):
+        archive.unpack_source("u-boot", top)
+        for patch in spec.get("patches", []):
+            file = recipe.file(patch)
+            command = ["patch", "--strip=1", "--forward", f"--input={file}"]
+            steps.run(command, f"Patching U-Boot with {patch}", "uboot", cwd=top)
+        for name, place in spec.get("files", {}).items():
+            shutil.copyfile(recipe.file(name), top / place)
+    with steps.step("U-Boot compiled"):
+        env = {
+            "ARCH": "arm",
+            "CROSS_COMPILE": spec["cross_compile"],
+            # U-Boot prints when it was built; of the same recipe that shall be the same.
+            "SOURCE_DATE_EPOCH": str(spec["source_date_epoch"]),
+        }
+        make: list[str | Path] = ["make", "-C", top, f"O={out}", f"-j{(os.cpu_count() or 1) + 1}"]
+        steps.run([*make, spec["defconfig"]], "Configuring U-Boot", "uboot", env=env)
+        fragments = [recipe.file(name) for name in spec["fragments"]]
+        with (out / ".config").open("a") as config:
+            config.writelines("\n" + file.read_text() for file in fragments)
+        steps.run([*make, "olddefconfig"], "Configuring U-Boot", "uboot", env=env)
+        for file in fragments:
+            _check_config(file, (out / ".config").read_text())
+        steps.run([*make, "u-boot.bin"], "Compiling U-Boot", "uboot", env=env, nice=True)
+    shutil.copyfile(out / "u-boot.bin", target / "u-boot.bin")
+    release = (out / "include/config/uboot.release").read_text().strip()
+    (target / "version").write_text(release)
+    shutil.rmtree(work)
+
+
+def _check_config(fragment: Path, config: str) -> None:
+    """Raise UsageError for options of the fragment that Kconfig dropped."""
+    pattern = r"^(?:CONFIG_\w+=.+|# CONFIG_\w+ is not set)$"
+    have = set(config.splitlines())
+    lost = []
+    for line in re.findall(pattern, fragment.read_text(), re.MULTILINE):
+        name = line.split("=")[0].removeprefix("# ").removesuffix(" is not set")
+        # An option whose menu is gone is not listed at all, which is as good as not set.
+        off = line.startswith("#") and not any(known.startswith(f"{name}=") for known in have)
+        if line not in have and not off:
+            lost.append(name)
+    if lost:
+        raise UsageError(
+            f"U-Boot's configuration does not take {', '.join(lost)} from {fragment}; "
+            "correct names or dependencies there."
+        )
+
+
+def program_inputs(recipe: Recipe) -> list[str]:
+    """Return the files of the folder of programs: if one changes, all are compiled anew."""
+    folder = recipe.data["programs"]["folder"]
+    return [f"{folder}/{name}" for name in recipe.files(folder)]
+
+
+def build_programs(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
+    """Compile the recipe's programs into `target`.
+
+    A source file is looked for in the recipe's folder of programs first, then in the Debian source
+    package that the recipe names.
+    """
+    spec = recipe.data["programs"]
+    own, foreign = recipe.files(spec["folder"]), target / "source"
+    with (
+        steps.step(f"Source of {spec['source']} from Debian {spec['suite']}"),
+        DebianArchive.opened(steps, target / "apt", spec["suite"], sources=True) as archive,
+    ):
+        archive.unpack_source(spec["source"], foreign, "--wildcards", spec["source_files"])
+    with steps.step("Benchmark programs compiled"):
+        for name, sources in spec["compile"].items():
+            files = [own.get(file, foreign / file) for file in sources]
+            folders = dict.fromkeys([*(path.parent for path in own.values()), foreign])
+            headers = [word for folder in folders for word in ("-I", folder)]
+            command: list[str | Path] = [spec["compiler"], *spec["flags"], *headers, *files]
+            # The same sources give the same program, wherever they were compiled.
+            command += [f"-ffile-prefix-map={target}=.", "-o", target / name, *spec["libraries"]]
+            steps.run(command, f"Compiling {name}", "programs")
+    shutil.rmtree(foreign)
+
+
+def install_programs(part: Path, root: Path) -> None:
+    """Put the compiled programs into a board's userland."""
+    for program in part.iterdir():
+        place = root / "usr/bin" / program.name
+        place.unlink(missing_ok=True)
+        os.link(program, place)
+
+
+def build_devicetree(recipe: Recipe, qemu: dict[str, Any], steps: BuildSteps, folder: Path) -> None:
+    """Make `folder`/board.dtb: what QEMU has for the recipe's machine, then the recipe's source.
+
+    `qemu` is image.json's. The source is dtc's; a node that QEMU has is changed by naming it again.
+    """
+    words = recipe.data["arguments"]
+    machine, memory = (words[words.index(option) + 1] for option in ("-M", "-m"))
+    dumped, source = folder / "dumped.dtb", folder / "board.dts"
+    command = [*qemu["command"], "-M", f"{machine},dumpdtb={dumped}", "-m", memory]
+    with steps.step("Device tree"):
+        steps.run([*command, "-display", "none"], "Dumping QEMU's device tree", "devicetree", env=qemu["env"])
+        text = _dtc(steps, "dtb", "dts", dumped)
+        source.write_text(text + recipe.file(recipe.data["devicetree"]).read_text())
+        _dtc(steps, "dts", "dtb", source, "-o", folder / "board.dtb")
+        dumped.unlink()
+        source.unlink()
+
+
+def _dtc(steps: BuildSteps, given: str, wanted: str, file: Path, *more: str | Path) -> str:
+    # Quiet: QEMU's own nodes cause warnings that a recipe cannot avoid.
+    command: list[str | Path] = ["dtc", "-q", "-I", given, "-O", wanted, *more, file]
+    return steps.run(command, f"Making {wanted} of {file.name}", "devicetree")
