@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.cli import arguments, sources
-from evmperf.model.errors import EvmperfError, UsageError
-from evmperf.model.exits import ExitStatus, of_kind
+from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
 from evmperf.report import exports
 from evmperf.report.columns import Column, table
 from evmperf.runs.history import run_folder
@@ -128,16 +128,8 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _store(options: argparse.Namespace) -> int:
-    there = place(os.environ)
     folders = [run_folder(run, options.results) for run in options.run]
     folders = folders or sorted(path.parent for path in options.results.glob("*/run.json"))
-    status, new = ExitStatus.OK, 0
-    for folder in folders:
-        try:
-            new += files.add(there, folder)
-        except EvmperfError as error:
-            # The others are kept all the same.
-            print(f"evmperf: {error}", file=sys.stderr)
-            status = of_kind(error.kind)
-    print(f"{there}: {new} of {len(folders)} runs are new")
+    new, status = sources.keep(folders)
+    print(f"{place(os.environ)}: {new} of {len(folders)} runs are new")
     return status

@@ -13,6 +13,7 @@ from evmperf.influx import config
 from evmperf.influx.client import Store
 from evmperf.influx.reader import InfluxRuns
 from evmperf.model.errors import EvmperfError
+from evmperf.model.exits import ExitStatus, of_kind
 from evmperf.published.releases import BASELINES
 from evmperf.published.source import PublishedRuns
 from evmperf.runs.history import RunSource, SpoolFolder, WithHistory
@@ -37,24 +38,27 @@ def earlier(options: argparse.Namespace, lab: str | None = None) -> Iterator[Run
     """The runs that `--from` names, else those of `--results` and of the lab's store; boards of
     other labs may have the same name, so who has a board names its lab.
     """
-    if options.source:
+    if options.source == HISTORY:
+        yield StoredRuns(place(os.environ), lab)
+    elif options.source:
         with opened(options.source) as source:
             yield source
     else:
         yield WithHistory(SpoolFolder(options.results), StoredRuns(place(os.environ), lab))
 
 
-def keep(folders: Sequence[Path]) -> int:
-    """Keep runs in the lab's store; returns how many are new or have more than before. What cannot
-    be kept is said; the folders stay, and `evmperf store` keeps them later.
+def keep(folders: Sequence[Path]) -> tuple[int, ExitStatus]:
+    """Keep runs in the lab's store; returns how many are new or have more than before, and how it
+    went. What cannot be kept is said; the folders stay, and `evmperf store` keeps them later.
     """
-    new = 0
+    new, status = 0, ExitStatus.OK
     for folder in folders:
         try:
             new += files.add(place(os.environ), folder)
         except EvmperfError as error:
             print(f"evmperf: {folder}: is not in the lab's store: {error}", file=sys.stderr)
-    return new
+            status = of_kind(error.kind)
+    return new, status
 
 
 @contextlib.contextmanager

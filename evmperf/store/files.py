@@ -170,9 +170,16 @@ def add(place: StorePlace, folder: Path) -> bool:
     Raises UsageError for no run or one that does not fit, LabError when it cannot be written.
     """
     run, found = rows.of_run(folder)
-    digest = hashlib.sha256(b"".join(rows.lines(found))).hexdigest()
     where = partition(run)
-    with connection() as con:
+    with connection() as con, tempfile.NamedTemporaryFile(suffix=".json") as said:
+        own = next(found)
+        (line,) = rows.lines([own])
+        hashed, longest = hashlib.sha256(line), len(line)
+        for line in rows.lines(found):
+            hashed.update(line)
+            longest = max(longest, len(line))
+            said.write(line)
+        digest = hashed.hexdigest()
         place.prepare(con)
         known, files = reading(
             con, place, f"{where}/*.parquet", functools.partial(_known, con, place, run.id)
@@ -180,16 +187,14 @@ def add(place: StorePlace, folder: Path) -> bool:
         if digest == known:
             return False
         kept_ns = time.time_ns()
-        found[0] |= {"kept_ns": kept_ns, "digest": digest}
+        said.writelines(rows.lines([own | {"kept_ns": kept_ns, "digest": digest}]))
+        said.flush()
         name = f"{where}/one-{kept_ns:020}-{stand_in(run.id)}.parquet"
-        with place.scratch() as scratch, tempfile.NamedTemporaryFile(suffix=".json") as said:
-            said.writelines(rows.lines(found))
-            said.flush()
-            longest = max(map(len, rows.lines(found)))
+        with place.scratch() as scratch:
             columns = ", ".join(f'"{k}": {text(v)}' for k, v in rows.COLUMNS.items())
             source = (
                 f"read_json({text(glob_free(said.name))}, format='newline_delimited', "
-                f"columns={{{columns}}}, maximum_object_size={max(longest + 1, 1 << 20)})"
+                f"columns={{{columns}}}, maximum_object_size={max(longest + 1000, 1 << 20)})"
             )
             try:
                 _copy(con, f"SELECT * FROM {source} {_ORDER}", scratch)

@@ -7,6 +7,7 @@ is one file then, which is there or not, and what describes a record is stored o
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -55,12 +56,11 @@ _KINDS = {str(kind.__struct_config__.tag): kind for kind in KINDS}
 _OF_ROW = ("record", "run", "began_ns", "number", "kept_ns", "digest", "rest", "facts")
 
 
-def of_run(folder: Path) -> tuple[Run, list[dict[str, Any]]]:
-    """A run and its rows, the run's own first; raises what reading the spool raises."""
+def of_run(folder: Path) -> tuple[Run, Iterator[dict[str, Any]]]:
+    """A run and its rows, the run's own first; both raise what reading the spool raises."""
     run = spool.read_run(folder)
-    rows = [_row(run, {"record": "run"} | _plain(run), 0)]
-    rows += [_row(run, _plain(one), n) for n, one in enumerate(spool.read_records(folder), 1)]
-    return run, rows
+    records = (_row(run, _plain(one), n) for n, one in enumerate(spool.read_records(folder), 1))
+    return run, itertools.chain([_row(run, {"record": "run"} | _plain(run), 0)], records)
 
 
 def _plain(value: Run | Record) -> dict[str, Any]:

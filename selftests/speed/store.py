@@ -119,11 +119,13 @@ def memory() -> list[Row]:
                 for name in ("url", "token", "org", "bucket")
             }
             shown = ["history", "made-up", "emmc_ext4", "write_throughput", "--case=case 7"]
+            named["EVMPERF_HISTORY"] = str(base / "store")
             rows = [
                 _resident("push", ["push", str(run)], named),
                 _resident("report", ["report", str(run)], {}),
-                _resident("history from InfluxDB", shown, named),
-                _resident("history from spools", [*shown, f"--results={run.parent}"], {}),
+                _resident("history from InfluxDB", [*shown, "--from=influx"], named),
+                _resident("history from spools", [*shown, f"--from={run.parent}"], {}),
+                _resident("history from the store", [*shown, "--from=history"], named),
             ]
             assert points(config, "result") == _RESULTS
     return rows

@@ -12,8 +12,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from evmperf.influx.client import Store
-from evmperf.influx.push import RunPush
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key, figures
 from evmperf.model.results import Direction, Result, Sample, Status
@@ -22,7 +20,6 @@ from evmperf.published import releases as gather
 from evmperf.published.declared import tables
 from evmperf.runs import spool
 from selftests.speed.figures import JSON, Row, Used, met, python, ratio, seconds, used
-from selftests.support.influxd import points, running
 
 METRICS = 700
 CV = 0.02
@@ -61,7 +58,7 @@ def _normal(generator: np.random.Generator, nights: int) -> Matrix:
 
 def speed() -> list[Row]:
     """`evmperf check` of a full run against a year, against json reading the same files; the same
-    year from InfluxDB, in seconds.
+    year from the lab's store, in seconds.
     """
     with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as folder:
         results = Path(folder) / "results"
@@ -79,10 +76,11 @@ def speed() -> list[Row]:
             "--results",
             str(results),
         ]
+        folders = [*check, "--from", str(results)]
         read = python(JSON, *map(str, sorted(results.glob("*/results.jsonl"))))
-        ours = [used(check, _JUDGED) for _ in range(3)]
+        ours = [used(folders, _JUDGED) for _ in range(3)]
         reference = [used(read) for _ in range(3)]
-        stored = _from_influx(Path(folder), check)
+        stored = _from_store(Path(folder), check)
     return [
         ratio(
             f"check against {_YEAR} nights ({size:.0f} MB) vs json, CPU",
@@ -92,7 +90,7 @@ def speed() -> list[Row]:
         ),
         _memory(ours),
         Row(
-            f"check against {_YEAR} nights in InfluxDB vs in a folder, n {len(stored)}",
+            f"check against {_YEAR} nights in the store vs in a folder, n {len(stored)}",
             seconds(wall_s := statistics.median(need.wall_s for need in stored)),
             seconds(beside := statistics.median(need.wall_s for need in ours)),
             f"{wall_s / beside:.2f} x",
@@ -111,17 +109,12 @@ def _memory(needs: Sequence[Used]) -> Row:
     return Row("  its memory", f"{peak:.0f} MiB", goal="<= 150 MiB", met=met(peak, 150))
 
 
-def _from_influx(folder: Path, check: Sequence[str]) -> list[Used]:
-    """The check of a year that is in InfluxDB; the server's own time is in it."""
-    with running(folder / "influxd") as server:
-        config = server.bucket()
-        with Store(config) as store:
-            for run in sorted((folder / "results").iterdir()):
-                RunPush.of(store, run, again=True).send()
-        assert points(config, "sample") == METRICS * (_YEAR + 1)
-        names = ("url", "token", "org", "bucket")
-        named = {f"EVMPERF_INFLUX_{name.upper()}": getattr(config, name) for name in names}
-        return [used([*check, "--from", "influx"], _JUDGED, **named) for _ in range(3)]
+def _from_store(folder: Path, check: Sequence[str]) -> list[Used]:
+    """The check of a year that is in the lab's store."""
+    where = {"EVMPERF_HISTORY": str(folder / "store")}
+    results = ["--results", str(folder / "results")]
+    used([sys.executable, "-m", "evmperf", "store", *results], **where)
+    return [used([*check, "--from", "history"], _JUDGED, **where) for _ in range(3)]
 
 
 def _write_year(results: Path) -> int:

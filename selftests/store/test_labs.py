@@ -34,12 +34,13 @@ def test_each_lab_has_its_prefix_and_asks_for_its_own_runs(store):
     assert len(StoredRuns(store).runs(BOARD)) == 16
 
 
-def test_a_run_is_judged_by_its_own_lab(store, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("more", [[], ["--from", "history"]])
+def test_a_run_is_judged_by_its_own_lab(store, tmp_path, monkeypatch, capsys, more):
     monkeypatch.setenv("EVMPERF_HISTORY", str(store.root))
     run = spools.a_run(9, id="tonight", lab="dallas", board=BOARD)
     folder = spools.write(tmp_path / "results", run, [spools.a_result(run, 0, [10.05])])
     where = ["--against", "last:10", "--results", str(tmp_path / "results")]
-    assert main(["check", str(folder), *where]) == ExitStatus.OK
+    assert main(["check", str(folder), *where, *more]) == ExitStatus.OK
     assert "better" not in capsys.readouterr().out
     assert "tonight" in {e.run.id for e in StoredRuns(store, "dallas").runs(BOARD)}
     assert spool.read_run(folder).lab == "dallas"
