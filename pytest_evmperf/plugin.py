@@ -56,7 +56,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
         _answer(config, Failed(kind=Kind.USAGE, sentence="; ".join(map(str, error.args))))
         raise
     measuring = config.stash.get(SESSION, None)
-    if measuring and status not in (ExitStatus.USAGE, ExitStatus.NOTHING):
+    if measuring and (measuring.wrong_call or status not in (ExitStatus.USAGE, ExitStatus.NOTHING)):
         end = measuring.ended()
         run = measuring.run.id
         _answer(config, SessionEnded(run=run, ending=end.ending, sentence=end.sentence))
@@ -205,9 +205,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if session.config.option.collectonly:
         return
     if not measuring.planned:
+        _write_nothing(session.config)
         _switch_off(measuring, session.config)
         return
     try:
+        measuring.check_image()
         measuring.hold(session.config.option.lg_coordinator or "", _teller(session.config))
     except UsageError as error:
         _write_nothing(session.config)
@@ -240,9 +242,16 @@ def _write_nothing(config: pytest.Config) -> None:
 
 
 def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:
-    """Name the drivers when `-k` selects nothing, which is most often a typo."""
+    """Say why nothing is measured: `-k` selects nothing, most often a typo, or the board lacks it."""
     keyword = config.option.keyword
-    if items or not keyword or SESSION not in config.stash:
+    if SESSION not in config.stash:
+        return []
+    if items and all(map(_skips, items)):
+        reasons = {str(_skips(item)) for item in items}
+        sentence = f"nothing can be measured: {'; '.join(sorted(reasons))}"
+        _answer(config, Failed(kind=Kind.USAGE, sentence=sentence))
+        return [plain(sentence)]
+    if items or not keyword:
         return []
     names = [*FEATURES, *catalogue.benchmarks()]
     near = difflib.get_close_matches(keyword, names, n=1)
@@ -251,6 +260,11 @@ def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Ite
     sentence += "`evmperf list` names the benchmarks."
     _answer(config, Failed(kind=Kind.USAGE, sentence=sentence))
     return [sentence]
+
+
+def _skips(item: pytest.Item) -> str:
+    """Why an item is skipped, "" if it is not."""
+    return next((str(mark.kwargs.get("reason", "skipped")) for mark in item.iter_markers("skip")), "")
 
 
 def what_is_measured(item: pytest.Item) -> tuple[Benchmark, Case] | None:
@@ -348,7 +362,7 @@ def _ending(session: pytest.Session, measuring: Session) -> Iterator[None]:
         raise pytest.fail.Exception(str(error), pytrace=False) from None
     except EvmperfError as error:
         # Measuring records what boards and tools do wrong: this is of the image for the board.
-        measuring.not_begun = str(error)
+        measuring.not_begun, measuring.wrong_call = str(error), error.kind is Kind.USAGE
         session.shouldstop = f"there is nothing to measure: {error}"
         raise pytest.fail.Exception(str(error), pytrace=False) from None
 
@@ -380,6 +394,10 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
         measuring.close(keep_on=session.config.option.keep_on)
         if measuring.lab_failure or measuring.lost:
             session.exitstatus = ExitStatus.LAB_BROKEN
+        elif measuring.wrong_call:
+            session.exitstatus = ExitStatus.USAGE
+        elif exitstatus == ExitStatus.OK and session.items and all(map(_skips, session.items)):
+            session.exitstatus = ExitStatus.NOTHING
         measuring.await_taker()
         measuring.finish(int(session.exitstatus))
         try:
@@ -392,3 +410,5 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
             measuring.let_go()
         if measuring.lab_failure:
             session.exitstatus = ExitStatus.LAB_BROKEN
+        elif measuring.wrong_call:
+            session.exitstatus = ExitStatus.USAGE

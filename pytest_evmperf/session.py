@@ -26,6 +26,7 @@ from evmperf.model.outlets import plain
 from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case, Result
 from evmperf.model.run import Run
+from evmperf.provision.cache import open_image
 from evmperf.runs.spool import Spool, new_run_id
 from pytest_evmperf.forecast import Forecast
 
@@ -70,7 +71,9 @@ class Session:
     """How sending to InfluxDB went, in a sentence."""
     lab_failure: str = ""
     not_begun: str = ""
-    """Why nothing was measured on a lab that works: an image that does not boot, or is no use."""
+    """Why nothing was measured on a lab that works: an image that does not boot or does not fit."""
+    wrong_call: bool = False
+    """Whether the reason is a wrong option, file or board file."""
     interrupted: bool = False
     signals: Signals = field(default_factory=Signals)
     closed: bool = False
@@ -91,6 +94,7 @@ class Session:
     person: Person = field(default_factory=Person)
     """Who works the power, where that is done by hand."""
     bench: LabgridBench | None = None
+    _spool: Spool | None = None
     _runner: Runner | None = None
     _started_bench: Any = None
     _sender: Sender | None = None
@@ -128,6 +132,13 @@ class Session:
         if run:
             self.run.id = run
             self.folder = self.folder.with_name(run)
+
+    def check_image(self) -> None:
+        """Raise UsageError for an image that does not fit the board, LabError for one that cannot be
+        fetched. Nothing is held, switched or written yet.
+        """
+        if self.image:
+            open_image(self.image, self.board)
 
     def hold(self, coordinator: str, tell: Callable[[str], None]) -> None:
         """Hold the board, so that nobody else uses it meanwhile.
@@ -209,7 +220,7 @@ class Session:
         from evmperf.lab.bench import LabgridBench  # noqa: PLC0415  # Labgrid is slow to import
         from evmperf.measure.runner import Runner  # noqa: PLC0415  # not needed to collect tests
 
-        spool = Spool(self.folder.parent, self.run)
+        self._spool = spool = Spool(self.folder.parent, self.run)
         spool.hold()
         if self.influx:
             from evmperf.influx.sender import Sender  # noqa: PLC0415  # for those who have one
@@ -315,12 +326,12 @@ class Session:
             self.run.facts["interrupted_by"] = self.signals.by
         if self._runner and self._runner.broken:
             self.run.facts["broken"] = self._runner.broken
-        if self._runner:
+        if self._spool:
             try:
-                self._runner.spool.save()
+                self._spool.save()
             except LabError as error:
                 self.lab_failure = self.lab_failure or str(error)
-            self._runner.spool.release()
+            self._spool.release()
         if self._sender:
             with self.signals.skippable():
                 self.sent = self._sender.finish(0.0 if self.signals.hurried else SEND_AT_MOST_S)
@@ -346,7 +357,7 @@ class Session:
             (Ending.LOST, "The board was lost", self.lost),
             (Ending.LAB, "The lab is broken", self.lab_failure),
             (Ending.LOST, "Gave way", self.gave_way),
-            (Ending.BOARD, "Nothing was measured", self.not_begun),
+            (Ending.WRONG if self.wrong_call else Ending.BOARD, "Nothing was measured", self.not_begun),
         ):
             if why:
                 return ended.cut_short(ending, what, why, ended.cases(*counts))

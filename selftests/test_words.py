@@ -70,7 +70,6 @@ DOUBLE = {
     "Row",
     "Search",
     "Series",
-    "Session",
     "Status",
     "Summary",
     "System",

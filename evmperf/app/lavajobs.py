@@ -26,7 +26,7 @@ from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.replies import Remark
-from evmperf.provision import installation
+from evmperf.provision.cache import open_image
 
 
 def submit(request: Submit, hear: Hear) -> Submitted:
@@ -117,7 +117,7 @@ def _says(board: Board, url: str, hear: Hear) -> dict[str, str]:
     if given != url and not Path(given).is_file():
         hear(Remark(sentence=f"{given} is not on this machine: what boots is not compared with it"))
         return {}
-    image = installation.open_image(given, board)
+    image = open_image(given, board)
     says = image.identity
     words = {
         "name": image.name,

@@ -5,7 +5,7 @@ The kinds of steps are in `evmperf.benchmarks.step`.
 
 import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from evmperf.benchmarks.step import Command, Measure, Plan, Search, Step
@@ -126,7 +126,20 @@ class Benchmark:
         """The steps of a row as far as they are known without a runner, which draws ports and keys
         for each measurement: for counting, showing and comparing them.
         """
-        return self.steps(board, case, Plan(self.profiles[profile].repeats))
+        return self.planned(board, case, Plan(self.profiles[profile].repeats))
+
+    def planned(self, board: Board, case: Case, plan: Plan) -> Sequence[Step]:
+        """The steps of a row. Where `steps` leaves the repetitions of the profile out, each measuring
+        step is done that many times.
+        """
+        steps = self.steps(board, case, plan)
+        if any(isinstance(step, Measure) and step.repetition for step in steps):
+            return steps
+        return [
+            _repeated(step, number) if number else step
+            for step in steps
+            for number in range(plan.repeats if isinstance(step, Measure) else 1)
+        ]
 
     def tools_on(self, board: Board) -> tuple[str, ...]:
         """Programs that `board` must have on its PATH."""
@@ -155,3 +168,11 @@ class Benchmark:
             if metric.name == name:
                 return metric
         raise RefusedOutput(f"{self.name} declares no metric {name!r}, but its parser made one")
+
+
+def _repeated(step: Step, number: int) -> Step:
+    """A measuring step as its further repetition, counted from 1."""
+    assert isinstance(step, Measure)
+    again = f"{step.name} {number + 1}"
+    shared = step.shared and f"{step.shared} {number + 1}"
+    return replace(step, name=again, repetition=number, shared=shared)

@@ -9,17 +9,20 @@ import importlib
 import importlib.machinery
 import pkgutil
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import evmperf.benchmarks.tables
 from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.benchmarks.step import Measure, Step
 from evmperf.boards import board as boards
 from evmperf.boards.board import Board
 from evmperf.boards.options import ABSENT
 from evmperf.boards.vocabulary import FEATURES
-from evmperf.model.errors import UsageError
+from evmperf.model.errors import EvmperfError, ToolError, UsageError
 
 OWN = Path("benchmarks")
 """A lab's own benchmarks: a folder in the folder that it measures in."""
@@ -44,7 +47,8 @@ def benchmarks() -> dict[str, Benchmark]:
                     f"{module.__file__}: evmperf has a benchmark {benchmark.name} already: "
                     f"give this one another name"
                 )
-            found[benchmark.name] = benchmark
+            own = module.__name__.startswith(f"{OWN.name}.")
+            found[benchmark.name] = _guarded(benchmark, Path(str(module.__file__))) if own else benchmark
     return dict(sorted(found.items()))
 
 
@@ -61,6 +65,31 @@ def _modules() -> Iterator[ModuleType]:
         except Exception as error:
             raise UsageError(f"{_line(file, error)}: {type(error).__name__}: {error}") from error
         yield module
+
+
+def _guarded(benchmark: Benchmark, file: Path) -> Benchmark:
+    """A lab's benchmark, whose mistakes are said with file and line: of `steps` as UsageError, of
+    `parse` as ToolError, which costs its case.
+    """
+
+    def told(function: Callable[..., Any], kind: type[EvmperfError]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            try:
+                return function(*given)
+            except EvmperfError:
+                raise
+            except Exception as error:
+                raise kind(f"{_line(file, error)}: {type(error).__name__}: {error}") from error
+
+        return call
+
+    def steps(*given: Any) -> Sequence[Step]:
+        return [
+            replace(step, parse=told(step.parse, ToolError)) if isinstance(step, Measure) else step
+            for step in benchmark.steps(*given)
+        ]
+
+    return replace(benchmark, steps=told(steps, UsageError))
 
 
 def _line(file: Path, error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import re
 from collections.abc import Iterable, Mapping
@@ -10,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
-from evmperf.boards import prompts
+from evmperf.boards import prompts, yamlfile
 from evmperf.boards.optionlist import Known, known, sections
 from evmperf.boards.options import ABSENT, Options
 from evmperf.boards.section import Section
@@ -127,29 +127,6 @@ class Board:
         return str(getattr(getattr(self.options, section), key))
 
 
-class Loader(yaml.SafeLoader):
-    """Safe YAML that leaves Labgrid's tags (`!template`, `!include`) as the text they carry, and
-    raises for a key that stands twice, of which YAML's own loader takes the last.
-    """
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """The mapping; raises ConstructorError with the line of a second key."""
-        mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
-        if len(mapping) < len(node.value):
-            seen = set()
-            for key_node, _ in node.value:
-                key = self.construct_object(key_node, deep=True)
-                if key in seen:
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f"duplicate key {key!r}", key_node.start_mark
-                    )
-                seen.add(key)
-        return mapping
-
-
-Loader.add_multi_constructor("!", lambda loader, suffix, node: node.value)
-
-
 def files() -> dict[str, Path]:
     """Board files by name: those of `env/` in the current folder, then those of evmperf itself."""
     own = Path("env")
@@ -163,7 +140,8 @@ def names() -> list[str]:
 
 
 def find(given: str) -> Path:
-    """The board file meant by `given`: a path, or a name in `env/`, with or without .yaml.
+    """The board file meant by `given`: a path, a name in `env/` with or without .yaml, or the name of
+    the board that a single file in `env/` describes.
 
     Raises UsageError that says where it was looked for and which files there are.
     """
@@ -174,6 +152,9 @@ def find(given: str) -> Path:
     for name in (given, f"{given}.yaml"):
         if name in known:
             return known[name]
+    named = [file for file in known.values() if _name(file) == given]
+    if len(named) == 1:
+        return named[0]
     near = difflib.get_close_matches(Path(given).name, known, n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
     raise UsageError(
@@ -182,20 +163,18 @@ def find(given: str) -> Path:
     )
 
 
+def _name(file: Path) -> str:
+    with contextlib.suppress(UsageError):
+        return load(file).name
+    return ""
+
+
 def load(file: Path, tester: str = "") -> Board:
     """Read and check a board file; raises UsageError that names the file and the word.
 
     `tester` is the SSH name of the machine beside this board, where the lab names it.
     """
-    try:
-        data = yaml.load(file.read_text(encoding="utf-8"), Loader=Loader)
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" line {mark.line + 1}" if mark else ""
-        raise UsageError(f"{file}{line}: is not YAML: {_first_line(error)}") from error
-    main = _main_target(file, data)
+    main = _main_target(file, yamlfile.read(file))
     features = main.get("features") or []
     if not isinstance(features, list):
         raise UsageError(f"{file}: {_WHERE}.features must be a list of drivers")
@@ -291,7 +270,3 @@ def check_word(file: Path, where: str, word: str, vocabulary: Iterable[str]) -> 
     near = difflib.get_close_matches(word, known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}."
     raise UsageError(f"{file}: {where}: unknown word {word!r}; {hint}")
-
-
-def _first_line(error: Exception) -> str:
-    return " ".join(str(error).split("\n")[:1])

@@ -16,8 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import yaml
-
+from evmperf.boards import yamlfile
 from evmperf.model.errors import UsageError
 
 AS_IS = "as-is"
@@ -83,12 +82,7 @@ def _pairs(words: Iterable[str], folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _of_file(file: Path) -> Sequence[str]:
-    try:
-        words = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        raise UsageError(f"{file}: is no YAML: {' '.join(str(error).split())}") from error
+    words = yamlfile.read(file)
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise UsageError(f"{file}: must be a list of words such as 'args:quiet' in quotes")
     nested = [word for word in words if word.endswith((".yaml", ".yml")) and ":" not in word]

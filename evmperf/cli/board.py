@@ -11,6 +11,7 @@ from typing import Any
 from evmperf.boards import board as boards
 from evmperf.boards import copying, reference
 from evmperf.boards.jsonschema import schema
+from evmperf.cli import arguments
 from evmperf.desk import boardfile as foundfile
 from evmperf.lab import boardcheck
 from evmperf.measure import boardfile
@@ -24,6 +25,10 @@ Board files (docs/add-a-board.md).
   evmperf board new mine --from desk          the board that `evmperf desk` found
   evmperf board check am69-sk                 every word of it, without a board
   evmperf board schema > board.schema.json    for an editor's completion
+"""
+_CHECK = """\
+Checks features, options and absent drivers; imports, templates, Labgrid's classes with their
+attributes and bindings, and the strategy. Exit status 4: something is wrong.
 """
 _POWER = {
     "switch": "Power: by a switch: cold boots",
@@ -40,39 +45,23 @@ _REACH = {
 
 
 def add_parsers(subparsers: Any) -> None:
-    """Add `board` and its sub-commands; each sets `func`, a callable (args) -> exit status."""
-    raw = argparse.RawDescriptionHelpFormatter
-    top = subparsers.add_parser("board", description=_ABOUT, formatter_class=raw)
-    commands = top.add_subparsers(metavar="COMMAND", required=True)
-
-    check = commands.add_parser(
-        "check",
-        description="Features, options, and what is called absent; imports, templates, Labgrid's "
-        "classes with their attributes and bindings, and the strategy. Exit status 4: something "
-        "is wrong.",
-    )
-    check.add_argument("boards", nargs="+", metavar="BOARD", help="as for pytest --lg-env")
-    check.set_defaults(func=_check)
-
-    schema = commands.add_parser("schema", help="print a JSON Schema of board files, for editors")
-    schema.set_defaults(func=_schema)
-
-    options = commands.add_parser("options", help="print the table of all options (Markdown)")
-    options.set_defaults(func=_options)
-
-    new = commands.add_parser("new", help="begin a board file as a copy of another")
+    """Add `board` and its sub-commands."""
+    commands = arguments.group(subparsers, "board", _ABOUT)
+    check = arguments.command(commands, "check", _check, _CHECK, help="check board files, without a board")
+    check.add_argument("boards", nargs="+", metavar="BOARD", help=arguments.A_BOARD)
+    for name, run, text in (
+        ("schema", _schema, "print a JSON Schema of board files, for editors"),
+        ("options", _options, "print the table of all options (Markdown)"),
+    ):
+        arguments.command(commands, name, run, "", help=text)
+    new = arguments.command(commands, "new", _new, "", help="begin a board file as a copy of another")
     new.add_argument("name", help="of the file, without .yaml, and of the board, as in the guides")
     source = new.add_mutually_exclusive_group(required=True)
     source.add_argument("--like", metavar="BOARD", help="the board that comes nearest")
-    source.add_argument(
-        "--from",
-        dest="found",
-        metavar="desk|FILE",
-        help="the board that `evmperf desk` found last, or the file that it wrote",
-    )
+    text = "the board that `evmperf desk` found last, or the file that it wrote"
+    source.add_argument("--from", dest="found", metavar="desk|FILE", help=text)
     new.add_argument("--title", default="", help="as in the guides' table of modules")
     new.add_argument("-o", "--into", type=Path, metavar="FOLDER", help="default: env/, or here without one")
-    new.set_defaults(func=_new)
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -11,16 +11,17 @@ import argparse
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import argcomplete
+
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board
+from evmperf.cli.help import pages
 
 _Completer = Callable[..., Iterable[str]]
 
 
 def complete(parser: argparse.ArgumentParser) -> None:
     """Answer a shell that asks, and end; nothing where none does."""
-    import argcomplete  # noqa: PLC0415  # for shells only
-
     for command, action in _arguments(parser, ""):
         completer = _COMPLETERS.get(f"{command}.{action.dest}") or _COMPLETERS.get(action.dest)
         if completer and action.type is not Path:
@@ -77,6 +78,7 @@ def _figures(prefix: str, **_: object) -> Iterable[str]:
 
 
 _COMPLETERS: dict[str, _Completer] = {
+    "page": lambda **_: pages(),
     "board": _board_files,
     "boards": _board_files,
     "history.board": _measured_boards,

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from evmperf.cli import arguments
 from evmperf.doctor.examination import Examination
 from evmperf.doctor.finding import CheckOutcome, Finding, exit_status
 from evmperf.measure import boardfile
@@ -33,22 +34,17 @@ _WIDTH = 14
 
 def add_parsers(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser(
-        "doctor", description=_ABOUT, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("board", metavar="BOARD", help="a board file, as for pytest --lg-env")
-    parser.add_argument("--coordinator", default="", help="HOST[:PORT], as pytest's --lg-coordinator")
-    parser.add_argument(
-        "--console", type=Path, metavar="FILE", help="record the console here, for evmperf replay"
-    )
-    parser.add_argument("--json", action="store_true", help="a list of objects, for programs")
-    parser.set_defaults(func=_doctor)
+    shared = ("board", "--coordinator", "--json")
+    parser = arguments.command(commands, "doctor", _doctor, _ABOUT, *shared, epilog=_EPILOG)
+    text = "record the console here, for evmperf replay"
+    parser.add_argument("--console", type=Path, metavar="FILE", help=text)
 
 
 def _doctor(options: argparse.Namespace) -> int:
     board = boardfile.named(options.board)
-    tell = _quiet if options.json else _say
-    examination = Examination(board, options.coordinator, options.console, tell)
+    examination = Examination(
+        board, options.coordinator, options.console, (lambda _: None) if options.json else _say
+    )
     found: list[Finding] = []
     for finding in examination.findings():
         found.append(finding)
@@ -67,7 +63,3 @@ def _doctor(options: argparse.Namespace) -> int:
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
-
-
-def _quiet(_: str) -> None:
-    pass

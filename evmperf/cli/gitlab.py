@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from evmperf.cli import arguments
 from evmperf.gitlab import pipeline
 from evmperf.gitlab.note import MergeRequest
 from evmperf.model.errors import UsageError
@@ -19,41 +20,35 @@ by blanks or commas. With EVMPERF_INFLUX_URL set, the night ends with `evmperf p
 """
 
 
+_NOTE = """\
+Puts Markdown files into notes of the pipeline's merge request, one note a file, which the next
+pipeline replaces. Does nothing outside a merge request.
+"""
+_OPTIONS = {
+    "over": ("labgrid", "labgrid, lava-host or lava-native"),
+    "boards": ("", "board files (default: every real board in env/)"),
+    "benchmarks": ("", "as pytest's -k (default: all)"),
+    "profile": ("", "full or quick (default: the board's)"),
+    "release": ("", "SDK release, where the images do not tell"),
+    "images": ("", "over labgrid [BOARD=]IMAGE to put on the boards; over lava-native [ROLE=]URL to boot"),
+    "repeat": ("", "as pytest's --repeat: 5 or until:2%% (over labgrid)"),
+    "against": ("last:30", "what the verdict compares with, as for `evmperf check`"),
+    "confirm": ("", "time for checking what is worse again (30m; default: not)"),
+    "runner-tag": ("evmperf", "tag of the GitLab runners in the lab"),
+}
+"""Options of a night: default and help."""
+
+
 def add_parsers(subparsers: Any) -> None:
-    """Add both commands; each sets `func`, a callable (args) -> exit status."""
-    raw = argparse.RawDescriptionHelpFormatter
-    nightly = subparsers.add_parser("nightly", description=_NIGHTLY, formatter_class=raw)
-    _add(nightly, "over", "labgrid", "labgrid, lava-host or lava-native")
-    _add(nightly, "boards", "", "board files (default: every real board in env/)")
-    _add(nightly, "benchmarks", "", "as pytest's -k (default: all)")
-    _add(nightly, "profile", "", "full or quick (default: the board's)")
-    _add(nightly, "release", "", "SDK release, where the images do not tell")
-    _add(
-        nightly,
-        "images",
-        "",
-        "over labgrid [BOARD=]IMAGE to put on the boards (a file, a URL or a release of the lab's "
-        "list); over lava-native [ROLE=]URL to boot",
-    )
-    _add(nightly, "repeat", "", "as pytest's --repeat: 5 or until:2%% (over labgrid)")
-    _add(nightly, "against", "last:30", "what the verdict compares with, as for `evmperf check`")
-    _add(nightly, "confirm", "", "time for checking what is worse again (30m; default: not)")
-    _add(nightly, "runner-tag", "evmperf", "tag of the GitLab runners in the lab")
+    """Add both commands."""
+    nightly = arguments.command(subparsers, "nightly", _run_nightly, _NIGHTLY)
+    for name, (default, text) in _OPTIONS.items():
+        variable = f"EVMPERF_{name.replace('-', '_').upper()}"
+        given = os.environ.get(variable) or default
+        nightly.add_argument(f"--{name}", default=given, help=f"{text} [{variable}]")
     nightly.add_argument("-o", "--output", type=Path, help="default: standard output")
-    nightly.set_defaults(func=_run_nightly)
-
-    note = subparsers.add_parser(
-        "note",
-        description="Puts Markdown files into notes of the pipeline's merge request, one note a "
-        "file, which the next pipeline replaces. Does nothing outside a merge request.",
-    )
+    note = arguments.command(subparsers, "note", _run_note, _NOTE)
     note.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    note.set_defaults(func=_run_note)
-
-
-def _add(parser: argparse.ArgumentParser, name: str, default: str, text: str) -> None:
-    variable = f"EVMPERF_{name.replace('-', '_').upper()}"
-    parser.add_argument(f"--{name}", default=os.environ.get(variable) or default, help=f"{text} [{variable}]")
 
 
 def _run_nightly(options: argparse.Namespace) -> int:
@@ -91,11 +86,7 @@ def _run_note(options: argparse.Namespace) -> int:
         print("no merge request: no note")
         return 0
     for file in options.files:
-        try:
-            text = file.read_text(encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
-        word = "written" if request.write(file.stem, text) else "replaced"
+        word = "written" if request.write(file.stem, file.read_text(encoding="utf-8")) else "replaced"
         print(f"note of {file.stem} {word}")
     return 0
 

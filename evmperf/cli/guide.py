@@ -194,7 +194,9 @@ def _render(options: argparse.Namespace, source: RunSource) -> tuple[Cover, Layo
     there = releases.stored(source)
     chosen = releases.of_release(there, options.release, options.os, options.board)
     figures = releases.by_board(chosen)
-    release, os = chosen[-1].run.release, chosen[-1].run.os or "Linux"
+    # A board that was measured in U-Boot alone tells neither.
+    release = next((entry.run.release for entry in reversed(chosen) if entry.run.release), "")
+    os = next((entry.run.os for entry in reversed(chosen) if entry.run.os), "Linux")
     if options.like:
         plan = layout.like(importer.load(options.like, release), figures, options.keep_unread)
     else:

@@ -8,6 +8,7 @@ import pydoc
 import sys
 from typing import Any
 
+from evmperf.cli import arguments
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project
 
@@ -16,19 +17,23 @@ _INDEX = "README"
 
 def add_parsers(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser("help", description="Show a page of the documentation.")
-    pages = sorted(file.stem for file in project("docs").glob("*.md"))
-    parser.add_argument(
-        "page", nargs="?", default=_INDEX, help=f"default: the list of all pages ({_INDEX})"
-    ).completer = lambda **_: pages
-    parser.set_defaults(func=lambda options: _help(options, pages))
+    about = "Shows a page of the documentation, on a terminal through $PAGER."
+    parser = arguments.command(commands, "help", _help, about)
+    text = f"default: the list of all pages ({_INDEX})"
+    parser.add_argument("page", nargs="?", default=_INDEX, help=text)
 
 
-def _help(options: argparse.Namespace, pages: list[str]) -> int:
+def pages() -> list[str]:
+    """The names of all pages."""
+    return sorted(file.stem for file in project("docs").glob("*.md"))
+
+
+def _help(options: argparse.Namespace) -> int:
     """Print the page as Markdown, on a terminal through $PAGER; raises UsageError."""
+    known = pages()
     name = options.page.removeprefix("docs/").removesuffix(".md")
-    if name not in pages:
-        near = difflib.get_close_matches(name, pages, n=1)
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
         raise UsageError(
             f"there is no page {name!r}"
             + (f"; did you mean {near[0]!r}?" if near else "")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 from pathlib import Path
 from typing import Any
 
 from evmperf.app import lavajobs
 from evmperf.app.requests import Cancel, Follow, Import, JobState, Judged, Submit
+from evmperf.cli import arguments
 from evmperf.lava import devices
 from evmperf.lava.lab import control
 from evmperf.lava.server import job_number
@@ -27,135 +29,78 @@ The server is EVMPERF_LAVA_URL with EVMPERF_LAVA_TOKEN, else lavacli's default i
 lab that `make lava-lab` has started on this machine. docs/lava.md says more.
 """
 
+_IMPORT = """\
+Reads the raw output in the log of a native or boot-time job with the parsers of a desk run. Lab-host
+jobs keep their results themselves. A job that was read before is not read again.
+"""
+_VERDICT = """\
+Exit status: 0 complete, and every case that it should have measured passed; 1 something failed;
+3 LAVA or the lab failed.
+"""
+_DEVICE = """\
+Writes device-types/evm-BOARD.jinja2 and devices/BOARD-01.jinja2 below a folder, as in
+/etc/lava-server/dispatcher-config on the server. An existing device is not changed.
+"""
+_KIND = (
+    "host: pytest on the lab's Labgrid host; native: LAVA boots the board and runs the commands there; "
+    "boot: cold boots only (default: %(default)s)"
+)
+_IMAGE = (
+    "image: put this on the board and prove that it runs; kernel, dtb, ramdisk, nfsrootfs or modules: "
+    "boot these over the network; without ROLE= the name tells (default: what is installed boots)"
+)
+
 _DAY_S = 24 * 3600.0
 
 
 def add_parsers(subparsers: Any) -> None:
-    """Add `lava` and its sub-commands; each sets `func`, a callable (args) -> exit status."""
-    raw = argparse.RawDescriptionHelpFormatter
-    top = subparsers.add_parser("lava", description=_ABOUT, formatter_class=raw)
-    commands = top.add_subparsers(metavar="COMMAND", required=True)
+    """Add `lava` and its sub-commands."""
+    commands = arguments.group(subparsers, "lava", _ABOUT)
+    add, server = functools.partial(arguments.command, commands), ("--identity",)
+    _add_job(add("render", _render, "", help="print a complete job"))
 
-    render = commands.add_parser("render", help="print a complete job")
-    _add_job(render)
-    render.set_defaults(func=_render)
-
-    submit = commands.add_parser("submit", help="submit a job made like `render`'s, or of a file")
+    submit = add("submit", _submit, "", *server, "--results", help="submit a rendered job, or one of a file")
     _add_job(submit)
     submit.add_argument("--wait", action="store_true", help="follow the job to its end")
-    submit.add_argument(
-        "--import", dest="read", action="store_true", help="and read its results (with --wait)"
-    )
-    _add_server(submit)
-    _add_results(submit)
-    submit.set_defaults(func=_submit)
+    submit.add_argument("--import", dest="read", action="store_true", help="read its results (with --wait)")
 
-    wait = commands.add_parser("wait", help="follow a job to its end")
-    _add_number(wait)
-    _add_board(wait)
-    wait.set_defaults(func=_wait)
-
-    read = commands.add_parser(
-        "import",
-        help="read a finished job's results into the spool",
-        description="Reads the raw output in the log of a native or boot-time job with the "
-        "parsers that a desk run uses. Lab-host jobs keep their results themselves. A job that "
-        "was read before is left alone.",
-    )
-    read.add_argument("job", help="its number, its page, or its log as a file (YAML)")
-    _add_board(read)
+    wait = add("wait", _wait, "", *server, help="follow a job to its end")
+    read = add("import", _import, _IMPORT, *server, "--results", help="read a finished job into the spool")
     read.add_argument("--run-kind", default="lava", help="default: %(default)s")
-    read.add_argument(
-        "--fact", action="append", default=[], metavar="NAME=VALUE", help="one more fact to keep with the run"
-    )
-    _add_server(read)
-    _add_results(read)
-    read.set_defaults(func=_import)
+    text = "a further fact of the run"
+    read.add_argument("--fact", action="append", default=[], metavar="NAME=VALUE", help=text)
+    verdict = add("verdict", _verdict, _VERDICT, *server, help="the outcome of a job")
+    cancel = add("cancel", _cancel, "", *server, help="end a job that runs or waits")
+    for parser in (wait, verdict, cancel):
+        parser.add_argument("job", help="its number or its page")
+    read.add_argument("job", help="its number, its page, or its log as a file (YAML)")
+    for parser in (wait, verdict, read):
+        parser.add_argument("--board", help="the board file, unless it is in env/")
+    for parser in (submit, wait, verdict, read, cancel):
+        text = "seconds to wait at most (default: a day)"
+        parser.add_argument("--timeout", type=float, default=_DAY_S, help=text)
 
-    verdict = commands.add_parser(
-        "verdict",
-        help="the outcome of a job",
-        description="Exit status 0: complete, and every case it should have measured passed; "
-        "1: something failed; 3: LAVA or the lab failed.",
-    )
-    _add_number(verdict)
-    _add_board(verdict)
-    verdict.set_defaults(func=_verdict)
+    device = add("device", _device, _DEVICE, "board", help="write a board's device type and a device")
+    text = "where (default: here)"
+    device.add_argument("-o", "--into", type=Path, default=Path(), metavar="FOLDER", help=text)
 
-    cancel = commands.add_parser("cancel", help="end a job that runs or waits")
-    _add_number(cancel)
-    cancel.set_defaults(func=_cancel)
-
-    device = commands.add_parser(
-        "device",
-        help="write a board's device type, and a device to fill in",
-        description="Writes device-types/evm-BOARD.jinja2 and devices/BOARD-01.jinja2 below a "
-        "folder, as they lie in /etc/lava-server/dispatcher-config on the server. A device that is "
-        "there already is left alone.",
-    )
-    device.add_argument("board", help="a board file, as for pytest --lg-env")
-    device.add_argument(
-        "-o", "--into", type=Path, default=Path(), metavar="FOLDER", help="where (default: here)"
-    )
-    device.set_defaults(func=_device)
-
-    lab = commands.add_parser("lab", help="a LAVA of your own on this machine (needs root)")
+    lab = add("lab", _lab, "", help="a LAVA of your own on this machine (needs root)")
     lab.add_argument("action", choices=("up", "down", "status"))
-    lab.add_argument(
-        "--board",
-        default="virtual",
-        metavar="VARIANT",
-        help="which virtual EVM LAVA boots itself (default: %(default)s)",
-    )
-    lab.set_defaults(func=_lab)
+    text = "the virtual EVM that LAVA boots itself (default: %(default)s)"
+    lab.add_argument("--board", default="virtual", metavar="VARIANT", help=text)
 
 
 def _add_job(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("board", help="a board file, as for pytest --lg-env, or a job's file")
-    parser.add_argument("-k", dest="keyword", default="", metavar="EXPRESSION", help="as pytest's")
-    parser.add_argument(
-        "--kind",
-        choices=("host", "native", "boot"),
-        default="native",
-        help="host: pytest on the lab's Labgrid host; native: LAVA boots the board and runs the "
-        "commands there; boot: cold boots only (default: %(default)s)",
-    )
-    parser.add_argument("--profile", choices=("full", "quick"), help="default: the board's")
-    parser.add_argument("--release", default="", help="SDK release, where the image does not tell")
-    parser.add_argument(
-        "--image",
-        action="append",
-        default=[],
-        metavar="[ROLE=]URL",
-        help="image: put this on the board, and prove that it runs; or boot parts over the "
-        "network: kernel, dtb, ramdisk, nfsrootfs or modules; without ROLE= told from the name "
-        "(default: what is installed boots). On the lab's host what pytest's --image takes there",
-    )
-    parser.add_argument("--device-type", default="", help="default: evm- and the board file's name")
-    parser.add_argument("--tag", action="append", default=[], help="a tag the device must have")
-    parser.add_argument("--priority", choices=("low", "medium", "high"), default="medium")
-
-
-def _add_number(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("job", help="its number or its page")
-    _add_server(parser)
-
-
-def _add_board(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--board", help="the board file, where the job's is not in env/")
-
-
-def _add_server(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--identity", default="", help="a server of lavacli's configuration, by its name there"
-    )
-    parser.add_argument(
-        "--timeout", type=float, default=_DAY_S, help="seconds to wait at most (default: a day)"
-    )
-
-
-def _add_results(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--results", type=Path, default=Path("results"), help="gets one folder a run")
+    add = parser.add_argument
+    add("board", help=f"{arguments.A_BOARD}, or a job's file")
+    add("-k", dest="keyword", default="", metavar="EXPRESSION", help="as pytest's")
+    add("--kind", choices=("host", "native", "boot"), default="native", help=_KIND)
+    add("--profile", choices=("full", "quick"), default="", help="default: the board's")
+    add("--release", default="", help="SDK release, where the image does not tell")
+    add("--image", action="append", default=[], metavar="[ROLE=]URL", help=_IMAGE)
+    add("--device-type", default="", help="default: evm- and the board file's name")
+    add("--tag", action="append", default=[], help="a tag the device must have")
+    add("--priority", choices=("low", "medium", "high"), default="medium")
 
 
 def _request(options: argparse.Namespace) -> Submit:
@@ -163,7 +108,7 @@ def _request(options: argparse.Namespace) -> Submit:
         board=options.board,
         keyword=options.keyword,
         kind=options.kind,
-        profile=options.profile or "",
+        profile=options.profile,
         release=options.release,
         images=tuple(options.image),
         device_type=options.device_type,

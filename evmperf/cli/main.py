@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import sys
@@ -18,9 +19,10 @@ from evmperf.model.exits import ExitStatus, of_kind
 _COMMANDS = {
     "Boards and labs": {
         "desk": ("desk", "find the board on this desk, and measure it"),
-        "list": ("listing", "all benchmarks, and the reason why a board skips one"),
+        "list": ("benchmark", "all benchmarks, and the reason why a board skips one"),
         "doctor": ("doctor", "check a board and its lab, step by step"),
         "board": ("board", "check a board file, or begin one"),
+        "benchmark": ("benchmark", "begin a benchmark of your own"),
         "who": ("keeping", "who holds which board, and until when"),
         "ask": ("keeping", "ask the holder of a board to let you have it"),
         "health": ("night", "the boards that nights do not trust"),
@@ -34,9 +36,9 @@ _COMMANDS = {
         "nightly": ("gitlab", "GitLab's nightly pipeline"),
     },
     "Results": {
-        "runs": ("runs", "list the runs"),
-        "show": ("listing", "the table of a run"),
-        "report": ("report", "write a run's report again"),
+        "runs": ("results", "list the runs"),
+        "show": ("results", "the table of a run"),
+        "report": ("results", "write a run's report again"),
         "history": ("history", "a figure over the last runs"),
         "query": ("query", "ask all runs a question in SQL"),
         "export": ("query", "runs in the formats of other programs"),
@@ -52,7 +54,7 @@ _COMMANDS = {
         "why": ("why", "why figures are worse than the published ones"),
         "case": ("case", "one case of a run as a file to post"),
         "reproduce": ("case", "measure the case of such a file again, and compare"),
-        "explain": ("explain", "what differs between two runs"),
+        "explain": ("results", "what differs between two runs"),
         "ab": ("ab", "old and new on one board in turn: what changed, with its error"),
         "bisect": ("bisect", "which change made a metric worse"),
         "bisect-step": ("bisect", "one step of a bisection, for git bisect run"),
@@ -109,21 +111,33 @@ def _run(words: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return ExitStatus.INTERRUPTED
     except Exception as error:  # noqa: BLE001  # Python's own status would say FAILED
-        missing = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
-        if extra := _EXTRAS.get(missing.partition(".")[0]):
-            needed = f"this needs {missing}, which is not installed"
-            print(f"evmperf: {needed}: pip install 'evmperf[{extra}]'", file=sys.stderr)
-            return ExitStatus.USAGE
-        sys.excepthook(type(error), error, error.__traceback__)
-        print(f"evmperf: this is a mistake in evmperf: {error!r}", file=sys.stderr)
-        return ExitStatus.INTERNAL
+        return _unforeseen(error)
     return status
 
 
-def _complete() -> None:
-    from evmperf.cli import completion  # noqa: PLC0415  # for shells only
+def _unforeseen(error: Exception) -> ExitStatus:
+    """Say what an error of Python is about: a missing extra, a file, or a mistake in evmperf."""
+    missing = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
+    if extra := _EXTRAS.get(missing.partition(".")[0]):
+        needed = f"this needs {missing}, which is not installed"
+        print(f"evmperf: {needed}: pip install 'evmperf[{extra}]'", file=sys.stderr)
+        return ExitStatus.USAGE
+    if isinstance(error, OSError) and error.filename:
+        print(f"evmperf: {error.filename}: {error.strerror}", file=sys.stderr)
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+        return ExitStatus.LAB_BROKEN if full else ExitStatus.USAGE
+    sys.excepthook(type(error), error, error.__traceback__)
+    print(f"evmperf: this is a mistake in evmperf: {error!r}", file=sys.stderr)
+    return ExitStatus.INTERNAL
 
-    completion.complete(_parser(*os.environ.get("COMP_LINE", "").split()[1:2]))
+
+def _module(name: str) -> Any:
+    """A module of this room, loaded when a call needs it."""
+    return importlib.import_module(f"evmperf.cli.{name}")
+
+
+def _complete() -> None:
+    _module("completion").complete(_parser(*os.environ.get("COMP_LINE", "").split()[1:2]))
 
 
 def _parser(command: str = "") -> argparse.ArgumentParser:
@@ -145,7 +159,7 @@ def _parser(command: str = "") -> argparse.ArgumentParser:
     commands: Any = parser.add_subparsers(required=True, metavar="COMMAND", help=argparse.SUPPRESS)
     modules = {name: module for group in _COMMANDS.values() for name, (module, _) in group.items()}
     if command in modules:
-        importlib.import_module(f"evmperf.cli.{modules[command]}").add_parsers(commands)
+        _module(modules[command]).add_parsers(commands)
     else:
         for name in modules:
             commands.add_parser(name)

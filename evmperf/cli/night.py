@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from evmperf.cli import arguments
-from evmperf.keeping.wanted import Wanted, coordinator_address
+from evmperf.keeping.wanted import Wanted
 from evmperf.lava.selection import JobKind, select
 from evmperf.measure import boardfile
 from evmperf.measure.signals import listening
@@ -32,40 +32,27 @@ A night that was killed goes on where it was when it is called again.
 """
 
 
+_EPILOG = """\
+Exit status: 0 all measured and nothing worse, 1 something failed, is worse or was not judged, 2 cut
+by Ctrl-C, 3 the lab kept a board from being measured, 4 a wrong plan.
+"""
+_HEALTH = """\
+Lists the boards with lab failures. A suspect board begins its next night with a health check; a bad
+one is left out until it is cleared.
+"""
+
+
 def add_parsers(subparsers: Any) -> None:
-    """Add the commands; each sets `func`, a callable (args) -> exit status."""
-    night = subparsers.add_parser(
-        "night",
-        description=_NIGHT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="Exit status: 0 all measured and nothing worse, 1 something failed, is worse or "
-        "was not judged, "
-        "2 cut by Ctrl-C, 3 a board was not measured for the lab's sake, 4 a wrong plan.",
-    )
+    """Add the commands."""
+    night = arguments.command(subparsers, "night", _night, _NIGHT, "--identity", epilog=_EPILOG)
     night.add_argument("plan", type=Path, metavar="PLAN.yaml")
     night.add_argument("--results", type=Path, help="default: what the plan says")
-    night.add_argument("--new", action="store_true", help="do not go on with a night that was cut")
-    night.add_argument(
-        "--over",
-        choices=("labgrid", "lava"),
-        default="labgrid",
-        help="who finds the boards: Labgrid's coordinator, or LAVA's scheduler (docs/lava.md)",
-    )
-    night.add_argument("--identity", default="", help="over LAVA: a server of lavacli's, by name")
-    night.set_defaults(func=_night)
-
-    health = subparsers.add_parser(
-        "health",
-        description="Lists the boards with lab failures. A suspect one begins its next night with "
-        "a health check; a bad one is left out until it is cleared.",
-    )
+    night.add_argument("--new", action="store_true", help="do not continue a night that was cut")
+    text = "who finds the boards: Labgrid's coordinator or LAVA's scheduler (default: %(default)s)"
+    night.add_argument("--over", choices=("labgrid", "lava"), default="labgrid", help=text)
+    health = arguments.command(subparsers, "health", _health, _HEALTH, "--coordinator", "--results")
     health.add_argument("do", nargs="?", choices=("list", "clear"), default="list")
     health.add_argument("place", nargs="?", help="the board to clear")
-    health.add_argument(
-        "--coordinator", default=os.environ.get("LG_COORDINATOR", ""), help="[LG_COORDINATOR]"
-    )
-    arguments.add_results(health)
-    health.set_defaults(func=_health)
 
 
 def _night(options: argparse.Namespace) -> int:
@@ -134,7 +121,7 @@ def _for_lava(given: Plan) -> Plan:
                 reason = str(error)
                 continue
             refused.append({line.partition(":")[0] for line in chosen.refused})
-            jobs.append(replace(job, name=f"{job.name}-{kind}", lava=str(kind)))
+            jobs.append(replace(job, name=f"{job.name}-{kind}", lava=kind.value))
         if not refused:
             raise UsageError(f"{job.name}: {reason}")
         if job.benchmarks and (none := sorted(set.intersection(*refused))):
@@ -144,7 +131,7 @@ def _for_lava(given: Plan) -> Plan:
 
 def _health(options: argparse.Namespace) -> int:
     register = Register(options.results)
-    coordinator = coordinator_address(options.coordinator) if options.coordinator else ""
+    coordinator = arguments.coordinator(options)
     known = register.all(coordinator)
     if options.do == "list":
         for name, health in known.items():

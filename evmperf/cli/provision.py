@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 import json
 import sys
 import time
 from typing import Any
 
+import msgspec
+
 from evmperf.benchmarks import catalogue as benchmarks
 from evmperf.boards import board as boards
+from evmperf.cli import arguments
 from evmperf.cli.terminal import own
 from evmperf.doctor import target as targets
 from evmperf.keeping.claim import Claim
@@ -19,9 +21,9 @@ from evmperf.keeping.wanted import wanted
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure.signals import listening
 from evmperf.model.errors import EvmperfError
-from evmperf.provision import catalogue, identity, ways
-from evmperf.provision.cache import Cache
-from evmperf.provision.image import Image, check_fits
+from evmperf.provision import identity, ways
+from evmperf.provision.cache import open_image
+from evmperf.provision.image import Image
 from evmperf.provision.installation import Installation
 from evmperf.provision.remote import Host
 
@@ -40,36 +42,20 @@ is left as it is. `pytest --lg-env BOARD --image IMAGE` does the same before it 
 
 def add_parsers(subparsers: Any) -> None:
     """Add `image` and `provision`."""
-    raw = argparse.RawDescriptionHelpFormatter
-    about = subparsers.add_parser("image", description=_IMAGE, formatter_class=raw)
+    about = arguments.command(subparsers, "image", _about, _IMAGE, "--board", "--json")
     about.add_argument("image", metavar="IMAGE")
-    about.add_argument("--board", help="a board file: say also whether the image is for it")
-    about.add_argument(
-        "--write",
-        metavar="DEVICE",
-        help="make this medium of this host equal to it, and read all of it back: a card in a "
-        "reader, or one that a card switch has moved here",
-    )
-    about.add_argument("--json", action="store_true", help="everything known, for programs")
-    about.set_defaults(func=_about)
-
-    put = subparsers.add_parser("provision", description=_PROVISION, formatter_class=raw)
-    put.add_argument("board", metavar="BOARD")
+    text = "write the image to this medium of this host (a card in a reader), and read it back"
+    about.add_argument("--write", metavar="DEVICE", help=text)
+    put = arguments.command(subparsers, "provision", _provision, _PROVISION, "board", "--coordinator")
     put.add_argument("image", metavar="IMAGE")
-    put.add_argument("--force", action="store_true", help="write also what the board runs already")
-    put.add_argument("--coordinator", default="", help="HOST[:PORT], as pytest's --lg-coordinator")
+    put.add_argument("--force", action="store_true", help="write the image even if the board runs it")
     put.add_argument("--keep-on", action="store_true", help="leave the board switched on")
-    put.set_defaults(func=_provision)
 
 
 def _about(options: argparse.Namespace) -> int:
     board = boards.load(boards.find(options.board)) if options.board else None
-    machine = board.options.image.machine if board else ""
-    source = catalogue.find(options.image, machine)
     with ProgressBar() as bar:
-        image = Cache().get(source.where, sha256=source.sha256, tell=bar.progress)
-        if board:
-            check_fits(image, board)
+        image = open_image(options.image, board, bar.progress)
         if options.write:
             done = ways.write(Host(), options.write, image, bar.progress)
             bar.line(f"{options.write}: {done['written'] >> 10} KiB written, all of it read back")
@@ -94,7 +80,7 @@ def _everything(image: Image) -> dict[str, Any]:
         "content_sha256": image.hashes.content,
         "content_bytes": image.hashes.size,
         "release": image.identity.release,
-        **dataclasses.asdict(image.identity),
+        **msgspec.structs.asdict(image.identity),
         "warnings": image.warnings,
     }
 

@@ -10,29 +10,32 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.boards.prompts import INIT_SHELL_PROMPT, LOGIN_PROMPT
+from evmperf.cli import arguments
 from evmperf.console import record, review
 from evmperf.console.review import Reviewed
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.records import BootRecord
 from evmperf.runs import spool
+from evmperf.runs.history import run_folder
+
+_ABOUT = """\
+Reads the console.log of an earlier run again, and says of each boot what evmperf makes of it today
+and what that changes. Nothing is switched and nothing is written. A lab that reports a boot problem
+sends this file.
+"""
 
 
 def add_parsers(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser(
-        "replay",
-        description="Read the console.log of an earlier run again, and say of each boot what "
-        "evmperf makes of it today and what that changes. Nothing is switched and nothing is "
-        "written. A lab that reports a boot problem sends this file.",
-    )
-    parser.add_argument("file", type=Path, help="a console.log, or the run's folder")
+    parser = arguments.command(commands, "replay", _replay, _ABOUT, "--results", "--json")
+    parser.add_argument("file", help=f"a console.log, or {arguments.A_RUN}")
     parser.add_argument("--prompt", help="what ends a boot, as a regular expression")
-    parser.add_argument("--json", action="store_true", help="a list of objects, for programs")
-    parser.set_defaults(func=_replay)
 
 
 def _replay(options: argparse.Namespace) -> int:
-    path = options.file / "console.log" if options.file.is_dir() else options.file
+    path = Path(options.file)
+    if not path.is_file():
+        path = run_folder(options.file, options.results) / "console.log"
     ends = (options.prompt,) if options.prompt else (LOGIN_PROMPT, INIT_SHELL_PROMPT)
     try:
         boots = list(_boots(path, ends))
@@ -59,8 +62,6 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def _boots(path: Path, prompts: tuple[str, ...]) -> Iterator[Reviewed]:
-    if not path.is_file():
-        raise UsageError(f"{path}: there is no such file; name a console.log or a run's folder")
     recorded = _recorded(path.parent)
     for number, records in enumerate(review.boots(record.read(path)), 1):
         power_on = records[0].mono_ns

@@ -10,27 +10,21 @@ from typing import Any
 from evmperf import site
 from evmperf.cli import arguments, sources
 
+_ABOUT = """\
+Writes static pages of all runs: every board, benchmark and case over time, what changed when and
+what became worse. They open from a file system, on a phone, and in GitLab Pages (docs/site.md).
+"""
+
 
 def add_parsers(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser(
-        "site",
-        description="Write static pages of all runs there are: every board, benchmark and case "
-        "over time, what changed when and what became worse. They open from a file system, on a "
-        "phone, and in GitLab Pages (docs/site.md).",
-    )
+    parser = arguments.command(commands, "site", _site, _ABOUT, "--results")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
-    arguments.add_results(parser)
     sources.add_from(parser)
     parser.add_argument("--published", action="store_true", help="of TI's published figures instead of runs")
-    parser.add_argument(
-        "--reports",
-        default="",
-        metavar="ADDRESS|copied",
-        help="where the runs' folders can be seen, e.g. https://lab/results, or `copied`: copy the "
-        "reports into the site (default: where they lie on this host)",
-    )
-    parser.set_defaults(func=_site)
+    text = "where the runs' folders are served, e.g. https://lab/results, or `copied`: copy the reports into "
+    text += "the site (default: where they lie on this host)"
+    parser.add_argument("--reports", default="", metavar="ADDRESS|copied", help=text)
 
 
 def _site(options: argparse.Namespace) -> int:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
+from evmperf.cli import arguments
 from evmperf.model.errors import EvmperfError, LabError
 from evmperf.virtual import envfile, image, recipe, release, server, terminal
 from evmperf.virtual.board import BenchStatus, LabOptions, LabRecord
@@ -37,105 +40,53 @@ Several boards side by side: give each a name and its own environment file.
   pytest --lg-env board-b.yaml
 """
 
+_RELEASE = """\
+Makes the image of a release of a virtual EVM that boots from its card. Releases with different
+numbers can be told apart on the running board.
+"""
+_STOP = "Cuts the power, ends the bench and removes the tester. The disks stay."
+_CONSOLE = """\
+Connects this terminal to the board's serial console; Ctrl-] leaves. Others may use the console at
+the same time: all see all output, and all may type.
+"""
 
-def add_parsers(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `virtual` and its sub-commands; each sets `func`, a callable (args) -> exit status."""
-    raw = argparse.RawDescriptionHelpFormatter
-    top = subparsers.add_parser("virtual", description=_ABOUT, formatter_class=raw)
-    commands = top.add_subparsers(metavar="COMMAND", required=True)
 
-    build = commands.add_parser(
-        "build",
-        help="make the software of a virtual EVM",
-        description="Builds the image of a virtual EVM unless it is up to date.",
-    )
+def add_parsers(subparsers: Any) -> None:
+    """Add `virtual` and its sub-commands."""
+    commands = arguments.group(subparsers, "virtual", _ABOUT)
+    add = functools.partial(arguments.command, commands)
+
+    build = add("build", _build, "", help="make the software of a virtual EVM unless it is up to date")
     build.add_argument("variant", nargs="*", default=[_NAME], help="which virtual EVMs (default: virtual)")
     build.add_argument("--force", action="store_true", help="build it even if it is up to date")
-    build.set_defaults(func=_build)
 
-    release = commands.add_parser(
-        "release",
-        help="make a release of a virtual EVM: an image for its card",
-        description="Makes the image of a release of a virtual EVM that boots from its card. "
-        "Releases with different numbers can be told apart on the running board.",
-    )
+    release = add("release", _release, _RELEASE, help="make a release: an image for a virtual EVM's card")
     release.add_argument("variant", help="a virtual EVM that boots from a card or disk of its own")
     release.add_argument("file", type=Path, help="what to write: NAME.wic.zst")
     release.add_argument("--number", type=int, default=1, help="from 1 to 9 (default: 1)")
-    release.set_defaults(func=_release)
 
-    start = commands.add_parser(
-        "start", help="start the bench of a board", description=_START, formatter_class=raw
-    )
-    _add_name(start)
-    start.add_argument(
-        "--variant", help="which virtual EVM the board is (default: virtual, or NAME if it is a variant's)"
-    )
+    start = add("start", _start, _START, help="start the bench of a board")
+    stop = add("stop", _stop, _STOP, help="stop the bench of a board")
+    stop.add_argument("--all", action="store_true", help="all boards")
+    on = add("on", _on, "", help="switch the power of a board on; no effect if it is on")
+    off = add("off", _off, "", help="switch the power of a board off; no effect if it is off")
+    console = add("console", _console, _CONSOLE, help="the board's serial console in this terminal")
+    for parser in (start, stop, on, off, console):
+        text = "the board (default: %(default)s)"
+        parser.add_argument("name", nargs="?", default=_NAME, metavar="NAME", help=text)
+    add("status", _status, "", "--json", help="list all boards that were ever started here")
+
+    text = "which virtual EVM the board is (default: virtual, or NAME if it is a variant's)"
+    start.add_argument("--variant", help=text)
     usual = "0 is any free one (default: that of env/NAME.yaml, else 0)"
     start.add_argument("--serial-port", type=int, metavar="PORT", help=f"console's TCP port, {usual}")
     start.add_argument("--power-port", type=int, metavar="PORT", help=f"power switch's port, {usual}")
     start.add_argument("--fresh", action="store_true", help="make new disks (otherwise they are kept)")
-    start.add_argument(
-        "--write-env",
-        type=Path,
-        metavar="FILE",
-        help="write a copy of the variant's env/*.yaml with this board's ports",
-    )
-    start.add_argument(
-        "--foreground", action="store_true", help="do not go to the background; Ctrl-C stops it"
-    )
-    start.add_argument(
-        "--qemu-option",
-        action="append",
-        metavar="OPTION",
-        help="one more word for QEMU's command line, for experiments; give it as --qemu-option=-d",
-    )
-    start.set_defaults(func=_start)
-
-    stop = commands.add_parser(
-        "stop",
-        help="stop the bench of a board",
-        description="Cuts the power, ends the bench and removes the tester. The disks stay.",
-    )
-    _add_name(stop)
-    stop.add_argument("--all", action="store_true", help="all boards")
-    stop.set_defaults(func=_stop)
-
-    for word, function in (("on", _on), ("off", _off)):
-        switch = commands.add_parser(
-            word,
-            help=f"switch the power {word}",
-            description=f"Switches the power of a board {word}; no effect if it is already.",
-        )
-        _add_name(switch)
-        switch.set_defaults(func=function)
-
-    console = commands.add_parser(
-        "console",
-        help="the board's serial console in this terminal",
-        description="Joins this terminal with the board's serial console; Ctrl-] leaves. "
-        "Others may use the console at the same time: all see all, and all may type.",
-    )
-    _add_name(console)
-    console.set_defaults(func=_console)
-
-    status = commands.add_parser(
-        "status",
-        help="what all virtual boards do",
-        description="Lists all boards that were ever started here, running or not.",
-    )
-    status.add_argument("--json", action="store_true", help="everything known, for programs")
-    status.set_defaults(func=_status)
-
-
-def _add_name(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "name", nargs="?", default=_NAME, metavar="NAME", help="the board (default: %(default)s)"
-    )
-
-
-def _bench(args: argparse.Namespace) -> LabClient:
-    return LabClient(args.name)
+    text = "write a copy of the variant's env/*.yaml with this board's ports"
+    start.add_argument("--write-env", type=Path, metavar="FILE", help=text)
+    start.add_argument("--foreground", action="store_true", help="stay in the foreground; Ctrl-C stops it")
+    text = "one more word for QEMU's command line, for experiments; give it as --qemu-option=-d"
+    start.add_argument("--qemu-option", action="append", metavar="OPTION", help=text)
 
 
 def _progress(step: str) -> None:
@@ -156,7 +107,7 @@ def _release(args: argparse.Namespace) -> int:
 
 
 def _start(args: argparse.Namespace) -> int:
-    bench = _bench(args)
+    bench = LabClient(args.name)
     variant = args.variant or (args.name if recipe.exists(args.name) else _NAME)
     if args.foreground:
         return _run(bench, variant, args)
@@ -168,8 +119,7 @@ def _start(args: argparse.Namespace) -> int:
         qemu_options=args.qemu_option,
     )
     ports = bench.ports
-    if args.write_env:
-        _write_env(args.write_env, variant, ports.serial, ports.power)
+    _write_env(args.write_env, variant, ports.serial, ports.power)
     word = "started" if started else "is already running"
     print(f"board {bench.name} ({variant}) {word}: serial {ports.serial}, power {ports.power}")
     if not started:
@@ -197,8 +147,7 @@ def _run(bench: LabClient, variant: str, args: argparse.Namespace) -> int:
     serial, power = envfile.usual_ports(bench.name, args.serial_port, args.power_port)
 
     def ready(record: LabRecord) -> None:
-        if args.write_env:
-            _write_env(args.write_env, variant, record.serial_port, record.power_port)
+        _write_env(args.write_env, variant, record.serial_port, record.power_port)
         ports = f"serial {record.serial_port}, power {record.power_port}"
         print(f"board {bench.name} ({variant}) started: {ports}", flush=True)
 
@@ -208,12 +157,13 @@ def _run(bench: LabClient, variant: str, args: argparse.Namespace) -> int:
     return 0
 
 
-def _write_env(copy: Path, variant: str, serial_port: int, power_port: int) -> None:
-    envfile.write(envfile.source(variant), copy, serial_port=serial_port, power_port=power_port)
+def _write_env(copy: Path | None, variant: str, serial_port: int, power_port: int) -> None:
+    if copy:
+        envfile.write(envfile.source(variant), copy, serial_port=serial_port, power_port=power_port)
 
 
 def _stop(args: argparse.Namespace) -> int:
-    for bench in all_benches() if args.all else [_bench(args)]:
+    for bench in all_benches() if args.all else [LabClient(args.name)]:
         stopped = bench.stop()
         if stopped or not args.all:
             print(f"board {bench.name} {'stopped' if stopped else 'was not running'}")
@@ -221,17 +171,17 @@ def _stop(args: argparse.Namespace) -> int:
 
 
 def _on(args: argparse.Namespace) -> int:
-    _bench(args).on()
+    LabClient(args.name).on()
     return 0
 
 
 def _off(args: argparse.Namespace) -> int:
-    _bench(args).off()
+    LabClient(args.name).off()
     return 0
 
 
 def _console(args: argparse.Namespace) -> int:
-    bench = _bench(args)
+    bench = LabClient(args.name)
     port = bench.ports.serial
     power = "" if bench.status().power else f"; the power is off: `evmperf virtual on {args.name}`"
     print(f"console of board {args.name}, Ctrl-] leaves{power}")

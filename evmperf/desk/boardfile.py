@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from evmperf.boards import board as boards
-from evmperf.boards.board import Loader
+from evmperf.boards import yamlfile
 from evmperf.desk.identity import Identity, SshAddress
 from evmperf.desk.ports import Voice, fits_default
 from evmperf.model.errors import LabError, UsageError
@@ -74,7 +74,7 @@ def write(
 ) -> Path:
     """Write the board file and return it; raises LabError when the disk does not take it."""
     like = fitting(identity)
-    said = yaml.load(like.read_text("utf-8"), Loader=Loader)["targets"]["main"] if like else {}
+    said = yamlfile.read(like)["targets"]["main"] if like else {}
     name = like.stem if like else _slug(identity.model) or "board"
     title = identity.model or "a board without a name"
     general = said.get("options", {}).get("board") or {

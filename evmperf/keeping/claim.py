@@ -155,7 +155,7 @@ class Claim:
                     held = claim._link.ask(
                         "hold",
                         _TAKE_S + wait_s,
-                        wanted=wanted.as_json(),
+                        wanted=asdict(wanted),
                         holder=asdict(Holder.here(run)),
                         until=until,
                         wait_s=wait_s,

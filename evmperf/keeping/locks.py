@@ -8,50 +8,30 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import json
 import os
 import struct
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
 
 import msgspec
 
+from evmperf.keeping.wanted import HoldRecord
 from evmperf.model.errors import LabError
 
 _SYSTEM = Path("/run/lock")
 """Debian's folder for locks of all users (Filesystem Hierarchy Standard 3.0, 5.9)."""
 
 
-_Text = Annotated[str, msgspec.Meta(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
-_Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e11)]  # to the year 5138
-
-
-class _Holder(msgspec.Struct):
-    """A holder's record (`hold.Hold.record`). Any user of the machine may write other contents
-    into the files.
-    """
-
-    place: _Text
-    coordinator: _Text
-    host: _Text
-    user: _Text
-    run: _Text
-    since: _Seconds
-    until: _Seconds
-    doing: _Text
-
-
-_HOLDER = msgspec.json.Decoder(_Holder)
+_HOLDER = msgspec.json.Decoder(HoldRecord)
 _SIZE = 65536
 """Maximum bytes read of a lock's file."""
 
 
 class Busy(Exception):
-    """Somebody has the lock; `holder` is their record, {} if it is invalid."""
+    """Somebody has the lock; `holder` is their record, None if it is invalid."""
 
-    def __init__(self, holder: Mapping[str, Any]) -> None:
+    def __init__(self, holder: HoldRecord | None) -> None:
         super().__init__("the lock is taken")
         self.holder = holder
 
@@ -59,7 +39,7 @@ class Busy(Exception):
 class Locks:
     """The locks of one board; all, or none and Busy or LabError."""
 
-    def __init__(self, devices: Sequence[str], holder: Mapping[str, Any]) -> None:
+    def __init__(self, devices: Sequence[str], holder: HoldRecord) -> None:
         self._files: dict[Path, int] = {}
         self._holder = holder
         try:
@@ -69,7 +49,7 @@ class Locks:
             self.release()
             raise
 
-    def describe(self, holder: Mapping[str, Any]) -> None:
+    def describe(self, holder: HoldRecord) -> None:
         """Write the holder's new record."""
         self._holder = holder
         for file in self._files.values():
@@ -102,7 +82,7 @@ def _path(device: str) -> Path:
     return folder() / f"evmperf-{hashlib.sha256(device.encode()).hexdigest()[:16]}.lock"
 
 
-def _lock(path: Path, holder: Mapping[str, Any]) -> int:
+def _lock(path: Path, holder: HoldRecord) -> int:
     while True:
         try:
             file = _open(path)
@@ -143,12 +123,12 @@ def _is_at(path: Path, file: int) -> bool:
     return False
 
 
-def _said(text: bytes) -> dict[str, Any]:
-    """A holder's record; {} for anything else."""
+def _said(text: bytes) -> HoldRecord | None:
+    """A holder's record; None for anything else."""
     try:
-        return msgspec.structs.asdict(_HOLDER.decode(text))
+        return _HOLDER.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return {}
+        return None
 
 
 def _open(path: Path) -> int:
@@ -166,21 +146,20 @@ def _open(path: Path) -> int:
     return os.open(path, flags)
 
 
-def _write(file: int, holder: Mapping[str, Any]) -> None:
-    text = json.dumps(holder).encode()
+def _write(file: int, holder: HoldRecord) -> None:
     os.ftruncate(file, 0)
-    os.pwrite(file, text, 0)
+    os.pwrite(file, msgspec.json.encode(holder), 0)
 
 
-def held() -> list[dict[str, Any]]:
+def held() -> list[HoldRecord]:
     """The records of the holders of all locks on this machine."""
-    records: list[dict[str, Any]] = []
+    records: list[HoldRecord] = []
     for path in sorted(folder().glob("evmperf-*.lock")):
         with contextlib.suppress(OSError):
             # Do not follow a link, do not wait on a pipe.
             file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
-                record = _said(os.pread(file, _SIZE, 0)) if _is_locked(file) else {}
+                record = _said(os.pread(file, _SIZE, 0)) if _is_locked(file) else None
             finally:
                 os.close(file)
             if record and record not in records:  # a board with several devices

@@ -15,12 +15,14 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from evmperf.keeping import wire
-from evmperf.keeping.hold import UNTIL_TAG, Hold, clock, who_holds
+from evmperf.keeping.hold import Hold, clock, who_holds
 from evmperf.keeping.kicks import KICKED_TAG
 from evmperf.keeping.locks import Busy
 from evmperf.keeping.taking import Taking
-from evmperf.keeping.wanted import Holder, Wanted
+from evmperf.keeping.wanted import UNTIL_TAG, Holder, Wanted
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ class Keeper:
     def __init__(self) -> None:
         self.holds: list[Hold] = []
         self._clients: set[Client] = set()
-        self._taking = Taking(self)
+        self._taking = Taking(self.holds, self.on_change, self.on_gone)
         self._needed = time.monotonic()
         self._ending = asyncio.Event()
 
@@ -127,11 +129,8 @@ class Keeper:
         grace_s: float,
     ) -> dict[str, Any]:
         """Hold a board after a limited wait."""
-        board = Wanted(
-            wanted["place"], wanted["coordinator"], tuple(wanted["devices"]), tuple(wanted["others"])
-        )
-        hold = Hold(board, Holder(**holder), until, grace_s)
-        hold.parties.add(client)
+        hold = Hold(msgspec.convert(wanted, Wanted), Holder(**holder), until, grace_s)
+        hold.parties.add(client.send)
 
         def tell(waiting: str) -> None:
             client.send(waiting=waiting)
@@ -144,7 +143,7 @@ class Keeper:
         """Share a board that another process holds for this one."""
         for hold in self.holds:
             if hold.token == token:
-                hold.parties.add(client)
+                hold.parties.add(client.send)
                 client.holds.append(hold)
                 return _held(hold)
         raise LabError("the night does not hold this session's board any more")
@@ -279,12 +278,12 @@ class Keeper:
 
     @staticmethod
     def _tell(hold: Hold, message: str) -> None:
-        for party in list(hold.parties):
-            party.send(asked=message)
+        for send in list(hold.parties):
+            send(asked=message)
 
     async def _leave(self, client: Client, hold: Hold) -> None:
         client.holds.remove(hold)
-        hold.parties.discard(client)
+        hold.parties.discard(client.send)
         if not hold.parties:
             await self._taking.let_go(hold)
 

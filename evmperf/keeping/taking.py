@@ -8,13 +8,13 @@ import getpass
 import socket
 import time
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from evmperf.keeping import locks
-from evmperf.keeping.hold import UNTIL_TAG, Hold, clock, of_place, refusal
+from evmperf.keeping.hold import Hold, clock, refusal
 from evmperf.keeping.kicks import KICKED_TAG, LOCKS_TAG, Kicks
 from evmperf.keeping.locks import Busy, Locks
-from evmperf.keeping.wanted import Holder, device_key
+from evmperf.keeping.wanted import UNTIL_TAG, Holder, HoldRecord, device_key
 from evmperf.model.errors import LabError, UsageError
 
 if TYPE_CHECKING:
@@ -29,24 +29,19 @@ _POLL_S = 5.0
 """Seconds between polls of a reservation; the coordinator processes them every 15 s."""
 
 
-class Owner(Protocol):
-    """The keeper's side of taking a board."""
-
-    holds: list[Hold]
-
-    def on_change(self, connection: Connection, place: str) -> None:
-        """Handle a change of a place."""
-
-    def on_gone(self, connection: Connection) -> None:
-        """Handle the loss of a coordinator."""
-
-
 class Taking:
-    """Takes and releases boards for the keeper; owns the connections to coordinators."""
+    """Takes and releases boards for the keeper, whose `holds` it keeps; owns the connections to
+    coordinators, and tells of each change of a place and of each lost coordinator.
+    """
 
-    def __init__(self, keeper: Owner) -> None:
+    def __init__(
+        self,
+        holds: list[Hold],
+        on_change: Callable[[Connection, str], None],
+        on_gone: Callable[[Connection], None],
+    ) -> None:
         self.kicks = Kicks()
-        self._keeper = keeper
+        self._holds, self._on_change, self._on_gone = holds, on_change, on_gone
         self._connections: dict[tuple[str, Holder], Connection] = {}
         self._users: dict[tuple[str, Holder], int] = {}
         self._opening = asyncio.Lock()
@@ -58,7 +53,7 @@ class Taking:
         `tell` receives the reason of each wait. Raises UsageError for a busy or unknown board,
         LabError for a failure of the lab.
         """
-        self._keeper.holds.append(hold)
+        self._holds.append(hold)
         try:
             if hold.wanted.coordinator:
                 await self._take_place(hold, deadline, priority, tell)
@@ -70,8 +65,8 @@ class Taking:
 
     async def let_go(self, hold: Hold) -> None:
         """Release the board if it is still ours."""
-        if hold in self._keeper.holds:
-            self._keeper.holds.remove(hold)
+        if hold in self._holds:
+            self._holds.remove(hold)
         if hold.connection:
             place, owner, hold.owner = hold.wanted.place, hold.owner, ""
             if owner and not hold.lost and not hold.borrowed:
@@ -251,7 +246,7 @@ class Taking:
             tags[UNTIL_TAG] = f"{hold.until:.0f}"
         await connection.tag(hold.wanted.place, tags)
         # Changes during the acquire.
-        self._keeper.on_change(connection, hold.wanted.place)
+        self._on_change(connection, hold.wanted.place)
 
     # Connections
 
@@ -262,7 +257,7 @@ class Taking:
         async with self._opening:
             found = self._connections.get(key)
             if found is None or not found.alive:
-                found = Connection(address, holder, self._keeper.on_change, self._keeper.on_gone)
+                found = Connection(address, holder, self._on_change, self._on_gone)
                 await found.open()
                 for place in found.places():
                     self.kicks.look(address, place)
@@ -301,7 +296,7 @@ def _why_not(place: Any, reason: str) -> str:
     if not place.acquired:
         why = reason or "reserved for somebody else"
         return f"{place.name} is unavailable ({why}): wait for it with --wait 30m"
-    record = of_place(place.name, place.acquired, place.changed, place.tags, "")
+    record = HoldRecord.of_place(place.name, place.acquired, place.changed, place.tags, "")
     return refusal(place.name, record)
 
 

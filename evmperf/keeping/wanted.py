@@ -7,14 +7,14 @@ import json
 import os
 import re
 import socket
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import yaml
+import msgspec
 
-from evmperf.boards.board import Loader
+from evmperf.boards import yamlfile
 from evmperf.keeping import wire
 from evmperf.model.errors import UsageError
 
@@ -37,10 +37,6 @@ class Wanted:
     devices: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     """Alternative places; `place` then becomes the one that is held."""
-
-    def as_json(self) -> dict[str, Any]:
-        """The form for the keeper."""
-        return asdict(self)
 
     def with_place(self, place: str) -> Wanted:
         """The same with another place."""
@@ -83,13 +79,52 @@ class Holder:
         return f"{self.user} on {self.host}" + (f" (run {self.run})" if self.run else "")
 
 
+UNTIL_TAG = "evmperf_until"
+"""The tag of a place with its holder's expected end, in seconds since the epoch."""
+
+_Text = Annotated[str, msgspec.Meta(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
+_Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e11)]  # to the year 5138
+
+
+class HoldRecord(msgspec.Struct, frozen=True):
+    """What other processes see of a board that is held: by a run, or by hand (`run` is ""). Times
+    are seconds since the epoch, 0 if unknown.
+
+    Any user of the machine may write other contents into the locks' files: decoding checks them.
+    """
+
+    place: _Text
+    coordinator: _Text
+    host: _Text
+    user: _Text
+    run: _Text
+    since: _Seconds
+    until: _Seconds = 0.0
+    doing: _Text = ""
+
+    @classmethod
+    def of_place(
+        cls, name: str, acquired: str, changed: float, tags: Mapping[str, str], coordinator: str
+    ) -> HoldRecord:
+        """The record of a place at a coordinator that somebody holds by hand or by any keeper."""
+        holder = Holder.named(acquired)
+        until = tags.get(UNTIL_TAG, "") if holder.run else ""
+        end = float(until) if until.isdecimal() and len(until) < 12 else 0.0
+        return cls(name, coordinator, holder.host, holder.user, holder.run, changed, end)
+
+    @property
+    def by(self) -> str:
+        """The holder, without the run."""
+        return f"{self.user} on {self.host}"
+
+
 def wanted(board_file: Path, coordinator: str = "", place: str = "") -> Wanted:
     """What to hold for this board file. `coordinator` overrides file and $LG_COORDINATOR, `place`
     overrides $LG_PLACE.
 
     Raises UsageError for a file without anything to hold.
     """
-    data = yaml.load(board_file.read_text(encoding="utf-8"), Loader=Loader)
+    data = yamlfile.read(board_file)
     resources = list(_resources(data["targets"]["main"].get("resources") or {}))
     for kind, arguments in resources:
         if kind == "RemotePlace":

@@ -46,7 +46,7 @@ class Procedure:
         following steps except the clean-up are skipped. Other failures are raised.
         """
         progress, prepared = self.progress, True
-        steps = iter(progress.benchmark.steps(self.bench.board, progress.case, progress.plan))
+        steps = iter(progress.benchmark.planned(self.bench.board, progress.case, progress.plan))
         for step in steps:
             if not prepared and not isinstance(step, CleanUp):
                 continue

@@ -1,4 +1,4 @@
-"""One session of a night: a pytest of its own for one board, and how it ended."""
+"""One session of a night: a pytest process for one board, and how it ended."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
 if os.getppid() == int(sys.argv[1]):
     os.execv(sys.argv[2], sys.argv[2:])
 """
-"""Becomes the session. A night that is killed takes its sessions with it, which switch their boards
-off. A program of its own, as code between fork and exec can hang where threads are.
+"""Becomes the session. When the night is killed, its sessions get SIGINT and switch their boards off.
+This is a separate program because code between fork and exec can hang in a process with threads.
 """
 
 
@@ -101,8 +101,8 @@ class Child:
         return outcome(self._results / run, status, sentence, cut=self._cut)
 
     def cut(self, *, hurry: bool = False) -> None:
-        """End the session: the board is switched off; callable in any thread. What is not needed
-        for that is left out in a `hurry`.
+        """End the session, which switches the board off; callable in any thread. In a `hurry` the
+        session leaves out everything else.
         """
         with self._lock:
             told, self._cut = self._cut, True
@@ -126,14 +126,14 @@ def outcome(folder: Path, status: int, said: str, *, cut: bool) -> Outcome:
         run = spool.read_run(folder)
         results = spool.read_results(folder)
     except UsageError:
-        # It never got to its board.
+        # It did not reach its board.
         wrong = status in (ExitStatus.USAGE, ExitStatus.NOTHING)
         ending = Ending.WRONG if wrong else Ending.LAB
         return Outcome(Ending.CUT if cut else ending, said, name)
     measured = sum(result.status is Status.MEASURED for result in results)
-    sentence = run.outcome or f"the session ended without a word (status {status})"
-    if run.ending is Ending.LOST:
-        ending = Ending.LOST
+    sentence = run.outcome or f"the session ended without a reason (status {status})"
+    if run.ending in (Ending.LOST, Ending.WRONG):
+        ending = run.ending
     elif status == ExitStatus.OK:
         ending = Ending.MEASURED
     elif cut:
@@ -158,7 +158,7 @@ def measured_in(folder: Path) -> list[str]:
 
 
 def _is_dead(results: Sequence[Result]) -> bool:
-    """Whether there is no sample, and nothing but the board to blame."""
+    """Whether there is no sample and every failure is the board's."""
     kinds = {failure.kind for result in results for failure in result.failures}
     return kinds == {Kind.BOARD} and not any(result.samples for result in results)
 

@@ -203,7 +203,7 @@ def close(night: Night, began: float) -> Closing:
 
 def sentence(closing: Closing) -> str:
     """How the night went, in one sentence."""
-    states = Counter(board.progress.state for board in closing.boards)
+    states = Counter[str](board.progress.state for board in closing.boards)
     whole = len(closing.boards)
     text = f"{states['measured']} of {whole} {'board' if whole == 1 else 'boards'} measured"
     others = [f"{n} {state}" for state, n in sorted(states.items()) if state != "measured"]

@@ -1,15 +1,16 @@
-"""The night itself: a thread a board, which finds one, measures on it and tries again elsewhere."""
+"""The night: for each job a thread that finds a board, measures, and tries again on another."""
 
 from __future__ import annotations
 
 import contextlib
+import enum
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
+from evmperf.app.calls import Calls
 from evmperf.boards import board as boards
 from evmperf.keeping.claim import Claim
 from evmperf.keeping.listing import places
@@ -35,12 +36,26 @@ _LAB_S = 5.0
 """Pause before the coordinator is asked again, in seconds."""
 
 
+class Doing(enum.StrEnum):
+    """What happens to a job that has not ended; see `Ending` for how it ends."""
+
+    WAITING = "waiting"
+    CHECKING = "checking"
+    """Its board is suspect and is checked first."""
+    MEASURING = "measuring"
+    GIVEN_UP = "given up"
+    """No board is left to try, or no time."""
+
+
+_GOES_ON = (Doing.WAITING, Doing.CHECKING, Doing.MEASURING, Ending.LOST, Ending.LAB, Ending.BOARD)
+
+
 @dataclass
 class Progress:
-    """What has become of a job so far. `runs` are those that measured for it, oldest first."""
+    """The state of a job; `runs` are the runs that measured for it, oldest first."""
 
     job: Job
-    state: str = "waiting"
+    state: Doing | Ending = Doing.WAITING
     place: str = ""
     sentence: str = ""
     runs: list[str] = field(default_factory=list)
@@ -53,15 +68,8 @@ class Progress:
 
     @property
     def done(self) -> bool:
-        """Whether nothing more will be done for it."""
-        return self.state in {*map(str, Ending)} - {"lost", "lab", "board"} | {"given up"}
-
-
-class Session(Protocol):
-    """What measures for a job."""
-
-    def cut(self, *, hurry: bool = False) -> None:
-        """End it, a second time in a `hurry`; callable in any thread."""
+        """Whether the job has ended."""
+        return self.state not in _GOES_ON
 
 
 class Night:
@@ -80,7 +88,7 @@ class Night:
         self._register = Register(results)
         self._limits = {name: threading.Semaphore(n) for name, n in plan.limits.items()}
         self._at_once = threading.Semaphore(plan.at_once or len(plan.boards))
-        self._children: set[Session] = set()
+        self._children: set[Child | Calls] = set()
         self._recall()
 
     @property
@@ -105,14 +113,14 @@ class Night:
                 self.end()
 
     def end(self) -> None:
-        """Have all sessions end, their boards are switched off; a second call hurries them."""
+        """End all sessions, which switch their boards off; a second call hurries them."""
         hurry = self.ending.is_set()
         self.ending.set()
         for child in list(self._children):
             child.cut(hurry=hurry)
 
     def _recall(self) -> None:
-        """Take up what the journal says of an earlier part of this night."""
+        """Restore the progress of an earlier part of this night from the journal."""
         known = {progress.job.name: progress for progress in self.progress}
         for event in self.journal.events():
             progress = known.get(event.get("job", ""))
@@ -129,7 +137,7 @@ class Night:
                 self._conclude(progress, event["place"], _outcome(event))
         for progress in self.progress:
             if not progress.done:
-                progress.state = "waiting"
+                progress.state = Doing.WAITING
 
     def _job(self, progress: Progress) -> None:
         try:
@@ -142,19 +150,19 @@ class Night:
             self._give_up(progress, progress.sentence or "the night had to end")
 
     def _share(self, progress: Progress, stack: contextlib.ExitStack) -> None:
-        """Wait until the host and what a job shares with others can bear it."""
-        # In one order for all, or two jobs that use two things would wait for each other.
+        """Wait for a free place on the host and for the things that jobs share."""
+        # All jobs use one order: no two jobs can wait for each other.
         shared = [self._limits[name] for name in sorted(set(progress.job.uses))]
         for limit in (self._at_once, *shared):
             stack.enter_context(limit)
 
     def _try(self, progress: Progress, stack: contextlib.ExitStack) -> None:
-        """Find a board and measure on it, once; `stack` holds what is shared with other jobs."""
+        """Find a board and measure on it once; `stack` holds the shared things."""
         try:
             claim = self._find(progress, stack)
         except LabError as error:
-            # The coordinator is away: it may be started anew.
-            progress.state, progress.sentence = "waiting", str(error)
+            # The coordinator does not answer; it may be restarting.
+            progress.state, progress.sentence = Doing.WAITING, str(error)
             stack.close()
             self.ending.wait(_LAB_S)
             return
@@ -164,7 +172,7 @@ class Night:
                 return
             board = boards.load(board_file(progress.job))
             run = new_run_id(board.name)
-            progress.state, before = "measuring", list(progress.runs)
+            progress.state, before = Doing.MEASURING, list(progress.runs)
             self.journal.note("started", job=progress.job.name, place=place, run=run)
             progress.runs.append(run)
             self.tell(f"{progress.job.name}: measuring on {place}, run {run}")
@@ -172,17 +180,22 @@ class Night:
             self._note_health(claim.wanted, outcome)
         finally:
             claim.release()
+        self._ended(progress, run, outcome)
+
+    def _ended(self, progress: Progress, run: str, outcome: Outcome, **more: int) -> None:
+        """Note the outcome of a session, decide what it means, and report it."""
         self.journal.note(
             "measured",
             job=progress.job.name,
-            place=place,
+            place=progress.place,
             run=run,
             ending=outcome.ending,
             sentence=outcome.sentence,
             measured=outcome.measured,
+            **more,
         )
-        self._conclude(progress, place, outcome)
-        self.tell(f"{progress.job.name}: {outcome.ending} on {place}: {outcome.sentence}")
+        self._conclude(progress, progress.place, outcome)
+        self.tell(f"{progress.job.name}: {outcome.ending} on {progress.place}: {outcome.sentence}")
 
     def _session(self, progress: Progress, claim: Claim, run: str, selection: str, but: list[str]) -> Outcome:
         job, plan = progress.job, self.plan
@@ -196,24 +209,30 @@ class Night:
             options += [f"--repeat={repeat}"]
         options += ["--give-way"] if plan.give_way else []
         limit = time.time() + seconds(job.limit) if job.limit else self.until
-        child = Child(plan, job, self.results, self.journal.folder / f"{run}.log")
-        self._children.add(child)
-        try:
-            if self.ending.is_set():
-                child.cut()
-            deadline = min(limit, self.until)
+        with self._child(progress, run, self.results) as child:
             there = [case for name in but for case in measured_in(self.results / name)]
+            deadline = min(limit, self.until)
             done = child.run(claim, run, selection, but=there, options=options, deadline=deadline)
-        finally:
-            self._children.discard(child)
         if done.ending is Ending.CUT and limit <= time.time() < self.until:
             return replace(done, ending=Ending.LIMIT)
         return done
 
+    @contextlib.contextmanager
+    def _child(self, progress: Progress, run: str, results: Path) -> Iterator[Child]:
+        """A session that is ended with the night."""
+        child = Child(self.plan, progress.job, results, self.journal.folder / f"{run}.log")
+        self._children.add(child)
+        try:
+            if self.ending.is_set():
+                child.cut()
+            yield child
+        finally:
+            self._children.discard(child)
+
     def _conclude(self, progress: Progress, place: str, outcome: Outcome) -> None:
         """Decide what an outcome means for the job."""
         progress.place, progress.sentence = place, outcome.sentence
-        progress.state = str(outcome.ending)
+        progress.state = outcome.ending
         if outcome.ending in _WORTH_ANOTHER_TRY:
             elsewhere = bool(progress.tried) and place not in progress.tried
             both = elsewhere and outcome.ending is progress.blamed is Ending.BOARD
@@ -221,27 +240,27 @@ class Night:
             progress.failures.append(f"{place}: {outcome.sentence}")
             progress.blamed = outcome.ending
             if len(progress.failures) >= _TRIES:
-                # Two boards that do not boot have in common what they should boot.
-                progress.state = "failed" if both else "given up"
+                # If two boards do not boot, the image is to blame.
+                progress.state = Ending.FAILED if both else Doing.GIVEN_UP
         elif outcome.ending is Ending.LOST:
             progress.losses += 1
             if progress.losses >= _LOSSES:
-                progress.state = "given up"
+                progress.state = Doing.GIVEN_UP
         elif outcome.ending is Ending.CUT:
-            progress.state = "lost"  # goes on if this night does
+            progress.state = Ending.LOST  # goes on if this night does
 
     def _give_up(self, progress: Progress, sentence: str) -> None:
-        progress.state, progress.sentence = "given up", sentence
+        progress.state, progress.sentence = Doing.GIVEN_UP, sentence
         self.tell(f"{progress.job.name}: given up: {sentence}")
 
     # Which board
 
     def _find(self, progress: Progress, stack: contextlib.ExitStack) -> Claim:
-        """Hold a board for a job, and its share of what others use, too."""
+        """Hold a board for a job, and the things that it shares with other jobs."""
         self._share(progress, stack)
         with contextlib.suppress(UsageError):
             return self._claim(progress, 0.0)
-        # Somebody has it, perhaps for hours: nobody else is to wait for that.
+        # Somebody holds it, perhaps for hours: release the shared things meanwhile.
         stack.close()
         waiting = min(seconds(self.plan.wait) or self.until, self.until - time.time())
         claim = self._claim(progress, max(waiting, 0.0))
@@ -253,7 +272,7 @@ class Night:
         wanted = self._candidates(progress)
 
         def tell(sentence: str) -> None:
-            progress.state, progress.sentence = "waiting", sentence
+            progress.state, progress.sentence = Doing.WAITING, sentence
             self.tell(f"{progress.job.name}: waiting: {sentence}")
 
         return Claim.take(
@@ -267,7 +286,7 @@ class Night:
         )
 
     def _candidates(self, progress: Progress) -> Wanted:
-        """The board or boards that would do, those not tried before first; raises UsageError."""
+        """The boards that fit and were not tried yet; raises UsageError."""
         job = progress.job
         wanted = self.plan.wanted(job)
         if not job.any:
@@ -275,7 +294,7 @@ class Night:
             if health.state is State.BAD:
                 raise UsageError(
                     f"{wanted.place} is bad ({health.why}): `evmperf health clear {wanted.place}` "
-                    f"when it is well"
+                    f"when it is repaired"
                 )
             return wanted
         if not wanted.coordinator:
@@ -305,7 +324,7 @@ class Night:
         health = self._register.of(board)
         if health.state is not State.SUSPECT:
             return health.state is State.GOOD
-        progress.state = "checking"
+        progress.state = Doing.CHECKING
         self.tell(f"{progress.job.name}: {board.place} is suspect ({health.why}): checking it")
         name = boards.load(board_file(progress.job)).name
         run = new_run_id(name)
@@ -323,14 +342,9 @@ class Night:
         return well
 
     def _check(self, progress: Progress, claim: Claim, run: str) -> Outcome:
-        checks = self.journal.folder / "checks"
-        child = Child(self.plan, progress.job, checks, self.journal.folder / f"{run}.log")
-        self._children.add(child)
         options = ["--run-kind", "health", "--profile", "quick", *self.plan.health_options]
-        try:
+        with self._child(progress, run, self.journal.folder / "checks") as child:
             return child.run(claim, run, self.plan.health_check, options=options, deadline=self.until)
-        finally:
-            self._children.discard(child)
 
     def _note_health(self, board: Wanted, outcome: Outcome) -> None:
         """Two failures of the lab or the board in a row make it suspect; a success clears it."""

@@ -1,8 +1,8 @@
-"""How far a board is to be trusted: good, suspect after two lab failures in a row, bad after a
-failed check. Bad boards stay out of every night until a person has looked at them.
+"""The health of boards: good, suspect after two lab failures in a row, bad after a failed check.
+Nights do not use bad boards until a person clears them.
 
-A place keeps its health in Labgrid's tags, where all hosts and people see it; a board without a
-coordinator has it in `health.json` beside the results.
+The health of a place is in its Labgrid tags, that of a board without a coordinator in `health.json`
+beside the results.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STATE, _WHY, _FAILURES = "health", "health_why", "health_failures"
 
 
 class State(enum.StrEnum):
-    """What a board's last failures say of it."""
+    """The health of a board."""
 
     GOOD = "good"
     SUSPECT = "suspect"
@@ -45,7 +45,7 @@ class Health:
     why: str = ""
 
     def after_failure(self, why: str) -> Health:
-        """After one more failure that was the lab's or the board's."""
+        """The health after one more failure of the lab or the board."""
         failures = self.failures + 1
         suspect = self.state is State.GOOD and failures >= FAILURES_BEFORE_SUSPECT
         return Health(State.SUSPECT if suspect else self.state, failures, why)

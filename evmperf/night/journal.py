@@ -1,4 +1,4 @@
-"""What a night has done, on disk line by line: a night that was killed goes on where it was."""
+"""The events of a night on disk, line by line: a killed night continues from them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Measured(_Started):
 
 
 _EVENTS = {"begun": _Begun, "started": _Started, "submitted": _Submitted, "measured": _Measured}
-"""What the events say that a night goes on by."""
+"""The events that restore a night's progress."""
 
 
 class Journal:
@@ -89,14 +89,12 @@ class Journal:
         yield from read(self.folder)
 
     def close(self) -> None:
-        """Write no more."""
+        """Close the file."""
         self._file.close()
 
 
 def read(folder: Path) -> Iterator[dict[str, Any]]:
-    """The events of a night, oldest first; a line cut by a crash is left out, and so are damaged
-    ones, by name.
-    """
+    """The events of a night, oldest first, without truncated lines; damaged lines are reported."""
     file = folder / _FILE
     lines = file.read_bytes().split(b"\n")[:-1] if file.exists() else []
     for number, line in enumerate(lines, 1):

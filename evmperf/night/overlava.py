@@ -1,6 +1,6 @@
-"""The same night over LAVA: its scheduler finds the boards, and each job of the plan is one of its.
+"""A night over LAVA: LAVA's scheduler finds the boards, and each job of the plan is a LAVA job.
 
-A LAVA job is submitted, followed, read and cancelled in processes of their own.
+A child process submits, follows, reads and cancels a LAVA job.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from evmperf.model.exits import ExitStatus
 from evmperf.model.replies import Failed, Reply
 from evmperf.model.run import NIGHT
 from evmperf.night.child import Outcome, outcome
-from evmperf.night.conductor import Night, Progress
+from evmperf.night.conductor import Doing, Night, Progress
 from evmperf.night.plan import board_file
 
 _AWAY_S = 15.0
@@ -46,24 +46,13 @@ class LavaNight(Night):
             done = self._follow(progress, number, calls)
             if done is None:
                 return
-            self.journal.note(
-                "measured",
-                job=progress.job.name,
-                place=progress.place,
-                run=done.run,
-                ending=done.ending,
-                sentence=done.sentence,
-                measured=done.measured,
-                lava=number,
-            )
+            progress.runs += [done.run] if done.run else []
+            self._ended(progress, done.run, done, lava=number)
         finally:
             self._children.discard(calls)
-        progress.runs += [done.run] if done.run else []
-        self._conclude(progress, progress.place, done)
-        self.tell(f"{progress.job.name}: {done.ending} on {progress.place}: {done.sentence}")
 
     def _pending(self, progress: Progress) -> int:
-        """The LAVA job that has been submitted and is not done with, 0 for none."""
+        """The number of the LAVA job that was submitted and has not been read, 0 for none."""
         number = 0
         for event in self.journal.events():
             if event.get("job") == progress.job.name and "lava" in event:
@@ -96,7 +85,7 @@ class LavaNight(Night):
 
         def hear(news: Reply) -> None:
             if isinstance(news, JobState):
-                progress.state = "measuring" if news.state == "Running" else "waiting"
+                progress.state = Doing.MEASURING if news.state == "Running" else Doing.WAITING
                 progress.place = news.device or progress.place
                 progress.sentence = f"LAVA's job {number} is {news.state}"
 
@@ -124,12 +113,12 @@ class LavaNight(Night):
         if judged.status == ExitStatus.OK:
             why = read.sentence if isinstance(read, Failed) else "it keeps its results itself"
             raise LabError(f"the results of LAVA's job {number} cannot be read: {why}")
-        # It has no log, or one that ends before anything was measured.
+        # There is no log, or it ends before the first measurement.
         lab = judged.status == ExitStatus.LAB_BROKEN
         return Outcome(Ending.LAB if lab else Ending.BOARD, sentence, "")
 
     def _unknown(self, progress: Progress, number: int, calls: Calls, failed: Failed) -> Outcome | None:
-        """After waiting in vain: the night is over, or the server does not answer."""
+        """The outcome when the wait failed: the night is over, or the server does not answer."""
         progress.sentence = failed.sentence
         if time.time() >= self.until:
             calls.ask(Cancel(job=number, identity=self.identity), last=True)

@@ -1,4 +1,4 @@
-"""What a night is to measure, and within which limits: a YAML file, checked word by word.
+"""The plan of a night: a YAML file that says what to measure within which limits.
 
 docs/lab-at-scale.md describes it for people.
 """
@@ -9,13 +9,14 @@ import difflib
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-import yaml
+import msgspec
+from msgspec.structs import replace
 
 from evmperf.boards import board as boards
+from evmperf.boards import yamlfile
 from evmperf.boards.images import by_board
 from evmperf.keeping.kicks import GRACE_S
 from evmperf.keeping.wanted import Wanted, wanted
@@ -26,8 +27,7 @@ from evmperf.model.errors import UsageError
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(msgspec.Struct, frozen=True):
     """One board to measure: `board` is its file, and either `place` names its place or `any` gives
     the tags that a place must have. `uses` are shared things with a limit in the plan.
     """
@@ -35,22 +35,21 @@ class Job:
     board: str
     name: str = ""
     place: str = ""
-    any: Mapping[str, str] = field(default_factory=dict)
+    any: Mapping[str, str] = {}
     benchmarks: str = ""
     profile: str = ""
     release: str = ""
     repeat: str = ""
     limit: str = ""
     image: str = ""
-    """What is put on the board first, as pytest's --image; "" for what is there."""
-    uses: list[str] = field(default_factory=list)
-    options: list[str] = field(default_factory=list)
-    lava: str = ""
-    """Over LAVA, the kind of its job: native, boot, or host; "" for those that fit."""
+    """The image to put on the board first, as pytest's --image; "" for none."""
+    uses: list[str] = []
+    options: list[str] = []
+    lava: Literal["", "native", "boot", "host"] = ""
+    """Over LAVA, the kind of its job; "" for those that fit."""
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """A night. Durations are as in 30m, `until` is a time of day (06:30) or a duration.
 
     `images` are words IMAGE, for all boards, or BOARD=IMAGE for those with the board file BOARD.
@@ -62,25 +61,25 @@ class Plan:
     until: str = "12h"
     wait: str = ""
     stagger: str = "2s"
-    at_once: int = 0
-    limits: Mapping[str, int] = field(default_factory=dict)
+    at_once: Annotated[int, msgspec.Meta(ge=0)] = 0
+    limits: Mapping[str, Annotated[int, msgspec.Meta(ge=1)]] = {}
     release: str = ""
     repeat: str = ""
-    images: list[str] = field(default_factory=list)
+    images: list[str] = []
     run_kind: str = "nightly"
     give_way: bool = False
     grace: str = f"{GRACE_S:g}s"
-    """How long a board that was taken away is left to who did it."""
+    """How long a kicked board is reserved for the kicker."""
     against: str = "last:30"
     history: str = ""
     """Where earlier runs are, DIR or influx; "" for the night's own results."""
     confirm: str = ""
-    """How long an A/B may check what is worse again, "" for not at all."""
+    """Time for an A/B that checks worse figures again, "" for none."""
     guide: bool = True
     push: bool = False
     site: bool = True
     health_check: str = "boot_time"
-    health_options: list[str] = field(default_factory=list)
+    health_options: list[str] = []
 
     def wanted(self, job: Job) -> Wanted:
         """What to hold for a job that names its board; raises UsageError."""
@@ -90,29 +89,23 @@ class Plan:
 
 def read(path: Path) -> Plan:
     """Read and check a plan; raises UsageError that names file and word."""
+    data = yamlfile.read(path)
+    _check_words(str(path), Plan, data)
+    for number, entry in enumerate(data.get("boards") or [], 1):
+        _check_words(f"{path}: boards, number {number}", Job, entry)
     try:
-        data = yaml.load(path.read_text(encoding="utf-8"), Loader=boards.Loader)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: is not YAML: {str(error).splitlines()[0]}") from None
-    known = {"name": path.stem}
-    plan: Plan = _build(Plan, {**known, **_mapping(str(path), data)}, str(path))
+        plan = msgspec.convert({"name": path.stem, **data}, Plan)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{path}: {str(error).replace('$.', '')}") from None
     if not plan.boards:
         raise UsageError(f"{path}: boards: is empty: there is nothing to measure")
     jobs: list[Job] = []
-    for number, entry in enumerate(plan.boards, 1):
+    for number, job in enumerate(plan.boards, 1):
         where = f"{path}: boards, number {number}"
-        job: Job = _build(Job, _mapping(where, entry), where)
         jobs.append(_check(job, plan, where, {other.name for other in jobs}))
     _check_repeat(plan.repeat, str(path))
     for duration in (plan.wait, plan.stagger, plan.grace, plan.confirm):
         seconds(duration)
-    for word, number in plan.limits.items():
-        if not isinstance(number, int) or number < 1:
-            raise UsageError(f"{path}: limits: {word} must be a number from 1, not {number!r}")
-    if plan.at_once < 0:
-        raise UsageError(f"{path}: at_once must be a number from 1, not {plan.at_once}")
     end_of(plan, 0)
     stems = list(dict.fromkeys(board_file(job).stem for job in jobs))
     given = by_board(plan.images, stems)
@@ -144,8 +137,6 @@ def _check(job: Job, plan: Plan, where: str, taken: set[str]) -> Job:
     for thing in job.uses:
         if thing not in plan.limits:
             raise UsageError(f"{where}: uses {thing}, which has no number under limits")
-    if job.lava not in ("", "native", "boot", "host"):
-        raise UsageError(f"{where}: lava must be native, boot or host, not {job.lava!r}")
     seconds(job.limit)
     _check_repeat(job.repeat, where)
     usual = job.place or "-".join(job.any.values()) or file.stem
@@ -165,29 +156,13 @@ def _check_repeat(text: str, where: str) -> None:
         raise UsageError(f"{where}: {error}") from None
 
 
-def _mapping(where: str, data: Any) -> dict[str, Any]:
+def _check_words(where: str, kind: type[msgspec.Struct], data: Any) -> None:
+    """Raise UsageError for what is no mapping, or for a word that is not known."""
     if not isinstance(data, dict):
         raise UsageError(f"{where}: must be a mapping, not {data!r}")
-    return {str(key): value for key, value in data.items()}
-
-
-def _build(kind: Any, data: Mapping[str, Any], where: str) -> Any:
-    known = {entry.name: entry for entry in fields(kind)}
-    for word, value in data.items():
+    known = kind.__struct_fields__
+    for word in data:
         if word not in known:
-            near = difflib.get_close_matches(word, known, n=1)
+            near = difflib.get_close_matches(str(word), known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}."
             raise UsageError(f"{where}: unknown word {word!r}; {hint}")
-        expected = _type(known[word])
-        if not isinstance(value, expected) or (expected is int and isinstance(value, bool)):
-            raise UsageError(f"{where}: {word} must be of type {expected.__name__}, not {value!r}")
-    for name, entry in known.items():
-        if name not in data and entry.default is MISSING and entry.default_factory is MISSING:
-            raise UsageError(f"{where}: {name} is missing")
-    return kind(**data)
-
-
-def _type(entry: Any) -> type:
-    if entry.default is not MISSING:
-        return type(entry.default)
-    return dict if entry.default_factory is dict else list if entry.name != "board" else str

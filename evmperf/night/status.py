@@ -1,4 +1,4 @@
-"""What a night is doing now, as JSON and as a page that a browser shows without a server."""
+"""The state of a night as JSON and as a page that needs no server."""
 
 from __future__ import annotations
 
@@ -9,25 +9,23 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evmperf.keeping import listing, locks
-from evmperf.keeping.hold import clock, of_place
+from evmperf.keeping.hold import clock
+from evmperf.keeping.wanted import HoldRecord
 from evmperf.model.errors import EvmperfError
 from evmperf.night.child import measured_in
+from evmperf.night.conductor import Doing, Night, Progress
 from evmperf.night.health import Health
 from evmperf.night.page import render
 from evmperf.runs.spool import RECORDS
 
-if TYPE_CHECKING:
-    from evmperf.night.conductor import Night, Progress
-
 EVERY_S = 2.0
-"""How old what is shown is, at most; the page loads itself anew as often."""
-
+"""Seconds between updates; the page reloads itself as often."""
 
 GONE_S = 30.0
-"""A page that is older than this is of a night that was killed."""
+"""Seconds after which a page without an update shows that its night was killed."""
 
 
 class Status:
@@ -39,7 +37,7 @@ class Status:
         self._counted: dict[str, tuple[int, int]] = {}
         self._ended = threading.Event()
         self._known: list[dict[str, Any]] = []
-        # Coordinators may take their time, or be away: the page is written all the same.
+        # A slow or missing coordinator does not delay the page.
         self._threads = [
             threading.Thread(target=self._every, args=[work], name="status", daemon=True)
             for work in (self._look, self._write)
@@ -56,19 +54,19 @@ class Status:
         self._write()
 
     def expected_end(self) -> str:
-        """When all should be measured, as the end of a sentence; "" while that is not known."""
-        held = {record["place"]: record for record in locks.held()}
+        """When all jobs should be measured, as the end of a sentence; "" while unknown."""
+        held = {record.place: record for record in locks.held()}
         jobs = [self._job(progress, held) for progress in self._night.progress]
-        # Until its session has begun, a board is held for the whole night.
+        # Before its session begins, a board is held for the whole night.
         known = [job["until"] for job in jobs if job["doing"] and job["until"]]
         if not known:
             return ""
-        waits = any(not p.done for p in self._night.progress if p.state != "measuring")
+        waits = any(not p.done for p in self._night.progress if p.state is not Doing.MEASURING)
         return f"expected end {'after ' if waits else ''}{clock(max(known))}"
 
     def record(self) -> dict[str, Any]:
         """Everything that is shown."""
-        held = {record["place"]: record for record in locks.held()}
+        held = {record.place: record for record in locks.held()}
         places = [_place(place, held, place["coordinator"]) for place in self._known]
         states = Counter(progress.state for progress in self._night.progress)
         return {
@@ -93,7 +91,7 @@ class Status:
             self._ended.wait(EVERY_S)
 
     def _look(self) -> None:
-        """Ask the coordinators for their places; none are known of one that does not answer."""
+        """Ask the coordinators for their places."""
         self._known = [
             {**place, "coordinator": coordinator}
             for coordinator in sorted(self._coordinators)
@@ -106,8 +104,9 @@ class Status:
         _replace(folder / "status.html", render("status.html.j2", status=record))
         _replace(folder / "status.json", json.dumps(record, indent=1) + "\n")
 
-    def _job(self, progress: Progress, held: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        now = held.get(progress.place, {}) if progress.state in ("measuring", "checking") else {}
+    def _job(self, progress: Progress, held: Mapping[str, HoldRecord]) -> dict[str, Any]:
+        works = progress.state in (Doing.MEASURING, Doing.CHECKING)
+        now = held.get(progress.place) if works else None
         return {
             "job": progress.job.name,
             "board": progress.job.board,
@@ -115,15 +114,13 @@ class Status:
             "state": progress.state,
             "sentence": progress.sentence,
             "runs": list(progress.runs),
-            "doing": now.get("doing", ""),
-            "since": now.get("since", 0.0),
-            "until": now.get("until", 0.0),
+            **_activity(now),
             "page": progress.page,
             "measured": sum(self._measured(run) for run in list(progress.runs)),
         }
 
     def _measured(self, run: str) -> int:
-        """How many cases a run has measured; counted anew when there are more results."""
+        """How many cases a run has measured; counted again when its file has grown."""
         folder = self._night.results / run
         with contextlib.suppress(OSError):
             size = (folder / RECORDS).stat().st_size
@@ -138,22 +135,22 @@ class Status:
         return []
 
 
-def _place(
-    place: Mapping[str, Any], held: Mapping[str, Mapping[str, Any]], coordinator: str
-) -> dict[str, Any]:
+def _activity(record: HoldRecord | None) -> dict[str, Any]:
+    known = record or HoldRecord("", "", "", "", "", 0.0)
+    return {name: getattr(known, name) for name in ("doing", "since", "until")}
+
+
+def _place(place: Mapping[str, Any], held: Mapping[str, HoldRecord], coordinator: str) -> dict[str, Any]:
     health = Health.of_tags(place["tags"])
-    record = held.get(place["name"]) or (
-        of_place(place["name"], place["acquired"], place["changed"], place["tags"], coordinator)
-        if place["acquired"]
-        else {}
-    )
+    record = held.get(place["name"])
+    if place["acquired"] and not record:
+        of_place = HoldRecord.of_place
+        record = of_place(place["name"], place["acquired"], place["changed"], place["tags"], coordinator)
     return {
         "place": place["name"],
-        "holder": f"{record['user']} on {record['host']}" if record else "",
-        "run": record.get("run", ""),
-        "doing": record.get("doing", ""),
-        "since": record.get("since", 0.0),
-        "until": record.get("until", 0.0),
+        "holder": record.by if record else "",
+        "run": record.run if record else "",
+        **_activity(record),
         "health": str(health.state),
         "why": health.why,
         "ready": place["ready"],

@@ -1,25 +1,26 @@
-"""The images that a lab host has at hand: fetched, unpacked and identified once.
+"""The images of a lab host: each is fetched, unpacked and identified once.
 
-`downloads/URL/` holds what was fetched, `content/SHA256/` the raw content of an image (sparse) and
-`image.json` with its hashes and identity. Boards that want the same image at the same time wait for
-the first and share what it made. The images used longest ago go when the folder grows too large.
+`downloads/URL/` holds fetched files, `content/SHA256/` the raw content of an image (sparse) and its
+identity. Sessions that need the same image at the same time share it. When the folder grows too
+large, the images that were used longest ago are removed.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import fcntl
 import hashlib
-import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
+import msgspec
+
+from evmperf.boards.board import Board
 from evmperf.model.errors import LabError, UsageError
-from evmperf.provision import compression, download, identity
+from evmperf.provision import catalogue, download, identity
 from evmperf.provision import content as contents
 from evmperf.provision import image as images
 from evmperf.provision.content import Hashes
@@ -34,11 +35,18 @@ LIMIT_GIB = 40.0
 _Made = TypeVar("_Made")
 
 Tell = Callable[[str, int, int], None]
-"""Told what is being done (fetch, read), and how many bytes of how many are."""
+"""Receives the activity (fetch, read), the bytes done and the bytes in total."""
 
 
 def quiet(_what: str, _done: int, _whole: int) -> None:
-    """A Tell that tells nobody."""
+    """A Tell that does nothing."""
+
+
+class _Kept(msgspec.Struct):
+    """The identity of an image, as image.json has it."""
+
+    schema: int
+    identity: Identity
 
 
 class Cache:
@@ -55,8 +63,8 @@ class Cache:
     def get(self, source: str, *, sha256: str = "", tell: Tell = quiet) -> Image:
         """The image of a file or a URL, unpacked and identified.
 
-        `sha256` is what the file must have; else a checksum beside it counts. Raises UsageError
-        for an image that is of no use, LabError when it cannot be fetched or there is no room.
+        `sha256` is the expected checksum, "" for the one beside the file. Raises UsageError for an
+        unusable image, LabError when it cannot be fetched or stored.
         """
         if download.is_url(source):
             return self._fetched(source, sha256, tell)
@@ -75,7 +83,7 @@ class Cache:
             try:
                 image = self._of_file(url, file, expected, tell)
             except UsageError:
-                # Fetched anew the next time: what is here is of no use.
+                # The file is unusable: the next call fetches it again.
                 shutil.rmtree(folder, ignore_errors=True)
                 raise
             download.note_sha256(folder, image.hashes.file)
@@ -85,26 +93,28 @@ class Cache:
     def _of_file(self, source: str, file: Path, sha256: str, tell: Tell) -> Image:
         expected = sha256 or images.expected_checksum(file)
         stat = file.stat()
-        # The same file as last time, for all that can be known without reading it.
+        # Identifies the file without reading it.
         key = f"{file}\n{stat.st_size}\n{stat.st_mtime_ns}\n{stat.st_ino}"
         name = hashlib.sha256(key.encode()).hexdigest()[:24]
         with self._held(self.folder / "files" / name) as known:
-            hashes = _read(known / "hashes.json", lambda data: Hashes(**data))
+            hashes = _read(known / "hashes.json", Hashes)
             if hashes is None or not self._made(file, hashes):
                 hashes = self._read(file, expected, tell)
-                (known / "hashes.json").write_text(json.dumps(dataclasses.asdict(hashes)))
+                (known / "hashes.json").write_bytes(msgspec.json.encode(hashes))
             images.check_sum(file, hashes.file, expected)
             folder = self.folder / "content" / hashes.file
             content = _content(file, folder)
-            says = _read(folder / "image.json", _identity)
-            if says is None:
-                says = identity.read(content)
-                _write_identity(folder, says)
+            kept = _read(folder / "image.json", _Kept)
+            if kept is None or kept.schema != SCHEMA:
+                kept = _Kept(SCHEMA, identity.read(content))
+                new = folder / "image.json.new"
+                new.write_bytes(msgspec.json.encode(kept))
+                new.rename(folder / "image.json")
             os.utime(folder)
         self._tidy(keep=folder)
         fetched = file.is_relative_to(self.folder / "downloads")
         name = download.name_of(file) if fetched else file.name
-        return images.assemble(source, file, content, hashes, says, name=name)
+        return images.assemble(source, file, content, hashes, kept.identity, name=name)
 
     def _made(self, file: Path, hashes: Hashes) -> bool:
         content = _content(file, self.folder / "content" / hashes.file)
@@ -118,7 +128,7 @@ class Cache:
 
         folder = self.folder / "content"
         folder.mkdir(parents=True, exist_ok=True)
-        packed = compression.kind(file)
+        packed = contents.kind(file)
         work = folder / f".{os.getpid()}-{file.name}.new"
         try:
             hashes = contents.unpack(file, work if packed else None, progress)
@@ -162,7 +172,7 @@ class Cache:
 
 def _content(file: Path, folder: Path) -> Path:
     """Where the raw content is: in the cache, or the file itself."""
-    return folder / "content.img" if compression.kind(file) else file
+    return folder / "content.img" if contents.kind(file) else file
 
 
 def _bytes(folder: Path) -> int:
@@ -172,19 +182,21 @@ def _bytes(folder: Path) -> int:
     return 0
 
 
-def _read(file: Path, made: Callable[[Any], _Made]) -> _Made | None:
-    """What `made` makes of a file of JSON; None if it is missing, damaged or of another version."""
+def _read(file: Path, kind: type[_Made]) -> _Made | None:
+    """What a file of JSON holds; None if it is missing, damaged or of another version."""
     try:
-        return made(json.loads(file.read_text()))
-    except (OSError, ValueError, TypeError, KeyError):
+        return msgspec.json.decode(file.read_bytes(), type=kind)
+    except (OSError, ValueError, RecursionError):
         return None
 
 
-def _identity(data: Any) -> Identity | None:
-    return Identity.from_json(data["identity"]) if data["schema"] == SCHEMA else None
+def open_image(given: str, board: Board | None = None, tell: Tell = quiet) -> Image:
+    """The image that `--image` names, fetched, unpacked and, with a board, checked to fit it.
 
-
-def _write_identity(folder: Path, says: Identity) -> None:
-    new = folder / "image.json.new"
-    new.write_text(json.dumps({"schema": SCHEMA, "identity": dataclasses.asdict(says)}))
-    new.rename(folder / "image.json")
+    Raises UsageError or LabError; nothing is switched or written to a board.
+    """
+    source = catalogue.find(given, board.options.image.machine if board else "")
+    image = Cache().get(source.where, sha256=source.sha256, tell=tell)
+    if board:
+        images.check_fits(image, board)
+    return image

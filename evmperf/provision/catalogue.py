@@ -14,10 +14,8 @@ import difflib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import yaml
-
+from evmperf.boards import yamlfile
 from evmperf.model.errors import UsageError
 from evmperf.provision import download
 
@@ -26,7 +24,7 @@ VARIABLE = "EVMPERF_RELEASES"
 
 @dataclass(frozen=True)
 class ImageSource:
-    """Where an image comes from, and what is known of it beforehand ("" if nothing)."""
+    """Where an image comes from, with its checksum and release if the list names them."""
 
     where: str
     sha256: str = ""
@@ -63,12 +61,7 @@ def find(given: str, machine: str) -> ImageSource:
 
 def load(path: Path) -> dict[str, dict[str, dict[str, str]]]:
     """Read a list of releases; raises UsageError that names the file and the entry."""
-    try:
-        data: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    except yaml.YAMLError as error:
-        raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+    data = yamlfile.read(path)
     if not isinstance(data, dict):
         raise UsageError(f"{path} must map releases to machines")
     found: dict[str, dict[str, dict[str, str]]] = {}
@@ -82,7 +75,7 @@ def load(path: Path) -> dict[str, dict[str, dict[str, str]]]:
             if more := sorted(set(entry) - {"image", "sha256"}):
                 raise UsageError(f"{where}: unknown word {more[0]!r}; known are image and sha256")
             if not download.is_url(entry["image"]):
-                # A file is meant from where the list is.
+                # Paths are relative to the list.
                 entry["image"] = str(path.parent / entry["image"])
             found.setdefault(str(release), {})[str(machine)] = entry
     return found

@@ -1,17 +1,120 @@
-"""The raw content of an image on disk: sparse, with its hashes, made in one pass."""
+"""The content of an image file: unpacked, whatever it is compressed with, sparse, with its hashes."""
 
 from __future__ import annotations
 
+import bz2
+import contextlib
 import errno
 import hashlib
+import lzma
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+import zstandard
 
 from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError
-from evmperf.provision import compression
+
+_READ = 1 << 20
+_PIECE = 1 << 24
+"""Bytes that a step unpacks at most: a packed megabyte may say gigabytes."""
+_ZSTD_READ = 1 << 11
+"""Of zstd, which knows no such limit, bytes a step takes: each four of them may say 128 KiB."""
+
+_MAGIC: tuple[tuple[bytes, str], ...] = (
+    (b"\xfd7zXZ\x00", "xz"),
+    (b"\x28\xb5\x2f\xfd", "zst"),
+    (b"\x1f\x8b", "gz"),
+    (b"BZh", "bz2"),
+)
+SUFFIXES = tuple(name for _, name in _MAGIC)
+"""What compressed images are called: their last suffix."""
+
+_DECODERS: dict[str, Callable[[], Any]] = {
+    "xz": lzma.LZMADecompressor,
+    # The limit of memory is that of `zstd --ultra --long=31`; the window of usual files is 8 MiB.
+    "zst": lambda: zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj(),
+    "gz": lambda: zlib.decompressobj(wbits=31),
+    "bz2": bz2.BZ2Decompressor,
+}
+
+
+def kind(file: Path) -> str:
+    """How a file is compressed by its first bytes: one of SUFFIXES, "" for not at all.
+
+    Raises UsageError for a file that cannot be read, or that is not compressed as its name says (a
+    downloaded login page, for example).
+    """
+    try:
+        with file.open("rb") as stream:
+            head = stream.read(8)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from None
+    found = of_bytes(head)
+    named = file.suffix.removeprefix(".")
+    if named in SUFFIXES and found != named:
+        raise UsageError(
+            f"{file} is not compressed with {named}, as its name says: "
+            f"it begins with {head[:6]!r}; fetch it again"
+        )
+    return found
+
+
+def of_bytes(head: bytes) -> str:
+    """How data that begins like this is compressed: one of SUFFIXES, "" for not at all."""
+    return next((name for magic, name in _MAGIC if head.startswith(magic)), "")
+
+
+def stream(
+    file: BinaryIO, compression: str, name: str, seen: Callable[[bytes], None] = lambda _piece: None
+) -> Iterator[bytes]:
+    """The decompressed content of an open file in pieces of any length.
+
+    `seen` receives each piece of the file as it is read. Consecutive streams are one content, as for
+    the tools. Raises UsageError, which names the image `name`, for a damaged or truncated file.
+    """
+    if not compression:
+        while data := file.read(_READ):
+            seen(data)
+            yield data
+        return
+    decoder = _DECODERS[compression]()
+    fresh = True
+    while data := file.read(_READ):
+        seen(data)
+        more = False
+        while data or (more and not decoder.eof):
+            if decoder.eof:
+                decoder, fresh = _DECODERS[compression](), True
+            if fresh and not (data := bytes(data).lstrip(b"\0")):
+                break  # xz pads between streams, and tapes and block devices behind the last one
+            try:
+                piece, data, more = _step(decoder, compression, data)
+            except (lzma.LZMAError, zlib.error, zstandard.ZstdError, OSError) as error:
+                raise UsageError(
+                    f"{name} is damaged: {' '.join(str(error).split())}; fetch it again"
+                ) from None
+            fresh = False
+            if piece:
+                yield piece
+    if not decoder.eof:
+        raise UsageError(f"{name} is cut short: its {compression} stream does not end; fetch it again")
+
+
+def _step(decoder: Any, compression: str, data: Any) -> tuple[bytes, Any, bool]:
+    """The decoded piece, the bytes that are left, and whether the decoder has more."""
+    if compression == "zst":
+        view = memoryview(data)
+        piece, rest = decoder.decompress(view[:_ZSTD_READ]), view[_ZSTD_READ:]
+        return piece, decoder.unused_data + bytes(rest) if decoder.eof else rest, False
+    piece = decoder.decompress(data, _PIECE)
+    left = decoder.unused_data if decoder.eof else getattr(decoder, "unconsumed_tail", b"")
+    return piece, left, len(piece) == _PIECE
+
 
 BLOCK = 1 << 16
 """Bytes in whose pieces zeros become holes."""
@@ -21,9 +124,8 @@ Progress = Callable[[int, int], None]
 """Told how many bytes of how many are done."""
 
 
-@dataclass(frozen=True)
-class Hashes:
-    """What a pass over an image file found: SHA-256 of the file, SHA-256 and bytes of content."""
+class Hashes(msgspec.Struct, frozen=True):
+    """SHA-256 of an image file, SHA-256 of its content, and size of the content in bytes."""
 
     file: str
     content: str
@@ -33,10 +135,10 @@ class Hashes:
 def unpack(file: Path, target: Path | None, progress: Progress = lambda _done, _whole: None) -> Hashes:
     """Hash an image file and its content; write the content to `target`, zeros as holes.
 
-    Without a target the content is only hashed. Raises UsageError for a file that cannot be read,
-    is damaged or cut short, LabError when there is no room; then there is no `target`.
+    Without a target the content is only hashed. On an error `target` is removed: UsageError for a
+    file that is unreadable or damaged, LabError when the disk is full.
     """
-    packed = compression.kind(file)
+    packed = kind(file)
     whole = file.stat().st_size
     of_file, of_content = hashlib.sha256(), hashlib.sha256()
     done = 0
@@ -49,39 +151,30 @@ def unpack(file: Path, target: Path | None, progress: Progress = lambda _done, _
         progress(done, whole)
 
     try:
-        sink = target.open("wb") if target else None
-        try:
-            size = 0
-            with file.open("rb") as source:
-                rest = b""
-                for piece in compression.stream(source, packed, str(file), seen):
-                    of_content.update(piece)
-                    size += len(piece)
-                    if size > limits.IMAGE_BYTES:
-                        much = f"{limits.IMAGE_BYTES >> 30} GiB"
-                        raise UsageError(f"{file} unpacks to more than {much}: no image does")
-                    if sink:
-                        rest = _write(sink.fileno(), rest + piece)
+        with file.open("rb") as source, target.open("wb") if target else contextlib.nullcontext() as sink:
+            size, rest = 0, b""
+            for piece in stream(source, packed, str(file), seen):
+                of_content.update(piece)
+                size += len(piece)
+                if size > limits.IMAGE_BYTES:
+                    much = f"{limits.IMAGE_BYTES >> 30} GiB"
+                    raise UsageError(f"{file} unpacks to more than {much}: no image does")
+                if sink:
+                    rest = _write(sink.fileno(), rest + piece)
             if sink:
-                sink.flush()
                 os.write(sink.fileno(), rest)
                 os.ftruncate(sink.fileno(), size)
-        finally:
-            if sink:
-                sink.close()
-    except OSError as error:
+    except (OSError, UsageError) as error:
         if target:
             target.unlink(missing_ok=True)
+        if isinstance(error, UsageError):
+            raise
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise LabError(
                 f"there is no room in {target.parent if target else ''} for the content of {file}: "
                 f"clean up there, or point EVMPERF_CACHE at a larger disk"
             ) from None
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
-    except UsageError:
-        if target:
-            target.unlink(missing_ok=True)
-        raise
     content = of_content.hexdigest()
     return Hashes(file=of_file.hexdigest() if packed else content, content=content, size=size)
 

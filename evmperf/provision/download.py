@@ -18,7 +18,7 @@ import urllib3
 from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.places import is_plain
-from evmperf.provision.compression import SUFFIXES
+from evmperf.provision.content import SUFFIXES
 
 TRIES = 4
 """Times that a cut download is taken up again before it is given up."""
@@ -42,9 +42,9 @@ def is_url(source: str) -> bool:
 def fetch(url: str, folder: Path, progress: Progress, *, sha256: str = "") -> Path:
     """The file behind a URL, in `folder`, from where an earlier call has left it.
 
-    The server is asked whether its file is still the same (ETag or date); one that is not
-    reachable is no hindrance when `sha256` says what the file must be, and it is there whole.
-    Raises LabError when the server does not give it, UsageError when there is no such file.
+    The server is asked whether its file has changed (ETag or date). If it does not answer, a
+    complete file with the checksum `sha256` is used. Raises LabError when the server does not deliver,
+    UsageError when there is no such file.
     """
     target = folder / f"image{_packed(called(url))}"
     about = folder / _ABOUT
@@ -74,7 +74,7 @@ def fetch(url: str, folder: Path, progress: Progress, *, sha256: str = "") -> Pa
 
 
 def called(url: str) -> str:
-    """What people call the file behind a URL; in the cache it has a name that no URL chooses.
+    """The displayed name of the file behind a URL; the URL does not choose its name in the cache.
 
     Raises UsageError for a name with a separator or a control character, as `%2f` and `%00` are.
     """
@@ -85,19 +85,19 @@ def called(url: str) -> str:
 
 
 def name_of(file: Path) -> str:
-    """What people call a file that `fetch` has brought."""
+    """The displayed name of a file that `fetch` has stored."""
     url = _read(file.with_name(_ABOUT)).get("url", "")
     return called(url) if url else file.name
 
 
 def _packed(name: str) -> str:
-    """The suffixes of a name that say how it is packed, which flashers go by."""
+    """The suffixes that tell flashers the compression."""
     found = re.search(rf"(\.(wic|img|sdimg))?(\.({'|'.join(SUFFIXES)}))?$", name)
     return found[0] if found else ""
 
 
 def checksum(url: str) -> str:
-    """The SHA-256 that the server has beside a file (URL.sha256), "" if it has none."""
+    """The SHA-256 in the server's file URL.sha256, "" if there is none."""
     with (
         contextlib.suppress(requests.RequestException, urllib3.exceptions.HTTPError, OSError),
         requests.get(f"{url}.sha256", stream=True, timeout=TIMEOUT_S) as answer,
@@ -109,7 +109,7 @@ def checksum(url: str) -> str:
 
 
 def note_sha256(folder: Path, sha256: str) -> None:
-    """Remember the SHA-256 of what `fetch` brought."""
+    """Store the SHA-256 of the fetched file."""
     about = folder / _ABOUT
     about.write_text(json.dumps({**_read(about), "sha256": sha256}))
 
@@ -170,7 +170,7 @@ def _check_size(url: str, size: int) -> None:
 
 
 def _pieces(answer: requests.Response) -> Iterator[bytes]:
-    """The body as it comes: what has come before a connection is cut is not thrown away."""
+    """The body in pieces; what arrived before the connection was cut is kept."""
     try:
         while piece := answer.raw.read1(_PIECE):
             yield piece

@@ -1,6 +1,6 @@
-"""What an image says it is, read out of it without booting or mounting it.
+"""What an image is, read without booting or mounting it.
 
-The same facts can be seen on the console of a board that runs it: that is what they are for.
+A board that runs the image shows the same facts on its console, so both can be compared.
 """
 
 from __future__ import annotations
@@ -8,13 +8,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from evmperf.measure import provenance
-from evmperf.provision import filesystems, partitions, software
-from evmperf.provision.filesystems import ImageFileSystem
+from evmperf.provision import disk, software
+from evmperf.provision.disk import Ext, Fat
 
 _LOADERS = ("u-boot.img", "u-boot.bin", "tispl.bin")
 _KERNELS = ("Image", "Image.gz", "fitImage", "vmlinuz", "zImage")
@@ -22,8 +23,7 @@ _SILICON = re.compile(r"tiboot3-.*?(?:-|_)(gp|hs-fs|hs)(?:-|_).*\.bin")
 _SILICON_NAMES = {"gp": "gp", "hs-fs": "hs-fs", "hs": "hs-se"}
 
 
-@dataclass(frozen=True)
-class Identity:
+class Identity(msgspec.Struct, frozen=True):
     """What an image says of itself; a field is empty where it says nothing.
 
     `uboot` is U-Boot's first line, `kernel` and `kernel_version` are `uname -r` and `uname -v`,
@@ -43,7 +43,7 @@ class Identity:
     silicon: str = ""
     silicons: tuple[str, ...] = ()
     device_trees: tuple[str, ...] = ()
-    os_release: dict[str, str] = field(default_factory=dict)
+    os_release: dict[str, str] = {}
     build_id: str = ""
     end: int = 0
     """The first byte behind the last partition: an image that ends before is cut short."""
@@ -60,19 +60,13 @@ class Identity:
         """What the operating system calls itself."""
         return self.os_release.get("PRETTY_NAME", "")
 
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Identity:
-        """Read what `dataclasses.asdict` wrote; raises TypeError for another version's."""
-        tuples = [key for key, value in data.items() if isinstance(value, list)]
-        return cls(**{**data, **{key: tuple(data[key]) for key in tuples}})
-
 
 def read(content: Path) -> Identity:
     """The identity of the image with this raw content.
 
     Raises UsageError for a file without a partition table, LabError when the host lacks a program.
     """
-    table = partitions.read(content)
+    table = disk.read(content)
     facts: dict[str, Any] = {
         "label": table.label,
         "disk": table.id,
@@ -82,18 +76,18 @@ def read(content: Path) -> Identity:
     for partition in table.partitions:
         if partition.start + partition.size > content.stat().st_size:
             continue  # cut short: `end` tells
-        system = filesystems.find(content, partition)
+        system = disk.file_system(content, partition)
         if system is None:
             continue
-        if isinstance(system, filesystems.Fat):
+        if isinstance(system, Fat):
             facts |= _boot(system)
         elif root := _root(system):
             facts |= {**root, "root": partition.uuid}
     return Identity(**facts)
 
 
-def _boot(system: ImageFileSystem) -> dict[str, Any]:
-    """What the partition for the boot ROM says: boot loader, and the chips it is for."""
+def _boot(system: Fat) -> dict[str, Any]:
+    """The boot partition: its boot loader, and the chips that it is for."""
     facts: dict[str, Any] = {}
     names = system.names("/")
     for name in _LOADERS:
@@ -109,16 +103,16 @@ def _boot(system: ImageFileSystem) -> dict[str, Any]:
     return facts | _kernel(system, "", names, _KERNELS)
 
 
-def _kernel(system: ImageFileSystem, folder: str, names: list[str], wanted: Iterable[str]) -> dict[str, Any]:
-    """What the first of the wanted files says that is a kernel."""
+def _kernel(system: Fat | Ext, folder: str, names: list[str], wanted: Iterable[str]) -> dict[str, Any]:
+    """Release and version of the first of the wanted files that is a kernel."""
     for name in wanted:
         if name in names and (found := software.kernel(system.read(f"{folder}/{name}") or b"")):
             return {"kernel": found.release, "kernel_version": found.version}
     return {}
 
 
-def _root(system: ImageFileSystem) -> dict[str, Any]:
-    """What a root file system says; nothing for one that is none."""
+def _root(system: Ext) -> dict[str, Any]:
+    """The facts of a root file system; none for any other file system."""
     os_release = system.read("/etc/os-release") or system.read("/usr/lib/os-release")
     if os_release is None:
         return {}
@@ -144,7 +138,7 @@ def _digest(data: bytes | None) -> str:
 
 
 def lines(identity: Identity) -> list[tuple[str, str]]:
-    """What a person wants to know of an image, as pairs of a word and its value."""
+    """The identity for people, as pairs of a word and its value."""
     return [
         (word, value)
         for word, value in (

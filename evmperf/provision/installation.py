@@ -1,4 +1,4 @@
-"""Putting an image on a board, booting it, and seeing that it is what booted."""
+"""Puts an image on a board, boots it, and checks that it is the image that runs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure.bench import Shell
 from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError
-from evmperf.provision import cache, catalogue, running, scratch, ways
+from evmperf.provision import cache, running, scratch, ways
 from evmperf.provision.cache import Cache
-from evmperf.provision.image import Image, check_fits
+from evmperf.provision.image import Image
 from evmperf.provision.record import Book, InstallationEntry, InstallationRecord
 from evmperf.provision.running import Running
 from evmperf.provision.ways import NoWay, Way
@@ -68,10 +68,10 @@ class Installation:
     def install(self, given: str, *, force: bool = False) -> Installed:
         """Put the image on the board unless it is there, boot it, identify it.
 
-        Raises LabError when something else than the image booted, BoardError when the image does
-        not boot; the last image that did is put back then.
+        Raises LabError when another system booted, BoardError when the image does not boot; then the
+        last image that booted is put back.
         """
-        image = open_image(given, self.board, tell=self._progress)
+        image = cache.open_image(given, self.board, self._progress)
         for warning in image.warnings:
             self._tell(f"note: {warning}")
         if not force and (runs := self._already(image)):
@@ -89,12 +89,11 @@ class Installation:
             raise
 
     def _already(self, image: Image) -> Running | None:
-        """What the board runs, if that is this image already, by record and by looking; else None.
+        """What the board runs if it is this image already, by record and by inspection; else None.
 
-        What that proves: this host wrote the image there, read all of it back, and saw it boot; the
-        medium is still that one; what runs says the same of itself as the image does; and its root
-        was mounted no more often than this host has switched the board on since. What the system
-        itself, or who used it in between, changed in its files is not seen.
+        This proves: this host wrote the image, read it back and saw it boot; the medium is the same;
+        the running system identifies itself as the image; its root was mounted no more often than this
+        host has switched the board on since. Changes of files on the running system are not seen.
         """
         known = self._book.read()
         if known.why_not(image.hashes.content):
@@ -208,29 +207,17 @@ class Installation:
 
 
 def guard(target: Any, board: Board, bench: LabgridBench) -> None:
-    """See, before each power-on of a board that has a way for images, that its medium is in its
-    place and whole; nothing for a board that has none.
+    """Check the medium of a board before each power-on, if the board has a way for images.
 
-    Raises UsageError or LabError for a way that is named wrongly: a medium of which nobody can tell
-    that it is whole is not booted.
+    Raises UsageError or LabError for a way that the board file describes wrongly: an unchecked
+    medium is not booted.
     """
     with contextlib.suppress(NoWay):
         Installation(target, board, bench)
 
 
-def open_image(given: str, board: Board, *, tell: Progress = cache.quiet) -> Image:
-    """The image that `--image` names, fetched, unpacked and fit for the board.
-
-    Raises UsageError or LabError, before anything is switched or written.
-    """
-    source = catalogue.find(given, board.options.image.machine)
-    image = Cache().get(source.where, sha256=source.sha256, tell=tell)
-    check_fits(image, board)
-    return image
-
-
 def facts(image: Image, runs: Running, done: dict[str, Any]) -> dict[str, Any]:
-    """What a run keeps of its image."""
+    """The facts of an image for the run."""
     return {
         "name": image.name,
         "source": image.source,

@@ -1,4 +1,4 @@
-"""Kernel, device tree or ramdisk over the network, for who develops them: nothing is written.
+"""Boots a kernel, device tree or ramdisk over the network; nothing is written.
 
 Labgrid's TFTPProvider puts the files where the lab's TFTP server looks, and the strategy's
 `media.netboot` boots them: its commands find the names in the U-Boot variables netboot_kernel,
@@ -27,10 +27,10 @@ _TIMEOUT_S = 30.0
 
 
 def start(target: Any, board: Board, bench: LabgridBench, given: Mapping[str, str]) -> dict[str, Any]:
-    """Boot files by what they are (of PARTS), now and at each further boot; returns facts of them.
+    """Boot these files (keys of PARTS) now and at each further boot; returns facts of them.
 
-    Raises UsageError for a file or a board that cannot be, LabError when the files do not come, or
-    what runs is not the kernel or the device tree that was given, BoardError when it does not boot.
+    Raises UsageError for a missing file or a board that cannot boot them, LabError when a transfer
+    fails or another kernel or device tree runs, BoardError when the board does not boot.
     """
     files = {part: _file(part, name) for part, name in given.items()}
     strategy = board.strategy

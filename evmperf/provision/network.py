@@ -1,4 +1,4 @@
-"""An image for a disk that only the board reaches: a system in memory fetches and writes it.
+"""Writes an image to a disk of the board: a system in memory fetches and writes it.
 
 U-Boot starts that system over TFTP (the strategy's `media.network`), which then gets the image over
 HTTP, from where Labgrid's HTTPProvider puts files. It needs a shell, wget, dd, head and sha256sum:
@@ -157,7 +157,7 @@ class NetworkWay:
             ) from None
 
     def ready(self) -> None:
-        """Nothing to see to: the disk is in the board."""
+        """Nothing to do: the disk is in the board."""
 
     def _check(self, shell: Shell, image: Image) -> None:
         name = self._device.removeprefix("/dev/")
@@ -206,7 +206,7 @@ class NetworkWay:
         return found[1]
 
     def _run(self, shell: Shell, text: str, size: int, what: str) -> str:
-        """What a script says that handles the whole image."""
+        """The output of a script that handles the whole image."""
         try:
             return shell.run(text, _limit(size)).text
         except ToolError:

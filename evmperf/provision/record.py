@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from evmperf.boards import variation
 from evmperf.boards.board import Board
@@ -16,8 +17,7 @@ from evmperf.virtual import paths
 SCHEMA = 2
 
 
-@dataclass(frozen=True)
-class InstallationEntry:
+class InstallationEntry(msgspec.Struct, frozen=True):
     """An image by its name, where it came from, and the SHA-256 of file and content."""
 
     name: str
@@ -27,12 +27,10 @@ class InstallationEntry:
     content: str
 
 
-@dataclass(frozen=True)
-class InstallationRecord:
-    """`on_board` is what was written last, `writing` whether that write came to its end, `good` the
-    last image that booted and was identified. `medium` and `mounts` are what the board said of its
-    medium then (see `running.Running`), `starts` counts how often this host has switched the
-    board on since.
+class InstallationRecord(msgspec.Struct, frozen=True):
+    """`on_board` was written last, `writing` while that write has not ended; `good` is the last image
+    that booted and was identified, with `medium` and `mounts` of that time (see `running.Running`).
+    `starts` counts how often this host has switched the board on since.
     """
 
     on_board: InstallationEntry | None = None
@@ -41,6 +39,7 @@ class InstallationRecord:
     medium: str = ""
     mounts: int | None = None
     starts: int = 0
+    schema: int = 0
 
     def why_not(self, content: str) -> str:
         """Why the image of this SHA-256 cannot be on the board, "" if it may be."""
@@ -53,7 +52,7 @@ class InstallationRecord:
         return "" if self.good == self.on_board else "it has not been seen to boot"
 
     def why_other(self, medium: str, mounts: int | None) -> str:
-        """Why a medium that says this of itself is not as this host left it, "" if it is."""
+        """Why this medium is not as this host left it, "" if it is."""
         if medium != self.medium:
             return f"its medium is another: {medium or 'none'} and not {self.medium or 'none'}"
         if mounts is None or self.mounts is None:
@@ -78,13 +77,10 @@ class Book:
     def read(self) -> InstallationRecord:
         """What is known; an empty record where nothing is, or another version wrote it."""
         try:
-            data = json.loads(self.file.read_text())
-            if data.pop("schema") != SCHEMA:
-                return InstallationRecord()
-            entries = {k: InstallationEntry(**data[k]) if data[k] else None for k in ("on_board", "good")}
-            return InstallationRecord(**{**data, **entries})
-        except (OSError, ValueError, TypeError, KeyError):
+            record = msgspec.json.decode(self.file.read_bytes(), type=InstallationRecord)
+        except (OSError, ValueError, RecursionError):
             return InstallationRecord()
+        return replace(record, schema=0) if record.schema == SCHEMA else InstallationRecord()
 
     def begins(self, entry: InstallationEntry) -> None:
         """An image is going to be written."""
@@ -101,7 +97,7 @@ class Book:
             self._write(replace(known, starts=known.starts + 1))
 
     def booted(self, medium: str, mounts: int | None) -> None:
-        """What is on the board booted and is what it should be; its medium says this of itself."""
+        """The image on the board booted and was identified, with this medium and number of mounts."""
         known = self.read()
         self._write(replace(known, good=known.on_board, medium=medium, mounts=mounts, starts=0))
 
@@ -109,8 +105,8 @@ class Book:
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             new = self.file.with_suffix(".new")
-            with new.open("w") as file:
-                json.dump({"schema": SCHEMA, **asdict(record)}, file)
+            with new.open("wb") as file:
+                file.write(msgspec.json.encode(replace(record, schema=SCHEMA)))
                 file.flush()
                 os.fsync(file.fileno())
             new.rename(self.file)
@@ -119,10 +115,8 @@ class Book:
 
 
 def with_images(sides: Sequence[Sequence[str]], board: Board) -> list[list[str]]:
-    """The words of such variations. Where one of them puts an image on the board, each says which
-    it is: one that says none would run what the one before has left there.
-
-    Raises UsageError where nobody knows what is on the board.
+    """The words of these variations. If one puts an image on the board, each of them must name its
+    image, or it would run the image of another. Raises UsageError if the board's image is unknown.
     """
     images = [variation.parse(side).provisioned.get("image") for side in sides]
     if not any(images):

@@ -36,24 +36,14 @@ class Host:
         self.prefix = list(prefix)
         self.name = name
 
-    def mark(self, path: str) -> dict[str, Any] | None:
-        """What the mark on a medium says; None without. Raises LabError or UsageError."""
-        if not self.prefix:
-            with _as_ours():
-                return writer.mark(path)
-        result: dict[str, Any] | None = self._order({"do": "mark", "path": path}, None, _quiet)
-        return result
-
     def put(self, path: str, source: Source, content: Content, progress: Progress) -> dict[str, Any]:
         """`writer.put` on that host; raises LabError or UsageError."""
         if not self.prefix:
             with _as_ours():
                 return writer.put(path, source, content, progress)
-        order = {"do": "put", "path": path, **content._asdict()}
-        result: dict[str, Any] = self._order(order, source, progress)
-        return result
+        return self._order({"path": path, **content._asdict()}, source, progress)
 
-    def _order(self, order: dict[str, Any], source: Source | None, progress: Progress) -> Any:
+    def _order(self, order: dict[str, Any], source: Source, progress: Progress) -> dict[str, Any]:
         text = _program()
         # ssh gives its words to a shell.
         start = shlex.quote(_START.format(length=len(text)))
@@ -73,7 +63,7 @@ class Host:
                 process.stdin.flush()
             for line in process.stdout:
                 answer = json.loads(line)
-                if "need" in answer and source:
+                if "need" in answer:
                     with contextlib.suppress(BrokenPipeError):
                         _send(process.stdin, source, order["size"])
                 elif "progress" in answer:
@@ -82,14 +72,13 @@ class Host:
                     kind: type[EvmperfError] = UsageError if answer["kind"] == "usage" else LabError
                     raise kind(f"on {self.name}: {answer['error']}")
                 elif "result" in answer:
-                    return answer["result"]
+                    result: dict[str, Any] = answer["result"]
+                    return result
             said = process.stderr.read().decode(errors="replace").strip().splitlines()
             raise LabError(
                 f"{self.name} ended the writing of {order['path']}: "
                 f"{said[-1] if said else 'no error message'}; the medium is marked as incomplete: "
                 f"write the image again"
-                if order["do"] == "put"
-                else f"{self.name} does not read {order['path']}: {said[-1] if said else ''}"
             )
         except ValueError:
             raise LabError(
@@ -126,10 +115,6 @@ def _send(pipe: Any, source: Source, size: int) -> None:
             pipe.write(chunk[:length])
         offset += length
     pipe.flush()
-
-
-def _quiet(_what: str, _done: int, _whole: int) -> None:
-    pass
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""What a board says of the system that it runs, and whether that is the image it was given."""
+"""Which system a board runs, and whether it is the image that was put on it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Running:
 
 
 def ask(shell: Shell, console: Sequence[str]) -> Running:
-    """Ask a board with a shell; `console` are the lines of its boot, for U-Boot's first one."""
+    """Ask a board by its shell; `console` are the lines of its boot, for U-Boot's banner."""
     return parse(shell.run(SCRIPT, _TIMEOUT_S).text, banner(console))
 
 
@@ -124,10 +124,10 @@ def _partuuid(said: Mapping[str, str]) -> str:
 
 
 def check(says: Identity, runs: Running, *, own_loader: bool = True) -> None:
-    """Raise LabError with both values if the system that runs is not the image's.
+    """Raise LabError with both values if the running system is not the image.
 
-    What either of them does not say is not compared. `own_loader` is False for a board whose
-    U-Boot is not the image's, because it starts from elsewhere.
+    Unknown values are not compared. `own_loader` is False for a board whose U-Boot does not come
+    from the image.
     """
     facts = [
         ("kernel", says.kernel, runs.kernel),

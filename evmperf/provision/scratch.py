@@ -29,9 +29,9 @@ done
 
 
 def make(shell: Shell, root: str, mib: int) -> str:
-    """See that the disk of the running root has a partition of `mib` MiB behind the image's.
+    """Make a partition of `mib` MiB behind those of the image unless there is one; returns its device.
 
-    Returns its device. One that is there is left. Raises BoardError when it cannot be made.
+    Raises BoardError when it cannot be made.
     """
     disk = re.sub(r"p?\d+$", "", root.removeprefix("/dev/"))
     said = shell.run(_LOOK.format(disk=disk), _TIMEOUT_S).text

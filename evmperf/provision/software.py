@@ -9,7 +9,7 @@ import struct
 from dataclasses import dataclass
 
 from evmperf.model.errors import UsageError
-from evmperf.provision import compression
+from evmperf.provision import content
 
 _FDT_MAGIC = 0xD00DFEED
 _BEGIN, _END, _PROPERTY, _NOP = 1, 2, 3, 4
@@ -53,10 +53,10 @@ def _unpacked(data: bytes) -> bytes:
     if data[:2] == b"MZ" and data[4:8] == b"zimg":
         start, size = struct.unpack_from("<II", data, 8)
         data = data[start : start + size]
-    found = compression.of_bytes(data)
+    found = content.of_bytes(data)
     plain = bytearray()
     with contextlib.suppress(UsageError):
-        for piece in compression.stream(io.BytesIO(data), found, "kernel") if found else ():
+        for piece in content.stream(io.BytesIO(data), found, "kernel") if found else ():
             plain += piece
             if len(plain) >= _KERNEL_LIMIT:
                 break

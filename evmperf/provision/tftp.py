@@ -1,4 +1,4 @@
-"""What U-Boot says of a transfer over TFTP that does not come to its end."""
+"""Why a transfer over TFTP failed, from U-Boot's output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BEGUN, _ENDED = "Loading: ", "Bytes transferred"
 
 
 def trouble(console: Sequence[str]) -> str:
-    """Why the last transfer in a board's words failed, with what to do; "" where none did."""
+    """Why the last transfer in a console failed, and the remedy; "" if it did not fail."""
     said = "\n".join(console)
     _, begun, last = said.rpartition(_BEGUN)
     said = last if begun else said

@@ -21,7 +21,7 @@ _COMMAND_S = 3600.0
 
 
 class NoWay(UsageError):
-    """The board's file names no way to put an image on the board, which is no mistake."""
+    """The board file names no way to put an image on the board. That is allowed."""
 
 
 class Way(Protocol):
@@ -43,8 +43,8 @@ class Way(Protocol):
 
 
 def choose(target: Any, board: Board, bench: LabgridBench) -> Way:
-    """The way of a board; raises NoWay for one that has none, UsageError or LabError for one whose
-    way is named wrongly.
+    """The way of a board; raises NoWay if there is none, UsageError or LabError if it is described
+    wrongly.
     """
     if board.options.image.device:
         return NetworkWay(target, board, bench)
@@ -132,4 +132,4 @@ class CommandWay:
         return {"by": self._command}
 
     def ready(self) -> None:
-        """Nothing to see to."""
+        """Nothing to do."""

@@ -10,7 +10,6 @@ on another host of the lab, which need not have evmperf (see `remote`).
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import hashlib
 import json
@@ -36,19 +35,6 @@ Progress = Callable[[str, int, int], None]
 """Told what is being done (write, verify), and how many bytes of how many are: none at first, when
 nothing stands against writing any more, and nothing is written yet.
 """
-
-
-def mark(path: str) -> dict[str, Any] | None:
-    """What the mark on a medium says of the write that was interrupted; None without a mark."""
-    with contextlib.closing(Medium(path, write=False)) as medium:
-        text = medium.read(0, min(HEAD, medium.size)).tobytes()
-    if not text.startswith(MARK):
-        return None
-    try:
-        said = json.loads(text.removeprefix(MARK).split(b"\0")[0])
-    except ValueError:
-        said = {}
-    return said if isinstance(said, dict) else {}
 
 
 class Content(NamedTuple):
@@ -288,11 +274,8 @@ def serve(orders: BinaryIO, answers: BinaryIO) -> int:
 
     order = json.loads(orders.readline())
     try:
-        if order["do"] == "mark":
-            tell(result=mark(order["path"]))
-        else:
-            content = Content(order["size"], order["sha256"], order["name"])
-            tell(result=put(order["path"], source, content, progress))
+        content = Content(order["size"], order["sha256"], order["name"])
+        tell(result=put(order["path"], source, content, progress))
     except MediumError as error:
         tell(error=str(error), kind=error.kind)
     return 0

@@ -71,21 +71,21 @@ def of_release(
     Raises UsageError when there are none, when they are of two operating systems, or when virtual
     and real boards would meet.
     """
-    last = {entry.run.board: entry.run.release for entry in there}
+    last = {entry.run.board: entry.run.release for entry in there if entry.run.release}
     found = [
         entry
         for entry in there
         if (
-            entry.run.release == last[entry.run.board]
+            entry.run.release == last.get(entry.run.board, "")
             if release == NEWEST
             else same_release(release, entry.run.release)
         )
-        and (not os or entry.run.os == os)
+        and (not os or entry.run.os in ("", os))  # U-Boot alone does not know it
         and (not wanted or entry.run.board in wanted)
     ]
     if not found:
         raise no_such_release(there, release, wanted)
-    kinds = sorted({entry.run.os for entry in found})
+    kinds = sorted({entry.run.os for entry in found} - {""})
     if len(kinds) > 1:
         raise UsageError(f"release {release} was measured on {' and '.join(kinds)}: choose with --os")
     real = [entry for entry in found if not is_virtual(entry.run)]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import fnmatch
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
+from evmperf.boards import yamlfile
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.published.releases import BASELINES
@@ -42,9 +42,8 @@ def read(file: Path | None = None) -> list[Accepted]:
     if not file.exists():
         return []
     try:
-        entries: Any = yaml.safe_load(file.read_text(encoding="utf-8")) or []
-        marks = [Accepted(**entry) for entry in entries]
-    except (yaml.YAMLError, TypeError) as error:
+        marks = [Accepted(**entry) for entry in yamlfile.read(file) or []]
+    except TypeError as error:
         reason = " ".join(str(error).split())
         raise UsageError(f"{file}: is not a list of accepted changes: {reason}") from error
     return sorted(marks, key=lambda mark: mark.since_ns)

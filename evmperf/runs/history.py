@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -171,19 +172,31 @@ def _once(entries: Iterable[StoredRun]) -> list[StoredRun]:
 
 
 def run_folder(given: str, results: Path, *others: Path) -> Path:
-    """The folder of a run: itself, that of a case file, its name below `results` or another folder,
-    or the `last` one.
+    """The folder of a run: itself, or that of a case file; its name, or an unambiguous beginning of its
+    name, below `results` or another folder; `last`, or `last~2` for the second run before the last.
 
-    Raises UsageError for a run that is not there.
+    Raises UsageError for a run that does not exist or is ambiguous.
     """
-    if given == "last":
+    if back := _BACK.fullmatch(given):
         runs = [path.parent for path in results.glob("*/run.json")]
         if not runs:
             raise UsageError(f"{results}: holds no runs; measure with pytest --lg-env BOARD.yaml")
-        return max(runs, key=lambda path: (path / "run.json").stat().st_mtime)
+        if int(back[1] or 0) >= len(runs):
+            raise UsageError(f"{given}: {results} holds only {len(runs)} runs")
+        return sorted(runs, key=lambda path: (path / "run.json").stat().st_mtime)[-1 - int(back[1] or 0)]
     if Path(given).is_file():
         return casefile.unpack(Path(given))
     for folder in (Path(given), *(place / given for place in (results, *others))):
         if (folder / "run.json").is_file():
             return folder
+    found = sorted({path.parent for place in (results, *others) for path in place.glob("*/run.json")})
+    begun = [folder for folder in found if given and folder.name.startswith(given)]
+    if len(begun) > 1:
+        names = ", ".join(folder.name for folder in begun[-3:])
+        raise UsageError(f"{given!r} fits {len(begun)} runs, among them {names}: type more of the name")
+    if begun:
+        return begun[0]
     raise UsageError(f"no run {given!r}, neither as a folder nor in {results}")
+
+
+_BACK = re.compile(r"last(?:~([0-9]{1,6}))?")

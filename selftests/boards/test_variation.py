@@ -40,7 +40,7 @@ def test_a_file_of_words(tmp_path):
         ("uboot:a=it's", "NAME=VALUE"),
         ("missing.yaml", "cannot be read"),
         ("mapping.yaml", "must be a list"),
-        ("damaged.yaml", "is no YAML"),
+        ("damaged.yaml", "is not YAML"),
         ("nested.yaml", "names no other file"),
     ],
 )

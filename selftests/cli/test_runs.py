@@ -1,9 +1,15 @@
 """Which runs there are, and what was measured in them."""
 
+import os
+
 import pytest
 
+from evmperf.boards import board as boards
 from evmperf.cli.main import main
+from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.runs.history import run_folder
+from evmperf.runs.spool import Spool
 from selftests.support import spools
 
 
@@ -63,3 +69,49 @@ def test_a_mistake_of_our_own_is_no_failed_board(monkeypatch, capsys, results, m
     said = capsys.readouterr().err
     assert "Traceback" in said
     assert "a mistake in evmperf" in said
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("last", 2),
+        ("last~1", 1),
+        ("last~2", 0),
+        ("j7200", 2),
+        ("am64xx-hsevm-1", 1),
+        *((wrong, None) for wrong in ("last~3", "last~", "am64xx", "nothing", "")),
+    ],
+)
+def test_a_run_has_many_names(results, given, found):
+    for number, folder in enumerate(sorted(results.iterdir())):
+        os.utime(folder / "run.json", (number, number))
+    if found is None:
+        with pytest.raises(UsageError):
+            run_folder(given, results)
+    else:
+        assert run_folder(given, results) == sorted(results.iterdir())[found]
+
+
+@pytest.mark.parametrize("given", ["am64x", "am64x.yaml", "am64xx-hsevm"])
+def test_a_board_is_named_by_its_file_or_its_name(results, capsys, given):
+    assert main(["runs", "--from", str(results), "--board", given]) == ExitStatus.OK
+    assert "am64xx-hsevm-1" in capsys.readouterr().out
+    assert boards.find(given).name == "am64x.yaml"
+
+
+def test_a_run_at_work_is_no_run_that_was_killed(tmp_path, capsys):
+    spool = Spool(tmp_path, spools.a_run(1, id="evm-1", outcome=""))
+    spool.hold()
+    for command in (["runs", "--from", str(tmp_path)], ["show", "last", "--results", str(tmp_path)]):
+        assert main(command) == ExitStatus.OK
+        assert "at work" in capsys.readouterr().out
+    spool.release()
+    assert main(["runs", "--from", str(tmp_path)]) == ExitStatus.OK
+    assert "at work" not in capsys.readouterr().out
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    target = tmp_path / "file" / "nightly.yml"
+    assert main(["nightly", "-o", str(target)]) == ExitStatus.USAGE
+    assert str(target) in capsys.readouterr().err

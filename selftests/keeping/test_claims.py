@@ -302,10 +302,10 @@ def test_a_local_board_has_one_holder(lab):
         with pytest.raises(UsageError, match=r"desk is held by me on here .run run-elsewhere."):
             Claim.take(wanted, "run-1")
         (record,) = locks.held()
-        assert record["run"] == "run-elsewhere"
+        assert record.run == "run-elsewhere"
     with held(wanted, wait_s=5) as claim:
         claim.doing("emmc_ext4 4k", time.time() + 60)
-        until(lambda: locks.held()[0]["doing"] == "emmc_ext4 4k")
+        until(lambda: locks.held()[0].doing == "emmc_ext4 4k")
     assert locks.held() == []
 
 

@@ -8,25 +8,17 @@ import sys
 import threading
 
 import pytest
+from msgspec.structs import replace
 
 from evmperf.cli.main import main
 from evmperf.keeping import locks
 from evmperf.keeping.claim import Claim
 from evmperf.keeping.hold import refusal
 from evmperf.keeping.locks import Busy, Locks
-from evmperf.keeping.wanted import Wanted
+from evmperf.keeping.wanted import HoldRecord, Wanted
 from evmperf.model.errors import BoardLost, LabError
 
-HOLDER = {
-    "place": "desk",
-    "coordinator": "",
-    "host": "here",
-    "user": "me",
-    "run": "r",
-    "since": 1.0,
-    "until": 0.0,
-    "doing": "",
-}
+HOLDER = HoldRecord("desk", "", "here", "me", "r", 1.0)
 
 
 @pytest.fixture
@@ -88,10 +80,10 @@ def test_a_deleted_lock_is_locked_again_or_known_to_be_lost(folder):
         Locks(["tty"], HOLDER)
     assert busy.value.holder == HOLDER
     lock_file(folder).unlink()
-    second = Locks(["tty"], {**HOLDER, "user": "bob"})
+    second = Locks(["tty"], replace(HOLDER, user="bob"))
     with pytest.raises(Busy) as busy:
         first.keep()
-    assert busy.value.holder["user"] == "bob"
+    assert busy.value.holder.user == "bob"
     first.release()
     second.release()
 
@@ -106,7 +98,7 @@ def test_of_two_claims_to_one_board_one_is_lost(lab):
         file.unlink()
         claim.check()
         file.unlink()
-        other = Locks(wanted.devices, {**HOLDER, "user": "bob"})
+        other = Locks(wanted.devices, replace(HOLDER, user="bob"))
         with pytest.raises(BoardLost, match="desk is held by bob on here"):
             claim.check()
         other.release()

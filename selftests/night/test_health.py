@@ -2,8 +2,7 @@
 
 import pytest
 
-from evmperf.keeping.hold import of_place
-from evmperf.keeping.wanted import Wanted
+from evmperf.keeping.wanted import HoldRecord, Wanted
 from evmperf.night.health import Health, Register, State
 from evmperf.runs.spool import leave_out
 
@@ -22,5 +21,5 @@ def test_a_damaged_file_is_named_and_stops_no_night(tmp_path, caplog, text):
 @pytest.mark.parametrize("number", ["²", "9" * 400, "-1", "1e9", "٣" * 100])
 def test_tags_that_are_no_numbers_are_none(number):
     assert Health.of_tags({"health_failures": number}).failures == 0
-    record = of_place("one", "here/me+r", 1.0, {"evmperf_until": number}, "")
-    assert record["until"] == 0.0
+    record = HoldRecord.of_place("one", "here/me+r", 1.0, {"evmperf_until": number}, "")
+    assert record.until == 0.0

@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from evmperf.benchmarks import catalogue
-from evmperf.boards.board import ENV_DIR, Loader
+from evmperf.boards.board import ENV_DIR
+from evmperf.boards.yamlfile import Loader
 from evmperf.runs import spool
 from evmperf.virtual import client, image
 from selftests.support.placelab import REPOSITORY, PlaceLab

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -61,3 +62,13 @@ def flip(card: Path, at: int) -> None:
         byte = file.read(1)
         file.seek(at)
         file.write(bytes([byte[0] ^ 0x10]))
+
+
+def mark(card: str) -> dict[str, Any] | None:
+    """What the mark on a medium says of the write that was interrupted; None without a mark."""
+    with Path(card).open("rb") as file:
+        text = file.read(4096)
+    if not text.startswith(writer.MARK):
+        return None
+    said: dict[str, Any] = json.loads(text.removeprefix(writer.MARK).split(b"\0")[0])
+    return said

@@ -13,7 +13,7 @@ from labgrid.target import Target
 from evmperf.lab import media
 from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError
-from evmperf.provision import compression, content, download, installation, running, software
+from evmperf.provision import content, download, installation, running, software
 from evmperf.provision.cache import Cache
 from evmperf.provision.record import Book, InstallationEntry
 from selftests.provision import imagelab
@@ -119,7 +119,7 @@ def test_a_bomb_comes_in_pieces(tmp_path, kind):
     tracemalloc.start()
     try:
         with file.open("rb") as stream:
-            for piece in compression.stream(stream, kind, "a", lambda _: None):
+            for piece in content.stream(stream, kind, "a", lambda _: None):
                 largest, whole = max(largest, len(piece)), whole + len(piece)
         _, peak = tracemalloc.get_traced_memory()
     finally:

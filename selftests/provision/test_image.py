@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from evmperf.model.errors import LabError, UsageError
-from evmperf.provision import bmap, content, identity, running, software
+from evmperf.provision import content, identity, image, running, software
 from evmperf.provision.cache import Cache
 from selftests.provision import imagelab
 from selftests.provision.imagelab import BANNER, KERNEL, LOADER, RELEASE, SPL, VERSION, Spec
@@ -205,7 +205,7 @@ def test_real_maps_of_bmaptool_are_read(plain, tmp_path):
     made = subprocess.run(
         ["bmaptool", "create", str(plain)], capture_output=True, text=True, check=True
     ).stdout
-    blocks = bmap.parse(made)
+    blocks = image.parse_map(made)
     assert blocks.size == plain.stat().st_size
     assert blocks.ranges
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evmperf.provision.medium import Medium
-from selftests.provision import imagelab
+from selftests.provision import cards, imagelab
 from selftests.provision.cards import assert_equal, put, used_card
 from selftests.provision.imagelab import MIB
 
@@ -18,7 +18,7 @@ def test_a_used_card_becomes_the_image_holes_and_all(image, card, host):
     assert_equal(card, image)
     assert done["written"] == image.stat().st_size
     assert not done["repeated"]
-    assert host.mark(str(card)) is None
+    assert cards.mark(str(card)) is None
 
 
 def test_the_same_image_again_writes_nothing(image, card, host):

@@ -1,7 +1,6 @@
 """A medium that cannot be made equal to an image: refused beforehand, or never called whole."""
 
 import contextlib
-import json
 import os
 import random
 import signal
@@ -14,8 +13,9 @@ import pytest
 
 from evmperf.model.errors import LabError, UsageError
 from evmperf.provision import writer
-from evmperf.provision.medium import MediumError
+from evmperf.provision.medium import Medium, MediumError
 from evmperf.provision.remote import Host
+from selftests.provision import cards
 from selftests.provision.cards import SHELL, USED, assert_equal, content_of, flip, put, used_card
 from selftests.provision.imagelab import MIB
 
@@ -78,7 +78,7 @@ def test_an_image_that_changes_while_it_is_written_never_becomes_whole(image, ca
     content = content_of(image)._replace(sha256="0" * 64)
     with pytest.raises(UsageError, match="the image changed while it was written"):
         Host().put(str(card), writer.chunks_of(str(image), content.size), content, lambda *_: None)
-    assert writer.mark(str(card)) == {"image": "image", "sha256": "0" * 64}
+    assert cards.mark(str(card)) == {"image": "image", "sha256": "0" * 64}
 
 
 @pytest.mark.parametrize("at", [4096, 3 * MIB + 12_345, 5 * MIB + 1000])
@@ -105,7 +105,7 @@ def test_a_card_that_does_not_keep_a_byte_is_named_with_the_byte(image, card):
     with pytest.raises(LabError, match=rf"byte {at} reads back as another") as failed:
         put(image, card, progress=spoil)
     assert "replace the medium" in str(failed.value)
-    assert writer.mark(str(card)) is not None
+    assert cards.mark(str(card)) is not None
 
 
 def test_i_o_errors_in_the_middle_name_the_byte(image, card, loop):
@@ -121,13 +121,13 @@ def test_a_card_that_takes_no_more_in_the_middle_names_the_byte(tmp_path, dying)
     image.write_bytes(random.Random(3).randbytes(6 * MIB))
     with pytest.raises(LabError, match=r"cannot be written at byte \d+"):
         put(image, dying)
-    assert writer.mark(str(dying))["image"] == "image"
+    assert cards.mark(str(dying))["image"] == "image"
 
 
 KILLED = """
 import sys, time
 from evmperf.provision import writer
-from evmperf.provision.medium import MediumError
+from evmperf.provision.medium import Medium, MediumError
 from evmperf.provision.remote import Host
 from pathlib import Path
 from selftests.provision.cards import content_of
@@ -155,13 +155,13 @@ def test_a_write_that_is_killed_leaves_a_card_that_nobody_boots(image, card):
         process.send_signal(signal.SIGKILL)
         process.wait()
         process.stdout.close()
-    said = writer.mark(str(card))
+    said = cards.mark(str(card))
     assert said["image"] == "image"
     table = subprocess.run(["/usr/sbin/sfdisk", "--dump", str(card)], capture_output=True, check=False)
     assert table.returncode, "a card with a partition table may be booted"
     put(image, card)
     assert_equal(card, image)
-    assert writer.mark(str(card)) is None
+    assert cards.mark(str(card)) is None
 
 
 def test_a_connection_that_is_cut_leaves_the_mark(image, card):
@@ -176,8 +176,8 @@ def test_a_connection_that_is_cut_leaves_the_mark(image, card):
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         # The program there ends when its input does.
-        with contextlib.suppress(MediumError):
-            assert writer.mark(str(card)) is not None
+        with contextlib.suppress(MediumError), contextlib.closing(Medium(str(card))):
+            assert cards.mark(str(card)) is not None
             return
     pytest.fail("the card is still held")
 
@@ -191,11 +191,3 @@ def test_a_host_without_python_is_said_so(image, card):
 def test_a_host_that_greets_is_said_so(image, card):
     with pytest.raises(LabError, match="the exporter does not speak evmperf's protocol"):
         put(image, card, Host(["sh", "-c", "echo welcome; cat >/dev/null"], "the exporter"))
-
-
-def test_the_mark_says_of_what_it_is(image, card):
-    text = writer.MARK + json.dumps({"image": "a.wic"}).encode()
-    card.write_bytes(text.ljust(8 * MIB, b"\0"))
-    assert writer.mark(str(card)) == {"image": "a.wic"}
-    card.write_bytes(writer.MARK.ljust(8 * MIB, b"\0"))
-    assert writer.mark(str(card)) == {}

@@ -16,8 +16,9 @@ from labgrid.target import Target
 
 from evmperf.lab.tester import CommandTester
 from evmperf.model.errors import BoardError, LabError, UsageError
-from evmperf.provision import network, writer
+from evmperf.provision import network
 from evmperf.provision.network import NetworkWay
+from selftests.provision import cards
 from selftests.provision.cards import USED, used_card
 from selftests.provision.imagelab import MIB
 from selftests.provision.test_switch import Image
@@ -144,7 +145,7 @@ def test_what_a_server_cuts_short_is_never_whole(way, image, disk, served, monke
 def assert_marked(disk, image):
     """Nobody boots it, and whoever looks is told what it was to become."""
     name = image.name.replace("'", "_")
-    assert writer.mark(str(disk)) == {"image": name, "sha256": digest(image)}
+    assert cards.mark(str(disk)) == {"image": name, "sha256": digest(image)}
     table = subprocess.run(["/usr/sbin/sfdisk", "--dump", disk], capture_output=True, check=False)
     assert table.returncode
 
@@ -224,7 +225,7 @@ def test_a_session_that_is_killed_in_mid_write_leaves_a_disk_that_nobody_boots(w
     over.set()
     assert_marked(disk, image)
     way.put(image, lambda *_: None)
-    assert writer.mark(str(disk)) is None
+    assert cards.mark(str(disk)) is None
 
 
 class Lost:

@@ -15,12 +15,11 @@ from labgrid import Environment
 from evmperf.benchmarks import catalogue as benchmarks
 from evmperf.lab.bench import LabgridBench
 from evmperf.model.errors import BoardError, LabError, UsageError
-from evmperf.provision import writer
 from evmperf.provision.cache import Cache
 from evmperf.provision.installation import Installation
 from evmperf.virtual import envfile, release
 from evmperf.virtual.client import LabClient
-from selftests.provision import imagelab
+from selftests.provision import cards, imagelab
 from selftests.provision.sessions import measure_in_turn
 
 pytestmark = pytest.mark.virtual_evm
@@ -283,7 +282,7 @@ def test_a_write_that_is_killed_is_never_booted(lab, install, releases):
         process.send_signal(signal.SIGKILL)
         process.wait()
         process.stdout.close()
-    assert writer.mark(bench.status().card_file)["image"] == releases[0].name
+    assert cards.mark(bench.status().card_file)["image"] == releases[0].name
     work = install(file)
     with pytest.raises(LabError, match=r"the write of virtual-sd-2026\.01\.wic\.zst .* interrupted"):
         work.bench.shell()

@@ -20,11 +20,11 @@ from labgrid import Environment
 from evmperf.benchmarks import catalogue as benchmarks
 from evmperf.lab.bench import LabgridBench
 from evmperf.model.errors import LabError
-from evmperf.provision import netboot, network, writer
+from evmperf.provision import netboot, network
 from evmperf.provision.installation import Installation
 from evmperf.virtual import envfile, image, release, rootfs
 from evmperf.virtual.client import LabClient
-from selftests.provision import imagelab
+from selftests.provision import cards, imagelab
 from selftests.provision.imagelab import Spec
 from selftests.provision.sessions import measure, measure_in_turn
 
@@ -242,7 +242,7 @@ def test_a_server_that_is_away_is_said_so_and_the_disk_is_never_booted(lab, smal
         with pytest.raises(LabError, match="was interrupted"):
             work.bench.shell()
         assert not lab.bench.status().power
-    assert writer.mark(str(lab.disks / "nvme.img"))["image"] == small.name
+    assert cards.mark(str(lab.disks / "nvme.img"))["image"] == small.name
 
 
 @pytest.fixture
@@ -339,7 +339,7 @@ def test_a_cut_in_mid_write_leaves_a_disk_that_nobody_boots(lab, releases, monke
             work.install(str(releases[0]))
         assert work.known().writing
     assert not lab.bench.status().power
-    assert writer.mark(str(disk))["image"] == releases[0].name
+    assert cards.mark(str(disk))["image"] == releases[0].name
 
 
 def test_an_sd_card_is_not_taken_for_the_emmc(lab, small):

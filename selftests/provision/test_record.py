@@ -1,14 +1,13 @@
 """What this host remembers of a board's medium, and when that is not enough to leave it alone."""
 
-import dataclasses
-
 import pytest
+from msgspec.structs import replace
 
 from evmperf.provision.record import Book, InstallationEntry, InstallationRecord
 from selftests.provision.test_ways import board
 
 A = InstallationEntry("a.wic", "a.wic", "/a.wic", "1" * 64, "a" * 64)
-B = dataclasses.replace(A, name="b.wic", content="b" * 64)
+B = replace(A, name="b.wic", content="b" * 64)
 LEFT = InstallationRecord(on_board=A, good=A, medium="cid1", mounts=7, starts=2)
 
 
@@ -65,7 +64,7 @@ def test_a_medium_that_is_not_as_it_was_left_is_told(medium, mounts, said):
 def test_a_record_of_another_version_is_none(book):
     book.begins(A)
     text = book.file.read_text()
-    book.file.write_text(text.replace('"schema": 2', '"schema": 1'))
+    book.file.write_text(text.replace('"schema":2', '"schema":1'))
     assert book.read() == InstallationRecord()
     book.file.write_text("{")
     assert book.read() == InstallationRecord()

@@ -14,8 +14,8 @@ from labgrid.target import Target
 from evmperf.lab import media
 from evmperf.lab.media import CardSwitch
 from evmperf.model.errors import LabError
-from evmperf.provision import writer
 from evmperf.provision.ways import CardWay
+from selftests.provision import cards
 from selftests.provision.cards import assert_equal, content_of, used_card
 from selftests.provision.imagelab import MIB
 from selftests.support.sshd import Sshd
@@ -126,7 +126,7 @@ def test_a_link_that_is_cut_in_mid_write_leaves_a_card_that_nobody_boots(target,
     with pytest.raises(LabError, match=r"ended the writing of .*: .*marked as not whole|cut"):
         CardWay(CardSwitch.of(target)).put(Image(file), cut)
     subprocess.run(["sync"], check=True)
-    assert writer.mark(str(card))["image"] == "long.wic"
+    assert cards.mark(str(card))["image"] == "long.wic"
 
 
 def test_a_switch_that_is_stuck_at_the_board_is_said_so(target, image, card, tmp_path):

@@ -33,7 +33,7 @@ def test_a_driver_without_benchmarks_is_skipped(tmp_path):
         check=False,
         env={**os.environ, "LG_PLACE": "nowhere", "PYTHONPATH": str(tmp_path)},
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == ExitStatus.NOTHING, done.stdout + done.stderr
     assert "1 skipped" in done.stdout
 
 
@@ -58,6 +58,8 @@ def test_a_typo_in_k_names_what_there_is_and_leaves_nothing(tmp_path):
         (["-k", "emmc and ("], ExitStatus.USAGE, "emmc and ("),
         (["--vary", "nonsense:1"], ExitStatus.USAGE, "nonsense"),
         (["--lg-env", "no-such-board.yaml"], ExitStatus.USAGE, "no-such-board"),
+        (["--image", "no-such-image.wic", "-k", "boot_time"], ExitStatus.USAGE, "no-such-image.wic"),
+        (["--lg-env", "am62x-lp-sk.yaml", "-k", "alsa"], ExitStatus.NOTHING, "am62x-lp-sk.yaml"),
     ],
 )
 def test_who_started_a_session_is_told_why_it_was_refused(tmp_path, words, status, said):
@@ -84,6 +86,8 @@ def test_who_started_a_session_is_told_why_it_was_refused(tmp_path, words, statu
     assert isinstance(reply, Failed)
     assert reply.kind is Kind.USAGE
     assert said in reply.sentence
+    assert said in done.stdout + done.stderr
+    assert not list(tmp_path.glob("results/*/run.json"))
 
 
 @pytest.mark.parametrize("text", [None, b"", b'{"reply": "Remark", "sentence": "x"}', b"[" * 9999])

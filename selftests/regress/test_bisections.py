@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from evmperf.boards import board as boards
-from evmperf.provision import filesystems, partitions
+from evmperf.provision import disk
 from selftests.provision import imagelab
 from selftests.regress import bisections
 from selftests.regress.bisections import Words
@@ -61,7 +61,7 @@ class WithCard(FakeBoard):
 
     def switch(self, on):
         if on:
-            system = filesystems.find(self.card, partitions.read(self.card).partitions[1])
+            system = disk.file_system(self.card, disk.read(self.card).partitions[1])
             for name in ("etc/os-release", "etc/hostname"):
                 (self._root / name).write_bytes(system.read(f"/{name}"))
             slow = b"sleep" in system.read("/etc/init.d/rcS")

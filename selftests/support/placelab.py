@@ -17,6 +17,7 @@ import yaml
 from labgrid.remote.generated import labgrid_coordinator_pb2 as pb
 
 from evmperf.boards import board as boards
+from evmperf.boards import yamlfile
 from evmperf.keeping.places import Connection
 from evmperf.keeping.wanted import Holder
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
@@ -187,7 +188,7 @@ class PlaceLab:
 
     def board_file(self, path: Path, features: list[str] | None = None, **options: object) -> Path:
         """A board file for any place of this lab, named by $LG_PLACE."""
-        data = yaml.load((boards.ENV_DIR / "virtual.yaml").read_text(), boards.Loader)
+        data = yamlfile.read(boards.ENV_DIR / "virtual.yaml")
         data["imports"] = [
             str((boards.ENV_DIR / name).resolve()) if name.endswith(".py") else name
             for name in data["imports"]

@@ -1,0 +1,99 @@
+"""`evmperf list` and `evmperf benchmark`: the benchmarks that exist, and one of your own."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.boards.board import Board
+from evmperf.boards.vocabulary import FEATURES
+from evmperf.cli import arguments
+from evmperf.measure import boardfile
+from evmperf.model.errors import UsageError
+from evmperf.model.places import project
+from evmperf.published import declared
+
+_LIST = """\
+Lists the benchmarks of the catalogue; with a board, also the reason why the board skips a benchmark.
+Tables of published guides that no benchmark measures follow, with the reason.
+"""
+_OWN = """\
+Benchmarks of your own (docs/add-a-benchmark.md). They lie in benchmarks/ of the folder that you
+measure in, and run like those of evmperf.
+
+  evmperf benchmark new copy_speed                     writes a benchmark that runs, and its test
+  pytest benchmarks/_copy_speed_test.py                tests it without a board
+  pytest --lg-env BOARD.yaml -k copy_speed             measures
+"""
+
+
+def add_parsers(subparsers: Any) -> None:
+    """Add both commands."""
+    arguments.command(subparsers, "list", _list, _LIST, "--board", "--profile", "--json")
+    commands = arguments.group(subparsers, "benchmark", _OWN)
+    new = arguments.command(commands, "new", _new, "", help="write a benchmark that runs, and its test")
+    new.add_argument("name", help="lower-case letters, digits and _")
+    new.add_argument("--driver", choices=sorted(FEATURES), default="system", help="default: system")
+
+
+def _list(options: argparse.Namespace) -> int:
+    board = boardfile.named(options.board) if options.board else None
+    profile = options.profile or (board.options.board.profile if board else "full")
+    rows = [_entry(benchmark, profile, board) for benchmark in catalogue.benchmarks().values()]
+    if options.json:
+        print(json.dumps(rows, indent=1))
+        return 0
+    width, drivers = (max((len(row[key]) for row in rows), default=0) for key in ("id", "driver"))
+    for row in rows:
+        reason = f"  cannot: {row['reason']}" if row.get("reason") else ""
+        count = f"{len(row['cases']):>3} {'case' if len(row['cases']) == 1 else 'cases'}"
+        line = f"{row['id']:<{width}}  {row['driver']:<{drivers}}  {count:<9}{reason}"
+        print(line.rstrip())
+    _print_not_measured()
+    return 0
+
+
+def _print_not_measured() -> None:
+    tables = [table for table in declared.tables().values() if not table.module]
+    width, drivers = (max(len(t.benchmark) for t in tables), max(len(t.driver) for t in tables))
+    print("\nRead from published guides, and not measured:")
+    for table in tables:
+        print(f"{table.benchmark:<{width}}  {table.driver:<{drivers}}  {table.not_measured}".rstrip())
+
+
+def _entry(benchmark: Benchmark, profile: str, board: Board | None) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "id": benchmark.name,
+        "driver": benchmark.driver,
+        "title": benchmark.title,
+        "cases": [case.label for case in benchmark.cases(profile)],
+    }
+    if board is not None:
+        reasons = {c.label: benchmark.unsupported(board, c) for c in benchmark.cases(profile)}
+        entry["cases"] = [label for label, reason in reasons.items() if not reason] or list(reasons)
+        reason = "" if "" in reasons.values() else next(iter(reasons.values()), "")
+        entry |= {"runnable": not reason, "reason": reason}
+    return entry
+
+
+def _new(options: argparse.Namespace) -> int:
+    name = options.name
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name):
+        raise UsageError(f"{name!r}: a name has lower-case letters, digits and _, e.g. copy_speed")
+    if name in catalogue.benchmarks():
+        raise UsageError(f"there is a benchmark {name} already: choose another name")
+    catalogue.OWN.mkdir(exist_ok=True)
+    for file, template in ((f"{name}.py", "benchmark"), (f"_{name}_test.py", "benchmark_test")):
+        text = (project("docs") / f"{template}.py.txt").read_text(encoding="utf-8")
+        path = catalogue.OWN / file
+        with path.open("x", encoding="utf-8") as target:
+            target.write(text.replace("copy_speed", name).replace("DRIVER", options.driver))
+        print(f"{path}: written")
+    test = Path(catalogue.OWN, f"_{name}_test.py")
+    print(f"next: pytest {test}, then pytest --lg-env BOARD.yaml -k {name}")
+    return 0
