@@ -1,4 +1,4 @@
-"""What comparing two sides of one board, measured in turn, says of each metric."""
+"""The comparison of two sides of one board that were measured in turn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evmperf.model.units import Unit
 
 
 class Decision(enum.StrEnum):
-    """What is known of one metric; in the order in which people want to see them."""
+    """The decision about one metric, in the order of display."""
 
     WORSE = "worse"
     BETTER = "better"
@@ -24,7 +24,7 @@ class Decision(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a metric is: its unit, and which way it gets better."""
+    """A metric's unit and direction."""
 
     unit: str
     better: Direction
@@ -57,8 +57,8 @@ class Change:
 
     @property
     def noise(self) -> float | None:
-        """Standard deviation of a block's difference, as a share (loads: in points); None for fewer
-        than two blocks, or where a share cannot be told.
+        """Standard deviation of the blocks' differences, as a share (loads: in points); None if there
+        are fewer than two.
         """
         if self.in_points:
             found = [b - a for a, b in zip(self.a, self.b, strict=True)]
@@ -68,14 +68,14 @@ class Change:
 
     @property
     def detectable(self) -> float:
-        """The smallest change that these blocks could have shown; infinite for too few."""
+        """The smallest change that these blocks can show; infinite for too few."""
         return (self.high - self.low) / 2
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """An A/B as far as it has come. `a` and `b` say in words what the sides are, `waiting` which
-    metrics decide when it ends, `ended` why it did ("" while it goes on), `spent_s` seconds.
+    """The state of an A/B. `a` and `b` describe the sides; it ends when the metrics `waiting` are
+    decided; `ended` is the reason for its end, "" before; `spent_s` is in seconds.
     """
 
     id: str
@@ -89,7 +89,7 @@ class Comparison:
     ended: str = ""
     alpha: float = 0.05
     notes: Sequence[str] = ()
-    """What was left out, and why."""
+    """Omissions, with the reasons."""
 
     def count(self, decision: Decision) -> int:
         """How many metrics ended like that."""
@@ -97,16 +97,15 @@ class Comparison:
 
     @property
     def open(self) -> list[Change]:
-        """The metrics that it waits for and that are not decided yet."""
+        """The undecided metrics among those it waits for."""
         wanted = set(self.waiting)
         return [
             change for change in self.changes if change.key in wanted and change.decision is Decision.UNKNOWN
         ]
 
     def plan(self, most: int, budget_s: float) -> str:
-        """How many blocks and minutes the metrics that are not decided need, about, and whether so
-        many are allowed (`most` blocks, `budget_s` seconds, 0 for any); "" where nothing is open or
-        no two blocks tell the noise.
+        """An estimate of the blocks and minutes that the undecided metrics need, and whether they are
+        allowed (`most` blocks, `budget_s` seconds, 0 for any); "" without an estimate.
         """
         noise = [(c, spread) for c in self.open if (spread := c.noise) is not None]
         if not noise:
@@ -131,7 +130,7 @@ class Comparison:
 
     @property
     def headline(self) -> str:
-        """What it comes to, for a title."""
+        """The result as a title."""
         worse = self.count(Decision.WORSE)
         parts = [f"{worse} metric{'s' * (worse != 1)} worse"] if worse else []
         parts += [f"{len(self.open)} not decided"] if self.open else []

@@ -1,4 +1,4 @@
-"""What must be alike for two figures to be compared, and what differs if it is not."""
+"""The conditions under which two figures may be compared, and their differences."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _CARD_TYPE = {"emmc": "MMC", "mmcsd": "SD"}
 """The kernel's card type of a storage driver's medium."""
 
 DECIDING = ("medium", VARIANT, "counted_from")
-"""The conditions of a case that decide what it is compared with."""
+"""Conditions of a case that must be equal in a comparison."""
 
 Facets = Mapping[str, str]
-"""What a figure was measured under, by name; what is not known is absent, and fits anything."""
+"""The conditions of a figure by name; an absent condition is unknown and fits any."""
 
 
 def of_run(run: Run) -> dict[str, str]:
-    """What holds for all figures of a run."""
+    """The conditions of all figures of a run."""
     facts = run.facts
     facets = {
         "board": run.board,
@@ -34,7 +34,7 @@ def of_run(run: Run) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Case:
-    """What a record says of one case. Version 0 is a published figure's."""
+    """The conditions in the record of a case; version 0 is that of a published figure."""
 
     driver: str
     profile: str
@@ -44,7 +44,7 @@ class Case:
 
 
 def of_case(run: Run, case: Case) -> dict[str, str]:
-    """What holds for the figures of one case beyond that."""
+    """The further conditions of one case."""
     facets = {
         "profile": case.profile,
         "benchmark version": str(case.version or ""),
@@ -58,13 +58,13 @@ def of_case(run: Run, case: Case) -> dict[str, str]:
 
 
 def of_result(run: Run, result: Result) -> dict[str, str]:
-    """What a result and its run were measured under."""
+    """The conditions of a result and its run."""
     case = Case(result.driver, result.profile, result.version, result.tools, result.conditions)
     return of_run(run) | of_case(run, case)
 
 
 def difference(ours: Facets, theirs: Facets) -> str:
-    """What differs, as `name (ours, not theirs)`; "" when nothing known does."""
+    """The differences, as `name (ours, not theirs)`; "" without a known one."""
     return "; ".join(
         f"{name} differs ({ours[name]}, not {theirs[name]})"
         for name in ours
@@ -73,7 +73,7 @@ def difference(ours: Facets, theirs: Facets) -> str:
 
 
 def _counted_from(case: Case) -> str:
-    """What a boot time begins with."""
+    """The event that a boot time is counted from."""
     return str(case.conditions.get("counted_from", "Starting kernel" if case.driver == "boot" else ""))
 
 

@@ -14,15 +14,13 @@ class Ending(enum.StrEnum):
     MEASURED = "measured"
     """Everything that was asked for."""
     FAILED = "failed"
-    """Some of it failed on the product's account: trying elsewhere would hide that."""
+    """Some cases failed because of the product: a try on another board would hide that."""
     LAB = "lab"
     """The lab: worth a try on another board."""
     BOARD = "board"
-    """The board did nothing at all, by its own fault or by that of what it should boot: another
-    board will tell.
-    """
+    """The board did nothing; whether it or its image is to blame, another board will show."""
     LOST = "lost"
-    """The board was taken away, or given to who asked for it."""
+    """Somebody took the board, or it was given to somebody who asked."""
     CUT = "cut"
     """Somebody ended it: Ctrl-C, a signal, or a night that had to end."""
     LIMIT = "over its limit"
@@ -51,7 +49,7 @@ class Ended:
 
 
 def of_cases(board: str, measured: int, planned: int, first: str = "") -> Ended:
-    """How a session ended that came to its end; `first` is the reason of the first failure."""
+    """The end of a complete session; `first` is the reason of the first failure."""
     whole = cases(board, measured, planned)
     if measured < planned:
         return Ended(Ending.FAILED, f"Only {whole}{first and f'; first: {first}'}.")
@@ -59,7 +57,7 @@ def of_cases(board: str, measured: int, planned: int, first: str = "") -> Ended:
 
 
 def cut_short(ending: Ending, what: str, why: str, whole: str) -> Ended:
-    """How a session ended before that: `what` happened, and `why`; `whole` is of `cases`."""
+    """The end of an incomplete session: `what` happened and `why`; `whole` is from `cases`."""
     return Ended(ending, f"{what}: {why} ({whole})." if why else f"{what}: {whole}.")
 
 

@@ -28,8 +28,8 @@ class Kind(enum.StrEnum):
 
 
 class EvmperfError(Exception):
-    """Base of all errors that evmperf raises on purpose; its text is one sentence for people, and
-    text only, whatever it quotes.
+    """Base of all errors that evmperf raises on purpose. Its text is one sentence for people, without
+    control characters.
     """
 
     kind: Kind = Kind.USAGE
@@ -51,13 +51,13 @@ class LabError(EvmperfError):
 
 
 class BoardLost(LabError):
-    """The board is not ours any more: nothing may be sent to it, nor its power be switched."""
+    """Somebody took the board: nothing may be sent to it, and its power may not be switched."""
 
     permanent = True
 
 
 class Stopped(EvmperfError):
-    """The person who works the board's power said that it is enough."""
+    """The person who switches the board's power ended the session."""
 
     permanent = True
 
@@ -75,7 +75,7 @@ class ToolError(EvmperfError):
 
 
 class RefusedOutput(ToolError):
-    """A program's output holds no number that can be vouched for.
+    """A program's output holds no reliable number.
 
     `raw` is the text that was refused, kept so that a person can look at it.
     """
@@ -92,11 +92,7 @@ class Interrupted(RefusedOutput):
 
 
 def was_ctrl_c(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is what led to an exception.
-
-    Where it comes between two lines of Labgrid's bookkeeping of steps, an assertion of that
-    bookkeeping replaces it.
-    """
+    """Whether Ctrl-C led to an exception: Labgrid may replace it by an assertion of its own."""
     seen: set[int] = set()  # an error raised anew may be its own cause's context
     while error is not None and id(error) not in seen:
         if isinstance(error, KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""The figures of a run: what its samples, or the cells of a published guide, say of each metric."""
+"""The figures of a run, from its samples or from the cells of a published guide."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure, in `unit`. `centre` is the median of the samples, and the mean of a published
-    figure, whose median is not known; so are its bounds where none were printed (None) and its
-    count (0).
+    """One figure, in `unit`. `centre` is the median of the samples, for a published figure the mean.
+    A published figure has the count 0, and no bounds (None) where none were printed.
     """
 
     key: Key
@@ -41,7 +40,7 @@ class Figure:
     count: int
     outliers: int
     text: str
-    """As a guide printed it, where it does not follow from the numbers."""
+    """The printed cell of a guide, if it does not follow from the numbers."""
     result: Result
 
     @property
@@ -51,17 +50,17 @@ class Figure:
 
     @property
     def conditions(self) -> Mapping[str, Any]:
-        """What it was measured under beyond the run's facts."""
+        """Its conditions beyond the run's facts."""
         return self.result.conditions
 
     @property
     def error(self) -> float | None:
-        """How far off a sample is at most, in `unit`; None where that was not measured."""
+        """The maximum error of a sample in `unit`; None if it was not measured."""
         return self.result.error(self.key.metric)
 
     @property
     def flaw(self) -> str:
-        """What was wrong with its measurement, in words; "" for nothing."""
+        """What was wrong with its measurement; "" for nothing."""
         if self.result.status is Status.MEASURED:
             return ""
         flaws = ", ".join(self.result.flaws()) or "samples are missing"
@@ -69,7 +68,7 @@ class Figure:
 
 
 def figures(results: Iterable[Result]) -> dict[Key, Figure]:
-    """Every figure of some results; of a case measured twice, the later."""
+    """Every figure of some results; the later one of a case that was measured twice."""
     found: dict[Key, Figure] = {}
     for result in results:
         for figure in (*_measured(result), *_published(result)):

@@ -1,8 +1,7 @@
-"""How much is taken of what a board, a log, a server or an image says.
+"""Size limits for the output of boards, logs, servers and images.
 
-What fits is kept, and what was cut is said in the record or in the message. An ordinary session
-comes nowhere near: a serial line of 115200 baud carries 40 MiB an hour. docs/error-kinds.md has the
-table for people.
+Excess is cut, and the record or the message says so. Ordinary sessions stay far below: a serial line
+of 115200 baud carries 40 MiB an hour. docs/error-kinds.md has the table for people.
 """
 
 MIB = 1 << 20

@@ -14,9 +14,8 @@ _BUDGET_S = 600.0
 
 @dataclass(frozen=True)
 class Repeats:
-    """`rounds` times, or with `within` until the 95 % confidence interval of each mean is within
-    that part of it, or `budget_s` seconds are spent. `boots` are the cold boots of a round of boot
-    times, 0 those of the profile.
+    """`rounds` times; or, with `within`, until the 95 % confidence interval of each mean is within that
+    share or `budget_s` seconds are spent. `boots` are the cold boots of a round, 0 for the profile's.
     """
 
     rounds: int = 1

@@ -1,4 +1,4 @@
-"""What processes of evmperf reply to the process that started them, as JSON.
+"""Replies of evmperf's processes to the process that started them, as JSON.
 
 `python -m evmperf.app` writes its replies a line each to its standard output; a pytest that
 measures writes its one reply into the file of `--answer`.
@@ -26,7 +26,7 @@ class Remark(Reply, frozen=True):
 
 
 class Failed(Reply, frozen=True):
-    """The end of a request that could not be done; `sentence` says why, and the remedy."""
+    """The end of a failed request; `sentence` gives reason and remedy."""
 
     kind: Kind
     sentence: str

@@ -32,9 +32,8 @@ class Direction(enum.StrEnum):
 class Metric:
     """One measured quantity.
 
-    `low` and `high` bound what is plausible, in `unit`; a value outside them is refused, because
-    a figure nobody believes is worth less than none. A zero is refused where `low` is above zero.
-    `required` is false for quantities that not every board can show.
+    `low` and `high` bound the plausible values, in `unit`; other values are refused. `required` is
+    false for quantities that some boards lack.
     """
 
     name: str
@@ -62,8 +61,8 @@ ParamValue = str | int | float
 class Case:
     """One row of a benchmark's table: `label` names it, `params` are what is measured.
 
-    `metrics` are the row's own where rows differ in unit or direction (LMBench); without them the
-    row has the benchmark's.
+    `metrics` are those of the row where rows differ in unit or direction (LMBench), else the
+    benchmark's.
     """
 
     label: str
@@ -75,20 +74,19 @@ class Case:
 
 
 VARIANT = "variant"
-"""The condition of a result that says how it was measured where there is more than one way."""
+"""The condition of a result that names the way of measuring, where there are several."""
 REPEAT = "repeat"
-"""The condition of a result that says how often its case was measured, where that was asked for."""
+"""The condition of a result that says how often its case was measured, if that was requested."""
 MARKS = "marks"
-"""The condition of a result that has what a reader should know of its figures."""
+"""The condition of a result with notes for readers of its figures."""
 
 
 @dataclass(frozen=True)
 class Reading:
     """One number as a parser gives it: metric name and value in the metric's declared unit.
 
-    `error` is how far off it is at most, in that unit, where that was measured with it. `variant`
-    is what makes it another quantity than the declared one, `mark` what a reader should know of
-    it; both in words, for the result's conditions.
+    `error` is its measured maximum error in that unit. `variant` says why it is another quantity than
+    the declared one, `mark` is a note for readers; both go into the result's conditions.
     """
 
     metric: str
@@ -101,9 +99,8 @@ class Reading:
 class Sample(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One number of one metric of one case, of one repetition (counted from 0).
 
-    `time_ns` is when the measurement ended, nanoseconds since the Unix epoch; together with run,
-    case and metric it is the sample's identity. `error` is how far off `value` is at most, in
-    `unit`; None where nobody measured that.
+    `time_ns` is the end of the measurement in nanoseconds since the Unix epoch; with run, case and
+    metric it identifies the sample. `error` is the maximum error of `value` in `unit`, None if unknown.
     """
 
     metric: str
@@ -144,10 +141,10 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Published(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One figure as a guide printed it, in `unit`: the samples behind it are not known.
+    """One figure as a guide printed it, in `unit`; its samples are unknown.
 
-    `low` and `high` are None where only the mean was printed. `text` is the cell as printed where
-    it does not follow from the numbers ("~11.04", "403 KB/s"), `line` where in the guide it stood.
+    `low` and `high` are None where only the mean was printed. `text` is the printed cell if it does not
+    follow from the numbers ("~11.04", "403 KB/s"), `line` its line in the guide.
     """
 
     metric: str
@@ -160,11 +157,10 @@ class Published(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Result(Record, frozen=True, tag="result"):
-    """All samples of one case in one run, with how it went and where the raw output is.
+    """All samples of one case in one run, with its status and the names of its raw outputs.
 
-    `duration_s` is the wall time of the case, `tool_s` the time the board itself was busy with
-    the benchmark's commands, both in seconds. `tools` names the program behind the figures, with
-    its version; different programs are not compared.
+    `duration_s` is the wall time of the case, `tool_s` the time of the benchmark's commands on the
+    board, both in seconds. `tools` are the programs with their versions.
     """
 
     benchmark: str
@@ -178,15 +174,15 @@ class Result(Record, frozen=True, tag="result"):
     failures: tuple[Failure, ...] = ()
     tools: Mapping[str, str] = msgspec.field(default_factory=dict)
     conditions: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    """What this case was measured under beyond the run's facts (device, medium, ...)."""
+    """Conditions of this case beyond the run's facts (device, medium, ...)."""
     raw: tuple[str, ...] = ()
     started_ns: int = 0
     duration_s: float = 0.0
     tool_s: float = 0.0
     published: tuple[Published, ...] = ()
-    """Figures of an imported guide, which come without samples."""
+    """Figures of an imported guide, without samples."""
     state: State | None = None
-    """What the board was doing around it; None where nobody looked."""
+    """The state of the board around the case; None if it was not read."""
 
     def flaws(self) -> list[str]:
         """What went wrong, counted: `2 refused`, `1 failed`."""
@@ -195,7 +191,7 @@ class Result(Record, frozen=True, tag="result"):
         return [f"{count} {what}" for what, count in counts.items() if count]
 
     def error(self, metric: str) -> float | None:
-        """How far off a sample of one metric is at most, None where that was not measured."""
+        """The maximum error of a metric's samples, None if it was not measured."""
         errors = [s.error for s in self.samples if s.metric == metric and s.error is not None]
         return max(errors, default=None)
 

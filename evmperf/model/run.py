@@ -16,10 +16,9 @@ NIGHT = "night"
 class Run(msgspec.Struct):
     """One execution of the suite on one board, with everything known about board and software.
 
-    Times are nanoseconds since the epoch. `outcome` is one sentence at the end, "" while running,
-    and `ending` a word for programs, which runs of older versions do not have.
-    `addresses` are URLs that lead from a figure back to where it was measured: `job` and
-    `pipeline` of CI, and `results`, below which the run's folder is served.
+    Times are nanoseconds since the epoch. `outcome` is a sentence, "" while the run goes on; `ending`
+    is the same for programs, None in old runs. `addresses` are URLs: `job` and `pipeline` of CI, and
+    `results`, below which the run's folder is served.
     """
 
     id: str
@@ -41,6 +40,6 @@ class Run(msgspec.Struct):
 
     @property
     def report(self) -> str:
-        """The address of the run's report, "" where nobody serves it."""
+        """The address of the run's report, "" if it is not served."""
         base = self.addresses.get("results", "")
         return f"{base.rstrip('/')}/{self.id}/report.html" if base else ""

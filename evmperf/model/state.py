@@ -1,4 +1,4 @@
-"""What a machine showed around a case: its modes before, what changed, and what it counted."""
+"""The state of a machine around a case: modes before, changes, and counters."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     shown: Mapping[str, Value] = {}
     """Before the case."""
     changed: Mapping[str, Value | None] = {}
-    """After the case, what was different then; None for what was gone."""
+    """Changed values after the case; None for a value that was gone."""
     counted: Mapping[str, int] = {}
-    """By how much counters rose meanwhile; those that did not rise are absent."""
+    """Increments of counters during the case, without zeros."""
     beside: Mapping[str, float] = {}
-    """Processes that were there after the case, and the CPU time that each took meanwhile (s)."""
+    """CPU time (s) during the case of each process that ran after it."""
     seconds: float | None = None
     """From the state before to the state after, on the board's clock."""
     clock: tuple[float, float] | None = None
@@ -33,7 +33,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     shares: Mapping[str, float] = {}
     """By metric: its best sample's share of what the bus can carry at most."""
     missing: str = ""
-    """Why a part of it is not known."""
+    """Why a part is unknown."""
 
     def after(self, name: str) -> Value | None:
         """A value after the case."""

@@ -1,4 +1,4 @@
-"""What the samples of one metric say together."""
+"""Statistics of the samples of one metric."""
 
 from __future__ import annotations
 

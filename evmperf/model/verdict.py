@@ -56,17 +56,17 @@ class Verdict:
     p: float | None = None
     why: str = ""
     suspect: bool = False
-    """Off, but so far not borne out: the coming nights tell."""
+    """It differs, but not yet with enough evidence: the coming nights will tell."""
     slow: bool = False
-    """Worse or better by nights on nights, none of which shows it."""
+    """A change over many nights, none of which shows it alone."""
     since: str = ""
-    """The run from which on a series is different."""
+    """The first run after the change of a series."""
     history: tuple[float, ...] = ()
     """The last values before it, at most HISTORY."""
 
     @property
     def change(self) -> float | None:
-        """Relative change, 0.05 for 5 % more; None where it cannot be told."""
+        """Relative change, 0.05 for 5 % more; None if unknown."""
         if self.value is None or not self.baseline:
             return None
         return self.value / self.baseline - 1
@@ -74,8 +74,8 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Cause:
-    """What moved together: from the run `since` on, or slowly. `members` are metrics, the worst
-    first, `suspects` in words what else is different since, the likeliest first.
+    """Metrics that changed together, from the run `since` on or slowly: `members`, the worst first.
+    `suspects` are other differences since then, the likeliest first.
     """
 
     since: str
@@ -95,7 +95,7 @@ class Cause:
 
 
 _NAMED = 3
-"""Benchmarks of a cause that are named."""
+"""Number of a cause's benchmarks that are named."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,9 @@ class Judgement:
     unread: Mapping[str, int] = field(default_factory=dict)
     """Tables of a published guide that were not read, by its run."""
     causes: Sequence[Cause] = ()
-    """What became better or worse together, the largest first."""
+    """Metrics that changed together, the largest group first."""
     again: str = ""
-    """What came of checking the alarms again, "" where nobody did."""
+    """The outcome of checking the alarms again, "" without one."""
 
     @property
     def new(self) -> dict[str, int]:
@@ -121,7 +121,7 @@ class Judgement:
         return dict(Counter(v.key.benchmark for v in self.verdicts if v.why == NO_COUNTERPART))
 
     def gaps(self) -> list[str]:
-        """What could not be compared because one side does not have it, a line a direction."""
+        """Figures and tables that only one side has, one line for each kind."""
         lines = [
             _listed(f"{sum(counts.values())} figures {what}", counts)
             for counts, what in (
@@ -148,8 +148,8 @@ class Judgement:
 
     @property
     def exit_status(self) -> ExitStatus:
-        """OK, FAILED for something worse, UNDECIDED where nothing could be told or a metric is
-        suspected, NOTHING comparable.
+        """OK; FAILED if a metric is worse; UNDECIDED if noise hides everything or a metric is suspected;
+        NOTHING comparable.
         """
         if self.count(Outcome.WORSE):
             return ExitStatus.FAILED
@@ -161,7 +161,7 @@ class Judgement:
 
     @property
     def headline(self) -> str:
-        """What it comes to, for a title: what is not known is never left out."""
+        """The result as a title; it always names what is undecided."""
         worse, unknown = self.count(Outcome.WORSE), self.count(Outcome.UNKNOWN)
         suspects = sum(verdict.suspect for verdict in self.verdicts)
         if not self.compared and not unknown:
@@ -209,7 +209,7 @@ def change_text(change: float | None) -> str:
 
 
 def explained(verdict: Verdict) -> str:
-    """What a verdict rests on, in a line: the figure, the baseline's, since when, and why."""
+    """The reason of a verdict in a line: figure, baseline, since when, and why."""
     parts = [f"{number(verdict.value)} {verdict.unit}"]
     if verdict.baseline is not None:
         parts.append(f"was {number(verdict.baseline)} ({change_text(verdict.change)})")
