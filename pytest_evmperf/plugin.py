@@ -205,7 +205,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if session.config.option.collectonly:
         return
     if not measuring.planned:
-        _write_nothing(session.config)
+        junit = session.config.option.xmlpath == str(measuring.folder / "junit.xml")  # nobody's choice
+        if junit and all(map(_skips, session.items)):
+            _write_nothing(session.config)
         _switch_off(measuring, session.config)
         return
     try:
