@@ -1,7 +1,5 @@
 """`evmperf list` and `evmperf benchmark`: the benchmarks that exist, and one of your own."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -1,7 +1,5 @@
 """The command `evmperf board`: checking board files, their schema, and new ones."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

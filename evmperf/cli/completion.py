@@ -5,8 +5,6 @@
 in ~/.bashrc or ~/.zshrc has it done (argcomplete's documentation: other shells).
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Iterable
 from pathlib import Path

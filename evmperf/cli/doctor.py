@@ -1,7 +1,5 @@
 """`evmperf doctor`: is the lab ready, step by step, with a remedy for what is not."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """The commands `evmperf nightly` and `evmperf note`."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from pathlib import Path

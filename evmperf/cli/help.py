@@ -1,7 +1,5 @@
 """`evmperf help`: the pages of docs/, from a checkout or an installed wheel."""
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import pydoc

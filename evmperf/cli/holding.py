@@ -1,7 +1,5 @@
 """Holding a board over many sessions, so that nobody takes it between two rounds."""
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import Self

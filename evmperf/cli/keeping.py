@@ -1,7 +1,5 @@
 """The commands `evmperf who` and `evmperf ask`."""
 
-from __future__ import annotations
-
 import argparse
 import getpass
 import os

@@ -1,7 +1,5 @@
 """The command `evmperf lava`: jobs made from the catalogue, submitted, followed, and read back."""
 
-from __future__ import annotations
-
 import argparse
 import functools
 import sys

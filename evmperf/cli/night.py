@@ -1,7 +1,5 @@
 """The commands `evmperf night` and `evmperf health`."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`evmperf replay`: an earlier run's console, read again with today's marks and watch."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -1,7 +1,5 @@
 """`evmperf runs`, `show`, `report` and `explain`: the runs that exist, one run, what two differ in."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import json

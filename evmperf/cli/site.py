@@ -1,7 +1,5 @@
 """`evmperf site`."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What commands print, as text: whatever a board or a log said, the terminal only shows it."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The command `evmperf virtual`: boards that need no hardware."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import functools

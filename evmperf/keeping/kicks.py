@@ -1,7 +1,5 @@
 """Places whose holder was kicked: they are reserved for a grace period for the kicker."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Who holds what: the locks of this host and the places of a coordinator, as one list."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from evmperf.keeping import locks

@@ -3,8 +3,6 @@
 The holder writes its record into the file. The kernel unlocks the file when the holder ends.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib

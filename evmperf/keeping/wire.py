@@ -1,7 +1,5 @@
 """The socket of this host's keeper and its protocol: one JSON object per line, both ways."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

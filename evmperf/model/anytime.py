@@ -19,8 +19,6 @@ mean of two, so that it is strong where the noise is well-behaved and never fool
 How often it is wrong, and how soon it is right: `python -m selftests.regress.simulate_ab`.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The comparison of two sides of one board that were measured in turn."""
 
-from __future__ import annotations
-
 import enum
 import statistics
 from collections.abc import Sequence

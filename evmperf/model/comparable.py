@@ -1,7 +1,5 @@
 """The conditions under which two figures may be compared, and their differences."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

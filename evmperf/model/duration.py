@@ -1,7 +1,5 @@
 """How long something may take, as people write it: 90s, 30m, 2h, 1h30m."""
 
-from __future__ import annotations
-
 import re
 
 from evmperf.model.errors import UsageError

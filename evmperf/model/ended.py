@@ -1,7 +1,5 @@
 """How a session ended: for its run, for the process that started it, and for a night."""
 
-from __future__ import annotations
-
 import enum
 from dataclasses import dataclass
 

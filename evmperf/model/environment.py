@@ -1,7 +1,5 @@
 """What of our environment a long-lived process of ours is handed: no token, no job of a CI."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

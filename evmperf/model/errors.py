@@ -5,8 +5,6 @@ decides how a run goes on: a tool's error costs one case, a board's error costs 
 lab's error ends the run.
 """
 
-from __future__ import annotations
-
 import enum
 
 from evmperf.model.outlets import plain

@@ -1,7 +1,5 @@
 """Exit statuses: pytest's numbers, with one meaning in every command (docs/error-kinds.md)."""
 
-from __future__ import annotations
-
 import enum
 
 from evmperf.model.errors import Kind

@@ -1,7 +1,5 @@
 """The figures of a run, from its samples or from the cells of a published guide."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A fact is kept as it was said. Where it is shown it is text: no markup, no comma
 sequence, no address of a script. HTML escapes by its templates, on top of `plain`.
 """
 
-from __future__ import annotations
-
 import functools
 import html as _html
 import re

@@ -1,7 +1,5 @@
 """Places that several rooms agree on."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 docs/data-model.md describes them; `evmperf.model.schema` has their history.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from evmperf.model.errors import Kind

@@ -1,7 +1,5 @@
 """How often a case is to be measured: so many times, or until its mean is known."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@
 measures writes its one reply into the file of `--answer`.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """A run: one execution of the suite on one board."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -6,8 +6,6 @@ SCHEMA says here what changed and keeps a recorded spool of the version before i
 selftests/data/spool.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import msgspec

@@ -1,7 +1,5 @@
 """The state of a machine around a case: modes before, changes, and counters."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import msgspec

@@ -1,7 +1,5 @@
 """Statistics of the samples of one metric."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 filesystem_tests print decimal megabytes, U-Boot's figures are KiB per whole millisecond).
 """
 
-from __future__ import annotations
-
 import enum
 
 

@@ -1,7 +1,5 @@
 """What comparing says of one metric."""
 
-from __future__ import annotations
-
 import enum
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """One session of a night: a pytest process for one board, and how it ended."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

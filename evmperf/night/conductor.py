@@ -1,7 +1,5 @@
 """The night: for each job a thread that finds a board, measures, and tries again on another."""
 
-from __future__ import annotations
-
 import contextlib
 import enum
 import threading

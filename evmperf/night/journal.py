@@ -1,7 +1,5 @@
 """The events of a night on disk, line by line: a killed night continues from them."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import threading

@@ -3,8 +3,6 @@
 A child process submits, follows, reads and cancels a LAVA job.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from pathlib import Path

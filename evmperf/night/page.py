@@ -1,7 +1,5 @@
 """The pages of a night."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -3,8 +3,6 @@
 docs/lab-at-scale.md describes it for people.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 import time

@@ -1,7 +1,5 @@
 """The state of a night as JSON and as a page that needs no server."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import threading

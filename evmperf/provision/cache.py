@@ -5,8 +5,6 @@ identity. Sessions that need the same image at the same time share it. When the 
 large, the images that were used longest ago are removed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib

@@ -8,8 +8,6 @@ The file that EVMPERF_RELEASES names, in YAML:
         sha256: 0f3c...
 """
 
-from __future__ import annotations
-
 import difflib
 import os
 from dataclasses import dataclass

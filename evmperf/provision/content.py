@@ -1,7 +1,5 @@
 """The content of an image file: unpacked, whatever it is compressed with, sparse, with its hashes."""
 
-from __future__ import annotations
-
 import bz2
 import contextlib
 import errno

@@ -3,8 +3,6 @@
 Programs of Debian read it, without mounting and without root: sfdisk, mtools, debugfs of e2fsprogs.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Fetching images over HTTP: once per lab host, resumed where a connection was cut."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import hashlib

@@ -3,8 +3,6 @@
 A board that runs the image shows the same facts on its console, so both can be compared.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable

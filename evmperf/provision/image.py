@@ -1,7 +1,5 @@
 """An image: a file, its hashes, its raw content, and what it says it is."""
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Puts an image on a board, boots it, and checks that it is the image that runs."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
 """A medium: a card, an eMMC or a file that stands for one, read and written past every cache.
 
-Nothing but Python's own library is imported: see `writer`.
+Nothing but Python's own library is imported: see `writer`. Annotations are not evaluated, as the
+other host may have an older Python.
 """
 
 from __future__ import annotations

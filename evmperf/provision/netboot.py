@@ -5,8 +5,6 @@ Labgrid's TFTPProvider puts the files where the lab's TFTP server looks, and the
 netboot_dtb and netboot_ramdisk, of which those that were given are set.
 """
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ HTTP, from where Labgrid's HTTPProvider puts files. It needs a shell, wget, dd, 
 busybox has them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """What this lab host knows of the image on a board: what was written last, and what booted."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence

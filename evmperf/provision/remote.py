@@ -6,8 +6,6 @@ would execute source text there in the same way, but carries data as base64 in J
 time, which is a third more bytes for an image and allows no progress while a call runs.
 """
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import json

@@ -1,7 +1,5 @@
 """Which system a board runs, and whether it is the image that was put on it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The scratch partition of a boot medium, which an image written over the whole of it removes."""
 
-from __future__ import annotations
-
 import re
 
 from evmperf.measure.bench import Shell

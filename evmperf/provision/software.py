@@ -1,7 +1,5 @@
 """What kernels and boot loaders say of themselves, found in their files."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

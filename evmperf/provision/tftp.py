@@ -1,7 +1,5 @@
 """Why a transfer over TFTP failed, from U-Boot's output."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """How an image gets onto a board's boot medium, as the board's file and its lab allow."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 from pathlib import Path
