@@ -122,7 +122,7 @@ LINE = b"1.000000000 2026-02-02T11:00:00.000000Z < 0.000000000 "
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (None, "there is no such file"),
+        (None, "no run"),
         (HEADER, "holds no power-on"),
         (texts.LOADER, "is not a console record"),
         (b"\x00" * 4096, "is not a console record"),
