@@ -134,6 +134,9 @@ def wanted(board_file: Path, coordinator: str = "", place: str = "") -> Wanted:
             if place:
                 name = _PLACE.sub(lambda _: place, name)
             name = os.path.expandvars(name)
+            if not name:
+                where = f"{board_file}: targets.main.resources.RemotePlace.name"
+                raise UsageError(f"{where} is missing: it is the board's place at the coordinator")
             return Wanted(name, coordinator_address(os.path.expandvars(address)))
     # Shared resources (a web server for images) are not locked.
     wires = [entry for entry in resources if entry[0].endswith(_WIRES)] or resources
