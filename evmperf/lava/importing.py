@@ -110,6 +110,8 @@ def _run(header: Mapping[str, str], entries: list[joblog.LogEntry], source: LogS
     # Of the log alone, so that a job is the same run by its number and by a copy of its log.
     digits = hashlib.sha256(f"{board.name} {begin}".encode()).hexdigest()[:4]
     moment = datetime.fromtimestamp(begin / 1e9, UTC)
+    # What the job says of the image that it put on the board.
+    image = {k.removeprefix("image_"): v for k, v in header.items() if k.startswith("image_")}
     job = {"number": source.number, "server": source.server, "device": source.device}
     return Run(
         id=f"{board.name}-{moment:%Y%m%dT%H%M%SZ}-{digits}",
@@ -128,15 +130,9 @@ def _run(header: Mapping[str, str], entries: list[joblog.LogEntry], source: LogS
             **provenance.project(),
             "lava_job": {key: value for key, value in job.items() if value},
             "lava_job_made_by": header.get("evmperf_revision") or header.get("evmperf", ""),
-            **_provisioned(header),
+            **({"provisioned": image} if image else {}),
         },
     )
-
-
-def _provisioned(header: Mapping[str, str]) -> dict[str, object]:
-    """What the job says of the image that it put on the board."""
-    said = {k.removeprefix("image_"): v for k, v in header.items() if k.startswith("image_")}
-    return {"provisioned": said} if said else {}
 
 
 def _replay(

@@ -48,7 +48,10 @@ def parse(text: str, name: str) -> list[LogEntry]:
                 raise TypeError
             moment = datetime.fromisoformat(data["dt"]).replace(tzinfo=UTC)
             micros = (moment - _EPOCH) // (datetime.resolution)
-            entries.append(LogEntry(micros * 1000, data["lvl"], _cut(data["msg"])))
+            message = data["msg"]
+            if isinstance(message, str):
+                message = limits.shortened(message, limits.LAVA_LINE_CHARS)
+            entries.append(LogEntry(micros * 1000, data["lvl"], message))
         except (ValueError, KeyError, TypeError, RecursionError, yaml.YAMLError):
             if number == len(lines) and not line.endswith("\n"):
                 break
@@ -59,10 +62,6 @@ def parse(text: str, name: str) -> list[LogEntry]:
     if not entries:
         raise UsageError(f"{name}: the log is empty: download the job's YAML log again")
     return entries
-
-
-def _cut(message: Any) -> Any:
-    return limits.shortened(message, limits.LAVA_LINE_CHARS) if isinstance(message, str) else message
 
 
 def _entry(line: str) -> Any:

@@ -62,9 +62,10 @@ def render(board: Board, selection: Selection, request: JobRequest) -> str:
     header = job_header(board, selection, request)
     measuring_s = measuring_time_s(board, selection)
     template = environment.get_template(f"{request.kind}.yaml.jinja2")
+    what = request.keyword or f"{len(selection.benchmarks)} benchmarks"
     return template.render(
         metadata={METADATA: marked.encode_header(header)},
-        name=_job_name(board, selection, request),
+        name=f"evmperf {board.name} {request.kind}: {what}"[:200],
         device_type=request.device_type or default_device_type(board, request.kind),
         tags=[*request.tags, *([board.file.stem] if request.kind is JobKind.HOST else [])],
         priority=request.priority,
@@ -157,11 +158,6 @@ def _steps(board: Board, selection: Selection, request: JobRequest, header: dict
     if request.kind is JobKind.NATIVE:
         return script.native_steps(board, selection, header)
     return [script.prologue(header), script.facts(selection.tools)]
-
-
-def _job_name(board: Board, selection: Selection, request: JobRequest) -> str:
-    what = request.keyword or f"{len(selection.benchmarks)} benchmarks"
-    return f"evmperf {board.name} {request.kind}: {what}"[:200]
 
 
 def definition_header(definition: str) -> dict[str, str] | None:

@@ -103,7 +103,8 @@ def _unfit(benchmark: Benchmark, board: Board, kind: JobKind, profile: str) -> s
         return lacking or f"it has no profile {profile}"
     if kind is JobKind.HOST:
         return ""
-    if (fitting := _kind_for(benchmark.place)) is not kind:
+    fitting = {Place.BOOT: JobKind.BOOT, Place.SHELL: JobKind.NATIVE}.get(benchmark.place, JobKind.HOST)
+    if fitting is not kind:
         return f"it runs in {benchmark.place}: use --kind {fitting}"
     for step in benchmark.declared_steps(board, cases[0], profile):
         if isinstance(step, Search):
@@ -111,10 +112,6 @@ def _unfit(benchmark: Benchmark, board: Board, kind: JobKind, profile: str) -> s
         if step.where is Where.TESTER:
             return "it needs the tester beside the board: use --kind host"
     return ""
-
-
-def _kind_for(place: Place) -> JobKind:
-    return {Place.BOOT: JobKind.BOOT, Place.SHELL: JobKind.NATIVE}.get(place, JobKind.HOST)
 
 
 def matches(keyword: str, text: str) -> bool:

@@ -46,7 +46,8 @@ def judge(server: LavaServer, job: LavaJob, board: Board | None = None) -> JobVe
     failure = _failure(server, job)
     why = f"{failure} ({failure.kind})" if failure else "LAVA gives no reason"
     last = f"job {job.id} is {job.health}: {why}; {well} of {len(expected)} cases passed"
-    return JobVerdict(_status(failure), [*wrong, last])
+    status = of_kind(failure.kind) if failure else ExitStatus.LAB_BROKEN
+    return JobVerdict(status, [*wrong, last])
 
 
 def _failure(server: LavaServer, job: LavaJob) -> EvmperfError | None:
@@ -65,7 +66,3 @@ def _expected(header: dict[str, str], job: LavaJob, board: Board | None) -> list
     board = board or boardfile.named(header["board_file"])
     selection = importing.selection_of(header, board, f"job {job.id}")
     return [case_name(benchmark, case) for benchmark, case in selection.cases]
-
-
-def _status(failure: EvmperfError | None) -> ExitStatus:
-    return of_kind(failure.kind) if failure else ExitStatus.LAB_BROKEN

@@ -11,10 +11,9 @@ import pytest
 import yaml
 
 from evmperf.cli import main as cli
-from evmperf.lava import names
 from evmperf.lava.images import resources
 from evmperf.lava.lab import control
-from evmperf.lava.selection import JobKind
+from evmperf.lava.selection import JobKind, case_name, figure_name, unit_name
 from evmperf.lava.server import TOKEN_VARIABLE, URL_VARIABLE, connect, job_number
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
@@ -137,9 +136,9 @@ def test_an_image_that_cannot_be_booted_is_named(web, images, kind, said):
 def test_every_name_fits_lava():
     for benchmark in CATALOGUE.values():
         for case in benchmark.cases("quick"):
-            name = names.figure_name(names.case_name(benchmark, case), "write throughput (x)")
+            name = figure_name(case_name(benchmark, case), "write throughput (x)")
             assert name.endswith(".write_throughput__x_")
-    assert names.unit_name("packets / s") == "packets_/_s"
+    assert unit_name("packets / s") == "packets_/_s"
 
 
 def test_names_of_all_cases_differ():
@@ -147,7 +146,7 @@ def test_names_of_all_cases_differ():
 
     for profile in ("full", "quick"):
         found = [
-            names.case_name(benchmark, case)
+            case_name(benchmark, case)
             for benchmark in catalogue.benchmarks().values()
             for case in benchmark.cases(profile)
         ]

@@ -62,19 +62,13 @@ def _fio(
 
 def _uboot_mmc(board: Board, driver: str, size: int) -> Sequence[Step]:
     """Raw read and write of the scratch partition; the write puts back what was read."""
-    sectors = size // uboot_time.SECTOR_BYTES
-    find = _find(board, driver, "mmc", sectors)
+    count = size // uboot_time.SECTOR_BYTES
+    place = f"${{loadaddr}} ${{evmperf_start}} {count:x}"
+    find = _find(board, driver, "mmc", count)
     return [
         Prepare("prepare", f"mmc dev {board.text(driver, 'uboot_device')} && {find}", 30),
-        *(
-            _timed(
-                side,
-                f"mmc {side} ${{loadaddr}} ${{evmperf_start}} {sectors:x}",
-                size,
-                lambda text, side=side: uboot_time.mmc_rate(text, side, sectors),  # type: ignore[misc]
-            )
-            for side in ("read", "write")
-        ),
+        _timed("read", f"mmc read {place}", size, uboot_time.mmc_rate, count),
+        _timed("write", f"mmc write {place}", size, uboot_time.mmc_rate, count),
     ]
 
 
@@ -83,54 +77,34 @@ def _uboot_ufs(board: Board, driver: str, size: int) -> Sequence[Step]:
 
     What was there is written back, read again and compared.
     """
-    blocks = size // uboot_time.SCSI_BLOCK_BYTES
-    place = f"${{evmperf_start}} {blocks:x}"
+    count = size // uboot_time.SCSI_BLOCK_BYTES
+    place = f"${{evmperf_start}} {count:x}"
     start = f"ufs init; scsi scan; scsi device {board.text(driver, 'uboot_device')}"
-    find = _find(board, driver, "scsi", blocks)
+    find = f"{_find(board, driver, 'scsi', count)} && {_SECOND}"
+    back = f"scsi read ${{evmperf_second}} {place} && {_compare(size)}"
     return [
-        Prepare(
-            "prepare", f"{start} && {find} && {_SECOND} && scsi read ${{loadaddr}} {place}", _slow_s(size)
-        ),
-        _timed(
-            "write",
-            f"scsi write ${{loadaddr}} {place}",
-            size,
-            lambda text: uboot_time.scsi_rate(text, "write", blocks),
-        ),
-        _timed(
-            "read",
-            f"scsi read ${{evmperf_second}} {place} && {_compare(size)}",
-            size,
-            lambda text: uboot_time.scsi_rate(text, "read", blocks),
-        ),
+        Prepare("prepare", f"{start} && {find} && scsi read ${{loadaddr}} {place}", _slow_s(size)),
+        _timed("write", f"scsi write ${{loadaddr}} {place}", size, uboot_time.scsi_rate, count),
+        _timed("read", back, size, uboot_time.scsi_rate, count),
     ]
 
 
 def _uboot_fat(board: Board, driver: str, size: int) -> Sequence[Step]:
     """Writing a file on the card's FAT partition, and reading it back.
 
-    The file is a pattern of the memory's, not one that came over the network; it is compared and
-    removed.
+    The file is a pattern in the board's memory, not one that came over the network; it is compared
+    and removed.
     """
     device = board.text(driver, "uboot_device")
     place = f"mmc {device}:{board.text(driver, 'uboot_fat_partition')}"
     # Without `else`, U-Boot's shell would end with the condition's status.
     remove = f"if fatsize {place} {_FILE}; then fatrm {place} {_FILE}; else true; fi"
     fill = f"mw.l ${{loadaddr}} {_PATTERN} {size // 4:x} && mw.l ${{evmperf_second}} 0 {size // 4:x}"
+    back = f"fatload {place} ${{evmperf_second}} {_FILE} && {_compare(size)}"
     return [
         Prepare("prepare", f"{remove}; mmc dev {device} && {_SECOND} && {fill}", _slow_s(size)),
-        _timed(
-            "write",
-            f"fatwrite {place} ${{loadaddr}} {_FILE} {size:x}",
-            size,
-            lambda text: uboot_time.file_rate(text, "write", size),
-        ),
-        _timed(
-            "read",
-            f"fatload {place} ${{evmperf_second}} {_FILE} && {_compare(size)}",
-            size,
-            lambda text: uboot_time.file_rate(text, "read", size),
-        ),
+        _timed("write", f"fatwrite {place} ${{loadaddr}} {_FILE} {size:x}", size, uboot_time.file_rate, size),
+        _timed("read", back, size, uboot_time.file_rate, size),
         CleanUp("clean-up", remove, 30),
     ]
 
@@ -182,13 +156,14 @@ def _find(board: Board, driver: str, interface: str, blocks: int) -> str:
     )
 
 
-def _timed(side: str, command: str, size: int, rate: Callable[[str], float]) -> Measure:
+def _timed(side: str, command: str, size: int, rate: Callable[[str, str, int], float], count: int) -> Measure:
+    """A timed command that moves `size` bytes; `rate` takes its text, the side and the count of units."""
     return Measure(
         side,
         f"time {command}",
         _slow_s(size),
         size / 3e6,
-        parse=lambda outputs: [Reading(f"{side}_throughput", rate(output(outputs, CONSOLE)))],
+        parse=lambda outputs: [Reading(f"{side}_throughput", rate(output(outputs, CONSOLE), side, count))],
     )
 
 

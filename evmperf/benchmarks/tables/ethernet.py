@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, percentage
 from evmperf.benchmarks.families import network, processor, rfc2544
@@ -154,10 +153,47 @@ def _udp_search(driver: str, title: str, *, ingress: bool, load: str = _CPU_LOAD
 
     def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
         link, server = (EthernetLink.of(board, driver), NetworkServer("iperf3", Where.TESTER, plan.port))
-        search = _Rates(link, server, case, "-R" if ingress else "")
-        most = rfc2544.most_trials(search.resolution)
-        timeout_s, expect_s = _times_s(search.seconds)
-        return over_link(link, server, Search("search", search.trials, most * timeout_s, most * expect_s))
+        size, seconds = int(case.params["datagram_size"]), int(case.params["seconds"])
+        resolution = float(case.params["resolution_percent"]) / 100
+        timeout_s, expect_s = _times_s(seconds)
+
+        def trial(number: int, rate: float) -> Trial:
+            way = f"-u -b {round(rate * 1e6)} -l {size} {'-R' if ingress else ''}"
+            test = iperf3.command(link.tester, server.port, seconds, way, _IPERF)
+
+            def parse(outputs: Outputs) -> list[Reading]:
+                moved = iperf3.datagrams(output(outputs, _IPERF), seconds, size)
+                return [
+                    Reading("asked", rate),
+                    Reading("offered", moved.offered),
+                    Reading("sent", moved.sent),
+                    Reading("lost", moved.lost),
+                    Reading("throughput", moved.received),
+                    Reading("cpu_load", processor.load(outputs)),
+                ]
+
+            return Trial(f"trial{number}", mpstat.around(test), timeout_s, expect_s, parse=parse)
+
+        def trials() -> Trials:
+            """What the best trial measured; refused if none passed."""
+            maximum = (link.mbit or _LINK_MBIT) * size / (size + _OVERHEAD + _GAP)
+            search = rfc2544.search(maximum, resolution)
+            rate, best = next(search), dict[str, float]()
+            for number in itertools.count(1):
+                readings = yield trial(number, rate)
+                values = {reading.metric: reading.value for reading in readings}
+                if values["lost"] == 0:
+                    best = values  # the search never goes below what has passed
+                try:
+                    rate = search.send(rfc2544.RateTrial(values["offered"], values["lost"] == 0))
+                except StopIteration:
+                    break
+            if not best:
+                raise RefusedOutput(f"datagrams were lost even at {rate:.3g} Mbit/s, the lowest rate tried")
+            return _udp_readings(size, best["throughput"], best["cpu_load"])
+
+        most = rfc2544.most_trials(resolution)
+        return over_link(link, server, Search("search", trials, most * timeout_s, most * expect_s))
 
     return _benchmark(
         driver=driver,
@@ -185,64 +221,6 @@ def _udp_profile(frames: Sequence[int], seconds: int, **params: int) -> Profile:
             for frame in frames
         )
     )
-
-
-@dataclass(frozen=True)
-class _Rates:
-    """A search for a rate; `direction` is iperf3's option, seconds and bytes are of each trial."""
-
-    link: EthernetLink
-    server: NetworkServer
-    case: Case
-    direction: str
-
-    @property
-    def size(self) -> int:
-        return int(self.case.params["datagram_size"])
-
-    @property
-    def seconds(self) -> int:
-        return int(self.case.params["seconds"])
-
-    @property
-    def resolution(self) -> float:
-        return float(self.case.params["resolution_percent"]) / 100
-
-    def trials(self) -> Trials:
-        """What the best trial measured; refused if none passed."""
-        maximum = (self.link.mbit or _LINK_MBIT) * self.size / (self.size + _OVERHEAD + _GAP)
-        search = rfc2544.search(maximum, self.resolution)
-        rate, best = next(search), dict[str, float]()
-        for number in itertools.count(1):
-            readings = yield self.trial(number, rate)
-            values = {reading.metric: reading.value for reading in readings}
-            if values["lost"] == 0:
-                best = values  # the search never goes below what has passed
-            try:
-                rate = search.send(rfc2544.RateTrial(values["offered"], values["lost"] == 0))
-            except StopIteration:
-                break
-        if not best:
-            raise RefusedOutput(f"datagrams were lost even at {rate:.3g} Mbit/s, the lowest rate tried")
-        return _udp_readings(self.size, best["throughput"], best["cpu_load"])
-
-    def trial(self, number: int, rate: float) -> Trial:
-        options = f"-u -b {round(rate * 1e6)} -l {self.size} {self.direction}"
-        test = iperf3.command(self.link.tester, self.server.port, self.seconds, options, _IPERF)
-
-        def parse(outputs: Outputs) -> list[Reading]:
-            moved = iperf3.datagrams(output(outputs, _IPERF), self.seconds, self.size)
-            return [
-                Reading("asked", rate),
-                Reading("offered", moved.offered),
-                Reading("sent", moved.sent),
-                Reading("lost", moved.lost),
-                Reading("throughput", moved.received),
-                Reading("cpu_load", processor.load(outputs)),
-            ]
-
-        timeout_s, expect_s = _times_s(self.seconds)
-        return Trial(f"trial{number}", mpstat.around(test), timeout_s, expect_s, parse=parse)
 
 
 def _udp_flood(driver: str) -> Benchmark:

@@ -4,7 +4,7 @@ A power is given only if the board's own record says that it slept from before t
 until after the last one.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
@@ -95,26 +95,14 @@ def _sleep(board: Board, case: Case, command: str, mode: str, off: Collection[st
             f"say at least {window_s + _MARGIN_S + suspend.LEAD_S + 2 * _ENTRY_S:g}"
         )
     quiet_s = suspend.LEAD_S + sleep_s + _WAKE_S
-    return MeasurePower(
-        "sleep",
-        suspend.start(command.replace("{seconds}", str(sleep_s))),
-        timeout_s=quiet_s + _ANSWER_S,
-        expect_s=quiet_s + 1,
-        parse=_parser(case.label, rails, sleep_s, off),
-        shared=f"{mode} {window_s}",
-        window=MeterWindow(rails, settle_s, window_s, quiet_s, suspend.check(), _ANSWER_S),
-    )
 
-
-def _parser(
-    row: str, rails: Sequence[str], sleep_s: int, off: Collection[str]
-) -> Callable[[Outputs], list[Reading]]:
     def parse(outputs: Outputs) -> list[Reading]:
         slept = suspend.parse(output(outputs, suspend.TEXT_FILE), sleep_s)
         log = meter.parse(output(outputs, meter.JSON_FILE))
         check_window(slept, log)
-        if row != TOTAL:
-            return [Reading("rail_voltage", log.voltage(row)), Reading("power", log.power(row))]
+        if case.label != TOTAL:
+            values = log.voltage(case.label), log.power(case.label)
+            return [Reading("rail_voltage", values[0]), Reading("power", values[1])]
         for rail in rails:
             # A sum in which a rail is missing, or reads as nothing, is no sum.
             voltage, power = _METRICS_OF_OFF if rail in off else _METRICS
@@ -122,7 +110,15 @@ def _parser(
             power.check(log.power(rail), log.raw)
         return [Reading("power", sum(log.power(rail) for rail in rails))]
 
-    return parse
+    return MeasurePower(
+        "sleep",
+        suspend.start(command.replace("{seconds}", str(sleep_s))),
+        timeout_s=quiet_s + _ANSWER_S,
+        expect_s=quiet_s + 1,
+        parse=parse,
+        shared=f"{mode} {window_s}",
+        window=MeterWindow(rails, settle_s, window_s, quiet_s, suspend.check(), _ANSWER_S),
+    )
 
 
 def check_window(slept: suspend.Sleep, log: meter.Log) -> None:
