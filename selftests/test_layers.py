@@ -59,7 +59,7 @@ ROOMS = {
     ),
     "site": (
         "the site of trends: static pages from runs",
-        "regress published measure pages benchmarks boards tools console store runs model",
+        "regress published measure state pages benchmarks boards tools console store runs model",
     ),
     "influx": ("the way to the database and back", "runs benchmarks model"),
     "grafana": ("dashboards and alerts from the catalogue", "runs benchmarks boards model"),

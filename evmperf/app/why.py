@@ -79,8 +79,8 @@ def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
     other = _Other(published, {guide.run.release: figures(guide.results()) for guide in guides})
     if request.against:
         there = in_folder(Path(request.against))
-        known = Baseline(run, there.run, figures(there.results()))
-        other = _Other(known, other.history, _states(there.results()))
+        well = Baseline(run, there.run, figures(there.results()))
+        other = _Other(well, other.history, _states(there.results()))
     states = _states(results)
     answers: list[Answer] = []
     for result in chosen:

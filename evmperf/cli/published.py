@@ -45,8 +45,8 @@ def _published(options: argparse.Namespace) -> int:
     if not record.entries():
         raise UsageError(f"{record.FILE}: is not there: this evmperf was installed without a record")
     if options.impossible:
-        known = record.of_board(_named(options.board), options.os) if options.board else record.entries()
-        if rows := list(_impossible(known)):
+        among = record.of_board(_named(options.board), options.os) if options.board else record.entries()
+        if rows := list(_impossible(among)):
             _rows(options, rows)
         return 0
     if not options.board:

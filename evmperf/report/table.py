@@ -100,9 +100,8 @@ def _published_row(result: Result, cell: Published, required: bool) -> Row:
     low, high = ("-" if bound is None else rounded(bound) for bound in (cell.low, cell.high))
     mean, note = rounded(cell.mean), "published"
     row = (result.benchmark, result.case, cell.metric)
-    if part := buses.share_of_most(*row, unit=cell.unit, mean=cell.mean):
-        bus = buses.most(*row[:2])
-        note += f", {part:.0%} of {bus.mode}" if bus else ""
+    if share := buses.share_in_words(*row, unit=cell.unit, mean=cell.mean):
+        note += f", {share}"
     return Row(*row, mean, cell.unit, low, high, 0, note, required)
 
 

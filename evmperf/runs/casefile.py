@@ -45,8 +45,14 @@ _PATTERNS = {
     "host": r"(?<=://)[\w.-]+|(?<=\w@)[\w.-]+|(?<=/home/)[\w.-]+",
 }
 """By kind, in the order in which they are replaced. Releases such as 11.02.08.02 are no addresses."""
-_SECRET = re.compile(r"(?i).*(?:serial|cid|uuid|mac|token|password|secret|host|user).*")
+_SECRET = re.compile(
+    r"(?i)(?:.*[_.-])?(?:serial|cid|uuid|mac|token|password|secret|host(?:name)?|user)(?:[_.-].*)?"
+)
 """Names of facts whose values do not go out."""
+_NAMES = {"id", "board", "release", "record", "benchmark", "case", "driver", "profile", "params"}
+"""What goes out as it is: words of the catalogue, whose rows have addresses of TI's testers."""
+_LEAST = 6
+"""Characters of a secret that is looked for everywhere."""
 
 
 class CaseFile(msgspec.Struct, frozen=True):
@@ -64,6 +70,8 @@ class Hiding:
     def __init__(self, hosts: Iterable[str]) -> None:
         self.known: dict[str, str] = {}
         """What was found, and what stands there instead."""
+        self._bare: dict[str, str] = {}
+        """The same where it stands without the word that tells what it is."""
         names = [re.escape(name) for name in sorted(set(hosts), key=len, reverse=True) if len(name) > 1]
         self._hosts = re.compile(rf"(?<![\w-])(?:{'|'.join(names)})(?![\w-])") if names else None
 
@@ -71,6 +79,8 @@ class Hiding:
         """A text without."""
         for kind, pattern in _PATTERNS.items():
             text = re.sub(pattern, functools.partial(self._found, kind), text)
+        for bare, word in self._bare.items():
+            text = text.replace(bare, word)
         return self._hosts.sub(functools.partial(self._found, "host"), text) if self._hosts else text
 
     def value(self, value: Any) -> Any:
@@ -93,7 +103,10 @@ class Hiding:
         if found in self.known.values() or (kind == "address" and not _is_secret(found)):
             return found
         same = sum(word.startswith(f"({kind} ") for word in self.known.values())
-        return self.known.setdefault(found, f"({kind} {same + 1})")
+        word = self.known.setdefault(found, f"({kind} {same + 1})")
+        if len(bare := found.strip(" \t:=")) >= _LEAST:
+            self._bare[bare] = word
+        return word
 
 
 def _is_secret(text: str) -> bool:
@@ -113,10 +126,11 @@ def pack(folder: Path, benchmark: str, case: str, hosts: Iterable[str]) -> tuple
         raise UsageError(f"{run.id} has no case {benchmark} {case!r}: evmperf show lists them")
     hiding = Hiding([*hosts, run.lab, run.place])
     told = {name: part for name, part in msgspec.to_builtins(run).items() if name not in _UNSAID}
-    named = {name: told.pop(name) for name in ("id", "board", "release") if name in told}
-    records = [hiding.value(msgspec.json.decode(spool.line(result))) for result in chosen]
-    files = {name: hiding.text(text) for name, text in _files(folder, chosen)}
-    packed = CaseFile(_FORMAT, {**hiding.value(told), **named}, tuple(records), files)
+    records = [msgspec.json.decode(spool.line(result)) for result in chosen]
+    files = dict(_files(folder, chosen))
+    for _ in range(2):  # what is told late may stand early
+        hidden = [hiding.value(one) | {n: one[n] for n in _NAMES & set(one)} for one in (told, *records)]
+        packed = CaseFile(_FORMAT, hidden[0], tuple(hidden[1:]), hiding.value(files))
     listed = [
         f"run.json: {', '.join(sorted(packed.run))}",
         *(f"{n}: {len(t)} bytes" for n, t in files.items()),

@@ -16,6 +16,7 @@ from evmperf.published import source
 from evmperf.regress.trends import Trend
 from evmperf.site.names import slug
 from evmperf.site.pages import Folder
+from evmperf.state import buses
 
 _LARGEST = 900_000
 """Bytes of a page's data, at most."""
@@ -55,7 +56,16 @@ def write(folder: Folder, case: Case, trends: Sequence[Trend], runs: Sequence[Ru
         data=data,
         shortened=shortened,
         places=places,
+        shares=[_share(case.board, trend) for trend in trends],
     )
+
+
+def _share(board: str, trend: Trend) -> str:
+    """The newest figure's share of what the best mode of its bus can carry; virtual boards have none."""
+    if board.startswith("virtual"):
+        return ""
+    newest = trend.alike[-1].value
+    return buses.share_in_words(*trend.key, unit=trend.unit, mean=newest, board=board)
 
 
 def fitting(trends: Sequence[Trend], runs: Sequence[Run]) -> tuple[str, str]:

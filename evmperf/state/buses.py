@@ -112,6 +112,13 @@ def share_of_most(
     return mean * _BYTES.get(Unit(unit), 0.0) / bus.rate if bus else 0.0
 
 
+def share_in_words(benchmark: str, case: str, metric: str, *, unit: str, mean: float, board: str = "") -> str:
+    """A figure's share of the limit and what sets it, for people; "" where that is not known."""
+    part = share_of_most(benchmark, case, metric, unit=unit, mean=mean, board=board)
+    bus = most(benchmark, case, board)
+    return f"{part:.0%} of {bus.mode}" if bus and part else ""
+
+
 def of_result(result: Result, board: str = "") -> Bus | None:
     """The bus that a result was measured over in its mode, or in its best one where that is not
     known; None for what has no bus.

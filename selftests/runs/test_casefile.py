@@ -3,6 +3,7 @@
 import gzip
 import json
 
+import msgspec
 import pytest
 
 from evmperf.app import why
@@ -29,14 +30,20 @@ SECRETS = (
 TEXT = (
     "eth0: 52:54:00:12:34:56 at 192.168.17.4 and fe80::5054:ff:fe12:3456 of lab7-server\n"
     "root=PARTUUID=6e3f1a52-6c0e-4f53-9d0b-3f2f5a1ce001 12:34:56 0000:00:04.0 kernel 6.12.7\n"
-    "nvme serial: S4EVNX0N123456 password=hunter2 /home/alice/x http://alice@lab7-server/ 127.0.0.1\n"
+    "by-id/nvme-S4EVNX0N123456 nvme serial: S4EVNX0N123456 password=hunter2 /home/alice/x "
+    "http://alice@lab7-server/ 127.0.0.1\n"
 )
 
 
 @pytest.fixture
 def run(tmp_path):
     """A run with a case full of secrets, and its folder."""
-    facts = {"kernel": "6.12.7", "tester": "lab7-server", "cards": [{"cid": SECRETS[-1], "name": "QEMU!!"}]}
+    facts = {
+        "kernel": "6.12.7",
+        "machine": "aarch64",
+        "tester": "lab7-server",
+        "cards": [{"cid": SECRETS[-1], "name": "QEMU!!"}],
+    }
     kept = spool.Spool(tmp_path / "results", Run("r1", "j7200-evm", "full", lab="lab7-server", facts=facts))
     raw = kept.keep_raw("emmc_raw_fio_1g/4k/read.txt", TEXT)
     result = Result(
@@ -53,7 +60,7 @@ def run(tmp_path):
         state=State(shown={"queue.read_ahead_kb": 0}),
     )
     kept.append(result)
-    kept.append(Result(**{**{n: getattr(result, n) for n in result.__struct_fields__}, "case": "1m"}))
+    kept.append(msgspec.structs.replace(result, case="1m"))
     (kept.folder / "facts").mkdir()
     (kept.folder / "facts/dmesg").write_text(TEXT)
     (kept.folder / "facts/device_tree").write_text("serial")
@@ -64,11 +71,21 @@ def test_no_secret_goes_out_and_the_list_says_what_does(run):
     packed, listed = casefile.pack(run, "emmc_raw_fio_1g", "4k", [])
     text = gzip.decompress(packed).decode()
     assert [secret for secret in SECRETS if secret in text] == []
-    for kept in ("12:34:56 0000:00:04.0 kernel 6.12.7", "127.0.0.1", "QEMU!!"):
+    for kept in ("12:34:56 0000:00:04.0 kernel 6.12.7", "127.0.0.1", "QEMU!!", "aarch64"):
         assert kept in text
     assert set(json.loads(text)["files"]) == {"raw/emmc_raw_fio_1g/4k/read.txt", "facts/dmesg"}
     assert {secret for secret in SECRETS for line in listed if secret in line} >= set(SECRETS) - {"alice"}
     assert len(json.loads(text)["records"]) == 1
+
+
+def test_a_row_keeps_its_name_though_it_has_an_address(run):
+    row = "netperf -H 192.168.17.4 -j"
+    (one, _) = spool.read_results(run)
+    spool.append_records(run, [msgspec.structs.replace(one, case=row, params={"command": row})])
+    packed, _ = casefile.pack(run, "emmc_raw_fio_1g", row, [])
+    (record,) = json.loads(gzip.decompress(packed))["records"]
+    assert record["case"] == row
+    assert "192.168.17.4" not in record["conditions"]["said"]
 
 
 def test_a_release_is_no_address(run):
