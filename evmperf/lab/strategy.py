@@ -92,7 +92,7 @@ class BootStrategy(BootOptions):
                 if was_ctrl_c(error):
                     raise KeyboardInterrupt from error
                 if isinstance(error, Stopped):
-                    attempt.error = error
+                    attempt.error, attempt.boots = error, False  # nobody switched the board
                     self._finish(attempt)
                     raise BootError(str(error)) from error
                 self._record_failure(attempt, error)

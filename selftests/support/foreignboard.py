@@ -45,12 +45,15 @@ _INIT = """\
 #!/bin/sh
 mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs dev /dev
 for m in /modules/*; do insmod $m; done
-for word in $(cat /proc/cmdline); do case $word in root=*) root=${word#root=};; esac; done
+init=/sbin/init
+for word in $(cat /proc/cmdline); do
+  case $word in root=*) root=${word#root=};; init=*) init=${word#init=};; esac
+done
 echo "Begin: Waiting for root file system ..."
 until [ -b $root ] && mount -t ext4 $root /root; do sleep 1; done
 umount /proc /sys
 mount -o move /dev /root/dev
-exec switch_root /root /sbin/init
+exec switch_root /root $init
 """
 _RCS = """\
 #!/bin/busybox sh
