@@ -252,6 +252,10 @@ class Asked(dict):
         super().__init__(outputs)
         self.names = set()
 
+    def __contains__(self, name):
+        self.names.add(name)
+        return super().__contains__(name)
+
     def __getitem__(self, name):
         self.names.add(name)
         return super().__getitem__(name)
