@@ -8,17 +8,26 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console, Group
+from rich.live import Live
+
+from evmperf.boards import variation
 from evmperf.cli import arguments
 from evmperf.cli.holding import Holding
 from evmperf.cli.terminal import own
+from evmperf.measure import boardfile
+from evmperf.model.change import Comparison
 from evmperf.model.errors import UsageError
-
-if TYPE_CHECKING:
-    from evmperf.model.change import Comparison
-    from evmperf.regress.experiment import Experiment
-    from evmperf.runs.differences import Difference
+from evmperf.provision.record import with_images
+from evmperf.regress import ab, experiment
+from evmperf.regress.experiment import Experiment
+from evmperf.regress.sessions import Sessions
+from evmperf.report import ab as report
+from evmperf.runs import differences
+from evmperf.runs.differences import Difference
+from evmperf.runs.spool import new_run_id
 
 _WHAT = """\
 A side is the board with something changed, in these words (several make one side):
@@ -54,42 +63,20 @@ def add_parsers(commands: Any) -> None:
     )
     parser.add_argument("board", nargs="?", help="a board file, as for pytest --lg-env")
     for side in ("a", "b"):
-        parser.add_argument(
-            f"--{side}",
-            action="append",
-            default=[],
-            metavar="WHAT",
-            help=f"what side {side.upper()} is; may be given several times",
-        )
-    parser.add_argument("-k", dest="select", default="", help="what to measure, as for pytest")
-    parser.add_argument("--profile", choices=("full", "quick"), default="")
-    arguments.add_boots(parser)
-    arguments.add_wait(parser)
+        text = f"what side {side.upper()} is; may be given several times"
+        arguments.add_several(parser, f"--{side}", "WHAT", text)
     parser.add_argument("--rounds", type=int, metavar="N", help="most blocks to measure (default: 20)")
     parser.add_argument(
         "--budget", type=arguments.duration, default=0.0, metavar="TIME", help="most time: 90m, 2h"
     )
-    parser.add_argument(
-        "--within",
-        type=share,
-        default=0.02,
-        metavar="SHARE",
-        help="a change of at most this counts as the same (default: 2%%)",
-    )
-    parser.add_argument(
-        "--metric",
-        action="append",
-        default=[],
-        metavar="BENCHMARK/CASE/METRIC",
-        help="go on until these are decided (* stands for anything; default: all but loads)",
-    )
-    parser.add_argument(
-        "--resume", type=Path, metavar="FOLDER", help="go on with an A/B, or look at it again"
-    )
+    same = "a change of at most this counts as the same (default: 2%%)"
+    parser.add_argument("--within", type=share, default=0.02, metavar="SHARE", help=same)
+    until = "go on until these are decided (* stands for anything; default: all but loads)"
+    arguments.add_several(parser, "--metric", "BENCHMARK/CASE/METRIC", until)
+    arguments.add_rounds(parser, "(as for pytest)", "an A/B, or look at it again")
     parser.add_argument("--all", action="store_true", help="show every metric")
     parser.add_argument("--json", action="store_true", help="print ab.json at the end")
     parser.add_argument("--markdown", action="store_true", help="print ab.md at the end")
-    arguments.add_results(parser)
     parser.set_defaults(func=_ab)
 
 
@@ -103,9 +90,6 @@ def share(text: str) -> float:
 
 
 def _ab(options: argparse.Namespace) -> int:
-    from evmperf.regress import ab, experiment  # noqa: PLC0415  # not needed for --help
-    from evmperf.regress.sessions import Sessions  # noqa: PLC0415
-
     if options.resume:
         folder = options.resume
         wanted = experiment.load(folder)
@@ -132,12 +116,6 @@ def _ab(options: argparse.Namespace) -> int:
 
 
 def _asked(options: argparse.Namespace) -> Experiment:
-    from evmperf.boards import variation  # noqa: PLC0415
-    from evmperf.measure import boardfile  # noqa: PLC0415
-    from evmperf.provision.record import with_images  # noqa: PLC0415
-    from evmperf.regress.experiment import Experiment  # noqa: PLC0415
-    from evmperf.runs.spool import new_run_id  # noqa: PLC0415
-
     if not options.board:
         raise UsageError("evmperf ab needs a board file, or --resume FOLDER")
     loaded = boardfile.named(options.board)
@@ -164,8 +142,6 @@ def _asked(options: argparse.Namespace) -> Experiment:
 
 
 def _differences(folder: Path, wanted: Experiment) -> list[Difference]:
-    from evmperf.runs import differences  # noqa: PLC0415
-
     pairs = wanted.pairs()
     if not pairs:
         return []
@@ -180,9 +156,6 @@ class _Shower:
     """
 
     def __init__(self, folder: Path, options: argparse.Namespace, wanted: Experiment) -> None:
-        from rich.console import Console  # noqa: PLC0415
-        from rich.live import Live  # noqa: PLC0415
-
         self._folder = folder
         self._options = options
         self._wanted = wanted
@@ -200,31 +173,25 @@ class _Shower:
         self._live.stop()
 
     def show(self, comparison: Comparison) -> None:
-        from rich.console import Group  # noqa: PLC0415
-
-        from evmperf.report import ab  # noqa: PLC0415
-
         self._write(comparison, ())
         minutes = f"{comparison.spent_s / 60:.0f} min"
         line = f"{comparison.sentence()} ({minutes}, {len(comparison.open)} still open)"
         if plan := comparison.plan(self._wanted.blocks, self._wanted.budget_s):
             line += f"; {plan}"
         if self._console.is_terminal:
-            self._live.update(Group(ab.table(comparison), line), refresh=True)
+            self._live.update(Group(report.table(comparison), line), refresh=True)
         else:
             print(line, file=sys.stderr, flush=True)
 
     def finish(self, comparison: Comparison, differences: Sequence[Difference]) -> None:
-        from evmperf.report import ab  # noqa: PLC0415
-
         self._write(comparison, differences)
         if self._options.json:
-            print(ab.as_json(comparison, differences), end="")
+            print(report.as_json(comparison, differences), end="")
         elif self._options.markdown:
-            print(ab.as_markdown(comparison, differences), end="")
+            print(report.as_markdown(comparison, differences), end="")
         else:
             width = None if sys.stdout.isatty() else 140
-            shown = ab.text(comparison, differences, everything=self._options.all, width=width)
+            shown = report.text(comparison, differences, everything=self._options.all, width=width)
             print(f"{shown}Report: {self._folder}/ab.html")
         if comparison.open:
             print(
@@ -234,6 +201,4 @@ class _Shower:
             )
 
     def _write(self, comparison: Comparison, differences: Sequence[Difference]) -> None:
-        from evmperf.report import ab  # noqa: PLC0415
-
-        ab.write(self._folder, comparison, differences)
+        report.write(self._folder, comparison, differences)

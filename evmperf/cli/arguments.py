@@ -85,6 +85,21 @@ def coordinator(options: argparse.Namespace) -> str:
     return coordinator_address(given) if given else ""
 
 
+def add_several(parser: argparse.ArgumentParser, name: str, metavar: str, text: str) -> None:
+    """An option that may be given several times."""
+    parser.add_argument(name, action="append", default=[], metavar=metavar, help=text)
+
+
+def add_rounds(parser: argparse.ArgumentParser, select: str, resume: str) -> None:
+    """What is measured in turn, on a board that is held, and how to go on with it."""
+    parser.add_argument("-k", dest="select", default="", help=f"what to measure {select}")
+    parser.add_argument("--profile", choices=("full", "quick"), default="")
+    add_boots(parser)
+    add_wait(parser)
+    parser.add_argument("--resume", type=Path, metavar="FOLDER", help=f"go on with {resume}")
+    add_results(parser)
+
+
 def duration(text: str) -> float:
     """Seconds of `90s`, `30m` or `2h`; for argparse."""
     try:

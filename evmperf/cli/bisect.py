@@ -6,15 +6,19 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from evmperf.boards import variation
 from evmperf.cli import arguments
 from evmperf.cli.holding import Holding
+from evmperf.measure import boardfile
 from evmperf.model.errors import EvmperfError, UsageError
 from evmperf.model.exits import ExitStatus
-
-if TYPE_CHECKING:
-    from evmperf.regress.search import Bisector, Search
+from evmperf.provision.record import with_images
+from evmperf.regress import candidates, experiment, gitrange, search
+from evmperf.regress.candidates import OnABoard
+from evmperf.regress.search import Answer, Bisector, Search
+from evmperf.runs.spool import new_run_id
 
 _EXAMPLES = """\
 A list of versions, the first good, the last bad; {} in --what stands for each:
@@ -51,46 +55,19 @@ def add_parsers(commands: Any) -> None:
     )
     parser.add_argument("board", nargs="?", help="a board file, as for pytest --lg-env")
     parser.add_argument("--of", metavar="LIST|git:GOOD..BAD", help="a file of versions, or commits")
-    parser.add_argument(
-        "--what",
-        action="append",
-        default=[],
-        metavar="WHAT",
-        help="what a version is on the board, in the words of `evmperf ab`, with {} in it",
-    )
+    what = "what a version is on the board, in the words of `evmperf ab`, with {} in it"
+    arguments.add_several(parser, "--what", "WHAT", what)
     parser.add_argument("--metric", metavar="BENCHMARK/CASE/METRIC", help="what got worse")
     parser.add_argument("--build", default="", metavar="COMMAND", help="makes a version")
     parser.add_argument("--repository", type=Path, default=Path(), metavar="DIR", help="of git:")
-    parser.add_argument(
-        "--good",
-        action="append",
-        default=[],
-        metavar="WHAT",
-        help="the good version (default: the first of the list)",
-    )
-    parser.add_argument(
-        "--bad",
-        action="append",
-        default=[],
-        metavar="WHAT",
-        help="the bad version (default: the last of the list)",
-    )
-    parser.add_argument(
-        "--spare",
-        action="append",
-        default=[],
-        metavar="BOARD",
-        help="another board of the kind, if the first one dies",
-    )
-    parser.add_argument(
-        "--rounds", type=int, default=60, metavar="N", help="most blocks for one answer (default: 60)"
-    )
-    parser.add_argument("-k", dest="select", default="", help="what to measure (default: the case)")
-    parser.add_argument("--profile", choices=("full", "quick"), default="")
-    arguments.add_boots(parser)
-    arguments.add_wait(parser)
-    parser.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with a bisection")
-    arguments.add_results(parser)
+    for end, place in (("good", "first"), ("bad", "last")):
+        text = f"the {end} version (default: the {place} of the list)"
+        arguments.add_several(parser, f"--{end}", "WHAT", text)
+    spare = "another board of the kind, if the first one dies"
+    arguments.add_several(parser, "--spare", "BOARD", spare)
+    most = "most blocks for one answer (default: 60)"
+    parser.add_argument("--rounds", type=int, default=60, metavar="N", help=most)
+    arguments.add_rounds(parser, "(default: the case)", "a bisection")
     parser.set_defaults(func=_bisect)
 
     step = commands.add_parser("bisect-step", description=_STEP, formatter_class=raw)
@@ -100,8 +77,6 @@ def add_parsers(commands: Any) -> None:
 
 
 def _bisect(options: argparse.Namespace) -> int:
-    from evmperf.regress import experiment, search  # noqa: PLC0415
-
     if options.resume:
         folder = options.resume
         wanted = search.load(folder)
@@ -119,13 +94,6 @@ def _bisect(options: argparse.Namespace) -> int:
 
 
 def _asked(options: argparse.Namespace) -> Search:
-    from evmperf.boards import variation  # noqa: PLC0415
-    from evmperf.measure import boardfile  # noqa: PLC0415
-    from evmperf.provision.record import with_images  # noqa: PLC0415
-    from evmperf.regress import gitrange  # noqa: PLC0415
-    from evmperf.regress.search import Search  # noqa: PLC0415
-    from evmperf.runs.spool import new_run_id  # noqa: PLC0415
-
     for name in ("board", "of", "metric", "what"):
         if not getattr(options, name):
             raise UsageError(f"evmperf bisect needs {name}, or --resume FOLDER; see --help")
@@ -175,8 +143,6 @@ def _listed(file: Path) -> list[str]:
 
 
 def _search(bisector: Bisector, folder: Path) -> int:
-    from evmperf.regress import search  # noqa: PLC0415
-
     wanted = bisector.search
     if wanted.repository:
         return _search_commits(folder, bisector)
@@ -188,8 +154,6 @@ def _search(bisector: Bisector, folder: Path) -> int:
 
 
 def _search_commits(folder: Path, bisector: Bisector) -> int:
-    from evmperf.regress import candidates, gitrange, search  # noqa: PLC0415
-
     wanted = bisector.search
     repository = Path(wanted.repository)
     good, bad = wanted.versions
@@ -226,9 +190,6 @@ def _search_commits(folder: Path, bisector: Bisector) -> int:
 
 
 def _bisector(folder: Path, wanted: Search, holding: Holding) -> Bisector:
-    from evmperf.regress import search  # noqa: PLC0415
-    from evmperf.regress.candidates import OnABoard  # noqa: PLC0415
-
     folder.mkdir(parents=True, exist_ok=True)
     search.save(folder, wanted)
     measures = OnABoard(folder, holding.have)
@@ -244,8 +205,6 @@ def _no_difference(wanted: Search) -> int:
 
 
 def _end(folder: Path, wanted: Search, sentence: str) -> None:
-    from evmperf.regress import search  # noqa: PLC0415
-
     wanted.ended = sentence
     search.save(folder, wanted)
     for step in wanted.steps:
@@ -266,9 +225,6 @@ def _step(options: argparse.Namespace) -> int:
 
 
 def _like(folder: Path, version: str | None) -> int:
-    from evmperf.regress import candidates, gitrange, search  # noqa: PLC0415
-    from evmperf.regress.search import Answer  # noqa: PLC0415
-
     wanted = search.load(folder)
     version = version or gitrange.head(Path())
     known = any(step.version == version for step in wanted.steps)

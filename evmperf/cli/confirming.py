@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from evmperf.cli import arguments
 from evmperf.cli.holding import Holding
 from evmperf.model.errors import EvmperfError, UsageError
-
-if TYPE_CHECKING:
-    from evmperf.model.run import Run
-    from evmperf.model.verdict import Judgement
+from evmperf.model.run import Run
+from evmperf.model.verdict import Judgement, Outcome
+from evmperf.regress import ab, confirm, experiment
+from evmperf.regress.sessions import Sessions
+from evmperf.report import ab as report
+from evmperf.runs.spool import read_run
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -36,10 +38,6 @@ def confirmed(options: argparse.Namespace, folder: Path, judgement: Judgement, g
     """The judgement with what an A/B says of its alarms. Where there can be none, the alarms stay,
     with the reason.
     """
-    from dataclasses import replace  # noqa: PLC0415
-
-    from evmperf.model.verdict import Outcome  # noqa: PLC0415
-
     if not options.confirm or not judgement.count(Outcome.WORSE):
         return judgement
     try:
@@ -49,11 +47,6 @@ def confirmed(options: argparse.Namespace, folder: Path, judgement: Judgement, g
 
 
 def _again(options: argparse.Namespace, folder: Path, judgement: Judgement, good: Run | None) -> Judgement:
-    from evmperf.regress import ab, confirm, experiment  # noqa: PLC0415  # loaded when called
-    from evmperf.regress.sessions import Sessions  # noqa: PLC0415
-    from evmperf.report import ab as report  # noqa: PLC0415
-    from evmperf.runs.spool import read_run  # noqa: PLC0415
-
     if good is None:
         raise UsageError("no earlier run is known that was good")
     run = read_run(folder)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.cli import arguments, confirming, sources
+from evmperf.guide import importer
 from evmperf.influx.sender import send_if_named
 from evmperf.model.errors import EvmperfError, UsageError
 from evmperf.model.exits import ExitStatus, of_kind
@@ -216,8 +217,6 @@ def _level(options: argparse.Namespace) -> float:
 
 
 def _read_guide(file: Path, board: str) -> StoredRun:
-    from evmperf.guide import importer  # noqa: PLC0415  # docutils is slow to import
-
     return importer.stored(file, board)
 
 

@@ -63,6 +63,7 @@ cat /etc/os-release >os_release 2>/dev/null
 cat /etc/evmperf-release >image_release 2>/dev/null
 cat /proc/cmdline >command_line
 tr -d '\0' </proc/device-tree/model >model 2>/dev/null
+tr -d '\0' </proc/device-tree/serial-number >serial_number 2>/dev/null
 grep MemTotal /proc/meminfo >memory
 sha256sum /sys/firmware/fdt >device_tree 2>/dev/null
 nproc >cpus
@@ -127,6 +128,7 @@ def parse(files: Mapping[str, str]) -> dict[str, Any]:
         "root_file_system": os_release.get("PRETTY_NAME", ""),
         "image": assignments(text.get("image_release", "")).get("BUILD_ID", ""),
         "model": text.get("model", ""),
+        "serial_number": text.get("serial_number", ""),
         "command_line": text.get("command_line", ""),
         "root": text.get("root", ""),
         "device_tree_sha256": text.get("device_tree", "").split(" ")[0],

@@ -1,6 +1,7 @@
 """The comparison of two sides of one board that were measured in turn."""
 
 import enum
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,6 +55,16 @@ class Change:
         return self.quantity.unit == Unit.PERCENT
 
     @property
+    def middles(self) -> tuple[float, float]:
+        """What A and B come to, in the metric's unit: the median of A, and B as much above it as
+        within the blocks, so that the change follows from the two.
+        """
+        a = statistics.median(self.a)
+        unit = 1.0 if self.in_points else statistics.median(map(abs, self.a)) or 1.0
+        b = a + self.change * unit
+        return a, b if math.isfinite(b) else statistics.median(self.b)
+
+    @property
     def noise(self) -> float | None:
         """Standard deviation of the blocks' differences, as a share (loads: in points); None if there
         are fewer than two.
@@ -102,18 +113,22 @@ class Comparison:
         ]
 
     def plan(self, most: int, budget_s: float) -> str:
-        """An estimate of the blocks and minutes that the undecided metrics need, and whether they are
-        allowed (`most` blocks, `budget_s` seconds, 0 for any); "" without an estimate.
+        """How many blocks and minutes the metrics that are not decided need, about, and whether so
+        many are allowed (`most` blocks, `budget_s` seconds, 0 for any); "" where nothing is open.
+        One block tells how long they take, two tell the noise.
         """
-        noise = [(c, spread) for c in self.open if (spread := c.noise) is not None]
-        if not noise:
+        if not self.open or not self.blocks:
             return ""
-        needed = max(anytime.values_needed(spread, c.within, self.alpha) for c, spread in noise)
+        noise = [(c, spread) for c in self.open if (spread := c.noise) is not None]
+        needed = max(
+            (anytime.values_needed(spread, c.within, self.alpha) for c, spread in noise),
+            default=anytime.FEWEST,
+        )
         block_s = self.spent_s / self.blocks
         allowed = min(most, int(budget_s / block_s) if budget_s and block_s else most)
         text = (
-            f"about {needed} blocks, {needed * block_s / 60:.0f} min in all, would tell the same "
-            f"from a change"
+            f"{'about' if noise else 'at least'} {needed} blocks, {needed * block_s / 60:.0f} min in "
+            f"all, would tell the same from a change"
         )
         if needed <= allowed:
             return text

@@ -13,6 +13,9 @@ _CARD_TYPE = {"emmc": "MMC", "mmcsd": "SD"}
 DECIDING = ("medium", VARIANT, "counted_from")
 """Conditions of a case that must be equal in a comparison."""
 
+INDIVIDUAL = ("place", "serial number", "card")
+"""What tells one board of a kind from its twins."""
+
 Facets = Mapping[str, str]
 """The conditions of a figure by name; an absent condition is unknown and fits any."""
 
@@ -26,6 +29,8 @@ def of_run(run: Run) -> dict[str, str]:
         "operating system": run.os,
         "board revision": str(facts.get("board_revision", "")),
         "governor": str(facts.get("governor", "")),
+        "place": "" if facts.get("virtual") else run.place,
+        "serial number": str(facts.get("serial_number", "")),
     }
     return {name: text for name, text in facets.items() if text}
 
@@ -51,6 +56,7 @@ def of_case(run: Run, case: Case) -> dict[str, str]:
         "medium": str(case.conditions.get("medium", "")),
         "counted from": _counted_from(case),
         "media model": _media_model(run.facts, case.driver),
+        "card": _cards(run.facts, case.driver, "cid"),
     }
     return {name: text for name, text in facets.items() if text}
 
@@ -62,10 +68,19 @@ def of_result(run: Run, result: Result) -> dict[str, str]:
 
 
 def difference(ours: Facets, theirs: Facets) -> str:
-    """The differences, as `name (ours, not theirs)`; "" without a known one."""
+    """What differs, as `name (ours, not theirs)`; "" when nothing known does, or twins only."""
+    return _named(ours, theirs, [name for name in ours if name not in INDIVIDUAL])
+
+
+def twin(ours: Facets, theirs: Facets) -> str:
+    """What shows that the other board is a twin; "" when nothing known does."""
+    return _named(ours, theirs, [name for name in INDIVIDUAL if name in ours])
+
+
+def _named(ours: Facets, theirs: Facets, names: Iterable[str]) -> str:
     return "; ".join(
         f"{name} differs ({ours[name]}, not {theirs[name]})"
-        for name in ours
+        for name in names
         if name in theirs and ours[name] != theirs[name]
     )
 
@@ -79,7 +94,11 @@ def _media_model(facts: Mapping[str, Any], driver: str) -> str:
     """Name of the card or drive that a storage driver works on, as the kernel gives it."""
     if driver == "pcie":
         models: list[str] = [str(line).partition(" ")[2] for line in facts.get("nvme", ())]
-    else:
-        wanted = _CARD_TYPE.get(driver)
-        models = [c.get("name", "") for c in facts.get("cards", ()) if c.get("type") == wanted]
-    return ", ".join(sorted(filter(None, models)))
+        return ", ".join(sorted(filter(None, models)))
+    return _cards(facts, driver, "name")
+
+
+def _cards(facts: Mapping[str, Any], driver: str, what: str) -> str:
+    wanted = _CARD_TYPE.get(driver)
+    found = [c.get(what, "") for c in facts.get("cards", ()) if c.get("type") == wanted]
+    return ", ".join(sorted(filter(None, found)))

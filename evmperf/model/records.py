@@ -50,7 +50,7 @@ class VerdictRecord(Record, frozen=True, tag="verdict"):
     """What comparing said of one figure after the run: the last one about a figure counts.
 
     `baseline` is what it was compared with, as given; `change` is relative, None where it cannot
-    be told.
+    be told; `level_since` the run from which on a confirmed change is the level.
     """
 
     benchmark: str
@@ -61,6 +61,7 @@ class VerdictRecord(Record, frozen=True, tag="verdict"):
     reason: str = ""
     baseline: str = ""
     change: float | None = None
+    level_since: str = ""
 
     @property
     def key(self) -> Key:

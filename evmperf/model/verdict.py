@@ -58,7 +58,11 @@ class Verdict:
     slow: bool = False
     """A change over many nights, none of which shows it alone."""
     since: str = ""
-    """The first run after the change of a series."""
+    """The run from which on a series is different."""
+    closed: str = ""
+    """The run whose alarm went away."""
+    confirmed: bool = False
+    """Whether an A/B bears it out."""
     history: tuple[float, ...] = ()
     """The last values before it, at most HISTORY."""
 
@@ -177,6 +181,8 @@ class Judgement:
         """One line for people."""
         counts = ", ".join(f"{number} {outcome}" for outcome in Outcome if (number := self.count(outcome)))
         again = f"; {self.again}" if self.again else ""
+        if gone := sum(bool(verdict.closed) for verdict in self.verdicts):
+            again = f"; {gone} alarm{'s' * (gone != 1)} went away{again}"
         if self.causes:
             again = f" (of {len(self.causes)} cause{'s' * (len(self.causes) != 1)}){again}"
         return f"{self.run} against {self.against}: {counts or 'nothing to compare'}{again}"

@@ -24,9 +24,9 @@ from evmperf.regress.nights import Night
 
 RUNS = 5
 """Runs that a printed range is taken to be of."""
-RANGE_SDS = {2: 1.128, 3: 1.693, 5: 2.326, 10: 3.078, 20: 3.735}
-"""Width of a range in standard deviations, by the number of samples from a normal distribution
-(L. H. C. Tippett, Biometrika 17, 1925).
+RANGE_SDS = 2.326
+"""Width of the range of so many values of a normal distribution, in standard deviations (L. H. C.
+Tippett, Biometrika 17, 1925).
 """
 SURE = 0.05
 """Probability that a figure lies outside of what is said of it."""
@@ -133,7 +133,7 @@ def _within(value: float, bounds: tuple[float, float]) -> bool:
 
 
 def _deviation(bounds: tuple[float, float]) -> float:
-    return (bounds[1] - bounds[0]) / RANGE_SDS[RUNS]
+    return (bounds[1] - bounds[0]) / RANGE_SDS
 
 
 @functools.cache

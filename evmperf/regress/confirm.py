@@ -111,7 +111,9 @@ def _settled(verdict: Verdict, change: Change | None, since: str) -> Verdict:
         return replace(verdict, why=f"{_OPEN}: the A/B with the image of {since} has no such figure")
     bounds = f"{_text(change, change.low)} to {_text(change, change.high)}"
     if change.decision is Decision.WORSE:
-        return replace(verdict, why=f"{_CONFIRMED} by an A/B with the image of {since}: {bounds}")
+        return replace(
+            verdict, confirmed=True, why=f"{_CONFIRMED} by an A/B with the image of {since}: {bounds}"
+        )
     if change.decision is Decision.UNKNOWN:
         return replace(verdict, why=f"{_OPEN} by an A/B with the image of {since}: {bounds}")
     why = f"{_DISMISSED}: an A/B with the image of {since} shows {bounds}"

@@ -76,13 +76,9 @@ class Experiment:
         """The number of the block that comes next."""
         return max((entry.block for entry in self.rounds), default=-1) + 1
 
-    def order(self, block: int, sides: Sequence[str] = (A, B)) -> list[str]:
+    def order(self, block: int) -> list[str]:
         """The sides of a block in random order, the same each time one asks."""
-
-        def drawn(side: str) -> bytes:
-            return hashlib.sha256(f"{self.seed}/{block}/{side}".encode()).digest()
-
-        return sorted(sides, key=drawn)
+        return drawn(self.seed, block, (A, B))
 
     def pairs(self) -> list[tuple[int, Round, Round]]:
         """The blocks of which both sides count."""
@@ -102,6 +98,11 @@ class Experiment:
         for entry in self.rounds:
             if entry.block not in whole and not entry.left_out:
                 entry.left_out = why
+
+
+def drawn(seed: str, block: int, sides: Sequence[str]) -> list[str]:
+    """Sides in random order, the same each time one asks."""
+    return sorted(sides, key=lambda side: hashlib.sha256(f"{seed}/{block}/{side}".encode()).digest())
 
 
 def save(folder: Path, experiment: Experiment) -> None:

@@ -7,9 +7,8 @@ most that probability, given noise like a normal distribution's.
 from __future__ import annotations
 
 import statistics
-from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -32,9 +31,9 @@ from evmperf.model.verdict import (
 )
 from evmperf.published import artefacts, steady
 from evmperf.published.declared import tables
-from evmperf.regress import accepted, beside, shift
+from evmperf.regress import accepted, beside, pasts, shift
 from evmperf.regress.accepted import Accepted
-from evmperf.regress.nights import Night, Past
+from evmperf.regress.nights import Night, unlike
 
 LEVEL = shift.LEVEL
 SMALLEST = 0.01
@@ -73,8 +72,15 @@ class Baseline:
     """
 
 
-def against_figures(subject: Subject, baseline: Baseline, level: float = LEVEL) -> list[Verdict]:
-    """Judge a run by single figures: a release, another run, a guide."""
+def against_figures(
+    subject: Subject,
+    baseline: Baseline,
+    level: float = LEVEL,
+    several: Callable[[Key], Sequence[Sequence[float]]] | None = None,
+) -> list[Verdict]:
+    """Judge a run by single figures: a release, another run, a guide; or, with `several`, by what
+    the runs of both sides have of a metric.
+    """
     verdicts: list[Verdict] = []
     open_ones: list[tuple[Verdict, float]] = []
     theirs = {key: figure for key, (_, figure) in baseline.figures.items()}
@@ -86,18 +92,24 @@ def against_figures(subject: Subject, baseline: Baseline, level: float = LEVEL) 
             continue
         run, other = baseline.figures[key]
         verdict = replace(subject.verdict(key, Outcome.SAME), baseline=other.centre)
+        sides = several(key) if several else ()
+        if sides:
+            before, after = map(statistics.median, sides)
+            verdict = replace(verdict, value=after, baseline=before)
         if why := _not_alike(subject, figure, run, other) or _payload(key, subject.figures, theirs):
             verdicts.append(replace(verdict, outcome=Outcome.NOT_COMPARABLE, why=why))
         elif why := not_judged(key, shown):
             verdicts.append(replace(verdict, outcome=Outcome.NOT_JUDGED, why=why))
         elif mark := _meant(subject, key, run):
             verdicts.append(replace(verdict, why=f"accepted since {mark.since}: {mark.why}"))
-        elif figure.published or other.published:
+        elif not sides and (figure.published or other.published):
             verdicts.append(_by_print(verdict, figure, other, baseline.spreads))
-        elif why := _unsure(figure, other, baseline.own):
+        elif why := _unsure(figure, other, baseline.own, sides):
             verdicts.append(replace(verdict, outcome=Outcome.UNKNOWN, why=why))
         else:
-            p, spread = beside.compare(figure, other, baseline.spreads)
+            p, spread = (
+                beside.two_samples(*sides) if sides else beside.compare(figure, other, baseline.spreads)
+            )
             open_ones.append((replace(verdict, p=p), spread))
     limit = _limit([verdict.p for verdict, _ in open_ones], level)
     verdicts += [_decided(verdict, limit, spread) for verdict, spread in open_ones]
@@ -122,42 +134,21 @@ def between(a: Sequence[Subject], b: Sequence[Subject], level: float = LEVEL) ->
     """Judge several runs by several others: Student's t on one median a run. The verdicts' values
     are the medians of both sides.
     """
-    last, other = b[-1], a[-1]
-    shown = _shown_only((last.run, last.figures), (other.run, other.figures))
-    verdicts: list[Verdict] = []
-    open_ones: list[tuple[Verdict, float]] = []
-    for key, figure in last.figures.items():
-        before, after = _centres(a, key), _centres(b, key)
-        if not before:
-            verdicts.append(last.verdict(key, Outcome.NOT_COMPARABLE, "side A has none"))
-            continue
-        verdict = replace(
-            last.verdict(key, Outcome.SAME),
-            value=statistics.median(after),
-            baseline=statistics.median(before),
-        )
-        there = other.figures.get(key, figure)
-        if why := _not_alike(last, figure, other.run, there):
-            verdicts.append(replace(verdict, outcome=Outcome.NOT_COMPARABLE, why=why))
-        elif why := not_judged(key, shown):
-            verdicts.append(replace(verdict, outcome=Outcome.NOT_JUDGED, why=why))
-        elif min(len(before), len(after)) < _FEWEST_RUNS:
-            verdicts.append(replace(verdict, outcome=Outcome.UNKNOWN, why=_MORE_RUNS))
-        else:
-            p, spread = beside.two_samples(before, after)
-            open_ones.append((replace(verdict, p=p), spread))
-    limit = _limit([verdict.p for verdict, _ in open_ones], level)
-    verdicts += [_decided(verdict, limit, spread) for verdict, spread in open_ones]
-    return list(by_severity(verdicts))
+    theirs = {key: (subject.run, figure) for subject in a for key, figure in subject.figures.items()}
+
+    def several(key: Key) -> list[list[float]]:
+        return [[s.figures[key].centre for s in side if key in s.figures] for side in (a, b)]
+
+    return against_figures(b[-1], Baseline(theirs), level, several)
 
 
-def _centres(side: Sequence[Subject], key: Key) -> list[float]:
-    return [subject.figures[key].centre for subject in side if key in subject.figures]
-
-
-def _unsure(figure: Figure, other: Figure, own: beside.Spreads | None) -> str:
-    """Why two single figures cannot be told apart, whatever they are."""
-    if own is None or figure.published or other.published or figure.key in own:
+def _unsure(
+    figure: Figure, other: Figure, own: beside.Spreads | None, sides: Sequence[Sequence[float]]
+) -> str:
+    """Why figures cannot be told apart, whatever they are."""
+    if sides:
+        return "" if min(map(len, sides)) >= _FEWEST_RUNS else _MORE_RUNS
+    if own is None or figure.key in own:
         return ""
     fewest = min(figure.count, other.count)
     return "" if fewest >= _ENOUGH_SAMPLES else f"{fewest} of a side: {_MORE_RUNS}"
@@ -193,7 +184,7 @@ def _series(subject: Subject, history: Iterable[Night]) -> tuple[list[Series], l
     verdicts: list[Verdict] = []
     series: list[Series] = []
     shown = _shown_only((subject.run, subject.figures))
-    for key, past in _pasts(subject, history).items():
+    for key, past in pasts.pasts(subject.run, subject.figures, subject.marks, history).items():
         if why := not_judged(key, shown):
             verdicts.append(subject.verdict(key, Outcome.NOT_JUDGED, why))
         elif len(past.values) < shift.FEWEST:
@@ -202,7 +193,9 @@ def _series(subject: Subject, history: Iterable[Night]) -> tuple[list[Series], l
             why = past.why or f"{runs}: {shift.FEWEST} are needed"
             verdicts.append(subject.verdict(key, Outcome.NOT_COMPARABLE, why))
         else:
-            verdict = subject.verdict(key, Outcome.SAME)
+            verdict = replace(
+                subject.verdict(key, Outcome.SAME), closed=past.closed(subject.figures[key].centre)
+            )
             series.append(Series(verdict, past.values, [*past.runs, subject.run.id]))
     return series, verdicts
 
@@ -222,7 +215,7 @@ def latest(series: Sequence[Series], level: float = LEVEL) -> list[Verdict]:
     """Judge the verdicts' own values by what came before, all together."""
     if not series:
         return []
-    rows = [array("d", [*row.values, row.verdict.value or 0.0]) for row in series]
+    rows = [[*row.values, row.verdict.value or 0.0] for row in series]
     found = shift.judge(rows, level, [_WORSE_SIDE[row.verdict.better] for row in series])
     limit = _limit([one.p for one in found], level)
     alone = _limit([one.alone for one in found], level)
@@ -248,69 +241,20 @@ def _latest(row: Series, found: shift.Shift, sure: bool, suspect: bool) -> Verdi
         since = row.runs[-found.nights]
         if not sure:
             why = "suspected: off, but not more than such figures were before; later nights tell"
-            return replace(verdict, outcome=Outcome.UNKNOWN, suspect=True, why=why)
+            return replace(verdict, outcome=Outcome.UNKNOWN, suspect=True, why=why, closed="")
         why = f"slowly, {share_text(abs(found.off))} in all" if found.slow else ""
-        return replace(moved, since=since, why=why, slow=found.slow)
+        return replace(moved, since=since, why=why, slow=found.slow, closed="")
     lasting = f" in one night, {share_text(found.lasting)} if it lasts"
-    return _same_or_unknown(verdict, found.proven * abs(found.level), "", lasting)
-
-
-@dataclass
-class _Past:
-    """The comparable history of one metric, and why some of it was left out."""
-
-    unit: str
-    facets: facets.Facets
-    mark: Accepted | None
-    values: array[float] = field(default_factory=lambda: array("d"))
-    runs: list[str] = field(default_factory=list)
-    why: str = ""
-
-    def unlike(self, there: Past) -> str:
-        """Why an earlier figure is not comparable."""
-        why = facets.difference(self.facets, there.facets)
-        if not why and there.unit != self.unit:
-            why = f"unit differs ({self.unit}, not {there.unit})"
-        return why
-
-
-def _pasts(subject: Subject, history: Iterable[Night]) -> dict[Key, _Past]:
-    """The history of each metric; the nights are gone through once, as a year of them is long."""
-    board, marks = subject.run.board, list(subject.marks)
-    shared: dict[tuple[tuple[str, str], ...], facets.Facets] = {}
-    pasts: dict[Key, _Past] = {}
-    for key, figure in subject.figures.items():
-        under = facets.of_result(subject.run, figure.result)
-        alike = shared.setdefault(tuple(under.items()), under)
-        pasts[key] = _Past(figure.unit, alike, accepted.latest(marks, key, board))
-    for night in history:
-        # Most figures of a night were measured alike: tell each difference once.
-        told: dict[tuple[int, int, str], str] = {}
-        for key, past in pasts.items():
-            there = night.figures.get(key)
-            if there is None:
-                continue
-            if past.mark and night.run.started_ns < past.mark.since_ns:
-                past.why = f"accepted since {past.mark.since}: {past.mark.why}"
-                continue
-            pair = (id(past.facets), id(there.facets), there.unit + past.unit)
-            why = told.get(pair)
-            if why is None:
-                why = told[pair] = past.unlike(there)
-            if why:
-                past.why = why
-                continue
-            past.values.append(there.value)
-            past.runs.append(night.run.id)
-    return pasts
+    verdict = _same_or_unknown(verdict, found.proven * abs(found.level), "", lasting)
+    if not verdict.closed:
+        return verdict
+    gone = f"the alarm of {verdict.closed} went away"
+    return replace(verdict, why="; ".join(filter(None, (gone, verdict.why))))
 
 
 def _not_alike(subject: Subject, figure: Figure, run: Run, other: Figure) -> str:
     ours, theirs = facets.of_result(subject.run, figure.result), facets.of_result(run, other.result)
-    why = facets.difference(ours, theirs)
-    if not why and figure.unit != other.unit:
-        why = f"unit differs ({figure.unit}, not {other.unit})"
-    return why
+    return unlike(ours, figure.unit, theirs, other.unit)
 
 
 def _shown_only(*sides: tuple[Run, Mapping[Key, Figure]]) -> dict[Key, str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
@@ -17,6 +17,7 @@ from evmperf.model.comparable import Facets
 from evmperf.model.figures import Key, figures
 from evmperf.model.results import Result
 from evmperf.model.run import Run
+from evmperf.model.verdict import Outcome
 from evmperf.runs.history import StoredRun, Taken
 from evmperf.runs.spool import RECORDS, leave_out
 
@@ -36,10 +37,20 @@ class Past(NamedTuple):
 
 @dataclass(frozen=True)
 class Night:
-    """One earlier run."""
+    """One earlier run. `told` is what was said of its figures, where its records are at hand."""
 
     run: Run
     figures: Mapping[Key, Past]
+    told: Mapping[Key, Told] = field(default_factory=dict)
+
+
+class Told(NamedTuple):
+    """The relative change that an alarm was raised about (0: none was), and from which run on a
+    confirmed change is the level.
+    """
+
+    alarm: float
+    level_since: str
 
 
 class _Sample(msgspec.Struct):
@@ -60,6 +71,10 @@ class _Line(msgspec.Struct):
     samples: list[_Sample] = []
     tools: dict[str, str] = {}
     conditions: dict[str, msgspec.Raw] = {}
+    metric: str = ""
+    verdict: str = ""
+    change: float | None = None
+    level_since: str = ""
 
 
 def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_out) -> Iterator[Night]:
@@ -80,7 +95,8 @@ def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_ou
         try:
             # A run that measured nothing has no file; a last line cut by a crash is left out.
             whole = file.read_bytes().rpartition(b"\n")[0] if file.exists() else b""
-            night = Night(entry.run, _of_lines(entry.run, decoder.decode_lines(whole)))
+            lines = decoder.decode_lines(whole)
+            night = Night(entry.run, _of_lines(entry.run, lines), _told(lines))
         except (OSError, msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             left_out(f"{entry.folder}: its results are damaged ({error})")
         else:
@@ -111,6 +127,23 @@ def _of_lines(run: Run, lines: Iterable[_Line]) -> dict[Key, Past]:
             key = Key(line.benchmark, line.case, metric)
             found[key] = Past(_middle(samples), units[metric], under, tuple(samples))
     return found
+
+
+def _told(lines: Iterable[_Line]) -> dict[Key, Told]:
+    moved = (Outcome.WORSE, Outcome.BETTER)
+    return {
+        Key(line.benchmark, line.case, line.metric): Told(
+            (line.change or 0.0) if line.verdict in moved else 0.0, line.level_since
+        )
+        for line in lines
+        if line.record == "verdict"
+    }
+
+
+def unlike(ours: Facets, unit: str, theirs: Facets, their_unit: str) -> str:
+    """Why two figures are not comparable, "" if they are."""
+    why = facets.difference(ours, theirs)
+    return why or (f"unit differs ({unit}, not {their_unit})" if unit != their_unit else "")
 
 
 def _middle(samples: Sequence[float]) -> float:

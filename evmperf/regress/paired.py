@@ -1,7 +1,8 @@
-"""What blocks of A and B say of each metric: better, worse, same, or not yet known.
+"""What blocks of A and B say of each metric: better, worse, same, or not yet known; and, with a
+third side, whether a candidate is like the good version or like the bad one.
 
 A block holds one run of each side, in random order, so that warm-up, temperature and time of day
-fall on both alike; only the difference within a block counts. Statistics: `evmperf.model.anytime`.
+fall on all alike; only the difference within a block counts. Statistics: `evmperf.model.anytime`.
 """
 
 from __future__ import annotations
@@ -116,6 +117,45 @@ def _scale(
         return _Scale(lambda before, after: math.log(after / before), _relative), _FLOOR, within
     unit = middle or 1.0
     return _Scale(lambda before, after: (after - before) / unit, float), _FLOOR, within
+
+
+ERROR = 0.005
+"""Chance that a step calls a good version bad, or the other way round: a bisection of 256 versions
+has eight steps.
+"""
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """What is known of a candidate: `bad` is how sure it is like the bad version, half when nothing
+    is known; it is wrong with a probability of at most 1 - `bad`.
+    """
+
+    bad: float
+    blocks: int
+
+    @property
+    def decided(self) -> bool:
+        """Whether it is known well enough."""
+        return self.blocks >= anytime.FEWEST and not ERROR < self.bad < 1 - ERROR
+
+
+Triple = tuple[float, float, float]
+"""Values of good, bad and candidate in one block."""
+
+
+def differ(pairs: Iterable[tuple[float, float]]) -> float:
+    """The evidence that the second of each pair is another than the first (both above 0)."""
+    return anytime.evidence([math.log(after / before) for before, after in pairs], 0.0, _FLOOR)
+
+
+def likeness(triples: Sequence[Triple]) -> Likeness:
+    """Where a candidate belongs: the evidence that it is not like good, and that it is not like bad.
+    Evidence e against something leaves it at most 1/e of a chance.
+    """
+    good = 1 / max(1.0, differ((good, candidate) for good, _, candidate in triples))
+    bad = 1 / max(1.0, differ((bad, candidate) for _, bad, candidate in triples))
+    return Likeness(bad / (good + bad), len(triples))
 
 
 def _relative(logarithm: float) -> float:

@@ -5,13 +5,12 @@
 
 First good and bad are compared until their difference is known (an A/B of one metric); without one
 there is nothing to look for. Then each candidate is measured together with both, in random order
-within blocks, until it is clear which of the two it is like (evmperf.regress.likeness).
+within blocks, until it is clear which of the two it is like (`evmperf.regress.paired`).
 """
 
 from __future__ import annotations
 
 import enum
-import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -21,7 +20,7 @@ from typing import Protocol
 from evmperf.model import anytime
 from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.regress import experiment as state
-from evmperf.regress.likeness import Reference, likeness, reference
+from evmperf.regress.paired import differ, likeness
 
 FILE = "search.json"
 GOOD, BAD, CANDIDATE = "good", "bad", "candidate"
@@ -124,12 +123,12 @@ class Search:
         """Seconds that all rounds took."""
         return sum(entry.seconds for entry in self.rounds)
 
-    def references(self, before: float = math.inf) -> list[tuple[float, float]]:
-        """Good and bad of each block that has both, on today's board; of those before a block."""
+    def references(self) -> list[tuple[float, float]]:
+        """Good and bad of each block that has both, on today's board."""
         return [
             (values[GOOD], values[BAD])
-            for number, values in self._blocks().items()
-            if number < before and GOOD in values and BAD in values
+            for values in self._blocks().values()
+            if GOOD in values and BAD in values
         ]
 
     def triples(self, version: str) -> list[tuple[float, float, float]]:
@@ -189,17 +188,12 @@ class Bisector:
         search = self.search
         while True:
             pairs = search.references()
-            values = [math.log(bad / good) for good, bad in pairs]
-            if len(values) >= anytime.FEWEST and anytime.evidence(values, 0, 1e-3) >= self._enough:
+            if len(pairs) >= anytime.FEWEST and differ(pairs) >= 1 / anytime.ALPHA:
                 return True
-            if len(values) >= search.most_blocks:
+            if len(pairs) >= search.most_blocks:
                 return False
             self._on_a_board(lambda: self._block((GOOD, BAD), ""))
             self._tell(f"good against bad: {len(search.references())} blocks")
-
-    @property
-    def _enough(self) -> float:
-        return 1 / anytime.ALPHA
 
     def step(self, version: str) -> Step:
         """Measure a version with good and bad until it is clear which it is like."""
@@ -207,11 +201,8 @@ class Bisector:
         for done in search.steps:
             if done.version == version:
                 return done
-        board = ""
         while True:
-            if board != search.board:  # another one has good and bad of its own
-                board, known = search.board, self._reference(version)
-            found = likeness(search.triples(version), known)
+            found = likeness(search.triples(version))
             if found.blocks:
                 self._tell(f"{version}: {found.blocks} blocks, like bad with {found.bad:.1%}")
             dead = search.in_a_row(CANDIDATE, version)
@@ -226,15 +217,6 @@ class Bisector:
                 return self._keep(Step(version, Answer.UNKNOWN, found.bad, found.blocks, why))
             self._on_a_board(lambda: self._block((GOOD, BAD, CANDIDATE), version))
 
-    def _reference(self, version: str) -> Reference:
-        """Good and bad as known before this version was measured."""
-        search = self.search
-        began = min(
-            (e.block for e in search.rounds if (e.version, e.board) == (version, search.board)),
-            default=math.inf,
-        )
-        return reference(search.references(began))
-
     def _keep(self, step: Step) -> Step:
         self.search.steps.append(step)
         self._save(self.search)
@@ -243,7 +225,7 @@ class Bisector:
     def _block(self, labels: Sequence[str], version: str) -> None:
         search = self.search
         block = max((entry.block for entry in search.rounds), default=-1) + 1
-        for label in _drawn(search.seed, block, labels):
+        for label in state.drawn(search.seed, block, labels):
             entry = Measured(block, label, version if label == CANDIDATE else "", search.board)
             self._measures.measure(search, entry)
             search.rounds.append(entry)
@@ -317,11 +299,6 @@ def probability(steps: Sequence[Step]) -> float:
     """That every step was right."""
     known = [step for step in steps if step.answer != Answer.UNKNOWN]
     return math.prod(max(step.bad, 1 - step.bad) for step in known)
-
-
-def _drawn(seed: str, block: int, labels: Sequence[str]) -> list[str]:
-    """The labels in random order, the same each time one asks."""
-    return sorted(labels, key=lambda label: hashlib.sha256(f"{seed}/{block}/{label}".encode()).digest())
 
 
 def save(folder: Path, search: Search) -> None:

@@ -3,37 +3,38 @@
 The mean of the last 1, 3, 6 and 10 nights is compared with the level of up to thirty nights before
 them, and that of the last thirty with the oldest thirty of the same level, for a loss too slow for
 any window that moves along. The smallest p-value counts, weighed for having looked five times. How
-much such a difference scatters follows from the history (`evmperf.regress.spread`): from its
-spread, and from how alike its nights are.
+much such a difference scatters follows from the history (`evmperf.regress.spread`).
 
 Nobody is believed who has not been seen to be right before. The same comparisons are made for the
 nights of the history, each with what was known in it (an A/A), and
 
 * where such differences had heavier tails than normal noise, tonight's are judged by these:
   Student's t, of which degrees and width are those that the lab's differences had;
+* of several nights that are off one, two or three may be odd, of which the history has had so many;
 * what a metric did twice before is its habit, and no change.
 
 Differences that pass for normal noise only are `alone`: to be borne out by the nights to come.
 
-The history begins at its last change point (ruptures, KernelCPD), in units of the noise over many
-nights, so that a change is looked for until ten nights have it; then it is the level.
+The history begins at its last change point (`evmperf.regress.steps`), so that a change is looked
+for until ten nights have it; then it is the level.
 
 `python -m selftests.speed verdicts` measures all this.
 """
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import ruptures
-from scipy import optimize, stats
+from scipy import special, stats
 
-from evmperf.regress import spread
-from evmperf.regress.spread import FEWEST, REFERENCE, RESOLUTION, Flags, Floats, Numbers
+from evmperf.regress import spread, steps
+from evmperf.regress.spread import FEWEST, REFERENCE, RESOLUTION, Before, Flags, Floats, Numbers
 
-__all__ = ["FEWEST", "LEVEL", "Shift", "changes", "judge"]
+__all__ = ["FEWEST", "LEVEL", "Shift", "judge"]
 
 LEVEL = 0.12
 """Share of false alarms, where nobody says otherwise."""
@@ -50,19 +51,12 @@ _REPLAYED = 40
 """Nights of the history that are judged again."""
 LONGEST = 400
 """Nights of the history that count at all."""
-_SEGMENT = 10
-"""Nights that a level must have lasted to be a level of its own."""
-_PENALTY = 12.0
-_AROUND = 3
-"""Nights on either side that tell whether one is odd."""
-_FAR = 4.0
-"""Spreads at which a night among others is taken to be."""
 _CALM = 0.75
 """How far off tonight may be, as a share of its own 95 % error, for earlier nights to vouch."""
-_ALL, _LEAST_SHARE, _DISAGREED = 3, 0.3, 0.5
-"""Of so few nights each must be off by that share of a spread at least, or they count as half as
-far off: two odd nights among three are no new level.
-"""
+_MOST_ODD = 3
+_LARGEST = 37.0
+_LEAST_P = 1e-300
+"""What a normal distribution has at that many deviations, about."""
 _WORSE = 0.8
 """Share of the allowed false alarms that are of something worse: nobody is woken by the rest."""
 _COMMON, _RARE = 0.1, 5
@@ -104,7 +98,7 @@ def judge(
     each metric of which higher figures are worse, -1 for lower ones, 0 for neither.
     """
     rows, units = spread.stacked(series, LONGEST)
-    begins = _begins(rows)
+    begins = steps.begins(rows, _NEWEST)
     rows[np.arange(rows.shape[1]) < begins[:, None]] = np.nan
     windows = _windows(rows, rows.shape[1] - begins)
     count = len(rows)
@@ -121,10 +115,11 @@ def judge(
     for window in windows:
         known = np.isfinite(window.far[:, -1])
         weight = window.weight * _sided(window.far[:, -1], worse)
-        plain = np.where(known, _two_sided(window.far[:, -1]) / weight, 1.0)
+        plain = np.where(known, _two_sided(window.plain) / weight, 1.0)
         tail = _tail(window, quiet)
         careful = np.where(known, tail.p(window.far[:, -1]) / weight, 1.0)
-        careful = np.where(window.habit, 1.0, np.maximum(careful, plain))
+        habit = _habit(np.abs(window.far), max(window.size, 1))
+        careful = np.where(habit, 1.0, np.maximum(careful, plain))
         alone = np.minimum(alone, plain)
         # The first window says what the level is, whether or not anything is off.
         better = (careful < p) | (known & (window.size == 1))
@@ -138,8 +133,8 @@ def judge(
         if 0 < window.size <= 3:  # as many as can be called tonight
             # Three nights prove nothing of tonight where tonight is itself far off.
             error = 1.96 * max(tail.width, 1.0) * window.error
-            calm &= (window.size > 1) | (np.abs(window.off) <= error * _CALM)
-            sure = np.abs(window.off) + error
+            calm &= (window.size > 1) | (window.reach <= error * _CALM)
+            sure = window.reach + error
             better = known & (calm | (window.size == 1))
             proven = np.where(better, np.minimum(proven, sure), proven)
         if window.size:
@@ -189,9 +184,11 @@ def _share(value: float, centre: float, unit: float) -> float:
 
 @dataclass(frozen=True)
 class _Window:
-    """One comparison: of tonight its level, difference and error; and how far off (in normal
-    deviations) it was in each night of the replay, tonight last. `habit` are metrics that were as
-    far off twice before. The slow one has size 0, and is `since` so many nights.
+    """One comparison: of tonight its level, difference and error, and how far from the level the
+    nights are on either reckoning (`reach`: what is like the night before may still be far from
+    the level); and how far off (in normal deviations) it was in each night of the replay, tonight
+    last, and tonight if no night is odd (`plain`). The slow one has size 0, and is `since` so many
+    nights.
     """
 
     size: int
@@ -199,8 +196,9 @@ class _Window:
     level: Floats
     off: Floats
     error: Floats
+    reach: Floats
     far: Floats
-    habit: Flags
+    plain: Floats
     since: Numbers | int = 0
 
 
@@ -208,93 +206,130 @@ def _windows(rows: Floats, lengths: Numbers) -> list[_Window]:
     total = rows.shape[1]
     learnt = rows[:, :-1].copy()
     learnt[lengths >= _ENOUGH, max(total - _NEWEST, 0) :] = np.nan
-    memory, variance = spread.memory(learnt)
+    memory = spread.memory(learnt)
     ends = np.arange(max(FEWEST, total - _REPLAYED - _NEWEST), total + 1)
-    level, own, count = spread.before(rows, ends)
-    squeezed = [spread.squeezed(own[:, i], np.maximum(count[:, i] - 1.0, 1.0)) for i in range(len(ends))]
+    past = spread.before(rows, ends)
+    restless = _restless(rows)
+    middles = np.zeros((len(_WEIGHTS), 4, len(rows)))
+    chances = np.zeros((2, len(_WEIGHTS), 2, len(rows), total - ends[0]))
+    for model, share in enumerate(memory.T):
+        if not (mine := share > 0).any():
+            continue
+        found = _compared(rows[mine], ends, past.of(mine), model, restless)
+        middles[:, :, mine] += share[mine] * found[:, :4, :, -1]
+        for chance, sign in zip(chances, (1, -1), strict=True):
+            chance[:, :, mine] += share[mine, None] * special.ndtr(-sign * found[:, 4:])
+    rare = np.clip(np.minimum(*chances), _LEAST_P, 0.5)
+    far = np.where(chances[0] < chances[1], 1, -1) * -special.ndtri(rare)
+    windows = [
+        _Window(nights, weight, *middles[place], one, far[place, 1, :, -1])
+        for place, (nights, weight) in enumerate(_WEIGHTS.items())
+        for one in [far[place, 0, :, nights - 1 :]]
+        if one.shape[1]
+    ]
+    if (lengths >= _SLOW_FROM).any():
+        windows.append(_slow(rows, lengths, memory))
+    return windows
+
+
+def _compared(rows: Floats, ends: Numbers, past: Before, model: int, restless: float) -> Floats:
+    """By window: level, difference, its error, reach, and how far off it is in normal deviations, with
+    odd nights and without, a row a metric, a column a night; NaN where there are too few nights.
+    """
+    total = rows.shape[1]
+    level, variance = past.level(model)
+    squeezed = [
+        spread.squeezed(variance[:, i], np.maximum(past.count[:, i] - 1.0, 1.0)) for i in range(len(ends))
+    ]
     spreads = np.sqrt(np.stack([s for s, _ in squeezed], axis=1))
-    spreads[:, -1 - _NEWEST :] *= _restless(rows)
+    spreads[:, -1 - _NEWEST :] *= restless
     degrees = np.stack([d for _, d in squeezed], axis=1)
-    found = []
-    for nights, weight in _WEIGHTS.items():
-        first = int(ends[0]) + nights - 1
-        if first >= total:
+    found = np.full((len(_WEIGHTS), 6, len(rows), total - ends[0]), np.nan)
+    for place, nights in enumerate(_WEIGHTS):
+        newest = np.arange(int(ends[0]) + nights - 1, total)
+        if not len(newest):
             break
-        newest = np.arange(first, total)
         at = newest - nights + 1 - ends[0]
         there, scale = level[:, at], spreads[:, at]
         groups = np.lib.stride_tricks.sliding_window_view(rows, nights, axis=1)[:, newest - nights + 1]
-        factor = np.full(scale.shape, np.nan)
-        for older in range(FEWEST, REFERENCE + 1):
-            if (here := count[:, at] == older).any():
-                factor = np.where(here, memory.factor(nights, older)[:, None], factor)
-        if nights > 1:
-            # As far for nights that are alike as for others, in errors of the whole group.
-            reach = _FAR * scale * np.sqrt(factor / (1 / nights + 1 / np.maximum(count[:, at], 1)))
-            groups = np.clip(groups, (there - reach)[..., None], (there + reach)[..., None])
-        off = groups.mean(axis=-1) - there
-        agree = np.ones(off.shape, dtype=bool)
-        if 1 < nights <= _ALL:
-            sides = (groups - there[..., None]) * np.sign(off)[..., None]
-            agree = (sides >= _LEAST_SHARE * scale[..., None]).all(axis=-1)
-        error = scale * np.sqrt(factor)
-        far = _normal(off / error, degrees[:, at]) * np.where(agree, 1.0, _DISAGREED)
-        habit = _habit(np.abs(far), nights)
-        found.append(_Window(nights, weight, there[:, -1], off[:, -1], error[:, -1], far, habit))
-    if (lengths >= _SLOW_FROM).any():
-        found.append(_slow(rows, lengths, variance))
+        weights, factor = _differences(model, nights)
+        values = np.concatenate([np.nan_to_num(past.kept[:, at]), groups], axis=2)
+        off = (values * weights[past.count[:, at]]).sum(axis=2)
+        error = scale * np.sqrt(factor[past.count[:, at]])
+        reach = np.maximum(np.abs(off), np.abs(groups.mean(axis=2) - there))
+        far = _normal(off / error, degrees[:, at])
+        sides = (groups - there[..., None]) * np.sign(far)[..., None]
+        careful = np.sign(far) * _without_odd(np.abs(far), sides, past.odd)
+        found[place][:, :, newest - ends[0]] = np.stack([there, off, error, reach, careful, far])
     return found
+
+
+@functools.cache
+def _differences(model: int, newer: int) -> tuple[Floats, Floats]:
+    """`spread.difference` by how many nights there are before, at most REFERENCE."""
+    weights = np.full((REFERENCE + 1, REFERENCE + newer), np.nan)
+    factor = np.full(REFERENCE + 1, np.nan)
+    for older in range(FEWEST, REFERENCE + 1):
+        weights[older] = 0.0
+        weights[older, REFERENCE - older :], factor[older] = spread.difference(model, newer, older)
+    return weights, factor
 
 
 def _restless(rows: Floats) -> float:
     """By how much more the newest nights differ from their neighbours than those before did, in the
-    median of the metrics; a step is one difference among many.
+    median of the metrics; a step is one difference among many, an odd night two.
     """
     steps = np.abs(np.diff(rows, axis=1))
     newest, before = steps[:, -_NEWEST:], steps[:, -_NEWEST - REFERENCE : -_NEWEST]
     known = (np.isfinite(before).sum(axis=1) >= FEWEST) & np.isfinite(newest).all(axis=1)
     if not known.any():
         return 1.0
-    usual = np.maximum(np.nanmean(before[known], axis=1), RESOLUTION)
-    return max(float(np.median(np.mean(newest[known], axis=1) / usual)), 1.0)
+    usual = np.maximum(np.nanmedian(before[known], axis=1), RESOLUTION)
+    return max(float(np.median(np.median(newest[known], axis=1) / usual)), 1.0)
 
 
-def _slow(rows: Floats, lengths: Numbers, variance: Floats) -> _Window:
-    """The newest nights against the oldest of the same level. The nights between tell how alike
-    distant nights are, in the median of the metrics: that of one that drifts would excuse itself.
+def _without_odd(far: Floats, sides: Floats, odd: Floats) -> Floats:
+    """How far off groups of nights are if one, two or three of them are odd, which a share
+    `odd` of a metric's nights are; `sides` are the nights' differences to the level, in the direction of the
+    mean.
     """
+    nights = sides.shape[-1]
+    sides = np.sort(sides, axis=-1)
+    whole = sides.sum(axis=-1)
+    for count in range(1, min(nights, _MOST_ODD + 1)):
+        left = nights - count
+        share = sides[..., :left].sum(axis=-1) / left / (np.where(whole, whole, 1.0) / nights)
+        narrower = np.sqrt((1 / nights + 1 / REFERENCE) / (1 / left + 1 / REFERENCE))
+        chance = math.comb(nights, count) * odd[:, None] ** count
+        p = chance * special.ndtr(-np.minimum(far, _LARGEST) * share * narrower)
+        far = np.fmin(far, -special.ndtri(np.clip(p, _LEAST_P, 0.5)))
+    return np.asarray(far)
+
+
+def _slow(rows: Floats, lengths: Numbers, memory: Floats) -> _Window:
+    """The newest nights against the oldest of the same level."""
     total = rows.shape[1]
-    lags = [1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40, *range(50, total, 15)]
-    seen = spread.variogram(rows, variance, [lag for lag in lags if lag < total])
-    told = np.isfinite(seen).sum(axis=0) * 4 > (lengths >= _SLOW_FROM).sum()
-    lags = [lag for lag, enough in zip(lags, told, strict=False) if enough]
-    known = np.where(np.isfinite(seen), seen, 1.0)[:, told]
-    # Few pairs of nights are far apart: they count as little as they know.
-    pairs = (total - np.array(lags, dtype=np.float64)) ** 2
-    usual = optimize.isotonic_regression(stats.trim_mean(known, 0.25), weights=pairs).x
-    # A rise that chance may have made is none.
-    chance = 2 * known.std(axis=0) / np.sqrt(len(known))
-    usual = usual[0] + np.maximum(usual - usual[0] - chance, 0.0)
     empty = np.full(len(rows), np.nan)
     level, off, error, far = (empty.copy() for _ in range(4))
+    alike = memory @ spread.correlations(total)
     for length in np.unique(lengths[lengths >= _SLOW_FROM]):
         mine = np.flatnonzero(lengths == length)
         size = min(REFERENCE, int(length) // 2)
         share = spread.weights(size, size, int(length) - 2 * size)
-        factor = max(float(np.interp(np.arange(1, len(share) + 1), lags, usual) @ share), 2 / size)
+        factor = np.maximum(alike[mine, : len(share)] @ share, 2 / size)
         oldest, before, _ = spread.levels(rows[mine, total - length :][:, :size])
         newest, after, _ = spread.levels(rows[mine, total - size :])
+        inside = 1 - spread.inside(alike[mine, :size])
         level[mine], off[mine] = oldest, newest - oldest
-        error[mine] = np.sqrt((before + after) / 2 * factor)
+        error[mine] = np.sqrt((before + after) / 2 / inside * factor)
         far[mine] = _normal(off[mine] / error[mine], np.full(len(mine), 2.0 * size - 2))
-    no = np.zeros(len(rows), dtype=bool)
-    return _Window(0, _SLOW, level, off, error, far[:, None], no, lengths - REFERENCE)
+    return _Window(0, _SLOW, level, off, error, np.abs(off), far[:, None], far, lengths - REFERENCE)
 
 
 def _normal(off: Floats, degrees: Floats) -> Floats:
     """Student's t as a normal deviation of the same probability."""
-    p = stats.t.sf(np.abs(off), degrees)
-    return np.asarray(stats.norm.isf(np.maximum(p, 1e-300)) * np.sign(off))
+    p = special.stdtr(degrees, -np.abs(off))
+    return np.asarray(-special.ndtri(np.maximum(p, _LEAST_P)) * np.sign(off))
 
 
 def _two_sided(deviation: Floats) -> Floats:
@@ -305,11 +340,10 @@ def _habit(far: Floats, nights: int) -> Flags:
     """Whether a metric was twice before as far off as it is now, groups apart."""
     past = far[:, :-1]
     past = past[:, : max(past.shape[1] + 1 - (_NEWEST if past.shape[1] > 2 * _NEWEST else nights), 0)]
-    apart = np.nan_to_num(past[:, ::-1][:, ::nights])
+    apart = np.sort(np.nan_to_num(past[:, ::-1][:, ::nights]), axis=1)
     if apart.shape[1] < 2:
         return np.zeros(len(far), dtype=bool)
-    second = np.sort(apart, axis=1)[:, -2]
-    return np.asarray(second >= _AS_FAR * np.nan_to_num(far[:, -1], nan=np.inf))
+    return np.asarray(apart[:, -2] >= _AS_FAR * np.nan_to_num(far[:, -1], nan=np.inf))
 
 
 @dataclass(frozen=True)
@@ -319,6 +353,8 @@ class _Tail:
     degrees: float
     width: float
     past: Floats | None = None
+    nights: int = 1
+    """Groups that a night is in."""
 
     def p(self, far: Floats) -> Floats:
         """The probability of at least such a difference."""
@@ -326,9 +362,9 @@ class _Tail:
         found = np.asarray(2 * stats.t.sf(np.abs(far) / width, self.degrees))
         if self.past is None:
             return found
-        # What has been that far off before, but for once, is no rarer than it was.
+        # What has been that far off before, but for one night, is no rarer than it was.
         further = len(self.past) - np.searchsorted(self.past, np.nan_to_num(np.abs(far)))
-        return np.asarray(np.maximum(found, np.maximum(further - 1, 0) / len(self.past)))
+        return np.asarray(np.maximum(found, np.maximum(further - self.nights, 0) / len(self.past)))
 
     def reach(self, p: float) -> float:
         """The deviation of that probability."""
@@ -344,97 +380,12 @@ def _tail(window: _Window, quiet: Flags) -> _Tail:
     if not len(known):
         return _Tail(float(_DEGREES[-1]), 1.0)
     if len(known) < 100:
-        return _Tail(float(_DEGREES[-1]), 1.0, known)
+        return _Tail(float(_DEGREES[-1]), 1.0, known, window.size)
     rare = _RARE / len(known)
     usual, far = np.quantile(known, [1 - _COMMON, 1 - rare])
     ratios = stats.t.isf(rare / 2, _DEGREES) / stats.t.isf(_COMMON / 2, _DEGREES)
     ratio = far / max(usual, 1e-9)
     if ratio < ratios[-1] * _CHANCE:
-        return _Tail(float(_DEGREES[-1]), float(usual / stats.norm.isf(_COMMON / 2)), known)
+        return _Tail(float(_DEGREES[-1]), float(usual / stats.norm.isf(_COMMON / 2)), known, window.size)
     degrees = float(np.exp(np.interp(-ratio, -ratios, np.log(_DEGREES))))
-    return _Tail(degrees, float(usual / stats.t.isf(_COMMON / 2, degrees)), known)
-
-
-def _begins(rows: Floats) -> Numbers:
-    """Where the present level of each row began, leaving the newest nights out of it."""
-    known = rows[:, :-_NEWEST]
-    begins = np.isnan(rows).sum(axis=1)
-    for index, places in enumerate(_changes(known)):
-        while places:
-            place = places.pop()
-            first = places[-1] if places else begins[index]
-            if _is_step(known[index, first:], place - first):
-                begins[index] = place
-                break
-    return np.asarray(begins, dtype=np.int64)
-
-
-def _is_step(values: Floats, at: int) -> bool:
-    """Whether a step explains a series better than a slope: who drifts has no new level."""
-    values = values - values.mean()
-    step = at * values[:at].mean() ** 2 + (len(values) - at) * values[at:].mean() ** 2
-    slope = np.arange(len(values)) - (len(values) - 1) / 2
-    return bool(step > (values @ slope) ** 2 / (slope @ slope))
-
-
-def _changes(rows: Floats) -> list[list[int]]:
-    """The change points of each row, as columns."""
-    long = (~np.isnan(rows)).sum(axis=1) >= 2 * _SEGMENT
-    found: list[list[int]] = [[] for _ in rows]
-    if not long.any():
-        return found
-    rows = rows[long]
-    steps = np.abs(np.diff(rows, axis=1))
-    usual = np.nanquantile(steps, 0.85, axis=1, keepdims=True)
-    kept = np.minimum(steps, np.maximum(3 * usual, RESOLUTION))
-    noise = np.maximum(np.nanmean(kept, axis=1) * np.sqrt(np.pi) / 2, RESOLUTION)
-    rises = spread.variogram(rows, noise**2, (1, 3, 4, 5, 6))
-    rise = np.nanmedian(rises[:, 1:], axis=0).mean() / max(np.nanmedian(rises[:, 0]), 1e-9)
-    noise *= np.sqrt(max(float(rise), 1.0))
-    for index, row, scale in zip(np.flatnonzero(long), rows, noise, strict=True):
-        found[index] = _change_points(row, scale)
-    return found
-
-
-def _change_points(row: Floats, noise: float) -> list[int]:
-    first = int(np.isnan(row).sum())
-    values = row[first:] / noise
-    # One odd night is no level: what is far from the nights around it counts as less far.
-    around = np.pad(values, _AROUND, mode="reflect")
-    around = np.median(np.lib.stride_tricks.sliding_window_view(around, 2 * _AROUND + 1), axis=1)
-    values = np.clip(values, around - _FAR, around + _FAR)
-    found: list[int] = (
-        ruptures.KernelCPD(kernel="linear", min_size=_SEGMENT)
-        .fit((values - np.median(values)).reshape(-1, 1))
-        .predict(pen=_PENALTY * np.log(len(values)))
-    )
-    return [first + place for place in found[:-1]]
-
-
-def changes(series: Sequence[Sequence[float]]) -> list[list[int]]:
-    """Where each series, nights of one metric, has come to another level: places, ascending. What
-    fewer than ten nights have is no level yet.
-    """
-    if not series:
-        return []
-    rows, _ = spread.stacked(series, max(map(len, series)))
-    missing = np.isnan(rows).sum(axis=1)
-    return [
-        _settled(row[gone:], [place - gone for place in places])
-        for row, gone, places in zip(rows, missing, _changes(rows), strict=True)
-    ]
-
-
-def _settled(values: Floats, places: list[int]) -> list[int]:
-    """The places without a last one that is only there because a level has so many nights, while
-    the nights that are different are fewer.
-    """
-    if not places or places[-1] != len(values) - _SEGMENT:
-        return places
-    row = values[places[-2] if len(places) > 1 else 0 :]
-    row = row - row.mean()
-    left = np.arange(1, len(row))
-    sums = row.cumsum()
-    # The split with the least squares is that with the largest of these.
-    fit = sums[:-1] ** 2 / left + (sums[-1] - sums[:-1]) ** 2 / (len(row) - left)
-    return places[:-1] if fit.argmax() + 1 > len(row) - _SEGMENT else places
+    return _Tail(degrees, float(usual / stats.t.isf(_COMMON / 2, degrees)), known, window.size)

@@ -3,26 +3,28 @@
 Rows of a matrix are metrics, columns nights, the newest last; NaN stands for no figure. Figures are
 logarithms, so that a spread is relative; what can be zero or negative is in units of its median.
 
-level and variance   of the nights before one, winsorised at 3.5 spreads, which are the width of the
-                     middle 70 % (two levels are noise, one odd night in thirty is not)
-squeezed             variances of few nights are drawn towards that of the lab's metrics, as far as
-                     these agree (G. K. Smyth, Statistical Applications in Genetics 3, 2004)
-variogram            by how much nights differ that are 1, 2, 3, ... nights apart (G. Matheron,
-                     Economic Geology 58, 1963): flat for independent nights, rising where nights
-                     are alike, wander or drift. The variance of any comparison of two groups of
-                     nights follows from it. Each metric has its own as far as the first half of
-                     the metrics' histories foretells the second, else that of the lab.
+kept       odd nights count as less far: 3.5 spreads, which are the width of the middle 70 % (two levels
+           are noise, one odd night in thirty is not); how many there are is known
+memory     nights are like those before: a share of the variance is an autoregression of first order.
+           Each of the models is believed as far as its restricted likelihood (H. D. Patterson, R.
+           Thompson, Biometrika 58, 1971) for the metric, and for the lab's others, says (empirical
+           Bayes; B. Efron, Large-Scale Inference, 2010): the p-value is the mean of the models'
+level      and differences of levels, and their variance, by generalised least squares
+squeezed   variances of few nights are drawn towards that of the lab's metrics, as far as these agree
+           (G. K. Smyth, Statistical Applications in Genetics 3, 2004)
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import linalg, special, stats
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -34,11 +36,21 @@ REFERENCE = 30
 """Nights that a level is taken from."""
 RESOLUTION = 1e-3
 """Relative spread below which a series counts as quantised: it never has less."""
-_LAGS = REFERENCE + 10
-_USED = 70
-"""Nights that the variogram is of."""
+_USED = 120
+"""Nights that tell how alike nights are."""
+_MODELS = [(0.0, 0.0), *itertools.product((0.5, 1.0), (0.3, 0.6, 0.85, 0.97))]
+"""How alike nights may be: a share of the variance is remembered, and of that such a part a night
+later (an autoregression of first order with noise of each night).
+"""
+_PRIOR = np.array([0.5, *[0.5 / (len(_MODELS) - 1)] * (len(_MODELS) - 1)])
+"""What is believed before anything is known: as likely independent nights as any others."""
+_DOUBT = 5.0
+"""Metrics' worth of doubt that a lab is as its metrics say: few metrics do not tell."""
+_ROUNDS = 50
+_CERTAIN = 2e-3
+"""Likelihood of a model below which it is none."""
 _CLIP = 3.5
-_FAR = 4.0
+_ODD_BY_CHANCE = float(2 * stats.norm.sf(_CLIP))
 _MOST_DEGREES = 1000.0
 
 
@@ -83,10 +95,85 @@ def levels(rows: Floats) -> tuple[Floats, Floats, Numbers]:
     return mean, variance, count
 
 
-def before(rows: Floats, ends: Numbers) -> tuple[Floats, Floats, Numbers]:
-    """The same of the REFERENCE nights before each of some columns."""
+@dataclass(frozen=True)
+class Before:
+    """Of the REFERENCE nights before each of some columns: how many there are, and those nights, odd
+    ones nearer to the others; and what share of each metric's nights is odd.
+    """
+
+    count: Numbers
+    kept: Floats
+    odd: Floats
+
+    def of(self, rows: Flags) -> Before:
+        """That of some metrics."""
+        return Before(self.count[rows], self.kept[rows], self.odd[rows])
+
+    def level(self, model: int) -> tuple[Floats, Floats]:
+        """Level and variance if nights are alike as a model says (generalised least squares: a night
+        tells the less, the more it is like its neighbours).
+        """
+        found = np.full((2, *self.count.shape), np.nan)
+        for nights in np.unique(self.count[self.count >= FEWEST]):
+            here = self.count == nights
+            weights, form = _of_level(model, int(nights))
+            values = self.kept[here][:, REFERENCE - nights :]
+            found[0][here] = values @ weights
+            values = values - found[0][here][:, None]
+            found[1][here] = np.maximum(((values @ form) * values).sum(axis=1), RESOLUTION**2)
+        return found[0], found[1]
+
+
+def before(rows: Floats, ends: Numbers) -> Before:
+    """What is known of the nights before each of some columns."""
     padded = np.concatenate([np.full((len(rows), REFERENCE), np.nan), rows], axis=1)
-    return levels(np.lib.stride_tricks.sliding_window_view(padded, REFERENCE, axis=1)[:, ends])
+    nights = np.lib.stride_tricks.sliding_window_view(padded, REFERENCE, axis=1)[:, ends]
+    level, variance, count = levels(nights)
+    reach = _CLIP * np.sqrt(variance)
+    kept = np.clip(nights, (level - reach)[..., None], (level + reach)[..., None])
+    odd = _odd((kept != nights)[:, -1] & ~np.isnan(kept[:, -1]), count[:, -1])
+    return Before(count, kept, odd)
+
+
+@functools.cache
+def _of_level(model: int, nights: int) -> tuple[Floats, Floats]:
+    """By how much each of some nights counts for their level, and the quadratic form that makes the
+    variance of a night of them.
+    """
+    inverse = np.linalg.inv(_together(model, nights))
+    sums = inverse.sum(axis=1)
+    return sums / sums.sum(), (inverse - np.outer(sums, sums) / sums.sum()) / (nights - 1)
+
+
+def difference(model: int, newer: int, older: int) -> tuple[Floats, float]:
+    """The same of the last `newer` nights less the `older` before them: weights, and the variance of
+    that difference in units of a night's.
+    """
+    nights = np.arange(older + newer)
+    design = np.stack([np.ones(len(nights)), nights >= older], axis=1)
+    weighed = np.linalg.solve(_together(model, len(nights)), design)
+    found = np.linalg.inv(design.T @ weighed)
+    return np.asarray((weighed @ found)[:, 1]), float(found[1, 1])
+
+
+def _together(model: int, nights: int) -> Floats:
+    apart = np.abs(np.subtract.outer(np.arange(nights), np.arange(nights)))
+    return np.asarray(correlations(nights)[model][apart])
+
+
+def _odd(cut: Flags, counts: Numbers) -> Floats:
+    """The share of odd nights of each metric, as if it had had as many nights more with that of the
+    lab; normal noise has none.
+    """
+    lab = max(cut.sum() / max(counts.sum(), 1) - _ODD_BY_CHANCE, 0.0)
+    return np.asarray((cut.sum(axis=1) + REFERENCE * lab) / (counts + REFERENCE))
+
+
+def inside(correlations: Floats) -> Floats:
+    """The mean correlation of two of so many nights, by which their own variance is too small."""
+    count = correlations.shape[1]
+    pairs = count - np.arange(1, count)
+    return np.asarray(correlations[:, 1:] @ pairs / pairs.sum())
 
 
 def squeezed(variance: Floats, degrees: Floats) -> tuple[Floats, Floats]:
@@ -108,15 +195,18 @@ def squeezed(variance: Floats, degrees: Floats) -> tuple[Floats, Floats]:
 
 def _trigamma_inverse(value: float) -> float:
     found: Any = 0.5 + 1 / value
-    for _ in range(20):
+    for _ in range(8):
         trigamma = special.polygamma(1, found)
-        found += trigamma * (1 - trigamma / value) / special.polygamma(2, found)
+        step = trigamma * (1 - trigamma / value) / special.polygamma(2, found)
+        found += step
+        if abs(step) < RESOLUTION * found:
+            break
     return float(found)
 
 
 def variogram(rows: Floats, variance: Floats, lags: Sequence[int]) -> Floats:
     """Half the mean square difference of nights so far apart, as a share of the variance."""
-    far = 2 * _FAR**2 * variance[:, None]
+    far = 2 * _CLIP**2 * variance[:, None]
     found = np.full((len(rows), len(lags)), np.nan)
     for place, lag in enumerate(lags):
         squares = np.minimum((rows[:, lag:] - rows[:, :-lag]) ** 2, far)
@@ -127,72 +217,63 @@ def variogram(rows: Floats, variance: Floats, lags: Sequence[int]) -> Floats:
 
 
 def weights(newer: int, older: int, between: int = 0) -> Floats:
-    """By lag: how much each value of a variogram counts in the variance of the mean of `newer`
-    nights against that of `older`, `between` nights before.
+    """By lag: how much the correlation of nights so far apart counts in the variance of the mean of
+    `newer` nights less that of `older`, `between` nights before.
     """
     shares = np.concatenate([np.full(older, -1 / older), np.zeros(between), np.full(newer, 1 / newer)])
     size = 2 * len(shares)
-    spectrum = np.abs(np.fft.rfft(shares, size)) ** 2
-    return np.asarray(-2 * np.fft.irfft(spectrum, size)[1 : len(shares)])
+    found = np.fft.irfft(np.abs(np.fft.rfft(shares, size)) ** 2, size)[: len(shares)]
+    return np.asarray(np.concatenate([found[:1], 2 * found[1:]]))
 
 
-@dataclass(frozen=True)
-class Memory:
-    """What nights know of those before: variograms of the lab and of each metric, and how far the
-    latter are believed (0 to 1).
+def correlations(count: int) -> Floats:
+    """Of nights 0, 1, 2, ... apart, a row a model."""
+    lags = np.arange(count)
+    found = np.array([share * forgotten**lags for share, forgotten in _MODELS])
+    found[:, 0] = 1.0
+    return found
+
+
+def memory(rows: Floats) -> Floats:
+    """How likely each model is for each metric, from nights in which nobody suspects a change: in
+    proportion to the likelihood that it has for the metric (restricted, so that level and slope
+    cost no evidence) and to how many of the lab's metrics it fits (empirical Bayes).
     """
-
-    lab: Floats
-    own: Floats
-    belief: float
-
-    def factor(self, newer: int, older: int) -> Floats:
-        """The variance of the mean of `newer` nights less that of the `older` before them, a row a
-        metric, for a variance of 1.
-        """
-        independent = 1 / newer + 1 / older
-        share = weights(newer, older)[:_LAGS]
-        lab = max(float(self.lab[: len(share)] @ share), independent)
-        own = np.maximum(self.own[:, : len(share)] @ share, independent / 2)
-        mixed = np.exp((1 - self.belief) * np.log(lab) + self.belief * np.log(own))
-        return np.asarray(np.maximum(mixed, independent))
-
-
-def memory(rows: Floats) -> tuple[Memory, Floats]:
-    """The memory of a lab, from nights in which nobody suspects a change, and their variance."""
-    rows = rows[:, -_USED:]
-    _, variance, count = levels(rows)
-    variance = np.where(np.isfinite(variance), variance, np.nanmedian(variance))
-    usual = int(np.median(count))
-    lags = range(1, max(2, min(_LAGS, usual - FEWEST + 1, rows.shape[1] - 1)) + 1)
-    own = variogram(rows, variance, lags)
-    told = np.isfinite(own)
-    lab = np.where(told, own, 0.0).sum(axis=0) / np.maximum(told.sum(axis=0), 1)
-    own = np.where(told, own, lab)
-    missing = _LAGS - len(lab)
-    carried = np.concatenate([own, np.repeat(own[:, -1:], max(missing, 0), axis=1)], axis=1)
-    lab = np.concatenate([lab, np.full(max(missing, 0), lab[-1])])
-    return Memory(lab, carried, _belief(rows, variance, usual)), variance
+    likely = np.zeros((len(rows), len(_MODELS)))
+    begins = np.isnan(rows).argmin(axis=1)
+    counts = (~np.isnan(rows)).sum(axis=1)
+    used = np.minimum(counts, _USED)
+    used -= np.where(used > 2 * REFERENCE, used % 10, 0)
+    for count in np.unique(used[used > FEWEST]):
+        mine = np.flatnonzero(used == count)
+        first = (begins + counts)[mine] - count
+        values = rows[mine[:, None], first[:, None] + np.arange(count)]
+        likely[mine] = _likelihoods(values)
+    odds = np.exp(likely - likely.max(axis=1, keepdims=True))
+    prior = _PRIOR
+    for _ in range(_ROUNDS):
+        shares = odds * prior
+        shares /= shares.sum(axis=1, keepdims=True)
+        prior = (shares.sum(axis=0) + _DOUBT * _PRIOR) / (len(rows) + _DOUBT)
+    shares[shares < _CERTAIN] = 0.0
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
-def _belief(rows: Floats, variance: Floats, usual: int) -> float:
-    """How well the first halves of the histories foretell the second: the share of the variance
-    of the metrics' variograms that is theirs, not chance (Spearman and Brown, 1910).
-    """
-    half = usual // 2
-    present = np.flatnonzero((~np.isnan(rows)).sum(axis=0) * 2 > len(rows))
-    if half < FEWEST + 2 or len(present) < 2 * half:
-        return 0.0
-    older, newer = (_rise(rows[:, part], variance) for part in (present[:half], present[half : 2 * half]))
-    known = np.isfinite(older) & np.isfinite(newer)
-    if known.sum() < 2 * FEWEST:
-        return 0.0
-    spread = np.cov(older[known], newer[known])
-    shared = max(float(spread[0, 1]), 0.0)
-    return min(2 * shared / (float(np.trace(spread)) / 2 + shared or 1.0), 1.0)
-
-
-def _rise(rows: Floats, variance: Floats) -> Floats:
-    """The logarithm of how much more distant nights differ than neighbours."""
-    found = np.maximum(variogram(rows, variance, (1, 2, 3, 4)), 1e-3)
-    return np.asarray(np.log(found[:, 1:].mean(axis=1) / found[:, 0]))
+def _likelihoods(values: Floats) -> Floats:
+    """The logarithms, for each model; values that are far from the others count as less far."""
+    mean, variance, _ = levels(values)
+    reach = _CLIP * np.sqrt(variance)
+    values = np.clip(values, (mean - reach)[:, None], (mean + reach)[:, None])
+    count = values.shape[1]
+    lags = np.abs(np.subtract.outer(np.arange(count), np.arange(count)))
+    design = np.stack([np.ones(count), np.linspace(-1, 1, count)], axis=1)
+    found = np.empty((len(values), len(_MODELS)))
+    for place, correlation in enumerate(correlations(count)):
+        root = np.linalg.cholesky(correlation[lags])
+        white = linalg.solve_triangular(root, np.concatenate([design, values.T], axis=1), lower=True)
+        base, steep = np.linalg.qr(white[:, :2])
+        left = white[:, 2:] - base @ (base.T @ white[:, 2:])
+        squares = np.maximum((left**2).sum(axis=0), count * RESOLUTION**2)
+        volume = 2 * np.log(np.abs(np.diag(root))).sum() + 2 * np.log(np.abs(np.diag(steep))).sum()
+        found[:, place] = -volume / 2 - (count - 2) / 2 * np.log(squares)
+    return found

@@ -15,9 +15,9 @@ from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome, Verdict
-from evmperf.regress import judge, shift
+from evmperf.regress import judge, shift, steps
 from evmperf.regress.accepted import Accepted
-from evmperf.regress.nights import Night, Past
+from evmperf.regress.nights import Night, Past, unlike
 
 _RECENT = 30
 """Points whose most common conditions are those that a trend is about."""
@@ -119,7 +119,7 @@ def of_nights(nights: Iterable[Night], marks: Sequence[Accepted] = ()) -> Trends
                 alike = shared.setdefault(tuple(past.facets.items()), past.facets)
                 known[id(past.facets)] = alike
             pasts.setdefault(key, []).append((number, past, alike))
-    told: dict[tuple[int, int], str] = {}
+    told: dict[tuple[int, int, str], str] = {}
     trends = {key: _trend(key, found, told) for key, found in pasts.items()}
     _add_levels(list(trends.values()), runs, marks)
     _add_verdicts(list(trends.values()), runs)
@@ -132,24 +132,22 @@ were measured alike.
 """
 
 
-def _trend(key: Key, pasts: list[_Seen], told: dict[tuple[int, int], str]) -> Trend:
+def _trend(key: Key, pasts: list[_Seen], told: dict[tuple[int, int, str], str]) -> Trend:
     recent = Counter((id(alike), past.unit) for _, past, alike in pasts[-_RECENT:])
     ours, unit = recent.most_common(1)[0][0]
     under = next(alike for _, _, alike in reversed(pasts) if id(alike) == ours)
     points = []
     for number, past, alike in pasts:
-        pair = (ours, id(alike))
+        pair = (ours, id(alike), past.unit)
         why = told.get(pair)
         if why is None:
-            why = told[pair] = facets.difference(under, alike)
-        if not why and past.unit != unit:
-            why = f"unit differs ({unit}, not {past.unit})"
+            why = told[pair] = unlike(under, unit, alike, past.unit)
         points.append(Point(number, past.value, past.samples or (past.value,), why))
     return Trend(key, unit, judge.better(key), points)
 
 
 def _add_levels(trends: list[Trend], runs: Sequence[Run], marks: Sequence[Accepted]) -> None:
-    places = shift.changes([[point.value for point in trend.alike] for trend in trends])
+    places = steps.changes([[point.value for point in trend.alike] for trend in trends])
     for trend, found in zip(trends, places, strict=True):
         alike = trend.alike
         board = runs[alike[-1].run].board

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
     from rich.table import Table
 
+_DIGITS = 4
 _CHANGED = (Decision.WORSE, Decision.BETTER)
 
 
@@ -47,12 +47,13 @@ def table(comparison: Comparison, *, everything: bool = False) -> Table:
         found.add_column(heading, justify="right", no_wrap=True)
     for change in shown(comparison, everything):
         key = change.key
+        a, b = columns(change)
         names = (Text(line(name)) for name in (key.benchmark, shortened(key.case), key.metric))
         found.add_row(
             str(change.decision),
             *names,
-            f"{_middle(change.a)} {change.quantity.unit}",
-            _middle(change.b),
+            f"{a} {change.quantity.unit}",
+            b,
             amount(change, change.change),
             interval(change),
             str(len(change.a)),
@@ -123,8 +124,11 @@ def _detectable(change: Change) -> str:
     return f"{change.detectable:.1f} pt" if change.in_points else f"{change.detectable:.1%}"
 
 
-def _middle(values: Sequence[float]) -> str:
-    return rounded(statistics.median(values))
+def columns(change: Change) -> list[str]:
+    """A and B as printed: with as many digits as the change beside them needs to follow."""
+    largest = max(map(abs, change.middles))
+    digits = _DIGITS - 1 - math.floor(math.log10(largest)) if largest else 0
+    return [rounded(value, max(2, digits)) for value in change.middles]
 
 
 def as_json(comparison: Comparison, differences: Sequence[Difference] = ()) -> str:
@@ -188,10 +192,11 @@ def as_markdown(comparison: Comparison, differences: Sequence[Difference] = ()) 
 
 def _markdown_row(change: Change) -> str:
     word = f"**{change.decision}**" if change.decision is Decision.WORSE else str(change.decision)
+    a, b = columns(change)
     cells = (
         str(change.key),
-        f"{_middle(change.a)} {change.quantity.unit}",
-        _middle(change.b),
+        f"{a} {change.quantity.unit}",
+        b,
         amount(change, change.change),
         interval(change),
         str(len(change.a)),
@@ -212,7 +217,7 @@ def as_html(comparison: Comparison, differences: Sequence[Difference] = ()) -> s
             plot=_sides,
             amount=amount,
             interval=interval,
-            middle=_middle,
+            columns=columns,
             undecided=undecided(comparison),
             ended=ended(comparison),
             differences=list(differing.lines(differences)),

@@ -44,4 +44,5 @@ def _record(verdict: Verdict, driver: str, against: str) -> VerdictRecord:
         reason=explained(verdict),
         baseline=against,
         change=verdict.change,
+        level_since=verdict.since if verdict.confirmed else "",
     )

@@ -82,6 +82,15 @@ def test_the_budget_ends_it_and_what_is_not_known_says_what_would_have_shown(fol
     assert "5 are allowed" in comparison.plan(30, 700)
 
 
+def test_after_the_first_block_it_says_what_is_needed_and_when_that_is_not_allowed(folder):
+    plans = []
+    given = wanted(blocks=3)
+    sessions = FakeSessions(folder, noisy({"102400": 0.015}))
+    ab.go_on(folder, given, sessions, lambda now: plans.append(now.plan(3, 0)))
+    assert re.match(r"at least 4 blocks, \d+ min in all, .*; 3 are allowed", plans[0])
+    assert all(re.match(r"about \d+ blocks, \d+ min", plan) for plan in plans[1:])
+
+
 def test_named_metrics_decide_when_it_ends(folder):
     sessions = FakeSessions(folder, noisy({"102400": -0.10, "1048576": 0.019}))
     given = wanted(blocks=12, metrics=["emmc_ext4/102400/write_throughput"])

@@ -7,6 +7,7 @@ from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.regress import paired
 from evmperf.regress.paired import Block, Decision, Quantity
+from evmperf.report import ab as report
 from selftests.regress import noise, simulate_ab
 
 THROUGHPUT = Key("emmc_ext4", "4m", "write_throughput")
@@ -37,6 +38,17 @@ def test_a_change_that_nobody_minds_is_the_same():
     assert change.decision is Decision.SAME
     (closer,) = paired.compare(pairs(THROUGHPUT, a, [v * 1.003 for v in a]), QUANTITIES, within=0.001)
     assert closer.decision is Decision.BETTER
+
+
+@pytest.mark.parametrize("metric", [THROUGHPUT, LOAD])
+def test_the_change_follows_from_the_columns_beside_it(metric):
+    """The board became slower from block to block, and B once was odd."""
+    a = [50.0, 48.0, 45.0, 43.0, 40.0, 39.0]
+    b = [52.0, 49.5, 47.2, 20.0, 42.1, 40.6]
+    (change,) = paired.compare(pairs(metric, a, b), QUANTITIES)
+    one, other = map(float, report.columns(change))
+    moved = other - one if metric is LOAD else other / one - 1
+    assert moved == pytest.approx(change.change, abs=0.0006 if metric is THROUGHPUT else 0.02)
 
 
 def test_three_blocks_decide_nothing_however_clear():

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from evmperf.model.figures import Key
 from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome
-from evmperf.regress import shift, trends
+from evmperf.regress import steps, trends
 from evmperf.regress.accepted import Accepted
 from evmperf.regress.nights import Night, Past
 
@@ -97,5 +97,5 @@ def test_samples_are_kept():
 
 
 def test_changes_of_several_series_are_each_ones_own():
-    steps = [*noisy(100, 30), *noisy(120, 30, 2), *noisy(90, 30, 3)]
-    assert shift.changes([noisy(100, 50), steps, [1.0] * 5, [7.0] * 50]) == [[], [30, 60], [], []]
+    moved = [*noisy(100, 30), *noisy(120, 30, 2), *noisy(90, 30, 3)]
+    assert steps.changes([noisy(100, 50), moved, [1.0] * 5, [7.0] * 50]) == [[], [30, 60], [], []]

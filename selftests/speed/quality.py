@@ -23,8 +23,8 @@ from selftests.support import seeds
 METRICS = 300
 HISTORY = 30
 STEP = 0.05
-_NIGHTS = 80
-_LABS = 8
+_NIGHTS = 60
+_LABS = 6
 _STEPS = 15
 """Metrics of a lab that have a step, so many nights long."""
 _DRIFT = 0.0005

@@ -1,0 +1,106 @@
+"""Where a series of nights came to another level: change points (ruptures, KernelCPD), in units of
+the noise over many nights, so that what fewer than ten nights have is no level yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import ruptures
+
+from evmperf.regress import spread
+from evmperf.regress.spread import RESOLUTION, Floats, Numbers
+
+_SEGMENT = 10
+"""Nights that a level must have lasted to be a level of its own."""
+_PENALTY = 12.0
+_AROUND = 3
+"""Nights on either side that tell whether one is odd."""
+_FAR = 4.0
+"""Spreads at which a night among others is taken to be."""
+
+
+def begins(rows: Floats, newest: int) -> Numbers:
+    """Where the present level of each row began, leaving so many newest nights out of it."""
+    known = rows[:, :-newest]
+    found = np.isnan(rows).sum(axis=1)
+    for index, places in enumerate(_changes(known)):
+        while places:
+            place = places.pop()
+            first = places[-1] if places else found[index]
+            if _is_step(known[index, first:], place - first):
+                found[index] = place
+                break
+    return np.asarray(found, dtype=np.int64)
+
+
+def _is_step(values: Floats, at: int) -> bool:
+    """Whether a step explains a series better than a slope: who drifts has no new level."""
+    values = values - values.mean()
+    step = at * values[:at].mean() ** 2 + (len(values) - at) * values[at:].mean() ** 2
+    slope = np.arange(len(values)) - (len(values) - 1) / 2
+    return bool(step > (values @ slope) ** 2 / (slope @ slope))
+
+
+def _changes(rows: Floats) -> list[list[int]]:
+    """The change points of each row, as columns."""
+    long = (~np.isnan(rows)).sum(axis=1) >= 2 * _SEGMENT
+    found: list[list[int]] = [[] for _ in rows]
+    if not long.any():
+        return found
+    rows = rows[long]
+    steps = np.abs(np.diff(rows, axis=1))
+    usual = np.nanquantile(steps, 0.85, axis=1, keepdims=True)
+    kept = np.minimum(steps, np.maximum(3 * usual, RESOLUTION))
+    noise = np.maximum(np.nanmean(kept, axis=1) * np.sqrt(np.pi) / 2, RESOLUTION)
+    rises = spread.variogram(rows, noise**2, (1, 3, 4, 5, 6))
+    rise = np.nanmedian(rises[:, 1:], axis=0).mean() / max(np.nanmedian(rises[:, 0]), 1e-9)
+    noise *= np.sqrt(max(float(rise), 1.0))
+    for index, row, scale in zip(np.flatnonzero(long), rows, noise, strict=True):
+        found[index] = _change_points(row, scale)
+    return found
+
+
+def _change_points(row: Floats, noise: float) -> list[int]:
+    first = int(np.isnan(row).sum())
+    values = row[first:] / noise
+    # One odd night is no level: what is far from the nights around it counts as less far.
+    around = np.pad(values, _AROUND, mode="reflect")
+    around = np.median(np.lib.stride_tricks.sliding_window_view(around, 2 * _AROUND + 1), axis=1)
+    values = np.clip(values, around - _FAR, around + _FAR)
+    found: list[int] = (
+        ruptures.KernelCPD(kernel="linear", min_size=_SEGMENT)
+        .fit((values - np.median(values)).reshape(-1, 1))
+        .predict(pen=_PENALTY * np.log(len(values)))
+    )
+    return [first + place for place in found[:-1]]
+
+
+def changes(series: Sequence[Sequence[float]]) -> list[list[int]]:
+    """Where each series, nights of one metric, has come to another level: places, ascending. What
+    fewer than ten nights have is no level yet.
+    """
+    if not series:
+        return []
+    rows, _ = spread.stacked(series, max(map(len, series)))
+    missing = np.isnan(rows).sum(axis=1)
+    return [
+        _settled(row[gone:], [place - gone for place in places])
+        for row, gone, places in zip(rows, missing, _changes(rows), strict=True)
+    ]
+
+
+def _settled(values: Floats, places: list[int]) -> list[int]:
+    """The places without a last one that is only there because a level has so many nights, while
+    the nights that are different are fewer.
+    """
+    if not places or places[-1] != len(values) - _SEGMENT:
+        return places
+    row = values[places[-2] if len(places) > 1 else 0 :]
+    row = row - row.mean()
+    left = np.arange(1, len(row))
+    sums = row.cumsum()
+    # The split with the least squares is that with the largest of these.
+    fit = sums[:-1] ** 2 / left + (sums[-1] - sums[:-1]) ** 2 / (len(row) - left)
+    return places[:-1] if fit.argmax() + 1 > len(row) - _SEGMENT else places
