@@ -222,8 +222,9 @@ def _windows(rows: Floats, lengths: Numbers) -> list[_Window]:
     rare = np.clip(np.minimum(*chances), _LEAST_P, 0.5)
     far = np.where(chances[0] < chances[1], 1, -1) * -special.ndtri(rare)
     windows = [
-        _Window(nights, weight, *middles[place], one, far[place, 1, :, -1])
+        _Window(nights, weight, level, off, error, reach, one, far[place, 1, :, -1])
         for place, (nights, weight) in enumerate(_WEIGHTS.items())
+        for level, off, error, reach in [middles[place]]
         for one in [far[place, 0, :, nights - 1 :]]
         if one.shape[1]
     ]
