@@ -1,8 +1,19 @@
-"""A foreign board for the tests of this folder; Debian itself on it waits to be asked."""
+"""A foreign board for the tests of this folder, which wait to be asked."""
 
 import pytest
 
+from selftests.support import on_request
 from selftests.support.foreignboard import ForeignBoard, card_or_skip
+
+OPTION = "--foreign-board"
+
+
+def pytest_addoption(parser):
+    on_request.add_option(parser, OPTION)
+
+
+def pytest_collection_modifyitems(config, items):
+    on_request.skip_unless_asked(config, items, OPTION, "foreign_board")
 
 
 @pytest.fixture(scope="session")

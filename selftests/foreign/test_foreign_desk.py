@@ -10,7 +10,7 @@ import pytest
 from evmperf.boards import board as boards
 from selftests.support.handed import by_hand
 
-pytestmark = pytest.mark.virtual_evm
+pytestmark = [pytest.mark.virtual_evm, pytest.mark.foreign_board]
 
 CRYPTO = "openssl_throughput and aes-128-cbc and 16384"
 

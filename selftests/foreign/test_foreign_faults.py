@@ -17,7 +17,7 @@ from evmperf.desk.ports import Port, Voice
 from evmperf.lab.bench import LabgridBench
 from evmperf.model.errors import BoardError
 
-pytestmark = pytest.mark.virtual_evm
+pytestmark = [pytest.mark.virtual_evm, pytest.mark.foreign_board]
 
 TIMES = {"uboot_timeout": 60, "kernel_timeout": 30, "boot_timeout": 120, "silence_timeout": 20, "retries": 0}
 
