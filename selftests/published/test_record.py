@@ -192,3 +192,14 @@ def test_the_record_has_the_figures_of_the_seeds():
     known = {(e.printed, e.guide): e for e in record.entries()}
     for board, results in imported.results.items():
         assert known[board, file.name] == source.entry_of(importer.run_of(imported, board), results)
+
+
+def test_published_figures_that_no_hardware_can_have_are_listed(capsys):
+    assert cli.main(["published", "--impossible", "--json"]) == 0
+    found = {(row["board"], row["benchmark"], row["case"]) for row in json.loads(capsys.readouterr().out)}
+    assert ("j721e-idk-gw", "eth_cpsw_udp_egress_0loss", "1518") in found
+    assert ("am335x-evm", "usbdev_hs_slave_write", "150") in found
+    assert ("j784s4-evm", "audio_capture", "8000") in found
+    assert not any(benchmark.startswith(("emmc", "mmcsd", "lmbench")) for _, benchmark, _ in found)
+    assert cli.main(["published", "j7200", "--impossible"]) == 0
+    assert capsys.readouterr().out == ""
