@@ -92,7 +92,8 @@ def headed(source: SourceTable, boards: Boards) -> str:
 
 def published(source: SourceTable, found: Match, boards: Boards, os: str) -> str:
     """The only one of a guide's boards that the record has this table of, if its figures are like
-    those there; "" where there is no such board, or where the list has a name that is not known.
+    those there (a guide that only gives the layout has none); "" where there is no such board, or
+    where the list has a name that is not known.
     """
     mine = {identity.board(name) for name in (*boards.names, *boards.modules)}
     benchmark = found.table.benchmark
@@ -102,14 +103,15 @@ def published(source: SourceTable, found: Match, boards: Boards, os: str) -> str
         return ""
     known = histories[with_it[0]]
     alike = unlike = 0
-    for read in rows.read(source, found, "").rows:
-        for _, figure in read.figures:
-            series = known.get(Key(benchmark, read.case, figure.metric), {})
-            means = [mean for _, unit, mean in series.values() if unit == figure.unit]
-            if means:
-                near = min(means) / _LIKE <= figure.mean <= max(means) * _LIKE
-                alike, unlike = alike + near, unlike + (not near)
-    return with_it[0] if alike > _FEW * unlike and alike >= _FEW else ""
+    figures = [(row.case, f) for row in rows.read(source, found, "").rows for _, f in row.figures]
+    for case, figure in figures:
+        series = known.get(Key(benchmark, case, figure.metric), {})
+        means = [mean for _, unit, mean in series.values() if unit == figure.unit]
+        if means:
+            near = min(means) / _LIKE <= figure.mean <= max(means) * _LIKE
+            alike, unlike = alike + near, unlike + (not near)
+    sure = alike > _FEW * unlike and alike >= _FEW
+    return with_it[0] if sure or not figures else ""
 
 
 def of_table(source: SourceTable, found: Match, boards: Boards, os: str) -> Iterator[Problem]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -216,10 +216,13 @@ def _take(
         imported.unknown_cells += count
         imported.problems.append(Problem(source.line, str(unknown), source.text, table=True))
         return
+    imported.problems += boards.of_table(source, found, known, imported.os)
+    if not found.boards and lone != boards.headed(source, known):
+        # In a layout of several boards, a column without one would be nobody's.
+        found = replace(found, columns=tuple(replace(column, board=lone) for column in found.columns))
     done = rows.read(source, found, imported.release, known.misspelt)
     imported.matches.append(TableRead(found, tuple(done.rows)))
     imported.problems += done.problems
-    imported.problems += boards.of_table(source, found, known, imported.os)
     if found.table.remark:
         reason = f"{found.table.benchmark}: {found.table.remark}"
         imported.problems.append(Problem(source.line, reason, kept=True))

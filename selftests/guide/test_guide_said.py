@@ -3,9 +3,10 @@
 import pytest
 
 from evmperf.cli import main as cli
-from evmperf.guide import importer
+from evmperf.guide import importer, layout
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
+from evmperf.model.figures import figures as by_key
 from evmperf.published import steady
 from evmperf.runs.spool import read_run
 from selftests.guide.test_guide_import import BAR, cells, table
@@ -198,3 +199,14 @@ def test_a_board_that_is_not_known_may_be_the_one(monkeypatch):
     monkeypatch.setattr(steady, "history", history_of({SK}, 100.0))
     text = nameless("101.00", "99.00", "102.00", "98.00").replace("AM62x LP SK", "AM62x XY SK")
     assert importer.interpret(text).results == {}
+
+
+def test_a_layout_of_such_a_table_has_a_place_for_its_figures(monkeypatch):
+    monkeypatch.setattr(steady, "history", history_of({SK}, 100.0))
+    figures = ("101.00", "99.00", "102.00", "98.00")
+    read, empty = importer.interpret(nameless(*figures)), importer.interpret(nameless(*[""] * 4))
+    known = {board: by_key(results) for board, results in read.results.items()}
+    known["am64xx-hsevm"] = {}
+    (slot,) = (slot for _, slot in layout.like(empty, known).slots())
+    assert [column.board for column in slot.columns] == [SK]
+    assert [column.printed for column in slot.columns] == ["perf"]
