@@ -78,9 +78,11 @@ class Benchmark:
     metrics: tuple[Metric, ...]
     """Of the rows that have none of their own; where all have, one of each name."""
     profiles: Mapping[str, Profile]
-    steps: Callable[[Board, Case, Plan], Sequence[Step]]
-    """What is done for a row, in this order: the same for the same board, row and plan."""
     place: Place = Place.SHELL
+    steps: Callable[[Board, Case, Plan], Sequence[Step]] = field(default=lambda board, case, plan: ())
+    """What is done for a row, in this order: the same for the same board, row and plan. A benchmark of
+    boots has no steps.
+    """
     tools: tuple[str, ...] = ()
     """Programs that the board must have on its PATH."""
     board_tools: Callable[[Board], tuple[str, ...]] = field(default=lambda board: ())

@@ -21,7 +21,6 @@ BENCHMARK = Benchmark(
     metrics=METRICS,
     profiles={"full": Profile(_CASES, repeats=20), "quick": Profile(_CASES, repeats=3)},
     place=Place.BOOT,
-    steps=lambda board, case, profile: (),
     options=(("boot", "medium"),),
     conditions=noted("boot", "medium"),
 )
