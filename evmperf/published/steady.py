@@ -46,7 +46,7 @@ def typed_again(run: Run, known: Mapping[Key, Figure]) -> dict[str, str]:
     that release.
     """
     before = releases.previous_release(source.guides(identity.board(run.board), run.os), run)
-    copied = artefacts.copied(known, figures(before.results())) if before else ()
+    copied = artefacts.copied(known, figures(before.results())) if before else set()
     return dict.fromkeys(copied, before.run.release if before else "")
 
 
