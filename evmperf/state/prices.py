@@ -48,6 +48,6 @@ def of(cause: str, board: str, metric: str) -> tuple[float, str]:
     """The size of a cause on this kind of board (0: not known), and what it was elsewhere, "" where
     it was not measured.
     """
-    same = [price for price in known() if price.cause == cause and price.metric == metric]
-    here = max((p.ratio for p in same if p.board == board and p.is_known), default=0.0)
+    same = [p for p in known() if p.is_known and (p.cause, p.metric) == (cause, metric)]
+    here = max((price.ratio for price in same if price.board == board), default=0.0)
     return here, "; ".join(str(price) for price in same if price.board != board)
