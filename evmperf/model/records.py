@@ -50,7 +50,8 @@ class VerdictRecord(Record, frozen=True, tag="verdict"):
     """What comparing said of one figure after the run: the last one about a figure counts.
 
     `baseline` is what it was compared with, as given; `change` is relative, None where it cannot
-    be told.
+    be told. `was` is the baseline's figure and `tolerance` what a figure may be off without being
+    called changed, both in the figure's unit; `why` is the part of `reason` that is in words.
     """
 
     benchmark: str
@@ -61,6 +62,9 @@ class VerdictRecord(Record, frozen=True, tag="verdict"):
     reason: str = ""
     baseline: str = ""
     change: float | None = None
+    was: float | None = None
+    tolerance: float | None = None
+    why: str = ""
 
     @property
     def key(self) -> Key:

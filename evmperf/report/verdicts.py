@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from evmperf.benchmarks import wording
 from evmperf.model.outlets import markdown, plain, row
 from evmperf.model.verdict import NO_COUNTERPART, Judgement, Outcome, Verdict, change_text, explained, number
 from evmperf.report import differences as differing
@@ -189,7 +190,7 @@ def as_markdown(judgement: Judgement, changed: Sequence[Difference] = ()) -> str
 def _markdown_row(verdict: Verdict) -> str:
     word = f"**{verdict.outcome}**" if verdict.outcome is Outcome.WORSE else str(verdict.outcome)
     cells = (
-        str(verdict.key),
+        wording.figure(verdict.key),
         f"{number(verdict.value)} {verdict.unit}",
         number(verdict.baseline),
         change_text(verdict.change),

@@ -44,4 +44,7 @@ def _record(verdict: Verdict, driver: str, against: str) -> VerdictRecord:
         reason=explained(verdict),
         baseline=against,
         change=verdict.change,
+        was=verdict.baseline,
+        tolerance=verdict.tolerance,
+        why=verdict.why,
     )

@@ -19,7 +19,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from evmperf.benchmarks import wording
 from evmperf.model.exits import ExitStatus
+from evmperf.model.figures import Key
 from selftests.regress.bisections import BOOT_TIME, SLOW_INIT, VARIANT, releases
 from selftests.regress.virtuallab import board_file
 
@@ -35,7 +37,7 @@ class Outcome:
     @property
     def confirmed(self) -> bool:
         """Whether the boot time is worse, and an A/B says so, too."""
-        row = f"| **worse** | {BOOT_TIME.replace('/', ' ')} |"
+        row = f"| **worse** | {wording.figure(Key(*BOOT_TIME.split('/')))} |"
         lines = [line for line in self.note.splitlines() if line.startswith(row)]
         return self.status == ExitStatus.FAILED and "| confirmed by an A/B" in "".join(lines)
 
