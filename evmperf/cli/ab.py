@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evmperf.app.holding import Holding
 from evmperf.cli import arguments
-from evmperf.cli.holding import Holding
 from evmperf.cli.terminal import own
 from evmperf.model.errors import UsageError
 

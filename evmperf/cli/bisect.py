@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evmperf.app.holding import Holding
 from evmperf.cli import arguments
-from evmperf.cli.holding import Holding
 from evmperf.model.errors import EvmperfError, UsageError
 from evmperf.model.exits import ExitStatus
 

@@ -51,7 +51,8 @@ class VerdictRecord(Record, frozen=True, tag="verdict"):
 
     `baseline` is what it was compared with, as given; `change` is relative, None where it cannot
     be told. `was` is the baseline's figure and `tolerance` what a figure may be off without being
-    called changed, both in the figure's unit; `why` is the part of `reason` that is in words.
+    called changed, both in the figure's unit; `why` is the part of `reason` that is in words. `goal` is the
+    limit that `owner` answers for, `reached` what the figure says of it (a GoalWord).
     """
 
     benchmark: str
@@ -65,6 +66,9 @@ class VerdictRecord(Record, frozen=True, tag="verdict"):
     was: float | None = None
     tolerance: float | None = None
     why: str = ""
+    goal: str = ""
+    reached: str = ""
+    owner: str = ""
 
     @property
     def key(self) -> Key:

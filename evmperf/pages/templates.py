@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evmperf.model.change import Decision
 from evmperf.model.outlets import address, markdown, plain
-from evmperf.model.verdict import Outcome
+from evmperf.model.verdict import GoalWord, Outcome
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -18,6 +18,8 @@ _TONES = {
     Outcome.UNKNOWN: "unsure",
     Outcome.NOT_COMPARABLE: "unsure",
     Decision.UNKNOWN: "unsure",
+    GoalWord.MISSED: "bad",
+    GoalWord.MET: "good",
 }
 
 

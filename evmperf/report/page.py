@@ -18,7 +18,7 @@ from evmperf.model.records import BootFailure, BootRecord, VerdictRecord
 from evmperf.model.results import Failure, Result, Status
 from evmperf.model.run import Run
 from evmperf.model.stats import percent, share_text
-from evmperf.model.verdict import NO_COUNTERPART, Outcome
+from evmperf.model.verdict import NO_COUNTERPART, GoalWord, Outcome
 from evmperf.pages import look
 from evmperf.pages.cases import natural
 from evmperf.pages.templates import environment
@@ -85,6 +85,8 @@ class _Page:
         whole = set(self.statuses) <= {Status.MEASURED}
         if not whole or self.run.exit_status or not self.run.ended_ns or self._of(Outcome.WORSE):
             return "bad"
+        if any(record.reached == GoalWord.MISSED for record in self.goals):
+            return "bad"
         if not self.verdicts:
             return ""
         return "unsure" if self._untold or not self._compared else "good"
@@ -109,6 +111,9 @@ class _Page:
             text = f"None of the {compared} figures that could be told is worse than {against}."
         else:
             text = f"Nothing could be told against {against}."
+        if missed := [one for one in self.goals if one.reached == GoalWord.MISSED]:
+            names = "; ".join(f"{wording.figure(one.key)} (owner {one.owner})" for one in missed)
+            text = f"Goal missed: {names}. {text}"
         if untold:
             (why, _), *_ = Counter(_why(one) for one in untold).most_common(1)
             text += f" {len(untold)} of {len(self.verdicts)} figures cannot be told ({why})."
@@ -118,6 +123,11 @@ class _Page:
     def drawn(self) -> bool:
         """Whether there is anything to draw."""
         return any(b.plots for benchmarks in self.drivers.values() for b in benchmarks.values())
+
+    @property
+    def goals(self) -> list[VerdictRecord]:
+        """The figures that have a goal."""
+        return [record for record in self.verdicts.values() if record.goal]
 
     def _of(self, *outcomes: Outcome) -> list[VerdictRecord]:
         return [record for record in self.verdicts.values() if record.verdict in outcomes]

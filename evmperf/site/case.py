@@ -10,8 +10,8 @@ import msgspec
 
 from evmperf.model import outlets
 from evmperf.model.run import Run
-from evmperf.published import source
 from evmperf.model.verdict import Outcome
+from evmperf.published import source
 from evmperf.regress import judge, shift
 from evmperf.regress.trends import Trend
 from evmperf.site.names import slug
