@@ -19,10 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from evmperf.benchmarks import catalogue, wording
 from evmperf.boards import board as boards
+from evmperf.boards import yamlfile
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.model.verdict import GoalWord, Reached
@@ -77,12 +76,7 @@ def of_board(name: str, given: str) -> list[Goal]:
 
 
 def _lab(file: Path) -> Mapping[str, Any]:
-    try:
-        said: Any = yaml.load(file.read_text(encoding="utf-8"), Loader=boards.Loader) or {}
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}; {LAB_FILE} names it") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: is not YAML: {' '.join(str(error).split())}") from None
+    said = yamlfile.read(file) or {}
     if not isinstance(said, dict) or not all(isinstance(goals, dict | None) for goals in said.values()):
         raise UsageError(f"{file}: must be a mapping of boards, each with a mapping of goals")
     return said
