@@ -50,7 +50,7 @@ ROOMS = {
         "published pages benchmarks boards tools console runs model",
     ),
     "regress": (
-        "judging runs; A/B and bisection",
+        "judging runs, and goals; A/B and bisection",
         "published measure benchmarks boards tools console runs model",
     ),
     "report": (
@@ -71,11 +71,12 @@ ROOMS = {
     "desk": ("finding the board on a desk: serial ports, SSH, what it is and its file", "boards model"),
     "app": (
         "use cases: typed requests to typed replies, and the processes that work on them",
-        "desk lava provision published measure state benchmarks boards runs model",
+        "desk lava site report influx guide regress keeping provision published measure state benchmarks "
+        "boards store runs model",
     ),
     "night": (
         "many boards side by side: plan, journal, health of boards, status, the night's page",
-        "app keeping pages runs boards model",
+        "app keeping pages runs benchmarks boards model",
     ),
     "doctor": (
         "the checks of day one: the lab and the board, step by step",
@@ -85,8 +86,6 @@ ROOMS = {
 }
 """docs/architecture.md shows this table. Lazy and type-only imports count."""
 
-STARTS_A_SKIN = {"evmperf/night/closing.py": {"cli"}}
-"""Arrows up through a process, which are to go: the end of a night calls the command line."""
 MEASURING = ("evmperf/app/desk.py", "evmperf/night/child.py", "evmperf/regress/sessions.py")
 """What measures in a process of its own, which is a pytest."""
 
@@ -149,7 +148,7 @@ def offenders(folder, forbidden, but=()):
 def rooms_imported(file):
     """The rooms that a module of evmperf imports from."""
     rooms = {name.split(".")[1] for name in imports(file) if name.startswith("evmperf.")}
-    return rooms - {"__version__"} - STARTS_A_SKIN.get(str(file.relative_to(ROOT)), set())
+    return rooms - {"__version__"}
 
 
 def module_graph():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -9,11 +10,26 @@ from typing import Any
 
 import msgspec
 
-from evmperf.app import desk, lavajobs, why
-from evmperf.app.requests import Cancel, FindBoard, Follow, Import, Requests, Submit, Why
+from evmperf.app import desk, judging, lavajobs, publishing, why
+from evmperf.app.requests import (
+    Cancel,
+    Check,
+    FindBoard,
+    Follow,
+    Hear,
+    Import,
+    Keep,
+    Push,
+    Requests,
+    Submit,
+    Why,
+    WriteGuide,
+    WriteSite,
+)
+from evmperf.measure.signals import Signals
 from evmperf.model.errors import EvmperfError, Kind
-from evmperf.model.exits import of_kind
-from evmperf.model.replies import Failed, Reply
+from evmperf.model.exits import ExitStatus, of_kind
+from evmperf.model.replies import Failed, Remark, Reply
 
 _USES: dict[type, Callable[..., Reply]] = {
     Submit: lavajobs.submit,
@@ -22,7 +38,24 @@ _USES: dict[type, Callable[..., Reply]] = {
     Cancel: lavajobs.cancel,
     Why: why.explain,
     FindBoard: desk.find,
+    Check: judging.check,
+    WriteGuide: publishing.guide,
+    Push: publishing.push,
+    WriteSite: publishing.site,
+    Keep: publishing.keep,
 }
+
+
+class _Remarks(logging.Handler):
+    """Makes remarks of what is logged, as of old runs that are left out."""
+
+    def __init__(self, hear: Hear) -> None:
+        super().__init__(logging.WARNING)
+        self._hear = hear
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Tell one."""
+        self._hear(Remark(sentence=record.getMessage().removeprefix("evmperf: ")))
 
 
 def main() -> int:
@@ -34,9 +67,13 @@ def main() -> int:
         def tell(reply: Reply) -> None:
             replies.write(msgspec.json.encode(reply) + b"\n")
 
+        logging.getLogger("evmperf").addHandler(_Remarks(tell))
         try:
             request: Any = msgspec.json.decode(sys.stdin.buffer.read(), type=Requests)
-            tell(_USES[type(request)](request, tell))
+            with Signals().watching():
+                tell(_USES[type(request)](request, tell))
+        except KeyboardInterrupt:
+            return ExitStatus.INTERRUPTED
         except msgspec.DecodeError as error:
             failed = Failed(kind=Kind.USAGE, sentence=f"no request of evmperf: {error}")
         except EvmperfError as error:

@@ -192,11 +192,76 @@ class FoundBoard(Reply, frozen=True):
     changes: tuple[str, ...] = ()
 
 
+class Check(Request, frozen=True):
+    """Judge runs (folders, or names below `results`) as `evmperf check` does.
+
+    `source` names where earlier runs are ("" for `results` and the lab's store); `level` is the
+    false discovery rate (None: the usual). With `confirm_s` what is worse is checked again within
+    so many seconds on `board` ("" for the run's own), which is waited for `wait_s` seconds. Without
+    `keep` nothing is written.
+    """
+
+    runs: tuple[str, ...]
+    against: str
+    results: str
+    source: str = ""
+    level: float | None = None
+    confirm_s: float = 0.0
+    board: str = ""
+    wait_s: float = 0.0
+    keep: bool = True
+
+
+class Checked(Reply, frozen=True):
+    """The gravest status of the runs, and why some were not judged, in sentences."""
+
+    status: ExitStatus
+    failed: tuple[str, ...] = ()
+
+
+class WriteGuide(Request, frozen=True):
+    """Write the guide of a release (or `newest`) from the runs of a source into a file."""
+
+    release: str
+    source: str
+    output: str
+
+
+class Push(Request, frozen=True):
+    """Send what InfluxDB does not have yet of the runs below `results`."""
+
+    results: str
+
+
+class WriteSite(Request, frozen=True):
+    """Write the site of all runs into a folder; the runs as for Check, `reports` as `evmperf site`."""
+
+    output: str
+    results: str
+    source: str = ""
+    reports: str = ""
+
+
+class Keep(Request, frozen=True):
+    """Keep runs (names below `results`) in the lab's store."""
+
+    runs: tuple[str, ...]
+    results: str
+
+
+class Produced(Reply, frozen=True):
+    """What was written or sent, in one sentence."""
+
+    sentence: str
+
+
 class Done(Reply, frozen=True):
     """The end of a request that has no other result."""
 
 
-Requests = Submit | Follow | Import | Cancel | Why | FindBoard
-Replies = Remark | Failed | Submitted | JobState | Judged | Imported | Explained | FoundBoard | Done
+Requests = Submit | Follow | Import | Cancel | Why | FindBoard | Check | WriteGuide | Push | WriteSite | Keep
+News = Remark | JobState
+Results = Submitted | Judged | Imported | Explained | FoundBoard | Checked | Produced | Done
+Replies = News | Failed | Results
 Hear = Callable[[Reply], None]
 """Gets the news of a request while it is worked on."""

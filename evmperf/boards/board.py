@@ -14,7 +14,7 @@ import msgspec
 
 from evmperf.boards import prompts, yamlfile
 from evmperf.boards.optionlist import Known, known, sections
-from evmperf.boards.options import ABSENT, Options
+from evmperf.boards.options import MAPPINGS, Options
 from evmperf.boards.section import Section
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.model.errors import UsageError
@@ -222,11 +222,11 @@ def _options(file: Path, said: Any) -> Options:
         raise UsageError(f"{file}: {where} must be a mapping")
     there = sections()
     for name, entries in said.items():
-        check_word(file, where, str(name), [*there, ABSENT])
+        check_word(file, where, str(name), [*there, *MAPPINGS])
         if not isinstance(entries, dict):
             raise UsageError(f"{file}: {where}.{name} must be a mapping")
-        if name == ABSENT:
-            _check_absent(file, f"{where}.{name}", entries)
+        if name in MAPPINGS:
+            _check_texts(file, f"{where}.{name}", entries, MAPPINGS[name])
     for name, section in there.items():
         _check_section(file, f"{where}.{name}", section, said.get(name))
     return msgspec.convert(said, Options)
@@ -256,10 +256,10 @@ def _check_value(file: Path, where: str, option: Known, value: Any) -> None:
     raise UsageError(f"{file}: {where} must be {wanted} ({option.help}), not {value!r}")
 
 
-def _check_absent(file: Path, where: str, entries: Mapping[Any, Any]) -> None:
-    for word, reason in entries.items():
-        if not isinstance(reason, str) or not reason:
-            raise UsageError(f"{file}: {where}.{word} must be the reason, as one sentence")
+def _check_texts(file: Path, where: str, entries: Mapping[Any, Any], what: str) -> None:
+    for word, text in entries.items():
+        if not isinstance(text, str) or not text:
+            raise UsageError(f"{file}: {where}.{word} must be {what}")
 
 
 def check_word(file: Path, where: str, word: str, vocabulary: Iterable[str]) -> None:

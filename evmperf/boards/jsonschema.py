@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from evmperf.boards.options import Options
+from evmperf.boards.options import MAPPINGS, Options
 from evmperf.boards.vocabulary import FEATURES
 
 
@@ -14,7 +14,8 @@ def schema() -> dict[str, Any]:
     """The schema, draft 2020-12. Labgrid's classes are left to `evmperf board check`."""
     options = msgspec.json.schema(Options)
     definitions = {name: _tidy(found) for name, found in options["$defs"].items()}
-    definitions["Options"]["properties"]["absent"]["propertyNames"] = {"type": "string"}
+    for name in MAPPINGS:
+        definitions["Options"]["properties"][name]["propertyNames"] = {"type": "string"}
     named = {"type": "object", "description": "Labgrid's classes, each with its attributes"}
     target = {
         "type": "object",

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from evmperf.boards.options import ABSENT, Options
+from evmperf.boards.options import MAPPINGS, Options
 from evmperf.boards.section import Section
 
 
@@ -24,8 +24,8 @@ class Known(msgspec.Struct, frozen=True):
 
 
 def sections() -> dict[str, type[Section]]:
-    """The sections there are, but ABSENT."""
-    return {f.name: f.type for f in msgspec.structs.fields(Options) if f.name != ABSENT}
+    """The sections there are, but MAPPINGS."""
+    return {f.name: f.type for f in msgspec.structs.fields(Options) if f.name not in MAPPINGS}
 
 
 def known(section: type[Section]) -> dict[str, Known]:

@@ -269,6 +269,9 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         dict[str, Text],
         Meta(description="features and benchmarks that the board cannot have, each with the reason"),
     ] = msgspec.field(default_factory=dict)
+    goals: Annotated[
+        dict[str, Text], Meta(description="figures that the lab answers for, each with its limit and owner")
+    ] = msgspec.field(default_factory=dict)
 
     def cable(self, section: str) -> Cable:
         """The cable to the tester that a section describes; raises TypeError for other sections."""
@@ -280,5 +283,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         raise TypeError(f"{section} has no cable")
 
 
+MAPPINGS = {"absent": "the reason, as one sentence", "goals": "the goal, as `at least 55 MB/s, owner NAME`"}
+"""Parts of the options that are no sections: their words are free, and what each one's text is."""
 ABSENT = "absent"
 """Section of features and benchmarks that the board cannot have, each with the reason."""

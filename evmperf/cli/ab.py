@@ -13,9 +13,9 @@ from typing import Any
 from rich.console import Console, Group
 from rich.live import Live
 
+from evmperf.app.holding import Holding
 from evmperf.boards import variation
 from evmperf.cli import arguments
-from evmperf.cli.holding import Holding
 from evmperf.cli.terminal import own
 from evmperf.measure import boardfile
 from evmperf.model.change import Comparison

@@ -67,6 +67,16 @@ def add_results(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--results", **_SHARED["--results"])
 
 
+def add_from(parser: argparse.ArgumentParser) -> None:
+    """Add `--from`."""
+    parser.add_argument(
+        "--from",
+        dest="source",
+        metavar="DIR|history|influx|published",
+        help="where earlier runs are (default: the folder of --results and the lab's store)",
+    )
+
+
 def add_boots(parser: argparse.ArgumentParser) -> None:
     """How many boots a round has."""
     about = "cold boots of a round of boot times (default: the profile's)"

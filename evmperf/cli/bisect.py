@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from evmperf.app.holding import Holding
 from evmperf.boards import variation
 from evmperf.cli import arguments
-from evmperf.cli.holding import Holding
 from evmperf.measure import boardfile
 from evmperf.model.errors import EvmperfError, UsageError
 from evmperf.model.exits import ExitStatus

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evmperf.cli import sources
+from evmperf.app import sources
 from evmperf.guide import html, importer, layout, origin, plots, teach, writer
 from evmperf.guide.html import Cover
 from evmperf.guide.importer import Imported

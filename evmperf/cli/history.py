@@ -7,8 +7,9 @@ import difflib
 from datetime import UTC, datetime
 from typing import Any
 
+from evmperf.app import sources
 from evmperf.benchmarks import catalogue
-from evmperf.cli import arguments, sources
+from evmperf.cli import arguments
 from evmperf.model.errors import UsageError
 from evmperf.model.stats import rounded
 from evmperf.report.sparkline import sparkline
@@ -28,7 +29,7 @@ def add_parsers(commands: Any) -> None:
     parser.add_argument("--case", help="one row of the benchmark (default: all)")
     parser.add_argument("--last", type=int, default=20, metavar="N", help="runs (default: 20)")
     arguments.add_results(parser)
-    sources.add_from(parser)
+    arguments.add_from(parser)
     parser.add_argument(
         "--published", action="store_true", help="of TI's published figures, over their releases"
     )
@@ -37,7 +38,7 @@ def add_parsers(commands: Any) -> None:
 
 def _history(options: argparse.Namespace) -> int:
     options.source = sources.PUBLISHED if options.published else options.source
-    with sources.earlier(options) as source:
+    with sources.earlier(options.source, options.results) as source:
         if not options.benchmark:
             return _measured(source, options.board, options.last)
         benchmark = catalogue.benchmark(options.benchmark)

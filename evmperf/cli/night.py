@@ -97,7 +97,7 @@ def _night(options: argparse.Namespace) -> int:
     journal.note("ended", status=ended.status, sentence=closing.sentence(ended))
     status.close()
     journal.close()
-    for command, said in ended.commands:
+    for command, said in ended.failed:
         print(f"{command}: {said}")
     print(f"{closing.sentence(ended)} {journal.folder / 'night.html'}")
     return ended.status

@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from evmperf.cli import arguments, sources
+from evmperf.app import sources
+from evmperf.cli import arguments
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.report import exports
@@ -130,6 +131,6 @@ def _export(options: argparse.Namespace) -> int:
 def _store(options: argparse.Namespace) -> int:
     folders = [run_folder(run, options.results) for run in options.run]
     folders = folders or sorted(path.parent for path in options.results.glob("*/run.json"))
-    new, status = sources.keep(folders)
+    new, status = sources.keep(folders, lambda text: print(f"evmperf: {text}", file=sys.stderr))
     print(f"{place(os.environ)}: {new} of {len(folders)} runs are new")
     return status

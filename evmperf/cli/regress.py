@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import difflib
 import fnmatch
 import functools
@@ -12,38 +11,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from evmperf.cli import arguments, confirming, sources
-from evmperf.guide import importer
-from evmperf.influx.sender import send_if_named
-from evmperf.model.errors import EvmperfError, UsageError
-from evmperf.model.exits import ExitStatus, of_kind
+from evmperf.app import judging, sources
+from evmperf.app.requests import Check
+from evmperf.cli import arguments
+from evmperf.cli.terminal import say
+from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
 from evmperf.model.verdict import Judgement
 from evmperf.published.declared import tables
-from evmperf.regress import accepted, against, judge
-from evmperf.regress.against import Sides, Wanted
-from evmperf.report import differences as report
-from evmperf.report import page
+from evmperf.regress import accepted, against
 from evmperf.report import verdicts as formats
-from evmperf.runs import differences, spool
-from evmperf.runs import verdicts as records
+from evmperf.runs import differences
 from evmperf.runs.differences import Difference
-from evmperf.runs.history import GUIDE, RunSource, SpoolFolder, StoredRun
 from evmperf.runs.spool import read_run
 
 _EPILOG = (
-    "Exit status: 0 nothing of what could be told is worse, 1 something worse, 5 nothing "
-    "comparable, 6 nothing could be told, or something is suspected."
-)
-
-
-_GRAVEST_FIRST = (
-    ExitStatus.USAGE,
-    ExitStatus.LAB_BROKEN,
-    ExitStatus.INTERRUPTED,
-    ExitStatus.FAILED,
-    ExitStatus.UNDECIDED,
-    ExitStatus.OK,
-    ExitStatus.NOTHING,
+    "Exit status: 0 nothing of what could be told is worse, 1 something worse or a goal missed, 5 "
+    "nothing comparable, 6 nothing could be told, or something is suspected."
 )
 
 
@@ -64,7 +48,7 @@ def add_parsers(commands: Any) -> None:
         metavar="WHAT",
         help="release:11.00, run:ID, last:N (earlier runs of the board), or guide:FILE",
     )
-    sources.add_from(check)
+    arguments.add_from(check)
     check.add_argument(
         "--calibrate",
         action="store_true",
@@ -72,7 +56,16 @@ def add_parsers(commands: Any) -> None:
         "an alarm; nothing is kept",
     )
     check.add_argument("--dry-run", action="store_true", help="only say what the verdicts are")
-    confirming.add_options(check)
+    check.add_argument(
+        "--confirm",
+        type=arguments.duration,
+        default=0.0,
+        metavar="BUDGET",
+        help="check what is worse again before anybody is told: an A/B with the image of the last "
+        "good run on the same board, within this time (30m, 2h)",
+    )
+    check.add_argument("--board", metavar="FILE", help="the board for it (default: the run's own)")
+    arguments.add_wait(check)
     _add_output(check)
     check.set_defaults(func=_check)
 
@@ -117,55 +110,32 @@ def _check(options: argparse.Namespace) -> int:
     if len(options.run) > 1 and any(_outputs(options)):
         raise UsageError("a file for the verdicts is of one run: check one at a time")
     wanted = against.wanted(options.against)
-    statuses: list[ExitStatus] = []
-    for given in options.run:
-        try:
+    request = Check(
+        runs=tuple(options.run),
+        against=options.against,
+        results=str(options.results),
+        source=options.source or "",
+        level=options.level,
+        confirm_s=options.confirm,
+        board=options.board or "",
+        wait_s=options.wait,
+        keep=not options.dry_run,
+    )
+    if options.calibrate:
+        for given in options.run:
             folder = against.run_folder(given, options.results)
-            statuses.append(_check_one(options, folder, wanted))
-        except EvmperfError as error:
-            if len(options.run) == 1:
-                raise
-            # The others are judged all the same.
-            print(f"evmperf: {given}: {error}", file=sys.stderr)
-            statuses.append(of_kind(error.kind))
-    return next(status for status in _GRAVEST_FIRST if status in statuses)
+            with sources.earlier(options.source, options.results, read_run(folder).lab) as source:
+                print(against.calibrated(folder, wanted, source, judging.level(options.level)))
+        return ExitStatus.OK
 
+    def show(found: judging.Conclusion) -> None:
+        _write(options, found.judgement, found.differences)
+        _say(options, found.told)
 
-def _check_one(options: argparse.Namespace, folder: Path, what: Wanted) -> ExitStatus:
-    with sources.earlier(options, read_run(folder).lab) as source:
-        if options.calibrate:
-            print(against.calibrated(folder, what, source, _level(options)))
-            return ExitStatus.OK
-        judgement, sides = _judge(options, folder, what, source)
-    judgement = confirming.confirmed(options, folder, judgement, sides.good)
-    known = (sides.before, sides.after)
-    changed = differences.between(*known) if all(known) else []
-    _write(options, judgement, changed)
-    said = _say(options, known, changed, "What else changed") if all(known) else ""
-    if not options.dry_run:
-        _keep(folder, judgement, said)
-    return judgement.exit_status
-
-
-def _keep(folder: Path, judgement: Judgement, changed: str) -> None:
-    """Put verdicts where people look. A run that is still being measured is its session's."""
-    if spool.read_run(folder).kind == GUIDE:
-        return
-    if spool.is_live(folder):
-        print(
-            f"evmperf: {folder}: is still being measured; check it again at its end to keep the verdicts",
-            file=sys.stderr,
-        )
-        return
-    records.keep(folder, judgement)
-    with contextlib.suppress(FileNotFoundError):
-        (folder / page.CHANGED).unlink()
-    if changed:
-        (folder / page.CHANGED).write_text(changed, encoding="utf-8")
-    page.write(folder)
-    sources.keep([folder])
-    if problem := send_if_named(folder):
+    checked = judging.check(request, say, show)
+    for problem in checked.failed:
         print(f"evmperf: {problem}", file=sys.stderr)
+    return checked.status
 
 
 def _compare(options: argparse.Namespace) -> int:
@@ -175,49 +145,25 @@ def _compare(options: argparse.Namespace) -> int:
     ]
     if not all(sides):
         raise UsageError("compare takes two sides: compare A B, or compare --a RUN... --b RUN...")
+    level = judging.level(options.level)
     if max(map(len, sides)) > 1:
-        judgement = against.between(sides[0], sides[1], options.level or judge.LEVEL)
+        judgement = against.between(sides[0], sides[1], level)
     else:
         what = against.Wanted("run", options.a or options.side_a[0])
-        judgement, _ = _judge(options, sides[1][0], what, SpoolFolder(options.results))
+        with sources.opened(str(options.results)) as source:
+            judgement = against.judged(sides[1][0], what, source, level, judging.read_guide)
     changed = differences.between(sides[0], sides[1])
     _write(options, judgement, changed)
-    _say(options, sides, changed, "What differs besides")
+    _say(options, judging.named(sides, changed, "What differs besides"))
     return judgement.exit_status
 
 
-def _say(
-    options: argparse.Namespace, sides: Sequence[Sequence[Path]], changed: Sequence[Difference], title: str
-) -> str:
+def _say(options: argparse.Namespace, text: str) -> None:
     """Name what differs between two sides in the same breath as the verdicts, unless a program
-    reads what we print; returns what was to say.
+    reads what we print.
     """
-    names = (" ".join(folder.name for folder in side) for side in sides)
-    head = [f"{title} (A: {next(names)}; B: {next(names)}):"]
-    lines = [*head, *report.lines(changed)] if changed else ["Nothing else that is known differs."]
-    text = "".join(f"{line}\n" for line in lines)
     if Path("-") not in _outputs(options):
         print(text, end="")
-    return text
-
-
-def _judge(
-    options: argparse.Namespace, folder: Path, what: Wanted, source: RunSource
-) -> tuple[Judgement, Sides]:
-    """Judge a run by what a source has; with it the runs before and after what got worse."""
-    judgement = against.judged(folder, what, source, _level(options), _read_guide)
-    return judgement, against.sides(folder, what, source, judgement)
-
-
-def _level(options: argparse.Namespace) -> float:
-    level: float = judge.LEVEL if options.level is None else options.level
-    if not 0 < level < 1:
-        raise UsageError(f"--level {level:g}: must be between 0 and 1")
-    return level
-
-
-def _read_guide(file: Path, board: str) -> StoredRun:
-    return importer.stored(file, board)
 
 
 def _outputs(options: argparse.Namespace) -> tuple[Path | None, ...]:

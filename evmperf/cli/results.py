@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evmperf.cli import arguments, sources
+from evmperf.app import sources
+from evmperf.cli import arguments
 from evmperf.model.errors import UsageError
 from evmperf.published.baseline import of_board
 from evmperf.published.releases import BASELINES
@@ -44,7 +45,7 @@ _PIPED = 160
 def add_parsers(commands: Any) -> None:
     """Add the four commands."""
     runs = arguments.command(commands, "runs", _runs, _RUNS, "--results")
-    sources.add_from(runs)
+    arguments.add_from(runs)
     text = "only runs of this board (name or file)"
     runs.add_argument("--board", type=arguments.board_name, help=text)
     runs.add_argument("--last", type=int, default=20, metavar="N", help="how many (default: 20)")
@@ -70,7 +71,7 @@ def _runs(options: argparse.Namespace) -> int:
             f"{options.source}: there is no such folder of runs; measure with "
             f"pytest --lg-env BOARD.yaml, or say --from FOLDER"
         )
-    with sources.earlier(options) as source:
+    with sources.earlier(options.source, options.results) as source:
         runs = source.everything()
     mine = [entry for entry in runs if options.board in (None, entry.run.board)]
     if not mine:

@@ -50,7 +50,10 @@ class VerdictRecord(Record, frozen=True, tag="verdict"):
     """What comparing said of one figure after the run: the last one about a figure counts.
 
     `baseline` is what it was compared with, as given; `change` is relative, None where it cannot
-    be told; `level_since` the run from which on a confirmed change is the level.
+    be told. `was` is the baseline's figure and `tolerance` what a figure may be off without being
+    called changed, both in the figure's unit; `level_since` the run from which on a confirmed change is
+    the level; `why` is the part of `reason` that is in words. `goal` is the limit that `owner` answers
+    for, `reached` what the figure says of it (a GoalWord).
     """
 
     benchmark: str
@@ -62,6 +65,12 @@ class VerdictRecord(Record, frozen=True, tag="verdict"):
     baseline: str = ""
     change: float | None = None
     level_since: str = ""
+    was: float | None = None
+    tolerance: float | None = None
+    why: str = ""
+    goal: str = ""
+    reached: str = ""
+    owner: str = ""
 
     @property
     def key(self) -> Key:

@@ -25,6 +25,28 @@ class Outcome(enum.StrEnum):
     """Shown to lie within a margin of the baseline (WITHIN, or WITHIN_POINTS for loads)."""
 
 
+class GoalWord(enum.StrEnum):
+    """What a figure says of a goal."""
+
+    MISSED = "missed"
+    UNKNOWN = "cannot tell"
+    """Beyond the limit by less than the margin."""
+    NOT_MEASURED = "not measured"
+    MET = "met"
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A goal with what a run says of it; `value` in `unit`."""
+
+    key: Key
+    goal: str
+    owner: str
+    word: GoalWord
+    value: float | None
+    unit: str
+
+
 WITHIN = 0.05
 """The margin of what is called the same, as a share of the baseline."""
 WITHIN_POINTS = 1.0
@@ -114,6 +136,7 @@ class Judgement:
     """Tables of a published guide that were not read, by its run."""
     causes: Sequence[Cause] = ()
     """Metrics that changed together, the largest group first."""
+    goals: Sequence[Reached] = ()
     again: str = ""
     """The outcome of checking the alarms again, "" without one."""
 
@@ -143,6 +166,11 @@ class Judgement:
         return sum(verdict.outcome is outcome for verdict in self.verdicts)
 
     @property
+    def missed(self) -> list[Reached]:
+        """The goals that are missed."""
+        return [goal for goal in self.goals if goal.word is GoalWord.MISSED]
+
+    @property
     def compared(self) -> int:
         """How many metrics were decided."""
         judged = (Outcome.WORSE, Outcome.BETTER, Outcome.SAME)
@@ -150,12 +178,13 @@ class Judgement:
 
     @property
     def exit_status(self) -> ExitStatus:
-        """OK; FAILED if a metric is worse; UNDECIDED if noise hides everything or a metric is suspected;
-        NOTHING comparable.
+        """OK, FAILED for something worse or a missed goal, UNDECIDED where nothing could be told, a
+        metric is suspected or a goal's figure cannot tell, NOTHING comparable.
         """
-        if self.count(Outcome.WORSE):
+        if self.count(Outcome.WORSE) or self.missed:
             return ExitStatus.FAILED
-        if any(verdict.suspect for verdict in self.verdicts):
+        open_goals = any(goal.word is not GoalWord.MET for goal in self.goals)
+        if open_goals or any(verdict.suspect for verdict in self.verdicts):
             return ExitStatus.UNDECIDED
         if self.compared:
             return ExitStatus.OK
@@ -166,11 +195,12 @@ class Judgement:
         """The result as a title; it always names what is undecided."""
         worse, unknown = self.count(Outcome.WORSE), self.count(Outcome.UNKNOWN)
         suspects = sum(verdict.suspect for verdict in self.verdicts)
+        missed = f"{len(self.missed)} goal{'s' * (len(self.missed) != 1)} missed" if self.missed else ""
         if not self.compared and not unknown:
-            return "nothing comparable"
-        parts = [f"{worse} metric{'s' * (worse != 1)} worse" if worse else ""]
+            return missed or "nothing comparable"
+        parts = [missed, f"{worse} metric{'s' * (worse != 1)} worse" if worse else ""]
         if worse and self.causes:
-            parts[0] += f" of {len(self.causes)} cause{'s' * (len(self.causes) != 1)}"
+            parts[1] += f" of {len(self.causes)} cause{'s' * (len(self.causes) != 1)}"
         parts += [f"{suspects} suspected" if suspects else ""]
         if not worse and self.compared:
             parts.append(f"none of {self.compared} that could be told is worse")

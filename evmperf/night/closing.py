@@ -1,37 +1,41 @@
 """The end of a night: verdicts, guide, database, site, and one page about all of it.
 
-Each is the command that a person would call, in a process of its own: what one of them cannot do
-does not keep the others from being done.
+Each is a request to a process of its own (evmperf.app): what one of them cannot do does not keep
+the others from being done.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec.structs import replace
+
+from evmperf.app.calls import Calls
+from evmperf.app.requests import Check, Checked, Keep, Push, Request, WriteGuide, WriteSite
+from evmperf.benchmarks import wording
 from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import SIGNS, ExitStatus
 from evmperf.model.figures import Key
 from evmperf.model.records import VerdictRecord
+from evmperf.model.replies import Failed, Remark, Reply
 from evmperf.model.stats import percent
-from evmperf.model.verdict import Outcome
+from evmperf.model.verdict import GoalWord, Outcome
 from evmperf.night.child import measured_in
 from evmperf.night.conductor import Night, Progress
 from evmperf.night.page import render
 from evmperf.night.plan import board_file
 from evmperf.runs import spool
 
-_COMMAND_S = 1800.0
+LOG = "closing.log"
+"""In the night's folder: every reply of the processes, and what they printed."""
+_REQUEST_S = 1800.0
 _CHECKED = (ExitStatus.OK, ExitStatus.FAILED, ExitStatus.NOTHING, ExitStatus.UNDECIDED)
-"""How `evmperf check` ends when it could judge: fine, worse, nothing comparable, not decided.
+"""How judging ends when it could judge: fine, worse, nothing comparable, not decided.
 Its own mistakes end with another status.
 """
 
@@ -51,9 +55,7 @@ class Measured:
 class Worse:
     """A figure that is worse, on one or more boards; `reason` is that of the first."""
 
-    benchmark: str
-    case: str
-    metric: str
+    key: Key
     change: str
     reason: str
     runs: list[Measured] = field(default_factory=list)
@@ -98,15 +100,13 @@ class Board:
 
 @dataclass
 class Closing:
-    """What the end of a night came to; `commands` are those that failed, with what they said, and
-    `remarks` what the others complained of.
+    """What the end of a night came to; `failed` is what could not be done, with why, and `remarks`
+    what the rest complained of.
     """
 
     boards: list[Board]
-    commands: list[tuple[str, str]] = field(default_factory=list)
+    failed: list[tuple[str, str]] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
-    calls: list[subprocess.Popen[str]] = field(default_factory=list)
-    cut: bool = False
 
     @property
     def unjudged(self) -> int:
@@ -121,9 +121,7 @@ class Closing:
             by_id = {run.id: run for run in board.runs}
             for run, verdict in board.worse:
                 change = "" if verdict.change is None else percent(verdict.change)
-                line = found.setdefault(
-                    verdict.key, Worse(*verdict.key, change=change, reason=verdict.reason)
-                )
+                line = found.setdefault(verdict.key, Worse(verdict.key, change, verdict.reason))
                 line.runs.append(by_id[run])
         return sorted(found.values(), key=lambda line: -len(line.runs))
 
@@ -136,12 +134,19 @@ class Closing:
         if states - {"measured", "failed"}:
             return ExitStatus.LAB_BROKEN
         worse = any(board.worse for board in self.boards)
-        if "failed" in states or self.commands or worse or self.unjudged:
+        worse |= any(record.reached == GoalWord.MISSED for _, record in self.goals)
+        if "failed" in states or self.failed or worse or self.unjudged:
             return ExitStatus.FAILED
         told = {v.verdict for board in self.boards for v in board.verdicts.values()}
         if Outcome.UNKNOWN in told and not told & {Outcome.SAME, Outcome.BETTER}:
             return ExitStatus.UNDECIDED
         return ExitStatus.OK
+
+    @property
+    def goals(self) -> list[tuple[str, VerdictRecord]]:
+        """Goals that are missed or cannot be told, with the job."""
+        found = [(b.progress.job.name, v) for b in self.boards for v in b.verdicts.values() if v.goal]
+        return [(job, v) for job, v in found if v.reached != GoalWord.MET]
 
     @property
     def state(self) -> str:
@@ -162,26 +167,28 @@ def close(night: Night, began: float) -> Closing:
     plan, folder = night.plan, night.journal.folder
     closing = Closing([Board(progress) for progress in night.progress])
     runs = [run for board in closing.boards for run in board.progress.runs]
-    measured = [run for run in runs if measured_in(night.results / run)]
-    where = ["--results", str(night.results), *(["--from", plan.history] if plan.history else [])]
-    words = [*where, "--against", plan.against]
+    measured = tuple(run for run in runs if measured_in(night.results / run))
+    calls = Calls(folder / LOG)
+    check = Check(runs=measured, against=plan.against, results=str(night.results), source=plan.history)
     if measured:
-        _call(closing, ["check", *measured, *words], fine=_CHECKED)
+        _ask(closing, calls, "verdicts", check)
     for board in closing.boards:
         _describe(board, night.results)
     if plan.confirm:
-        _confirm(closing, night, words)
-    if unmeasured := [run.id for board in closing.boards for run in board.runs if run.id not in measured]:
-        # `check` keeps what it judges. The others tell of boots and of the lab.
-        _call(closing, ["store", *unmeasured, "--results", str(night.results)])
+        _confirm(closing, night, check)
+    if unmeasured := tuple(r.id for b in closing.boards for r in b.runs if r.id not in measured):
+        # Judging keeps what it judges. The others tell of boots and of the lab.
+        _ask(closing, calls, "store", Keep(runs=unmeasured, results=str(night.results)))
     if plan.guide and any(board.runs for board in closing.boards):
-        release = plan.release or "newest"
-        words = ["guide", "--release", release, "--from", str(night.results)]
-        _call(closing, [*words, "-o", str(folder / "guide.rst")])
+        guide = str(folder / "guide.rst")
+        made = WriteGuide(release=plan.release or "newest", source=str(night.results), output=guide)
+        _ask(closing, calls, "guide", made)
     if plan.push:
-        _call(closing, ["push", "--results", str(night.results)])
+        _ask(closing, calls, "database", Push(results=str(night.results)))
     if plan.site and measured:
-        _call(closing, ["site", "-o", str(night.results / "site"), *where])
+        out = str(night.results / "site")
+        site = WriteSite(output=out, results=str(night.results), source=plan.history)
+        _ask(closing, calls, "site", site)
     links = {
         "journal": "journal.jsonl",
         "status": "status.html",
@@ -194,6 +201,7 @@ def close(night: Night, began: float) -> Closing:
         "ended": time.time(),
         "closing": closing,
         "sentence": sentence(closing),
+        "figure": wording.figure,
         "links": [(name, file) for name, file in links.items() if (folder / file).exists()],
     }
     for suffix in ("html", "md"):
@@ -209,32 +217,39 @@ def sentence(closing: Closing) -> str:
     others = [f"{n} {state}" for state, n in sorted(states.items()) if state != "measured"]
     worse = len(closing.worse)
     others += [f"{worse} {'figure is' if worse == 1 else 'figures are'} worse"] if worse else []
+    missed = [record.owner for _, record in closing.goals if record.reached == GoalWord.MISSED]
+    owners = ", ".join(dict.fromkeys(missed))
+    others += [f"{len(missed)} goal{'s' * (len(missed) != 1)} missed (owner: {owners})"] if missed else []
     others += [f"{closing.unjudged} without verdicts"] if closing.unjudged else []
     return ", ".join([text, *others]) + "."
 
 
-def _confirm(closing: Closing, night: Night, words: Sequence[str]) -> None:
+def _confirm(closing: Closing, night: Night, check: Check) -> None:
     """Check again what is worse, on all boards at the same time, as far as the night has time."""
     budget = min(seconds(night.plan.confirm), night.until - time.time())
     # LAVA's devices are not ours to hold for that.
     worse = [board for board in closing.boards if board.worse and not board.progress.job.lava]
     if not worse or budget < 1:
         return
+    log = night.journal.folder / LOG
+    callers = [Calls(log, {"LG_PLACE": board.progress.place}) for board in worse]
 
-    def again(board: Board) -> None:
-        file = board_file(board.progress.job).absolute()
-        here = {"LG_PLACE": board.progress.place}
-        for run in dict.fromkeys(run for run, _ in board.worse):
-            more = ["--confirm", f"{budget:.0f}s", "--wait", f"{budget:.0f}s", "--board", str(file)]
-            _call(closing, ["check", run, *words, *more], _CHECKED, 2 * budget, here)
+    def again(board: Board, calls: Calls) -> None:
+        request = replace(
+            check,
+            runs=tuple(dict.fromkeys(run for run, _ in board.worse)),
+            confirm_s=budget,
+            wait_s=budget,
+            board=str(board_file(board.progress.job).absolute()),
+        )
+        _ask(closing, calls, "checking again", request, 2 * budget * len(request.runs))
 
     with ThreadPoolExecutor(len(worse)) as pool:
         try:
-            list(pool.map(again, worse))
+            list(pool.map(again, worse, callers))
         except KeyboardInterrupt:
-            closing.cut = True
-            for call in closing.calls:
-                call.terminate()  # those that have ended hear nothing
+            for calls in callers:
+                calls.cut()
             raise
     for board in worse:
         board.runs.clear()
@@ -261,37 +276,15 @@ def _describe(board: Board, results: Path) -> None:
                 board.verdicts[name, entry.key] = entry
 
 
-def _call(
-    closing: Closing,
-    words: Sequence[str],
-    fine: Sequence[int] = (0,),
-    longer_s: float = 0.0,
-    variables: Mapping[str, str] | None = None,
-) -> None:
-    if closing.cut:
-        return
-    command = [sys.executable, "-m", "evmperf.cli.main", *words]
-    try:
-        done = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **(variables or {})},
-        )
-        closing.calls.append(done)
-        try:
-            out, err = done.communicate(timeout=_COMMAND_S + longer_s)
-        except BaseException:
-            done.terminate()  # it may have a board, which it switches off
-            done.communicate()
-            raise
-    except (OSError, subprocess.TimeoutExpired) as error:
-        closing.commands.append((f"evmperf {words[0]}", str(error)))
-        return
-    if done.returncode not in fine:
-        said = (err.strip() or out.strip()).splitlines() or ["no reason given"]
-        closing.commands.append((f"evmperf {words[0]}", said[-1].removeprefix("evmperf: ")))
-        return
-    said = [line for line in err.splitlines() if line.startswith("evmperf: ")]
-    closing.remarks += [line.removeprefix("evmperf: ") for line in said]
+def _ask(closing: Closing, calls: Calls, what: str, request: Request, longer_s: float = 0.0) -> None:
+    """Make a request; what it could not do, and what it complained of, is the closing's to say."""
+
+    def hear(reply: Reply) -> None:
+        if isinstance(reply, Remark):
+            closing.remarks.append(reply.sentence)
+
+    reply = calls.ask(request, hear, timeout_s=_REQUEST_S + longer_s)
+    if isinstance(reply, Failed):
+        closing.failed.append((what, reply.sentence))
+    elif isinstance(reply, Checked) and reply.status not in _CHECKED:
+        closing.failed += [(what, line) for line in reply.failed or (f"ended with status {reply.status}",)]

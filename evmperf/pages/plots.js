@@ -53,14 +53,15 @@ const evmperf = (() => {
       : axis(spec.axes[0], { values: (_, splits) => splits.map((v) => (Number.isInteger(v) || xs.some((x) => !Number.isInteger(x)) ? number(v) : "")) });
     const up = logarithmic ? { distr: 3 }
       : spec.zero === false ? {} : { range: (_, low, high) => [Math.min(0, low), high * 1.08 || 1] };
-    place(element, 280, (width) => new uPlot({
-      width, height: 280,
+    const height = element.closest(".multiples") ? 200 : 280;
+    place(element, height, (width) => new uPlot({
+      width, height,
       scales: { x: spec.sizes ? { time: false, distr: 3, log: 2 } : { time: false }, y: up },
       axes: [across, measured(spec.axes[1])],
       series: [{ label: spec.axes[0], value: (_, v) => (v === null ? "–" : spec.sizes ? size(v) : number(v)) }, ...spec.series.map((series, index) => ({
-        label: series.name, spanGaps: true, width: 2,
-        stroke: () => colour(index), dash: DASHES[index % DASHES.length],
-        points: { show: !logarithmic, size: 7, fill: () => colour(index) },
+        label: series.name, spanGaps: true, width: series.of === undefined ? 2 : 1,
+        stroke: () => colour(series.of ?? index), dash: series.of === undefined ? DASHES[index % DASHES.length] : [2, 2],
+        points: { show: !logarithmic && series.of === undefined, size: 7, fill: () => colour(index) },
         paths: logarithmic ? uPlot.paths.stepped({ align: 1 }) : undefined,
         value: (_, v) => (v === null ? "–" : `${number(v)} ${spec.axes[1]}`),
       }))],
@@ -143,7 +144,7 @@ const evmperf = (() => {
     place(element, height, (width) => (plot = new uPlot({
       width, height, hooks,
       tzDate: (time) => uPlot.tzDate(new Date(time * 1000), "Etc/UTC"),
-      scales: { x: { range: (_, from, to) => [from - DAY, to + DAY] }, y: { range: [low - margin, high + margin] } },
+      scales: { x: { range: (_, from, to) => [Math.max(from, xs[0]) - DAY, Math.min(to, xs[xs.length - 1]) + DAY] }, y: { range: [low - margin, high + margin] } },
       axes: [axis(null, { space: 64, values: (_, splits, __, ___, step) => splits.map((time) => new Date(time * 1000).toISOString().slice(...(step < 28 * DAY ? [5, 10] : [0, 7]))) }), measured(spec.unit)],
       cursor: { y: false, drag: { x: true, y: false } },
       series: [{ value: (_, v) => (v === null ? "–" : new Date(v * 1000).toISOString().slice(0, 10)), label: "night" }, {

@@ -20,10 +20,13 @@ from evmperf.pages.templates import environment
 
 @dataclass(frozen=True)
 class Series:
-    """A named line: points in data units, in the order of x."""
+    """A named line: points in data units, in the order of x; a thin one without markers, in the
+    colour of the series number `of`, where that is given.
+    """
 
     name: str
     points: Sequence[tuple[float, float]]
+    of: int | None = None
 
 
 @dataclass(frozen=True)
@@ -80,11 +83,11 @@ def spark(values: Sequence[float | None]) -> Markup:
 
 
 def _drawn(label: str, kind: str, series: Sequence[Series], axes: tuple[str, str], **more: Any) -> Markup:
-    data = {
-        "kind": kind,
-        "axes": axes,
-        "series": [{"name": s.name, "points": [list(p) for p in s.points]} for s in series],
-        **more,
-    }
+    data = {"kind": kind, "axes": axes, "series": [_line(one) for one in series], **more}
     element = Markup('<div class="plot" role="img" aria-label="{}" data-plot="{}"></div>')
     return element.format(plain(label), plain(json.dumps(data, separators=(",", ":"))))
+
+
+def _line(series: Series) -> dict[str, Any]:
+    line = {"name": series.name, "points": [list(point) for point in series.points]}
+    return line if series.of is None else {**line, "of": series.of}

@@ -5,17 +5,34 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
+from evmperf.model.change import Decision
 from evmperf.model.outlets import address, markdown, plain
+from evmperf.model.verdict import GoalWord, Outcome
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+_TONES = {
+    Outcome.WORSE: "bad",
+    Outcome.BETTER: "good",
+    Outcome.UNKNOWN: "unsure",
+    Outcome.NOT_COMPARABLE: "unsure",
+    Decision.UNKNOWN: "unsure",
+    GoalWord.MISSED: "bad",
+    GoalWord.MET: "good",
+}
+
+
+def tone(word: str) -> str:
+    """The class of the style sheet for a verdict's or decision's word; "" for one without colour."""
+    return next((name for known, name in _TONES.items() if known == word), "")
 
 
 @functools.cache
 def environment(package: str) -> Environment:
     """The templates in a package's folder, which may extend `base.html.j2` of this room: they
     escape what they are given, and fail for what they are not given. Their filters `markdown` and
-    `address` are those of `evmperf.model.outlets`.
+    `address` are those of `evmperf.model.outlets`; `tone` is the class for a verdict.
     """
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Undefined  # noqa: PLC0415  # slow to import
     from markupsafe import Markup  # noqa: PLC0415
@@ -29,5 +46,5 @@ def environment(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"markdown": markdown, "address": address}
+    made.filters |= {"markdown": markdown, "address": address, "tone": tone}
     return made

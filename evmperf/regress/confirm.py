@@ -94,6 +94,11 @@ def settled(judgement: Judgement, comparison: Comparison, since: str) -> Judgeme
         f"checked again in an A/B with the image of {since} ({comparison.id}, {comparison.blocks} "
         f"blocks, {comparison.spent_s / 60:.0f} min): {', '.join(counts) or 'nothing measured'}"
     )
+    if confirmed := [v.key for v in by_severity(verdicts) if v.why.startswith(_CONFIRMED)]:
+        again += (
+            f"; next: evmperf bisect {comparison.board} --of FILE --what image:{{}} "
+            f"--metric {'/'.join(confirmed[0])}, with the images from the good to the bad one in FILE"
+        )
     dismissed = {v.key for v in verdicts if v.outcome is Outcome.SAME}
     causes = [
         replace(cause, members=left, worse=cause.worse - len(cause.members) + len(left))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evmperf.benchmarks import wording
 from evmperf.model.change import Change, Comparison, Decision
 from evmperf.model.exits import SIGNS
 from evmperf.model.outlets import line, markdown, row
@@ -93,7 +94,7 @@ def text(
 def undecided(comparison: Comparison) -> list[str]:
     """What a metric that is not decided could have shown, in sentences."""
     return [
-        f"{change.key}: not known; a change of {_detectable(change)} would have shown"
+        f"{wording.figure(change.key)}: not known; a change of {_detectable(change)} would have shown"
         for change in comparison.open
     ]
 
@@ -116,6 +117,21 @@ def interval(change: Change) -> str:
     if not math.isfinite(change.high - change.low):
         return "-"
     return f"{amount(change, change.low)} to {amount(change, change.high)}"
+
+
+def named(comparison: Comparison) -> str:
+    """The headline with the largest changes, those for the worse first."""
+    changed = [change for change in comparison.changes if change.decision in _CHANGED]
+    changed.sort(key=lambda change: (change.decision is not Decision.WORSE, -abs(change.change)))
+    few = [
+        f"{wording.figure(change.key)} {amount(change, change.change)} ({interval(change)})"
+        for change in changed[:_NAMED]
+    ]
+    return ": ".join([comparison.headline, *(["; ".join(few)] if few else [])])
+
+
+_NAMED = 3
+"""Changes that the sentence on top names."""
 
 
 def _detectable(change: Change) -> str:
@@ -194,7 +210,7 @@ def _markdown_row(change: Change) -> str:
     word = f"**{change.decision}**" if change.decision is Decision.WORSE else str(change.decision)
     a, b = columns(change)
     cells = (
-        str(change.key),
+        wording.figure(change.key),
         f"{a} {change.quantity.unit}",
         b,
         amount(change, change.change),
@@ -215,6 +231,8 @@ def as_html(comparison: Comparison, differences: Sequence[Difference] = ()) -> s
             sign=SIGNS[comparison.state],
             changes=comparison.changes,
             plot=_sides,
+            figure=wording.figure,
+            headline=named(comparison),
             amount=amount,
             interval=interval,
             columns=columns,
@@ -230,4 +248,4 @@ def _sides(change: Change) -> Markup:
         drawing.Series(name, list(enumerate(values, 1)))
         for name, values in (("A", change.a), ("B", change.b))
     ]
-    return drawing.lines(str(change.key), series, ("block", change.quantity.unit), zero=False)
+    return drawing.lines(wording.figure(change.key), series, ("block", change.quantity.unit), zero=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -9,16 +10,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from evmperf.benchmarks import catalogue
+from evmperf.benchmarks import wording
 from evmperf.model.errors import LabError
 from evmperf.model.exits import SIGNS
 from evmperf.model.figures import Key
 from evmperf.model.records import BootFailure, BootRecord, VerdictRecord
 from evmperf.model.results import Failure, Result, Status
 from evmperf.model.run import Run
-from evmperf.model.verdict import Outcome
+from evmperf.model.stats import percent, share_text
+from evmperf.model.verdict import NO_COUNTERPART, GoalWord, Outcome
 from evmperf.pages import look
-from evmperf.pages.cases import named_size, natural
+from evmperf.pages.cases import natural
 from evmperf.pages.templates import environment
 from evmperf.report import plots
 from evmperf.report.excerpt import excerpts
@@ -45,8 +47,6 @@ class _Benchmark:
     title: str
     results: list[Result] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
-    sizes: dict[str, str] = field(default_factory=dict)
-    """What the names of cases mean that are sizes in hexadecimal digits."""
     left_out: int = 0
     plots: list[plots.Plot] = field(default_factory=list)
 
@@ -80,17 +80,44 @@ class _Page:
     @property
     def state(self) -> str:
         """`good` where all there is was measured, the run came to its end, and nothing is worse;
-        `unsure` where that is so but for verdicts that could not be told.
+        `unsure` where that is so but for verdicts that could not be told, "" where nobody compared.
         """
         whole = set(self.statuses) <= {Status.MEASURED}
-        if not whole or self.run.exit_status or not self.run.ended_ns or self.worse:
+        if not whole or self.run.exit_status or not self.run.ended_ns or self._of(Outcome.WORSE):
             return "bad"
-        return "unsure" if self.unknown else "good"
+        if any(record.reached == GoalWord.MISSED for record in self.goals):
+            return "bad"
+        if not self.verdicts:
+            return ""
+        return "unsure" if self._untold or not self._compared else "good"
 
     @property
     def sign(self) -> str:
         """What stands before the sentence."""
-        return SIGNS[self.state]
+        return SIGNS.get(self.state, "")
+
+    @property
+    def headline(self) -> str:
+        """What comparing came to, in sentences that need nothing beside them."""
+        if not self.verdicts:
+            return "Not compared with earlier runs."
+        worse, untold, compared = self._of(Outcome.WORSE), self._untold, self._compared
+        against = " and ".join(dict.fromkeys(_against(one.baseline) for one in self.verdicts.values()))
+        if worse:
+            few = "; ".join(f"{wording.figure(one.key)} {_percent(one)}" for one in worse[:_NAMED])
+            more = f" and {len(worse) - _NAMED} more" if len(worse) > _NAMED else ""
+            text = f"{_are(len(worse), 'worse')} than {against}: {few}{more}."
+        elif compared:
+            text = f"None of the {compared} figures that could be told is worse than {against}."
+        else:
+            text = f"Nothing could be told against {against}."
+        if missed := [one for one in self.goals if one.reached == GoalWord.MISSED]:
+            names = "; ".join(f"{wording.figure(one.key)} (owner {one.owner})" for one in missed)
+            text = f"Goal missed: {names}. {text}"
+        if untold:
+            (why, _), *_ = Counter(_why(one) for one in untold).most_common(1)
+            text += f" {len(untold)} of {len(self.verdicts)} figures cannot be told ({why})."
+        return text
 
     @property
     def drawn(self) -> bool:
@@ -98,17 +125,56 @@ class _Page:
         return any(b.plots for benchmarks in self.drivers.values() for b in benchmarks.values())
 
     @property
-    def worse(self) -> int:
-        """How many figures are worse than what they were compared with."""
-        return self._count(Outcome.WORSE)
+    def goals(self) -> list[VerdictRecord]:
+        """The figures that have a goal."""
+        return [record for record in self.verdicts.values() if record.goal]
+
+    def _of(self, *outcomes: Outcome) -> list[VerdictRecord]:
+        return [record for record in self.verdicts.values() if record.verdict in outcomes]
 
     @property
-    def unknown(self) -> int:
-        """How many figures noise hides the answer of."""
-        return self._count(Outcome.UNKNOWN)
+    def _untold(self) -> list[VerdictRecord]:
+        """The figures that could have had an answer, and have none."""
+        open_ones = self._of(Outcome.UNKNOWN, Outcome.NOT_COMPARABLE)
+        return [record for record in open_ones if record.why != NO_COUNTERPART]
 
-    def _count(self, outcome: Outcome) -> int:
-        return sum(record.verdict == outcome for record in self.verdicts.values())
+    @property
+    def _compared(self) -> int:
+        return len(self._of(Outcome.WORSE, Outcome.BETTER, Outcome.SAME))
+
+
+_NAMED = 3
+"""Worse figures that the sentence names."""
+
+
+def _are(count: int, what: str) -> str:
+    return f"{count} figure is {what}" if count == 1 else f"{count} figures are {what}"
+
+
+def _against(given: str) -> str:
+    """What a run was compared with, in words."""
+    kind, _, name = given.partition(":")
+    known = {"last": f"its earlier runs (at most {name})", "guide": f"the guide {name}"}
+    return known.get(kind, f"{kind} {name}").strip()
+
+
+def _percent(record: VerdictRecord) -> str:
+    return "" if record.change is None else percent(record.change)
+
+
+def _why(record: VerdictRecord) -> str:
+    return record.why or record.reason
+
+
+def _range(record: VerdictRecord) -> str:
+    """What a change may be without being called one, as `±3.1 %`; "" for a change of level that is
+    smaller, because its evidence is its nights together.
+    """
+    if not record.was or record.tolerance is None:
+        return ""
+    share = abs(record.tolerance / record.was)
+    moved = record.verdict in (Outcome.WORSE, Outcome.BETTER)
+    return "" if moved and share > abs(record.change or 0.0) else f"±{share_text(share)}"
 
 
 def write(folder: Path) -> Path:
@@ -139,6 +205,11 @@ def render(folder: Path) -> str:
             changed=_changed(folder),
             facts=list(_facts(page.run)),
             files=[name for name in _FILES if (folder / name).exists()],
+            wording=wording,
+            percent=_percent,
+            range=_range,
+            against=_against,
+            why=_why,
             href=quote,
             when=_when,
             duration=_duration,
@@ -173,10 +244,11 @@ def _gather(folder: Path) -> _Page:
         for benchmark in benchmarks.values():
             benchmark.rows.sort(key=lambda row: natural(row.case))
             benchmark.results.sort(key=lambda result: natural(result.case))
-            benchmark.plots = list(plots.of_benchmark(benchmark.title, benchmark.results, folder))
+            before = {key: one.was for key, one in page.verdicts.items() if one.was is not None}
+            benchmark.plots = list(plots.of_benchmark(benchmark.title, benchmark.results, folder, before))
     texts = excerpts(folder / "console.log", page.failed)
     for result, text in zip(page.failed, texts, strict=True):
-        where = f"{result.benchmark}, {result.case}"
+        where = f"{wording.title(result.benchmark)}, {wording.case(result.benchmark, result.case)}"
         page.troubles.append(_Trouble(where, str(result.status), list(result.failures[:10]), text[-_TEXT:]))
     return page
 
@@ -191,15 +263,12 @@ def _take(page: _Page, result: Result) -> None:
     benchmarks = page.drivers.setdefault(result.driver, {})
     benchmark = benchmarks.get(result.benchmark)
     if benchmark is None:
-        known = catalogue.benchmarks().get(result.benchmark)
-        benchmark = _Benchmark(result.benchmark, known.title if known else result.benchmark)
+        benchmark = _Benchmark(result.benchmark, wording.title(result.benchmark))
         benchmarks[result.benchmark] = benchmark
     if len(benchmark.results) >= _MOST_CASES or page.rows >= _MOST_ROWS:
         benchmark.left_out += 1
         return
     benchmark.results.append(result)
-    if size := named_size(result.params):
-        benchmark.sizes[result.case] = size
     for row in result_rows(result):
         benchmark.rows.append(row)
         page.rows += 1
@@ -236,8 +305,8 @@ def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
     elif isinstance(value, list):
         for number, item in enumerate(value, 1):
             yield from _flat(f"{prefix} {number}", item)
-    else:
-        yield prefix.replace("_", " "), str(value)
+    elif value is not False:
+        yield prefix.replace("_", " "), "yes" if value is True else str(value)
 
 
 def _when(time_ns: int) -> str:

@@ -9,8 +9,10 @@ from statistics import fmean
 
 from markupsafe import Markup
 
+from evmperf.benchmarks import wording
 from evmperf.benchmarks.families import latency
 from evmperf.benchmarks.families.boot import SPANS
+from evmperf.model.figures import Key
 from evmperf.model.results import ParamValue, Result
 from evmperf.model.units import Unit, size_bytes
 from evmperf.pages import plots as drawing
@@ -32,17 +34,19 @@ class Plot:
     html: Markup
 
 
-def of_benchmark(title: str, results: Sequence[Result], folder: Path) -> Iterator[Plot]:
-    """All plots that one benchmark's results give."""
+def of_benchmark(
+    title: str, results: Sequence[Result], folder: Path, before: Mapping[Key, float]
+) -> Iterator[Plot]:
+    """All plots that one benchmark's results give, with the figures `before` where there are any."""
     for result in results:
         if result.driver == "boot":
-            yield from _boots(title, result)
+            yield from _boots(title, result, before)
         yield from _trials(result)
-    yield from _over_sizes(title, results)
+    yield from _over_sizes(title, results, before)
     yield from _histograms(title, results, folder)
 
 
-def _boots(title: str, result: Result) -> Iterator[Plot]:
+def _boots(title: str, result: Result, before: Mapping[Key, float]) -> Iterator[Plot]:
     """Every cycle as a bar of its phases; a cycle without figures says that it failed."""
     cycles: dict[int, dict[str, float]] = {}
     for sample in result.samples:
@@ -60,6 +64,10 @@ def _boots(title: str, result: Result) -> Iterator[Plot]:
             continue
         widths = [phases.get(name, 0.0) for name, *_ in SPANS[1:]]
         bars.append(drawing.Bar(str(cycle + 1), widths, f"{phases.get('boot_time', 0):.2f} s"))
+    level = {name: before.get(Key(result.benchmark, result.case, name), 0.0) for name, *_ in SPANS}
+    if bars and level[SPANS[0][0]]:
+        widths = [level[name] for name, *_ in SPANS[1:]]
+        bars.append(drawing.Bar("before", widths, f"{level[SPANS[0][0]]:.2f} s"))
     if bars:
         caption = (
             f"{title}, {result.case}: phases of every cycle in seconds since power-on; "
@@ -69,21 +77,31 @@ def _boots(title: str, result: Result) -> Iterator[Plot]:
         yield Plot(caption, drawing.bars(caption, parts, bars, "s"))
 
 
-def _over_sizes(title: str, results: Sequence[Result]) -> Iterator[Plot]:
-    """Figures against the size that the cases differ in, a plot for each unit."""
+def _over_sizes(title: str, results: Sequence[Result], before: Mapping[Key, float]) -> Iterator[Plot]:
+    """Figures against the size that the cases differ in, a plot for each unit; the level before is a
+    thin line in the same colour.
+    """
     sized = [(size, result) for result in results if (size := _size(result)) is not None]
     if len({size for size, _ in sized}) < 2:
         return
     sized.sort(key=lambda pair: pair[0])
     units: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    levels: dict[str, list[tuple[float, float]]] = {}
     for size, result in sized:
         for metric, unit in sorted({(s.metric, s.unit) for s in result.samples}):
             line = units.setdefault(unit, {}).setdefault(metric, [])
             line.append((size, fmean(result.values(metric))))
+            if (level := before.get(Key(result.benchmark, result.case, metric))) is not None:
+                levels.setdefault(metric, []).append((size, level))
     for unit, metrics in units.items():
         what = "CPU load" if unit == Unit.PERCENT else unit
         caption = f"{title}: {what} against size"
-        series = [drawing.Series(name, points) for name, points in metrics.items()]
+        series = [drawing.Series(wording.metric(name), points) for name, points in metrics.items()]
+        series += [
+            drawing.Series(f"{wording.metric(name)} before", levels[name], of=number)
+            for number, name in enumerate(metrics)
+            if name in levels
+        ]
         yield Plot(caption, drawing.lines(caption, series, ("bytes", unit), sizes=True))
 
 

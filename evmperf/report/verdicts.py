@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from evmperf.benchmarks import wording
 from evmperf.model.outlets import markdown, plain, row
 from evmperf.model.verdict import NO_COUNTERPART, Judgement, Outcome, Verdict, change_text, explained, number
 from evmperf.report import differences as differing
@@ -45,11 +46,19 @@ def text(judgement: Judgement, everything: bool = False, width: int | None = Non
     """
     rows = shown(judgement, everything)
     found = table(_COLUMNS, [_cells(verdict) for verdict in rows], width) if rows else ""
-    return (
-        found
-        + "\n".join([*_causes(judgement), *_unknown(judgement), *judgement.gaps(), judgement.sentence()])
-        + "\n"
-    )
+    return found + "".join(f"{line}\n" for line in [*_told(judgement), judgement.sentence()])
+
+
+def _told(judgement: Judgement) -> list[str]:
+    return [*_goals(judgement), *_causes(judgement), *_unknown(judgement), *judgement.gaps()]
+
+
+def _goals(judgement: Judgement) -> list[str]:
+    return [
+        f"goal {one.word}: {wording.figure(one.key)} {number(one.value)} {one.unit}, {one.goal} "
+        f"(owner {one.owner})"
+        for one in judgement.goals
+    ]
 
 
 def _causes(judgement: Judgement) -> list[str]:
@@ -109,6 +118,7 @@ def as_json(judgement: Judgement, changed: Sequence[Difference] = ()) -> str:
         "new": judgement.new,
         "unread_tables": dict(judgement.unread),
         "checked_again": judgement.again,
+        "goals": [asdict(goal) for goal in judgement.goals],
         "causes": [asdict(cause) for cause in judgement.causes],
         "counts": {outcome: judgement.count(outcome) for outcome in Outcome},
         "changed": [vars(entry) for entry in changed],
@@ -180,8 +190,7 @@ def as_markdown(judgement: Judgement, changed: Sequence[Difference] = ()) -> str
             *map(_markdown_row, rows),
             "",
         ]
-    told = [*_causes(judgement), *_unknown(judgement), *judgement.gaps()]
-    lines += [f"* {markdown(told_line)}" for told_line in told]
+    lines += [f"* {markdown(told)}" for told in _told(judgement)]
     lines += differing.folded(changed, "What else changed") if changed else []
     return "\n".join(lines)
 
@@ -189,7 +198,7 @@ def as_markdown(judgement: Judgement, changed: Sequence[Difference] = ()) -> str
 def _markdown_row(verdict: Verdict) -> str:
     word = f"**{verdict.outcome}**" if verdict.outcome is Outcome.WORSE else str(verdict.outcome)
     cells = (
-        str(verdict.key),
+        wording.figure(verdict.key),
         f"{number(verdict.value)} {verdict.unit}",
         number(verdict.baseline),
         change_text(verdict.change),

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from evmperf.model.figures import Key
 from evmperf.model.records import VerdictRecord
 from evmperf.model.results import Result
@@ -27,8 +29,11 @@ def keep(folder: Path, judgement: Judgement) -> int:
         elif isinstance(record, Result):
             drivers[record.benchmark] = record.driver
     new = []
+    goals = {goal.key: goal for goal in judgement.goals}
     for verdict in judgement.verdicts:
         record = _record(verdict, drivers[verdict.key.benchmark], judgement.against)
+        if goal := goals.get(verdict.key):
+            record = replace(record, goal=goal.goal, reached=str(goal.word), owner=goal.owner)
         if record != known.get(verdict.key):
             new.append(record)
     if new:
@@ -45,4 +50,7 @@ def _record(verdict: Verdict, driver: str, against: str) -> VerdictRecord:
         baseline=against,
         change=verdict.change,
         level_since=verdict.since if verdict.confirmed else "",
+        was=verdict.baseline,
+        tolerance=verdict.tolerance,
+        why=verdict.why,
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evmperf.benchmarks import catalogue
+from evmperf.benchmarks import catalogue, wording
 from evmperf.model import outlets
 from evmperf.model.figures import Key
 from evmperf.model.run import Run
@@ -81,15 +81,25 @@ class Summary:
     runs: int = 0
     """Those that could be read; a board without has no pages."""
     figures: int = 0
+    period: str = ""
+    """What `news` is of, in words."""
     news: Counter[str] = field(default_factory=Counter)
     """How many figures came to a new level, or are off, within RECENT_DAYS, by `Change.state`."""
-    untold: int = 0
-    """Of how many figures the newest is neither the same nor shown to have changed."""
+    words: Counter[str] = field(default_factory=Counter)
+    """How many figures have which verdict now."""
     changes: list[Change] = field(default_factory=list)
     cases: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     """Metrics by benchmark and case."""
     pages: list[int] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+
+    @property
+    def untold(self) -> int:
+        """Of how many figures the newest is neither the same nor shown to have changed."""
+        return sum(self.words[word] for word in _UNTOLD)
+
+
+_UNTOLD = (Outcome.UNKNOWN, Outcome.NOT_COMPARABLE)
 
 
 def write(job: Job) -> Summary:
@@ -104,10 +114,13 @@ def write(job: Job) -> Summary:
     name = job.entries[-1].run.board
     changes = sorted(_changes(name, found), key=lambda one: one.run.started_ns, reverse=True)
     since = found.runs[-1].started_ns - RECENT_DAYS * 86400 * 10**9
-    news = Counter(one.state for one in changes if one.run.started_ns >= since)
+    # A figure counts once, with its newest change.
+    recent = {one.key: one.state for one in reversed(changes) if one.run.started_ns >= since}
+    news = Counter(recent.values())
     place = names.slug(name)
     folder.file(f"{place}/runs.js", f"evmperf_runs = {_runs(folder, entries)};\n")
     benchmarks = _by_benchmark(found)
+    words = Counter(str(case.outcome(trend)) for trend in found.trends.values())
     for benchmark, cases in benchmarks.items():
         _write_benchmark(folder, name, benchmark, cases, found)
     wrote = months.write(folder, name, entries)
@@ -117,11 +130,10 @@ def write(job: Job) -> Summary:
         board=name,
         runs=found.runs,
         changes=changes,
-        news=news,
-        days=RECENT_DAYS,
+        state=state(news, words),
+        headline=headline(len(found.trends), news, words, _period(found.runs)),
         months=wrote,
         kernel=kernel,
-        untold=_untold(found),
         benchmarks=[_row(benchmark, cases) for benchmark, cases in benchmarks.items()],
     )
     metrics = {
@@ -134,8 +146,9 @@ def write(job: Job) -> Summary:
         job.entries[-1].run,
         len(found.runs),
         len(found.trends),
+        _period(found.runs),
         news,
-        _untold(found),
+        words,
         changes,
         metrics,
         folder.sizes,
@@ -143,9 +156,40 @@ def write(job: Job) -> Summary:
     )
 
 
-def _untold(found: Trends) -> int:
-    told = (Outcome.SAME, Outcome.BETTER, Outcome.WORSE)
-    return sum(trend.outcome not in told for trend in found.trends.values())
+def state(news: Counter[str], words: Counter[str]) -> str:
+    """The state of a board or fleet: `good` only where every figure with a direction was told."""
+    if news[Outcome.WORSE] or words[Outcome.WORSE]:
+        return "bad"
+    return "unsure" if any(words[word] for word in _UNTOLD) or not _told(words) else "good"
+
+
+def headline(figures: int, news: Counter[str], words: Counter[str], period: str) -> str:
+    """What became of the figures, in one sentence that says what is not known, too."""
+    worse, better, told = news[Outcome.WORSE], news[Outcome.BETTER], _told(words)
+    if worse:
+        text = f"{worse} of {figures} figures became worse {period}"
+    elif told:
+        text = f"None of the {told} figures that can be told became worse {period}"
+    else:
+        text = f"Nothing can be told yet of {figures} figures"
+    text += f", {better} became better" if better else ""
+    rest = (
+        (words[Outcome.WORSE] if not worse else 0, "worse than before that"),
+        (words[Outcome.UNKNOWN], "cannot be told for noise"),
+        (words[Outcome.NOT_COMPARABLE], "not comparable (too few runs alike)"),
+        (words[Outcome.NOT_JUDGED], "shown only"),
+    )
+    return "; ".join([text, *(f"{count} {what}" for count, what in rest if count)]) + "."
+
+
+def _told(words: Counter[str]) -> int:
+    return words[Outcome.SAME] + words[Outcome.BETTER] + words[Outcome.WORSE]
+
+
+def _period(runs: Sequence[Run]) -> str:
+    recent_ns = RECENT_DAYS * 86400 * 10**9
+    long = runs[-1].started_ns - runs[0].started_ns >= recent_ns
+    return f"within {RECENT_DAYS} days" if long else "since the first run"
 
 
 def _runs(folder: Folder, entries: Sequence[StoredRun]) -> str:
@@ -217,23 +261,19 @@ def _of_move(board: str, trend: Trend, move: Move, runs: Sequence[Run]) -> Chang
     )
 
 
-def _title(benchmark: str) -> str:
-    known = catalogue.benchmarks().get(benchmark)
-    return known.title if known else benchmark
-
-
 def _row(benchmark: str, cases: dict[str, list[Trend]]) -> dict[str, object]:
     """A benchmark in the list of a board's."""
     trends = [trend for found in cases.values() for trend in found]
     known = catalogue.benchmarks().get(benchmark)
     return {
         "name": benchmark,
-        "title": _title(benchmark),
+        "title": wording.title(benchmark),
         "driver": known.driver if known else "",
         "cases": len(cases),
         "figures": len(trends),
         "worse": sum(trend.outcome is Outcome.WORSE for trend in trends),
         "better": sum(trend.outcome is Outcome.BETTER for trend in trends),
+        "untold": sum(case.outcome(trend) in _UNTOLD for trend in trends),
         "changes": sum(len(trend.moves) for trend in trends),
     }
 
@@ -242,7 +282,7 @@ def _write_benchmark(
     folder: Folder, board: str, benchmark: str, cases: dict[str, list[Trend]], found: Trends
 ) -> None:
     place = f"{names.slug(board)}/{names.slug(benchmark)}"
-    title = _title(benchmark)
+    title = wording.title(benchmark)
     labels = list(cases)
     for number, label in enumerate(labels):
         before = labels[number - 1] if number else ""
@@ -258,6 +298,8 @@ def _write_benchmark(
         cases=cases,
         runs=found.runs,
         spark=_spark,
+        outcome=case.outcome,
+        reason=case.reason,
     )
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from evmperf.benchmarks import catalogue
 from evmperf.model import outlets
 from evmperf.model.run import Run
-from evmperf.pages.cases import named_size
+from evmperf.model.verdict import Outcome
 from evmperf.published import source
+from evmperf.regress import judge, shift
 from evmperf.regress.trends import Trend
 from evmperf.site.names import slug
 from evmperf.site.pages import Folder
@@ -39,9 +39,6 @@ class Case:
 
 def write(folder: Folder, case: Case, trends: Sequence[Trend], runs: Sequence[Run]) -> None:
     """Write the page of one case; raises OSError when the disk does not take it."""
-    known = catalogue.benchmarks().get(case.benchmark)
-    cases = known.cases("full") if known else ()
-    params = next((one.params for one in cases if one.label == case.label), {})
     data, shortened = fitting(trends, runs)
     published = any(run.kind == source.KIND for run in runs)
     places = source.places(case.board).get((case.benchmark, case.label), ()) if published else ()
@@ -50,14 +47,33 @@ def write(folder: Folder, case: Case, trends: Sequence[Trend], runs: Sequence[Ru
         f"{place}.html",
         "case.html.j2",
         case=case,
-        size=named_size(params),
         trends=trends,
         runs=runs,
         data=data,
         shortened=shortened,
         places=places,
         shares=[_share(case.board, trend) for trend in trends],
+        outcome=outcome,
+        reason=reason,
     )
+
+
+def outcome(trend: Trend) -> Outcome:
+    """The newest figure's verdict in a word."""
+    if trend.verdict is None and judge.not_judged(trend.key):
+        return Outcome.NOT_JUDGED
+    return trend.outcome
+
+
+def reason(trend: Trend) -> str:
+    """Why the newest figure has no other verdict, in words."""
+    if trend.verdict:
+        return trend.verdict.why
+    if why := judge.not_judged(trend.key):
+        return why
+    earlier = len(trend.alike) - 1
+    runs = f"{earlier} earlier run{'s' * (earlier != 1)}" if earlier else "first run"
+    return f"{runs}: {shift.FEWEST} are needed"
 
 
 def _share(board: str, trend: Trend) -> str:
@@ -88,7 +104,9 @@ def _encoded(value: Any) -> str:
 
 
 def _series(trend: Trend, runs: Sequence[Run], most: int = 0, first: int = 0) -> dict[str, Any]:
-    """One metric: of each night the index of its run, and its sample or samples."""
+    """One metric: of each night the index of its run, and its sample or samples; and the levels of
+    nights enough to tell one.
+    """
     points = [point for point in trend.points if point.run >= first]
     values = [_values(point.samples, point.value, most) for point in points]
     return {
@@ -100,7 +118,7 @@ def _series(trend: Trend, runs: Sequence[Run], most: int = 0, first: int = 0) ->
         "levels": [
             (max(level.first, first), level.last, _short(level.value), _short(level.spread))
             for level in trend.levels
-            if level.last >= first
+            if level.last >= first and level.last - level.first >= shift.FEWEST
         ],
         "moves": [
             (move.at, "accepted" if move.accepted else str(move.outcome), move.change)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from evmperf.benchmarks import catalogue
+from evmperf.benchmarks import wording
 from evmperf.model import outlets
+from evmperf.model.figures import Key
 from evmperf.site import names
-from evmperf.site.board import RECENT_DAYS, Summary
+from evmperf.site.board import Summary, headline, state
 from evmperf.site.pages import Folder, kernel
 
 GUIDE = "guide/index.html"
@@ -29,6 +31,9 @@ def write(out: Path, boards: Sequence[Summary]) -> list[int]:
         reverse=True,
     )
     worse = [change for change in changes if change.alarming]
+    news = sum((one.news for one in boards), Counter())
+    words = sum((one.words for one in boards), Counter())
+    period = max((one.period for one in boards), default="")  # "within" is after "since"
     folder.page(
         "index.html",
         "fleet.html.j2",
@@ -37,7 +42,8 @@ def write(out: Path, boards: Sequence[Summary]) -> list[int]:
         kernel=kernel,
         more=len(worse) - _MOST,
         guide=(out / GUIDE).is_file(),
-        days=RECENT_DAYS,
+        state=state(news, words),
+        headline=headline(sum(one.figures for one in boards), news, words, period),
     )
     folder.file("static/search.js", f"evmperf_search = {_index(boards)};\n")
     script = Path(__file__).with_name("site.js").read_text(encoding="utf-8")
@@ -53,9 +59,8 @@ def _index(boards: Sequence[Summary]) -> str:
         for (benchmark, case), metrics in board.cases.items():
             if (benchmark, case) not in rows:
                 rows[benchmark, case] = len(rows)
-                known = catalogue.benchmarks().get(benchmark)
-                title = known.title if known else benchmark
+                said = wording.figure(Key(benchmark, case, ""))
                 place = f"{names.slug(benchmark)}/{names.slug(case)}.html"
-                texts.append((benchmark, case, title, " ".join(metrics), place))
+                texts.append((benchmark, case, said, " ".join(metrics), place))
     whose = [(b.board, names.slug(b.board), [rows[key] for key in b.cases]) for b in boards]
     return outlets.script(json.dumps({"cases": texts, "boards": whose}, separators=(",", ":")))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from evmperf.benchmarks import wording
 from evmperf.model.exits import SIGNS
 from evmperf.model.outlets import address
 from evmperf.model.run import Run
@@ -45,6 +46,7 @@ class Folder:
                 month=names.month,
                 amount=amount,
                 number=number,
+                wording=wording,
                 signs=SIGNS,
                 **values,
             )

@@ -39,10 +39,10 @@
       const left = words.filter((w) => !name.toLowerCase().includes(w));
       for (const row of rows)
         if (left.length && left.every((w) => texts[row].includes(w)))
-          add(`${name}: ${cases[row][2]}, ${cases[row][1] || "all"}`, `${place}/${cases[row][4]}`);
+          add(`${name}: ${cases[row][2]}`, `${place}/${cases[row][4]}`);
     }
     if (more) list.append(make("li", `and ${more} more: say another word`));
-    if (!list.children.length) list.append(make("li", "nothing has these words"));
+    if (!list.children.length) list.append(make("li", "no case or board matches these words"));
   }
   box.addEventListener("input", search);
 

@@ -64,7 +64,7 @@ def test_a_mistake_of_our_own_is_no_failed_board(monkeypatch, capsys, results, m
     def wrong(_):
         raise mistake
 
-    monkeypatch.setattr("evmperf.cli.sources.opened", wrong)
+    monkeypatch.setattr("evmperf.app.sources.opened", wrong)
     assert main(["runs", "--from", str(results)]) == ExitStatus.INTERNAL
     said = capsys.readouterr().err
     assert "Traceback" in said

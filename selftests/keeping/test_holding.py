@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from evmperf.cli.holding import Holding
+from evmperf.app.holding import Holding
 from evmperf.keeping.claim import JOIN, Claim
 from evmperf.keeping.wanted import wanted
 from evmperf.model.errors import UsageError

@@ -9,9 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from evmperf.benchmarks import wording
 from evmperf.model.exits import ExitStatus
 from evmperf.model.records import VerdictRecord
-from evmperf.night.closing import Board, Closing, _describe, close, sentence
+from evmperf.night.closing import LOG, Board, Closing, _describe, close, sentence
 from evmperf.night.conductor import Night, Progress
 from evmperf.night.journal import Journal
 from evmperf.night.page import render
@@ -47,12 +48,12 @@ def closing(tmp_path):
 
 def test_a_figure_that_is_worse_on_several_boards_is_one_line(closing):
     first, second = closing.worse
-    assert (first.case, first.change, [run.job for run in first.runs]) == (
+    assert (first.key.case, first.change, [run.job for run in first.runs]) == (
         "4m",
         "-20.0 %",
         ["am64x-0", "am64x-1"],
     )
-    assert (second.case, [run.job for run in second.runs]) == ("4k", ["am64x-1"])
+    assert (second.key.case, [run.job for run in second.runs]) == ("4k", ["am64x-1"])
     assert [board.judged for board in closing.boards] == ["1 worse, 1 same", "2 worse", "none"]
     assert sentence(closing) == "2 of 3 boards measured, 1 given up, 2 figures are worse."
 
@@ -75,13 +76,13 @@ def test_all_runs_are_judged_and_what_is_worse_is_checked_again(tmp_path):
     kept = StoredRuns(StoreFolder(Path(os.environ["EVMPERF_HISTORY"]))).everything()
     assert [entry.run.id[-4:] for entry in kept] == ["0020", "0021", "0022"]
     (worse,) = closing.worse
-    assert (worse.benchmark, worse.case, worse.metric) == lost
+    assert worse.key == lost
     assert [run.id for run in worse.runs] == ["am64xx-hsevm-0020"]
     assert "../site/index.html" in (tmp_path / "night-x/night.html").read_text()
     # There is no image of a good run to check it with, and that is nobody's failure.
-    assert closing.commands == []
+    assert closing.failed == []
     assert closing.status == ExitStatus.FAILED
-    assert "| emmc_ext4 | 102400 | write_throughput | -30." in (tmp_path / "night-x/night.md").read_text()
+    assert "| eMMC ext4, 100 KiB, write | -30." in (tmp_path / "night-x/night.md").read_text()
 
 
 def test_one_damaged_old_run_is_left_out_by_name_and_the_rest_is_judged(tmp_path):
@@ -96,8 +97,8 @@ def test_one_damaged_old_run_is_left_out_by_name_and_the_rest_is_judged(tmp_path
     night = Night(read(file), tmp_path, Journal(tmp_path / "night-x"), time.time() + 3600, lambda line: None)
     night.progress[0].state, night.progress[0].runs = "measured", ["am64xx-hsevm-0020"]
     closing = close(night, time.time())
-    assert [(w.benchmark, w.case, w.metric) for w in closing.worse] == [lost]
-    assert closing.commands == []
+    assert [w.key for w in closing.worse] == [lost]
+    assert closing.failed == []
     page = (tmp_path / "night-x/night.md").read_text()
     for text in ("am64xx-hsevm-0004: its results are damaged", "am64xx-hsevm-0005/run.json"):
         assert text in page
@@ -113,16 +114,18 @@ def test_a_night_without_verdicts_is_not_a_good_night(tmp_path, monkeypatch):
     # A mistake in evmperf, in the process that judges.
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\n"
-        "if 'check' in sys.argv or 'check' in sys.orig_argv:\n"
+        "if 'evmperf.app' in sys.orig_argv:\n"
         "    import evmperf.regress.against as against\n"
         "    def judged(*_): raise AssertionError('moon phase')\n"
         "    against.judged = judged\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     closing = close(night, time.time())
-    ((command, said),) = closing.commands
-    assert command == "evmperf check"
-    assert "moon phase" in said
+    ((command, said),) = closing.failed
+    assert command == "verdicts"
+    log = tmp_path / "night-x" / LOG
+    assert said.endswith(f"see {log}")
+    assert "moon phase" in log.read_text()
     assert (closing.status, closing.unjudged) == (ExitStatus.FAILED, 1)
     assert sentence(closing) == "1 of 1 board measured, 1 without verdicts."
     assert 'class="verdict bad"' in (tmp_path / "night-x/night.html").read_text()
@@ -135,7 +138,7 @@ def test_the_exit_status_says_first_what_a_lab_has_to_mend(closing):
 
 
 def test_the_page_is_the_same_in_both_forms(closing):
-    closing.commands.append(("evmperf push", "no server"))
+    closing.failed.append(("database", "no server"))
     values = {
         "night": SimpleNamespace(journal=SimpleNamespace(id="night-x")),
         "closing": closing,
@@ -143,9 +146,10 @@ def test_the_page_is_the_same_in_both_forms(closing):
         "ended": 1.8e9 + 60,
         "sentence": sentence(closing),
         "links": [],
+        "figure": wording.figure,
     }
     markdown, html = (render(f"night.{form}.j2", **values) for form in ("md", "html"))
-    assert "| emmc_ext4 | 4m | write | -20.0 % | am64x-0, am64x-1 | since \\| then |" in markdown
+    assert "| eMMC ext4, 4m, write | -20.0 % | am64x-0, am64x-1 | since \\| then |" in markdown
     assert "since | then" in html
     for text in (markdown, html):
         assert "2 of 3 boards measured" in text

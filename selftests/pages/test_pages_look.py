@@ -54,9 +54,3 @@ def test_bars_are_as_long_as_their_share_of_the_longest():
 
 def test_cases_are_in_the_order_of_their_numbers():
     assert sorted(["1m", "256k", "16", "4k", "9"], key=cases.natural) == ["9", "16", "4k", "256k", "1m"]
-
-
-def test_hexadecimal_sizes_have_names():
-    assert cases.named_size({"size_hex": "400000"}) == "4 MiB"
-    assert cases.named_size({"size_hex": "200"}) == "512 bytes"
-    assert cases.named_size({"block_size": "4k"}) == ""

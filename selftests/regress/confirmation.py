@@ -3,23 +3,28 @@
     python -m selftests.regress.confirmation
 
 Some nights with one release, then one with a release whose init takes longer: `evmperf check` must
-call the boot time worse, and `--confirm` put both releases on the board in turn and confirm it.
-Prints the note for a merge request; ends with 0 if that is what came.
+call the boot time worse, and `--confirm` put both releases on the board in turn, confirm it and name
+bisection as the next step. With --without, the last release is as fast as the others and the host is
+overloaded in that night only: the alarm must be taken back. Prints the note for a merge request; ends
+with 0 if that is what came.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from evmperf.benchmarks import wording
 from evmperf.model.exits import ExitStatus
+from evmperf.model.figures import Key
 from selftests.regress.bisections import BOOT_TIME, SLOW_INIT, VARIANT, releases
 from selftests.regress.virtuallab import board_file
 
@@ -33,21 +38,42 @@ class Outcome:
     minutes: float
 
     @property
+    def dismissed(self) -> bool:
+        """Whether an A/B took the alarm back."""
+        return self.status != ExitStatus.FAILED and "1 not confirmed" in self.note
+
+    @property
     def confirmed(self) -> bool:
         """Whether the boot time is worse, and an A/B says so, too."""
-        row = f"| **worse** | {BOOT_TIME.replace('/', ' ')} |"
+        row = f"| **worse** | {wording.figure(Key(*BOOT_TIME.split('/')))} |"
         lines = [line for line in self.note.splitlines() if line.startswith(row)]
-        return self.status == ExitStatus.FAILED and "| confirmed by an A/B" in "".join(lines)
+        told = "| confirmed by an A/B" in "".join(lines) and "next: evmperf bisect" in self.note
+        return self.status == ExitStatus.FAILED and told
 
 
-def alarm(folder: Path, nights: int) -> Outcome:
+@contextmanager
+def _overloaded() -> Iterator[None]:
+    """The host has four times more to do than it has processors."""
+    command = [sys.executable, "-c", "while True: pass"]
+    busy = [subprocess.Popen(command) for _ in range(4 * (os.cpu_count() or 1))]
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+def alarm(folder: Path, nights: int, *, change: bool = True) -> Outcome:
     """Measure the nights, check the last with --confirm."""
     began = time.monotonic()
-    good, slow = releases(folder, 2, 1, SLOW_INIT)
+    good, last = releases(folder, 2, 1 if change else 2, SLOW_INIT)
     results = folder / "results"
     with board_file(VARIANT, folder) as board:
-        for image in [*[good] * nights, slow]:
-            _measure(board, image, results)
+        for _ in range(nights):
+            _measure(board, good, results)
+        with nullcontext() if change else _overloaded():
+            _measure(board, last, results)
         note = folder / "note.md"
         done = subprocess.run(
             [
@@ -95,15 +121,16 @@ def main(words: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--nights", type=int, default=8)
+    parser.add_argument("--without", action="store_true", help="without a change: the host is at fault")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave everything there")
     options = parser.parse_args(words)
     with ExitStack() as stack:
         folder = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.mkdir(parents=True, exist_ok=True)
-        outcome = alarm(folder.resolve(), options.nights)
+        outcome = alarm(folder.resolve(), options.nights, change=not options.without)
     print(outcome.note)
     print(f"{options.nights + 1} nights and the A/B took {outcome.minutes:.0f} min")
-    return 0 if outcome.confirmed else 1
+    return 0 if (outcome.dismissed if options.without else outcome.confirmed) else 1
 
 
 if __name__ == "__main__":

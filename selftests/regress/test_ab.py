@@ -188,7 +188,7 @@ def test_every_format_says_the_same(folder):
     assert [[y for _, y in plot["series"][0]["points"]] for plot in drawn] == [
         change["a"] for change in data["changes"]
     ]
-    assert "| **worse** | emmc_ext4 102400 write_throughput |" in note
+    assert "| **worse** | eMMC ext4, 100 KiB, write |" in note
 
 
 def test_an_ab_of_which_nothing_was_measured_says_so():

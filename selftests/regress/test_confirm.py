@@ -88,7 +88,10 @@ def test_an_ab_confirms_an_alarm_or_takes_it_back(judged, budget_s, expected):
         assert found[case][0] is outcome
         assert found[case][1].startswith(why)
     assert "checked again in an A/B with the image of run-0" in settled.sentence()
-    assert expected["102400"][1] in report.as_markdown(settled)
+    note = report.as_markdown(settled).replace("\\", "")
+    assert expected["102400"][1] in note
+    named = f"evmperf bisect {settled.board} --of FILE --what image:{{}} --metric emmc_ext4/102400/"
+    assert (named in note) == expected["102400"][1].startswith("confirmed")
 
 
 def test_an_alarm_that_cannot_be_checked_again_stays_with_the_reason(tmp_path, capsys):

@@ -3,16 +3,19 @@
 import json
 import re
 import shutil
+from html import unescape
 from urllib.parse import unquote
 
 import pytest
+from msgspec.structs import replace
 from playwright.sync_api import expect
 
 from evmperf.console.record import HEADER, Record
 from evmperf.model.errors import Kind
+from evmperf.model.records import VerdictRecord
 from evmperf.model.results import Failure, Status
 from evmperf.report import page
-from evmperf.runs.spool import Spool
+from evmperf.runs.spool import Spool, append_records
 from selftests.support import spools
 from selftests.support.browser import violations
 from selftests.support.recordings import DATA
@@ -71,7 +74,7 @@ def test_the_verdict_comes_first_and_worse_figures_before_the_rest(opened, every
     assert sheet.locator(".verdict").bounding_box()["y"] < 100
     headings = sheet.locator("h2").all_inner_texts()
     assert headings[:2] == ["Worse than the baseline", "Failures"]
-    assert "emmc_ext4, 102400, write_throughput, against last:20: by 20 %" in sheet.content()
+    assert "eMMC ext4, 100 KiB, write, against its earlier runs (at most 20): by 20 %" in sheet.content()
     assert "when first looked at" not in sheet.content()
 
 
@@ -189,7 +192,7 @@ def test_trials_and_histograms_are_drawn(opened, tmp_path):
     assert captions == [
         "case 0: throughput in each trial of the search",
         "case 0: loss in each trial of the search",
-        "EMMC EXT4: how often each latency was seen",
+        "eMMC ext4: how often each latency was seen",
     ]
 
 
@@ -227,3 +230,75 @@ def test_a_huge_run_is_cut_and_says_so(tmp_path):
     text = page.write(spool.folder).read_text()
     assert "5700 more cases are in results.jsonl" in text
     assert len(text) < 2_000_000
+
+
+def verdict(case="102400", word="worse", **more):
+    return VerdictRecord("emmc_ext4", case, "write_throughput", "emmc", word, baseline="last:30", **more)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "state", "said"),
+    [
+        ([], "", "Not compared with earlier runs."),
+        ([verdict(word="same")], "good", "None of the 1 figures that could be told is worse"),
+        ([verdict(word="not comparable", why="first run")], "unsure", "Nothing could be told against"),
+        (
+            [verdict(word="same"), verdict("262144", "cannot tell", why="noise")],
+            "unsure",
+            "1 of 2 figures cannot be told (noise)",
+        ),
+        (
+            [verdict(change=-0.2)],
+            "bad",
+            "1 figure is worse than its earlier runs (at most 30): eMMC ext4, 100 KiB, write -20.0 %.",
+        ),
+    ],
+)
+def test_one_sentence_on_top_says_what_is_known(tmp_path, verdicts, state, said):
+    folder = spools.write(tmp_path, spools.a_run(exit_status=0), [spools.a_result(spools.a_run())])
+    append_records(folder, verdicts)
+    text = page.render(folder)
+    assert f'class="verdict {state}"' in text
+    assert said in text
+
+
+def test_a_figure_has_its_change_its_range_and_the_reason_for_no_verdict(opened, tmp_path):
+    run = spools.a_run(facts={"virtual": True, "tuned": False})
+    figures = [spools.a_result(run, n, case=case) for n, case in enumerate(("102400", "262144", "524288"))]
+    folder = spools.write(tmp_path, run, figures)
+    append_records(
+        folder,
+        [
+            verdict(word="same", change=0.01, was=50.0, tolerance=2.0),
+            verdict("262144", change=-0.1, was=50.0, tolerance=9.0),
+            verdict("524288", "not comparable", why="kernel differs"),
+        ],
+    )
+    page.write(folder)
+    sheet = opened(folder)
+    rows = sheet.locator(".figures tbody tr").all_inner_texts()
+    told = [[cell for cell in row.split("\t") if cell] for row in rows if "\twrite\t" in row]
+    assert told[0][:1] == ["100 KiB (102400)"]
+    assert {"same", "+1.0 %", "±4.0 %", "50"} <= set(told[0])
+    # Less than one night would have shown: its evidence is in several, so there is no such range.
+    assert not [cell for cell in told[1] if cell.startswith("±")]
+    assert "not comparable (kernel differs)" in told[2]
+    facts = sheet.locator("dl").inner_text().split()
+    assert facts[facts.index("virtual") + 1] == "yes"
+    assert "tuned" not in facts
+
+
+def test_the_level_before_is_in_the_plots(tmp_path):
+    run = spools.a_run()
+    figures = [
+        spools.a_result(run, n, case=str(size), params={"buffer_size": size})
+        for n, size in enumerate((102400, 262144))
+    ]
+    metric = figures[0].samples[0].metric
+    folder = spools.write(tmp_path, run, figures)
+    records = [verdict(word="same", was=50.0), verdict("262144", "same", was=60.0)]
+    append_records(folder, [replace(record, metric=metric) for record in records])
+    (drawn,) = re.findall(r'data-plot="([^"]*)"', page.render(folder))
+    *_, before = json.loads(unescape(drawn))["series"]
+    assert before["of"] == 0
+    assert before["points"] == [[102400, 50.0], [262144, 60.0]]

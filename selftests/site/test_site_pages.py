@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from collections import Counter
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -15,7 +16,7 @@ from evmperf.model.figures import Key
 from evmperf.regress.accepted import Accepted
 from evmperf.regress.trends import Point, Trend
 from evmperf.runs.history import SpoolFolder
-from evmperf.site import case, names
+from evmperf.site import board, case, names
 from evmperf.store import files
 from evmperf.store.places import StoreFolder
 from selftests.support import spools, years
@@ -109,21 +110,21 @@ def test_every_link_of_every_page_leads_somewhere(public):
 
 def test_there_is_a_page_for_each_board_benchmark_case_and_month(public):
     found = {str(page.relative_to(public)) for page in pages(public)}
-    for board in BOARDS:
-        assert {f"{board}/index.html", f"{board}/2025-11.html"} <= found
-        for name, one, _ in years.figures(BENCHMARKS):
-            assert f"{board}/{name}/{names.slug(one.label)}.html" in found
-            assert f"{board}/{name}/index.html" in found
+    for name in BOARDS:
+        assert {f"{name}/index.html", f"{name}/2025-11.html"} <= found
+        for benchmark, one, _ in years.figures(BENCHMARKS):
+            assert f"{name}/{benchmark}/{names.slug(one.label)}.html" in found
+            assert f"{name}/{benchmark}/index.html" in found
 
 
 def test_the_fleet_lists_what_became_worse_and_was_not_meant(public):
     text = (public / "index.html").read_text()
-    assert "emmc_ext4 102400 write_throughput" in text
-    assert "emmc_ext4 102400 read_throughput" not in text
+    assert "eMMC ext4, 100 KiB, write</a>" in text
+    assert "eMMC ext4, 100 KiB, read</a>" not in text
     assert "1 of 48 figures became worse within 30 days" in text
-    board = (public / "am64x-hsevm/index.html").read_text()
-    assert f"accepted <small>({WHY})</small>" in board
-    assert "No figure has come to another level." in (public / "am62x-sk/index.html").read_text()
+    page = (public / "am64x-hsevm/index.html").read_text()
+    assert f"accepted <small>({WHY})</small>" in page
+    assert "No figure is known to have come to another level." in (public / "am62x-sk/index.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -223,13 +224,13 @@ def test_searching_finds_a_case_of_a_board(opened):
     link = sheet.locator("#found a")
     expect(link).to_have_count(1)
     link.click()
-    expect(sheet.locator("h1")).to_have_text("102400")
+    expect(sheet.locator("h1")).to_have_text("100 KiB (102400)")
     sheet.get_by_label("Search").fill("no such thing")
-    expect(sheet.locator("#found")).to_have_text("nothing has these words")
+    expect(sheet.locator("#found")).to_have_text("no case or board matches these words")
 
 
 def test_hexadecimal_sizes_are_named(public):
-    assert "(32 MiB)" in (public / "am62x-sk/uboot_emmc_raw/2000000.html").read_text()
+    assert "32 MiB <small>(2000000)" in (public / "am62x-sk/uboot_emmc_raw/2000000.html").read_text()
 
 
 def test_names_cannot_break_a_page(opened, public, tmp_path):
@@ -316,8 +317,8 @@ def test_a_board_of_which_nothing_can_be_read_has_no_page(tmp_path):
     (tmp_path / "results/made-up-0000/results.jsonl").unlink()  # killed before it measured
     shutil.rmtree(good)
     site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
-    assert "No figure is known to have become worse" in (tmp_path / "public/made-up/index.html").read_text()
-    assert "None of 0 figures" in (tmp_path / "public/index.html").read_text()
+    for page in ("made-up/index.html", "index.html"):
+        assert "Nothing can be told yet of 0 figures" in (tmp_path / "public" / page).read_text()
 
 
 def test_with_the_labs_history_a_run_counts_once(tmp_path, monkeypatch, capsys):
@@ -375,3 +376,31 @@ def test_a_figure_that_is_off_has_its_mark(tmp_path):
     data = json.loads(re.search(r'id="data">(.*)</script>', text)[1])
     assert [series["off"][1] for series in data] == ["worse"] * len(data)
     assert "4 of 4 figures became worse within 30 days" in (tmp_path / "public/index.html").read_text()
+
+
+@pytest.mark.parametrize(("nights", "levels"), [(1, 0), (5, 0), (8, 1)])
+def test_few_nights_are_amber_with_their_reason_and_have_no_level(tmp_path, nights, levels):
+    years.write(tmp_path / "results", ["evm"], nights, ["uboot_emmc_raw"], changed=0.0)
+    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
+    text = (tmp_path / "public/evm/uboot_emmc_raw/2000000.html").read_text()
+    data = json.loads(re.search(r'id="data">(.*)</script>', text)[1])
+    assert [len(series["levels"]) for series in data] == [levels] * len(data)
+    index = (tmp_path / "public/index.html").read_text()
+    if not levels:
+        assert 'class="verdict unsure"' in index
+        assert "Nothing can be told yet of 4 figures; 4 not comparable" in index
+        assert '<span class="unsure">not comparable</span> (' in text
+        assert "5 are needed" in text
+
+
+def test_a_figure_counts_once_and_every_word_is_counted():
+    news = Counter({"worse": 1})
+    words = Counter({"worse": 1, "same": 3, "cannot tell": 2, "not judged": 1})
+    assert board.headline(7, news, words, "within 30 days") == (
+        "1 of 7 figures became worse within 30 days; 2 cannot be told for noise; 1 shown only."
+    )
+    assert board.state(news, words) == "bad"
+    assert board.state(Counter(), Counter({"worse": 1})) == "bad"  # for longer than that
+    assert board.state(Counter(), Counter({"same": 9, "not comparable": 1})) == "unsure"
+    assert board.state(Counter(), Counter()) == "unsure"
+    assert board.state(Counter(), Counter({"same": 9, "not judged": 1})) == "good"

@@ -1,12 +1,10 @@
-"""Where earlier runs are read: the folder of results and the lab's store, or what `--from` names."""
+"""Where earlier runs are read: the folder of results and the lab's store, or what a person names."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from evmperf.influx import config
@@ -23,40 +21,30 @@ from evmperf.store.source import StoredRuns, place
 INFLUX, HISTORY, PUBLISHED = "influx", "history", "published"
 
 
-def add_from(parser: argparse.ArgumentParser) -> None:
-    """Add `--from`."""
-    parser.add_argument(
-        "--from",
-        dest="source",
-        metavar="DIR|history|influx|published",
-        help="where earlier runs are (default: the folder of --results and the lab's store)",
-    )
-
-
 @contextlib.contextmanager
-def earlier(options: argparse.Namespace, lab: str | None = None) -> Iterator[RunSource]:
-    """The runs that `--from` names, else those of `--results` and of the lab's store; boards of
-    other labs may have the same name, so who has a board names its lab.
+def earlier(named: str | None, results: Path, lab: str | None = None) -> Iterator[RunSource]:
+    """The runs of that name, else those of `results` and of the lab's store; boards of other labs
+    may have the same name, so who has a board names its lab.
     """
-    if options.source == HISTORY:
+    if named == HISTORY:
         yield StoredRuns(place(os.environ), lab)
-    elif options.source:
-        with opened(options.source) as source:
+    elif named:
+        with opened(named) as source:
             yield source
     else:
-        yield WithHistory(SpoolFolder(options.results), StoredRuns(place(os.environ), lab))
+        yield WithHistory(SpoolFolder(results), StoredRuns(place(os.environ), lab))
 
 
-def keep(folders: Sequence[Path]) -> tuple[int, ExitStatus]:
+def keep(folders: Sequence[Path], complain: Callable[[str], None]) -> tuple[int, ExitStatus]:
     """Keep runs in the lab's store; returns how many are new or have more than before, and how it
-    went. What cannot be kept is said; the folders stay, and `evmperf store` keeps them later.
+    went. What cannot be kept is complained of; the folders stay, and `evmperf store` keeps them later.
     """
     new, status = 0, ExitStatus.OK
     for folder in folders:
         try:
             new += files.add(place(os.environ), folder)
         except EvmperfError as error:
-            print(f"evmperf: {folder}: is not in the lab's store: {error}", file=sys.stderr)
+            complain(f"{folder}: is not in the lab's store: {error}")
             status = of_kind(error.kind)
     return new, status
 

@@ -1,0 +1,175 @@
+"""Judging runs: verdicts, goals, alarms that are checked again, and where verdicts are kept."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from evmperf.app import sources
+from evmperf.app.holding import Holding
+from evmperf.app.requests import Check, Checked, Hear
+from evmperf.boards import board as boards
+from evmperf.guide import importer
+from evmperf.influx.sender import send_if_named
+from evmperf.model.errors import EvmperfError, UsageError
+from evmperf.model.exits import ExitStatus, of_kind
+from evmperf.model.figures import figures
+from evmperf.model.replies import Remark
+from evmperf.model.run import Run
+from evmperf.model.verdict import Judgement, Outcome
+from evmperf.regress import ab, against, confirm, experiment, goals, judge
+from evmperf.regress.sessions import Sessions
+from evmperf.report import ab as report
+from evmperf.report import differences as differing
+from evmperf.report import page
+from evmperf.runs import differences, spool
+from evmperf.runs import verdicts as records
+from evmperf.runs.differences import Difference
+from evmperf.runs.history import GUIDE, StoredRun
+
+_GRAVEST_FIRST = (
+    ExitStatus.USAGE,
+    ExitStatus.LAB_BROKEN,
+    ExitStatus.INTERRUPTED,
+    ExitStatus.FAILED,
+    ExitStatus.UNDECIDED,
+    ExitStatus.OK,
+    ExitStatus.NOTHING,
+)
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """What is known of one run: its judgement, and what differs between the runs `before` and
+    `after` what got worse; `told` says in lines what differs, "" where no runs are known.
+    """
+
+    judgement: Judgement
+    differences: Sequence[Difference] = ()
+    told: str = ""
+
+
+def check(request: Check, hear: Hear, show: Callable[[Conclusion], None] = lambda one: None) -> Checked:
+    """Judge all runs of a request, and `show` each; one of several that cannot be judged does not
+    keep the others from it. Raises EvmperfError for a single one, UsageError for a wrong request.
+    """
+    what = against.wanted(request.against)
+    statuses: list[ExitStatus] = []
+    failed = []
+    for given in request.runs:
+        try:
+            folder = against.run_folder(given, Path(request.results))
+            found = concluded(request, folder, what, hear)
+            show(found)
+            statuses.append(found.judgement.exit_status)
+        except EvmperfError as error:
+            if len(request.runs) == 1:
+                raise
+            failed.append(f"{given}: {error}")
+            statuses.append(of_kind(error.kind))
+    status = next((status for status in _GRAVEST_FIRST if status in statuses), ExitStatus.NOTHING)
+    return Checked(status=status, failed=tuple(failed))
+
+
+def concluded(request: Check, folder: Path, what: against.Wanted, hear: Hear) -> Conclusion:
+    """Judge one run; raises UsageError for what there is not, LabError for the disk."""
+    run = spool.read_run(folder)
+    # A goal that cannot be understood is said before anything is judged.
+    wanted = goals.of_board(run.board, _known_file(run))
+    with sources.earlier(request.source, Path(request.results), run.lab) as source:
+        judgement = against.judged(folder, what, source, level(request.level), read_guide)
+        sides = against.sides(folder, what, source, judgement)
+    found = figures(spool.read_results(folder))
+    reached = [
+        goal.reached(found[goal.key].centre, found[goal.key].unit)
+        if goal.key in found
+        else goal.reached(None, "")
+        for goal in wanted
+    ]
+    judgement = _confirmed(request, folder, replace(judgement, goals=reached), sides.good, hear)
+    changed: Sequence[Difference] = ()
+    told = ""
+    if sides.before and sides.after:
+        changed = differences.between(sides.before, sides.after)
+        told = named((sides.before, sides.after), changed, "What else changed")
+    if request.keep:
+        _keep(folder, judgement, told, hear)
+    return Conclusion(judgement, changed, told)
+
+
+def _known_file(run: Run) -> str:
+    """The board file of a run, "" where it is not here: a run may be another host's."""
+    given = str(run.facts.get("board_file", ""))
+    return given if given and (Path(given).is_file() or Path(given).name in boards.files()) else ""
+
+
+def level(given: float | None) -> float:
+    """The false discovery rate; raises UsageError for one that is none."""
+    found = judge.LEVEL if given is None else given
+    if not 0 < found < 1:
+        raise UsageError(f"--level {found:g}: must be between 0 and 1")
+    return found
+
+
+def read_guide(file: Path, board: str) -> StoredRun:
+    """The figures that a guide has of a board."""
+    return importer.stored(file, board)
+
+
+def named(sides: Sequence[Sequence[Path]], changed: Sequence[Difference], title: str) -> str:
+    """What differs between two sides of runs, in lines."""
+    names = [" ".join(folder.name for folder in side) for side in sides]
+    head = f"{title} (A: {names[0]}; B: {names[1]}):"
+    lines = [head, *differing.lines(changed)] if changed else ["Nothing else that is known differs."]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _confirmed(request: Check, folder: Path, judgement: Judgement, good: Run | None, hear: Hear) -> Judgement:
+    """The judgement with what an A/B says of its alarms. Where there can be none, the alarms stay,
+    with the reason.
+    """
+    if not request.confirm_s or not judgement.count(Outcome.WORSE):
+        return judgement
+    try:
+        return _again(request, folder, judgement, good, hear)
+    except EvmperfError as error:
+        return replace(judgement, again=f"not checked again: {error}")
+
+
+def _again(request: Check, folder: Path, judgement: Judgement, good: Run | None, hear: Hear) -> Judgement:
+    if good is None:
+        raise UsageError("no earlier run is known that was good")
+    run = spool.read_run(folder)
+    sides = confirm.images(good, run)
+    board = request.board or str(run.facts.get("board_file", ""))
+    wanted = confirm.asked(folder, judgement, board, sides, request.confirm_s)
+    there = folder.parent / wanted.id
+    if (there / experiment.FILE).exists():
+        wanted = experiment.load(there)  # it was interrupted
+    hear(Remark(sentence=f"checking again against {sides.since}, into {there}"))
+    with experiment.held(there), Holding(wanted.id, request.wait_s) as holding:
+        holding.have(wanted.board)
+        comparison = ab.go_on(there, wanted, Sessions(there))
+    report.write(there, comparison, ())
+    return confirm.settled(judgement, comparison, sides.since)
+
+
+def _keep(folder: Path, judgement: Judgement, changed: str, hear: Hear) -> None:
+    """Put verdicts where people look. A run that is still being measured is its session's."""
+    if spool.read_run(folder).kind == GUIDE:
+        return
+    if spool.is_live(folder):
+        text = f"{folder}: is still being measured; check it again at its end to keep the verdicts"
+        hear(Remark(sentence=text))
+        return
+    records.keep(folder, judgement)
+    with contextlib.suppress(FileNotFoundError):
+        (folder / page.CHANGED).unlink()
+    if changed:
+        (folder / page.CHANGED).write_text(changed, encoding="utf-8")
+    page.write(folder)
+    sources.keep([folder], lambda text: hear(Remark(sentence=text)))
+    if problem := send_if_named(folder):
+        hear(Remark(sentence=problem))

@@ -1,0 +1,129 @@
+"""Goals: figures that a lab answers for, each with a limit and an owner.
+
+`options.goals` of a board file has them, and the lab's file ($EVMPERF_GOALS) by board, `*` for all:
+
+    boot_time_mmcsd default_rootfs boot_time: under 9.5 s, owner Ada
+    emmc_ext4_fio_1g 4 MiB write: at least 55 MB/s, owner storage, margin 2 %
+
+The margin is the share of the limit by which a figure may miss it before that counts as missed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evmperf.benchmarks import catalogue, wording
+from evmperf.boards import board as boards
+from evmperf.boards import yamlfile
+from evmperf.model.errors import UsageError
+from evmperf.model.figures import Key
+from evmperf.model.verdict import GoalWord, Reached
+
+LAB_FILE = "EVMPERF_GOALS"
+"""Environment variable: the lab's file of goals."""
+_GOAL = re.compile(
+    r"(?P<way>under|at most|over|at least) (?P<limit>\d+(?:\.\d+)?) ?(?P<unit>[^\s,]+)"
+    r", owner (?P<owner>[^,]{1,60})(?:, margin (?P<margin>\d+(?:\.\d+)?) ?%)?"
+)
+_FORM = "a goal reads `at least 55 MB/s, owner NAME` or `under 9.5 s, owner NAME, margin 2 %`"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A limit for one figure, in the figure's unit; `margin` is a share of it."""
+
+    key: Key
+    text: str
+    owner: str
+    limit: float
+    highest: bool
+    margin: float = 0.0
+
+    def reached(self, value: float | None, unit: str) -> Reached:
+        """What a figure says of the goal; None for one that was not measured."""
+        return Reached(self.key, self.text, self.owner, self._word(value), value, unit)
+
+    def _word(self, value: float | None) -> GoalWord:
+        if value is None:
+            return GoalWord.NOT_MEASURED
+        beyond = (value - self.limit if self.highest else self.limit - value) / (self.limit or 1.0)
+        if beyond <= 0:
+            return GoalWord.MET
+        return GoalWord.UNKNOWN if beyond <= self.margin else GoalWord.MISSED
+
+
+def of_board(name: str, given: str) -> list[Goal]:
+    """The goals of a board by its name and its file (any way to name it, "" for none).
+
+    Raises UsageError with file, line and remedy for a goal that cannot be understood.
+    """
+    found: list[Goal] = []
+    if given:
+        file = boards.find(given)
+        found += _read(file, boards.load(file).options.goals)
+    if lab := os.environ.get(LAB_FILE):
+        said = _lab(Path(lab))
+        for whose in ("*", name):
+            found += _read(Path(lab), said.get(whose) or {})
+    return list({goal.key: goal for goal in found}.values())
+
+
+def _lab(file: Path) -> Mapping[str, Any]:
+    said = yamlfile.read(file) or {}
+    if not isinstance(said, dict) or not all(isinstance(goals, dict | None) for goals in said.values()):
+        raise UsageError(f"{file}: must be a mapping of boards, each with a mapping of goals")
+    return said
+
+
+def _read(file: Path, said: Mapping[Any, Any]) -> Iterator[Goal]:
+    for name, text in said.items():
+        try:
+            yield _goal(str(name), str(text))
+        except UsageError as error:
+            lines = file.read_text(encoding="utf-8").splitlines()
+            at = [n for n, line in enumerate(lines, 1) if line.strip(" \t'\"").startswith(str(name))]
+            raise UsageError(f"{file}{f' line {at[0]}' if at else ''}: goal {name!r}: {error}") from None
+
+
+def _goal(name: str, text: str) -> Goal:
+    match = _GOAL.fullmatch(text.strip())
+    if not match:
+        raise UsageError(f"{text!r} cannot be read: {_FORM}")
+    known = _names()
+    if _plain(name) not in known:
+        near = difflib.get_close_matches(_plain(name), known, n=3)
+        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        raise UsageError(f"no figure has this name: say BENCHMARK CASE METRIC (evmperf list){hint}")
+    key, unit = known[_plain(name)]
+    if match["unit"] != unit:
+        raise UsageError(f"the unit of this figure is {unit}, not {match['unit']}")
+    highest = match["way"] in ("under", "at most")
+    said = f"{match['way']} {match['limit']} {unit}"
+    margin = float(match["margin"] or 0) / 100
+    return Goal(key, said, match["owner"].strip(), float(match["limit"]), highest, margin)
+
+
+@functools.cache
+def _names() -> Mapping[str, tuple[Key, str]]:
+    """Every figure of the catalogue with its unit, by its ids and by its words."""
+    found: dict[str, tuple[Key, str]] = {}
+    for name, benchmark in catalogue.benchmarks().items():
+        for case in benchmark.cases("full") + benchmark.cases("quick"):
+            for metric in benchmark.metrics_of(case):
+                entry = Key(name, case.label, metric.name), str(metric.unit)
+                for label in {case.label, wording.case(name, case.label)}:
+                    for said in {metric.name, wording.metric(metric.name)}:
+                        found[_plain(f"{name} {label} {said}")] = entry
+                found[_plain(wording.figure(entry[0]))] = entry
+    return found
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.replace(",", " ").lower().split())
