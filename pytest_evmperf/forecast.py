@@ -1,7 +1,5 @@
 """How long a session will take: what its cases declare, boots, preparation and repeats."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """In a LAVA job: report every measured case, and each of its figures, to LAVA."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

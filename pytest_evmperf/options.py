@@ -1,7 +1,5 @@
 """evmperf's options on pytest's command line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

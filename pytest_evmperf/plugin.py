@@ -1,7 +1,5 @@
 """The board's file, the tests that the catalogue makes, and how a session ends."""
 
-from __future__ import annotations
-
 import contextlib
 import difflib
 import functools

@@ -2,8 +2,6 @@
 longer as links to the run's files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

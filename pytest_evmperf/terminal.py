@@ -1,7 +1,5 @@
 """What a person sees: what is being measured now, and the table at the end."""
 
-from __future__ import annotations
-
 import time
 from datetime import datetime, timedelta
 from typing import Any

@@ -2,8 +2,6 @@
 and then in a log.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`python -m evmperf.app`: work on the request of the standard input."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

@@ -1,7 +1,5 @@
 """Requests to processes of their own: one of them that ends does not end us."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The desk: finding the board that is there, saying what it can measure now, and measuring it."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

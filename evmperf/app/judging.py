@@ -1,7 +1,5 @@
 """Judging runs: verdicts, goals, alarms that are checked again, and where verdicts are kept."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

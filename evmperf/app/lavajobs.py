@@ -1,7 +1,5 @@
 """LAVA jobs: submitted, followed, judged, read and cancelled."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

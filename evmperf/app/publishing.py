@@ -1,7 +1,5 @@
 """What is made of runs for others: a guide, the site, the database's points."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

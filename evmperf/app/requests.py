@@ -5,8 +5,6 @@ output: news while it works, then either the result of that request, or `Failed`
 for people goes to the standard error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import msgspec

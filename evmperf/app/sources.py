@@ -1,7 +1,5 @@
 """Where earlier runs are read: the folder of results and the lab's store, or what a person names."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Figures by the words of the guides: `eMMC ext4 fio 1G, 4 MiB, write` for a key of the records."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A board as its file in `env/` describes it, checked against the vocabulary."""
 
-from __future__ import annotations
-
 import contextlib
 import difflib
 import re

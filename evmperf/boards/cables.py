@@ -1,7 +1,5 @@
 """The options of cables to the tester, and of what a board has at its end of them."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from msgspec import Meta

@@ -1,7 +1,5 @@
 """A new board file, begun as a copy of another."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The words of `--image` and `--images`: what a file is by its name, and which board gets it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

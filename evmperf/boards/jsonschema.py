@@ -1,7 +1,5 @@
 """A JSON Schema of board files, with which editors complete and explain their words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

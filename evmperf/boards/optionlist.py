@@ -1,7 +1,5 @@
 """What there is to say in a board file, read from the declaration of its options."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, get_args, get_origin
 
 import msgspec

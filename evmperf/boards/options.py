@@ -6,8 +6,6 @@ mean "the file does not say" are "", 0 and (); `Board.says` tells a 0 that was s
 was not.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 import msgspec

@@ -4,8 +4,6 @@ The one place for it: the defaults of the Labgrid drivers and of the strategy ar
 jobs and device types take them from here. A board file says only what differs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 UBOOT_PROMPT = "=> "

@@ -1,7 +1,5 @@
 """The options of a board file as a table for docs/add-a-board.md."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 

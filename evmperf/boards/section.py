@@ -1,7 +1,5 @@
 """What a section of a board file is, and the kinds of values in it."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import msgspec

@@ -9,8 +9,6 @@ run:COMMAND           shell text, run in Linux after each boot, before anything 
 FILE.yaml             several of these: a list of such words
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 A misspelt feature would skip its tests silently for ever, so every word is checked against this.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 FEATURES: Mapping[str, str] = {

@@ -1,7 +1,5 @@
 """Reading YAML files of users: one loader, and one sentence for what is wrong with a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

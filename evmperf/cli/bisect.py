@@ -1,7 +1,5 @@
 """`evmperf bisect` and `evmperf bisect-step`: which change made a metric worse."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

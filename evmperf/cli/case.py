@@ -1,7 +1,5 @@
 """`evmperf case` and `evmperf reproduce`: one case as a file to post, and measured again from it."""
 
-from __future__ import annotations
-
 import argparse
 import socket
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`evmperf desk`: one person, one board, one cable."""
 
-from __future__ import annotations
-
 import argparse
 import getpass
 import sys

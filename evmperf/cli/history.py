@@ -1,7 +1,5 @@
 """`evmperf history`: how one figure went over the last runs."""
 
-from __future__ import annotations
-
 import argparse
 import difflib
 from datetime import UTC, datetime

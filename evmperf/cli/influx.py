@@ -1,7 +1,5 @@
 """`evmperf push`."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from typing import Any

@@ -3,8 +3,6 @@
 It answers at once: nothing is imported here but what reads the record.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import json

@@ -1,7 +1,5 @@
 """`evmperf query`, `evmperf export` and `evmperf store`: the store of all runs (docs/store.md)."""
 
-from __future__ import annotations
-
 import argparse
 import csv
 import datetime

@@ -1,7 +1,5 @@
 """`evmperf check`, `evmperf compare` and `evmperf accept`."""
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import fnmatch

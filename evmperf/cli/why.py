@@ -1,7 +1,5 @@
 """`evmperf why`."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator
 from typing import Any

@@ -3,8 +3,6 @@
 `console` is any of Labgrid's; evmperf's own can do more, which is used where it is there.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from dataclasses import dataclass

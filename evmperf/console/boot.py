@@ -1,7 +1,5 @@
 """One boot: what was asked for, what the console showed, and how it ended."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """What booted: the kernel's command line and its root, from the console or asked of the system."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """An end for what would wait for a console for ever."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import threading

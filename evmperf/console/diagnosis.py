@@ -4,8 +4,6 @@ Read once a boot has failed, so that it costs a healthy one nothing and may be g
 finds is the cause that a time-out names, never a failure by itself.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

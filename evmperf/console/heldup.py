@@ -5,8 +5,6 @@ of which looks like any other. The next ones give it away: they are more than th
 carried since the one before. All of them may have waited since the last piece before the pause.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -5,8 +5,6 @@ fact in the stamped record. That is what the guides' figures are: the host's clo
 kernel" and when the prompt had been received (inventory, evidence V: boot_time.rb).
 """
 
-from __future__ import annotations
-
 import bisect
 import enum
 import itertools

@@ -1,7 +1,5 @@
 """A person at a terminal who works the board's power, and may say that it is enough."""
 
-from __future__ import annotations
-
 import os
 import select
 import sys

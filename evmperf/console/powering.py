@@ -4,8 +4,6 @@ A boot is cold after a switch, and after a person where the console showed that 
 it is warm after a reset by software.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable

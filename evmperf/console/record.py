@@ -11,8 +11,6 @@ Python bytes literal. A line cut short by a crash is the last one and is ignored
 BOUND; it is worked out from the record when such a file is read (`supposed_bound`).
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import errno

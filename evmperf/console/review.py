@@ -1,7 +1,5 @@
 """An earlier run's console read again, with the marks and the watch of today."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

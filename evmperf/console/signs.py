@@ -5,8 +5,6 @@ All are one regular expression over the stream (`events`). A sign that needs lin
 reason from the lines before, gets them from the watch.
 """
 
-from __future__ import annotations
-
 import enum
 import functools
 import re

@@ -5,8 +5,6 @@ U-Boot passes the variable `bootargs`. TI's scripts set it in the boot command f
 and what was set at the prompt is lost (AM64x, J721E, J7200, J721S2: `args_all`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -4,8 +4,6 @@ Works on the stream as it arrives, so that a dead board is named within a second
 a test's time-out. What is looked for is in evmperf.console.signs.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

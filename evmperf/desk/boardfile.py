@@ -1,7 +1,5 @@
 """The board file of a desk: the one that fits the board, with the way that there is to it here."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

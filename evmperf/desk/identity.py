@@ -1,7 +1,5 @@
 """What a board says that it is, asked in its Linux over a serial port or SSH."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterable

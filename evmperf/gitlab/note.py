@@ -1,7 +1,5 @@
 """The verdict as one note on a pipeline's merge request, replaced by each pipeline."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The YAML only calls evmperf's commands. Format: GitLab's keyword reference for
 .gitlab-ci.yml.
 """
 
-from __future__ import annotations
-
 import enum
 import shlex
 from collections.abc import Mapping, Sequence

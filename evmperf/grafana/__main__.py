@@ -1,7 +1,5 @@
 """`python -m evmperf.grafana`: write all generated files below dashboards/."""
 
-from __future__ import annotations
-
 from evmperf.grafana.write import DASHBOARDS, FOLDER, files
 
 for name, text in files().items():

@@ -1,7 +1,5 @@
 """Alert rules for Grafana, as it provisions them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import yaml

@@ -1,7 +1,5 @@
 """The dashboard of boot times."""
 
-from __future__ import annotations
-
 from evmperf.benchmarks.families.boot import SPANS
 from evmperf.grafana import flux, parts
 from evmperf.runs.measurements import BOOT_MARK, RUN, SAMPLE

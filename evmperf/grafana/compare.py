@@ -1,7 +1,5 @@
 """The dashboard that compares two boards or two releases."""
 
-from __future__ import annotations
-
 from evmperf.grafana import flux, parts
 from evmperf.runs.measurements import SAMPLE
 

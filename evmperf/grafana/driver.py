@@ -1,7 +1,5 @@
 """A dashboard for each driver of the catalogue: every metric of every benchmark over time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from evmperf.benchmarks import catalogue

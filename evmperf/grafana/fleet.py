@@ -1,7 +1,5 @@
 """The dashboard of all boards."""
 
-from __future__ import annotations
-
 from evmperf.grafana import flux, parts
 from evmperf.model.verdict import Outcome
 from evmperf.runs.measurements import ADDRESSES, RUN, VERDICT

@@ -4,8 +4,6 @@ Grafana expands `v.timeRangeStart`, `v.timeRangeStop` and `v.defaultBucket` (of 
 and its variables: `${board}` as text, `${case:json}` as a list. The schema is in docs/results.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from evmperf.runs.history import GUIDE

@@ -1,7 +1,5 @@
 """The dashboard of the lab itself: time, power cycles, failures."""
 
-from __future__ import annotations
-
 from evmperf.grafana import flux, parts
 from evmperf.runs.measurements import RESULT, RUN
 

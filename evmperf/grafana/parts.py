@@ -1,7 +1,5 @@
 """Parts of the dashboards: the data source, variables, panels, and their JSON."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

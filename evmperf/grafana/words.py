@@ -1,7 +1,5 @@
 """Displayed words of the database's values: names, colours, links."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

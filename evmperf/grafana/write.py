@@ -1,7 +1,5 @@
 """Which files there are."""
 
-from __future__ import annotations
-
 from evmperf.grafana import alerts, boot, compare, driver, fleet, lab
 from evmperf.model.places import project
 

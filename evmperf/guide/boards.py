@@ -1,7 +1,5 @@
 """The boards of a guide: its only one, and names that look misspelt."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections import Counter

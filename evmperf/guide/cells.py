@@ -1,7 +1,5 @@
 """The text of a figure in a guide: `21.36 (min 20.52, max 21.88)`, and its irregular relatives."""
 
-from __future__ import annotations
-
 import re
 
 from evmperf.model.results import Published

@@ -3,8 +3,6 @@
 Any warning of Sphinx is an error.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What a guide contains, in which order: as the project writes it, or like a given file."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -5,8 +5,6 @@ No single one of them decides: guides rename and nest their sections from releas
 is known; where two of them contradict each other it is not, and both are named.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence

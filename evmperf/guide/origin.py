@@ -2,8 +2,6 @@
 parameters, where these are not the published ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from evmperf.guide.layout import Figures, Slot, figures_of

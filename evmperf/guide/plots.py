@@ -3,8 +3,6 @@
 They are PNG files, because PDF builders do not take SVG.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any

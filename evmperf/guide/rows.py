@@ -2,8 +2,6 @@
 width than its header is refused whole, as its cells may be anybody's.
 """
 
-from __future__ import annotations
-
 import difflib
 import itertools
 from collections.abc import Iterator, Sequence

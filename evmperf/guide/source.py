@@ -4,8 +4,6 @@ The cells of csv-tables are taken as they stand: they are figures, and parsing e
 reStructuredText would cost most of the time and change the text.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import io

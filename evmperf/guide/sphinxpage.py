@@ -3,8 +3,6 @@
 The page is one file: a cover, the contents, and the guide, whose tables scroll on a narrow screen.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """A table file's draft for a table that is not known: what can be seen in it, to be checked."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Layout and figures to reStructuredText that docutils and Sphinx take without a warning."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

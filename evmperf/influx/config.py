@@ -1,7 +1,5 @@
 """Which InfluxDB, and the token for it, from the environment or from a file of the user's own."""
 
-from __future__ import annotations
-
 import os
 import stat
 import tomllib

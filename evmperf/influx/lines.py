@@ -3,8 +3,6 @@
 A year of a lab is formatted in minutes.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """Earlier runs out of InfluxDB, as they went in."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Iterator, Mapping

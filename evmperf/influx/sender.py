@@ -1,7 +1,5 @@
 """Sending during a run, in a thread of its own, so that no measurement ever waits for a server."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The bench as Labgrid gives it: a target with a strategy, a stamped console, and two shells."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping

@@ -4,8 +4,6 @@ Labgrid itself says these things one at a time, when a board is about to be meas
 out an attribute that it does not know. Nothing here talks to a board or to a coordinator.
 """
 
-from __future__ import annotations
-
 import contextlib
 import difflib
 import os

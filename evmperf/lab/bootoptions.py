@@ -1,7 +1,5 @@
 """What a board file may say of its boots: the arguments of the boot strategy, and their defaults."""
 
-from __future__ import annotations
-
 import enum
 from typing import Any
 

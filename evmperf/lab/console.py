@@ -1,7 +1,5 @@
 """A Labgrid console driver that stamps every byte when it arrives and watches the board."""
 
-from __future__ import annotations
-
 import threading
 import time
 from typing import Any

@@ -4,8 +4,6 @@ Files and units are those of Documentation/hwmon/sysfs-interface.rst: `in1_input
 INA2xx the bus voltage), `curr1_input` in mA, `power1_input` in uW.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """This machine as the tester at the other end of the board's cable (`--tester local`)."""
 
-from __future__ import annotations
-
 import ipaddress
 import json
 import os

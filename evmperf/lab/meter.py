@@ -4,8 +4,6 @@ The resources are the lab's: where the meter is, and which rail is on which chan
 passes on numbers and words only, so `rails` may be a mapping, or the text of one in YAML.
 """
 
-from __future__ import annotations
-
 import abc
 import shlex
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ pyserial has a client, too, but a thread of its own reads the socket there and h
 byte: when it last looked, which bounds the error of a time stamp, cannot be told.
 """
 
-from __future__ import annotations
-
 import select
 import socket
 import time

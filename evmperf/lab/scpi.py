@@ -3,8 +3,6 @@
 A socket, VXI-11, HiSLIP or USB address makes no difference to what is said here.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

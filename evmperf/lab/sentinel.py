@@ -6,8 +6,6 @@ While every core is busy that thread waits, and nobody who reads can see for how
 through a terminal of our own, which takes the same queue, tells.
 """
 
-from __future__ import annotations
-
 import os
 import time
 import tty

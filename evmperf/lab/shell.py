@@ -2,8 +2,6 @@
 evmperf's Shell over it and over U-Boot's.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import time

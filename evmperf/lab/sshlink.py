@@ -1,7 +1,5 @@
 """A board that is reached over SSH alone: its shell, and whether it is still the same boot."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import shlex

@@ -17,8 +17,6 @@ priority and 0 without. A later empty one stands where bytes were cut: its "boun
 console that cannot be opened, or is lost, is a sentence on standard error and exit status 1.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import gc

@@ -5,8 +5,6 @@ Labgrid's protocols, and uses what evmperf's console can do beyond that where it
 may have no power switch, or no console. docs/boot.md has the state diagram.
 """
 
-from __future__ import annotations
-
 import functools
 import time
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ Each command runs in a session of its own there, so that a command that hangs is
 that it started, and what it left running on purpose (a server under setsid) lives on.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shlex

@@ -4,8 +4,6 @@ Each has a file descriptor to wait on, so that the process that stamps knows whe
 and found nothing: this is what bounds the error of its stamps.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

@@ -3,8 +3,6 @@
 GitLab's variables: https://docs.gitlab.com/ci/variables/predefined_variables/
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

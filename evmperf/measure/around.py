@@ -1,7 +1,5 @@
 """Looking at the board around cases."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 These are protocols: Labgrid's side is in `evmperf.lab`; tests and other transports bring their own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol

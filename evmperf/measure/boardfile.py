@@ -1,7 +1,5 @@
 """The board file that a person or a job names, completed by the lab's settings."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -5,8 +5,6 @@ They are fetched at the end of a run, with all kernel messages, and stored below
 are identified by hash, and fetched only if the lab does not have them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Executions of steps, and those that several cases share."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Reading the meter while a command runs undisturbed on the board."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from evmperf.benchmarks.step import MeterWindow, Outputs

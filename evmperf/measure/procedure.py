@@ -1,7 +1,5 @@
 """Runs the steps of a case in order."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Facts about a board and its software that travel with every number."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterable, Mapping

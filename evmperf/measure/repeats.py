@@ -1,7 +1,5 @@
 """When a case has been measured often enough."""
 
-from __future__ import annotations
-
 import math
 
 from evmperf.measure.progress import StepProgress

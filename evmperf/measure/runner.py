@@ -1,7 +1,5 @@
 """Runs benchmarks case by case, writes results to the spool, and classifies failures."""
 
-from __future__ import annotations
-
 import functools
 import secrets
 import time

@@ -6,8 +6,6 @@ the archive is then fetched again without repeating the step. A long archive com
 machine's network if the shell has `beside`.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 import shlex

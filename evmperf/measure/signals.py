@@ -1,7 +1,5 @@
 """Ends a process on signals: SIGTERM and a closed terminal act like Ctrl-C."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import subprocess

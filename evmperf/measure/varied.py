@@ -3,8 +3,6 @@
 A board without the requested variation gives wrong figures, so each failure is the lab's.
 """
 
-from __future__ import annotations
-
 from evmperf.boards.variation import Variation
 from evmperf.measure import shellstep
 from evmperf.measure.bench import Shell, Steps

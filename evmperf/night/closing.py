@@ -4,8 +4,6 @@ Each is a request to a process of its own (evmperf.app): what one of them cannot
 the others from being done.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor

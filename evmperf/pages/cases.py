@@ -1,7 +1,5 @@
 """The order of cases for people."""
 
-from __future__ import annotations
-
 import re
 
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3}

@@ -4,8 +4,6 @@ A page that must open anywhere by itself has them `inline`; many pages that stan
 the files that `write` puts beside them.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 from pathlib import Path

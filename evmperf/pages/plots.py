@@ -5,8 +5,6 @@ Curves are drawn by uPlot when the page is opened: an element carries what to dr
 Okabe and Ito's palette, which the colour-blind can tell apart, and a dash or hatching of its own.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

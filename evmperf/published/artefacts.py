@@ -5,8 +5,6 @@ programs have been mended is not. Each rule names the fault of TI's programs tha
 evidence is in the guides themselves (docs/performance-guide.md, "Figures that are not judged").
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 

@@ -1,7 +1,5 @@
 """The published figures that come with the project, for a board."""
 
-from __future__ import annotations
-
 from evmperf.model.figures import Baseline, figures
 from evmperf.model.run import Run
 from evmperf.published import identity, source

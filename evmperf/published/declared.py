@@ -6,8 +6,6 @@ both; one that it measures and no guide has needs no file. docs/performance-guid
 keys.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Mapping, Sequence

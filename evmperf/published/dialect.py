@@ -3,8 +3,6 @@
 Source of the spellings: the five guides of releases 9 to 11.01 (guide inventory, `units`).
 """
 
-from __future__ import annotations
-
 import enum
 import functools
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """One board through the years: guides rename boards, and lists of modules call them otherwise."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from pathlib import Path

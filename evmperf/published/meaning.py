@@ -4,8 +4,6 @@ The words are in meaning.yaml. A text says nothing of a quantity for which it ha
 ("Boot from SATA or NAND").
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ The file is MessagePack, compressed with Zstandard. It holds figures and where t
 line), and nobody's sentences. `evmperf import-guide --record FILE` writes it.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping

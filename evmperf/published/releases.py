@@ -1,7 +1,5 @@
 """The figures of a release: from stored runs, one set a board."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The record as runs, so that history, check, site and guide read it like a lab's own."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta

@@ -2,8 +2,6 @@
 history. They are shown, and nothing builds on them.
 """
 
-from __future__ import annotations
-
 import functools
 import statistics
 from collections.abc import Mapping, Sequence

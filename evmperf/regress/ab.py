@@ -1,7 +1,5 @@
 """An A/B: two variations of one board, measured in turn until what is asked for is known."""
 
-from __future__ import annotations
-
 import fnmatch
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path

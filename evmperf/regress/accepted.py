@@ -1,7 +1,5 @@
 """Changes that people meant: `baselines/accepted.yaml`."""
 
-from __future__ import annotations
-
 import fnmatch
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a run is compared with: `release:11.00`, `run:ID`, `guide:FILE`, `last:N`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

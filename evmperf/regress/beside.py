@@ -5,8 +5,6 @@ runs that it does not tell; they are taken to be RUNS, and the width of the rang
 many values from a normal distribution. A figure without bounds is one run.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

@@ -1,7 +1,5 @@
 """One round of a search on a real board, and candidates that must be built first."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """One cause, one alarm: what moved in the same night, and what else is different since."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -4,8 +4,6 @@ A verdict against earlier nights mixes the software with the board's day. Measur
 board, the image of that night and the one before it tell which of the two it was.
 """
 
-from __future__ import annotations
-
 import glob
 import secrets
 from dataclasses import dataclass, replace

@@ -7,8 +7,6 @@
 Runs lie one folder deeper than others, so that no verdict takes a variation for history.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib

@@ -1,7 +1,5 @@
 """Commits under bisection: git's own engine does the search."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import signal

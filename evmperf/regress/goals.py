@@ -8,8 +8,6 @@
 The margin is the share of the limit by which a figure may miss it before that counts as missed.
 """
 
-from __future__ import annotations
-
 import difflib
 import functools
 import os

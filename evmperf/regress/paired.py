@@ -5,8 +5,6 @@ A block holds one run of each side, in random order, so that warm-up, temperatur
 fall on all alike; only the difference within a block counts. Statistics: `evmperf.model.anytime`.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence

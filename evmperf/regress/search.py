@@ -8,8 +8,6 @@ there is nothing to look for. Then each candidate is measured together with both
 within blocks, until it is clear which of the two it is like (`evmperf.regress.paired`).
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from collections.abc import Callable, Sequence

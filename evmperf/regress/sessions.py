@@ -1,7 +1,5 @@
 """Measuring one round: a pytest session of its own, as a person at a desk would start it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

@@ -21,8 +21,6 @@ for until ten nights have it; then it is the level.
 `python -m selftests.speed verdicts` measures all this.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Sequence

@@ -2,8 +2,6 @@
 the noise over many nights, so that what fewer than ten nights have is no level yet.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

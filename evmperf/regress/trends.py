@@ -1,7 +1,5 @@
 """A board's nights as trends: every figure over time, its levels, and where they changed."""
 
-from __future__ import annotations
-
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Tables for the terminal that keep what matters when the terminal is narrow."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What differs between two sides, as text."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 

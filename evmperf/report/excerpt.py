@@ -1,7 +1,5 @@
 """What the board said while a case went wrong."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import deque

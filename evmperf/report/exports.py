@@ -3,8 +3,6 @@
 Sources: bencher.dev/docs/reference/bencher-metric-format; kcidb-io's schema 5.3; openmetrics.io.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import xml.etree.ElementTree as ET

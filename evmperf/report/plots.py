@@ -1,7 +1,5 @@
 """Which plots a benchmark's results get."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Results as a table for people: one row a metric of a case."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 

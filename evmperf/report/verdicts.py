@@ -1,7 +1,5 @@
 """Verdicts for people and for machines."""
 
-from __future__ import annotations
-
 import json
 import xml.etree.ElementTree as ET
 from collections import Counter

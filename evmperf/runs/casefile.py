@@ -5,8 +5,6 @@ It is JSON, compressed by gzip: `format`, `run` (of run.json), `records` (of res
 that every command can work on it. It comes from anybody: names, sizes and contents are checked.
 """
 
-from __future__ import annotations
-
 import functools
 import gzip
 import ipaddress

@@ -5,8 +5,6 @@ With several runs a side, only what holds for all of a side counts: what changes
 explains nothing. Sorted by what is likely to matter for a figure.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

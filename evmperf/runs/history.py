@@ -1,7 +1,5 @@
 """Earlier runs, from wherever they are kept."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

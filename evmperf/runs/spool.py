@@ -8,8 +8,6 @@
 Records carry the schema's number (`evmperf.model.schema`); readers never guess.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

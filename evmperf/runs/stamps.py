@@ -2,8 +2,6 @@
 tells.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Sequence

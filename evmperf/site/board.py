@@ -1,7 +1,5 @@
 """The pages of one board."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence

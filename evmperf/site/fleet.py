@@ -1,7 +1,5 @@
 """The site's first page, and the index for searching."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The pages of a board's months: each run, its report, and what differs from the run before."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Names of the site's files and folders."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Putting a page of the site on the disk."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from dataclasses import dataclass, field

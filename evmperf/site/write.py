@@ -1,7 +1,5 @@
 """Writing the site: a process for each core works through the boards, then the fleet's page."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import itertools

@@ -17,8 +17,6 @@
 These are upper bounds: commands, headers and turn-around times of the buses are left out.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

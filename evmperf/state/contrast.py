@@ -1,7 +1,5 @@
 """What is different between the states of one case in two runs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

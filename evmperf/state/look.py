@@ -4,8 +4,6 @@ One awk reads all files: each program started costs a slow board milliseconds. W
 passed over, so the same text serves all boards.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 `python -m selftests.price_list` measures them and writes the file.
 """
 
-from __future__ import annotations
-
 import functools
 
 import msgspec

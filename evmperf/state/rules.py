@@ -3,8 +3,6 @@
 What changed during the case refuses its figures; what held before and after marks them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ There is no list of what counts: the files say it themselves.
   reads has it for so long. Whoever is killed in the middle leaves at most such a file.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

@@ -4,8 +4,6 @@ Files have names like `v1/lab=L/board=B/year=Y/NAME.parquet`, are written once, 
 all, and are never changed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import tempfile

@@ -5,8 +5,6 @@ A row is a record of the spool. What is asked for often has a column, everything
 is one file then, which is there or not, and what describes a record is stored once.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The store as a source of earlier runs."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import itertools

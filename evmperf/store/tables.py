@@ -1,7 +1,5 @@
 """The store's tables for SQL: what a question may name, and nothing else."""
 
-from __future__ import annotations
-
 import contextlib
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -4,8 +4,6 @@ The format is systemd's (src/analyze/analyze-time-data.c): "Startup finished in 
 (userspace) = C", where a time is a sum of h, min, s, ms.
 """
 
-from __future__ import annotations
-
 import re
 
 from evmperf.model.errors import RefusedOutput
