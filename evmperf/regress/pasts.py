@@ -1,5 +1,7 @@
 """The comparable history of each metric of a run, and why some of it was left out."""
 
+from __future__ import annotations
+
 import bisect
 import statistics
 from array import array

@@ -1,5 +1,7 @@
 """Putting a run's report together, from what is on the disk."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
