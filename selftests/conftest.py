@@ -63,6 +63,12 @@ def browser():
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_configure(config):
+    """Failures are named at once by the process that has the terminal."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(account.Failures(config))
+
+
 def pytest_xdist_make_scheduler(config, log):
     from selftests.support.workers import Scheduler
 

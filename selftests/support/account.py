@@ -60,3 +60,17 @@ def without_shared(reporter: pytest.TerminalReporter) -> str:
             skipped[report.nodeid.partition("::")[0].removeprefix("selftests/")] += 1
     named = ", ".join(f"{file} ({count})" for file, count in sorted(skipped.items()))
     return f"Not beside this checkout: shared/{', shared/'.join(missing)}; skipped: {named or '-'}"
+
+
+class Failures:
+    """Names each failure when it comes, not after half an hour: CI keeps the end of a log only in part."""
+
+    def __init__(self, config):
+        self.config = config
+
+    def pytest_runtest_logreport(self, report):
+        """Write a line for a test that failed."""
+        if report.failed:
+            terminal = self.config.pluginmanager.get_plugin("terminalreporter")
+            terminal.ensure_newline()
+            terminal.write_line(f"failed in {report.when}: {report.nodeid}")
