@@ -1,8 +1,9 @@
-"""Arguments that several commands share."""
+"""Arguments and news that several commands share."""
 
 import argparse
 import contextlib
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from evmperf.boards import board as boards
 from evmperf.keeping.wanted import coordinator_address
 from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
+from evmperf.model.replies import Remark, Reply
 
 A_BOARD = "a board file, as for pytest --lg-env"
 A_RUN = "a run's folder, its name below --results or the beginning of it, `last`, or `last~1`"
@@ -130,3 +132,9 @@ def count(text: str) -> int:
     if not text.isdigit() or not int(text):
         raise argparse.ArgumentTypeError(f"{text!r} is no number of times: say 1 or more")
     return int(text)
+
+
+def say(reply: Reply) -> None:
+    """Tell a person the news of a request."""
+    if isinstance(reply, Remark):
+        print(f"evmperf: {reply.sentence}", file=sys.stderr, flush=True)

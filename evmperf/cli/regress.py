@@ -12,7 +12,6 @@ from typing import Any
 from evmperf.app import judging, sources
 from evmperf.app.requests import Check
 from evmperf.cli import arguments
-from evmperf.cli.terminal import say
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.verdict import Judgement
@@ -130,7 +129,7 @@ def _check(options: argparse.Namespace) -> int:
         _write(options, found.judgement, found.differences)
         _say(options, found.told)
 
-    checked = judging.check(request, say, show)
+    checked = judging.check(request, arguments.say, show)
     for problem in checked.failed:
         print(f"evmperf: {problem}", file=sys.stderr)
     return checked.status

@@ -7,7 +7,6 @@ from typing import Any
 from evmperf.app import publishing, sources
 from evmperf.app.requests import WriteSite
 from evmperf.cli import arguments
-from evmperf.cli.terminal import say
 
 _ABOUT = """\
 Writes static pages of all runs: every board, benchmark and case over time, what changed when and
@@ -31,5 +30,5 @@ def _site(options: argparse.Namespace) -> int:
     request = WriteSite(
         output=str(options.output), results=str(options.results), source=source, reports=options.reports
     )
-    print(publishing.site(request, say).sentence)
+    print(publishing.site(request, arguments.say).sentence)
     return 0

@@ -6,13 +6,6 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 from evmperf.model import outlets
-from evmperf.model.replies import Remark, Reply
-
-
-def say(reply: Reply) -> None:
-    """Tell a person the news of a request."""
-    if isinstance(reply, Remark):
-        print(f"evmperf: {reply.sentence}", file=sys.stderr, flush=True)
 
 
 class Plain:

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from evmperf.app.calls import Calls
 from evmperf.app.requests import Check, Checked, Keep, Push, Request, WriteGuide, WriteSite
-from evmperf.benchmarks import wording
 from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import SIGNS, ExitStatus
@@ -199,7 +198,6 @@ def close(night: Night, began: float) -> Closing:
         "ended": time.time(),
         "closing": closing,
         "sentence": sentence(closing),
-        "figure": wording.figure,
         "links": [(name, file) for name, file in links.items() if (folder / file).exists()],
     }
     for suffix in ("html", "md"):

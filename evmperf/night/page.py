@@ -3,6 +3,7 @@
 import time
 from typing import Any
 
+from evmperf.benchmarks import wording
 from evmperf.keeping.hold import clock
 from evmperf.pages import look
 from evmperf.pages.templates import environment
@@ -15,4 +16,6 @@ def render(template: str, **values: Any) -> str:
         "clock": lambda seconds: clock(seconds) if seconds else "",
         "clock_s": lambda seconds: time.strftime("%H:%M:%S", time.localtime(seconds)),
     }
-    return templates.get_template(template).render(look=look.inline(plots=False), **values)
+    return templates.get_template(template).render(
+        look=look.inline(plots=False), figure=wording.figure, **values
+    )

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from evmperf.benchmarks import wording
 from evmperf.model.exits import ExitStatus
 from evmperf.model.records import VerdictRecord
 from evmperf.night.closing import LOG, Board, Closing, _describe, close, sentence
@@ -146,7 +145,6 @@ def test_the_page_is_the_same_in_both_forms(closing):
         "ended": 1.8e9 + 60,
         "sentence": sentence(closing),
         "links": [],
-        "figure": wording.figure,
     }
     markdown, html = (render(f"night.{form}.j2", **values) for form in ("md", "html"))
     assert "| eMMC ext4, 4m, write | -20.0 % | am64x-0, am64x-1 | since \\| then |" in markdown

@@ -190,7 +190,7 @@ def test_every_format_says_the_same(nights, tmp_path, capsys, marks):
     suite = ET.parse(files["junit"]).getroot()
     assert suite.get("failures") == "1"
     assert len(suite.findall("testcase/failure")) == 1
-    assert "| **worse** | emmc_ext4 102400 write_throughput |" in files["markdown"].read_text()
+    assert "| **worse** | eMMC ext4, 100 KiB, write |" in files["markdown"].read_text()
     metrics = files["openmetrics"].read_text()
     assert 'evmperf_verdicts{board="am64xx-hsevm",verdict="worse"} 1' in metrics
     assert metrics.endswith("# EOF\n")
