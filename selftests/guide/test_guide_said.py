@@ -145,14 +145,14 @@ def test_a_table_without_a_board_is_that_of_the_only_module_or_the_given_one(mod
     body = (
         f"{head}\nTable:  Evaluation Modules\n\nSystem Benchmarks\n-----------------\n\n"
         '.. csv-table::\n    :header: "Latencies","CPU 0","CPU 1"\n\n'
-        '    "Minimum (us)","5","6"\n    "Maximum (us)","50","60"\n'
+        '    "Minimum (us)","505","606"\n    "Maximum (us)","5050","6060"\n'
     )
     imported = importer.interpret(titled("RT-linux 9.01 Performance Guide", body), board=given)
     assert list(imported.results) == ([board] if board else [])
     assert bool(imported.unknown) == (not board)
     if board:
         place = ("cyclictest_stress", "Maximum (usec)", "latency_cpu1")
-        assert cells(imported, board)[place][0] == 60.0
+        assert cells(imported, board)[place][0] == 6060.0
 
 
 MODULES = """

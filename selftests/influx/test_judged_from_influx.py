@@ -6,10 +6,12 @@ import shutil
 import numpy as np
 import pytest
 
+from evmperf.benchmarks import wording
 from evmperf.cli import main as cli
 from evmperf.influx.push import RunPush
 from evmperf.influx.reader import InfluxRuns
 from evmperf.model.exits import ExitStatus
+from evmperf.model.figures import Key
 from evmperf.model.results import Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.published import releases as gather
@@ -167,7 +169,7 @@ def test_a_check_puts_its_verdicts_into_run_report_and_database(configured, nigh
     assert "since am64xx-hsevm-0010" in kept[LOST]["reason"]
     report = (nights / "am64xx-hsevm-0015" / "report.html").read_text()
     assert report.index("Worse than the baseline") < report.index("<h3")
-    assert "emmc_ext4, 102400, write_throughput, against last:15: " in report
+    assert f"{wording.figure(Key(*LOST))}, against its earlier runs (at most 15): " in report
     assert points(configured, "verdict") == count
     assert points(configured, "verdict", metric="write_throughput", case="102400") == 1
 
