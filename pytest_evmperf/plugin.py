@@ -185,7 +185,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         what = what_is_measured(item)
         reason = session.unsupported(*what) if what else ""
         if reason:
-            item.add_marker(pytest.mark.skip(reason=reason))
+            # Before Labgrid's, which knows the missing feature only.
+            item.add_marker(pytest.mark.skip(reason=reason), append=False)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -134,7 +134,7 @@ class Benchmark:
         """The steps of a row. Where `steps` leaves the repetitions of the profile out, each measuring
         step is done that many times.
         """
-        steps = self.steps(board, case, plan)
+        steps = [*self.steps(board, case, plan)]
         if any(isinstance(step, Measure) and step.repetition for step in steps):
             return steps
         return [
