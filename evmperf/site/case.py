@@ -141,7 +141,7 @@ def _off(trend: Trend, runs: Sequence[Run]) -> tuple[int, str, float | None] | N
     at = next(number for number, run in enumerate(runs) if run.id == verdict.since)
     if any(move.at == at for move in trend.moves):
         return None
-    return at, str(verdict.outcome), verdict.change
+    return at, str(verdict.outcome), None if verdict.change is None else _short(verdict.change)
 
 
 def _values(samples: Sequence[float], median: float, most: int) -> float | list[float]:
