@@ -44,7 +44,7 @@ later (an autoregression of first order with noise of each night).
 """
 _PRIOR = np.array([0.5, *[0.5 / (len(_MODELS) - 1)] * (len(_MODELS) - 1)])
 """What is believed before anything is known: as likely independent nights as any others."""
-_DOUBT = 1.0
+_DOUBT = 5.0
 """Metrics' worth of doubt that a lab is as its metrics say: few metrics do not tell."""
 _ROUNDS = 50
 _CERTAIN = 2e-3
