@@ -12,6 +12,14 @@ from evmperf.measure import signals
 from evmperf.measure.signals import Signals, leave
 
 
+@pytest.fixture(autouse=True)
+def _sigint_is_heard():
+    """A shell starts its background jobs with SIGINT ignored, and what is ignored stays so."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("number", signals.SIGNALS)
 def test_a_signal_is_ctrl_c_and_says_its_name(number):
     told = Signals()

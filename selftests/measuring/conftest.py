@@ -18,8 +18,9 @@ from evmperf.model.run import Run
 from evmperf.runs.spool import Spool, new_run_id
 from evmperf.virtual import client, envfile
 from selftests.measuring.session import Pytest
-from selftests.support import virtualbench
+from selftests.support import on_request, virtualbench
 
+WHY = "--why-faults"
 TOOLS = ["fio", "mpstat", "dd", "no-such-tool"]
 
 
@@ -27,6 +28,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--all-rows", action="store_true", help="measure every row of every table, not one of each"
     )
+    on_request.add_option(parser, WHY)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    on_request.skip_unless_asked(config, items, WHY, "long_why")
 
 
 class Line:

@@ -8,7 +8,7 @@ import pytest
 
 from selftests import why_faults
 
-pytestmark = pytest.mark.virtual_evm
+pytestmark = [pytest.mark.virtual_evm, pytest.mark.long_why]
 
 
 def test_nine_of_ten_faults_are_named_first_and_none_on_a_healthy_board(
