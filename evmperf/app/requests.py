@@ -143,11 +143,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explained(Reply, frozen=True):
-    """What is known of the figures that were asked for."""
+    """What is known of the figures that were asked for; `against` in words, "" if there was nothing."""
 
     run: str
     board: str
     answers: tuple[Answer, ...]
+    against: str = ""
 
 
 class FindBoard(Request, frozen=True):

@@ -83,7 +83,8 @@ def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
     answers: list[Answer] = []
     for result in chosen:
         answers += _answers(run, result, _state(states, result), other, asked=bool(request.case))
-    return Explained(run=run.id, board=run.board, answers=tuple(answers))
+    against = Path(request.against).name or (f"what is published of {run.board}" if published else "")
+    return Explained(run=run.id, board=run.board, answers=tuple(answers), against=against)
 
 
 def _states(results: Iterable[Result]) -> States:

@@ -37,7 +37,9 @@ def _why(options: argparse.Namespace) -> int:
 
 def _lines(explained: Explained) -> Iterator[str]:
     if not explained.answers:
-        yield f"{explained.run}: no figure is worse than what is published of {explained.board}"
+        none = f"nothing is published of {explained.board}; name a run in which all was well: --against RUN"
+        worse = f"no figure is worse than {explained.against}"
+        yield f"{explained.run}: {worse if explained.against else none}"
     for answer in explained.answers:
         yield _headline(answer)
         if len(answer.history) > 1:

@@ -17,6 +17,7 @@ from evmperf.model.state import State
 from evmperf.runs.spool import Spool
 from evmperf.state import prices
 from evmperf.state.prices import Price
+from selftests.support import spools
 
 HEALTHY = {
     "cpu.policy0.scaling_governor": "performance",
@@ -175,3 +176,9 @@ def test_the_command_and_the_process_say_the_same(asked, tmp_path, capsys):
     )
     reply = msgspec.json.decode(done.stdout, type=Explained)
     assert reply.answers[0].causes[0].rule == "limited"
+
+
+def test_a_board_of_which_nothing_is_published_is_told_what_to_name(tmp_path, capsys):
+    folder = spools.recorded(tmp_path)
+    assert main(["why", folder.name, "--results", str(tmp_path)]) == 0
+    assert "nothing is published of virtual-evm" in capsys.readouterr().out
