@@ -52,7 +52,7 @@ def _labels(benchmark: str) -> Mapping[str, str]:
 
 
 def size_text(label: str, params: Mapping[str, ParamValue]) -> str:
-    """The size that a case's label stands for, as `4 MiB`; "" for a case that is no size."""
+    """The size in a case's label, as `4 MiB`; "" if the label has none."""
     name = next((name for name in _SIZES if str(params.get(name, "")) == label), "")
     try:
         size = int(label, 16) if name == "size_hex" else size_bytes(label) if name else 0

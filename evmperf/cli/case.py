@@ -110,7 +110,11 @@ def _reproduce(options: argparse.Namespace) -> int:
     ours = options.results / session.run
     judgement = against.between([folder], [ours])
     for verdict in judgement.verdicts:
-        values = f"there {verdict.baseline}, here {verdict.value} {verdict.unit}"
+        there, here = (
+            "not known" if value is None else f"{rounded(value)} {verdict.unit}"
+            for value in (verdict.baseline, verdict.value)
+        )
+        values = f"there {there}, here {here}"
         print(line(f"{verdict.key}: {verdict.outcome} ({values})"))
     print(line(f"measured into {ours}"))
     return session.status or judgement.exit_status

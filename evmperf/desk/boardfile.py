@@ -122,7 +122,7 @@ def keep(found: Path, folder: Path, name: str, title: str = "") -> Path:
     """A board file of one's own from one that was found, with comments where a person must decide.
 
     The board keeps its name, by which published figures are found. Raises UsageError for a file
-    that is no board's or a name that is taken, LabError when the disk does not take it.
+    without a board or a name in use, LabError if the file cannot be written.
     """
     boards.load(found)
     lines = [f"# Begun from {found.name}; evmperf board check {name} says whether it still fits."]

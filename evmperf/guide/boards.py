@@ -19,8 +19,10 @@ _HEADING = 4
 """Letters and digits of the shortest heading that may be a board."""
 _LIKE = 1.5
 """A factor within which figures of one board in two releases are alike."""
-_FEW = 3
-"""Figures that must be alike, and how often as many as those that are not."""
+_MANY = 8
+"""Figures that must be alike: boards with one kind of chip have a few in common, as latencies."""
+_OFTEN = 3
+"""How often as many must be alike as are not."""
 _RARE = 0.2
 """A name that stands in at most this share of the tables of a name like it is misspelt."""
 
@@ -108,7 +110,7 @@ def published(source: SourceTable, found: Match, boards: Boards, os: str) -> str
         if means:
             near = min(means) / _LIKE <= figure.mean <= max(means) * _LIKE
             alike, unlike = alike + near, unlike + (not near)
-    sure = alike > _FEW * unlike and alike >= _FEW
+    sure = alike > _OFTEN * unlike and alike >= _MANY
     return with_it[0] if sure or not figures else ""
 
 

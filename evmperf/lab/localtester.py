@@ -46,11 +46,16 @@ class LocalTester(CommandTester):
         """What bounds the figures that are measured against this machine."""
         there = self._ip("-4 address")
         have = {entry["local"] for link in there for entry in link.get("addr_info", ())}
-        for address, length in _addresses(board).items():
-            if address not in have:
-                place = f"{address}/{length} dev {interface}"
-                self._do(f"ip address add {place} && ip link set {interface} up")
-                self._added.append(place)
+        try:
+            for address, length in _addresses(board).items():
+                if address not in have:
+                    place = f"{address}/{length} dev {interface}"
+                    self._do(f"ip address add {place}")
+                    self._added.append(place)
+                    self._do(f"ip link set {interface} up")
+        except LabError:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Put the addresses back as they were."""

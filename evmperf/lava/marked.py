@@ -56,7 +56,7 @@ def encode_header(header: Mapping[str, str]) -> str:
 
 
 def decode_header(text: str) -> dict[str, str]:
-    """The header of a job; raises ValueError for a word that is no header.
+    """The header of a job; raises ValueError for any other word.
 
     Its board file is a plain name, for which `env/` is searched, and never a path that a log says.
     """

@@ -115,7 +115,7 @@ def _step(decoder: Any, compression: str, data: Any) -> tuple[bytes, Any, bool]:
 
 
 BLOCK = 1 << 16
-"""Bytes in whose pieces zeros become holes."""
+"""Size in bytes of the pieces that become holes if they are all zeros."""
 _ZEROS = bytes(BLOCK)
 
 Progress = Callable[[int, int], None]

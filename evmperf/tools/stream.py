@@ -30,7 +30,7 @@ def cached(text: str, caches: str) -> str:
     """The influence of caches on the rates, in words: "" where the arrays are as large as STREAM
     demands, or the kernel does not know its caches.
 
-    Raises RefusedOutput for arrays that the last cache holds: that is no bandwidth of the memory.
+    Raises RefusedOutput if the arrays fit into the last cache, which is then what was measured.
     """
     best_rate(text, "Copy")  # which the arrays' size makes
     array = int(_only(_SIZE, text)) * int(_only(_ELEMENT, text))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from evmperf.benchmarks import catalogue
 from evmperf.cli import main as cli
 from evmperf.guide import importer, layout
 from evmperf.model.errors import UsageError
@@ -145,14 +146,14 @@ def test_a_table_without_a_board_is_that_of_the_only_module_or_the_given_one(mod
     body = (
         f"{head}\nTable:  Evaluation Modules\n\nSystem Benchmarks\n-----------------\n\n"
         '.. csv-table::\n    :header: "Latencies","CPU 0","CPU 1"\n\n'
-        '    "Minimum (us)","505","606"\n    "Maximum (us)","5050","6060"\n'
+        '    "Minimum (us)","5","6"\n    "Maximum (us)","50","60"\n'
     )
     imported = importer.interpret(titled("RT-linux 9.01 Performance Guide", body), board=given)
     assert list(imported.results) == ([board] if board else [])
     assert bool(imported.unknown) == (not board)
     if board:
         place = ("cyclictest_stress", "Maximum (usec)", "latency_cpu1")
-        assert cells(imported, board)[place][0] == 6060.0
+        assert cells(imported, board)[place][0] == 60.0
 
 
 MODULES = """
@@ -167,16 +168,20 @@ MODULES = """
 """
 
 
+ROWS = tuple(case.label for case in catalogue.benchmarks()["nbench"].cases("full"))
+FIGURES = ("101.00", "99.00", "102.00", "98.00", "100.00", "103.00", "97.00", "100.50", "99.50")
+
+
 def nameless(*values):
-    rows = zip(("copy", "scale", "add", "triad"), values, strict=True)
-    body = table([f'"{case} (MB/s)","{value}"' for case, value in rows])
-    body = body.replace('"am64xx-hsevm: perf"', '"perf"')
+    rows = zip(ROWS, values, strict=False)
+    body = table([f'"{case} (Iterations)","{value}"' for case, value in rows])
+    body = body.replace('"am64xx-hsevm: perf"', '"perf"').replace("Stream\n^^^^^^", "NBench\n^^^^^^")
     return titled("Linux 9.02 Performance Guide", MODULES + body)
 
 
 def history_of(boards, mean):
-    series = {(9, 1): ("09.01", "MB/s", mean)}
-    known = {Key("stream", case, "perf"): series for case in ("copy", "scale", "add", "triad")}
+    series = {(9, 1): ("09.01", "iterations/s", mean)}
+    known = {Key("nbench", case, "perf"): series for case in ROWS}
     return lambda board, os: known if board in boards else {}
 
 
@@ -189,22 +194,26 @@ SK, LP = "am62xx_sk-fs", "am62xx_lp_sk-fs"
 )
 def test_a_table_of_no_board_is_that_of_the_only_one_with_such_figures(monkeypatch, boards, mean, whose):
     monkeypatch.setattr(steady, "history", history_of(boards, mean))
-    imported = importer.interpret(nameless("101.00", "99.00", "102.00", "98.00"))
+    imported = importer.interpret(nameless(*FIGURES))
     assert list(imported.results) == whose
     said = imported.remarks if whose else imported.unknown
     assert any("names no board" in problem.reason for problem in said)
 
 
+def test_a_few_figures_that_are_alike_do_not_tell_a_board(monkeypatch):
+    monkeypatch.setattr(steady, "history", history_of({SK}, 100.0))
+    assert importer.interpret(nameless(*FIGURES[:7])).results == {}
+
+
 def test_a_board_that_is_not_known_may_be_the_one(monkeypatch):
     monkeypatch.setattr(steady, "history", history_of({SK}, 100.0))
-    text = nameless("101.00", "99.00", "102.00", "98.00").replace("AM62x LP SK", "AM62x XY SK")
+    text = nameless(*FIGURES).replace("AM62x LP SK", "AM62x XY SK")
     assert importer.interpret(text).results == {}
 
 
 def test_a_layout_of_such_a_table_has_a_place_for_its_figures(monkeypatch):
     monkeypatch.setattr(steady, "history", history_of({SK}, 100.0))
-    figures = ("101.00", "99.00", "102.00", "98.00")
-    read, empty = importer.interpret(nameless(*figures)), importer.interpret(nameless(*[""] * 4))
+    read, empty = importer.interpret(nameless(*FIGURES)), importer.interpret(nameless(*[""] * len(ROWS)))
     known = {board: by_key(results) for board, results in read.results.items()}
     known["am64xx-hsevm"] = {}
     (slot,) = (slot for _, slot in layout.like(empty, known).slots())

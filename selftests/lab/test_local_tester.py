@@ -63,6 +63,20 @@ def test_the_address_is_there_while_it_is_needed(board, cable):
     assert "inet" not in before
 
 
+def test_what_was_added_is_put_back_when_the_rest_fails(board, cable, monkeypatch):
+    really = LocalTester._do
+
+    def fails_late(self, command):
+        if command.startswith("ip link set"):
+            raise LabError("made to fail")
+        return really(self, command)
+
+    monkeypatch.setattr(LocalTester, "_do", fails_late)
+    with pytest.raises(LabError, match="made to fail"):
+        LocalTester(board(f"local:{cable}"))
+    assert "198.51.100.1" not in ip("-4", "address", "show", "dev", cable)
+
+
 @pytest.mark.parametrize("interface", ["no-such-0", "a;reboot", "../x"])
 def test_an_interface_that_is_none_is_named(board, interface):
     with pytest.raises(LabError, match="no network interface"):
