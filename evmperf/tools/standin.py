@@ -21,7 +21,7 @@ def figure(text: str, program: str, name: str, unit: str) -> float:
     found = [_FIGURE.fullmatch(line) for line in lines]
     values = {match[1]: (match[2], match[3]) for match in found if match}
     if not all(found) or len(values) != len(found):
-        raise RefusedOutput(f"{program} printed a word in place of a figure, or a figure twice", text)
+        raise RefusedOutput(f"{program} printed no figure where one belongs, or one twice", text)
     value, printed_unit = values.get(name, ("", ""))
     if printed_unit != unit:
         raise RefusedOutput(f"{program} printed no {name} in {unit}", text)

@@ -14,8 +14,9 @@ UNFINISHED = "not yet finished"
 
 _UNITS = {"h": 3600.0, "min": 60.0, "s": 1.0, "ms": 0.001, "us": 0.000_001}
 _TIME = r"(?:\d+(?:\.\d+)?(?:h|min|s|ms|us) ?)+"
+_PART = r"\((firmware|loader|kernel|initrd|userspace)\)"
 _LINE = re.compile(
-    rf"^Startup finished in ((?:{_TIME} ?\(\w+\)(?: \+ )?)+)(?: = ({_TIME}))? *$", re.MULTILINE
+    rf"^Startup finished in ((?:{_TIME} ?{_PART}(?: \+ )?)+)(?: = (?P<sum>{_TIME}))? *$", re.MULTILINE
 )
 _ROUNDED_S = 0.01
 """What rounding may make of the sum of four parts, in seconds."""
@@ -29,10 +30,10 @@ def parts(text: str) -> dict[str, float]:
     match = _LINE.search(text)
     if not match:
         raise RefusedOutput("systemd-analyze did not say how long the boot took", text)
-    found = {name: _seconds(time) for time, name in re.findall(rf"({_TIME}) ?\((\w+)\)", match[1])}
+    found = {name: _seconds(time) for time, name in re.findall(rf"({_TIME}) ?{_PART}", match[1])}
     if "kernel" not in found or "userspace" not in found:
         raise RefusedOutput("systemd-analyze names no kernel or no userspace", text)
-    if match[2] and abs(sum(found.values()) - _seconds(match[2])) > _ROUNDED_S:
+    if match["sum"] and abs(sum(found.values()) - _seconds(match["sum"])) > _ROUNDED_S:
         raise RefusedOutput("the parts of the boot do not make its sum", text)
     return found
 
