@@ -11,8 +11,8 @@
 | Ethernet | payload a frame / bytes a frame on the wire | IEEE 802.3, 4A.4.2 (preamble 8, gap 12) |
 | SATA | 8/10 of 6 Gbit/s | Serial ATA 3.0, 7.2 |
 | audio | frames x channels x bits a sample | the row's rate, 16-bit stereo |
-| DDR | transfers x width | data sheets of the chips, `_CHIPS` |
-| CPU | clock x operations a cycle: 8 of a Cortex-A53, 16 of others | data sheets, Arm's optimization guides |
+| DDR | transfers x width | `_CHIPS` |
+| CPU | clock x 8 operations a cycle: four lanes of 32 bits, fused multiply and add | Arm DDI 0487, FMLA |
 
 These are upper bounds: commands, headers and turn-around times of the buses are left out.
 """
@@ -263,21 +263,27 @@ _MOST: tuple[tuple[str, Bus], ...] = (
     (r"eth_.*|pcie_eth|ipsec.*", Bus(_GIGABIT, 125e6 * 1472 / 1538, margin=_BUFFERED)),
 )
 """By the name of a table: the best mode of its bus on any of the boards."""
-_CHIPS: Mapping[str, tuple[int, int, int, int, str]] = {
-    "am64": (16, 1600, 1000, 8, "SPRSP56"),
-    "am62a": (32, 3733, 1400, 8, "SPRSP77"),
-    "am62l": (16, 1600, 1250, 8, "SPRSPA1"),
-    "am62x": (16, 1600, 1400, 8, "SPRSP58"),
-    "j7200": (32, 3200, 2000, 16, "SPRSP57"),
-    "j721e": (32, 4266, 2000, 16, "SPRSP36"),
-    "j721s2": (64, 4266, 2000, 16, "SPRSP62"),
-    "am68": (64, 4266, 2000, 16, "SPRSP62"),
-    "j784s4": (128, 4266, 2000, 16, "SPRSP79"),
-    "am69": (128, 4266, 2000, 16, "SPRSP79"),
+_CHIPS: Mapping[str, tuple[int, int, int]] = {
+    "am64": (16, 1600, 1000),
+    "am62a": (32, 3733, 1400),
+    "am62l": (16, 1600, 1250),
+    "am62x": (16, 1600, 1400),
+    "j7200": (32, 3200, 2000),
+    "j721e": (32, 4266, 2000),
+    "j721s2": (64, 4266, 2000),
+    "am68": (64, 4266, 2000),
+    "j784s4": (128, 4266, 2000),
+    "am69": (128, 4266, 2000),
 }
 """By the beginning of a board's name: width of the DDR in bits, transfers in millions a second, MHz
-of the CPU, operations of a core a cycle (single precision, fused), and the data sheet.
+of the CPU. Sources: width and transfers of AM6x, the README and revision history of TI's DDR Register
+Configuration tool 0.10.32 (dev.ti.com/tirex, Processor_DDR_Config); of all, U-Boot's arch/arm/dts:
+k3-am64-sk-lp4-1600MTs, k3-am62a-ddr-1866mhz-32bit, k3-j7200-ddr-evm-lp4-3200, and -lp4-4266 of J721E,
+J721S2 (two controllers of 32 bits) and J784S4 (four); clocks, the operating points in Linux'
+arch/arm64/boot/dts/ti (k3-am62x-sk-common, k3-am62l3) and the lists of modules in TI's guides.
 """
+_OPERATIONS = 8
+"""Of one core a cycle, in single precision; vfpbench got 7.9 of a Cortex-A72 (wlog.flatlib.jp/2015/10/30)."""
 _STEREO_16_BITS = 4
 _OFF_RATE = 0.02
 """What a codec's clock may be off."""
@@ -294,5 +300,5 @@ def most(benchmark: str, case: str = "", board: str = "") -> Bus | None:
     if chip and (benchmark == "stream" or (benchmark == "lmbench" and _BEYOND_CACHES.fullmatch(case))):
         return Bus(f"DDR, {chip[0]} bits x {chip[1]} MT/s", chip[0] / 8 * chip[1] * 1e6)
     if chip and benchmark == "linpack":
-        return Bus(f"one core, {chip[2]} MHz x {chip[3]}", chip[2] * 1e6 * chip[3])
+        return Bus(f"one core, {chip[2]} MHz x {_OPERATIONS}", chip[2] * 1e6 * _OPERATIONS)
     return next((bus for name, bus in _MOST if re.fullmatch(name, benchmark)), None)
