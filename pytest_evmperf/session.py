@@ -339,9 +339,9 @@ class Session:
     def write_report(self) -> None:
         """Write the page of the run, if there is a run; raises LabError when the disk is full."""
         if self._runner and not self.signals.hurried:
-            from evmperf.report import page  # noqa: PLC0415  # not needed to collect tests
+            from evmperf.app import why  # noqa: PLC0415  # not needed to collect tests
 
-            page.write(self.folder)
+            why.report(self.folder)
 
     def busy_s(self) -> float:
         """Seconds that the board spent on benchmarks' commands and on booting."""

@@ -22,7 +22,7 @@ from pathlib import Path
 from labgrid import Environment
 
 from evmperf.app import why
-from evmperf.app.requests import Answer, Why
+from evmperf.app.requests import Why
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.lab.bench import LabgridBench
@@ -30,6 +30,7 @@ from evmperf.measure.bench import Shell
 from evmperf.measure.runner import Runner
 from evmperf.model.run import Run
 from evmperf.runs.spool import Spool
+from evmperf.state.answers import Answer
 from selftests.support import virtualbench
 
 EMMC, SD = ("emmc_raw_fio_1g", "4k"), ("mmcsd_raw_fio_1g", "4k")

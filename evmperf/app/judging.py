@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evmperf.app import sources
+from evmperf.app import sources, why
 from evmperf.app.holding import Holding
 from evmperf.app.requests import Check, Checked, Hear
 from evmperf.boards import board as boards
@@ -167,7 +167,7 @@ def _keep(folder: Path, judgement: Judgement, changed: str, hear: Hear) -> None:
         (folder / page.CHANGED).unlink()
     if changed:
         (folder / page.CHANGED).write_text(changed, encoding="utf-8")
-    page.write(folder)
+    why.report(folder)
     sources.keep([folder], lambda text: hear(Remark(sentence=text)))
     if problem := send_if_named(folder):
         hear(Remark(sentence=problem))

@@ -11,6 +11,7 @@ import msgspec
 
 from evmperf.model.exits import ExitStatus
 from evmperf.model.replies import Failed, Remark, Reply
+from evmperf.state.answers import Answer
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="request", tag=True):
@@ -105,41 +106,6 @@ class Why(Request, frozen=True):
     folder: str
     case: str = ""
     against: str = ""
-
-
-class Cause(msgspec.Struct, frozen=True):
-    """What may explain a figure: the evidence that was read, how many times lower it makes the
-    figure at most (None: not known), and what would prove it; `elsewhere` is what it was measured
-    to cost on other boards.
-    """
-
-    rule: str
-    evidence: str
-    proof: str
-    size: float | None = None
-    elsewhere: str = ""
-
-
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure (mean, in `unit`) beside the published one of `release` (or that of a run of this
-    name), None where there is none. A case that has no figure has its causes alone.
-
-    `history` is what earlier releases published, `share` the part of what `bus` can carry; `looked`
-    says whether the board's state around the case is known.
-    """
-
-    benchmark: str
-    case: str
-    metric: str = ""
-    unit: str = ""
-    ours: float | None = None
-    theirs: float | None = None
-    release: str = ""
-    history: tuple[tuple[str, float], ...] = ()
-    share: float | None = None
-    bus: str = ""
-    looked: bool
-    causes: tuple[Cause, ...]
 
 
 class Explained(Reply, frozen=True):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evmperf.app.requests import Answer, Cause, Explained, Hear, Why
+from evmperf.app.requests import Explained, Hear, Why
 from evmperf.benchmarks import catalogue
 from evmperf.model import comparable
 from evmperf.model.errors import UsageError
@@ -16,8 +16,10 @@ from evmperf.model.results import Direction, Result
 from evmperf.model.run import Run
 from evmperf.model.state import State
 from evmperf.published import baseline, identity, releases, source
+from evmperf.report import page
 from evmperf.runs.history import in_folder
 from evmperf.state import buses, contrast, prices, rules
+from evmperf.state.answers import Answer, Cause
 from evmperf.state.rules import Finding
 
 _BESIDE = 0.05
@@ -85,6 +87,15 @@ def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
         answers += _answers(run, result, _state(states, result), other, asked=bool(request.case))
     against = Path(request.against).name or (f"what is published of {run.board}" if published else "")
     return Explained(run=run.id, board=run.board, answers=tuple(answers), against=against)
+
+
+def report(folder: Path) -> Path:
+    """Write the report of a run with what explains its figures; returns its path.
+
+    Raises UsageError for a folder without a run, LabError when the file cannot be written.
+    """
+    answers = explain(Why(folder=str(folder))).answers if in_folder(folder).results() else ()
+    return page.write(folder, answers)
 
 
 def _states(results: Iterable[Result]) -> States:

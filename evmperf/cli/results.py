@@ -8,13 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evmperf.app import sources
+from evmperf.app import sources, why
 from evmperf.cli import arguments
 from evmperf.model.errors import UsageError
 from evmperf.published.baseline import of_board
 from evmperf.published.releases import BASELINES
 from evmperf.report import differences as report
-from evmperf.report import page
 from evmperf.report.columns import Column, table
 from evmperf.report.table import text_table
 from evmperf.runs import differences, spool
@@ -130,7 +129,7 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    print(page.write(run_folder(options.run, options.results)))
+    print(why.report(run_folder(options.run, options.results)))
     return 0
 
 

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from evmperf.app import why
-from evmperf.app.requests import Answer, Explained, Why
+from evmperf.app.requests import Explained, Why
 from evmperf.cli import arguments
 from evmperf.model.outlets import line
-from evmperf.model.stats import percent, rounded
 from evmperf.runs.history import run_folder
 
 
@@ -41,29 +40,13 @@ def _lines(explained: Explained) -> Iterator[str]:
         worse = f"no figure is worse than {explained.against}"
         yield f"{explained.run}: {worse if explained.against else none}"
     for answer in explained.answers:
-        yield _headline(answer)
-        if len(answer.history) > 1:
-            by_release = (f"{release} {rounded(mean)}" for release, mean in answer.history)
-            yield f"  published: {', '.join(by_release)}"
+        yield f"{answer.benchmark} {answer.case} {answer.metric}".rstrip() + f": {answer.headline}"
+        if answer.published:
+            yield f"  published: {answer.published}"
         for number, cause in enumerate(answer.causes, 1):
-            size = f" (up to {cause.size:.2f} times)" if cause.size else ""
-            yield f"  {number}. {cause.evidence}{size}"
+            yield f"  {number}. {cause}"
             if cause.elsewhere:
                 yield f"     elsewhere: {cause.elsewhere}"
             yield f"     to prove it: {cause.proof}"
-        if not answer.causes:
-            yield (
-                "  nothing that was read explains it"
-                if answer.looked
-                else "  nobody looked at the board around this case: measure it again"
-            )
-
-
-def _headline(answer: Answer) -> str:
-    if answer.ours is None:
-        return f"{answer.benchmark} {answer.case}: no figure"
-    text = f"{answer.benchmark} {answer.case} {answer.metric}: {rounded(answer.ours)} {answer.unit}"
-    if answer.theirs:
-        change = percent(answer.ours / answer.theirs - 1)
-        text += f", {change} to {rounded(answer.theirs)} of {answer.release}"
-    return f"{text}, {answer.share:.0%} of {answer.bus}" if answer.share else text
+        if answer.unexplained:
+            yield f"  {answer.unexplained}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +26,7 @@ from evmperf.report import plots
 from evmperf.report.excerpt import excerpts
 from evmperf.report.table import Row, result_rows
 from evmperf.runs import spool
+from evmperf.state.answers import Answer
 
 NAME = "report.html"
 CHANGED = "changed.txt"
@@ -35,6 +36,8 @@ _MOST_CASES = 300
 """Cases of one benchmark on the page; the longest published table has 70."""
 _MOST_ROWS = 4000
 _MOST_FAILED = 40
+_MOST_ANSWERS = 40
+"""Figures whose causes are on the page, the worst first."""
 _TEXT = 4000
 """Characters of a message or excerpt on the page; the raw file has all of it."""
 
@@ -177,13 +180,13 @@ def _range(record: VerdictRecord) -> str:
     return "" if moved and share > abs(record.change or 0.0) else f"±{share_text(share)}"
 
 
-def write(folder: Path) -> Path:
-    """Write the report of the run in `folder` and return its path.
+def write(folder: Path, answers: Sequence[Answer] = ()) -> Path:
+    """Write the report of the run in `folder`, with what `evmperf why` answers of it, and return its path.
 
     Raises UsageError for a folder without a run, LabError when the file cannot be written.
     """
     target = folder / NAME
-    text = render(folder)
+    text = render(folder, answers)
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -191,7 +194,7 @@ def write(folder: Path) -> Path:
     return target
 
 
-def render(folder: Path) -> str:
+def render(folder: Path, answers: Sequence[Answer] = ()) -> str:
     """The page's HTML."""
     page = _gather(folder)
     return (
@@ -203,6 +206,9 @@ def render(folder: Path) -> str:
             run=page.run,
             judged=_judged(page.verdicts),
             changed=_changed(folder),
+            answers=sorted(answers, key=lambda answer: -answer.times)[:_MOST_ANSWERS],
+            unanswered=max(0, len(answers) - _MOST_ANSWERS),
+            key=Key,
             facts=list(_facts(page.run)),
             files=[name for name in _FILES if (folder / name).exists()],
             wording=wording,
