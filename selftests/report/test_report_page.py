@@ -10,10 +10,12 @@ import pytest
 from msgspec.structs import replace
 from playwright.sync_api import expect
 
+from evmperf.app import why
 from evmperf.console.record import HEADER, Record
 from evmperf.model.errors import Kind
 from evmperf.model.records import VerdictRecord
-from evmperf.model.results import Failure, Status
+from evmperf.model.results import Failure, Sample, Status
+from evmperf.model.state import State
 from evmperf.report import page
 from evmperf.runs.spool import Spool, append_records
 from selftests.support import spools
@@ -302,3 +304,26 @@ def test_the_level_before_is_in_the_plots(tmp_path):
     *_, before = json.loads(unescape(drawn))["series"]
     assert before["of"] == 0
     assert before["points"] == [[102400, 50.0], [262144, 60.0]]
+
+
+def test_why_figures_are_worse_than_published_is_said_and_nothing_that_was_not_read(opened, tmp_path):
+    run = spools.a_run(board="j7200-evm", release="09.02")
+    limited = State({"cpu.policy0.scaling_max_freq": 500000, "cpu.policy0.cpuinfo_max_freq": 2000000})
+    cases = [
+        spools.a_result(run, n, benchmark=name, case="1m", profile="full", samples=(sample,), state=state)
+        for n, (name, state) in enumerate((("emmc_ext4_fio_1g", limited), ("mmcsd_ext4_fio_1g", None)))
+        for sample in (Sample("read_throughput", 50.0, "MB/s", 0, run.started_ns),)
+    ]
+    folder = spools.write(tmp_path, run, cases)
+    why.report(folder)
+    sheet = opened(folder, PHONE)
+    answers = sheet.locator("section[aria-labelledby=why] details")
+    said = {text.split("\n")[0]: text for text in answers.all_text_contents()}
+    assert len(said) == len(cases)
+    (looked,) = (text for text in said.values() if "eMMC" in text)
+    assert "clocked down: cpu.policy0 is limited to 500 of 2000 MHz (up to 4.00 times)" in looked
+    assert "To prove it: evmperf ab BOARD.yaml" in looked
+    (unseen,) = (text for text in said.values() if "eMMC" not in text)
+    assert "Nobody looked at the board around this case" in unseen
+    assert "clocked" not in unseen
+    assert violations(sheet) == []
