@@ -37,9 +37,11 @@ _PROOFS = {
     "limited": f"{_AB}{_POLICIES}cat $p/cpuinfo_max_freq >$p/scaling_max_freq; done'",
     "governor": f"{_AB}{_POLICIES}echo performance >$p/scaling_governor; done'",
     "alike": "evmperf explain {run} ANOTHER_RUN",
-    "mode": "the kernel's messages and the device tree say why the better mode is not taken",
+    "mode": "grep -iE 'mmc|usb|tuning|speed' RESULTS/{run}/facts/dmesg",
 }
-"""What proves a cause; for the others the case is measured again without it."""
+"""What proves a cause (the kernel says why it took no better mode); for the others the case is
+measured again without it.
+"""
 _AGAIN = "pytest --lg-env BOARD.yaml -k {benchmark}"
 _SYMPTOMS = ("bus", "processor", "host", "device", "loss", "queue.nr_requests")
 """What a cause leads to as well: they come after it."""
@@ -49,7 +51,7 @@ States = Mapping[tuple[str, ...], State]
 
 @dataclass(frozen=True)
 class _Other:
-    """What the figures are held against; `states` are those of a run, by benchmark, case and profile."""
+    """What the figures are held against; `states` are those of a run, see `_states`."""
 
     baseline: Baseline | None
     history: Mapping[str, Mapping[Key, Figure]]
@@ -99,18 +101,23 @@ def report(folder: Path) -> Path:
 
 
 def _states(results: Iterable[Result]) -> States:
-    """The states of results; rows of one execution have the first one's."""
+    """The states of results, by row and by each raw output: rows of one execution share the latter."""
     found: dict[tuple[str, ...], State] = {}
     for result in results:
         if result.state:
-            found[result.benchmark, result.case, result.profile] = result.state
-            found.setdefault((result.benchmark, result.profile), result.state)
+            found[_row(result)] = result.state
+            for raw in result.raw:
+                found.setdefault((raw,), result.state)
     return found
 
 
+def _row(result: Result) -> tuple[str, ...]:
+    return result.benchmark, result.case, result.profile
+
+
 def _state(states: States, result: Result) -> State | None:
-    rows = (result.benchmark, result.case, result.profile)
-    return states.get(rows) or states.get((result.benchmark, result.profile))
+    keys = (_row(result), *((raw,) for raw in result.raw))
+    return next((states[key] for key in keys if key in states), None)
 
 
 def _answers(run: Run, result: Result, state: State | None, held: _Other, *, asked: bool) -> Iterator[Answer]:
@@ -121,7 +128,7 @@ def _answers(run: Run, result: Result, state: State | None, held: _Other, *, ask
             benchmark=result.benchmark,
             case=result.case,
             looked=bool(state and state.shown),
-            causes=tuple(_causes(run, result, state, held, None)),
+            causes=tuple(_causes(run, result, state, held)),
         )
     for key, figure in figures([result]).items():
         other = published.figures.get(key) if published else None
@@ -144,7 +151,7 @@ def _answers(run: Run, result: Result, state: State | None, held: _Other, *, ask
             share=state.shares.get(key.metric) if state else None,
             bus=state.bus if state else "",
             looked=bool(state and state.shown),
-            causes=tuple(_causes(run, result, state, held, other, metric=key.metric)),
+            causes=tuple(_causes(run, result, state, held, (figure, other))),
         )
 
 
@@ -164,12 +171,18 @@ def _worse(figure: Figure, other: Figure, better: Direction | None) -> bool:
 
 
 def _causes(
-    run: Run, result: Result, state: State | None, held: _Other, other: Figure | None, *, metric: str = ""
+    run: Run,
+    result: Result,
+    state: State | None,
+    held: _Other,
+    sides: tuple[Figure | None, Figure | None] = (None, None),
 ) -> Iterator[Cause]:
     """What was read and would explain a difference: causes before what they lead to, and of each
     what explains most first. What holds in the other run as well explains nothing.
     """
     found: list[Finding] = []
+    figure, other = sides
+    metric = figure.key.metric if figure else ""
     if held.baseline and other:
         ours = comparable.of_result(run, result)
         differs = comparable.difference(ours, comparable.of_result(held.baseline.published, other.result))
@@ -178,6 +191,7 @@ def _causes(
         found += _judged(state, result)
         if not releases.is_virtual(run):
             found += buses.findings(result, run.board)
+            found += _above(state, figure, other) if figure and other else []
     if state and (there := _state(held.states, result)):
         as_well = {_what(finding) for finding in _judged(there, result)}
         found = [finding for finding in found if _what(finding) not in as_well]
@@ -193,6 +207,14 @@ def _causes(
             size=finding.size or None,
             elsewhere=prices.of(finding.rule, run.board, metric)[1],
         )
+
+
+def _above(state: State, ours: Figure, theirs: Figure) -> Iterator[Finding]:
+    """A published figure above what the bus carries as it runs here: it was another mode."""
+    share = state.shares.get(ours.key.metric, 0.0)
+    if share and (times := theirs.mean * share / max(ours.result.values(ours.key.metric))) > 1:
+        limit = f"{state.bus} carries {theirs.mean / times:.4g} {theirs.unit} at most"
+        yield Finding("mode", f"{limit}: what was published needs a better mode", size=times)
 
 
 def _judged(state: State, result: Result) -> list[Finding]:

@@ -50,12 +50,14 @@ than the line's own rate is impossible."""
 @dataclass(frozen=True)
 class Bus:
     """A bus in its present mode: at most `rate` bytes a second. `better` is the mode that it could
-    have, in words, "" where nothing says that there is one; `margin` is what a figure may be above.
+    have, in words, "" where nothing says that there is one, which carries `times` as much; `margin`
+    is what a figure may be above.
     """
 
     mode: str
     rate: float
     better: str = ""
+    times: float = 0.0
     margin: float = _MARGIN
 
 
@@ -88,7 +90,7 @@ def findings(result: Result, board: str = "") -> list[Finding]:
         for metric, share in shares(result, board).items()
         if share > 1 + bus.margin
     ]
-    return [*found, Finding("mode", bus.better)] if bus.better else found
+    return [*found, Finding("mode", bus.better, size=bus.times)] if bus.better else found
 
 
 def impossible(benchmark: str, case: str, metric: str, *, unit: str, mean: float, board: str = "") -> str:
@@ -141,29 +143,37 @@ def _mmc(shown: Mapping[str, Value]) -> Bus | None:
     if not (clock and lines and timing):
         return None
     mode = re.sub(r"^\d+ \(|\)$", "", timing)
-    double = 2 if re.search("DDR|HS400", mode) else 1
+    rate = clock * int(lines[1]) * (2 if re.search("DDR|HS400", mode) else 1) / 8
     name = f"{mode}, {clock / 1e6:g} MHz, {lines[1]} lines"
-    return Bus(name, clock * int(lines[1]) * double / 8, _better_mmc(shown, mode))
+    return Bus(name, rate, *_better_mmc(shown, mode, clock, rate))
 
 
 _MODES = (
-    ("HS400", 0xC0, "caps2", 0x18000),
-    ("HS200", 0x30, "caps2", 0x60),
-    ("DDR52", 0x0C, "caps", 0x3800),
-    ("high-speed", 0x02, "caps", 0x02),
+    ("HS400", 400e6, 0xC0, "caps2", 0x18000),
+    ("HS200", 200e6, 0x30, "caps2", 0x60),
+    ("DDR52", 104e6, 0x0C, "caps", 0x3800),
+    ("high-speed", 52e6, 0x02, "caps", 0x02),
 )
-"""eMMC's modes, the best first: bits of the card (EXT_CSD byte 196) and of the kernel's host."""
+"""eMMC's modes, the best first: bytes a second, bits of the card (EXT_CSD byte 196) and of the kernel's
+host.
+"""
+_CLOCKS = (("SDR104", 208e6), ("HS[24]00", 200e6), ("SDR50", 100e6), ("DDR5|SDR25|high-speed", 50e6))
+"""Hz that a mode of a card goes up to (JESD84-B51, table 4; SD Physical Layer 6.00, 3.9)."""
+_SLOW_CLOCK = 0.9
 
 
-def _better_mmc(shown: Mapping[str, Value], mode: str) -> str:
-    """The mode that both an eMMC and its host have, where that is better than the present one."""
+def _better_mmc(shown: Mapping[str, Value], mode: str, clock: float, rate: float) -> tuple[str, float]:
+    """What a card and its host could do better, and how many times better that is."""
     card = _hexadecimal(shown.get("mmc.ext_csd"))
-    for name, bits, word, host in _MODES:
+    for name, most, bits, word, host in _MODES:
         if name in mode:
             break
         if card & bits and _hexadecimal(shown.get(f"mmc.{word}")) & host:
-            return f"this card and this host can do {name}; it runs at {mode}"
-    return ""
+            return f"this card and this host can do {name}; it runs at {mode}", most / rate
+    fast = next((hz for name, hz in _CLOCKS if re.search(name, mode)), 0.0)
+    if clock < _SLOW_CLOCK * fast:
+        return f"{mode} goes up to {fast / 1e6:g} MHz; the bus runs at {clock / 1e6:g} MHz", fast / clock
+    return "", 0.0
 
 
 def _hexadecimal(value: Value | None) -> int:
@@ -213,7 +223,8 @@ def _usb(shown: Mapping[str, Value]) -> Bus | None:
     version = str(shown.get(ports[-1].removesuffix("speed") + "version", ""))
     # USB 2.0 has no version 2.1: it is what a device for USB 3 says of itself at high speed.
     better = "this disk can do USB 3; it runs at high speed" if version == "2.10" else ""
-    return Bus(f"USB, {speed:g} Mbit/s", _USB_RATES[int(speed)], better)
+    rate = _USB_RATES[int(speed)]
+    return Bus(f"USB, {speed:g} Mbit/s", rate, better, _USB_RATES[5000] / rate if better else 0.0)
 
 
 def _pcie(shown: Mapping[str, Value]) -> Bus | None:

@@ -30,7 +30,8 @@ HEALTHY = {
     "mmc.caps2": "0x8020",
 }
 READ = 314.0
-"""MB/s that TI published of this board's eMMC in release 09.01."""
+"""MB/s that TI published of this board's eMMC in release 09.01, and in 11.00."""
+READ_11 = 315.0
 
 
 @pytest.fixture
@@ -99,11 +100,18 @@ SPENT = {"cpu.policy0.time_in_state.500000": 50, "cpu.policy0.time_in_state.2000
         ({"cpu.policy0.scaling_max_freq": 500000}, {}, ["limited"], 4.0),
         ({"cpu.policy0.scaling_governor": "powersave"}, {"counted": SPENT}, ["governor"], 1.6),
         (MORE_THAN_ONE, {"counted": SPENT}, ["limited", "governor"], 4.0),
-        ({"mmc.ios.timing_spec": "9 (mmc HS200)"}, {}, ["mode"], None),
+        ({"mmc.ios.timing_spec": "9 (mmc HS200)"}, {}, ["mode"], 2.0),
+        ({"mmc.ios.clock": "100000000 Hz"}, {}, ["mode"], 2.0),
+        ({}, {"shares": {"read_throughput": 0.8}, "bus": "a slow mode"}, ["mode"], READ_11 / (150.0 / 0.8)),
         ({}, {"beside": {"hog (4)": 50.0}, "seconds": 60.0}, ["beside"], None),
         ({}, {"counted": {"cpu_user": 99, "cpu_idle": 1}}, ["processor"], None),
         ({}, {"counted": {"cpu_steal": 50, "cpu_idle": 50}}, ["host"], 2.0),
-        ({}, {"shares": {"read_throughput": 0.93}, "bus": "mmc HS400"}, ["bus"], None),
+        (
+            {},
+            {"shares": {"read_throughput": 0.93}, "bus": "mmc HS400"},
+            ["mode", "bus"],
+            READ_11 / (150.0 / 0.93),
+        ),
     ],
 )
 def test_a_cause_that_was_read_is_named_first(asked, shown, more, rules, size):
@@ -145,17 +153,18 @@ def test_figures_measured_otherwise_are_said_to_be(asked):
     assert causes(answers) == ["alike"]
 
 
-def test_the_rows_of_one_execution_share_its_state(asked, tmp_path):
-    asked(State(shown={**HEALTHY, "cpu.policy0.scaling_max_freq": 500000}))
+@pytest.mark.parametrize(("raw", "shared"), [("raw/all", True), ("raw/own", False)])
+def test_the_rows_of_one_execution_share_its_state(asked, tmp_path, raw, shared):
+    asked(State(shown={**HEALTHY, "cpu.policy0.scaling_max_freq": 500000}), raw=("raw/all",))
     folder = tmp_path / "results/r1"
     lines = (folder / "results.jsonl").read_text().splitlines()
-    other = msgspec.json.decode(lines[0]) | {"case": "4k"}
+    other = msgspec.json.decode(lines[0]) | {"case": "4k", "raw": [raw]}
     other.pop("state")
     with (folder / "results.jsonl").open("ab") as file:
         file.write(msgspec.json.encode(other) + b"\n")
     answer, _ = why.explain(Why(folder=str(folder), case="4k")).answers
-    assert answer.looked
-    assert answer.causes[0].rule == "limited"
+    assert answer.looked == shared
+    assert [cause.rule for cause in answer.causes] == ["limited"] * shared
 
 
 def test_a_case_that_is_not_there_is_a_wrong_call(asked):
