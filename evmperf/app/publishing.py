@@ -6,7 +6,7 @@ from pathlib import Path
 from evmperf import site as sites
 from evmperf.app import sources
 from evmperf.app.requests import Hear, Keep, Produced, Push, WriteGuide, WriteSite
-from evmperf.guide import layout, writer
+from evmperf.guide import conditions, layout, writer
 from evmperf.influx import config as configs
 from evmperf.influx.client import Store
 from evmperf.influx.push import RunPush
@@ -25,6 +25,7 @@ def guide(request: WriteGuide, hear: Hear) -> Produced:
     plan = layout.own(figures, dialect.of_release(release, os))
     head = writer.Head(release, os, gather.modules(figures))
     Path(request.output).write_text(writer.render(plan, figures, head, writer.Extras()), encoding="utf-8")
+    conditions.write(Path(request.output), figures, [entry.run for entry in chosen])
     return Produced(sentence=request.output)
 
 

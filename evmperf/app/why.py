@@ -9,6 +9,7 @@ from pathlib import Path
 
 from evmperf.app.requests import Explained, Hear, Why
 from evmperf.benchmarks import catalogue
+from evmperf.guide import importer
 from evmperf.model import comparable
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Baseline, Figure, Key, figures
@@ -46,6 +47,11 @@ _AGAIN = "pytest --lg-env BOARD.yaml -k {benchmark}"
 _SYMPTOMS = ("bus", "processor", "host", "device", "loss", "queue.nr_requests")
 """What a cause leads to as well: they come after it."""
 
+GUIDE_FILE = "guide:"
+"""Before the file of a guide that a run is held against."""
+_SAID_CLOCK = re.compile(r"ARM running at (\d+(?:\.\d+)?) ?([GM])Hz")
+"""In TI's lists of evaluation modules."""
+
 States = Mapping[tuple[str, ...], State]
 
 
@@ -56,6 +62,13 @@ class _Other:
     baseline: Baseline | None
     history: Mapping[str, Mapping[Key, Figure]]
     states: States = field(default_factory=dict)
+    module: str = ""
+    """What TI's list of evaluation modules says of the board."""
+
+    def known(self, other: Figure) -> str:
+        """All that is known of the other figure's conditions; "" for a run's, whose facts are known."""
+        tools = f"measured with {', '.join(other.result.tools)}" if other.result.tools else ""
+        return "" if self.states else "; ".join(filter(None, (self.module, tools)))
 
     @property
     def name(self) -> str:
@@ -68,7 +81,7 @@ def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
     """Why the figures of a run are worse than those that it is held against, or what is known of
     one case.
 
-    Raises UsageError for a case that the run does not have.
+    Raises UsageError for a case that the run does not have, or a guide that has not this board.
     """
     entry = in_folder(Path(request.folder))
     run, results = entry.run, entry.results()
@@ -78,9 +91,13 @@ def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
         raise UsageError(f"{run.id} has no case {request.case!r}; it has: {known}")
     published = baseline.of_board(run)
     guides = source.guides(identity.board(run.board), run.os) if published else []
-    other = _Other(published, {guide.run.release: figures(guide.results()) for guide in guides})
+    said = [m.description for m in releases.modules([run.board]) if _SAID_CLOCK.search(m.description)]
+    history = {guide.run.release: figures(guide.results()) for guide in guides}
+    other = _Other(published, history, module="".join(said))
     if request.against:
-        there = in_folder(Path(request.against))
+        guide = request.against.removeprefix(GUIDE_FILE)
+        named = guide != request.against
+        there = importer.stored(Path(guide), run.board) if named else in_folder(Path(guide))
         well = Baseline(run, there.run, figures(there.results()))
         other = _Other(well, other.history, _states(there.results()))
     states = _states(results)
@@ -151,6 +168,7 @@ def _answers(run: Run, result: Result, state: State | None, held: _Other, *, ask
             share=state.shares.get(key.metric) if state else None,
             bus=state.bus if state else "",
             looked=bool(state and state.shown),
+            known=held.known(other) if other else "",
             causes=tuple(_causes(run, result, state, held, (figure, other))),
         )
 
@@ -192,6 +210,7 @@ def _causes(
         if not releases.is_virtual(run):
             found += buses.findings(result, run.board)
             found += _above(state, figure, other) if figure and other else []
+            found += _slower_clock(state, held.module) if other else []
     if state and (there := _state(held.states, result)):
         as_well = {_what(finding) for finding in _judged(there, result)}
         found = [finding for finding in found if _what(finding) not in as_well]
@@ -215,6 +234,17 @@ def _above(state: State, ours: Figure, theirs: Figure) -> Iterator[Finding]:
     if share and (times := theirs.mean * share / max(ours.result.values(ours.key.metric))) > 1:
         limit = f"{state.bus} carries {theirs.mean / times:.4g} {theirs.unit} at most"
         yield Finding("mode", f"{limit}: what was published needs a better mode", size=times)
+
+
+def _slower_clock(state: State, module: str) -> Iterator[Finding]:
+    """A processor that cannot run as fast as the published one did."""
+    said = _SAID_CLOCK.search(module)
+    most = [khz for n, khz in state.shown.items() if n.endswith(".cpuinfo_max_freq") and isinstance(khz, int)]
+    if said and most:
+        published_khz = float(said[1]) * (1e6 if said[2] == "G" else 1e3)
+        if (times := published_khz / max(*most, 1)) > 1 + rules.CLOCK:
+            reason = f"the CPUs go to {max(most) / 1e3:g} MHz; published with {said[0]}"
+            yield Finding("slower CPU", reason, size=times)
 
 
 def _judged(state: State, result: Result) -> list[Finding]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.app import sources
-from evmperf.guide import html, importer, layout, origin, plots, teach, writer
+from evmperf.guide import conditions, html, importer, layout, origin, plots, teach, writer
 from evmperf.guide.html import Cover
 from evmperf.guide.importer import Imported
 from evmperf.guide.layout import Figures, Layout
@@ -206,6 +206,7 @@ def _render(options: argparse.Namespace, source: RunSource) -> tuple[Cover, Layo
     text = writer.render(plan, figures, head, extras)
     if options.output:
         options.output.write_text(text, encoding="utf-8")
+        conditions.write(options.output, figures, [entry.run for entry in chosen])
     else:
         sys.stdout.write(text)
     return _cover(head, figures, chosen, extras), plan

@@ -22,13 +22,15 @@ def add_parsers(commands: Any) -> None:
     )
     arguments.add_run(parser)
     parser.add_argument("case", nargs="?", default="", help="a benchmark, or BENCHMARK CASE")
-    parser.add_argument("--against", metavar="RUN", help="a run in which all was well")
+    parser.add_argument("--against", metavar="RUN", help="a run in which all was well, or guide:FILE")
     parser.set_defaults(func=_why)
 
 
 def _why(options: argparse.Namespace) -> int:
     folder = run_folder(options.run, options.results)
-    against = str(run_folder(options.against, options.results)) if options.against else ""
+    against = options.against or ""
+    if against and not against.startswith(why.GUIDE_FILE):
+        against = str(run_folder(against, options.results))
     request = Why(folder=str(folder), case=options.case, against=against)
     print("\n".join(map(line, _lines(why.explain(request)))))
     return 0
@@ -43,6 +45,8 @@ def _lines(explained: Explained) -> Iterator[str]:
         yield f"{answer.benchmark} {answer.case} {answer.metric}".rstrip() + f": {answer.headline}"
         if answer.published:
             yield f"  published: {answer.published}"
+        if answer.known:
+            yield f"  all that is known of it: {answer.known}"
         for number, cause in enumerate(answer.causes, 1):
             yield f"  {number}. {cause}"
             if cause.elsewhere:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from evmperf.guide import conditions
 from evmperf.model.errors import ToolError, UsageError
 
 
@@ -41,6 +42,7 @@ def build(source: Path, target: Path, cover: Cover) -> Path:
         "root_doc": source.stem,
         "html_theme": "guide",
         "guide_cover": json.dumps(asdict(cover)),
+        "guide_conditions": str(source) if conditions.beside(source).is_file() else "",
         "highlight_language": "none",
         # What stands in the guide stays as it is.
         "smartquotes": "0",

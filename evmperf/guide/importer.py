@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evmperf.guide import boards, match, rows
+from evmperf.guide import boards, conditions, match, rows
 from evmperf.guide.rows import Problem
 from evmperf.guide.source import UNKNOWN_OS, Row, Source, SourceTable, caption, guides, read, system_of
 from evmperf.model.errors import UsageError
@@ -37,7 +37,9 @@ class TableRead:
 
 @dataclass
 class Imported:
-    """What a guide holds. Counts are of csv-tables and their cells (keys included)."""
+    """What a guide holds. Counts are of csv-tables and their cells (keys included); `following` are
+    further guides in the same file, `dated` says whether the release is that of the date in its name.
+    """
 
     file: str
     source: Source
@@ -56,9 +58,8 @@ class Imported:
     unknown_cells: int = 0
     sha256: str = ""
     following: tuple[Imported, ...] = ()
-    """Further guides in the same file."""
     dated: bool = False
-    """Whether the release is that of the date in the file's name."""
+    conditions: conditions.Conditions | None = None
 
     @property
     def unknown(self) -> list[Problem]:
@@ -87,7 +88,10 @@ def load(file: Path, release: str = "", os: str = "", board: str = "") -> Import
     except UnicodeDecodeError as error:
         line = file.read_bytes()[: error.start].count(b"\n") + 1
         raise UsageError(f"{file} line {line}: is not UTF-8 text") from error
-    return interpret(text, str(file), release, os, board)
+    imported = interpret(text, str(file), release, os, board)
+    imported.conditions, why = conditions.join(file, text, imported.results)
+    imported.problems += [Problem(1, f"{why}; not used", kept=True)] if why else []
+    return imported
 
 
 def load_all(file: Path, release: str = "", os: str = "", board: str = "") -> list[Imported]:
@@ -353,14 +357,15 @@ def run_of(imported: Imported, board: str) -> Run:
         os=imported.os,
         exit_status=0,
         outcome="imported from a published guide",
-        facts=_facts(imported),
+        facts=_facts(imported, board),
     )
 
 
-def _facts(imported: Imported) -> dict[str, Any]:
+def _facts(imported: Imported, board: str) -> dict[str, Any]:
+    there = imported.conditions.boards.get(board) if imported.conditions else None
     facts = {"guide": imported.file, "guide_sha256": imported.sha256, "dialect": imported.dialect}
-    if imported.dated:
-        facts["release_from"] = "date"
+    facts |= there.facts if there else {}
+    facts |= {"release_from": "date"} if imported.dated else {}
     return {**facts, "unread_tables": len(imported.unread)} if imported.unread else facts
 
 

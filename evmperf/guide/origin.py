@@ -76,6 +76,11 @@ def repeated(slot: Slot, figures: Figures) -> Iterator[str]:
         yield f"- {rst(board)}: {rst('; '.join(often))}{within}"
 
 
+def measured(slot: Slot, figures: Figures) -> list[str]:
+    """The boards that the figures of a table were measured on."""
+    return list(dict.fromkeys(board for board, figure in _all(slot, figures) if not figure.published))
+
+
 def _differing(slot: Slot, figure: Figure) -> Iterator[str]:
     module = slot.table.module
     full = module.profiles.get("full") if module else None

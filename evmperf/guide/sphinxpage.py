@@ -14,6 +14,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
+from evmperf.guide import conditions
 from evmperf.pages import look
 
 _CELL = re.compile(
@@ -38,6 +39,19 @@ class Translator(HTML5Translator):
         """Close the frame."""
         super().depart_table(node)
         self.body.append("</div>\n")
+
+    def visit_comment(self, node: nodes.Element, sub: Any = None) -> None:  # docutils'
+        """What a table was measured under, to be folded out."""
+        guide, words = self.config.guide_conditions, node.astext().split()
+        told = guide and words[:1] == ["conditions:"]
+        found = conditions.read(Path(guide), Path(guide).read_text("utf-8")) if told else None
+        for board in words[2:] if found else ():
+            assert found
+            pairs = (tuple(map(html.escape, pair)) for pair in found.said(words[1], board))
+            said = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in pairs)
+            summary = f"<summary>Conditions on {html.escape(board)}</summary>"
+            self.body.append(f'<details class="conditions">{summary}<dl>{said}</dl></details>')
+        raise nodes.SkipNode
 
     def visit_title(self, node: nodes.title) -> None:
         """The guide's own title is on the cover."""
@@ -113,6 +127,7 @@ def _add_context(
 def setup(app: Sphinx) -> dict[str, bool]:
     """What Sphinx calls."""
     app.add_config_value("guide_cover", "{}", "html", str)
+    app.add_config_value("guide_conditions", "", "html", str)
     app.add_html_theme("guide", str(Path(__file__).parent / "theme"))
     app.set_translator("singlehtml", Translator)
     app.connect("doctree-resolved", _head_rows)

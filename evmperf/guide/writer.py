@@ -174,6 +174,9 @@ def _table(slot: Slot, figures: Figures, extras: Extras) -> Iterator[str]:
         yield f"Table:  **{caption}**\n"
     if quick:
         yield "\n".join(origin.parameters(slot, figures)) + "\n"
+    if boards := origin.measured(slot, figures):
+        # For the page; of a guide as text they are in the file beside it.
+        yield f".. conditions: {slot.table.benchmark} {' '.join(boards)}\n"
     if notes := [*origin.repeated(slot, figures), *_notes(slot, figures)]:
         yield "\n".join(notes) + "\n"
     for plot in (extras.plots or {}).get(slot.table.benchmark, ()):

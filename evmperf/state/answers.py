@@ -26,7 +26,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     name), None where there is none. A case that has no figure has its causes alone.
 
     `history` is what earlier releases published, `share` the part of what `bus` can carry; `looked`
-    says whether the board's state around the case is known.
+    says whether the board's state around the case is known, `known` what is known of how the published
+    figure was measured.
     """
 
     benchmark: str
@@ -40,6 +41,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     share: float | None = None
     bus: str = ""
     looked: bool
+    known: str = ""
     causes: tuple[Cause, ...]
 
     @property
