@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from scipy import stats
+from scipy import special
 
 from evmperf.model.figures import Figure, Key
 from evmperf.model.units import Unit
@@ -56,7 +56,7 @@ def compare(figure: Figure, baseline: Figure, spreads: Spreads) -> tuple[float, 
     moved = abs(figure.centre - baseline.centre)
     if not spread:
         return float(not moved), spread
-    return float(2 * stats.norm.sf(moved / spread)), spread
+    return float(2 * special.ndtr(-moved / spread)), spread
 
 
 def two_samples(before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
@@ -66,24 +66,20 @@ def two_samples(before: Sequence[float], after: Sequence[float]) -> tuple[float,
     floor = _FLOOR * abs(statistics.median(before))
     spreads = [max(statistics.stdev(side), floor) for side in (before, after)]
     counts = len(before), len(after)
-    result = stats.ttest_ind_from_stats(
-        statistics.fmean(before),
-        spreads[0],
-        counts[0],
-        statistics.fmean(after),
-        spreads[1],
-        counts[1],
-        equal_var=True,
-    )
     spread = math.sqrt(sum(s**2 / n for s, n in zip(spreads, counts, strict=True)))
-    p = float(result.pvalue)
-    return (p if math.isfinite(p) else 1.0), spread
+    moved = abs(statistics.fmean(after) - statistics.fmean(before))
+    if not spread:
+        return float(not moved), spread
+    degrees = sum(counts) - 2
+    pooled = sum(s**2 * (n - 1) for s, n in zip(spreads, counts, strict=True)) / degrees
+    error = math.sqrt(pooled * sum(1 / n for n in counts))
+    return float(2 * special.stdtr(degrees, -moved / error)), spread
 
 
 @functools.cache
 def deviations(p: float) -> float:
     """Standard deviations that a normal variable exceeds, either way, with this probability."""
-    return float(stats.norm.isf(p / 2))
+    return -float(special.ndtri(p / 2))
 
 
 @dataclass(frozen=True)
@@ -136,7 +132,7 @@ def _deviation(bounds: tuple[float, float]) -> float:
 
 @functools.cache
 def _student() -> float:
-    return float(stats.t.isf(SURE / 2, RUNS - 1))
+    return -float(special.stdtrit(RUNS - 1, SURE / 2))
 
 
 def _step(figure: Figure) -> float:

@@ -1,7 +1,7 @@
 """Verdicts over a whole run. Many metrics are compared at once, so the false discovery rate is
-held (Benjamini and Hochberg, by scipy): of the metrics called better or worse, at most a share
-`level` is expected to be neither; and when nothing changed at all, a run raises any alarm with at
-most that probability, given noise like a normal distribution's.
+held (Y. Benjamini, Y. Hochberg, Journal of the Royal Statistical Society B 57, 1995): of the metrics
+called better or worse, at most a share `level` is expected to be neither; and when nothing changed at
+all, a run raises any alarm with at most that probability, given noise like a normal distribution's.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from scipy import stats
+import numpy as np
 
 from evmperf.model import comparable as facets
 from evmperf.model.figures import Figure, Key
@@ -307,12 +307,9 @@ def _limit(p_values: Sequence[float | None], level: float) -> float:
     """The p-value up to which a metric is called changed, so that the false discovery rate is at
     most `level`.
     """
-    given = [1.0 if p is None else p for p in p_values]
-    if not given:
-        return level
-    rates = stats.false_discovery_control(given, method="bh")
-    changed = int((rates <= level).sum())
-    return level * max(changed, 1) / len(given)
+    limits = level * np.arange(1, len(p_values) + 1) / max(len(p_values), 1)
+    within = np.sort([1.0 if p is None else p for p in p_values]) <= limits
+    return float(limits[within].max(initial=limits[0])) if p_values else level
 
 
 def _decided(verdict: Verdict, limit: float, spread: float) -> Verdict:

@@ -20,11 +20,10 @@ import functools
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, special, stats
+from scipy import special
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -50,7 +49,7 @@ _ROUNDS = 50
 _CERTAIN = 2e-3
 """Likelihood of a model below which it is none."""
 _CLIP = 3.5
-_ODD_BY_CHANCE = float(2 * stats.norm.sf(_CLIP))
+_ODD_BY_CHANCE = float(2 * special.ndtr(-_CLIP))
 _MOST_DEGREES = 1000.0
 
 
@@ -74,25 +73,30 @@ def levels(rows: Floats) -> tuple[Floats, Floats, Numbers]:
     """Level and variance along the last axis, and of how many nights; NaN for fewer than FEWEST."""
     ordered = np.sort(rows, axis=-1)
     count = (~np.isnan(ordered)).sum(axis=-1)
-    last = np.maximum(count, 1) - 1
-
-    def quantile(share: float) -> Floats:
-        place = share * last
-        low = place.astype(np.int64)
-        near, far = (
-            np.take_along_axis(ordered, index[..., None], -1)[..., 0]
-            for index in (low, np.minimum(low + 1, last))
-        )
-        return np.asarray(near + (place - low) * (far - near))
-
-    middle = quantile(0.5)
-    reach = _CLIP * np.maximum((quantile(0.85) - quantile(0.15)) / 2.073, RESOLUTION)
+    low, middle, high = (_of_sorted(ordered, share) for share in (0.15, 0.5, 0.85))
+    reach = _CLIP * np.maximum((high - low) / 2.073, RESOLUTION)
     kept = np.clip(ordered, (middle - reach)[..., None], (middle + reach)[..., None])
     enough = count >= FEWEST
     mean = np.nansum(kept, axis=-1) / np.where(enough, count, np.nan)
     off = np.nansum((kept - mean[..., None]) ** 2, axis=-1)
     variance = np.maximum(off / np.where(enough, count - 1, np.nan), RESOLUTION**2)
     return mean, variance, count
+
+
+def quantile(rows: Floats, share: float) -> Floats:
+    """That of each row's known values (numpy's nanquantile, for all rows together)."""
+    return _of_sorted(np.sort(rows, axis=-1), share)
+
+
+def _of_sorted(ordered: Floats, share: float) -> Floats:
+    last = np.maximum((~np.isnan(ordered)).sum(axis=-1), 1) - 1
+    place = share * last
+    low = place.astype(np.int64)
+    near, far = (
+        np.take_along_axis(ordered, index[..., None], -1)[..., 0]
+        for index in (low, np.minimum(low + 1, last))
+    )
+    return np.asarray(near + (place - low) * (far - near))
 
 
 @dataclass(frozen=True)
@@ -177,31 +181,34 @@ def inside(correlations: Floats) -> Floats:
 
 
 def squeezed(variance: Floats, degrees: Floats) -> tuple[Floats, Floats]:
-    """Variances of one night's metrics and their degrees of freedom, drawn towards each other."""
+    """Variances of metrics, a column a night, and their degrees of freedom, drawn towards each other."""
     known = np.isfinite(variance)
-    if known.sum() < 2 * FEWEST:
-        return variance, degrees
-    half = degrees[known] / 2
-    logarithms = np.log(variance[known]) - special.digamma(half) + np.log(half)
-    between = logarithms.var(ddof=1) - special.polygamma(1, half).mean()
-    prior = _MOST_DEGREES
-    middle = logarithms.mean()
-    if between > 2 / _MOST_DEGREES:
-        prior = 2 * _trigamma_inverse(between)
-        middle += special.digamma(prior / 2) - np.log(prior / 2)
-    together = (prior * np.exp(middle) + degrees * variance) / (prior + degrees)
-    return together, degrees + prior
+    enough = known.sum(axis=0) >= 2 * FEWEST
+    half = np.where(known, degrees, np.nan)[:, enough] / 2
+    logarithms = np.log(variance[:, enough]) - special.digamma(half) + np.log(half)
+    between = np.nanvar(logarithms, axis=0, ddof=1) - np.nanmean(special.zeta(2, half), axis=0)
+    half_prior = np.where(
+        between > 2 / _MOST_DEGREES,
+        _trigamma_inverse(np.maximum(between, 2 / _MOST_DEGREES)),
+        _MOST_DEGREES / 2,
+    )
+    middle = np.nanmean(logarithms, axis=0)
+    middle = middle + np.where(
+        between > 2 / _MOST_DEGREES, special.digamma(half_prior) - np.log(half_prior), 0.0
+    )
+    prior = np.zeros(variance.shape[1])
+    centre = np.zeros(variance.shape[1])
+    prior[enough], centre[enough] = 2 * half_prior, np.exp(middle)
+    return (prior * centre + degrees * variance) / (prior + degrees), degrees + prior
 
 
-def _trigamma_inverse(value: float) -> float:
-    found: Any = 0.5 + 1 / value
+def _trigamma_inverse(values: Floats) -> Floats:
+    """By Newton's method (Smyth's appendix)."""
+    found = 0.5 + 1 / values
     for _ in range(8):
-        trigamma = special.polygamma(1, found)
-        step = trigamma * (1 - trigamma / value) / special.polygamma(2, found)
-        found += step
-        if abs(step) < RESOLUTION * found:
-            break
-    return float(found)
+        trigamma = special.zeta(2, found)
+        found = found + trigamma * (1 - trigamma / values) / (-2 * special.zeta(3, found))
+    return np.asarray(found)
 
 
 def variogram(rows: Floats, variance: Floats, lags: Sequence[int]) -> Floats:
@@ -265,15 +272,21 @@ def _likelihoods(values: Floats) -> Floats:
     reach = _CLIP * np.sqrt(variance)
     values = np.clip(values, (mean - reach)[:, None], (mean + reach)[:, None])
     count = values.shape[1]
-    lags = np.abs(np.subtract.outer(np.arange(count), np.arange(count)))
-    design = np.stack([np.ones(count), np.linspace(-1, 1, count)], axis=1)
     found = np.empty((len(values), len(_MODELS)))
-    for place, correlation in enumerate(correlations(count)):
-        root = np.linalg.cholesky(correlation[lags])
-        white = linalg.solve_triangular(root, np.concatenate([design, values.T], axis=1), lower=True)
-        base, steep = np.linalg.qr(white[:, :2])
-        left = white[:, 2:] - base @ (base.T @ white[:, 2:])
-        squares = np.maximum((left**2).sum(axis=0), count * RESOLUTION**2)
-        volume = 2 * np.log(np.abs(np.diag(root))).sum() + 2 * np.log(np.abs(np.diag(steep))).sum()
-        found[:, place] = -volume / 2 - (count - 2) / 2 * np.log(squares)
+    for model in range(len(_MODELS)):
+        whiten, volume = _of_likelihood(model, count)
+        squares = np.maximum(((values @ whiten) ** 2).sum(axis=1), count * RESOLUTION**2)
+        found[:, model] = -volume - (count - 2) / 2 * np.log(squares)
     return found
+
+
+@functools.cache
+def _of_likelihood(model: int, count: int) -> tuple[Floats, float]:
+    """What makes independent residuals of so many nights, level and slope taken out; and half the
+    logarithm of the determinants of the nights' correlation and of what is known of both.
+    """
+    root = np.linalg.cholesky(_together(model, count))
+    white = np.linalg.inv(root)
+    base, steep = np.linalg.qr(white @ np.stack([np.ones(count), np.linspace(-1, 1, count)], axis=1))
+    volume = np.log(np.abs(np.diag(root))).sum() + np.log(np.abs(np.diag(steep))).sum()
+    return np.asarray((white - base @ (base.T @ white)).T), float(volume)

@@ -1,11 +1,11 @@
-"""Where a series of nights came to another level: change points (ruptures, KernelCPD), in units of
-the noise over many nights, so that what fewer than ten nights have is no level yet.
+"""Where a series of nights came to another level: change points by optimal partitioning (B. Jackson
+and others, IEEE Signal Processing Letters 12, 2005), in units of the noise over many nights, so that
+what fewer than ten nights have is no level yet.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
-import ruptures
 
 from evmperf.regress import spread
 from evmperf.regress.spread import RESOLUTION, Floats, Numbers
@@ -43,36 +43,56 @@ def _is_step(values: Floats, at: int) -> bool:
 
 def _changes(rows: Floats) -> list[list[int]]:
     """The change points of each row, as columns."""
-    long = (~np.isnan(rows)).sum(axis=1) >= 2 * _SEGMENT
+    begun = np.isnan(rows).sum(axis=1)
+    long = rows.shape[1] - begun >= 2 * _SEGMENT
     found: list[list[int]] = [[] for _ in rows]
     if not long.any():
         return found
-    rows = rows[long]
+    rows, begun = rows[long], begun[long]
     steps = np.abs(np.diff(rows, axis=1))
-    usual = np.nanquantile(steps, 0.85, axis=1, keepdims=True)
+    usual = spread.quantile(steps, 0.85)[:, None]
     kept = np.minimum(steps, np.maximum(3 * usual, RESOLUTION))
     noise = np.maximum(np.nanmean(kept, axis=1) * np.sqrt(np.pi) / 2, RESOLUTION)
     rises = spread.variogram(rows, noise**2, (1, 3, 4, 5, 6))
     rise = np.nanmedian(rises[:, 1:], axis=0).mean() / max(np.nanmedian(rises[:, 0]), 1e-9)
     noise *= np.sqrt(max(float(rise), 1.0))
-    for index, row, scale in zip(np.flatnonzero(long), rows, noise, strict=True):
-        found[index] = _change_points(row, scale)
+    rows = rows / noise[:, None]
+    places = np.flatnonzero(long)
+    for first in np.unique(begun):
+        here = begun == first
+        for index, row in zip(places[here], _partition(rows[here, first:]), strict=True):
+            found[index] = [int(first) + place for place in row]
     return found
 
 
-def _change_points(row: Floats, noise: float) -> list[int]:
-    first = int(np.isnan(row).sum())
-    values = row[first:] / noise
+def _partition(rows: Floats) -> list[list[int]]:
+    """The change points of rows of equal length that cost least: what a level does not explain, in
+    squares of the noise, and a penalty for each level.
+    """
     # One odd night is no level: what is far from the nights around it counts as less far.
-    around = np.pad(values, _AROUND, mode="reflect")
-    around = np.median(np.lib.stride_tricks.sliding_window_view(around, 2 * _AROUND + 1), axis=1)
-    values = np.clip(values, around - _FAR, around + _FAR)
-    found: list[int] = (
-        ruptures.KernelCPD(kernel="linear", min_size=_SEGMENT)
-        .fit((values - np.median(values)).reshape(-1, 1))
-        .predict(pen=_PENALTY * np.log(len(values)))
-    )
-    return [first + place for place in found[:-1]]
+    around = np.pad(rows, ((0, 0), (_AROUND, _AROUND)), mode="reflect")
+    around = np.median(np.lib.stride_tricks.sliding_window_view(around, 2 * _AROUND + 1, axis=1), axis=2)
+    rows = np.clip(rows, around - _FAR, around + _FAR)
+    rows = rows - np.median(rows, axis=1, keepdims=True)
+    count, nights = rows.shape
+    sums = np.concatenate([np.zeros((count, 1)), rows.cumsum(axis=1)], axis=1)
+    cost = np.full((count, nights + 1), np.inf)
+    cost[:, 0] = 0.0
+    last = np.zeros((count, nights + 1), dtype=np.int64)
+    for end in range(_SEGMENT, nights + 1):
+        starts = np.arange(end - _SEGMENT + 1)
+        whole = cost[:, starts] - (sums[:, end, None] - sums[:, starts]) ** 2 / (end - starts)
+        last[:, end] = whole.argmin(axis=1)
+        cost[:, end] = whole.min(axis=1) + _PENALTY * np.log(nights)
+    return [_back(row) for row in last]
+
+
+def _back(last: Numbers) -> list[int]:
+    """The beginnings of all levels but the first, by where the level up to each night began."""
+    found = [int(last[-1])]
+    while found[0]:
+        found.insert(0, int(last[found[0]]))
+    return found[1:]
 
 
 def changes(series: Sequence[Sequence[float]]) -> list[list[int]]:
