@@ -17,7 +17,7 @@ from evmperf.model.figures import figures
 from evmperf.model.replies import Remark
 from evmperf.model.run import Run
 from evmperf.model.verdict import Judgement, Outcome
-from evmperf.regress import ab, against, confirm, experiment, goals, judge
+from evmperf.regress import ab, against, confirm, experiment, goals
 from evmperf.regress.sessions import Sessions
 from evmperf.report import ab as report
 from evmperf.report import differences as differing
@@ -103,12 +103,11 @@ def _known_file(run: Run) -> str:
     return given if given and (Path(given).is_file() or Path(given).name in boards.files()) else ""
 
 
-def level(given: float | None) -> float:
-    """The false discovery rate; raises UsageError for one that is none."""
-    found = judge.LEVEL if given is None else given
-    if not 0 < found < 1:
-        raise UsageError(f"--level {found:g}: must be between 0 and 1")
-    return found
+def level(given: float | None) -> float | None:
+    """The false discovery rate, if one is given; raises UsageError for one that is none."""
+    if given is not None and not 0 < given < 1:
+        raise UsageError(f"--level {given:g}: must be between 0 and 1")
+    return given
 
 
 def read_guide(file: Path, board: str) -> StoredRun:

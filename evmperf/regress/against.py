@@ -57,7 +57,7 @@ def judged(
     folder: Path,
     against: Wanted,
     source: RunSource,
-    level: float = judge.LEVEL,
+    level: float | None = None,
     read_guide: GuideReader | None = None,
 ) -> Judgement:
     """Judge the run in a folder by what a source has, or a guide; raises UsageError when there is
@@ -69,7 +69,7 @@ def judged(
         earlier = _last(run, against, source)
         theirs: list[Key] = []
         past = _noting(nights(earlier), theirs)
-        verdicts = judge.against_nights(subject, past, level)
+        verdicts = judge.against_nights(subject, past, level or shift.LEVEL)
         runs = [*(entry.run for entry in earlier), run]
         return Judgement(
             run.id,
@@ -84,7 +84,7 @@ def judged(
     sides = [run, *{other.id: other for other, _ in known.values()}.values()]
     own = beside.seen(nights(_earlier(run, source)[-_ENOUGH:]))
     baseline = judge.Baseline(known, usual() | own, own if against.kind == "run" else None)
-    verdicts = judge.against_figures(subject, baseline, level)
+    verdicts = judge.against_figures(subject, baseline, level or judge.LEVEL)
     return Judgement(run.id, run.board, str(against), verdicts, judge.gone(subject, known), _unread(sides))
 
 
@@ -96,7 +96,7 @@ def _last(run: Run, against: Wanted, source: RunSource) -> list[StoredRun]:
     return _earlier(run, source)[-(max(count, shift.LONGEST) if count >= _ALL_FROM else count) :]
 
 
-def calibrated(folder: Path, against: Wanted, source: RunSource, level: float = judge.LEVEL) -> str:
+def calibrated(folder: Path, against: Wanted, source: RunSource, level: float | None = None) -> str:
     """How often the past nights of a board would have raised an alarm, in a sentence; raises
     UsageError where that is not asked against earlier runs.
     """
@@ -105,7 +105,7 @@ def calibrated(folder: Path, against: Wanted, source: RunSource, level: float = 
     run = read_run(folder)
     subject = judge.Subject(run, figures(read_results(folder)), accepted.read())
     earlier = _last(run, against, source)
-    found = judge.replayed(subject, nights(earlier), level)
+    found = judge.replayed(subject, nights(earlier), level or shift.LEVEL)
     if not found:
         return f"{run.board}: too few nights to judge any of them by those before"
     runs = [entry.run for entry in earlier]
@@ -172,13 +172,13 @@ def _files(entry: StoredRun, beside: Path) -> Path | None:
     return known if (known / "run.json").is_file() else None
 
 
-def between(a: Sequence[Path], b: Sequence[Path], level: float = judge.LEVEL) -> Judgement:
+def between(a: Sequence[Path], b: Sequence[Path], level: float | None = None) -> Judgement:
     """Judge the runs in some folders by those in others; the last of each stands for its side."""
     marks = accepted.read()
     sides = [[judge.Subject(read_run(f), figures(read_results(f)), marks) for f in side] for side in (a, b)]
     names = [" ".join(subject.run.id for subject in side) for side in sides]
     last, other = sides[1][-1], sides[0][-1]
-    verdicts = judge.between(sides[0], sides[1], level)
+    verdicts = judge.between(sides[0], sides[1], level or judge.LEVEL)
     return Judgement(
         names[1],
         last.run.board,

@@ -35,7 +35,8 @@ from evmperf.regress import accepted, beside, pasts, shift
 from evmperf.regress.accepted import Accepted
 from evmperf.regress.nights import Night, unlike
 
-LEVEL = shift.LEVEL
+LEVEL = 0.12
+"""Share of false alarms of a comparison with single figures, where nobody says otherwise."""
 SMALLEST = 0.01
 """Relative change below which nothing is called changed, however sure it is."""
 _FEWEST_RUNS = 2
@@ -154,14 +155,14 @@ def _unsure(
     return "" if fewest >= _ENOUGH_SAMPLES else f"{fewest} of a side: {_MORE_RUNS}"
 
 
-def against_nights(subject: Subject, history: Iterable[Night], level: float = LEVEL) -> list[Verdict]:
+def against_nights(subject: Subject, history: Iterable[Night], level: float = shift.LEVEL) -> list[Verdict]:
     """Judge a run by the board's earlier runs, oldest first."""
     series, verdicts = _series(subject, history)
     return list(by_severity([*verdicts, *latest(series, level)]))
 
 
 def replayed(
-    subject: Subject, history: Iterable[Night], level: float = LEVEL, most: int = 30
+    subject: Subject, history: Iterable[Night], level: float = shift.LEVEL, most: int = 30
 ) -> dict[str, list[Verdict]]:
     """The verdicts that the newest earlier runs would have had at their time, by run: an A/A."""
     series, _ = _series(subject, history)
@@ -211,7 +212,7 @@ class Series:
     runs: Sequence[str]
 
 
-def latest(series: Sequence[Series], level: float = LEVEL) -> list[Verdict]:
+def latest(series: Sequence[Series], level: float = shift.LEVEL) -> list[Verdict]:
     """Judge the verdicts' own values by what came before, all together."""
     if not series:
         return []

@@ -34,13 +34,15 @@ from evmperf.regress.spread import FEWEST, REFERENCE, RESOLUTION, Before, Flags,
 
 __all__ = ["FEWEST", "LEVEL", "Shift", "judge"]
 
-LEVEL = 0.12
+LEVEL = 0.15
 """Share of false alarms, where nobody says otherwise."""
 _WEIGHTS = {1: 0.05, 3: 0.62, 6: 0.05, 10: 0.10}
 """By how many of the last nights: share of the allowed false alarms; the slow test has the rest."""
 _SLOW = 0.18
 _NEWEST = max(_WEIGHTS)
 """Nights that nobody learns from: what is being looked for may be in them."""
+_UNSETTLED = 4
+"""Nights, beyond those of a new level, until it is history: a change may seem older than it is."""
 _ENOUGH = 22
 """Nights of one level from which on the newest are left out of what is learnt."""
 _SLOW_FROM = 50
@@ -96,7 +98,7 @@ def judge(
     each metric of which higher figures are worse, -1 for lower ones, 0 for neither.
     """
     rows, units = spread.stacked(series, LONGEST)
-    begins = steps.begins(rows, _NEWEST)
+    begins = steps.begins(rows, _UNSETTLED)
     rows[np.arange(rows.shape[1]) < begins[:, None]] = np.nan
     windows = _windows(rows, rows.shape[1] - begins)
     count = len(rows)
@@ -116,7 +118,7 @@ def judge(
         plain = np.where(known, _two_sided(window.plain) / weight, 1.0)
         tail = _tail(window, quiet)
         careful = np.where(known, tail.p(window.far[:, -1]) / weight, 1.0)
-        habit = _habit(np.abs(window.far), max(window.size, 1))
+        habit = _habit(window.reach, max(window.size, 1))
         careful = np.where(habit, 1.0, np.maximum(careful, plain))
         alone = np.minimum(alone, plain)
         # The first window says what the level is, whether or not anything is off.
@@ -131,8 +133,8 @@ def judge(
         if 0 < window.size <= 3:  # as many as can be called tonight
             # Three nights prove nothing of tonight where tonight is itself far off.
             error = 1.96 * max(tail.width, 1.0) * window.error
-            calm &= (window.size > 1) | (window.reach <= error * _CALM)
-            sure = window.reach + error
+            calm &= (window.size > 1) | (window.reach[:, -1] <= error * _CALM)
+            sure = window.reach[:, -1] + error
             better = known & (calm | (window.size == 1))
             proven = np.where(better, np.minimum(proven, sure), proven)
         if window.size:
@@ -184,8 +186,8 @@ def _share(value: float, centre: float, unit: float) -> float:
 class _Window:
     """One comparison: of tonight its level, difference and error, and how far from the level the
     nights are on either reckoning (`reach`: what is like the night before may still be far from
-    the level); and how far off (in normal deviations) it was in each night of the replay, tonight
-    last, and tonight if no night is odd (`plain`). The slow one has size 0, and is `since` so many
+    the level) and how far off in normal deviations (`far`) in each night of the replay, tonight
+    last; and tonight if no night is odd (`plain`). The slow one has size 0, and is `since` so many
     nights.
     """
 
@@ -208,23 +210,23 @@ def _windows(rows: Floats, lengths: Numbers) -> list[_Window]:
     ends = np.arange(max(FEWEST, total - _REPLAYED - _NEWEST), total + 1)
     past = spread.before(rows, ends)
     restless = _restless(rows)
-    middles = np.zeros((len(_WEIGHTS), 4, len(rows)))
+    middles = np.zeros((len(_WEIGHTS), 4, len(rows), total - ends[0]))
     chances = np.zeros((2, len(_WEIGHTS), 2, len(rows), total - ends[0]))
     for model, share in enumerate(memory.T):
         if not (mine := share > 0).any():
             continue
         found = _compared(rows[mine], ends, past.of(mine), model, restless)
-        middles[:, :, mine] += share[mine] * found[:, :4, :, -1]
+        middles[:, :, mine] += share[mine, None] * found[:, :4]
         for chance, sign in zip(chances, (1, -1), strict=True):
             chance[:, :, mine] += share[mine, None] * special.ndtr(-sign * found[:, 4:])
     rare = np.clip(np.minimum(*chances), _LEAST_P, 0.5)
     far = np.where(chances[0] < chances[1], 1, -1) * -special.ndtri(rare)
     windows = [
-        _Window(nights, weight, level, off, error, reach, one, far[place, 1, :, -1])
+        _Window(nights, weight, level, off, error, reach, careful, plain[:, -1])
         for place, (nights, weight) in enumerate(_WEIGHTS.items())
-        for level, off, error, reach in [middles[place]]
-        for one in [far[place, 0, :, nights - 1 :]]
-        if one.shape[1]
+        if nights <= far.shape[-1]
+        for level, off, error in [middles[place, :3, :, -1]]
+        for reach, careful, plain in [[middles[place, 3, :, nights - 1 :], *far[place, :, :, nights - 1 :]]]
     ]
     if (lengths >= _SLOW_FROM).any():
         windows.append(_slow(rows, lengths, memory))
@@ -319,7 +321,7 @@ def _slow(rows: Floats, lengths: Numbers, memory: Floats) -> _Window:
         level[mine], off[mine] = oldest, newest - oldest
         error[mine] = np.sqrt((before + after) / 2 / inside * factor)
         far[mine] = _normal(off[mine] / error[mine], np.full(len(mine), 2.0 * size - 2))
-    return _Window(0, _SLOW, level, off, error, np.abs(off), far[:, None], far, lengths - REFERENCE)
+    return _Window(0, _SLOW, level, off, error, np.abs(off)[:, None], far[:, None], far, lengths - REFERENCE)
 
 
 def _normal(off: Floats, degrees: Floats) -> Floats:
@@ -334,14 +336,14 @@ def _two_sided(deviation: Floats) -> Floats:
     return np.asarray(2 * special.ndtr(-np.abs(deviation)))
 
 
-def _habit(far: Floats, nights: int) -> Flags:
+def _habit(reach: Floats, nights: int) -> Flags:
     """Whether a metric was twice before as far off as it is now, groups apart."""
-    past = far[:, :-1]
+    past = reach[:, :-1]
     past = past[:, : max(past.shape[1] + 1 - (_NEWEST if past.shape[1] > 2 * _NEWEST else nights), 0)]
     apart = np.sort(np.nan_to_num(past[:, ::-1][:, ::nights]), axis=1)
     if apart.shape[1] < 2:
-        return np.zeros(len(far), dtype=bool)
-    return np.asarray(apart[:, -2] >= _AS_FAR * np.nan_to_num(far[:, -1], nan=np.inf))
+        return np.zeros(len(reach), dtype=bool)
+    return np.asarray(apart[:, -2] >= _AS_FAR * np.nan_to_num(reach[:, -1], nan=np.inf))
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ later (an autoregression of first order with noise of each night).
 """
 _PRIOR = np.array([0.5, *[0.5 / (len(_MODELS) - 1)] * (len(_MODELS) - 1)])
 """What is believed before anything is known: as likely independent nights as any others."""
-_DOUBT = 5.0
+_DOUBT = 1.0
 """Metrics' worth of doubt that a lab is as its metrics say: few metrics do not tell."""
 _ROUNDS = 50
 _CERTAIN = 2e-3
@@ -51,6 +51,10 @@ _CERTAIN = 2e-3
 _CLIP = 3.5
 _ODD_BY_CHANCE = float(2 * special.ndtr(-_CLIP))
 _MOST_DEGREES = 1000.0
+_LEVEL_NIGHTS = 3
+"""Nights that either level of a step has, at least."""
+_PLAIN = 0.8
+"""The share of the scatter that a step must be to be no part of the spread; of a drift it is 0.75."""
 
 
 def stacked(series: Sequence[Sequence[float]], longest: int) -> tuple[Floats, Floats]:
@@ -102,16 +106,18 @@ def _of_sorted(ordered: Floats, share: float) -> Floats:
 @dataclass(frozen=True)
 class Before:
     """Of the REFERENCE nights before each of some columns: how many there are, and those nights, odd
-    ones nearer to the others; and what share of each metric's nights is odd.
+    ones nearer to the others; what share of each metric's nights is odd; and how the nights scatter
+    about their level, or about two levels where a step is plain.
     """
 
     count: Numbers
     kept: Floats
     odd: Floats
+    flat: Floats
 
     def of(self, rows: Flags) -> Before:
         """That of some metrics."""
-        return Before(self.count[rows], self.kept[rows], self.odd[rows])
+        return Before(self.count[rows], self.kept[rows], self.odd[rows], self.flat[rows])
 
     def level(self, model: int) -> tuple[Floats, Floats]:
         """Level and variance if nights are alike as a model says (generalised least squares: a night
@@ -121,9 +127,8 @@ class Before:
         for nights in np.unique(self.count[self.count >= FEWEST]):
             here = self.count == nights
             weights, form = _of_level(model, int(nights))
-            values = self.kept[here][:, REFERENCE - nights :]
-            found[0][here] = values @ weights
-            values = values - found[0][here][:, None]
+            found[0][here] = self.kept[here][:, REFERENCE - nights :] @ weights
+            values = self.flat[here][:, REFERENCE - nights :]
             found[1][here] = np.maximum(((values @ form) * values).sum(axis=1), RESOLUTION**2)
         return found[0], found[1]
 
@@ -136,7 +141,21 @@ def before(rows: Floats, ends: Numbers) -> Before:
     reach = _CLIP * np.sqrt(variance)
     kept = np.clip(nights, (level - reach)[..., None], (level + reach)[..., None])
     odd = _odd((kept != nights)[:, -1] & ~np.isnan(kept[:, -1]), count[:, -1])
-    return Before(count, kept, odd)
+    return Before(count, kept, odd, _flat(kept, count))
+
+
+def _flat(kept: Floats, count: Numbers) -> Floats:
+    """Nights less their mean, and less a step that is most of their scatter."""
+    off = np.nan_to_num(kept - (np.nansum(kept, axis=2) / np.maximum(count, 1))[..., None])
+    newer = np.arange(_LEVEL_NIGHTS, REFERENCE)
+    older = np.maximum(count[..., None] - newer, 0)
+    sums = off[..., ::-1].cumsum(axis=2)[..., newer - 1]
+    heights = sums * count[..., None] / newer / np.maximum(older, 1)
+    explained = np.where(older >= _LEVEL_NIGHTS, sums * heights, 0.0)
+    best = explained.argmax(axis=2)[..., None]
+    plain = np.take_along_axis(explained, best, 2) > _PLAIN * (off**2).sum(axis=2, keepdims=True)
+    height = np.where(plain, np.take_along_axis(heights, best, 2), 0.0)
+    return np.asarray(off - np.where(np.arange(REFERENCE)[::-1] < newer[best], height, 0.0))
 
 
 @functools.cache

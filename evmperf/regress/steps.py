@@ -60,8 +60,9 @@ def _changes(rows: Floats) -> list[list[int]]:
     places = np.flatnonzero(long)
     for first in np.unique(begun):
         here = begun == first
-        for index, row in zip(places[here], _partition(rows[here, first:]), strict=True):
-            found[index] = [int(first) + place for place in row]
+        nights = rows[here, first:]
+        for index, row, levels in zip(places[here], nights, _partition(nights), strict=True):
+            found[index] = [int(first) + place for place in _settled(row, levels)]
     return found
 
 
@@ -102,11 +103,8 @@ def changes(series: Sequence[Sequence[float]]) -> list[list[int]]:
     if not series:
         return []
     rows, _ = spread.stacked(series, max(map(len, series)))
-    missing = np.isnan(rows).sum(axis=1)
-    return [
-        _settled(row[gone:], [place - gone for place in places])
-        for row, gone, places in zip(rows, missing, _changes(rows), strict=True)
-    ]
+    begun = np.isnan(rows).sum(axis=1)
+    return [[place - int(gone) for place in row] for gone, row in zip(begun, _changes(rows), strict=True)]
 
 
 def _settled(values: Floats, places: list[int]) -> list[int]:
