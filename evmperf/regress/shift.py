@@ -36,9 +36,9 @@ __all__ = ["FEWEST", "LEVEL", "Shift", "judge"]
 
 LEVEL = 0.15
 """Share of false alarms, where nobody says otherwise."""
-_WEIGHTS = {1: 0.05, 3: 0.62, 6: 0.05, 10: 0.10}
+_WEIGHTS = {1: 0.03, 3: 0.65, 6: 0.03, 10: 0.15}
 """By how many of the last nights: share of the allowed false alarms; the slow test has the rest."""
-_SLOW = 0.18
+_SLOW = 0.14
 _NEWEST = max(_WEIGHTS)
 """Nights that nobody learns from: what is being looked for may be in them."""
 _UNSETTLED = 4
@@ -106,7 +106,7 @@ def judge(
     p = np.ones(count)
     nights = np.ones(count, dtype=np.int64)
     centre, off, proven = np.zeros(count), np.zeros(count), np.full(count, np.inf)
-    calm = np.ones(count, dtype=bool)
+    calm, tonight = np.ones(count, dtype=bool), np.zeros(count)
     seen, lasting = np.full(count, np.inf), np.full(count, np.inf)
     suspected = np.min([np.nan_to_num(_two_sided(w.far[:, -1]), nan=1.0) / w.weight for w in windows], axis=0)
     quiet = suspected > 3 * level / count
@@ -120,7 +120,9 @@ def judge(
         careful = np.where(known, tail.p(window.far[:, -1]) / weight, 1.0)
         habit = _habit(window.reach, max(window.size, 1))
         careful = np.where(habit, 1.0, np.maximum(careful, plain))
-        alone = np.minimum(alone, plain)
+        # What tonight does not bear out is no suspicion, but an odd night that is over.
+        over = (window.size > 1) & (calm | (tonight * window.off < 0))
+        alone = np.where(over, alone, np.minimum(alone, plain))
         # The first window says what the level is, whether or not anything is off.
         better = (careful < p) | (known & (window.size == 1))
         p = np.where(better, np.minimum(careful, p), p)
@@ -129,6 +131,7 @@ def judge(
         off = np.where(better, window.off, off)
         reach = window.error * tail.reach(level / count * window.weight)
         if window.size == 1:
+            tonight = window.off
             seen = np.where(known, reach, seen)
         if 0 < window.size <= 3:  # as many as can be called tonight
             # Three nights prove nothing of tonight where tonight is itself far off.
