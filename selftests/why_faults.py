@@ -159,6 +159,13 @@ FAULTS = (
             "ethtool-k.tx-tcp-segmentation",
         ),
     ),
+    Fault(
+        "small socket buffers",
+        "cd /proc/sys/net/ipv4; cat tcp_wmem >/tmp/fault; echo 4096 8192 8192 >tcp_wmem; cd /",
+        "cat /tmp/fault >/proc/sys/net/ipv4/tcp_wmem",
+        WIRE,
+        ("tcp_wmem",),
+    ),
 )
 
 

@@ -211,6 +211,8 @@ def _causes(
             found += buses.findings(result, run.board)
             found += _above(state, figure, other) if figure and other else []
             found += _slower_clock(state, held.module) if other else []
+    if held.baseline and held.states:
+        found += contrast.arguments(run, held.baseline.published)
     if state and (there := _state(held.states, result)):
         as_well = {_what(finding) for finding in _judged(there, result)}
         found = [finding for finding in found if _what(finding) not in as_well]

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterator
 
+from evmperf.model.run import Run
 from evmperf.model.state import State, Value
 from evmperf.state.rules import Finding, leading
 
 _SETTINGS = re.compile(
     r"queue\.\w+|disk\.(?:model|firmware_rev)|card\.(?:name|fwrev|cmdq_en)|mmc\.ios\.(?!vdd|signal).*"
     r"|spi_nor\..*|ufs\..*|usb\..*\.(?:speed|interface)|usb\.interface|pci\..*link_\w+"
-    r"|(?:tester\.)?(?:net\.(?:speed|duplex|mtu)|ethtool-[kca]\..*|tc)"
+    r"|tcp_[rw]mem|(?:tester\.)?(?:net\.(?:speed|duplex|mtu)|ethtool-[kca]\..*|tc)"
     r"|cpu\.(?:online|isolated|\w+\.(?:scaling_governor|scaling_m\w+_freq))|sched_rt_runtime_us"
     r"|.*current_clocksource"
 )
@@ -33,6 +34,16 @@ def between(ours: State, theirs: State, name: str) -> Iterator[Finding]:
             size = _ratio(here, there) if _RATES.fullmatch(setting) else 0.0
             now, then = ("absent" if value is None else value for value in (here, there))
             yield Finding(setting, f"{setting} is {now}, in {name} it was {then}", size=size)
+
+
+def arguments(ours: Run, theirs: Run) -> Iterator[Finding]:
+    """Words on the kernel's command line that only one of the runs has; what names a disk is no cause."""
+    lines = (str(run.facts.get("command_line", "")).split() for run in (ours, theirs))
+    here, there = ({word for word in line if not word.startswith("root=")} for line in lines)
+    for word in sorted(here ^ there if here and there else ()):
+        mine = word in here
+        reason = f"the kernel's arguments have {'' if mine else 'no '}{word}, unlike {theirs.id}'s"
+        yield Finding(f"argument {'+' if mine else '-'}{word}", reason)
 
 
 def slower(ours: State, theirs: State, name: str) -> Iterator[Finding]:

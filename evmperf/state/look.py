@@ -141,7 +141,7 @@ def script(board: Board, driver: str) -> str:
             # A disk beside the card is at another link.
             _WALK.replace("@ABOVE@", _LINK if disk else f"{_LINK} {_PCI}"),
             f'for f in {" ".join(_CABLE)}; do w="$w $f,{name}"; done',
-            'w="$w /proc/net/snmp"',
+            'w="$w /proc/net/snmp /proc/sys/net/ipv4/tcp_[rw]mem"',
         ]
     more = {"rt": _RT, "ospi": "/sys/kernel/debug/spi-nor/*/params"}.get(driver, "")
     last = [_CLOCKS] if driver == "ospi" else []
@@ -199,6 +199,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (r"/sys/devices/.*/block/\w+/stat", "disk.stat"),
     (r"/sys/devices/.*/(power_info)/(\w+)", r"ufs.\2"),
     (r"/sys/class/net/[\w.:-]+/(\w+)", r"net.\1"),
+    (r"/proc/sys/net/ipv4/(\w+)", r"\1"),
     (r"/sys/devices/.*/([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])/(\w+_link_\w+|aer_\w+)", r"pci.\1.\2"),
     (r"/sys/devices/.*/net/[\w.:-]+/(?:statistics/)?(\w+)", r"net.\1"),
     (r"/sys/devices/.*/\d+-[\d.]+:[\d.]+/uevent", r"usb.interface"),
@@ -209,7 +210,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
 )
 """A file to the name of what it says."""
 _COUNTERS = re.compile(
-    r"cpu_|interrupts|context_switches|softirqs|pressure_|tcp_|net\.[rt]x_|ethtool-S\.|mmc\.err_stats\."
+    r"cpu_|interrupts|context_switches|softirqs|pressure_|tcp_sent|net\.[rt]x_|ethtool-S\.|mmc\.err_stats\."
     r"|disk\.\w+_(?:count|ms)|cpu\.\w+\.time_in_state\.|pci\..*\.aer_"
 )
 _LISTS = re.compile(r"ethtool-\w|mmc\.(?:ios|err_stats)|spi_nor\..+|pci\..*\.aer_\w+|.*time_in_state")

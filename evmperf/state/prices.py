@@ -13,7 +13,7 @@ FILE = project("baselines") / "prices.json"
 
 
 class Price(msgspec.Struct, frozen=True):
-    """How many times lower a figure was with a cause (its rule) than without: the mean of so many
+    """How many times worse a figure was with a cause (its rule) than without: the mean of so many
     blocks, and its 95 % interval.
     """
 
