@@ -2,7 +2,8 @@
 
 Each block measures a case with and without a fault of `selftests.why_faults`, in random order, on
 one boot, or boots with and without an argument of the kernel. The ratio of a block is that of the figures
-without and with it; its logarithms make the mean and the interval (Student's t). The result goes to `evmperf.state.prices.FILE`.
+without and with it; its logarithms make the mean and the interval (Student's t). The result goes to
+`evmperf.state.prices.FILE`.
 """
 
 from __future__ import annotations

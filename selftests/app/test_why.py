@@ -1,5 +1,7 @@
 """`evmperf why`: causes that were read, the largest first, and none on a healthy board."""
 
+import json
+import shutil
 import subprocess
 import sys
 
@@ -191,3 +193,21 @@ def test_a_board_of_which_nothing_is_published_is_told_what_to_name(tmp_path, ca
     folder = spools.recorded(tmp_path)
     assert main(["why", folder.name, "--results", str(tmp_path)]) == 0
     assert "nothing is published of virtual-evm" in capsys.readouterr().out
+
+
+def test_arguments_of_the_kernel_that_only_one_run_has_are_a_cause(asked, tmp_path):
+    asked(State(shown=HEALTHY))
+    folder = tmp_path / "results/r1"
+    for name, line in (("here", "console=x root=a"), ("there", "console=x root=b quiet")):
+        shutil.copytree(folder, tmp_path / name)
+        told = json.loads((folder / "run.json").read_text()) | {"facts": {"command_line": line}, "id": name}
+        (tmp_path / name / "run.json").write_text(json.dumps(told))
+    request = Why(folder=str(tmp_path / "here"), case="1m", against=str(tmp_path / "there"))
+    assert causes(why.explain(request).answers) == ["argument -quiet"]
+
+
+def test_a_slower_processor_than_the_published_is_a_cause(asked):
+    shown = {**HEALTHY, "cpu.policy0.cpuinfo_max_freq": 1000000, "cpu.policy0.scaling_max_freq": 1000000}
+    (answer, _) = asked(State(shown=shown))
+    assert [(cause.rule, cause.size) for cause in answer.causes] == [("slower CPU", 2.0)]
+    assert "ARM running at 2GHz" in answer.known
