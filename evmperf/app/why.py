@@ -17,7 +17,7 @@ from evmperf.model.results import Direction, Result
 from evmperf.model.run import Run
 from evmperf.model.state import State
 from evmperf.published import baseline, identity, releases, source
-from evmperf.report import page
+from evmperf.report import boots, page
 from evmperf.runs.history import in_folder
 from evmperf.state import buses, contrast, prices, rules
 from evmperf.state.answers import Answer, Cause
@@ -103,7 +103,8 @@ def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
     states = _states(results)
     answers: list[Answer] = []
     for result in chosen:
-        answers += _answers(run, result, _state(states, result), other, asked=bool(request.case))
+        found = _answers(run, result, _state(states, result), other, asked=bool(request.case))
+        answers += boots.told(Path(request.folder), result, list(found)) if result.driver == "boot" else found
     against = Path(request.against).name or (f"what is published of {run.board}" if published else "")
     return Explained(run=run.id, board=run.board, answers=tuple(answers), against=against)
 

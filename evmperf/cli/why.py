@@ -52,5 +52,4 @@ def _lines(explained: Explained) -> Iterator[str]:
             if cause.elsewhere:
                 yield f"     elsewhere: {cause.elsewhere}"
             yield f"     to prove it: {cause.proof}"
-        if answer.unexplained:
-            yield f"  {answer.unexplained}"
+        yield from (f"  {note}" for note in (*answer.notes, answer.unexplained) if note)

@@ -27,6 +27,7 @@ _SMALL = {
         'for f in scaling_governor scaling_min_freq scaling_max_freq; do [ -r "$p/$f" ] && '
         'echo "${p##*/} $f: $(cat $p/$f)"; done; done'
     ),
+    "systemd": "command -v systemd-analyze >/dev/null && systemd-analyze blame --no-pager | head -n 40",
     "uboot_environment": "command -v fw_printenv >/dev/null && fw_printenv 2>/dev/null",
 }
 """Shell text by document; each costs a few kilobytes at most, compressed."""

@@ -27,7 +27,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     `history` is what earlier releases published, `share` the part of what `bus` can carry; `looked`
     says whether the board's state around the case is known, `known` what is known of how the published
-    figure was measured.
+    figure was measured; `notes` say how far to trust what is told.
     """
 
     benchmark: str
@@ -42,6 +42,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     bus: str = ""
     looked: bool
     known: str = ""
+    notes: tuple[str, ...] = ()
     causes: tuple[Cause, ...]
 
     @property

@@ -18,6 +18,9 @@ _PART = r"\((firmware|loader|kernel|initrd|userspace)\)"
 _LINE = re.compile(
     rf"^Startup finished in ((?:{_TIME} ?{_PART}(?: \+ )?)+)(?: = (?P<sum>{_TIME}))? *$", re.MULTILINE
 )
+_UNIT = re.compile(
+    rf" *({_TIME}) ?([\w@.:\\-]{{1,120}}\.(?:service|mount|device|socket|target|swap|scope|path))"
+)
 _ROUNDED_S = 0.01
 """What rounding may make of the sum of four parts, in seconds."""
 
@@ -36,6 +39,14 @@ def parts(text: str) -> dict[str, float]:
     if match["sum"] and abs(sum(found.values()) - _seconds(match["sum"])) > _ROUNDED_S:
         raise RefusedOutput("the parts of the boot do not make its sum", text)
     return found
+
+
+def units(text: str) -> list[tuple[str, float]]:
+    """Units and the seconds that each took to start, from the lines of `systemd-analyze blame`; units
+    start side by side. Other lines are passed over.
+    """
+    lines = (_UNIT.fullmatch(line) for line in text.splitlines())
+    return [(line[2], _seconds(line[1])) for line in lines if line]
 
 
 def _seconds(text: str) -> float:

@@ -10,13 +10,17 @@ import pytest
 
 from evmperf.app import why
 from evmperf.app.requests import Explained, Why
+from evmperf.benchmarks.families.boot import record
 from evmperf.cli.main import main
+from evmperf.console.boot import Boot
+from evmperf.console.marks import find
+from evmperf.console.record import HEADER, POWER_ON, Record
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.model.state import State
-from evmperf.runs.spool import Spool
+from evmperf.runs.spool import Spool, append_records
 from evmperf.state import prices
 from evmperf.state.prices import Price
 from selftests.support import spools
@@ -211,3 +215,41 @@ def test_a_slower_processor_than_the_published_is_a_cause(asked):
     (answer, _) = asked(State(shown=shown))
     assert [(cause.rule, cause.size) for cause in answer.causes] == [("slower CPU", 2.0)]
     assert "ARM running at 2GHz" in answer.known
+
+
+def test_a_boot_time_names_what_took_longest(tmp_path, capsys):
+    run = spools.a_run(board="j7200-evm", profile="full")
+    said = (
+        (0, "#", POWER_ON),
+        (100, "<", "U-Boot 2025.01 (Jan 01 2025)\r\n"),
+        (900, "<", "\r\nStarting kernel ...\r\n"),
+        (
+            1500,
+            "<",
+            "[    0.000000] Boot\r\n[    0.100000] initcall a_probe+0x0/0x8 returned 0 after 90000 usecs\r\n",
+        ),
+        (1900, "<", "[    0.500000] Run /sbin/init as init process\r\n"),
+        (3900, "<", "\r\nboard login: "),
+    )
+    records = [Record(ms * 10**6, ms * 10**6, kind, text.encode()) for ms, kind, text in said]
+    marks = find(records, "login: ")
+    boot = Boot("shell", "", 0, 4.0, marks)
+    case = {
+        "benchmark": "boot_time_mmcsd",
+        "driver": "boot",
+        "case": "default_rootfs",
+        "params": {"kernel_arguments": ""},
+    }
+    samples = (Sample("boot_time", 3.0, "s", 0, 1),)
+    folder = spools.write(tmp_path, run, [spools.a_result(run, samples=samples, **case)])
+    append_records(folder, [record(boot)])
+    (folder / "console.log").write_bytes(HEADER + b"".join(one.line() for one in records))
+    (folder / "facts").mkdir()
+    (folder / "facts/systemd").write_text(" 1.500s dev-mmcblk1p2.device\n  30ms ssh.service\nnoise\n")
+    assert main(["why", str(folder), "boot_time"]) == 0
+    text = capsys.readouterr().out
+    assert "1. 2.000 s in init_started: after 'Run /sbin/init as init process' (console)" in text
+    assert "2. 1.500 s in init_started: dev-mmcblk1p2.device (systemd, side by side)" in text
+    assert "0.090 s in first_kernel_line: initcall a_probe (kernel)" in text
+    assert "args:initcall_blacklist=a_probe" in text
+    assert "not said: spl_banner" in text

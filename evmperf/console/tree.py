@@ -1,0 +1,172 @@
+"""Where the time of one boot went: its phases, and in them what took longest, by the clocks there are.
+
+| clock | what it times |
+|---|---|
+| console | arrival of the lines: phases between marks, and silences after a line |
+| kernel | time stamps of the kernel's messages (printk.time), and of its initcalls (`initcall_debug`) |
+| systemd | the starts of its units (`systemd-analyze blame`) |
+| U-Boot | its bootstage report (CONFIG_BOOTSTAGE_REPORT), in microseconds since reset |
+"""
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from evmperf.console.marks import Mark, Phase
+from evmperf.console.record import Record
+
+_SILENCE_S = 0.02
+"""What may be a part of its own."""
+_MOST = 40
+"""Parts of one phase that are kept, the longest."""
+_CHARS = 80
+_STAMPED = re.compile(r"(?:<\d+>)?\[ *(\d{1,6}\.\d{6})\](?:\[[^\]]{1,12}\])? (.*)")
+_INITCALL = re.compile(r"initcall (\w{1,120})\S* returned -?\d+ after (\d{1,12}) usecs")
+_STAGE = re.compile(r" *[\d,]{1,15} +(\d[\d,]{0,14})  (\S.*)")
+_LATE_S = 0.1
+"""A console that shows a message so long after it was said holds messages back."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Something that took `seconds` of a phase by a clock."""
+
+    phase: Phase
+    name: str
+    seconds: float
+    clock: str
+
+    def __str__(self) -> str:
+        return f"{self.seconds:.3f} s in {self.phase}: {self.name} ({self.clock})"
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The parts of each phase, the longest first; the phase lasts until the next mark. `notes` say how
+    far the clocks agree, and what is missing.
+    """
+
+    phases: Mapping[Phase, float]
+    parts: tuple[Part, ...]
+    notes: tuple[str, ...]
+
+    def longest(self, begin: Phase, end: Phase, count: int = 5) -> list[Part]:
+        """The longest parts between two marks; phases of which no part is known stand for themselves."""
+        order = list(Phase)
+        inside = [p for p in self.phases if order.index(begin) <= order.index(p) < order.index(end)]
+        parts = [part for part in self.parts if part.phase in inside]
+        known = {part.phase for part in parts}
+        parts += [Part(p, "all of it", self.phases[p], "console") for p in inside if p not in known]
+        return sorted(parts, key=lambda part: -part.seconds)[:count]
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line that the board said: when its last byte came (ns), and what the kernel's clock says (s)."""
+
+    mono_ns: int
+    text: str
+    kernel_s: float | None
+
+
+def grow(
+    records: Sequence[Record], marks: Mapping[Phase, Mark], units: Iterable[tuple[str, float]] = ()
+) -> Tree:
+    """The tree of one boot from its console's records and marks; `units` are systemd's, with the seconds
+    that each took to start.
+    """
+    lines = list(_lines(records))
+    spans = list(itertools.pairwise(marks.values()))
+    phases = {a.phase: (b.mono_ns - a.mono_ns) / 1e9 for a, b in spans}
+    parts: list[Part] = []
+    for a, b in spans:
+        inside = [line for line in lines if a.mono_ns <= line.mono_ns < b.mono_ns]
+        at_end = (line for line in lines if line.mono_ns >= b.mono_ns and b.text[:_CHARS] in line.text)
+        inside.append(_Line(b.mono_ns, "", next((line.kernel_s for line in at_end if b.text), None)))
+        found = list(_initcalls(a.phase, inside)) or list(_stages(a.phase, inside))
+        found = found or list(_silences(a.phase, inside))
+        if a.phase is Phase.INIT_STARTED:
+            found += [Part(a.phase, name, seconds, "systemd, side by side") for name, seconds in units]
+        parts += sorted(found, key=lambda part: -part.seconds)[:_MOST]
+    notes = [*_drift([line for line in lines if line.kernel_s is not None]), *_missing(marks, lines)]
+    return Tree(phases, tuple(parts), tuple(notes))
+
+
+def _lines(records: Sequence[Record]) -> Iterator[_Line]:
+    rest = b""
+    for record in records:
+        if record.kind != "<":
+            continue
+        *whole, rest = (rest + record.data).split(b"\n")
+        for data in whole:
+            text = data.decode("utf-8", "replace").strip("\r")
+            stamped = _STAMPED.fullmatch(text)
+            said = stamped[2] if stamped else text
+            yield _Line(record.mono_ns, said[:_CHARS], float(stamped[1]) if stamped else None)
+
+
+def _initcalls(phase: Phase, lines: Sequence[_Line]) -> Iterator[Part]:
+    for line in lines:
+        if call := _INITCALL.match(line.text):
+            yield Part(phase, f"initcall {call[1]}", int(call[2]) / 1e6, "kernel")
+
+
+def _stages(phase: Phase, lines: Sequence[_Line]) -> Iterator[Part]:
+    """The lines of a bootstage report: mark, elapsed, stage."""
+    begun = False
+    for line in lines:
+        begun = (begun and bool(line.text.strip())) or line.text.startswith("Timer summary in microseconds")
+        if begun and (stage := _STAGE.fullmatch(line.text)):
+            yield Part(phase, stage[2], int(stage[1].replace(",", "")) / 1e6, "U-Boot")
+
+
+def _silences(phase: Phase, lines: Sequence[_Line]) -> Iterator[Part]:
+    """What took long after a line: by the kernel's clock where both lines have it, as the console may
+    show them late.
+    """
+    for before, after in itertools.pairwise(lines):
+        both = before.kernel_s is not None and after.kernel_s is not None
+        seconds = (after.mono_ns - before.mono_ns) / 1e9
+        if both:
+            seconds = (after.kernel_s or 0.0) - (before.kernel_s or 0.0)
+        if seconds >= _SILENCE_S:
+            yield Part(phase, f"after {before.text.strip()!r}", seconds, "kernel" if both else "console")
+
+
+def _drift(lines: Sequence[_Line]) -> Iterator[str]:
+    """How the kernel's clock goes beside the console's, and where the console is late.
+
+    The messages of the first and the last third that came soonest tell the rates: what the console
+    holds back only ever comes later.
+    """
+    delays = [(line.mono_ns / 1e9 - (line.kernel_s or 0.0), line) for line in lines]
+    third = len(delays) // 3
+    if not third:
+        return
+    first, last = (min(part, key=lambda d: d[0]) for part in (delays[:third], delays[-third:]))
+    said_s = (last[1].kernel_s or 0.0) - (first[1].kernel_s or 0.0)
+    if said_s > 1.0:
+        seen_s = (last[1].mono_ns - first[1].mono_ns) / 1e9
+        rate = f"{said_s / seen_s:.4f} s in a second of the console's, over {seen_s:.1f} s"
+        yield f"the kernel's clock makes {rate}"
+    soonest = min(delay for delay, _ in delays)
+    late, line = max(delays, key=lambda d: d[0])
+    if late - soonest > _LATE_S:
+        yield (
+            f"the console is up to {late - soonest:.3f} s late: {line.text.strip()!r} was said at "
+            f"{line.kernel_s:.3f} s of the kernel's clock (kept until its console's driver, or by an "
+            f"asynchronous console)"
+        )
+
+
+def _missing(marks: Mapping[Phase, Mark], lines: Sequence[_Line]) -> Iterator[str]:
+    """What nothing on this console tells."""
+    if absent := [p for p in (Phase.SPL_BANNER, Phase.TF_A, Phase.OP_TEE, Phase.A53_SPL) if p not in marks]:
+        yield f"not said: {', '.join(absent)} (no such stage, or built without its messages)"
+    if not any(line.kernel_s is not None for line in lines):
+        yield "no message has the kernel's clock: it is quiet, or without printk.time"
+    if not any(_INITCALL.match(line.text) for line in lines):
+        yield "initcalls are not timed: boot with the argument initcall_debug"
+    if not any(line.text.startswith("Timer summary in microseconds") for line in lines):
+        yield "U-Boot's stages are not timed: it is built without CONFIG_BOOTSTAGE_REPORT"

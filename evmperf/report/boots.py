@@ -1,0 +1,75 @@
+"""What took longest in a boot, for who asks why its time is what it is."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from evmperf.benchmarks.families.boot import SPANS
+from evmperf.console import record, review, tree
+from evmperf.console.marks import Mark, Phase
+from evmperf.model.errors import LabError
+from evmperf.model.records import BootRecord
+from evmperf.model.results import Result
+from evmperf.runs import spool
+from evmperf.runs.stamps import CONSOLE_LOG
+from evmperf.state.answers import Answer, Cause
+from evmperf.tools import systemd_analyze
+
+_INITCALL = "initcall "
+_PROOFS = (
+    (Phase.STARTING_KERNEL, "CONFIG_BOOTSTAGE_REPORT=y in U-Boot's configuration"),
+    (Phase.INIT_STARTED, "evmperf ab BOARD.yaml -k boot_time --b args:initcall_debug"),
+    (Phase.PROMPT, "systemd-analyze blame, on the board"),
+)
+"""What tells more of a part before a phase."""
+_LEAST_S = 0.001
+
+
+def told(folder: Path, result: Result, answers: list[Answer]) -> Iterator[Answer]:
+    """Answers about a boot time with the five longest parts of its median boot as further causes, and
+    how far the clocks agree and what is missing as notes.
+    """
+    grown = _tree(folder, result)
+    for answer in answers:
+        spans = [(begin, end) for name, begin, end, _, _ in SPANS if name == answer.metric]
+        parts = grown.longest(*spans[0]) if grown and spans else []
+        causes = (Cause("boot", str(part), _proof(part)) for part in parts if part.seconds >= _LEAST_S)
+        notes = grown.notes if grown and spans == [SPANS[0][1:3]] else ()
+        yield msgspec.structs.replace(answer, causes=(*answer.causes, *causes), notes=notes)
+
+
+def _proof(part: tree.Part) -> str:
+    if part.name.startswith(_INITCALL):
+        name = part.name.removeprefix(_INITCALL)
+        return f"evmperf ab BOARD.yaml -k boot_time --b args:initcall_blacklist={name}"
+    order = list(Phase)
+    return next(how for end, how in _PROOFS if order.index(part.phase) < order.index(end))
+
+
+def _tree(folder: Path, result: Result) -> tree.Tree | None:
+    """The tree of the boot in the middle of those of a case; None where no console was recorded."""
+    wanted = str(result.params.get("kernel_arguments", ""))
+    found = sorted(
+        (marks[-1].mono_ns - marks[0].mono_ns, number, marks)
+        for number, boot in enumerate(r for r in spool.read_records(folder) if isinstance(r, BootRecord))
+        if boot.kernel_arguments == wanted and boot.failure is None
+        if (marks := boot.marks) and marks[-1].phase == Phase.PROMPT
+    )
+    if not found or not (folder / CONSOLE_LOG).is_file():
+        return None
+    _, _, marks = found[len(found) // 2]
+    known = {Phase(m.phase): Mark(Phase(m.phase), m.mono_ns, m.wall_ns, m.error_s, m.text) for m in marks}
+    try:
+        for records in review.boots(record.read(folder / CONSOLE_LOG)):
+            if records[0].mono_ns <= marks[-1].mono_ns <= records[-1].mono_ns:
+                return tree.grow(records, known, _units(folder))
+    except LabError:
+        pass
+    return None
+
+
+def _units(folder: Path) -> list[tuple[str, float]]:
+    """What systemd says of its units' starts (seconds); nothing where it was not asked."""
+    file = folder / "facts/systemd"
+    return systemd_analyze.units(file.read_text("utf-8", "replace")) if file.is_file() else []

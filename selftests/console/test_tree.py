@@ -1,0 +1,87 @@
+"""Where the time of a boot went: phases, what took longest in them, and how far the clocks agree."""
+
+from evmperf.console import tree
+from evmperf.console.marks import Phase, find
+from evmperf.console.record import POWER_ON, Record
+
+PROMPT = r"login: "
+MS = 1_000_000
+
+
+def records(*said):
+    """Records of a console: milliseconds since power-on, and text."""
+    board = [Record(ms * MS, ms * MS, "<", text.encode()) for ms, text in said]
+    return [Record(0, 0, "#", POWER_ON.encode()), *board]
+
+
+def grown(*said, units=()):
+    found = records(*said)
+    return tree.grow(found, find(found, PROMPT), units)
+
+
+LOADER = (
+    (10, "U-Boot 2025.01 (Jan 01 2025)\r\n"),
+    (400, "DRAM:  2 GiB\r\n"),
+    (2000, "Hit any key to stop autoboot: 0\r\n"),
+    (2100, "\r\nStarting kernel ...\r\n"),
+)
+KERNEL = (
+    (3000, "[    0.000000] Booting Linux\r\n[    0.500000] printk: console [ttyS2] enabled\r\n"),
+    (3100, "[    0.600000] mmc0: new card\r\n"),
+    (4200, "[    1.700000] EXT4-fs (mmcblk1p2): mounted filesystem\r\n"),
+    (4300, "[    1.800000] Run /sbin/init as init process\r\n"),
+    (6000, "Starting services\r\n"),
+    (6500, "\r\nboard login: "),
+)
+
+
+def told(parts):
+    return [(str(part.phase), part.name, round(part.seconds, 3), part.clock) for part in parts]
+
+
+def test_the_longest_are_named_by_the_kernels_clock_where_it_is_there():
+    found = grown(*LOADER, *KERNEL).longest(Phase.STARTING_KERNEL, Phase.PROMPT)
+    assert told(found)[:3] == [
+        ("init_started", "after 'Run /sbin/init as init process'", 1.7, "console"),
+        ("first_kernel_line", "after 'mmc0: new card'", 1.1, "kernel"),
+        ("starting_kernel", "after 'Starting kernel ...'", 0.9, "console"),
+    ]
+    assert len(found) == 5
+    (loader, *_) = grown(*LOADER, *KERNEL).longest(Phase.UBOOT_BANNER, Phase.STARTING_KERNEL)
+    assert told([loader]) == [("uboot_banner", "after 'DRAM:  2 GiB'", 1.6, "console")]
+
+
+def test_initcalls_and_bootstages_and_units_are_named_where_they_are_timed():
+    report = (
+        (2050, "Timer summary in microseconds (3 records):\r\n       Mark    Elapsed  Stage\r\n"),
+        (2060, "          0          0  reset\r\n  1,200,000  1,200,000  eth_common_init\r\n\r\n"),
+    )
+    calls = (
+        (3200, "[    0.650000] initcall am65_cpsw_init+0x0/0x20 returned 0 after 312000 usecs\r\n"),
+        (3300, "[    0.660000] initcall deferred_probe+0x0/0x20 [mod] returned -19 after 45 usecs\r\n"),
+    )
+    found = grown(
+        *LOADER[:3], *report, LOADER[3], *KERNEL[:2], *calls, *KERNEL[2:], units=[("a.service", 9.5)]
+    )
+    every = told(found.longest(Phase.UBOOT_BANNER, Phase.PROMPT, 99))
+    assert ("first_kernel_line", "initcall am65_cpsw_init", 0.312, "kernel") in every
+    assert ("autoboot", "eth_common_init", 1.2, "U-Boot") in every
+    assert every[0] == ("init_started", "a.service", 9.5, "systemd, side by side")
+    assert not any("initcall" in note or "BOOTSTAGE" in note for note in found.notes)
+
+
+def test_what_is_missing_is_said():
+    quiet = grown(*LOADER, (4000, "\r\nboard login: ")).notes
+    assert len(quiet) == 4
+    assert quiet[0].startswith("not said: spl_banner, tf_a, op_tee, a53_spl")
+    assert "CONFIG_BOOTSTAGE_REPORT" in quiet[3]
+
+
+def test_the_clocks_are_held_against_each_other_and_a_late_console_is_said():
+    fast = [(3000 + n * 100, f"[{n * 0.11:12.6f}] message {n}\r\n") for n in range(30)]
+    notes = grown(*LOADER, *fast, (9000, "\r\nboard login: ")).notes
+    assert any("makes 1.1000 s in a second of the console's" in note for note in notes)
+    late = grown(*LOADER, *KERNEL).notes
+    assert any("0.500 s late: 'Booting Linux' was said at 0.000 s" in note for note in late)
+    even = [(3000 + n * 100, f"[{n * 0.1:12.6f}] message {n}\r\n") for n in range(30)]
+    assert not any("late" in note for note in grown(*LOADER, *even, (9000, "\r\nboard login: ")).notes)
