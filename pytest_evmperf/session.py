@@ -16,6 +16,7 @@ import pytest
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards.board import Board
 from evmperf.boards.variation import Variation
+from evmperf.boards.vocabulary import CABLED
 from evmperf.console.person import Person
 from evmperf.measure import addresses, provenance
 from evmperf.measure.signals import Signals
@@ -42,9 +43,6 @@ SEND_AT_MOST_S = 20.0
 
 _TAKER_S = 5.0
 """How long the end of a session waits for the name of who has taken the board."""
-
-_ETHERNET = ("cpsw", "icssg", "ipsec")
-"""Drivers whose figures a boot over the network would spoil."""
 
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
 
@@ -123,7 +121,7 @@ class Session:
 
     def unsupported(self, benchmark: Benchmark, case: Case) -> str:
         """Why a case is not measured in this session, "" if it is."""
-        if self.netboot and benchmark.driver in _ETHERNET:
+        if self.netboot and benchmark.driver in CABLED:
             return "booted over the network: no figures of the Ethernet that the board hangs on"
         return benchmark.unsupported(self.board, case)
 

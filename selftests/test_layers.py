@@ -55,7 +55,7 @@ ROOMS = {
     ),
     "report": (
         "terminal tables, the report of a run",
-        "state pages benchmarks boards tools console runs model",
+        "published state pages benchmarks boards tools console runs model",
     ),
     "site": (
         "the site of trends: static pages from runs",

@@ -10,9 +10,8 @@ import msgspec
 
 from evmperf.app.requests import FindBoard, FoundBoard, Hear, LeftOut
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.benchmark import Benchmark
-from evmperf.boards.vocabulary import FEATURES
-from evmperf.desk import boardfile, identity, ports
+from evmperf.boards.vocabulary import CABLED, FEATURES
+from evmperf.desk import boardfile, cable, identity, ports
 from evmperf.desk.identity import SshAddress
 from evmperf.desk.ports import Port, Voice
 from evmperf.measure import boardfile as boardfiles
@@ -39,7 +38,9 @@ def find(request: FindBoard, hear: Hear) -> FoundBoard:
     Raises UsageError where there is none or it does not log in (PasswordWanted where a password
     would help), LabError for a way that is broken.
     """
-    tools = {tool for benchmark in _safe() for tool in benchmark.tools}
+    drivers = {*boardfile.SAFE, *(CABLED if request.tester else ())}
+    safe = [b for b in catalogue.benchmarks().values() if b.driver in drivers]
+    tools = {tool for benchmark in safe for tool in benchmark.tools}
     way: Voice | SshAddress
     if request.address:
         way = _address(request)
@@ -52,10 +53,11 @@ def find(request: FindBoard, hear: Hear) -> FoundBoard:
     power = request.power if isinstance(way, Voice) or request.power != "hand" else "none"
     absent = {
         benchmark.name: f"not on the board: {', '.join(missing)}"
-        for benchmark in _safe()
+        for benchmark in safe
         if (missing := sorted(set(benchmark.tools) - found.tools))
     }
     like = boardfile.fitting(found)
+    mine = request.tester.partition(":")[0] == "local"
     file = boardfile.write(
         Path(request.folder),
         found,
@@ -63,6 +65,7 @@ def find(request: FindBoard, hear: Hear) -> FoundBoard:
         absent,
         power=power,
         tester=request.tester,
+        cable=cable.between(found.links, far=bool(request.address)) if mine else None,
         password=request.password,
     )
     where = f"{way.user}@{way.host}" if isinstance(way, SshAddress) else way.port.path
@@ -89,10 +92,6 @@ def measure(file: str, results: str, words: Iterable[str] = ()) -> int:
     """Measure what the file can, on this terminal; returns pytest's exit status."""
     command = [sys.executable, "-m", "pytest", "--lg-env", file, "--profile", "quick"]
     return subprocess.run([*command, f"--results={results}", *words], check=False).returncode
-
-
-def _safe() -> list[Benchmark]:
-    return [b for b in catalogue.benchmarks().values() if b.driver in boardfile.SAFE]
 
 
 def _address(request: FindBoard) -> SshAddress:

@@ -257,6 +257,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     alsa: Audio = Audio()
     graphics: Graphics = Graphics()
     power: Power = Power()
+    eth: Ethernet = Ethernet()
     cpsw: Ethernet = Ethernet()
     icssg: Ethernet = Ethernet()
     ipsec: Ipsec = Ipsec()

@@ -12,6 +12,7 @@ FEATURES: Mapping[str, str] = {
     "alsa": "has audio capture and playback",
     "graphics": "has a GPU and a display",
     "camera": "has a camera",
+    "eth": "has an Ethernet port",
     "cpsw": "has an Ethernet port on the CPSW switch",
     "icssg": "has an Ethernet port on the PRU_ICSSG",
     "ipsec": "can talk IPsec to the tester",
@@ -27,3 +28,6 @@ FEATURES: Mapping[str, str] = {
     "crypto": "runs OpenSSL",
     "power": "has low-power modes and a meter on its rails",
 }
+ETHERNET = ("eth", "cpsw", "icssg")
+"""Drivers of a port with a cable to the tester; `eth` is any, TI's have names and tables of their own."""
+CABLED = (*ETHERNET, "ipsec")

@@ -144,6 +144,13 @@ _LOADER = (
         within=1,
     ),
     _Rule(
+        "the board did not start again after its reset by software",
+        r"reboot: Restarting system",
+        "switch it off and on by hand; its kernel lacks the driver that resets it (a watchdog, PSCI)",
+        waits=True,
+        within=1,
+    ),
+    _Rule(
         "an image is refused",
         r"Authentication failed|Failed to verify required signature|Bad Data (?:CRC|Hash)|"
         r"Bad hash value|Bad Header Checksum|hash value.{0,20}(?:bad|error)|ERROR: signature|"

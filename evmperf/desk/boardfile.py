@@ -9,6 +9,7 @@ import yaml
 
 from evmperf.boards import board as boards
 from evmperf.boards import yamlfile
+from evmperf.boards.vocabulary import CABLED, ETHERNET
 from evmperf.desk.identity import Identity, SshAddress
 from evmperf.desk.ports import Voice, fits_default
 from evmperf.model.errors import LabError, UsageError
@@ -18,12 +19,11 @@ SAFE = ("system", "crypto", "rt")
 _STORAGE = "overwrites a partition: make one and name it as `scratch` (docs/add-a-board.md)"
 _PERIPHERAL = "needs a sound card, a display or a camera: name it in a board file"
 _CABLE = "needs a tester on the board's cable: --tester local, or a machine (docs/lab-set-up.md)"
-CABLES = ("cpsw", "icssg")
 STORAGE = frozenset(("emmc", "mmcsd", "ospi", "ufs", "sata", "msata", "usb", "pcie"))
 WHY = {
     "boot": "needs the board's power worked: --power hand asks you, --power reset reboots",
     **dict.fromkeys(STORAGE, _STORAGE),
-    **dict.fromkeys(("cpsw", "icssg", "ipsec"), _CABLE),
+    **dict.fromkeys(CABLED, _CABLE),
     **dict.fromkeys(("alsa", "graphics", "camera"), _PERIPHERAL),
     "can": "changes the set-up of an interface: name it in a board file",
     "power": "needs a meter on the rails (docs/power.md)",
@@ -68,11 +68,17 @@ def write(
     *,
     power: str,
     tester: str = "",
+    cable: Mapping[str, str] | None = None,
     password: str | None = None,
 ) -> Path:
-    """Write the board file and return it; raises LabError when the disk does not take it."""
+    """Write the board file and return it; raises LabError when the disk does not take it.
+
+    `cable` are the options of `eth` on a board that no file describes.
+    """
     like = fitting(identity)
     said = yamlfile.read(like)["targets"]["main"] if like else {}
+    if cable and not like:
+        said = {"features": [*SAFE, "eth"], "options": {"eth": dict(cable)}}
     name = like.stem if like else _slug(identity.model) or "board"
     title = identity.model or "a board without a name"
     general = said.get("options", {}).get("board") or {
@@ -88,8 +94,7 @@ def write(
     resources, drivers = _way(way, identity.prompt, password)
     boots = power == "reset" or (power == "hand" and not isinstance(way, SshAddress))
     known = set(said.get("features", SAFE))
-    # Only a file that is there says which interface of the board has which addresses.
-    cables = [word for word in CABLES if tester and word in known and word in said.get("options", {})]
+    cables = [word for word in ETHERNET if tester and word in known and word in said.get("options", {})]
     main: dict[str, Any] = {
         "features": [*(["boot"] if boots else []), *(word for word in SAFE if word in known), *cables],
         "options": {

@@ -2,8 +2,8 @@
 
 import re
 import subprocess
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from evmperf.desk.ports import Line, Voice, heard
 from evmperf.model.errors import LabError, UsageError
@@ -24,7 +24,8 @@ class PasswordWanted(UsageError):
 @dataclass(frozen=True)
 class Identity:
     """What was read: `compatible` from the most to the least special, `tools` that were found;
-    `prompt` is the shell's on the console.
+    `prompt` is the shell's on the console; `links` are its wired interfaces with a carrier, each with
+    its IPv4 addresses.
     """
 
     model: str = ""
@@ -35,6 +36,7 @@ class Identity:
     user: str = ""
     compatible: tuple[str, ...] = ()
     tools: frozenset[str] = frozenset()
+    links: Mapping[str, Sequence[str]] = field(default_factory=dict)
     prompt: str = ""
 
 
@@ -49,6 +51,9 @@ def question(tools: Iterable[str]) -> str:
         " echo user: $(id -u);"
         " d=$(awk '$2==\"/\"{print $1}' /proc/mounts | tail -n 1); d=${d#/dev/};"
         " echo root: $d $(cat /sys/block/${d%%p[0-9]*}/device/type);"
+        " for n in /sys/class/net/*; do [ ! -e $n/device ] || [ -e $n/wireless ] ||"
+        ' [ "$(cat $n/carrier)" != 1 ] || echo link: ${n##*/}'
+        " $(ip -4 -o address show dev ${n##*/} | awk '{print $4}'); done;"
         f" {FURTHER_PROGRAMS};"
         f" for t in {words}; do command -v $t >/dev/null && echo tool: $t; done; }} 2>/dev/null"
     )
@@ -65,7 +70,12 @@ def answer(said: str, prompt: str = "") -> Identity:
     first = {name: found[name][0] for name in _PLACES if name in found}
     compatible = tuple(" ".join(found.get("compatible", ())).split())
     tools = frozenset(word for word in found.get("tool", ()) if re.fullmatch(r"[\w.+-]+", word))
-    return Identity(**first, compatible=compatible, tools=tools, prompt=prompt)
+    links = {
+        name: addresses
+        for name, *addresses in map(str.split, found.get("link", ()))
+        if re.fullmatch(r"[\w.-]{1,15}", name)
+    }
+    return Identity(**first, compatible=compatible, tools=tools, links=links, prompt=prompt)
 
 
 def over_serial(voice: Voice, tools: Iterable[str], password: str | None) -> Identity:

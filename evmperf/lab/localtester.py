@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.boards.board import Board
+from evmperf.boards.vocabulary import CABLED
 from evmperf.lab.tester import CommandTester
 from evmperf.model.errors import EvmperfError, LabError
 
 LOCAL = "local"
-_SECTIONS = ("cpsw", "icssg", "ipsec")
 _TIMEOUT_S = 15.0
 
 
@@ -39,16 +39,18 @@ class LocalTester(CommandTester):
                     "this machine as the tester needs root, for an address on the cable: run "
                     f"`sudo -v` first ({error})"
                 ) from None
-        interface = board.tester.partition(":")[2] or self._cable()
+        links = self._ip("-4 address")
+        holders = {e["local"]: link["ifname"] for link in links for e in link.get("addr_info", ())}
+        wanted = _addresses(board)
+        found = next((holders[address] for address in wanted if address in holders), "")
+        interface = board.tester.partition(":")[2] or found or self._cable()
         if not re.fullmatch(r"[\w.@-]{1,15}", interface) or not (net / interface).exists():
             raise LabError(f"this machine has no network interface {interface!r}")
         self.limits = f"this machine, {os.cpu_count()} processors, {interface}, {self._speed(interface)}"
         """What bounds the figures that are measured against this machine."""
-        there = self._ip("-4 address")
-        have = {entry["local"] for link in there for entry in link.get("addr_info", ())}
         try:
-            for address, length in _addresses(board).items():
-                if address not in have:
+            for address, length in wanted.items():
+                if address not in holders:
                     place = f"{address}/{length} dev {interface}"
                     self._do(f"ip address add {place}")
                     self._added.append(place)
@@ -99,7 +101,7 @@ class LocalTester(CommandTester):
 def _addresses(board: Board) -> dict[str, int]:
     """The tester's addresses in the board's file, each with its prefix length."""
     found: dict[str, int] = {}
-    for section in _SECTIONS:
+    for section in CABLED:
         if section in board.features:
             cable = board.options.cable(section)
             if cable.tester_address and cable.board_address:

@@ -209,11 +209,11 @@ class BootStrategy(BootOptions):
         if not self.console:
             raise UsageError("this board file has no console: U-Boot and boot times need one")
         self.target.activate(self.console)
-        self.uboot.login_timeout = self.uboot_timeout
+        within = self.uboot_timeout
         self.attempts[-1].boots = True
         if self.resets:
             self._reset()
-            self.uboot.login_timeout += _SHUT_DOWN_S
+            within += _SHUT_DOWN_S
         else:
             self._release_shells()
             # Not `cycle`: some drivers do it in one request, and nobody sees when the power comes.
@@ -222,6 +222,7 @@ class BootStrategy(BootOptions):
             time.sleep(getattr(self.power, "delay", _OFF_S))
             self._switch("on", self.silence_timeout)
         self._phase = "U-Boot prompt"
+        self.uboot.login_timeout = within
         try:
             self.target.activate(self.uboot)
         except TIMEOUT:
@@ -230,7 +231,7 @@ class BootStrategy(BootOptions):
             try:
                 self.target.activate(self.uboot)
             except TIMEOUT:
-                raise self._not_reached(self.uboot_timeout) from None
+                raise self._not_reached(within) from None
         tell(self.console, "settle")
         self.status = Status.uboot
 

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from evmperf.benchmarks import wording
 from evmperf.model.errors import LabError
 from evmperf.model.exits import SIGNS
-from evmperf.model.figures import Key
+from evmperf.model.figures import Baseline, Key
 from evmperf.model.records import BootFailure, BootRecord, VerdictRecord
 from evmperf.model.results import Failure, Result, Status
 from evmperf.model.run import Run
@@ -22,10 +22,13 @@ from evmperf.model.verdict import NO_COUNTERPART, GoalWord, Outcome
 from evmperf.pages import look
 from evmperf.pages.cases import natural
 from evmperf.pages.templates import environment
+from evmperf.published import baseline
 from evmperf.report import plots
+from evmperf.report.beside import MOST, Beside, beside
 from evmperf.report.excerpt import excerpts
 from evmperf.report.table import Row, result_rows
 from evmperf.runs import spool
+from evmperf.runs.history import GUIDE
 from evmperf.state.answers import Answer
 
 NAME = "report.html"
@@ -76,6 +79,10 @@ class _Page:
     boots: int = 0
     failed_boots: int = 0
     rows: int = 0
+    published: Baseline | None = None
+    """The published figures of the board, of the nearest release."""
+    releases: list[Baseline] = field(default_factory=list)
+    beside: list[Beside] = field(default_factory=list)
     failed: list[Result] = field(default_factory=list)
     verdicts: dict[Key, VerdictRecord] = field(default_factory=dict)
     """Records of verdicts, the last of each figure."""
@@ -236,6 +243,9 @@ def _changed(folder: Path) -> str:
 def _gather(folder: Path) -> _Page:
     """Go through the records once, keeping no more than the page can show."""
     page = _Page(spool.read_run(folder))
+    if page.run.kind != GUIDE:
+        page.releases = baseline.all_of_board(page.run)
+        page.published = baseline.nearest(page.run, page.releases)
     for record in spool.read_records(folder):
         if isinstance(record, Result):
             _take(page, record)
@@ -278,6 +288,9 @@ def _take(page: _Page, result: Result) -> None:
     for row in result_rows(result):
         benchmark.rows.append(row)
         page.rows += 1
+        if row.required and page.published and len(page.beside) < MOST:
+            found = beside(page.published, page.releases, result, row)
+            page.beside += [found] if found else []
 
 
 def _take_boot(page: _Page, record: BootRecord, failure: BootFailure) -> None:

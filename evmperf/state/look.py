@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from evmperf.boards.board import Board
+from evmperf.boards.vocabulary import CABLED
 from evmperf.model import limits
 from evmperf.model.state import State, Value
 
@@ -50,7 +51,7 @@ _ABOVE = {
     "ufs": "model " + " ".join(f"power_info/{word}" for word in ("gear", "lane", "mode", "rate")),
 }
 """What the folders above a driver's disk in sysfs may have."""
-_NET = ("cpsw", "icssg", "ipsec", "pcie")
+_NET = (*CABLED, "pcie")
 _CABLE = ("tc,qdisc,show,dev", "ethtool,-k", "ethtool,-c", "ethtool,-a", "ethtool,-S")
 """Commands that the look runs for a network interface."""
 _LINK = "speed duplex mtu " + " ".join(

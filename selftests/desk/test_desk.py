@@ -20,7 +20,7 @@ from evmperf.app import desk
 from evmperf.app.requests import FindBoard
 from evmperf.boards import board as boards
 from evmperf.cli.main import main
-from evmperf.desk import identity, ports
+from evmperf.desk import boardfile, cable, identity, ports
 from evmperf.desk.identity import PasswordWanted
 from evmperf.lab import boardcheck
 from evmperf.model.errors import UsageError
@@ -215,6 +215,21 @@ def test_what_a_hostile_board_says_has_a_size_and_is_no_word():
     found = identity.answer(said)
     assert len(found.model) < 200
     assert found.tools == {"openssl"}
+
+
+def test_a_foreign_boards_cable_gets_addresses_where_it_has_none(tmp_path):
+    found = identity.answer("model: Some Board\nlink: eth0\nlink: $(reboot) 10.0.0.1/8\n")
+    assert found.links == {"eth0": []}
+    words = cable.between(found.links, far=False)
+    assert words["interface"] == "eth0"
+    assert cable.between(found.links, far=True) == {}  # its own network is in use
+    assert cable.between({"eth0": [], "eth1": []}, far=False) == {}  # which of them?
+    voice = ports.Voice(ports.Port("/dev/ttyX"), "login", "", 115200)
+    file = boardfile.write(tmp_path, found, voice, {}, power="none", tester="local", cable=words)
+    made = boards.load(file)
+    assert "eth" in made.features
+    assert made.options.eth.tester_address == words["tester_address"]
+    assert boardcheck.check(file) == []
 
 
 def test_the_desk_measures_over_serial_alone_and_leaves_the_board_on(make_board, tmp_path):

@@ -4,13 +4,15 @@ import json
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from evmperf.boards import board as boards
 from selftests.support.handed import by_hand
 
-pytestmark = [pytest.mark.virtual_evm, pytest.mark.foreign_board]
+pytestmark = pytest.mark.virtual_evm
+asked = pytest.mark.foreign_board
 
 CRYPTO = "openssl_throughput and aes-128-cbc and 16384"
 
@@ -53,6 +55,25 @@ def board(make_foreign):
     return make_foreign()
 
 
+def test_it_is_found_at_its_boot_loader_booted_and_measured(board, tmp_path):
+    """The short form of this folder, for each run of the tests."""
+    board.switch(True)
+    with Path(board.path).open("wb", buffering=0) as keys:
+        while b"stop autoboot" not in board.said:
+            time.sleep(0.1)
+        while not board.said.endswith(b"=> "):
+            keys.write(b" ")
+            time.sleep(0.2)
+    words = ["--port", board.path, "--results", str(tmp_path)]
+    told = evmperf(*words)
+    assert "stands at U-Boot's prompt" in told.stderr
+    found = evmperf(*words, "--boot", "--yes", "-k", CRYPTO)
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "Orange Pi PC" in found.stdout
+    assert [line["status"] for line in results(tmp_path)[1] if line.get("benchmark")] == ["measured"]
+
+
+@asked
 def test_it_is_found_measured_over_serial_and_reset_by_software(board, tmp_path):
     board.switch(True)
     until_it_answers(board)
@@ -76,6 +97,7 @@ def test_it_is_found_measured_over_serial_and_reset_by_software(board, tmp_path)
     assert board.switched == [True]
 
 
+@asked
 def test_a_person_switches_it_and_says_that_it_is_enough(board, tmp_path):
     board.switch(True)
     until_it_answers(board)
@@ -101,6 +123,7 @@ def test_a_person_switches_it_and_says_that_it_is_enough(board, tmp_path):
     assert facts["attempts"] == 1
 
 
+@asked
 def test_it_is_measured_over_ssh_alone(board, tmp_path):
     key = tmp_path / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)

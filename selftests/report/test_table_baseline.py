@@ -1,13 +1,16 @@
 """Baseline and change beside each figure of a run."""
 
+import re
+
 import numpy as np
 from msgspec.structs import replace
 
 from evmperf.model.results import Sample
 from evmperf.model.run import Run
 from evmperf.published import baseline
+from evmperf.report import page
 from evmperf.report.table import text_table
-from selftests.support import runs
+from selftests.support import runs, spools
 
 BOARD = Run("x", "am64xx-hsevm", "full", os="RT-linux", facts={"virtual": False})
 
@@ -33,6 +36,19 @@ def test_a_board_with_published_figures_shows_them_with_the_change():
     text = text_table(measured("uboot_emmc_raw", mean * 1.1), 160, there)
     assert "12.00" in text.splitlines()[0]
     assert f"{mean:.2f} +10.0 %" in " ".join(text.split())
+
+
+def test_the_report_begins_with_the_published_figures_and_their_history(tmp_path):
+    there = baseline.of_board(BOARD)
+    mean = there.figures["uboot_emmc_raw", "2000000", "read_throughput"].mean
+    folder = spools.write(tmp_path, BOARD, list(measured("uboot_emmc_raw", mean * 1.1)))
+    text = page.render(folder)
+    first, *_ = text.partition("<h2")[2].partition("</section>")
+    assert "TI&#39;s figures of 12.00" in first or "TI's figures of 12.00" in first
+    assert "+10.0 %" in first
+    assert re.search(r"11\.\S+: \d", first)  # the release before
+    own = replace(BOARD, release="11.00")
+    assert baseline.of_board(own).published.release.startswith("11.00")  # not a later one
 
 
 def test_another_profile_or_program_is_shown_without_a_change():

@@ -36,7 +36,7 @@ SUITE = "trixie"
 PACKAGES = ["u-boot-sunxi", "linux-image-armmp", "busybox-static", "dropbear-bin", "openssl"]
 KEPT = ("u-boot-sunxi", "linux-image-6", "busybox", "dropbear-bin", "openssl", "libc6", "libssl3t64")
 LIBRARIES = ("libtomcrypt1", "libtommath1", "libcrypt1", "zlib1g", "libzstd1", "libgcc-s1", "libgmp10")
-MODULES = ["sunxi-mmc", "crc32c_generic", "ext4", "realtek", "dwmac-sun8i"]
+MODULES = ["sunxi-mmc", "crc32c_generic", "ext4", "sunxi_wdt", "realtek", "dwmac-sun8i"]
 SPL = "usr/lib/u-boot/orangepi_pc_plus/u-boot-sunxi-with-spl.bin"
 CARD_MIB, ROOT_MIB, ROOT_AT_MIB = 256, 160, 4
 APPEND = "console=ttyS0,115200 root=/dev/mmcblk0p1 rw ${optargs}"

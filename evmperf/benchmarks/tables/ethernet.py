@@ -26,6 +26,7 @@ _LINK_MBIT = 1000
 """Where the board file does not say how fast the link is."""
 
 _SECTIONS = {
+    "eth": ("Ethernet", "Ethernet Driver"),
     "cpsw": ("Ethernet", "CPSW/CPSW2g/CPSW3g Ethernet Driver"),
     "icssg": ("Ethernet", "ICSSG Ethernet Driver"),
 }
@@ -68,9 +69,9 @@ def _benchmark(
     conditions: Callable[[Board], dict[str, str]] = lambda board: {},
 ) -> Benchmark:
     return Benchmark(
-        name=f"eth_{driver}_{name}",
+        name=f"eth_{name}" if driver == "eth" else f"eth_{driver}_{name}",
         driver=driver,
-        title=f"{driver.upper()} {title}",
+        title=f"{'Ethernet' if driver == 'eth' else driver.upper()} {title}",
         section=_SECTIONS[driver],
         metrics=metrics,
         profiles=profiles,
@@ -281,10 +282,11 @@ _WINDOWS_KB = ("8", "16", "32", "64", "128", "256")
 BENCHMARKS = (
     *(
         _tcp(driver, tester, pacing=pacing)
-        for driver, tester in (("cpsw", "192.168.0.1"), ("icssg", "192.168.2.1"))
+        for driver, tester in (("eth", "192.168.0.1"), ("cpsw", "192.168.0.1"), ("icssg", "192.168.2.1"))
         for pacing in (False, True)
     ),
     *(_udp_search(driver, "UDP Egress Throughput", ingress=False) for driver in _SECTIONS),
+    _udp_search("eth", "UDP Ingress Throughput (0% loss)", ingress=True),
     _udp_search("cpsw", "UDP Ingress Throughput (0% loss)", ingress=True),
     _udp_search("icssg", "UDP Ingress Throughput 0 loss", ingress=True, load="CPU Load %"),
     *(_udp_flood(driver) for driver in _SECTIONS),
