@@ -3,7 +3,7 @@
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from evmperf.app.requests import FindBoard, FoundBoard, Hear, LeftOut
 from evmperf.benchmarks import catalogue
 from evmperf.boards.vocabulary import CABLED, FEATURES
-from evmperf.desk import boardfile, cable, identity, ports
+from evmperf.desk import boardfile, cable, identity, ports, scratch
 from evmperf.desk.identity import SshAddress
 from evmperf.desk.ports import Port, Voice
 from evmperf.measure import boardfile as boardfiles
@@ -32,32 +32,35 @@ class NoBoard(UsageError):
     """There is no board on this desk."""
 
 
-def find(request: FindBoard, hear: Hear) -> FoundBoard:
-    """Find the board, ask it what it is, and write its file.
+def find(request: FindBoard, hear: Hear, agree: Callable[[str], bool] = lambda plan: False) -> FoundBoard:
+    """Find the board, ask it what it is, and write its file; `agree` says whether a partition is made
+    as that sentence says.
 
-    Raises UsageError where there is none or it does not log in (PasswordWanted where a password
-    would help), LabError for a way that is broken.
+    Raises UsageError where there is no board, it does not log in (PasswordWanted where a password
+    would help) or has no free space, LabError for a way that is broken, BoardError for a partition
+    that was not made as planned.
     """
-    drivers = {*boardfile.SAFE, *(CABLED if request.tester else ())}
-    safe = [b for b in catalogue.benchmarks().values() if b.driver in drivers]
-    tools = {tool for benchmark in safe for tool in benchmark.tools}
-    way: Voice | SshAddress
-    if request.address:
-        way = _address(request)
-        found = identity.over_ssh(way, tools)
-    else:
-        way = _voice(request, hear)
-        found = identity.over_serial(way, tools, request.password)
+    drivers = {*boardfile.SAFE, *CABLED, *boardfile.STORAGE}
+    known = [b for b in catalogue.benchmarks().values() if b.driver in drivers]
+    question = identity.question({tool for benchmark in known for tool in benchmark.tools})
+    way = _address(request) if request.address else _voice(request, hear)
+    found = identity.answer(*identity.ask(way, question, request.password))
     if found.user != "0":
         raise UsageError("the user that is logged in there is not root, which measuring needs")
     power = request.power if isinstance(way, Voice) or request.power != "hand" else "none"
+    like = boardfile.fitting(found)
+    sections: dict[str, Mapping[str, str]] = {}
+    if request.tester.partition(":")[0] == "local" and not like:
+        ends = cable.between(found.links, far=bool(request.address))
+        sections |= {"eth": ends} if ends else {}
+    if request.make_scratch:
+        sections |= _scratch(way, request.password, hear, agree)
+    measured = {*boardfile.SAFE, *sections, *(CABLED if request.tester else ())}
     absent = {
         benchmark.name: f"not on the board: {', '.join(missing)}"
-        for benchmark in safe
-        if (missing := sorted(set(benchmark.tools) - found.tools))
+        for benchmark in known
+        if benchmark.driver in measured and (missing := sorted(set(benchmark.tools) - found.tools))
     }
-    like = boardfile.fitting(found)
-    mine = request.tester.partition(":")[0] == "local"
     file = boardfile.write(
         Path(request.folder),
         found,
@@ -65,7 +68,7 @@ def find(request: FindBoard, hear: Hear) -> FoundBoard:
         absent,
         power=power,
         tester=request.tester,
-        cable=cable.between(found.links, far=bool(request.address)) if mine else None,
+        sections=sections,
         password=request.password,
     )
     where = f"{way.user}@{way.host}" if isinstance(way, SshAddress) else way.port.path
@@ -77,6 +80,21 @@ def find(request: FindBoard, hear: Hear) -> FoundBoard:
         file=str(file),
     )
     return _with_benchmarks(about)
+
+
+def _scratch(
+    way: Voice | SshAddress, password: str | None, hear: Hear, agree: Callable[[str], bool]
+) -> dict[str, Mapping[str, str]]:
+    """Make a partition that may be overwritten, and return its section; {} where nobody agreed."""
+    plan = scratch.plan(identity.ask(way, scratch.SURVEY, password)[0])
+    if not agree(str(plan)):
+        hear(Remark(sentence="No partition was made."))
+        return {}
+    command = f"{{ {plan.command}; echo evmperf-status $?; }} 2>&1"
+    printed = identity.ask(way, command, password)[0]
+    if remark := scratch.check(plan, identity.ask(way, scratch.SURVEY, password)[0], printed):
+        hear(Remark(sentence=remark))
+    return {plan.driver: plan.section}
 
 
 def named(given: str) -> FoundBoard:

@@ -122,7 +122,8 @@ class FindBoard(Request, frozen=True):
     whatever USB serial port it talks; its file is written into `folder`.
 
     `power` is how its power is worked, as options.boot.power says it; `tester` is what stands at the
-    other end of its network cable, `local` for this machine.
+    other end of its network cable, `local` for this machine. With `make_scratch` a partition is made
+    in free space, if whoever asks agrees.
     """
 
     folder: str
@@ -133,6 +134,7 @@ class FindBoard(Request, frozen=True):
     power: str = "none"
     tester: str = ""
     boot: bool = False
+    make_scratch: bool = False
 
 
 class LeftOut(msgspec.Struct, frozen=True):

@@ -8,7 +8,10 @@ import yaml
 from evmperf.boards import board as boards
 from evmperf.model.errors import LabError, UsageError
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+WRONG_NAME = "a board cannot be called {!r}: use letters, digits, '-' and '_'"
+FILL_IN = "FILL IN"
+"""How a value begins that a person must say."""
 
 
 def write(like: Path, folder: Path, name: str, title: str = "") -> Path:
@@ -17,8 +20,8 @@ def write(like: Path, folder: Path, name: str, title: str = "") -> Path:
     The comments come along, as most are instructions. Raises UsageError for a name that does not
     do or is taken, LabError when the disk does not take the file.
     """
-    if not _NAME.fullmatch(name):
-        raise UsageError(f"a board cannot be called {name!r}: use letters, digits, '-' and '_'")
+    if not re.fullmatch(NAME, name):
+        raise UsageError(WRONG_NAME.format(name))
     if taken := [file for file in boards.files().values() if boards.load(file).name == name]:
         raise UsageError(f"{taken[0]} has a board {name} already")
     old = boards.load(like)
@@ -26,7 +29,7 @@ def write(like: Path, folder: Path, name: str, title: str = "") -> Path:
         raise UsageError(f"{like} is a virtual EVM: begin with the file of a real board")
     text = like.read_text(encoding="utf-8")
     general = old.options.board
-    said = {"name": name, "title": title or name, "description": f"{title or name}, revision ..."}
+    said = {"name": name, "title": title or name, "description": f"{FILL_IN}: revision, clock, memory"}
     for key, value in said.items():
         begin = f"        {key}: {getattr(general, key)}"
         if begin not in text:

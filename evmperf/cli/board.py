@@ -19,7 +19,8 @@ from evmperf.model.exits import ExitStatus
 _ABOUT = """\
 Board files (docs/add-a-board.md).
 
-  evmperf board new am69-sk --like am64x      a new file, to be edited
+  evmperf board new mine                      an empty file, to be filled in
+  evmperf board new am69-sk --like am64x      a copy, to be edited
   evmperf board new mine --from desk          the board that `evmperf desk` found
   evmperf board check am69-sk                 every word of it, without a board
   evmperf board schema > board.schema.json    for an editor's completion
@@ -52,9 +53,9 @@ def add_parsers(subparsers: Any) -> None:
         ("options", _options, "print the table of all options (Markdown)"),
     ):
         arguments.command(commands, name, run, "", help=text)
-    new = arguments.command(commands, "new", _new, "", help="begin a board file as a copy of another")
+    new = arguments.command(commands, "new", _new, "", help="begin a board file")
     new.add_argument("name", help="of the file, without .yaml, and of the board, as in the guides")
-    source = new.add_mutually_exclusive_group(required=True)
+    source = new.add_mutually_exclusive_group()
     source.add_argument("--like", metavar="BOARD", help="the board that comes nearest")
     text = "the board that `evmperf desk` found last, or the file that it wrote"
     source.add_argument("--from", dest="found", metavar="desk|FILE", help=text)
@@ -101,8 +102,11 @@ def _new(options: argparse.Namespace) -> int:
         file = foundfile.keep(found, folder, options.name, options.title)
         print(f"{file}: decide what its comments ask, then run evmperf board check {file}")
         return 0
-    file = copying.write(boards.find(options.like), folder, options.name, options.title)
-    print(
-        f"{file}: edit its description, features, devices and addresses, then run evmperf board check {file}"
-    )
+    if options.like:
+        file = copying.write(boards.find(options.like), folder, options.name, options.title)
+        edit = "edit its description, features, devices and addresses"
+    else:
+        file = foundfile.blank(folder, options.name, options.title)
+        edit = "fill in what it asks"
+    print(f"{file}: {edit}, then run evmperf board check {file}")
     return 0

@@ -53,6 +53,12 @@ def add_parsers(commands: Any) -> None:
         help="the other end of the board's network cable: this machine (local, local:INTERFACE), or "
         "one over SSH",
     )
+    parser.add_argument(
+        "--make-scratch",
+        action="store_true",
+        help="make a partition for storage benchmarks in free space of the board's eMMC or card; shows "
+        "what it would do and asks, --yes or not",
+    )
     parser.add_argument("--boot", action="store_true", help="let a board at U-Boot boot Linux")
     parser.add_argument("--yes", action="store_true", help="measure without asking")
     parser.add_argument("--results", default="results", metavar="FOLDER", help="for runs and the board file")
@@ -85,15 +91,16 @@ def _find(options: argparse.Namespace) -> FoundBoard:
         power=options.power,
         tester=options.tester,
         boot=options.boot,
+        make_scratch=options.make_scratch,
     )
     try:
-        return desk.find(request, _hear)
+        return desk.find(request, _hear, _may_make)
     except PasswordWanted as error:
         if not sys.stdin.isatty():
             raise
         print(f"{error}.")
         password = getpass.getpass("Password of root: ")
-        return desk.find(msgspec.structs.replace(request, password=password), _hear)
+        return desk.find(msgspec.structs.replace(request, password=password), _hear, _may_make)
 
 
 def _show(found: FoundBoard) -> None:
@@ -109,9 +116,13 @@ def _show(found: FoundBoard) -> None:
 
 def _agreed() -> bool:
     """Whether the person at the terminal wants it; without a terminal nobody does."""
-    if not sys.stdin.isatty():
-        return False
-    return input("Measure now? [Y/n] ").strip().lower() in ("", "y", "yes")
+    return sys.stdin.isatty() and input("Measure now? [Y/n] ").strip().lower() in ("", "y", "yes")
+
+
+def _may_make(plan: str) -> bool:
+    """Whether the person at the terminal wants a partition: only a word does."""
+    print(plain(plan))
+    return sys.stdin.isatty() and input("Make it? Type yes: ").strip().lower() == "yes"
 
 
 def _hear(reply: Reply) -> None:

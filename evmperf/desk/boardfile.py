@@ -1,6 +1,7 @@
 """The board file of a desk: the one that fits the board, with the way that there is to it here."""
 
 import re
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,15 +9,16 @@ from typing import Any
 import yaml
 
 from evmperf.boards import board as boards
-from evmperf.boards import yamlfile
+from evmperf.boards import copying, yamlfile
+from evmperf.boards.copying import FILL_IN
 from evmperf.boards.vocabulary import CABLED, ETHERNET
 from evmperf.desk.identity import Identity, SshAddress
-from evmperf.desk.ports import Voice, fits_default
+from evmperf.desk.ports import RATES, Port, Voice, fits_default
 from evmperf.model.errors import LabError, UsageError
 
 SAFE = ("system", "crypto", "rt")
 """Drivers whose benchmarks overwrite nothing and need nothing beside the board."""
-_STORAGE = "overwrites a partition: make one and name it as `scratch` (docs/add-a-board.md)"
+_STORAGE = "overwrites a partition: --make-scratch makes one of free space, or name yours as `scratch`"
 _PERIPHERAL = "needs a sound card, a display or a camera: name it in a board file"
 _CABLE = "needs a tester on the board's cable: --tester local, or a machine (docs/lab-set-up.md)"
 STORAGE = frozenset(("emmc", "mmcsd", "ospi", "ufs", "sata", "msata", "usb", "pcie"))
@@ -68,17 +70,16 @@ def write(
     *,
     power: str,
     tester: str = "",
-    cable: Mapping[str, str] | None = None,
+    sections: Mapping[str, Mapping[str, str]] | None = None,
     password: str | None = None,
 ) -> Path:
     """Write the board file and return it; raises LabError when the disk does not take it.
 
-    `cable` are the options of `eth` on a board that no file describes.
+    `sections` are features that this desk found out, each with its options.
     """
     like = fitting(identity)
     said = yamlfile.read(like)["targets"]["main"] if like else {}
-    if cable and not like:
-        said = {"features": [*SAFE, "eth"], "options": {"eth": dict(cable)}}
+    own = {word: dict(options) for word, options in (sections or {}).items()}
     name = like.stem if like else _slug(identity.model) or "board"
     title = identity.model or "a board without a name"
     general = said.get("options", {}).get("board") or {
@@ -96,12 +97,13 @@ def write(
     known = set(said.get("features", SAFE))
     cables = [word for word in ETHERNET if tester and word in known and word in said.get("options", {})]
     main: dict[str, Any] = {
-        "features": [*(["boot"] if boots else []), *(word for word in SAFE if word in known), *cables],
+        "features": [*(["boot"] if boots else []), *(w for w in SAFE if w in known), *cables, *own],
         "options": {
             "board": {**general, "profile": "quick"},
             "boot": {"medium": _medium(identity, said), "power": power},
             **({"absent": dict(absent)} if absent else {}),
             **{word: said["options"][word] for word in cables},
+            **own,
             **({"tester": {"host": tester}} if tester else {}),
         },
         "resources": resources,
@@ -113,6 +115,25 @@ def write(
     }
     about = f"# As `evmperf desk` found it{f', like {like.name}' if like else ''}.\n"
     return _written(folder / f"desk-{name}.yaml", about + yaml.safe_dump(data, sort_keys=False), "w")
+
+
+def blank(folder: Path, name: str, title: str = "") -> Path:
+    """A file of a board that nobody has looked at: what a person must say is FILL_IN, which
+    `evmperf board check` refuses. Raises as `keep` does.
+    """
+    if not re.fullmatch(copying.NAME, name):
+        raise UsageError(copying.WRONG_NAME.format(name))
+    port = Voice(Port(f"{FILL_IN}: the console, e.g. /dev/ttyUSB0"), "login", "", RATES[0])
+    with tempfile.TemporaryDirectory() as scratch:
+        found = write(Path(scratch), Identity(), port, {}, power="hand")
+        data = yamlfile.read(found)
+        data["targets"]["main"]["options"]["board"] |= {
+            "name": name,
+            "title": title or f"{FILL_IN}: its name in tables",
+            "description": f"{FILL_IN}: revision, processor, clock, memory",
+        }
+        found.write_text(f"# A board\n{yaml.safe_dump(data, sort_keys=False)}", encoding="utf-8")
+        return keep(found, folder, name, title)
 
 
 def newest(folder: Path) -> Path:
@@ -130,7 +151,7 @@ def keep(found: Path, folder: Path, name: str, title: str = "") -> Path:
     without a board or a name in use, LabError if the file cannot be written.
     """
     boards.load(found)
-    lines = [f"# Begun from {found.name}; evmperf board check {name} says whether it still fits."]
+    lines = [f"# Begun by evmperf board new; evmperf board check {name} says whether it still fits."]
     for line in found.read_text("utf-8").splitlines()[1:]:
         indent = line[: len(line) - len(line.lstrip())]
         word, colon, _ = line.strip().partition(":")

@@ -22,6 +22,16 @@ class PasswordWanted(UsageError):
 
 
 @dataclass(frozen=True)
+class SshAddress:
+    """A board's address; `key` is a file with a private key, "" for this user's own."""
+
+    user: str
+    host: str
+    port: int = 22
+    key: str = ""
+
+
+@dataclass(frozen=True)
 class Identity:
     """What was read: `compatible` from the most to the least special, `tools` that were found;
     `prompt` is the shell's on the console; `links` are its wired interfaces with a carrier, each with
@@ -78,8 +88,15 @@ def answer(said: str, prompt: str = "") -> Identity:
     return Identity(**first, compatible=compatible, tools=tools, links=links, prompt=prompt)
 
 
-def over_serial(voice: Voice, tools: Iterable[str], password: str | None) -> Identity:
-    """Log in on a console that talks and ask; raises PasswordWanted, UsageError, LabError."""
+def ask(way: Voice | SshAddress, command: str, password: str | None = None) -> tuple[str, str]:
+    """What a line of shell prints as root on the board, and the console's prompt ("" over SSH).
+
+    Raises PasswordWanted, UsageError, LabError.
+    """
+    return _over_ssh(way, command) if isinstance(way, SshAddress) else _over_serial(way, command, password)
+
+
+def _over_serial(voice: Voice, command: str, password: str | None) -> tuple[str, str]:
     with Line(voice.port.path, voice.baud) as line:
         said = line.ask("\n", _PROMPT, _LOGIN_S)
         for _ in range(4):
@@ -95,8 +112,7 @@ def over_serial(voice: Voice, tools: Iterable[str], password: str | None) -> Ide
         else:
             raise UsageError(f"{voice.port.path}: the board refused the login of root")
         prompt = said.rpartition("\n")[2]
-        said = line.ask(f"{question(tools)}; echo evm'perf-end'\n", _END, _ANSWER_S)
-    return answer(said, prompt)
+        return line.ask(f"{command}; echo evm'perf-end'\n", _END, _ANSWER_S), prompt
 
 
 def booted(voice: Voice) -> Voice:
@@ -106,18 +122,7 @@ def booted(voice: Voice) -> Voice:
     return Voice(voice.port, heard(said), said, voice.baud)
 
 
-@dataclass(frozen=True)
-class SshAddress:
-    """A board's address; `key` is a file with a private key, "" for this user's own."""
-
-    user: str
-    host: str
-    port: int = 22
-    key: str = ""
-
-
-def over_ssh(address: SshAddress, tools: Iterable[str]) -> Identity:
-    """Ask over SSH; raises LabError in ssh's own words."""
+def _over_ssh(address: SshAddress, command: str) -> tuple[str, str]:
     user, host = address.user, address.host
     options = (
         "BatchMode=yes",
@@ -126,7 +131,7 @@ def over_ssh(address: SshAddress, tools: Iterable[str]) -> Identity:
         "UserKnownHostsFile=/dev/null",
         "LogLevel=ERROR",
     )
-    command = [
+    words = [
         "ssh",
         "-F",
         "none",  # without this user's configuration, as Labgrid's driver does
@@ -138,11 +143,11 @@ def over_ssh(address: SshAddress, tools: Iterable[str]) -> Identity:
         user,
         "--",
         host,
-        question(tools),
+        command,
     ]
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SSH_S, check=False
+            words, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SSH_S, check=False
         )
     except FileNotFoundError:
         raise LabError("there is no ssh here: install OpenSSH's client") from None
@@ -154,4 +159,4 @@ def over_ssh(address: SshAddress, tools: Iterable[str]) -> Identity:
             f"{user}@{host} is not to be reached: {why[0]}; where it wants a password, put a key "
             f"there first (ssh-copy-id {user}@{host})"
         )
-    return answer(done.stdout.decode("utf-8", "replace"))
+    return done.stdout.decode("utf-8", "replace"), ""

@@ -24,6 +24,7 @@ from labgrid.util.yaml import load
 from yaml import YAMLError
 
 from evmperf.boards.board import check_word, classes
+from evmperf.boards.copying import FILL_IN
 from evmperf.lab import console, media, meter, shell
 from evmperf.model.errors import UsageError
 
@@ -41,7 +42,7 @@ def check(file: Path) -> list[str]:
     Raises UsageError for what Labgrid cannot read at all.
     """
     data = _read(file)
-    found = list(_unknown_words(file, data))
+    found = [*_unknown_words(file, data), *_open_words(file)]
     found += _templates(file, data)
     if found:
         return found
@@ -90,6 +91,12 @@ def _unknown_words(file: Path, data: Mapping[str, Any]) -> Iterator[str]:
                 check_word(file, where, str(word), known)
             except UsageError as error:
                 yield str(error)
+
+
+def _open_words(file: Path) -> Iterator[str]:
+    for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+        if FILL_IN in line.partition("#")[0]:
+            yield f"{file}: line {number} waits for you: {line.strip()}"
 
 
 def _in_templates(data: Any) -> Iterator[Template]:

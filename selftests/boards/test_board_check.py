@@ -1,6 +1,7 @@
 """`evmperf board`: each mistake in a board file is named, and a new file has none."""
 
 import json
+import re
 
 import pytest
 
@@ -97,9 +98,24 @@ def test_a_new_board_is_a_copy_with_its_own_name(tmp_path, capsys):
     assert (new.features, new.drivers) == (old.features, old.drivers)
     assert {**new.said, "board": None} == {**old.said, "board": None}
     assert "am64x" not in file.read_text()
-    assert main(["board", "check", str(file)]) == 0
+    refused_until_filled_in(file, capsys)
     assert main(words) == ExitStatus.USAGE
     assert "is there already" in capsys.readouterr().err
+
+
+def refused_until_filled_in(file, capsys):
+    assert main(["board", "check", str(file)]) == ExitStatus.USAGE
+    assert "waits for you" in capsys.readouterr().err
+    file.write_text(file.read_text().replace("FILL IN", "It has"))
+    assert main(["board", "check", str(file)]) == 0
+
+
+def test_a_new_board_like_none_has_nothing_of_another(tmp_path, capsys):
+    assert main(["board", "new", "mine", "--into", str(tmp_path)]) == 0
+    file = tmp_path / "mine.yaml"
+    assert not re.search(r"\bTI\b|RT-linux|ospi|icssg|K3", file.read_text())
+    assert boards.load(file).name == "mine"
+    refused_until_filled_in(file, capsys)
 
 
 @pytest.mark.parametrize(
@@ -107,6 +123,7 @@ def test_a_new_board_is_a_copy_with_its_own_name(tmp_path, capsys):
     [
         (["a b", "--like", "am64x"], "cannot be called"),
         (["../x", "--like", "am64x"], "cannot be called"),
+        (["../x"], "cannot be called"),
         (["am64xx-hsevm", "--like", "j7200"], "has a board am64xx-hsevm already"),
         (["x", "--like", "virtual"], "virtual EVM"),
         (["x", "--like", "am65x"], "no board file am65x"),

@@ -225,7 +225,7 @@ def test_a_foreign_boards_cable_gets_addresses_where_it_has_none(tmp_path):
     assert cable.between(found.links, far=True) == {}  # its own network is in use
     assert cable.between({"eth0": [], "eth1": []}, far=False) == {}  # which of them?
     voice = ports.Voice(ports.Port("/dev/ttyX"), "login", "", 115200)
-    file = boardfile.write(tmp_path, found, voice, {}, power="none", tester="local", cable=words)
+    file = boardfile.write(tmp_path, found, voice, {}, power="none", tester="local", sections={"eth": words})
     made = boards.load(file)
     assert "eth" in made.features
     assert made.options.eth.tester_address == words["tester_address"]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from evmperf.boards import board as boards
+from evmperf.virtual.steps import tool
 from selftests.support.handed import by_hand
 
 pytestmark = pytest.mark.virtual_evm
@@ -121,6 +122,36 @@ def test_a_person_switches_it_and_says_that_it_is_enough(board, tmp_path):
     assert boot_time["status"] == "measured"
     assert [s["metric"] for s in boot_time["samples"]].count("boot_time") == 1
     assert facts["attempts"] == 1
+
+
+@asked
+def test_a_partition_is_made_in_free_space_by_who_types_yes(board, tmp_path):
+    board.switch(True)
+    until_it_answers(board)
+    before = partitions(board)
+    words_ = ["--port", board.path, "--results", str(tmp_path), "--make-scratch"]
+    alone = evmperf(*words_, "--yes", "-k", "no_such_benchmark")
+    assert "No partition was made" in alone.stdout
+    assert partitions(board) == before
+    status, said = by_hand(words(*words_), answers, 200)
+    assert status == 0, said
+    first, made = partitions(board)
+    assert [first] == before
+    assert made["start"] >= first["start"] + first["size"]
+    (file,) = (tmp_path / "desk").glob("*.yaml")
+    assert boards.load(file).options.mmcsd.scratch == "/dev/mmcblk0p2"
+    assert "/dev/mmcblk0p2 is overwritten" in said
+
+
+def answers(said):
+    """Yes to the partition, no to measuring."""
+    return b"yes\n" if said.endswith("Type yes: ") else b"n\n" if said.endswith("[Y/n] ") else b""
+
+
+def partitions(board):
+    """The card's partitions as they are on it."""
+    said = subprocess.run([tool("sfdisk"), "--json", board.card], capture_output=True, check=True)
+    return json.loads(said.stdout)["partitiontable"]["partitions"]
 
 
 @asked

@@ -33,9 +33,10 @@ from evmperf.virtual.steps import BuildSteps, make_ext4, tool
 from selftests.support.ports import free_port
 
 SUITE = "trixie"
-PACKAGES = ["u-boot-sunxi", "linux-image-armmp", "busybox-static", "dropbear-bin", "openssl"]
-KEPT = ("u-boot-sunxi", "linux-image-6", "busybox", "dropbear-bin", "openssl", "libc6", "libssl3t64")
-LIBRARIES = ("libtomcrypt1", "libtommath1", "libcrypt1", "zlib1g", "libzstd1", "libgcc-s1", "libgmp10")
+PACKAGES = ["u-boot-sunxi", "linux-image-armmp", "busybox-static", "dropbear-bin", "openssl", "fdisk"]
+KEPT = (*PACKAGES[:1], "linux-image-6", "busybox", *PACKAGES[3:], "libc6", "libssl3t64")
+LIBRARIES = ("libfdisk1", "libsmartcols1", "libblkid1", "libuuid1", "libreadline8t64", "libtinfo6")
+LIBRARIES += ("libtomcrypt1", "libtommath1", "libcrypt1", "zlib1g", "libzstd1", "libgcc-s1", "libgmp10")
 MODULES = ["sunxi-mmc", "crc32c_generic", "ext4", "sunxi_wdt", "realtek", "dwmac-sun8i"]
 SPL = "usr/lib/u-boot/orangepi_pc_plus/u-boot-sunxi-with-spl.bin"
 CARD_MIB, ROOT_MIB, ROOT_AT_MIB = 256, 160, 4
@@ -134,7 +135,8 @@ def _build(folder: Path, bring: Callable[[BuildSteps, Path], Path]) -> None:
     for name in ("bin/sh", "sbin/init", "sbin/getty"):
         (root / name).symlink_to("/bin/busybox")
     shutil.copy(packages / "usr/bin/openssl", root / "usr/bin/openssl")
-    shutil.copy(packages / "usr/sbin/dropbear", root / "usr/sbin/dropbear")
+    for name in ("dropbear", "sfdisk"):
+        shutil.copy(packages / "usr/sbin" / name, root / "usr/sbin" / name)
     (root / "etc/dropbear").mkdir()
     (root / "usr/lib").mkdir()
     shutil.copytree(
