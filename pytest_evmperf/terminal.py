@@ -47,7 +47,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     )
     cases = len(measuring.planned)
     reporter.write_line(
-        f"{cases} {'case' if cases == 1 else 'cases'}, about {_clock(rest_s)}, until {_at(rest_s)}"
+        f"{cases} {'case' if cases == 1 else 'cases'}, about {_clock(rest_s)} (a guess until "
+        f"the first are done), until {_at(rest_s)}"
     )
 
 

@@ -11,6 +11,8 @@ import msgspec
 from evmperf.app import desk
 from evmperf.app.requests import FindBoard, FoundBoard
 from evmperf.desk.identity import PasswordWanted
+from evmperf.doctor import host
+from evmperf.doctor.finding import Noted
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.outlets import plain
@@ -112,6 +114,11 @@ def _show(found: FoundBoard) -> None:
     for left in found.left_out:
         print(plain(f"  {', '.join(left.names)}: {left.why}"))
     print(plain(f"What it changes: {'; '.join(found.changes) or 'nothing but /tmp of the board'}"))
+    if any(name.startswith("boot_time") for name in found.can):
+        try:
+            host.real_time()
+        except Noted as note:
+            print(f"This machine: {note}")
 
 
 def _agreed() -> bool:

@@ -51,6 +51,8 @@ class _Rule:
     waits: bool = False
     within: int = 0
     """It counts among so many last lines only, as the board was just doing that; 0 for all."""
+    over: str = ""
+    """It does not count before such a line, which shows that the board got over it."""
 
 
 _START = re.compile(
@@ -231,8 +233,9 @@ _LINUX = (
         r"Waiting for root device|Unable to mount root|Cannot open root device|"
         r"Gave up waiting for (?:root|suspend)|does not exist\. +Dropping|root file ?system device|"
         r"Could not boot|Root-NFS: |VFS: Can't find|Waiting for root file ?system|"
-        r"Not activating|mount: .{0,60}(?:failed|No such)",
+        r"mount: .{0,60}(?:failed|No such)",
         "check the kernel's `root=`, and that its medium is seen by the kernel",
+        over=r"EXT4-fs \([^)]+\): (?:re-)?mounted|VFS: Mounted root|Not activating Mandatory Access",
     ),
     _Rule(
         "the network does not answer",
@@ -370,7 +373,11 @@ def _first(rules: tuple[_Rule, ...], text: str) -> Cause | None:
     """The first rule that holds, with the last line that shows it."""
     lines = [line for line in text.split("\n") if line.strip()]
     for rule in rules:
-        shown = [line for line in lines[-rule.within :] if re.search(rule.pattern, line)]
+        among = lines[-rule.within :]
+        if rule.over:
+            over = [number for number, line in enumerate(among) if re.search(rule.over, line)]
+            among = among[over[-1] + 1 if over else 0 :]
+        shown = [line for line in among if re.search(rule.pattern, line)]
         if shown:
             return Cause(rule.name, _short(shown[-1]), rule.kind, rule.remedy, rule.waits)
     return None

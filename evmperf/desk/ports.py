@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import serial
 from serial.tools import list_ports
@@ -151,9 +152,14 @@ class Line:
 
 
 def _trouble(path: str, error: Exception) -> str:
-    number = getattr(error, "errno", None)
+    number, group = getattr(error, "errno", None), "dialout"
     if number == 13:
-        return f"{path} may not be opened by this user: sudo usermod -a -G dialout $USER, and log in again"
+        with contextlib.suppress(OSError, KeyError):
+            group = Path(path).group()
+        return (
+            f"{path} may not be opened by this user: `sudo usermod -a -G {group} $USER`, and log in again; "
+            f"without sudo a board on the network is measured: evmperf desk root@ADDRESS"
+        )
     if number in (11, 16):
         return f"{path} is in use by another program: end it (picocom, minicom, ser2net)"
     return f"{path} cannot be opened: {error}"

@@ -59,7 +59,8 @@ def real_time() -> str:
     if asked.returncode:
         raise Noted(
             "no right to real-time priority: boot times are refused while this machine is busy; "
-            "add `USER - rtprio 1` to /etc/security/limits.conf and log in again"
+            'with `echo "$USER - rtprio 1" | sudo tee -a /etc/security/limits.conf` and a new login they '
+            "are not"
         )
     return "the console's clock gets real-time priority"
 

@@ -42,7 +42,8 @@ class BootOptions(Strategy):  # type: ignore[misc]
             from power-on to the U-Boot prompt, from the boot command to "Starting kernel", and
             from there to the prompt
         hand_timeout: seconds for a person who works the power
-        retries: power cycles after a failed boot before giving up
+        retries: power cycles after a failed boot before giving up; boot time has none, and gives up
+            after options.boot.max_failures failed cycles
     """
 
     bindings = {  # noqa: RUF012  # Labgrid's form

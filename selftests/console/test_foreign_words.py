@@ -39,6 +39,22 @@ def test_a_loader_that_finds_nothing_is_not_blamed_on_the_network():
     assert diagnose(UBOOT + NOTHING).name == "nothing bootable"
 
 
+def test_a_root_that_came_is_not_the_cause():
+    said = (
+        f"{UBOOT}Starting kernel ...\n[    1.0] Linux version 6.12\nBegin: Waiting for root file system ...\n"
+    )
+    assert diagnose(said).name == "the root file system did not come"
+    said += "[   22.1] EXT4-fs (mmcblk0p1): mounted filesystem r/w with ordered data mode.\n" + "\n".join(
+        f"[   {second}.1] Run /sbin/init as init process" for second in range(23, 30)
+    )
+    assert diagnose(said).name == "the system runs and gives no login"
+
+
+def test_a_reset_by_software_that_nothing_follows_is_named():
+    said = "The system is going down NOW!\n[   67.980333] reboot: Restarting system\n"
+    assert "did not start again" in diagnose(said).name
+
+
 def marks(**seconds):
     return {p: Mark(p, round(seconds[p] * 1e9), 0, 0.0, "") for p in Phase if p in seconds}
 
