@@ -362,9 +362,8 @@ def run_of(imported: Imported, board: str) -> Run:
 
 
 def _facts(imported: Imported, board: str) -> dict[str, Any]:
-    there = imported.conditions.boards.get(board) if imported.conditions else None
     facts = {"guide": imported.file, "guide_sha256": imported.sha256, "dialect": imported.dialect}
-    facts |= there.facts if there else {}
+    facts |= imported.conditions.facts(board) if imported.conditions else {}
     facts |= {"release_from": "date"} if imported.dated else {}
     return {**facts, "unread_tables": len(imported.unread)} if imported.unread else facts
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from evmperf.model.figures import Figure, Key
 from evmperf.model.units import Unit
 from evmperf.published.declared import AGAIN, tables
-from evmperf.state import buses
 
 Figures = Mapping[Key, Figure]
 Doubt = tuple[Key, str]
@@ -91,8 +90,6 @@ def _rules(benchmark: str) -> Iterator[Rule]:
         yield _total
     if benchmark.startswith("eth_"):
         yield _busy_for_nothing
-    if not benchmark.startswith("audio_"):  # whose rows say more
-        yield _beyond_bus
     yield _printed_again
     yield _implausible
 
@@ -114,14 +111,6 @@ def _busy_for_nothing(figures: Figures) -> Iterator[Doubt]:
             continue
         if figure.mean < _LITTLE_MBIT and load.mean > _BUSY:
             yield key, f"{figure.mean:g} {figure.unit} at {load.mean:g} % load"
-
-
-def _beyond_bus(figures: Figures) -> Iterator[Doubt]:
-    """A rate that the bus does not carry: a cache was measured, or a digit is wrong."""
-    for key, figure in figures.items():
-        why = buses.impossible(*key[:3], unit=figure.unit, mean=figure.mean)
-        if figure.published and why:
-            yield key, why
 
 
 def _implausible(figures: Figures) -> Iterator[Doubt]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from evmperf.model.figures import Figure, Key, figures
 from evmperf.model.run import Run
 from evmperf.published import artefacts, identity, record, releases, source
+from evmperf.state import buses
 
 Series = Mapping[tuple[int, ...], tuple[str, str, float]]
 """Release, unit and mean by a release's numbers."""
@@ -32,10 +33,13 @@ def doubts(run: Run, known: Mapping[Key, Figure]) -> dict[Key, str]:
         return found
     by_figure = history(identity.board(run.board), run.os)
     for key, figure in known.items():
-        series = by_figure.get(key)
-        if series and figure.published and key not in found:
+        if not figure.published or key in found:
+            continue
+        # What no bus carries: a cache was measured, or a digit is wrong.
+        why = buses.impossible(*key, unit=figure.unit, mean=figure.mean, board=run.board)
+        if not why and (series := by_figure.get(key)):
             why = out_of_line(figure.mean, figure.unit, series, record.same_time(run.release))
-            found |= {key: why} if why else {}
+        found |= {key: why} if why else {}
     return found
 
 

@@ -1,7 +1,5 @@
 """A guide and what its figures were measured under: written, shown, and read again."""
 
-import json
-
 import pytest
 
 from evmperf.app import why
@@ -83,14 +81,6 @@ def test_a_file_that_holds_no_conditions_costs_no_figure(guide, text):
     imported = importer.load(guide)
     assert imported.results[BOARD][0].published[0].mean == 314.0
     assert any("not used" in remark.reason for remark in imported.remarks)
-
-
-def test_a_run_that_is_not_there_is_refused(guide):
-    file = conditions.beside(guide)
-    told = json.loads(file.read_text())
-    told["boards"][BOARD]["cases"][0]["run"] = 7
-    file.write_text(json.dumps(told))
-    assert importer.load(guide).conditions is None
 
 
 def test_the_page_folds_them_out(tmp_path):
