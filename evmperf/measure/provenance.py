@@ -23,20 +23,10 @@ _VERSION_ARGUMENT = {
 _MUTE = {"bw_mem", "runDhrystone", "runWhetstone", "runLinpack", "runNBench.sh", "stream_c"}
 """Programs that start to measure when called for their version."""
 
-DISTRIBUTIONS = frozenset(
-    (
-        "alpine",
-        "arch",
-        "archarm",
-        "armbian",
-        "buildroot",
-        "debian",
-        "fedora",
-        "opensuse-leap",
-        "raspbian",
-        "ubuntu",
-    )
-)
+DISTRIBUTIONS = frozenset((
+    "alpine", "arch", "archarm", "armbian", "buildroot", "debian", "fedora", "opensuse-leap", "raspbian",
+    "ubuntu",
+))  # fmt: skip
 """os-release's ID of systems whose version is their own, no SDK's."""
 
 _VERSION = r"""
@@ -118,17 +108,13 @@ def parse(files: Mapping[str, str]) -> dict[str, Any]:
     """
     text = {name: content.strip() for name, content in files.items()}
     os_release = assignments(text.get("os_release", ""))
+    same = ("kernel", "kernel_version", "machine", "model", "serial_number", "command_line", "root")
     facts: dict[str, Any] = {
-        "kernel": text.get("kernel", ""),
-        "kernel_version": text.get("kernel_version", ""),
-        "machine": text.get("machine", ""),
+        **{name: text.get(name, "") for name in same},
+        **{name: text.get(name, "").splitlines() for name in ("nvme", "spi_nor")},
         "os": _os(text),
         "root_file_system": os_release.get("PRETTY_NAME", ""),
         "image": assignments(text.get("image_release", "")).get("BUILD_ID", ""),
-        "model": text.get("model", ""),
-        "serial_number": text.get("serial_number", ""),
-        "command_line": text.get("command_line", ""),
-        "root": text.get("root", ""),
         "device_tree_sha256": text.get("device_tree", "").split(" ")[0],
         "memory_kib": _number(text.get("memory", "")),
         "cpus": _number(text.get("cpus", "")),
@@ -136,8 +122,6 @@ def parse(files: Mapping[str, str]) -> dict[str, Any]:
         "frequency_khz": _number(text.get("scaling_cur_freq", "")),
         "temperatures_millicelsius": _pairs(text.get("temperatures", "")),
         "cards": [_card(line) for line in text.get("cards", "").splitlines()],
-        "nvme": text.get("nvme", "").splitlines(),
-        "spi_nor": text.get("spi_nor", "").splitlines(),
         "tools": tools(files),
     }
     return {key: value for key, value in facts.items() if value not in ("", None, [], {})}

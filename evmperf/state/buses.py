@@ -61,6 +61,9 @@ class Bus:
     margin: float = _MARGIN
 
 
+_NONE = Bus("", 1.0)
+
+
 def shares(result: Result, board: str = "") -> dict[str, float]:
     """The share of each figure, by its best sample, in what its bus can carry."""
     bus = of_result(result, board)
@@ -95,28 +98,23 @@ def findings(result: Result, board: str = "") -> list[Finding]:
 
 def impossible(benchmark: str, case: str, metric: str, *, unit: str, mean: float, board: str = "") -> str:
     """Why a figure of a table cannot be, whatever modes its board has; "" where it can."""
-    bus, part = (
-        most(benchmark, case, board),
-        share_of_most(benchmark, case, metric, unit=unit, mean=mean, board=board),
-    )
-    if not bus or part <= 1 + bus.margin:
+    bus, part = _of_most((benchmark, case, metric), unit, mean, board)
+    if part <= 1 + bus.margin:
         return ""
     return f"{mean:g} {unit} is more than {bus.mode} can carry ({mean / part:g})"
 
 
-def share_of_most(
-    benchmark: str, case: str, metric: str, *, unit: str, mean: float, board: str = ""
-) -> float:
-    """The share of a figure in what the best mode of its bus can carry; 0 where that is not known."""
-    bus = most(benchmark, case, board) if _THROUGHPUT.fullmatch(metric) and unit in set(Unit) else None
-    return mean * _BYTES.get(Unit(unit), 0.0) / bus.rate if bus else 0.0
-
-
 def share_in_words(benchmark: str, case: str, metric: str, *, unit: str, mean: float, board: str = "") -> str:
-    """A figure's share of the limit and what sets it, for people; "" where that is not known."""
-    part = share_of_most(benchmark, case, metric, unit=unit, mean=mean, board=board)
-    bus = most(benchmark, case, board)
-    return f"{part:.0%} of {bus.mode}" if bus and part else ""
+    """A figure's share of the best mode of its bus, for people; "" where that is not known."""
+    bus, part = _of_most((benchmark, case, metric), unit, mean, board)
+    return f"{part:.0%} of {bus.mode}" if part else ""
+
+
+def _of_most(row: tuple[str, str, str], unit: str, mean: float, board: str) -> tuple[Bus, float]:
+    """The best mode of a figure's bus, and its share of that; 0 where there is no such bus."""
+    benchmark, case, metric = row
+    bus = most(benchmark, case, board) if _THROUGHPUT.fullmatch(metric) and unit in set(Unit) else None
+    return (bus, mean * _BYTES.get(Unit(unit), 0.0) / bus.rate) if bus else (_NONE, 0.0)
 
 
 def of_result(result: Result, board: str = "") -> Bus | None:
