@@ -5,12 +5,14 @@ runs that it does not tell; they are taken to be RUNS, and the width of the rang
 many values from a normal distribution. A figure without bounds is one run.
 """
 
+from __future__ import annotations
+
 import functools
 import itertools
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from scipy import special
 
@@ -46,21 +48,45 @@ Spreads = Mapping[tuple[str, ...], float]
 """Usual relative standard deviation, by benchmark, case and metric, and by benchmark and metric."""
 
 
-def compare(figure: Figure, baseline: Figure, spreads: Spreads) -> tuple[float, float]:
-    """p-value for "nothing changed" of two measured figures of one metric, and the standard
-    deviation of their difference, in their unit.
+class Told(NamedTuple):
+    """What two sides say, in their unit: how far from the baseline a figure is no change
+    (`tolerance`) and by how much their difference may be off (`error`), both 19 times of 20. Of
+    measured figures `p` is that of "nothing changed"; it is None of printed ones, which `differ`.
     """
+
+    tolerance: float
+    error: float
+    differ: bool = False
+    p: float | None = None
+
+    def at(self, limit: float) -> Told:
+        """The same, with differences of measured figures called so up to a p-value."""
+        if self.p is None:
+            return self
+        return self._replace(
+            differ=self.p <= limit, tolerance=self.error * deviations(limit) / deviations(SURE)
+        )
+
+
+def _measured(p: float, spread: float) -> Told:
+    return Told(spread * deviations(SURE), spread * deviations(SURE), p=p)
+
+
+def compare(figure: Figure, baseline: Figure, spreads: Spreads) -> Told:
+    """Compare two figures of one metric, measured or published."""
+    if figure.published or baseline.published:
+        return _printed(figure, baseline, spreads)
     centre = abs(baseline.centre)
     known = [_FLOOR * centre, usual_of(figure, spreads) * centre]
     spread = math.sqrt(2) * max(*known, _spread(baseline), _spread(figure))
     moved = abs(figure.centre - baseline.centre)
     if not spread:
-        return float(not moved), spread
-    return float(2 * special.ndtr(-moved / spread)), spread
+        return _measured(float(not moved), spread)
+    return _measured(float(2 * special.ndtr(-moved / spread)), spread)
 
 
-def two_samples(before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
-    """The same of two sides of two values at least each, by Student's t; no side repeats better
+def two_samples(before: Sequence[float], after: Sequence[float]) -> Told:
+    """Compare two sides of two values at least each, by Student's t; no side repeats better
     than half a percent.
     """
     floor = _FLOOR * abs(statistics.median(before))
@@ -69,11 +95,11 @@ def two_samples(before: Sequence[float], after: Sequence[float]) -> tuple[float,
     spread = math.sqrt(sum(s**2 / n for s, n in zip(spreads, counts, strict=True)))
     moved = abs(statistics.fmean(after) - statistics.fmean(before))
     if not spread:
-        return float(not moved), spread
+        return _measured(float(not moved), spread)
     degrees = sum(counts) - 2
     pooled = sum(s**2 * (n - 1) for s, n in zip(spreads, counts, strict=True)) / degrees
     error = math.sqrt(pooled * sum(1 / n for n in counts))
-    return float(2 * special.stdtr(degrees, -moved / error)), spread
+    return _measured(float(2 * special.stdtr(degrees, -moved / error)), spread)
 
 
 @functools.cache
@@ -82,20 +108,8 @@ def deviations(p: float) -> float:
     return -float(special.ndtri(p / 2))
 
 
-@dataclass(frozen=True)
-class Printed:
-    """What a reader with both figures before him can say: whether they differ; how far from the
-    baseline a figure is no change (`tolerance`), and by how much their difference may be off as far
-    as the print tells (`error`, 19 times of 20), both in their unit.
-    """
-
-    changed: bool
-    tolerance: float
-    error: float
-
-
-def printed(figure: Figure, baseline: Figure, spreads: Spreads) -> Printed:
-    """Compare a figure with a published one. Two ranges differ where each mean is outside of the
+def _printed(figure: Figure, baseline: Figure, spreads: Spreads) -> Told:
+    """What a reader with both figures before him can say. Two ranges differ where each mean is outside of the
     other; one run differs from a range where it is further from the mean than one more run would
     be; two single runs where they are further apart than two runs of that metric usually are.
     """
@@ -106,14 +120,14 @@ def printed(figure: Figure, baseline: Figure, spreads: Spreads) -> Printed:
         apart = not _within(figure.mean, theirs) and not _within(baseline.mean, ours)
         reach = max(baseline.mean - theirs[0], theirs[1] - baseline.mean)
         error = math.hypot(*(_student() * _deviation(r) / math.sqrt(RUNS) for r in (ours, theirs)))
-        return Printed(apart and moved > step, reach, max(error, step))
+        return Told(reach, max(error, step), apart and moved > step)
     if known := ours or theirs:
         run = baseline.mean if ours else figure.mean
         allowed = max(_student() * _deviation(known) * math.sqrt(1 + 1 / RUNS), step)
-        return Printed(moved > allowed and not _within(run, known), allowed, allowed)
+        return Told(allowed, allowed, moved > allowed and not _within(run, known))
     usual = usual_of(figure, spreads) * abs(baseline.mean)
     allowed = max(deviations(SURE) * math.sqrt(2) * usual, step)
-    return Printed(moved > allowed, allowed, allowed)
+    return Told(allowed, allowed, moved > allowed)
 
 
 def _range(figure: Figure) -> tuple[float, float] | None:

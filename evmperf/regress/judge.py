@@ -83,7 +83,7 @@ def against_figures(
     the runs of both sides have of a metric.
     """
     verdicts: list[Verdict] = []
-    open_ones: list[tuple[Verdict, float]] = []
+    open_ones: list[tuple[Verdict, beside.Told]] = []
     theirs = {key: figure for key, (_, figure) in baseline.figures.items()}
     their_run = next((run for run, _ in baseline.figures.values()), subject.run)
     shown = _shown_only((subject.run, subject.figures), (their_run, theirs))
@@ -103,32 +103,19 @@ def against_figures(
             verdicts.append(replace(verdict, outcome=Outcome.NOT_JUDGED, why=why))
         elif mark := _meant(subject, key, run):
             verdicts.append(replace(verdict, why=f"accepted since {mark.since}: {mark.why}"))
-        elif not sides and (figure.published or other.published):
-            verdicts.append(_by_print(verdict, figure, other, baseline.spreads))
         elif why := _unsure(figure, other, baseline.own, sides):
             verdicts.append(replace(verdict, outcome=Outcome.UNKNOWN, why=why))
         else:
-            p, spread = (
-                beside.two_samples(*sides) if sides else beside.compare(figure, other, baseline.spreads)
-            )
-            open_ones.append((replace(verdict, p=p), spread))
-    limit = _limit([verdict.p for verdict, _ in open_ones], level)
-    verdicts += [_decided(verdict, limit, spread) for verdict, spread in open_ones]
+            told = beside.two_samples(*sides) if sides else beside.compare(figure, other, baseline.spreads)
+            open_ones.append((replace(verdict, p=told.p), told))
+    limit = _limit([told.p for _, told in open_ones if told.p is not None], level)
+    verdicts += [_decided(verdict, told.at(limit)) for verdict, told in open_ones]
     return list(by_severity(verdicts))
 
 
 def gone(subject: Subject, theirs: Iterable[Key]) -> dict[str, int]:
     """How many figures of a baseline the run does not have, by benchmark."""
     return dict(Counter(key.benchmark for key in theirs if key not in subject.figures))
-
-
-def _by_print(verdict: Verdict, figure: Figure, other: Figure, spreads: beside.Spreads) -> Verdict:
-    """A verdict on what a guide prints."""
-    told = beside.printed(figure, other, spreads)
-    verdict = replace(verdict, tolerance=told.tolerance)
-    if told.changed and (moved := changed(verdict, verdict.value)).outcome is not Outcome.SAME:
-        return moved
-    return _same_or_unknown(verdict, abs(figure.mean - other.mean) + told.error)
 
 
 def between(a: Sequence[Subject], b: Sequence[Subject], level: float = LEVEL) -> list[Verdict]:
@@ -149,7 +136,7 @@ def _unsure(
     """Why figures cannot be told apart, whatever they are."""
     if sides:
         return "" if min(map(len, sides)) >= _FEWEST_RUNS else _MORE_RUNS
-    if own is None or figure.key in own:
+    if own is None or figure.key in own or figure.published or other.published:
         return ""
     fewest = min(figure.count, other.count)
     return "" if fewest >= _ENOUGH_SAMPLES else f"{fewest} of a side: {_MORE_RUNS}"
@@ -304,26 +291,21 @@ def better(key: Key) -> Direction:
     return metric.better if metric else Direction.NONE
 
 
-def _limit(p_values: Sequence[float | None], level: float) -> float:
+def _limit(p_values: Sequence[float], level: float) -> float:
     """The p-value up to which a metric is called changed, so that the false discovery rate is at
     most `level`.
     """
     limits = level * np.arange(1, len(p_values) + 1) / max(len(p_values), 1)
-    within = np.sort([1.0 if p is None else p for p in p_values]) <= limits
+    within = np.sort(p_values) <= limits
     return float(limits[within].max(initial=limits[0])) if p_values else level
 
 
-def _decided(verdict: Verdict, limit: float, spread: float) -> Verdict:
-    """Call a metric changed, the same, or unknown; `spread` is the difference's standard deviation
-    (in the metric's unit).
-    """
-    value, baseline, p = verdict.value, verdict.baseline, verdict.p
-    if value is None or baseline is None or p is None:
-        return verdict
-    verdict = replace(verdict, tolerance=spread * beside.deviations(limit))
-    if p <= limit and (moved := changed(verdict, value)).outcome is not Outcome.SAME:
+def _decided(verdict: Verdict, told: beside.Told) -> Verdict:
+    """Call a metric changed, the same, or unknown."""
+    verdict = replace(verdict, tolerance=told.tolerance)
+    if told.differ and (moved := changed(verdict, verdict.value)).outcome is not Outcome.SAME:
         return moved
-    return _same_or_unknown(verdict, abs(value - baseline) + spread * beside.deviations(beside.SURE))
+    return _same_or_unknown(verdict, abs((verdict.value or 0.0) - (verdict.baseline or 0.0)) + told.error)
 
 
 def _same_or_unknown(verdict: Verdict, farthest: float, why: str = "", more: str = "") -> Verdict:

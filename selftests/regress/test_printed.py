@@ -58,8 +58,8 @@ def test_two_published_figures(ours, theirs, outcome):
 def test_the_next_value_that_a_program_can_print_is_no_change():
     key = Key("whetstone", "whetstone", "perf")
     one, two = (figure(value, key=key, unit="MWIPS") for value in (3333.3, 5000.0))
-    assert not beside.printed(one, two, {key: USUAL}).changed
-    assert beside.printed(figure(1000.0, key=key), two, {key: USUAL}).changed
+    assert not beside.compare(one, two, {key: USUAL}).differ
+    assert beside.compare(figure(1000.0, key=key), two, {key: USUAL}).differ
 
 
 def releases_of_boards():
