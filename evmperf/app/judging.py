@@ -144,7 +144,7 @@ def _again(request: Check, folder: Path, judgement: Judgement, good: Run | None,
     wanted = confirm.asked(folder, judgement, board, sides, request.confirm_s)
     there = folder.parent / wanted.id
     if (there / experiment.FILE).exists():
-        wanted = experiment.load(there)  # it was interrupted
+        wanted = experiment.Experiment.load(there)  # it was interrupted
     hear(Remark(sentence=f"checking again against {sides.since}, into {there}"))
     with experiment.held(there), Holding(wanted.id, request.wait_s) as holding:
         holding.have(wanted.board)

@@ -92,7 +92,7 @@ def share(text: str) -> float:
 def _ab(options: argparse.Namespace) -> int:
     if options.resume:
         folder = options.resume
-        wanted = experiment.load(folder)
+        wanted = Experiment.load(folder)
         wanted.budget_s = options.budget or wanted.budget_s
         wanted.blocks = options.rounds or wanted.blocks
     else:

@@ -77,7 +77,7 @@ def add_parsers(commands: Any) -> None:
 def _bisect(options: argparse.Namespace) -> int:
     if options.resume:
         folder = options.resume
-        wanted = search.load(folder)
+        wanted = Search.load(folder)
     else:
         wanted = _asked(options)
         folder = options.results / wanted.id
@@ -173,7 +173,7 @@ def _search_commits(folder: Path, bisector: Bisector) -> int:
         name = gitrange.title(repository, first) if first else ""
     finally:
         gitrange.reset(repository)
-    done = search.load(folder)
+    done = Search.load(folder)
     if name:
         sure = search.probability(done.steps)
         _end(folder, done, f"the first bad commit is {name}, with a probability of {sure:.1%}")
@@ -189,9 +189,9 @@ def _search_commits(folder: Path, bisector: Bisector) -> int:
 
 def _bisector(folder: Path, wanted: Search, holding: Holding) -> Bisector:
     folder.mkdir(parents=True, exist_ok=True)
-    search.save(folder, wanted)
+    wanted.save(folder)
     measures = OnABoard(folder, holding.have)
-    return search.Bisector(wanted, measures, lambda now: search.save(folder, now), _tell)
+    return search.Bisector(wanted, measures, lambda now: now.save(folder), _tell)
 
 
 def _no_difference(wanted: Search) -> int:
@@ -204,7 +204,7 @@ def _no_difference(wanted: Search) -> int:
 
 def _end(folder: Path, wanted: Search, sentence: str) -> None:
     wanted.ended = sentence
-    search.save(folder, wanted)
+    wanted.save(folder)
     for step in wanted.steps:
         why = f", {step.why}" if step.why else ""
         print(f"{step.version}: {step.answer} ({step.bad:.1%} bad, {step.blocks} blocks{why})")
@@ -223,7 +223,7 @@ def _step(options: argparse.Namespace) -> int:
 
 
 def _like(folder: Path, version: str | None) -> int:
-    wanted = search.load(folder)
+    wanted = Search.load(folder)
     version = version or gitrange.head(Path())
     known = any(step.version == version for step in wanted.steps)
     if wanted.build and not known and not candidates.build(wanted.build, version, folder):

@@ -54,10 +54,10 @@ def go_on(
     while not (ended := _ended(folder, experiment)):
         block = experiment.next_block
         known = len(experiment.pairs())
-        for side in experiment.order(block):
+        for side in experiment.order(block, (state.A, state.B)):
             _measure(folder, experiment, sessions, block, side)
         experiment.leave_out_halves("the other side of its block was not measured")
-        state.save(folder, experiment)
+        experiment.save(folder)
         fruitless = fruitless + 1 if len(experiment.pairs()) == known else 0
         if fruitless == _FRUITLESS:
             raise BoardError(
@@ -66,14 +66,14 @@ def go_on(
             )
         show(compared(folder, experiment))
     experiment.ended = ended
-    state.save(folder, experiment)
+    experiment.save(folder)
     return compared(folder, experiment)
 
 
 def _measure(folder: Path, experiment: Experiment, sessions: Measures, block: int, side: str) -> None:
     entry = Round(block, side, left_out=INTERRUPTED)
     experiment.rounds.append(entry)
-    state.save(folder, experiment)
+    experiment.save(folder)
     session = sessions.measure(
         Wanted(
             experiment.board,
@@ -87,7 +87,7 @@ def _measure(folder: Path, experiment: Experiment, sessions: Measures, block: in
     )
     entry.run, entry.status, entry.seconds = session.run, session.status, session.seconds
     entry.left_out = _why_not(folder, session)
-    state.save(folder, experiment)
+    experiment.save(folder)
     if session.status in (ExitStatus.LAB_BROKEN, ExitStatus.INTERNAL):
         raise LabError(sessions.last_words())
     if session.status == ExitStatus.INTERRUPTED:

@@ -9,7 +9,8 @@ from evmperf.model.errors import LabError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import figures
 from evmperf.regress.ab import matches
-from evmperf.regress.search import Measured, Search
+from evmperf.regress.experiment import Round
+from evmperf.regress.search import Search
 from evmperf.regress.sessions import Sessions, Wanted
 from evmperf.runs import spool
 
@@ -24,19 +25,19 @@ class OnABoard:
         self._folder, self._have = folder, have
         self._sessions = Sessions(folder)
 
-    def measure(self, search: Search, entry: Measured) -> None:
+    def measure(self, search: Search, entry: Round) -> None:
         """See `evmperf.regress.search.Measures`. The median of the metric's samples counts."""
         self._have(search.board)
         benchmark, case, _ = search.metric.split("/")
         session = self._sessions.measure(
             Wanted(
                 search.board,
-                search.words(entry.label, entry.version),
+                search.words(entry.side, entry.version),
                 search.select or f"{benchmark}-{case}",
                 search.profile,
                 kind="bisect",
                 boots=search.boots,
-                facts=(f"bisect={search.id} block {entry.block} {entry.label} {entry.version}",),
+                facts=(f"bisect={search.id} block {entry.block} {entry.side} {entry.version}",),
             )
         )
         entry.run, entry.seconds = session.run, session.seconds

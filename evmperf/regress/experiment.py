@@ -1,6 +1,7 @@
-"""An A/B on disk: what was asked for, and every round that was measured, after each of them.
+"""Sides measured in turn, on disk: what was asked for, and every round, after each of them.
 
-    results/<id>/experiment.json   this
+    results/<id>/experiment.json   an A/B
+    results/<id>/search.json       a bisection: good, bad and a candidate (`evmperf.regress.search`)
     results/<id>/<run>/            one ordinary run a round
     results/<id>/rounds.log        what the measuring sessions said
 
@@ -15,51 +16,45 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from evmperf.model.errors import LabError, UsageError
 
 FILE = "experiment.json"
-SCHEMA = 1
+SCHEMA = 2
 A, B = "a", "b"
 
 
 @dataclass
 class Round:
     """One run of one side. `left_out` says why it does not count, "" if it does; `status` is the
-    session's exit status, `seconds` what it took.
+    session's exit status, `seconds` what it took. Of a bisection `version` is the candidate's, and
+    `value` the metric's (None: not measured).
     """
 
     block: int
     side: str
+    version: str = ""
+    board: str = ""
     run: str = ""
     status: int = 0
     seconds: float = 0.0
+    value: float | None = None
     left_out: str = ""
 
 
-@dataclass
-class Experiment:
-    """What was asked for, and how far it has come. `board` is the board file as given to pytest,
-    `sides` the words of each side's variation, `select` pytest's -k, `metrics` the patterns of the
-    metrics that decide when it ends.
+@dataclass(kw_only=True)
+class Turns:
+    """What was asked for, and how far it has come. `select` is pytest's -k, `boots` the cold boots
+    of a case of boot times in each round (0: those of the profile), `seed` that of the order.
     """
 
+    file: ClassVar[str]
     id: str
-    board: str
-    sides: dict[str, list[str]]
     seed: str
     select: str = ""
     profile: str = ""
-    blocks: int = 20
-    budget_s: float = 0.0
-    """0: no budget but the blocks."""
-    within: float = 0.02
     boots: int = 0
-    """Cold boots of a case of boot times in each round, 0 those of the profile."""
-    metrics: list[str] = field(default_factory=list)
-    leave_out: list[str] = field(default_factory=list)
-    """Cases that are not measured, as BENCHMARK/CASE."""
     rounds: list[Round] = field(default_factory=list)
     ended: str = ""
     schema: int = SCHEMA
@@ -74,9 +69,41 @@ class Experiment:
         """The number of the block that comes next."""
         return max((entry.block for entry in self.rounds), default=-1) + 1
 
-    def order(self, block: int) -> list[str]:
+    def order(self, block: int, sides: Sequence[str]) -> list[str]:
         """The sides of a block in random order, the same each time one asks."""
-        return drawn(self.seed, block, (A, B))
+        return sorted(sides, key=lambda side: hashlib.sha256(f"{self.seed}/{block}/{side}".encode()).digest())
+
+    def save(self, folder: Path) -> None:
+        """Write the state, so that a reader sees the old or the new and nothing between; raises
+        LabError when the disk does not take it.
+        """
+        _write(folder / self.file, asdict(self))
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read the state; raises UsageError for a folder without one, or one of a later evmperf."""
+        data = _read(folder / cls.file)
+        for entry in data["rounds"]:
+            entry.setdefault("side", entry.pop("label", ""))  # of schema 1
+        return cls(**data | {"rounds": [Round(**entry) for entry in data["rounds"]], "schema": SCHEMA})
+
+
+@dataclass(kw_only=True)
+class Experiment(Turns):
+    """An A/B. `board` is the board file as given to pytest, `sides` the words of each side's
+    variation, `metrics` the patterns of the metrics that decide when it ends.
+    """
+
+    file: ClassVar[str] = FILE
+    board: str
+    sides: dict[str, list[str]]
+    blocks: int = 20
+    budget_s: float = 0.0
+    """0: no budget but the blocks."""
+    within: float = 0.02
+    metrics: list[str] = field(default_factory=list)
+    leave_out: list[str] = field(default_factory=list)
+    """Cases that are not measured, as BENCHMARK/CASE."""
 
     def pairs(self) -> list[tuple[int, Round, Round]]:
         """The blocks of which both sides count."""
@@ -98,25 +125,7 @@ class Experiment:
                 entry.left_out = why
 
 
-def drawn(seed: str, block: int, sides: Sequence[str]) -> list[str]:
-    """Sides in random order, the same each time one asks."""
-    return sorted(sides, key=lambda side: hashlib.sha256(f"{seed}/{block}/{side}".encode()).digest())
-
-
-def save(folder: Path, experiment: Experiment) -> None:
-    """Write the state, so that a reader sees the old or the new and nothing between."""
-    write_state(folder / FILE, asdict(experiment))
-
-
-def load(folder: Path) -> Experiment:
-    """Read the state; raises UsageError for a folder without one, or one of a later evmperf."""
-    data = read_state(folder / FILE)
-    data["rounds"] = [Round(**entry) for entry in data.get("rounds", ())]
-    return Experiment(**data)
-
-
-def write_state(file: Path, data: dict[str, Any]) -> None:
-    """Replace a state file atomically; raises LabError when the disk does not take it."""
+def _write(file: Path, data: dict[str, Any]) -> None:
     scratch = file.with_suffix(".new")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -129,8 +138,7 @@ def write_state(file: Path, data: dict[str, Any]) -> None:
         raise LabError(f"{file}: cannot be written: {error.strerror}") from error
 
 
-def read_state(file: Path) -> dict[str, Any]:
-    """Read a state file; raises UsageError."""
+def _read(file: Path) -> dict[str, Any]:
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -141,7 +149,7 @@ def read_state(file: Path) -> dict[str, Any]:
         raise UsageError(f"{file}: states no schema; it is not an evmperf file")
     if data["schema"] > SCHEMA:
         raise UsageError(f"{file}: has schema {data['schema']}, this evmperf reads {SCHEMA}")
-    return data
+    return {"rounds": [], **data}
 
 
 @contextlib.contextmanager

@@ -1,7 +1,4 @@
-"""A bisection on disk, and its steps: good, bad and candidates measured in turn.
-
-    FOLDER/search.json    what was asked for, and every round, after each of them
-    FOLDER/<run>/         one ordinary run a round
+"""A bisection and its steps: an A/B of good and bad with a third side, the candidate.
 
 First good and bad are compared until their difference is known (an A/B of one metric); without one
 there is nothing to look for. Then each candidate is measured together with both, in random order
@@ -11,13 +8,12 @@ within blocks, until it is clear which of the two it is like (`evmperf.regress.p
 import enum
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
 
 from evmperf.model import anytime
 from evmperf.model.errors import BoardError, LabError, UsageError
-from evmperf.regress import experiment as state
+from evmperf.regress.experiment import Round, Turns
 from evmperf.regress.paired import differ, likeness
 
 FILE = "search.json"
@@ -41,19 +37,6 @@ class Answer(enum.StrEnum):
 
 
 @dataclass
-class Measured:
-    """One round: `label` is good, bad or candidate, `value` the metric's (None: not measured)."""
-
-    block: int
-    label: str
-    version: str
-    board: str
-    run: str = ""
-    value: float | None = None
-    seconds: float = 0.0
-
-
-@dataclass
 class Step:
     """What was found out about a version: the probability that it is like the bad one."""
 
@@ -64,38 +47,34 @@ class Step:
     why: str = ""
 
 
-@dataclass
-class Search:
+@dataclass(kw_only=True)
+class Search(Turns):
     """What was asked for, and how far it has come. `good` and `bad` are words of a variation,
     `what` those of a candidate with `{}` for its version; `versions` are a list, oldest first.
     """
 
-    id: str
+    file: ClassVar[str] = FILE
     boards: list[str]
     metric: str
     good: list[str]
     bad: list[str]
     what: list[str]
-    seed: str
-    select: str = ""
-    profile: str = ""
-    boots: int = 0
-    """Cold boots of a case of boot times in each round, 0 those of the profile."""
     build: str = ""
     repository: str = ""
     """Where the versions are commits; they are then the good and the bad one alone."""
     most_blocks: int = MOST_BLOCKS
     versions: list[str] = field(default_factory=list)
-    rounds: list[Measured] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
-    ended: str = ""
-    schema: int = state.SCHEMA
 
-    def words(self, label: str, version: str) -> list[str]:
+    def __post_init__(self) -> None:
+        # Of a state file they are plain data.
+        self.steps = [step if isinstance(step, Step) else Step(**step) for step in self.steps]
+
+    def words(self, side: str, version: str) -> list[str]:
         """The words of a variation that make one round."""
-        if label == CANDIDATE:
+        if side == CANDIDATE:
             return [word.replace("{}", version) for word in self.what]
-        return self.good if label == GOOD else self.bad
+        return self.good if side == GOOD else self.bad
 
     @property
     def board(self) -> str:
@@ -115,11 +94,6 @@ class Search:
             f"difference is too small for the noise; begin anew with more --rounds, or with a "
             f"metric that repeats better"
         )
-
-    @property
-    def spent_s(self) -> float:
-        """Seconds that all rounds took."""
-        return sum(entry.seconds for entry in self.rounds)
 
     def references(self) -> list[tuple[float, float]]:
         """Good and bad of each block that has both, on today's board."""
@@ -142,14 +116,14 @@ class Search:
         found: dict[int, dict[str, float]] = {}
         for entry in self.rounds:
             if entry.value is not None and entry.board == self.board:
-                found.setdefault(entry.block, {})[entry.label] = entry.value
+                found.setdefault(entry.block, {})[entry.side] = entry.value
         return found
 
-    def in_a_row(self, label: str, version: str) -> int:
+    def in_a_row(self, side: str, version: str) -> int:
         """How many rounds of a version, the last ones, gave nothing."""
         count = 0
         for entry in reversed(self.rounds):
-            if (entry.label, entry.version, entry.board) == (label, version, self.board):
+            if (entry.side, entry.version, entry.board) == (side, version, self.board):
                 if entry.value is not None:
                     break
                 count += 1
@@ -159,7 +133,7 @@ class Search:
 class Measures(Protocol):
     """Something that measures one round of a search."""
 
-    def measure(self, search: Search, entry: Measured) -> None:
+    def measure(self, search: Search, entry: Round) -> None:
         """Fill in run, value and seconds; the value stays None for what does not boot or is not
         what was asked for. Raises LabError.
         """
@@ -220,17 +194,17 @@ class Bisector:
         self._save(self.search)
         return step
 
-    def _block(self, labels: Sequence[str], version: str) -> None:
+    def _block(self, sides: Sequence[str], version: str) -> None:
         search = self.search
-        block = max((entry.block for entry in search.rounds), default=-1) + 1
-        for label in state.drawn(search.seed, block, labels):
-            entry = Measured(block, label, version if label == CANDIDATE else "", search.board)
+        block = search.next_block
+        for side in search.order(block, sides):
+            entry = Round(block, side, version if side == CANDIDATE else "", search.board)
             self._measures.measure(search, entry)
             search.rounds.append(entry)
             self._save(search)
-            if label != CANDIDATE and search.in_a_row(label, "") >= _DEAD_REFERENCE:
+            if side != CANDIDATE and search.in_a_row(side, "") >= _DEAD_REFERENCE:
                 raise BoardError(
-                    f"{search.board}: the {label} version was not measured {_DEAD_REFERENCE} times in a row"
+                    f"{search.board}: the {side} version was not measured {_DEAD_REFERENCE} times in a row"
                 )
 
     def _on_a_board(self, work: Callable[[], None]) -> None:
@@ -297,16 +271,3 @@ def probability(steps: Sequence[Step]) -> float:
     """That every step was right."""
     known = [step for step in steps if step.answer != Answer.UNKNOWN]
     return math.prod(max(step.bad, 1 - step.bad) for step in known)
-
-
-def save(folder: Path, search: Search) -> None:
-    """Write the state; raises LabError."""
-    state.write_state(folder / FILE, asdict(search))
-
-
-def load(folder: Path) -> Search:
-    """Read the state; raises UsageError."""
-    data = state.read_state(folder / FILE)
-    data["rounds"] = [Measured(**entry) for entry in data.get("rounds", ())]
-    data["steps"] = [Step(**entry) for entry in data.get("steps", ())]
-    return Search(**data)

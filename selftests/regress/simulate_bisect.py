@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evmperf.regress import search as searching
-from evmperf.regress.search import BAD, CANDIDATE, Bisector, Measured, Search
+from evmperf.regress.experiment import Round
+from evmperf.regress.search import BAD, CANDIDATE, Bisector, Search
 
 BANK = Path(__file__).parents[1] / "data/bank/virtual-evm.jsonl"
 VERSIONS = 32
@@ -59,12 +60,12 @@ class FromBank:
     ) -> None:
         self.bank, self.what, self.factor, self.first, self.at = bank, what, factor, first, at
 
-    def measure(self, search: Search, entry: Measured) -> None:
+    def measure(self, search: Search, entry: Round) -> None:
         line = self.bank[self.at % len(self.bank)]
         after = self.bank[(self.at + 1) % len(self.bank)]
         self.at += 1
-        slow = entry.label == BAD or (
-            entry.label == CANDIDATE and search.versions.index(entry.version) >= self.first
+        slow = entry.side == BAD or (
+            entry.side == CANDIDATE and search.versions.index(entry.version) >= self.first
         )
         entry.value = line[self.what] * (self.factor if slow else 1.0)
         entry.seconds = max(0.0, min(60.0, after["time_s"] - line["time_s"]))

@@ -63,9 +63,9 @@ def test_each_round_is_a_run_of_its_own_with_its_block(folder):
 
 def test_the_order_within_blocks_is_random_and_stays_what_it_was():
     given = wanted()
-    orders = ["".join(given.order(block)) for block in range(40)]
+    orders = ["".join(given.order(block, "ab")) for block in range(40)]
     assert 8 < orders.count("ab") < 32
-    assert orders == ["".join(wanted().order(block)) for block in range(40)]
+    assert orders == ["".join(wanted().order(block, "ab")) for block in range(40)]
 
 
 def test_the_budget_ends_it_and_what_is_not_known_says_what_would_have_shown(folder):
@@ -104,7 +104,7 @@ def test_interrupted_it_goes_on_where_it_was_without_the_half_block(folder):
     sessions.failures = [None] * 5 + [KeyboardInterrupt()]
     with pytest.raises(KeyboardInterrupt):
         ab.go_on(folder, wanted(), sessions)
-    again = experiment.load(folder)
+    again = experiment.Experiment.load(folder)
     assert len(again.rounds) == 6
     comparison = ab.go_on(folder, again, sessions)
     assert comparison.ended
@@ -119,7 +119,7 @@ def test_killed_between_two_rounds_nothing_is_lost(folder):
     with pytest.raises(SystemExit):
         ab.go_on(folder, given, sessions)
     measured = len(list(folder.glob("*/run.json")))
-    comparison = ab.go_on(folder, experiment.load(folder), sessions)
+    comparison = ab.go_on(folder, experiment.Experiment.load(folder), sessions)
     assert comparison.blocks >= 4
     assert len(list(folder.glob("*/run.json"))) > measured
 
@@ -129,7 +129,7 @@ def test_a_broken_lab_ends_it_with_the_state_kept(folder):
     sessions.failures = [None, None, ExitStatus.LAB_BROKEN]
     with pytest.raises(LabError, match="power switch"):
         ab.go_on(folder, wanted(), sessions)
-    assert len(experiment.load(folder).pairs()) == 1
+    assert len(experiment.Experiment.load(folder).pairs()) == 1
 
 
 def test_a_side_that_cannot_be_measured_ends_it(folder):
@@ -161,7 +161,7 @@ def test_a_folder_that_holds_no_ab(folder, text, told):
     if text:
         (folder / experiment.FILE).write_text(text)
     with pytest.raises(UsageError, match=told):
-        experiment.load(folder)
+        experiment.Experiment.load(folder)
 
 
 def test_every_format_says_the_same(folder):

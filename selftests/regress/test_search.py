@@ -11,6 +11,7 @@ from evmperf.cli.main import main
 from evmperf.measure.signals import Signals
 from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.regress import gitrange, paired, search
+from evmperf.regress.experiment import Round
 from evmperf.regress.search import BAD, CANDIDATE, GOOD, Answer, Bisector, Search
 from selftests.regress import simulate_bisect
 from selftests.support.placelab import until
@@ -29,10 +30,10 @@ class Board:
         self.measured += 1
         if self.broken.get(entry.board, 1e9) < self.measured:
             raise LabError(f"{entry.board}: the power switch does not answer")
-        number = {GOOD: 0, BAD: len(asked.versions) - 1}.get(entry.label)
+        number = {GOOD: 0, BAD: len(asked.versions) - 1}.get(entry.side)
         if number is None:
             number = asked.versions.index(entry.version)
-        if entry.label == CANDIDATE and number in self.dead:
+        if entry.side == CANDIDATE and number in self.dead:
             return
         entry.value = (self.slower if number >= self.first else 1.0) * math.exp(
             self.random.gauss(0, self.noise)
@@ -93,7 +94,7 @@ def test_versions_halfway_between_good_and_bad_end_the_search_before_the_night_i
     class Halfway(Board):
         def measure(self, asked, entry):
             super().measure(asked, entry)
-            if entry.label == CANDIDATE:
+            if entry.side == CANDIDATE:
                 entry.value = math.sqrt(self.slower)
 
     asked = make(count=32, most_blocks=12)
@@ -113,7 +114,7 @@ def test_a_dead_board_is_exchanged_and_good_and_bad_measured_anew():
     assert run(board, asked).version == "v9"
     assert asked.boards == ["spare.yaml"]
     first = [entry for entry in asked.rounds if entry.board == "spare.yaml"][:8]
-    assert {entry.label for entry in first} == {GOOD, BAD}
+    assert {entry.side for entry in first} == {GOOD, BAD}
 
 
 def test_without_a_spare_the_lab_is_what_is_broken():
@@ -126,7 +127,7 @@ def test_without_a_spare_the_lab_is_what_is_broken():
 def test_a_good_version_that_does_not_boot_is_no_candidates_fault():
     class Dead(Board):
         def measure(self, asked, entry):
-            if entry.label != GOOD:
+            if entry.side != GOOD:
                 super().measure(asked, entry)
 
     with pytest.raises(BoardError, match="the good version was not measured 3 times in a row"):
@@ -138,15 +139,24 @@ def test_it_goes_on_from_its_state(tmp_path):
     board.broken["evm.yaml"] = 25
 
     def keep(now):
-        search.save(tmp_path, now)
+        now.save(tmp_path)
 
     with pytest.raises(LabError):
         search.bisect(Bisector(asked, board, keep))
-    again = search.load(tmp_path)
+    again = Search.load(tmp_path)
     assert again.rounds == asked.rounds
     board.broken.clear()
     assert search.bisect(Bisector(again, board, keep)).version == "v9"
-    assert search.load(tmp_path).rounds[: len(asked.rounds)] == asked.rounds
+    assert Search.load(tmp_path).rounds[: len(asked.rounds)] == asked.rounds
+
+
+def test_a_state_of_the_first_schema_is_read(tmp_path):
+    asked = make()
+    run(Board(9), asked)
+    asked.save(tmp_path)
+    file = tmp_path / search.FILE
+    file.write_text(file.read_text().replace('"side":', '"label":').replace('"schema": 2', '"schema": 1'))
+    assert Search.load(tmp_path) == asked
 
 
 def test_a_candidate_in_the_middle_is_neither():
@@ -265,23 +275,23 @@ def test_a_step_answers_as_git_wants_it(tmp_path, capsys):
     asked = make()
     for number in range(6):
         for label, value in ((GOOD, 1.0 + number / 1000), (BAD, 1.15 + number / 900)):
-            asked.rounds.append(search.Measured(number, label, "", "evm.yaml", value=value))
+            asked.rounds.append(Round(number, label, "", "evm.yaml", value=value))
     for version, answer, bad in (
         ("v1", Answer.GOOD, 0.001),
         ("v2", Answer.BAD, 0.999),
         ("v3", Answer.UNKNOWN, 0.5),
     ):
         asked.steps.append(search.Step(version, str(answer), bad, 3))
-    search.save(tmp_path, asked)
+    asked.save(tmp_path)
     statuses = [main(["bisect-step", str(tmp_path), version]) for version in ("v1", "v2", "v3")]
     assert statuses == [0, 1, 125]
     asked.build = "false"
-    search.save(tmp_path, asked)
+    asked.save(tmp_path)
     assert main(["bisect-step", str(tmp_path), "v9"]) == 125
     for number in range(3):
         step = search.Step(f"u{number}", str(Answer.UNKNOWN), 0.5, asked.most_blocks)
         asked.steps.append(step)
-    search.save(tmp_path, asked)
+    asked.save(tmp_path)
     assert main(["bisect-step", str(tmp_path), "v3"]) == 128
     assert "too small for the noise" in capsys.readouterr().err
 
