@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from evmperf.benchmarks import control
 from evmperf.model.outlets import plain
 from evmperf.model.results import Result, Status
 from evmperf.report.table import result_rows, text_table
@@ -139,3 +140,8 @@ def _shell_share(terminalreporter: Any, session: Session) -> None:
     wall = sum(result.duration_s for result in session.results)
     if wall:
         terminalreporter.write_line(f"Tools and boots took {_clock(busy)} of {_clock(wall)} of measuring.")
+    if (load := session.run.facts.get("host_load", 0.0)) >= control.LOADED:
+        terminalreporter.write_line(
+            f"This host was loaded ({load:.1f} processes a processor): figures that its clock measures, "
+            f"boot times among them, may be too long."
+        )

@@ -4,7 +4,7 @@ import functools
 import re
 from collections.abc import Mapping
 
-from evmperf.benchmarks import catalogue
+from evmperf.benchmarks import catalogue, control
 from evmperf.model.figures import Key
 from evmperf.model.results import ParamValue
 from evmperf.model.units import size_bytes
@@ -21,6 +21,8 @@ _NO_WORD = "perf"
 def title(benchmark: str) -> str:
     """The guide's title of a benchmark, its id where the catalogue does not know it."""
     known = catalogue.benchmarks().get(benchmark)
+    if benchmark == control.NAME:
+        return control.BENCHMARK.title
     return " ".join(_SPELT.get(word, word) for word in known.title.split()) if known else benchmark
 
 

@@ -45,6 +45,7 @@ UNITS: Mapping[str, str] = {
     Unit.BIT_PER_SECOND: "bps",
     Unit.VOLT: "volt",
     Unit.MILLIWATT: "mwatt",
+    Unit.CELSIUS: "celsius",
 }
 """Grafana's ids of our units; other units follow the number unchanged."""
 

@@ -1,12 +1,14 @@
 """Runs benchmarks case by case, writes results to the spool, and classifies failures."""
 
 import functools
+import os
 import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from evmperf.benchmarks import control
 from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.benchmarks.step import CONSOLE, CleanUp, Command, MeasurePower, Outputs, Plan, Prepare, Where
@@ -22,11 +24,12 @@ from evmperf.measure.repeats import enough
 from evmperf.model.errors import BoardError, BoardLost, EvmperfError, Kind, LabError, Stopped, ToolError
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.repeats import Repeats
-from evmperf.model.results import Case, Failure, Result
+from evmperf.model.results import Case, Failure, Reading, Result
 from evmperf.model.state import State
 from evmperf.runs.spool import Spool
 from evmperf.state import buses, rules
 from evmperf.state.rules import Finding
+from evmperf.tools import control as loop
 
 _PORTS = range(20000, 30000)
 """Ports of a benchmark's server: below Linux's ephemeral ports."""
@@ -108,6 +111,8 @@ class Runner:
             self._record_boots()
         result = progress.result(self.profile, started_ns, self._clock.monotonic() - began)
         self.spool.append(result)
+        if self._around:
+            self._note_load()
         if lab:
             raise lab
         if result.samples and benchmark.place is not Place.UBOOT:
@@ -353,6 +358,37 @@ class Runner:
         board_release = self.bench.board.options.board.release
         run.release = self._release or board_release or provenance.release(self._facts, output.files)
         self.spool.save()
+        if self._around:
+            self._measure_control(shell)
+
+    def _measure_control(self, shell: Shell) -> None:
+        """Measure once a session what no software should change. No other figure depends on it."""
+        text = loop.script(str((self._facts or {}).get("machine", "")))
+        if not text:
+            return
+        progress = StepProgress(control.BENCHMARK, control.CASE, Plan(loop.RUNS))
+        started_ns, began = self._clock.time_ns(), self._clock.monotonic()
+        try:
+            output = self._steps.run(shell, text, 120, label=control.NAME)
+            took_s = self._clock.monotonic() - began
+            readings = [
+                [Reading(control.LOOP.name, ms)] for ms in loop.loop_ms(output.files.get(loop.LOOP, ""))
+            ]
+            readings[0].append(Reading(control.STEP.name, took_s))
+            if (idle := loop.celsius(output.files.get(loop.TEMPERATURES, ""))) is not None:
+                readings[0].append(Reading(control.IDLE.name, idle))
+            for repetition, found in enumerate(readings):
+                progress.check(found)
+                progress.add(found, repetition, self._clock.time_ns())
+        except ToolError as error:
+            progress.failures.append(Failure.of(error))
+        self.spool.append(progress.result(self.profile, started_ns, self._clock.monotonic() - began))
+
+    def _note_load(self) -> None:
+        """Keep the lab host's highest load (processes that run or wait, a minute's mean) a processor."""
+        load = round(os.getloadavg()[0] / (os.cpu_count() or 1), 2)
+        facts = self.spool.run.facts
+        facts["host_load"] = max(load, facts.get("host_load", 0.0))
 
     def _gather_documents(self, shell: Shell) -> None:
         """Store documents that may explain a later change. No figure depends on them."""

@@ -35,6 +35,7 @@ class Unit(enum.StrEnum):
     PER_SECOND = "1/s"
     VOLT = "V"
     MILLIWATT = "mW"
+    CELSIUS = "°C"
 
 
 MEGABYTE = 1_000_000

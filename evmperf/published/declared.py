@@ -15,9 +15,10 @@ from typing import Any
 
 import yaml
 
-from evmperf.benchmarks import catalogue
+from evmperf.benchmarks import catalogue, control
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.model.errors import UsageError
+from evmperf.model.figures import Key
 from evmperf.model.results import Direction, Metric
 from evmperf.model.units import Unit
 from evmperf.published import meaning
@@ -210,6 +211,14 @@ def tables() -> Mapping[str, Table]:
             found[name] = _undeclared(module)
     order = {name: number for number, name in enumerate(outline().order)}
     return dict(sorted(found.items(), key=lambda item: order.get(item[0], len(order))))
+
+
+def metric(key: Key) -> Metric | None:
+    """The metric of a figure of any kind, control metrics included; None for an unknown one."""
+    if key.benchmark == control.NAME:
+        return next((one for one in control.BENCHMARK.metrics if one.name == key.metric), None)
+    table = tables().get(key.benchmark)
+    return table.metric(key.case, key.metric) if table else None
 
 
 @dataclass(frozen=True)

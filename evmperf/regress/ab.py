@@ -13,7 +13,7 @@ from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key, figures
 from evmperf.model.results import Direction, Metric
 from evmperf.model.units import Unit
-from evmperf.published.declared import tables
+from evmperf.published import declared
 from evmperf.regress import experiment as state
 from evmperf.regress import paired
 from evmperf.regress.experiment import Experiment, Round
@@ -122,7 +122,7 @@ def compared(folder: Path, experiment: Experiment) -> Comparison:
         for entry in (first, second):
             found = figures(spool.read_results(folder / entry.run))
             for key, figure in found.items():
-                metric = _metric(key)
+                metric = declared.metric(key)
                 better = metric.better if metric else Direction.NONE
                 quantities.setdefault(key, Quantity(figure.unit, better))
                 if _decides(experiment, key, metric):
@@ -151,11 +151,6 @@ def _notes(rounds: Iterable[Round]) -> tuple[str, ...]:
         for entry in rounds
         if entry.left_out
     )
-
-
-def _metric(key: Key) -> Metric | None:
-    table = tables().get(key.benchmark)
-    return table.metric(key.case, key.metric) if table else None
 
 
 def _decides(experiment: Experiment, key: Key, metric: Metric | None) -> bool:

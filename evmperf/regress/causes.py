@@ -4,7 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evmperf.benchmarks import control, wording
 from evmperf.model.run import Run
+from evmperf.model.stats import percent
 from evmperf.model.verdict import Cause, Outcome, Verdict
 
 _NEAR = 2
@@ -62,7 +64,13 @@ def causes(verdicts: Sequence[Verdict], runs: Sequence[Run]) -> list[Cause]:
 
 
 def _suspects(members: Sequence[Verdict], before: Run, run: Run) -> list[str]:
-    found = list(dict.fromkeys(_differences(before, run)))
+    moved = [
+        f"{wording.metric(v.key.metric)} {percent(v.change)}"
+        for v in members
+        if v.key.benchmark == control.NAME and v.change is not None
+    ]
+    board = [f"the board changed: {', '.join(moved)}, too"] if moved else []
+    found = [*board, *_load(before, run), *dict.fromkeys(_differences(before, run))]
     if found:
         return found
     names = {v.key.benchmark for v in members}
@@ -83,6 +91,18 @@ def _differences(before: Run, run: Run) -> list[str]:
     if warm is not None and was is not None and abs(warm - was) >= _WARMER:
         found.append(f"temperature differs ({warm:.0f} °C, not {was:.0f} °C)")
     return found
+
+
+def _load(before: Run, run: Run) -> list[str]:
+    """Whether the lab's host had more to do than it has processors, and than before."""
+    now, was = (_number(one.facts.get("host_load")) for one in (run, before))
+    if now < control.LOADED or now < 2 * was:
+        return []
+    return [f"the lab's host was loaded ({now:.1f} processes a processor, {was:.1f} before)"]
+
+
+def _number(fact: Any) -> float:
+    return float(fact) if isinstance(fact, int | float) else 0.0
 
 
 def _what(fact: Any) -> Any:

@@ -9,6 +9,7 @@ import secrets
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from evmperf.benchmarks import control
 from evmperf.model.change import Change, Comparison, Decision
 from evmperf.model.errors import UsageError
 from evmperf.model.run import Run
@@ -53,7 +54,11 @@ def _image(run: Run) -> dict[str, str]:
 
 def asked(folder: Path, judgement: Judgement, board: str, sides: Images, budget_s: float) -> Experiment:
     """The A/B that checks what got worse, of no other cases."""
-    worse = [v.key for v in judgement.verdicts if v.outcome is Outcome.WORSE]
+    worse = [
+        v.key for v in judgement.verdicts if v.outcome is Outcome.WORSE and v.key.benchmark != control.NAME
+    ]
+    if not worse:
+        raise UsageError("only control metrics are worse: look at the board, not at its image")
     wanted = {(key.benchmark, key.case) for key in worse}
     benchmarks = sorted({benchmark for benchmark, _ in wanted})
     measured = {(r.benchmark, r.case) for r in spool.read_results(folder)}

@@ -29,7 +29,7 @@ from evmperf.model.verdict import (
     Verdict,
     by_severity,
 )
-from evmperf.published import artefacts, steady
+from evmperf.published import artefacts, declared, steady
 from evmperf.published.declared import tables
 from evmperf.regress import accepted, beside, pasts, shift
 from evmperf.regress.accepted import Accepted
@@ -286,8 +286,7 @@ def _meant(subject: Subject, key: Key, run: Run) -> Accepted | None:
 
 def better(key: Key) -> Direction:
     """Which way a metric gets better; NONE for one that no table has."""
-    table = tables().get(key.benchmark)
-    metric = table.metric(key.case, key.metric) if table else None
+    metric = declared.metric(key)
     return metric.better if metric else Direction.NONE
 
 

@@ -125,7 +125,9 @@ class _Page:
             names = "; ".join(f"{wording.figure(one.key)} (owner {one.owner})" for one in missed)
             text = f"Goal missed: {names}. {text}"
         if untold:
-            (why, _), *_ = Counter(_why(one) for one in untold).most_common(1)
+            noise = "noise; the column `range` says what would not show"
+            whys = Counter(noise if "would not show" in _why(one) else _why(one) for one in untold)
+            (why, _), *_ = whys.most_common(1)
             text += f" {len(untold)} of {len(self.verdicts)} figures cannot be told ({why})."
         return text
 

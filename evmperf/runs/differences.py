@@ -74,6 +74,7 @@ _SEPARATELY = {
     "device_tree_sha256",
     "temperatures_millicelsius",
     "attempts",
+    "host_load",
     "os",
     "documents_missing",
     "ab",

@@ -20,5 +20,7 @@ def board_file(variant: str, folder: Path) -> Iterator[Path]:
         file = virtualbench.board_file(bench, variant, folder)
         text, count = re.subn(r"((?:kernel|boot)_timeout): \d+", rf"\1: {BOOT_S}", file.read_text())
         assert count, f"{file} says no time-out of booting"
-        file.write_text(text)
+        file.write_text(
+            text.replace("kernel_timeout:", f"silence_timeout: {BOOT_S}\n        kernel_timeout:")
+        )
         yield file

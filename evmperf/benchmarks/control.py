@@ -1,0 +1,26 @@
+"""Control metrics: figures that no change of software should move.
+
+They are measured once a session and are in no guide. When they change, the board or the lab did.
+"""
+
+from evmperf.benchmarks.benchmark import Benchmark, Profile
+from evmperf.model.results import Case, Direction, Metric
+from evmperf.model.units import Unit
+from evmperf.tools import control
+
+NAME = "control"
+LOADED = 1.5
+"""Processes a processor of the lab's host (the fact `host_load`) from which on those of a session wait."""
+LOOP = Metric("cpu_loop", Unit.MILLISECOND, Direction.LOWER, "CPU loop", 1, 60_000, required=False)
+STEP = Metric("fixed_step", Unit.SECOND, Direction.LOWER, "Fixed step", 0, 600, required=False)
+"""The lab's clock around the step that runs the loops: console, network and host are in it."""
+IDLE = Metric("idle_temperature", Unit.CELSIUS, Direction.NONE, "Idle temperature", -60, 200, required=False)
+CASE = Case("session", {})
+BENCHMARK = Benchmark(
+    NAME,
+    NAME,
+    "Control",
+    ("Control",),
+    (LOOP, STEP, IDLE),
+    dict.fromkeys(("full", "quick"), Profile((CASE,), control.RUNS)),
+)
