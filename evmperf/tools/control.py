@@ -17,7 +17,7 @@ _TIMES = {32: "<4q", 16: "<4i"}
 """Two struct timespec by their size in bytes: of 64 and of 32 bits."""
 
 # ELF headers, then: clock_gettime(1, sp); subs/bne from 0x8000000; clock_gettime(1, sp + 16 or 8);
-# write(1, sp, 32 or 16); exit(0). selftests/measure/control_*.s is the source.
+# write(1, sp, 32 or 16); exit(0). selftests/measure/control_aarch64.s and control_arm.s are the source.
 PROGRAMS = {
     "aarch64": (
         "7f454c460201010000000000000000000200b700010000007800010000000000400000000000000000000000"

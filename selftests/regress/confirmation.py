@@ -28,7 +28,6 @@ from evmperf.model.figures import Key
 from selftests.regress.bisections import BOOT_TIME, VARIANT, releases
 from selftests.regress.virtuallab import board_file
 
-
 SLOW_INIT = "sleep 40 # waits for a network that nobody needs\n"
 """More than what the load of this machine makes of a boot."""
 
