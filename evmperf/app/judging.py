@@ -8,7 +8,6 @@ from pathlib import Path
 from evmperf.app import sources, why
 from evmperf.app.holding import Holding
 from evmperf.app.requests import Check, Checked, Hear
-from evmperf.boards import board as boards
 from evmperf.guide import importer
 from evmperf.influx.sender import send_if_named
 from evmperf.model.errors import EvmperfError, UsageError
@@ -75,7 +74,7 @@ def concluded(request: Check, folder: Path, what: against.Wanted, hear: Hear) ->
     """Judge one run; raises UsageError for what there is not, LabError for the disk."""
     run = spool.read_run(folder)
     # A goal that cannot be understood is said before anything is judged.
-    wanted = goals.of_board(run.board, _known_file(run))
+    wanted = goals.of_run(run)
     with sources.earlier(request.source, Path(request.results), run.lab) as source:
         judgement = against.judged(folder, what, source, level(request.level), read_guide)
         sides = against.sides(folder, what, source, judgement)
@@ -95,12 +94,6 @@ def concluded(request: Check, folder: Path, what: against.Wanted, hear: Hear) ->
     if request.keep:
         _keep(folder, judgement, told, hear)
     return Conclusion(judgement, changed, told)
-
-
-def _known_file(run: Run) -> str:
-    """The board file of a run, "" where it is not here: a run may be another host's."""
-    given = str(run.facts.get("board_file", ""))
-    return given if given and (Path(given).is_file() or Path(given).name in boards.files()) else ""
 
 
 def level(given: float | None) -> float | None:

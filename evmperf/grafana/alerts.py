@@ -5,6 +5,7 @@ from typing import Any
 import yaml
 
 from evmperf.grafana import flux, parts
+from evmperf.model.verdict import GoalWord
 from evmperf.runs.measurements import RUN
 
 _LATE_H = 30
@@ -25,7 +26,7 @@ def text() -> str:
         "name": "evmperf",
         "folder": "evmperf",
         "interval": "10m",
-        "rules": [_worse(), _silent()],
+        "rules": [_worse(), _missed(), _silent()],
     }
     return yaml.safe_dump(
         {"apiVersion": 1, "groups": [group], "contactPoints": [_contact()], "policies": [_policy()]},
@@ -67,6 +68,23 @@ def _worse() -> dict[str, Any]:
         days=2,
         above=0,
         summary="{{ $labels.board }}: {{ $values.A }} figures of the last run are worse than their baseline",
+    )
+
+
+def _missed() -> dict[str, Any]:
+    query = (
+        f"{flux.last_goals(_NIGHTLY)}\n"
+        f"|> filter(fn: (r) => r.reached == {flux.text(GoalWord.MISSED)})\n"
+        '|> map(fn: (r) => ({board: r.board, owner: r.owner, figure: r.benchmark + " " + r.case + " " + '
+        "r.metric, goal: r.goal, _value: 1.0}))\n|> group()"
+    )
+    return _rule(
+        "evmperf-goal",
+        "A goal is missed",
+        query,
+        days=2,
+        above=0,
+        summary="{{ $labels.owner }}: {{ $labels.board }} misses {{ $labels.figure }}, {{ $labels.goal }}",
     )
 
 

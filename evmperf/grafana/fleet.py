@@ -51,6 +51,8 @@ _CHANGED = (
     "run",
 )
 
+_GOALS = ("reached", "board", "benchmark", "case", "metric", "goal", "owner", "reason", "_time", "run")
+
 
 def dashboard() -> parts.Builder:
     """Every board's last run, and how runs went over time."""
@@ -101,6 +103,12 @@ def dashboard() -> parts.Builder:
                     "The measured board in each place; a gap is an idle place. Runs without a "
                     "place appear under their lab.",
                     _places(),
+                ),
+                parts.rows(
+                    "Goals",
+                    "The last verdict on each figure that has a goal, with its owner.",
+                    _goals(),
+                    _GOALS,
                 ),
                 parts.rows(
                     "Figures that changed",
@@ -203,6 +211,14 @@ def _places() -> str:
         '|> set(key: "edge", value: "end") |> group(columns: ["edge"])\n'
         # InfluxDB 2.7 loses a row of two streams with the same group key in one query of eight.
         f'union(tables: [begins, ends]) |> group() |> drop(columns: ["edge"])\n{flux.wide("place")}'
+    )
+
+
+def _goals() -> str:
+    names = ", ".join(map(flux.text, _GOALS))
+    return (
+        f"{flux.last_goals(flux.MEASURED, flux.OF_KINDS)}\n|> keep(columns: [{names}])\n"
+        '|> sort(columns: ["reached", "board"], desc: true)'
     )
 
 

@@ -7,7 +7,7 @@ and its variables: `${board}` as text, `${case:json}` as a list. The schema is i
 from collections.abc import Sequence
 
 from evmperf.runs.history import GUIDE
-from evmperf.runs.measurements import ADDRESSES, RUN
+from evmperf.runs.measurements import ADDRESSES, RUN, VERDICT
 
 
 def text(value: str) -> str:
@@ -43,6 +43,15 @@ OF_RELEASES = 'contains(value: if exists r.run_release then r.run_release else "
 """A condition on a field."""
 OF_KINDS = "contains(value: r.kind, set: ${kind:json})"
 OF_CASES = "contains(value: r.case, set: ${case:json})"
+
+
+def last_goals(*conditions: str) -> str:
+    """The last verdict on each figure with a goal, in one table."""
+    return (
+        f"{points(VERDICT, *conditions)}\n"
+        '|> group(columns: ["board", "benchmark", "case", "metric"]) |> sort(columns: ["_time"]) '
+        "|> tail(n: 1)\n|> group() |> filter(fn: (r) => exists r.reached)"
+    )
 
 
 def releases(*conditions: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from grafana_foundation_sdk.models import dashboard as model
 
 from evmperf.model.results import Status
-from evmperf.model.verdict import Outcome
+from evmperf.model.verdict import GoalWord, Outcome
 from evmperf.runs.measurements import ADDRESSES
 
 NAMES: Mapping[str, str] = {
@@ -39,6 +39,8 @@ NAMES: Mapping[str, str] = {
     "phase": "Last phase",
     "failure": "Failure",
     "goal": "Goal",
+    "reached": "Reached",
+    "owner": "Owner",
     "a": "A",
     "b": "B",
     "B / A": "B / A",
@@ -56,6 +58,8 @@ _LOOKS: Mapping[str, tuple[str, str]] = {
     Outcome.SAME: ("= same", "text"),
     Outcome.NOT_JUDGED: ("○ not judged", "blue"),
     Outcome.NOT_COMPARABLE: ("? not comparable", "purple"),
+    GoalWord.MISSED: ("▼ missed", "red"),
+    GoalWord.MET: ("✓ met", "green"),
     Status.MEASURED: ("✓ measured", "green"),
     Status.PARTIAL: ("◐ partial", "orange"),
     Status.REFUSED: ("✗ refused", "orange"),

@@ -258,6 +258,9 @@ class Lines:
             reason=record.reason,
             baseline=record.baseline,
             change=record.change,
+            goal=record.goal or None,
+            reached=record.reached or None,
+            owner=record.owner or None,
         )
         tags = self._case_tags(record, metric=record.metric)
         return f"{VERDICT}{tags} {fields} {self._run.started_ns}"

@@ -22,6 +22,7 @@ from evmperf.boards import board as boards
 from evmperf.boards import yamlfile
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
+from evmperf.model.run import Run
 from evmperf.model.verdict import GoalWord, Reached
 
 LAB_FILE = "EVMPERF_GOALS"
@@ -71,6 +72,14 @@ def of_board(name: str, given: str) -> list[Goal]:
         for whose in ("*", name):
             found += _read(Path(lab), said.get(whose) or {})
     return list({goal.key: goal for goal in found}.values())
+
+
+def of_run(run: Run) -> list[Goal]:
+    """The goals of a run's board; its file is read where it is here: a run may be another host's."""
+    given = str(run.facts.get("board_file", ""))
+    return of_board(
+        run.board, given if given and (Path(given).is_file() or Path(given).name in boards.files()) else ""
+    )
 
 
 def _lab(file: Path) -> Mapping[str, Any]:

@@ -57,27 +57,35 @@ class Earlier:
             self.why = f"a change since {since} is confirmed: {FEWEST} runs of the new level are needed"
 
     def level_twins(self) -> None:
-        """Take the level differences of twins out, each in the median of its nights against the
-        nights of this board around them; twins of which too little is known are left out.
-        """
-        own = [place for place, twin in enumerate(self.twins) if not twin]
-        kept = list(own)
-        for twin in dict.fromkeys(filter(None, self.twins)):
-            theirs = [place for place, other in enumerate(self.twins) if other == twin]
-            if min(len(own), len(theirs)) < FEWEST or min(self.values) <= 0:
-                self.why = f"another individual: {twin}"
-                continue
-            ratio = statistics.median(self._around(place, own) / self.values[place] for place in theirs)
-            for place in theirs:
-                self.values[place] *= ratio
-            kept += theirs
-        if len(kept) < len(self.values):
-            self.keep(sorted(kept))
+        """Take the level differences of twins out; twins of which too little is known are left out."""
+        ratios = {"": 1.0, **twin_ratios(self.values, self.twins)}
+        for place, twin in enumerate(self.twins):
+            self.values[place] *= ratios[twin] or 1.0
+        for twin in (twin for twin, ratio in ratios.items() if not ratio):
+            self.why = f"{ANOTHER}{twin}"
+            self.keep([place for place, other in enumerate(self.twins) if other != twin])
 
-    def _around(self, place: int, own: Sequence[int]) -> float:
-        """This board's level at the time of a twin's night, in the unit of the values."""
+
+ANOTHER = "another individual: "
+
+
+def twin_ratios(values: Sequence[float], twins: Sequence[str]) -> dict[str, float]:
+    """This board's level as a multiple of each twin's: the median of the twin's nights against the nights
+    of this board around them; 0 for a twin of which too little is known. `twins` names each value's
+    twin, "" for this board.
+    """
+    own = [place for place, twin in enumerate(twins) if not twin]
+
+    def around(place: int) -> float:
         at = bisect.bisect(own, place)
-        return statistics.median(self.values[other] for other in own[max(at - _AROUND, 0) : at + _AROUND])
+        return statistics.median(values[other] for other in own[max(at - _AROUND, 0) : at + _AROUND])
+
+    found = {}
+    for twin in dict.fromkeys(filter(None, twins)):
+        theirs = [place for place, other in enumerate(twins) if other == twin]
+        known = min(len(own), len(theirs)) >= FEWEST and min(values) > 0
+        found[twin] = statistics.median(around(place) / values[place] for place in theirs) if known else 0.0
+    return found
 
 
 def pasts(

@@ -2,7 +2,7 @@
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from evmperf.model.verdict import Outcome, Verdict
 from evmperf.regress import judge, shift, steps
 from evmperf.regress.accepted import Accepted
 from evmperf.regress.nights import Night, Past, unlike
+from evmperf.regress.pasts import ANOTHER, twin_ratios
 
 _RECENT = 30
 """Points whose most common conditions are those that a trend is about."""
@@ -27,13 +28,20 @@ noisy series may be some nights off.
 
 class Point(NamedTuple):
     """A figure of one night: the index of its run, the median of the samples, the samples, and
-    what of its conditions differs from the trend's ("" for nothing).
+    what of its conditions differs from the trend's ("" for nothing); `ratio` is the trend's board's level
+    as a multiple of that of the twin that was measured.
     """
 
     run: int
     value: float
     samples: tuple[float, ...]
     other: str
+    ratio: float = 1.0
+
+    @property
+    def level(self) -> float:
+        """The value without the level difference of a twin, as all comparing takes it."""
+        return self.value * self.ratio
 
 
 @dataclass(frozen=True)
@@ -83,6 +91,8 @@ class Trend:
     moves: list[Move] = field(default_factory=list)
     marks: list[Accepted] = field(default_factory=list)
     verdict: Verdict | None = None
+    twins: Mapping[str, float] = field(default_factory=dict)
+    """Other boards of the kind, by what shows that, with the ratio of their points."""
 
     @property
     def alike(self) -> list[Point]:
@@ -117,7 +127,7 @@ def of_nights(nights: Iterable[Night], marks: Sequence[Accepted] = ()) -> Trends
                 alike = shared.setdefault(tuple(past.facets.items()), past.facets)
                 known[id(past.facets)] = alike
             pasts.setdefault(key, []).append((number, past, alike))
-    told: dict[tuple[int, int, str], str] = {}
+    told: dict[tuple[int, int, str], tuple[str, str]] = {}
     trends = {key: _trend(key, found, told) for key, found in pasts.items()}
     _add_levels(list(trends.values()), runs, marks)
     _add_verdicts(list(trends.values()), runs)
@@ -130,29 +140,39 @@ were measured alike.
 """
 
 
-def _trend(key: Key, pasts: list[_Seen], told: dict[tuple[int, int, str], str]) -> Trend:
+def _trend(key: Key, pasts: list[_Seen], told: dict[tuple[int, int, str], tuple[str, str]]) -> Trend:
     recent = Counter((id(alike), past.unit) for _, past, alike in pasts[-_RECENT:])
     ours, unit = recent.most_common(1)[0][0]
     under = next(alike for _, _, alike in reversed(pasts) if id(alike) == ours)
-    points = []
+    points, twins = [], []
     for number, past, alike in pasts:
         pair = (ours, id(alike), past.unit)
-        why = told.get(pair)
-        if why is None:
-            why = told[pair] = unlike(under, unit, alike, past.unit)
+        if pair not in told:
+            told[pair] = unlike(under, unit, alike, past.unit), facets.twin(under, alike)
+        why, twin = told[pair]
         points.append(Point(number, past.value, past.samples or (past.value,), why))
-    return Trend(key, unit, judge.better(key), points)
+        twins.append("" if why else twin)
+    trend = Trend(key, unit, judge.better(key), points)
+    if any(twins):
+        places = [place for place, point in enumerate(points) if not point.other]
+        trend.twins = twin_ratios([points[n].value for n in places], [twins[n] for n in places])
+        for place, twin in enumerate(twins):
+            if twin and (ratio := trend.twins[twin]):
+                points[place] = points[place]._replace(ratio=ratio)
+            elif twin:
+                points[place] = points[place]._replace(other=f"{ANOTHER}{twin}")
+    return trend
 
 
 def _add_levels(trends: list[Trend], runs: Sequence[Run], marks: Sequence[Accepted]) -> None:
-    places = steps.changes([[point.value for point in trend.alike] for trend in trends])
+    places = steps.changes([[point.level for point in trend.alike] for trend in trends])
     for trend, found in zip(trends, places, strict=True):
         alike = trend.alike
         board = runs[alike[-1].run].board
         trend.marks = [mark for mark in marks if mark.covers(trend.key, board)]
         ends = [*found, len(alike)]
         for first, last in zip([0, *found], ends, strict=True):
-            values = [point.value for point in alike[first:last]]
+            values = [point.level for point in alike[first:last]]
             spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
             trend.levels.append(
                 Level(alike[first].run, alike[last - 1].run, statistics.median(values), spread)
@@ -185,9 +205,9 @@ def _add_verdicts(trends: list[Trend], runs: Sequence[Run]) -> None:
             alike = [point for point in alike if runs[point.run].started_ns >= since]
         if len(alike) <= shift.FEWEST or judge.not_judged(trend.key):
             continue
-        verdict = Verdict(trend.key, Outcome.SAME, trend.unit, trend.better, alike[-1].value)
+        verdict = Verdict(trend.key, Outcome.SAME, trend.unit, trend.better, alike[-1].level)
         ids = [runs[point.run].id for point in alike]
         judged.append(trend)
-        series.append(judge.Series(verdict, [point.value for point in alike[:-1]], ids))
+        series.append(judge.Series(verdict, [point.level for point in alike[:-1]], ids))
     for trend, verdict in zip(judged, judge.latest(series), strict=True):
         trend.verdict = verdict

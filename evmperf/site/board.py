@@ -8,13 +8,16 @@ from pathlib import Path
 
 from evmperf.benchmarks import catalogue, wording
 from evmperf.model import outlets
+from evmperf.model.errors import EvmperfError
 from evmperf.model.figures import Key
 from evmperf.model.run import Run
-from evmperf.model.verdict import Outcome
+from evmperf.model.verdict import GoalWord, Outcome, Reached
 from evmperf.pages import plots
 from evmperf.pages.cases import natural
+from evmperf.regress import goals
 from evmperf.regress import trends as regress
 from evmperf.regress.accepted import Accepted
+from evmperf.regress.causes import causes
 from evmperf.regress.nights import nights
 from evmperf.regress.trends import Move, Trend, Trends
 from evmperf.runs.history import StoredRun
@@ -85,6 +88,7 @@ class Summary:
     """How many figures came to a new level, or are off, within RECENT_DAYS, by `Change.state`."""
     words: Counter[str] = field(default_factory=Counter)
     """How many figures have which verdict now."""
+    goals: Sequence[Reached] = ()
     changes: list[Change] = field(default_factory=list)
     cases: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     """Metrics by benchmark and case."""
@@ -115,6 +119,7 @@ def write(job: Job) -> Summary:
     # A figure counts once, with its newest change.
     recent = {one.key: one.state for one in reversed(changes) if one.run.started_ns >= since}
     news = Counter(recent.values())
+    reached = _goals(found, problems)
     place = names.slug(name)
     folder.file(f"{place}/runs.js", f"evmperf_runs = {_runs(folder, entries)};\n")
     benchmarks = _by_benchmark(found)
@@ -128,8 +133,10 @@ def write(job: Job) -> Summary:
         board=name,
         runs=found.runs,
         changes=changes,
-        state=state(news, words),
-        headline=headline(len(found.trends), news, words, _period(found.runs)),
+        state=state(news, words, reached),
+        headline=headline(len(found.trends), news, words, _period(found.runs), reached),
+        goals=reached,
+        causes=causes([one.verdict for one in found.trends.values() if one.verdict], found.runs),
         months=wrote,
         kernel=kernel,
         benchmarks=[_row(benchmark, cases) for benchmark, cases in benchmarks.items()],
@@ -147,6 +154,7 @@ def write(job: Job) -> Summary:
         _period(found.runs),
         news,
         words,
+        reached,
         changes,
         metrics,
         folder.sizes,
@@ -154,14 +162,16 @@ def write(job: Job) -> Summary:
     )
 
 
-def state(news: Counter[str], words: Counter[str]) -> str:
+def state(news: Counter[str], words: Counter[str], reached: Sequence[Reached] = ()) -> str:
     """The state of a board or fleet: `good` only where every figure with a direction was told."""
-    if news[Outcome.WORSE] or words[Outcome.WORSE]:
+    if news[Outcome.WORSE] or words[Outcome.WORSE] or any(one.word == GoalWord.MISSED for one in reached):
         return "bad"
     return "unsure" if any(words[word] for word in _UNTOLD) or not _told(words) else "good"
 
 
-def headline(figures: int, news: Counter[str], words: Counter[str], period: str) -> str:
+def headline(
+    figures: int, news: Counter[str], words: Counter[str], period: str, reached: Sequence[Reached] = ()
+) -> str:
     """What became of the figures, in one sentence that says what is not known, too."""
     worse, better, told = news[Outcome.WORSE], news[Outcome.BETTER], _told(words)
     if worse:
@@ -177,7 +187,21 @@ def headline(figures: int, news: Counter[str], words: Counter[str], period: str)
         (words[Outcome.NOT_COMPARABLE], "not comparable (too few runs alike)"),
         (words[Outcome.NOT_JUDGED], "shown only"),
     )
-    return "; ".join([text, *(f"{count} {what}" for count, what in rest if count)]) + "."
+    missed = [one for one in reached if one.word == GoalWord.MISSED]
+    owners = ", ".join(dict.fromkeys(one.owner for one in missed))
+    first = [f"{len(missed)} goal{'s' * (len(missed) != 1)} missed (owner {owners})"] if missed else []
+    return "; ".join([*first, text, *(f"{count} {what}" for count, what in rest if count)]) + "."
+
+
+def _goals(found: Trends, problems: list[str]) -> list[Reached]:
+    """What the newest figures say of the board's goals."""
+    try:
+        wanted = goals.of_run(found.runs[-1])
+    except EvmperfError as error:
+        problems.append(str(error))
+        return []
+    newest = {key: (trend.points[-1].value, trend.unit) for key, trend in found.trends.items()}
+    return [one.reached(*newest.get(one.key, (None, ""))) for one in wanted]
 
 
 def _told(words: Counter[str]) -> int:

@@ -11,6 +11,7 @@ from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome
 from evmperf.published import source
 from evmperf.regress import judge, shift
+from evmperf.regress.pasts import ANOTHER
 from evmperf.regress.trends import Trend
 from evmperf.site.names import slug
 from evmperf.site.pages import Folder
@@ -53,6 +54,7 @@ def write(folder: Folder, case: Case, trends: Sequence[Trend], runs: Sequence[Ru
         shares=[_share(case.board, trend) for trend in trends],
         outcome=outcome,
         reason=reason,
+        another=ANOTHER,
     )
 
 

@@ -32,16 +32,18 @@ def write(out: Path, boards: Sequence[Summary]) -> list[int]:
     news = sum((one.news for one in boards), Counter())
     words = sum((one.words for one in boards), Counter())
     period = max((one.period for one in boards), default="")  # "within" is after "since"
+    goals = [one for board in boards for one in board.goals]
     folder.page(
         "index.html",
         "fleet.html.j2",
         boards=boards,
+        goals=[(one.board, one.goals) for one in boards],
         worse=worse[:_MOST],
         kernel=kernel,
         more=len(worse) - _MOST,
         guide=(out / GUIDE).is_file(),
-        state=state(news, words),
-        headline=headline(sum(one.figures for one in boards), news, words, period),
+        state=state(news, words, goals),
+        headline=headline(sum(one.figures for one in boards), news, words, period, goals),
     )
     folder.file("static/search.js", f"evmperf_search = {_index(boards)};\n")
     script = Path(__file__).with_name("site.js").read_text(encoding="utf-8")

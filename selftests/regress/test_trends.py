@@ -99,3 +99,24 @@ def test_samples_are_kept():
 def test_changes_of_several_series_are_each_ones_own():
     moved = [*noisy(100, 30), *noisy(120, 30, 2), *noisy(90, 30, 3)]
     assert steps.changes([noisy(100, 50), moved, [1.0] * 5, [7.0] * 50]) == [[], [30, 60], [], []]
+
+
+@pytest.mark.parametrize(("nights_of_twin", "left"), [(14, 44), (4, 30)])
+def test_the_level_of_a_twin_is_taken_out_or_its_nights_are_not_compared(nights_of_twin, left):
+    """Of two boards of one name in turn, one is 30 % faster: that is no change."""
+    found = []
+    for number, value in enumerate(noisy(100, 30)):
+        found += nights([value], under={**UNDER, "serial number": "one"})
+        if number >= 30 - nights_of_twin:
+            found += nights([value * 1.3], under={**UNDER, "serial number": "two"})
+    found.append(nights([100], under={**UNDER, "serial number": "one"})[0])
+    ordered = [
+        Night(replace(night.run, id=f"night-{n:03}", started_ns=n * 10**9), night.figures)
+        for n, night in enumerate(found)
+    ]
+    trend = the_trend(ordered)
+    assert (len(trend.alike), trend.moves) == (left + 1, [])
+    assert trend.verdict.outcome is not Outcome.WORSE
+    ((twin, ratio),) = trend.twins.items()
+    assert "serial number differs (one, not two)" in twin
+    assert ratio == (pytest.approx(1 / 1.3, rel=0.02) if left == 44 else 0.0)

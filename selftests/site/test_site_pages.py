@@ -404,3 +404,21 @@ def test_a_figure_counts_once_and_every_word_is_counted():
     assert board.state(Counter(), Counter({"same": 9, "not comparable": 1})) == "unsure"
     assert board.state(Counter(), Counter()) == "unsure"
     assert board.state(Counter(), Counter({"same": 9, "not judged": 1})) == "good"
+
+
+def test_goals_and_their_owners_are_on_the_pages(tmp_path, monkeypatch):
+    results, lab = tmp_path / "results", tmp_path / "goals.yaml"
+    years.write(results, BOARDS[:1], 6, BENCHMARKS, changed=0.0)
+    lab.write_text(
+        f'{BOARDS[0]}:\n  emmc_ext4 102400 write_throughput: at least 5000 MB/s, owner Ada\n"*":\n'
+        "  boot_time_mmcsd default_rootfs boot_time: under 9.5 s, owner Bo\n"
+    )
+    monkeypatch.setenv("EVMPERF_GOALS", str(lab))
+    site.write(tmp_path / "public", SpoolFolder(results))
+    for page in ("index.html", f"{BOARDS[0]}/index.html"):
+        text = (tmp_path / "public" / page).read_text()
+        assert "1 goal missed (owner Ada)" in text
+        assert re.search(
+            r"missed</span>: .*eMMC ext4, 100 KiB, write [\d.]+ MB/s, at least 5000 MB/s \(o", text
+        )
+        assert "not measured</span>" in text

@@ -123,7 +123,10 @@ def of_catalogue(results: Path, profile: str = "full", **changes: object) -> Pat
     return spool.folder
 
 
-def judge(folder: Path, verdict: str, reason: str = "", change: float | None = None) -> None:
+GOAL = {"goal": "at least 55 MB/s", "reached": "missed", "owner": "storage"}
+
+
+def judge(folder: Path, verdict: str, reason: str = "", change: float | None = None, **goal: str) -> None:
     """Add a verdict on eMMC's largest write to a run."""
     record = VerdictRecord(
         benchmark="emmc_ext4",
@@ -134,6 +137,7 @@ def judge(folder: Path, verdict: str, reason: str = "", change: float | None = N
         reason=reason,
         baseline="last:20",
         change=change,
+        **goal,
     )
     append_records(folder, [record])
 
