@@ -8,14 +8,13 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
 
 from evmperf.app.holding import Holding
 from evmperf.boards import variation
-from evmperf.cli import arguments
+from evmperf.cli.arguments import A_BOARD, arg, command, duration, flag, rounds, several
 from evmperf.cli.terminal import own
 from evmperf.measure import boardfile
 from evmperf.model.change import Comparison
@@ -51,35 +50,6 @@ _BLOCKS = 20
 """Most blocks, where nobody says otherwise."""
 
 
-def add_parsers(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "ab",
-        description="Measure two variations of one board in turn, and say of each metric whether B "
-        "is better, worse or the same, at a false-alarm rate of 5 % that holds although one looks "
-        "after each block (docs/ab.md).",
-        epilog=_WHAT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("board", nargs="?", help="a board file, as for pytest --lg-env")
-    for side in ("a", "b"):
-        text = f"what side {side.upper()} is; may be given several times"
-        arguments.add_several(parser, f"--{side}", "WHAT", text)
-    parser.add_argument("--rounds", type=int, metavar="N", help="most blocks to measure (default: 20)")
-    parser.add_argument(
-        "--budget", type=arguments.duration, default=0.0, metavar="TIME", help="most time: 90m, 2h"
-    )
-    same = "a change of at most this counts as the same (default: 2%%)"
-    parser.add_argument("--within", type=share, default=0.02, metavar="SHARE", help=same)
-    until = "go on until these are decided (* stands for anything; default: all but loads)"
-    arguments.add_several(parser, "--metric", "BENCHMARK/CASE/METRIC", until)
-    arguments.add_rounds(parser, "(as for pytest)", "an A/B, or look at it again")
-    parser.add_argument("--all", action="store_true", help="show every metric")
-    parser.add_argument("--json", action="store_true", help="print ab.json at the end")
-    parser.add_argument("--markdown", action="store_true", help="print ab.md at the end")
-    parser.set_defaults(func=_ab)
-
-
 def share(text: str) -> float:
     """The share that `2%` or `0.02` is; for argparse."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text)
@@ -89,6 +59,34 @@ def share(text: str) -> float:
     return value
 
 
+@command(
+    "ab",
+    "Measure two variations of one board in turn, and say of each metric whether B is better, "
+    "worse or the same, at a false-alarm rate of 5 % that holds although one looks after each "
+    "block (docs/ab.md).",
+    arg("board?", A_BOARD),
+    several("--a", "WHAT", "what side A is; may be given several times"),
+    several("--b", "WHAT", "what side B is; may be given several times"),
+    arg("--rounds", "most blocks to measure (default: 20)", type=int, metavar="N"),
+    arg("--budget", "most time: 90m, 2h", type=duration, default=0.0, metavar="TIME"),
+    arg(
+        "--within",
+        "a change of at most this counts as the same (default: 2%%)",
+        type=share,
+        default=0.02,
+        metavar="SHARE",
+    ),
+    several(
+        "--metric",
+        "BENCHMARK/CASE/METRIC",
+        "go on until these are decided (* stands for anything; default: all but loads)",
+    ),
+    *rounds("(as for pytest)", "an A/B, or look at it again"),
+    flag("--all", "show every metric"),
+    flag("--json", "print ab.json at the end"),
+    flag("--markdown", "print ab.md at the end"),
+    epilog=_WHAT,
+)
 def _ab(options: argparse.Namespace) -> int:
     if options.resume:
         folder = options.resume

@@ -1,4 +1,4 @@
-"""Arguments and news that several commands share."""
+"""How commands declare their arguments, and the arguments and news that several share."""
 
 import argparse
 import contextlib
@@ -6,7 +6,9 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
 
 from evmperf.boards import board as boards
 from evmperf.keeping.wanted import coordinator_address
@@ -14,41 +16,96 @@ from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
 from evmperf.model.replies import Remark, Reply
 
-A_BOARD = "a board file, as for pytest --lg-env"
-A_RUN = "a run's folder, its name below --results or the beginning of it, `last`, or `last~1`"
+_Request = TypeVar("_Request", bound=msgspec.Struct)
+_Run = TypeVar("_Run", bound=Callable[[argparse.Namespace], int | None])
 
 
-_SHARED: dict[str, dict[str, Any]] = {
-    "board": {"metavar": "BOARD", "help": A_BOARD},
-    "--board": {"help": A_BOARD},
-    "--coordinator": {"default": "", "help": "Labgrid's coordinator, HOST[:PORT] [LG_COORDINATOR]"},
-    "--identity": {"default": "", "help": "a LAVA server by its name in lavacli's configuration"},
-    "--json": {"action": "store_true", "help": "print JSON for programs"},
-    "--profile": {"choices": ("full", "quick"), "default": "", "help": "default: the board's"},
-    "--results": {"type": Path, "default": Path("results"), "help": "folder of runs (default: results)"},
-}
+class Argument(NamedTuple):
+    """An argument: its names, and the other words of argparse's add_argument."""
+
+    names: list[str]
+    words: dict[str, Any]
 
 
-def command(
-    commands: Any, name: str, run: Callable[[argparse.Namespace], int], about: str, *shared: str, **more: Any
-) -> argparse.ArgumentParser:
-    """Add a command that calls `run`, with its description and the `shared` arguments of that name.
+class OneOf(NamedTuple):
+    """Options that exclude each other."""
+
+    options: tuple[Argument, ...]
+    required: bool = False
+
+
+def arg(names: str, text: str = "", /, **words: Any) -> Argument:
+    """An argument of these names, with its help. A positional one may end in `?`, `*` or `+`, as
+    argparse's nargs; a text that is not given is "".
+    """
+    name, many = names.rstrip("?*+"), names[-1]
+    if name != names:
+        words = {"nargs": many, **words}
+    if (names.startswith("-") or many == "?") and not words.keys() & {"type", "action", "required"}:
+        words = {"default": "", **words}
+    return Argument(name.split(), {"help": text or None, **words})
+
+
+def flag(names: str, text: str) -> Argument:
+    """An option without a value."""
+    return Argument(names.split(), {"action": "store_true", "help": text})
+
+
+def several(names: str, metavar: str, text: str, **words: Any) -> Argument:
+    """An option that may be given several times."""
+    words |= {"action": "append", "default": [], "metavar": metavar, "help": text}
+    return Argument(names.split(), words)
+
+
+class _Command(NamedTuple):
+    run: Callable[[argparse.Namespace], int | None]
+    name: str
+    about: str
+    arguments: tuple[Argument | OneOf, ...]
+    words: dict[str, Any]
+
+
+_COMMANDS: list[_Command] = []
+_GROUPS: dict[str, str] = {}
+
+
+def group(name: str, about: str) -> None:
+    """Declare a command that consists of sub-commands, each `name SUB-COMMAND`."""
+    _GROUPS[name] = about
+
+
+def command(name: str, about: str, *arguments: Argument | OneOf, **words: Any) -> Callable[[_Run], _Run]:
+    """Declare what a command does, whose None is the exit status 0.
 
     Texts with line breaks are shown as they are, other texts are filled. In a group of commands
     `help` is the line for the list, which is also the description where `about` is "".
     """
-    more = {"description": about or more.get("help"), "formatter_class": _Format, **more}
-    parser: argparse.ArgumentParser = commands.add_parser(name, **more)
-    parser.set_defaults(func=run)
-    for argument in shared:
-        parser.add_argument(argument, **_SHARED[argument])
-    return parser
+
+    def declared(run: _Run) -> _Run:
+        _COMMANDS.append(_Command(run, name, about, arguments, words))
+        return run
+
+    return declared
 
 
-def group(commands: Any, name: str, about: str) -> Any:
-    """Add a command that consists of sub-commands; returns where these are added."""
-    parser = commands.add_parser(name, description=about, formatter_class=_Format)
-    return parser.add_subparsers(metavar="COMMAND", required=True)
+def add(commands: Any, module: str) -> None:
+    """Add the commands that a module declares."""
+    groups: dict[str, Any] = {}
+    for declared in (d for d in _COMMANDS if d.run.__module__ == module):
+        first, _, name = declared.name.rpartition(" ")
+        if first and first not in groups:
+            parser = commands.add_parser(first, description=_GROUPS[first], formatter_class=_Format)
+            groups[first] = parser.add_subparsers(metavar="COMMAND", required=True)
+        words = {"description": declared.about or declared.words.get("help"), **declared.words}
+        parser = groups.get(first, commands).add_parser(name, formatter_class=_Format, **words)
+        parser.set_defaults(func=declared.run)
+        for argument in declared.arguments:
+            if isinstance(argument, OneOf):
+                either = parser.add_mutually_exclusive_group(required=argument.required)
+                for names, more in argument.options:
+                    either.add_argument(*names, **more)
+            else:
+                parser.add_argument(*argument.names, **argument.words)
 
 
 class _Format(argparse.RawDescriptionHelpFormatter):
@@ -58,58 +115,11 @@ class _Format(argparse.RawDescriptionHelpFormatter):
         return argparse.HelpFormatter._fill_text(self, text, width, indent)
 
 
-def add_run(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
-    """Which run, and where it is."""
-    parser.add_argument("run", nargs=nargs, help=A_RUN)
-    add_results(parser)
-
-
-def add_results(parser: argparse.ArgumentParser) -> None:
-    """Where the runs are."""
-    parser.add_argument("--results", **_SHARED["--results"])
-
-
-def add_from(parser: argparse.ArgumentParser) -> None:
-    """Add `--from`."""
-    parser.add_argument(
-        "--from",
-        dest="source",
-        metavar="DIR|history|influx|published",
-        help="where earlier runs are (default: the folder of --results and the lab's store)",
-    )
-
-
-def add_boots(parser: argparse.ArgumentParser) -> None:
-    """How many boots a round has."""
-    about = "cold boots of a round of boot times (default: the profile's)"
-    parser.add_argument("--boots", type=count, default=0, metavar="N", help=about)
-
-
-def add_wait(parser: argparse.ArgumentParser) -> None:
-    """How long to wait for a board that somebody else holds."""
-    about = "how long to wait for a board that somebody holds: 90s, 30m (default: not)"
-    parser.add_argument("--wait", type=duration, default=0.0, metavar="TIME", help=about)
-
-
-def coordinator(options: argparse.Namespace) -> str:
-    """HOST:PORT of the coordinator, "" without one."""
-    given = options.coordinator or os.environ.get("LG_COORDINATOR", "")
-    return coordinator_address(given) if given else ""
-
-
-def add_several(parser: argparse.ArgumentParser, name: str, metavar: str, text: str) -> None:
-    """An option that may be given several times."""
-    parser.add_argument(name, action="append", default=[], metavar=metavar, help=text)
-
-
-def add_rounds(parser: argparse.ArgumentParser, select: str, resume: str) -> None:
-    """What is measured in turn, on a board that is held, and how to go on with it."""
-    parser.add_argument("-k", dest="select", default="", help=f"what to measure {select}")
-    parser.add_argument("--profile", choices=("full", "quick"), default="")
-    add_boots(parser)
-    add_wait(parser)
-    parser.add_argument("--resume", type=Path, metavar="FOLDER", help=f"go on with {resume}")
-    add_results(parser)
+def requested(kind: type[_Request], options: argparse.Namespace, **more: Any) -> _Request:
+    """The request whose fields are the options of the same names, and `more`."""
+    given = {name: getattr(options, name, None) for name in kind.__struct_fields__} | more
+    texts = {n: str(v) if isinstance(v, Path) else v for n, v in given.items() if v is not None}
+    return msgspec.convert(texts, kind)
 
 
 def duration(text: str) -> float:
@@ -134,7 +144,52 @@ def count(text: str) -> int:
     return int(text)
 
 
+def coordinator(options: argparse.Namespace) -> str:
+    """HOST:PORT of the coordinator, "" without one."""
+    given = options.coordinator or os.environ.get("LG_COORDINATOR", "")
+    return coordinator_address(given) if given else ""
+
+
 def say(reply: Reply) -> None:
     """Tell a person the news of a request."""
     if isinstance(reply, Remark):
         print(f"evmperf: {reply.sentence}", file=sys.stderr, flush=True)
+
+
+A_BOARD = "a board file, as for pytest --lg-env"
+A_RUN = "a run's folder, its name below --results or the beginning of it, `last`, or `last~1`"
+
+BOARD = arg("board", A_BOARD, metavar="BOARD")
+BOARD_OPTION = arg("--board", A_BOARD)
+COORDINATOR = arg("--coordinator", "Labgrid's coordinator, HOST[:PORT] [LG_COORDINATOR]")
+IDENTITY = arg("--identity", "a LAVA server by its name in lavacli's configuration")
+JSON = flag("--json", "print JSON for programs")
+PROFILE = arg("--profile", "default: the board's", choices=("full", "quick"))
+RESULTS = arg("--results", "folder of runs (default: results)", type=Path, default=Path("results"))
+RUN, RUNS = arg("run", A_RUN), arg("run*", A_RUN)
+SOURCE = arg(
+    "--from",
+    "where earlier runs are (default: the folder of --results and the lab's store)",
+    dest="source",
+    metavar="DIR|history|influx|published",
+)
+WAIT = arg(
+    "--wait",
+    "how long to wait for a board that somebody holds: 90s, 30m (default: not)",
+    type=duration,
+    default=0.0,
+    metavar="TIME",
+)
+
+
+def rounds(select: str, resume: str) -> tuple[Argument, ...]:
+    """What is measured in turn, on a board that is held, and how to go on with it."""
+    boots = "cold boots of a round of boot times (default: the profile's)"
+    return (
+        arg("-k", f"what to measure {select}", dest="select"),
+        arg("--profile", choices=("full", "quick")),
+        arg("--boots", boots, type=count, default=0, metavar="N"),
+        WAIT,
+        arg("--resume", f"go on with {resume}", type=Path, metavar="FOLDER"),
+        RESULTS,
+    )

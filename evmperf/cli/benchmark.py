@@ -10,7 +10,7 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards.board import Board
 from evmperf.boards.vocabulary import FEATURES
-from evmperf.cli import arguments
+from evmperf.cli.arguments import BOARD_OPTION, JSON, PROFILE, arg, command, group
 from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project
@@ -29,23 +29,17 @@ measure in, and run like those of evmperf.
   pytest --lg-env BOARD.yaml -k copy_speed             measures
 """
 
-
-def add_parsers(subparsers: Any) -> None:
-    """Add both commands."""
-    arguments.command(subparsers, "list", _list, _LIST, "--board", "--profile", "--json")
-    commands = arguments.group(subparsers, "benchmark", _OWN)
-    new = arguments.command(commands, "new", _new, "", help="write a benchmark that runs, and its test")
-    new.add_argument("name", help="lower-case letters, digits and _")
-    new.add_argument("--driver", choices=sorted(FEATURES), default="system", help="default: system")
+group("benchmark", _OWN)
 
 
-def _list(options: argparse.Namespace) -> int:
+@command("list", _LIST, BOARD_OPTION, PROFILE, JSON)
+def _list(options: argparse.Namespace) -> None:
     board = boardfile.named(options.board) if options.board else None
     profile = options.profile or (board.options.board.profile if board else "full")
     rows = [_entry(benchmark, profile, board) for benchmark in catalogue.benchmarks().values()]
     if options.json:
         print(json.dumps(rows, indent=1))
-        return 0
+        return
     width, drivers = (max((len(row[key]) for row in rows), default=0) for key in ("id", "driver"))
     for row in rows:
         reason = f"  cannot: {row['reason']}" if row.get("reason") else ""
@@ -53,7 +47,6 @@ def _list(options: argparse.Namespace) -> int:
         line = f"{row['id']:<{width}}  {row['driver']:<{drivers}}  {count:<9}{reason}"
         print(line.rstrip())
     _print_not_measured()
-    return 0
 
 
 def _print_not_measured() -> None:
@@ -79,7 +72,14 @@ def _entry(benchmark: Benchmark, profile: str, board: Board | None) -> dict[str,
     return entry
 
 
-def _new(options: argparse.Namespace) -> int:
+@command(
+    "benchmark new",
+    "",
+    arg("name", "lower-case letters, digits and _"),
+    arg("--driver", "default: system", choices=sorted(FEATURES), default="system"),
+    help="write a benchmark that runs, and its test",
+)
+def _new(options: argparse.Namespace) -> None:
     name = options.name
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name):
         raise UsageError(f"{name!r}: a name has lower-case letters, digits and _, e.g. copy_speed")
@@ -94,4 +94,3 @@ def _new(options: argparse.Namespace) -> int:
         print(f"{path}: written")
     test = Path(catalogue.OWN, f"_{name}_test.py")
     print(f"next: pytest {test}, then pytest --lg-env BOARD.yaml -k {name}")
-    return 0

@@ -4,11 +4,10 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 from evmperf.app.holding import Holding
 from evmperf.boards import variation
-from evmperf.cli import arguments
+from evmperf.cli.arguments import A_BOARD, arg, command, rounds, several
 from evmperf.measure import boardfile
 from evmperf.model.errors import EvmperfError, UsageError
 from evmperf.model.exits import ExitStatus
@@ -41,39 +40,23 @@ for any answer: git stops there.
 _SKIP, _STOP = 125, 128
 
 
-def add_parsers(commands: Any) -> None:
-    """Add both commands."""
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = commands.add_parser(
-        "bisect",
-        description="Find the change that made a metric worse, by measuring versions between a "
-        "good and a bad one; good and bad are measured again beside each (docs/ab.md).",
-        epilog=_EXAMPLES,
-        formatter_class=raw,
-    )
-    parser.add_argument("board", nargs="?", help="a board file, as for pytest --lg-env")
-    parser.add_argument("--of", metavar="LIST|git:GOOD..BAD", help="a file of versions, or commits")
-    what = "what a version is on the board, in the words of `evmperf ab`, with {} in it"
-    arguments.add_several(parser, "--what", "WHAT", what)
-    parser.add_argument("--metric", metavar="BENCHMARK/CASE/METRIC", help="what got worse")
-    parser.add_argument("--build", default="", metavar="COMMAND", help="makes a version")
-    parser.add_argument("--repository", type=Path, default=Path(), metavar="DIR", help="of git:")
-    for end, place in (("good", "first"), ("bad", "last")):
-        text = f"the {end} version (default: the {place} of the list)"
-        arguments.add_several(parser, f"--{end}", "WHAT", text)
-    spare = "another board of the kind, if the first one dies"
-    arguments.add_several(parser, "--spare", "BOARD", spare)
-    most = "most blocks for one answer (default: 60)"
-    parser.add_argument("--rounds", type=int, default=60, metavar="N", help=most)
-    arguments.add_rounds(parser, "(default: the case)", "a bisection")
-    parser.set_defaults(func=_bisect)
-
-    step = commands.add_parser("bisect-step", description=_STEP, formatter_class=raw)
-    step.add_argument("folder", type=Path, help="the bisection's folder")
-    step.add_argument("version", nargs="?", help="default: the commit that is checked out here")
-    step.set_defaults(func=_step)
-
-
+@command(
+    "bisect",
+    "Find the change that made a metric worse, by measuring versions between a good and a bad "
+    "one; good and bad are measured again beside each (docs/ab.md).",
+    arg("board?", A_BOARD),
+    arg("--of", "a file of versions, or commits", metavar="LIST|git:GOOD..BAD"),
+    several("--what", "WHAT", "what a version is on the board, in the words of `evmperf ab`, with {} in it"),
+    arg("--metric", "what got worse", metavar="BENCHMARK/CASE/METRIC"),
+    arg("--build", "makes a version", metavar="COMMAND"),
+    arg("--repository", "of git:", type=Path, default=Path(), metavar="DIR"),
+    several("--good", "WHAT", "the good version (default: the first of the list)"),
+    several("--bad", "WHAT", "the bad version (default: the last of the list)"),
+    several("--spare", "BOARD", "another board of the kind, if the first one dies"),
+    arg("--rounds", "most blocks for one answer (default: 60)", type=int, default=60, metavar="N"),
+    *rounds("(default: the case)", "a bisection"),
+    epilog=_EXAMPLES,
+)
 def _bisect(options: argparse.Namespace) -> int:
     if options.resume:
         folder = options.resume
@@ -212,6 +195,12 @@ def _end(folder: Path, wanted: Search, sentence: str) -> None:
     print(f"{len(wanted.rounds)} rounds, {minutes:.0f} min of measuring: {sentence}.")
 
 
+@command(
+    "bisect-step",
+    _STEP,
+    arg("folder", "the bisection's folder", type=Path),
+    arg("version?", "default: the commit that is checked out here"),
+)
 def _step(options: argparse.Namespace) -> int:
     try:
         return _like(options.folder, options.version)
@@ -222,7 +211,7 @@ def _step(options: argparse.Namespace) -> int:
     return _STOP
 
 
-def _like(folder: Path, version: str | None) -> int:
+def _like(folder: Path, version: str) -> int:
     wanted = Search.load(folder)
     version = version or gitrange.head(Path())
     known = any(step.version == version for step in wanted.steps)

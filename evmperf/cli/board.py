@@ -4,12 +4,11 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 from evmperf.boards import board as boards
 from evmperf.boards import copying, reference
 from evmperf.boards.jsonschema import schema
-from evmperf.cli import arguments
+from evmperf.cli.arguments import A_BOARD, OneOf, arg, command, group
 from evmperf.desk import boardfile as foundfile
 from evmperf.lab import boardcheck
 from evmperf.measure import boardfile
@@ -42,27 +41,12 @@ _REACH = {
     (False, False): "reached by nothing",
 }
 
-
-def add_parsers(subparsers: Any) -> None:
-    """Add `board` and its sub-commands."""
-    commands = arguments.group(subparsers, "board", _ABOUT)
-    check = arguments.command(commands, "check", _check, _CHECK, help="check board files, without a board")
-    check.add_argument("boards", nargs="+", metavar="BOARD", help=arguments.A_BOARD)
-    for name, run, text in (
-        ("schema", _schema, "print a JSON Schema of board files, for editors"),
-        ("options", _options, "print the table of all options (Markdown)"),
-    ):
-        arguments.command(commands, name, run, "", help=text)
-    new = arguments.command(commands, "new", _new, "", help="begin a board file")
-    new.add_argument("name", help="of the file, without .yaml, and of the board, as in the guides")
-    source = new.add_mutually_exclusive_group()
-    source.add_argument("--like", metavar="BOARD", help="the board that comes nearest")
-    text = "the board that `evmperf desk` found last, or the file that it wrote"
-    source.add_argument("--from", dest="found", metavar="desk|FILE", help=text)
-    new.add_argument("--title", default="", help="as in the guides' table of modules")
-    new.add_argument("-o", "--into", type=Path, metavar="FOLDER", help="default: env/, or here without one")
+group("board", _ABOUT)
 
 
+@command(
+    "board check", _CHECK, arg("boards+", A_BOARD, metavar="BOARD"), help="check board files, without a board"
+)
 def _check(options: argparse.Namespace) -> int:
     bad = 0
     for given in options.boards:
@@ -83,30 +67,46 @@ def _check(options: argparse.Namespace) -> int:
     return ExitStatus.USAGE if bad else 0
 
 
-def _schema(_: argparse.Namespace) -> int:
+@command("board schema", "", help="print a JSON Schema of board files, for editors")
+def _schema(_: argparse.Namespace) -> None:
     print(json.dumps(schema(), indent=1))
-    return 0
 
 
-def _options(_: argparse.Namespace) -> int:
+@command("board options", "", help="print the table of all options (Markdown)")
+def _options(_: argparse.Namespace) -> None:
     print(reference.table(), end="")
-    return 0
 
 
-def _new(options: argparse.Namespace) -> int:
+@command(
+    "board new",
+    "",
+    arg("name", "of the file, without .yaml, and of the board, as in the guides"),
+    OneOf(
+        (
+            arg("--like", "the board that comes nearest", metavar="BOARD"),
+            arg(
+                "--from",
+                "the board that `evmperf desk` found last, or the file that it wrote",
+                dest="found",
+                metavar="desk|FILE",
+            ),
+        )
+    ),
+    arg("--title", "as in the guides' table of modules"),
+    arg("-o --into", "default: env/, or here without one", type=Path, metavar="FOLDER"),
+    help="begin a board file",
+)
+def _new(options: argparse.Namespace) -> None:
     folder = options.into or (Path("env") if Path("env").is_dir() else Path())
     if options.found:
-        found = Path(options.found)
-        if options.found == "desk":
-            found = foundfile.newest(Path("results") / "desk")
+        newest = options.found == "desk"
+        found = foundfile.newest(Path("results") / "desk") if newest else Path(options.found)
         file = foundfile.keep(found, folder, options.name, options.title)
-        print(f"{file}: decide what its comments ask, then run evmperf board check {file}")
-        return 0
-    if options.like:
+        first = "decide what its comments ask"
+    elif options.like:
         file = copying.write(boards.find(options.like), folder, options.name, options.title)
-        edit = "edit its description, features, devices and addresses"
+        first = "edit its description, features, devices and addresses"
     else:
         file = foundfile.blank(folder, options.name, options.title)
-        edit = "fill in what it asks"
-    print(f"{file}: {edit}, then run evmperf board check {file}")
-    return 0
+        first = "fill in what it asks"
+    print(f"{file}: {first}, then run evmperf board check {file}")

@@ -4,12 +4,11 @@ import argparse
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from evmperf.app import why
 from evmperf.app.requests import Why
 from evmperf.benchmarks import catalogue
-from evmperf.cli import arguments
+from evmperf.cli.arguments import RESULTS, RUN, arg, command
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.outlets import line
 from evmperf.model.stats import rounded
@@ -18,30 +17,17 @@ from evmperf.regress.sessions import Sessions, Wanted
 from evmperf.runs import casefile, history, spool
 
 
-def add_parsers(commands: Any) -> None:
-    """Add both commands."""
-    case = commands.add_parser(
-        "case",
-        description="Pack one case of a run into a file to post: samples, raw outputs, facts, "
-        "state, console. Host names, addresses, MACs, serial numbers and keys are replaced; what "
-        "goes out is listed. `evmperf show`, `why`, `compare` and `reproduce` read the file.",
-    )
-    arguments.add_run(case)
-    case.add_argument("case", help="BENCHMARK CASE, as one word in quotes")
-    case.add_argument("-o", dest="output", type=Path, required=True, metavar="FILE.evmperf")
-    case.set_defaults(func=_case)
-    again = commands.add_parser(
-        "reproduce",
-        description="Measure the case of a case file on a board in the same way, and compare.",
-        epilog="Exit status: that of the measurement, else that of `evmperf compare`.",
-    )
-    again.add_argument("file", type=Path, metavar="FILE.evmperf")
-    again.add_argument("--lg-env", dest="board", required=True, metavar="BOARD.yaml")
-    arguments.add_results(again)
-    again.set_defaults(func=_reproduce)
-
-
-def _case(options: argparse.Namespace) -> int:
+@command(
+    "case",
+    "Pack one case of a run into a file to post: samples, raw outputs, facts, state, console. "
+    "Host names, addresses, MACs, serial numbers and keys are replaced; what goes out is listed. "
+    "`evmperf show`, `why`, `compare` and `reproduce` read the file.",
+    RUN,
+    RESULTS,
+    arg("case", "BENCHMARK CASE, as one word in quotes"),
+    arg("-o", dest="output", type=Path, required=True, metavar="FILE.evmperf"),
+)
+def _case(options: argparse.Namespace) -> None:
     folder = history.run_folder(options.run, options.results)
     benchmark, _, case = options.case.partition(" ")
     packed, listed = casefile.pack(folder, benchmark, case, [socket.gethostname()])
@@ -51,7 +37,6 @@ def _case(options: argparse.Namespace) -> int:
         raise LabError(f"{options.output}: cannot be written: {error.strerror}") from None
     print("\n".join(map(line, [f"{options.output} ({len(packed)} bytes) has:", *listed, ""])))
     print("\n".join(map(line, _sentences(options.output, benchmark, case))))
-    return 0
 
 
 def _sentences(file: Path, benchmark: str, case: str) -> Iterator[str]:
@@ -76,6 +61,14 @@ def _sentences(file: Path, benchmark: str, case: str) -> Iterator[str]:
     yield f"{file.name} has the rest: evmperf why {file.name}, evmperf reproduce {file.name} --lg-env BOARD."
 
 
+@command(
+    "reproduce",
+    "Measure the case of a case file on a board in the same way, and compare.",
+    arg("file", type=Path, metavar="FILE.evmperf"),
+    arg("--lg-env", dest="board", required=True, metavar="BOARD.yaml"),
+    RESULTS,
+    epilog="Exit status: that of the measurement, else that of `evmperf compare`.",
+)
 def _reproduce(options: argparse.Namespace) -> int:
     folder = history.run_folder(str(options.file), options.results)
     results = spool.read_results(folder)

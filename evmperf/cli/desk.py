@@ -4,12 +4,12 @@ import argparse
 import getpass
 import sys
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from evmperf.app import desk
 from evmperf.app.requests import FindBoard, FoundBoard
+from evmperf.cli.arguments import arg, command, flag, requested, several
 from evmperf.desk.identity import PasswordWanted
 from evmperf.doctor import host
 from evmperf.doctor.finding import Noted
@@ -31,43 +31,34 @@ A newline is typed on each serial port, and root logs in. Nothing is written to 
 """
 
 
-def add_parsers(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "desk", description=_ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("address", nargs="?", default="", metavar="root@HOST[:PORT]")
-    parser.add_argument("--lg-env", default="", metavar="FILE", help="a board file that is there")
-    parser.add_argument(
-        "--port", action="append", default=[], metavar="DEVICE", help="this serial port, no other"
-    )
-    parser.add_argument("--key", default="", metavar="FILE", help="private key for SSH")
-    parser.add_argument(
+@command(
+    "desk",
+    _ABOUT,
+    arg("address?", metavar="root@HOST[:PORT]"),
+    arg("--lg-env", "a board file that is there", metavar="FILE"),
+    several("--port", "DEVICE", "this serial port, no other", dest="ports"),
+    arg("--key", "private key for SSH", metavar="FILE"),
+    arg(
         "--power",
+        "how the board is made to boot: not at all, by you, by `reboot` (default: none)",
         choices=("none", "hand", "reset"),
         default="none",
-        help="how the board is made to boot: not at all, by you, by `reboot` (default: none)",
-    )
-    parser.add_argument(
+    ),
+    arg(
         "--tester",
-        default="",
+        "the other end of the board's network cable: this machine (local, local:INTERFACE), or one over SSH",
         metavar="local|HOST",
-        help="the other end of the board's network cable: this machine (local, local:INTERFACE), or "
-        "one over SSH",
-    )
-    parser.add_argument(
+    ),
+    flag(
         "--make-scratch",
-        action="store_true",
-        help="make a partition for storage benchmarks in free space of the board's eMMC or card; shows "
+        "make a partition for storage benchmarks in free space of the board's eMMC or card; shows "
         "what it would do and asks, --yes or not",
-    )
-    parser.add_argument("--boot", action="store_true", help="let a board at U-Boot boot Linux")
-    parser.add_argument("--yes", action="store_true", help="measure without asking")
-    parser.add_argument("--results", default="results", metavar="FOLDER", help="for runs and the board file")
-    parser.add_argument("-k", default="", dest="keyword", metavar="WORDS", help="as pytest's")
-    parser.set_defaults(func=_desk)
-
-
+    ),
+    flag("--boot", "let a board at U-Boot boot Linux"),
+    flag("--yes", "measure without asking"),
+    arg("--results", "for runs and the board file", default="results", metavar="FOLDER"),
+    arg("-k", "as pytest's", dest="keyword", metavar="WORDS"),
+)
 def _desk(options: argparse.Namespace) -> int:
     try:
         found = desk.named(options.lg_env) if options.lg_env else _find(options)
@@ -85,16 +76,7 @@ def _desk(options: argparse.Namespace) -> int:
 
 
 def _find(options: argparse.Namespace) -> FoundBoard:
-    request = FindBoard(
-        folder=str(Path(options.results) / "desk"),
-        address=options.address,
-        ports=tuple(options.port),
-        key=options.key,
-        power=options.power,
-        tester=options.tester,
-        boot=options.boot,
-        make_scratch=options.make_scratch,
-    )
+    request = requested(FindBoard, options, folder=Path(options.results) / "desk")
     try:
         return desk.find(request, _hear, _may_make)
     except PasswordWanted as error:

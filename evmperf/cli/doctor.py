@@ -4,9 +4,8 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
-from evmperf.cli import arguments
+from evmperf.cli.arguments import BOARD, COORDINATOR, JSON, arg, command
 from evmperf.doctor.examination import Examination
 from evmperf.doctor.finding import CheckOutcome, Finding, exit_status
 from evmperf.measure import boardfile
@@ -30,14 +29,15 @@ lab, 4 the call, the board file, or a board that somebody else has.
 _WIDTH = 14
 
 
-def add_parsers(commands: Any) -> None:
-    """Add the command."""
-    shared = ("board", "--coordinator", "--json")
-    parser = arguments.command(commands, "doctor", _doctor, _ABOUT, *shared, epilog=_EPILOG)
-    text = "record the console here, for evmperf replay"
-    parser.add_argument("--console", type=Path, metavar="FILE", help=text)
-
-
+@command(
+    "doctor",
+    _ABOUT,
+    BOARD,
+    COORDINATOR,
+    JSON,
+    arg("--console", "record the console here, for evmperf replay", type=Path, metavar="FILE"),
+    epilog=_EPILOG,
+)
 def _doctor(options: argparse.Namespace) -> int:
     board = boardfile.named(options.board)
     examination = Examination(

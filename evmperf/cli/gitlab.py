@@ -3,9 +3,8 @@
 import argparse
 import os
 from pathlib import Path
-from typing import Any
 
-from evmperf.cli import arguments
+from evmperf.cli.arguments import arg, command
 from evmperf.gitlab import pipeline
 from evmperf.gitlab.note import MergeRequest
 from evmperf.model.errors import UsageError
@@ -37,19 +36,21 @@ _OPTIONS = {
 """Options of a night: default and help."""
 
 
-def add_parsers(subparsers: Any) -> None:
-    """Add both commands."""
-    nightly = arguments.command(subparsers, "nightly", _run_nightly, _NIGHTLY)
-    for name, (default, text) in _OPTIONS.items():
-        variable = f"EVMPERF_{name.replace('-', '_').upper()}"
-        given = os.environ.get(variable) or default
-        nightly.add_argument(f"--{name}", default=given, help=f"{text} [{variable}]")
-    nightly.add_argument("-o", "--output", type=Path, help="default: standard output")
-    note = arguments.command(subparsers, "note", _run_note, _NOTE)
-    note.add_argument("files", nargs="+", type=Path, metavar="FILE")
+def _variable(name: str) -> str:
+    return f"EVMPERF_{name.replace('-', '_').upper()}"
 
 
-def _run_nightly(options: argparse.Namespace) -> int:
+@command(
+    "nightly",
+    _NIGHTLY,
+    *(arg(f"--{name}", f"{text} [{_variable(name)}]", default=None) for name, (_, text) in _OPTIONS.items()),
+    arg("-o --output", "default: standard output", type=Path),
+)
+def _run_nightly(options: argparse.Namespace) -> None:
+    for name, (default, _) in _OPTIONS.items():
+        word = name.replace("-", "_")
+        if getattr(options, word) is None:
+            setattr(options, word, os.environ.get(_variable(name)) or default)
     try:
         over = pipeline.Over(options.over)
     except ValueError:
@@ -75,18 +76,17 @@ def _run_nightly(options: argparse.Namespace) -> int:
         options.output.write_text(text, encoding="utf-8")
     else:
         print(text, end="")
-    return 0
 
 
-def _run_note(options: argparse.Namespace) -> int:
+@command("note", _NOTE, arg("files+", type=Path, metavar="FILE"))
+def _run_note(options: argparse.Namespace) -> None:
     request = MergeRequest.of_pipeline()
     if request is None:
         print("no merge request: no note")
-        return 0
+        return
     for file in options.files:
         word = "written" if request.write(file.stem, file.read_text(encoding="utf-8")) else "replaced"
         print(f"note of {file.stem} {word}")
-    return 0
 
 
 def _words(text: str) -> list[str]:

@@ -7,9 +7,9 @@ import sys
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from evmperf.app import sources
+from evmperf.cli.arguments import arg, command, flag, several
 from evmperf.guide import conditions, html, importer, layout, origin, plots, teach, writer
 from evmperf.guide.html import Cover
 from evmperf.guide.importer import Imported
@@ -23,44 +23,25 @@ from evmperf.published import source as published
 from evmperf.runs.history import GUIDE, RunSource, StoredRun
 
 _EXTRAS = ("counts", "delta", "outliers")
+_WITH = f"beside the figures: {', '.join(_EXTRAS)}"
+_FROM = "DIR|influx|baselines|published"
+_RECORD = "write the figures of all FILEs into one record (docs/performance-guide.md)"
 
 
-def add_parsers(commands: Any) -> None:
-    """Add both commands."""
-    _add_import(commands)
-    _add_guide(commands)
-
-
-def _add_import(commands: Any) -> None:
-    parser = commands.add_parser(
-        "import-guide",
-        description="Read performance guides in reStructuredText; every csv-table becomes results "
-        "of the catalogue's benchmarks, one run a board. What is not known is not read: it is "
-        "reported by line with what it is nearest to, and kept as it is.",
-    )
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    parser.add_argument("--into", type=Path, help="write the runs below this folder")
-    parser.add_argument("--release", default="", help="where the title does not say")
-    parser.add_argument(
-        "--os",
-        default="",
-        choices=("Linux", "RT-linux"),
-        help="where neither title and headings nor the file's name say",
-    )
-    parser.add_argument("--board", default="", help="of tables whose columns and headings name none")
-    parser.add_argument(
-        "--record",
-        type=Path,
-        metavar="FILE",
-        help="write the figures of all FILEs into one record (docs/performance-guide.md)",
-    )
-    parser.add_argument("--strict", action="store_true", help="status 1 when anything is unknown")
-    parser.add_argument(
-        "--teach", action="store_true", help="draft a table file for each table that is not known"
-    )
-    parser.set_defaults(func=_import)
-
-
+@command(
+    "import-guide",
+    "Read performance guides in reStructuredText; every csv-table becomes results of the "
+    "catalogue's benchmarks, one run a board. What is not known is not read: it is reported by "
+    "line with what it is nearest to, and kept as it is.",
+    arg("files+", type=Path, metavar="FILE"),
+    arg("--into", "write the runs below this folder", type=Path),
+    arg("--release", "where the title does not say"),
+    arg("--os", "where neither title and headings nor the file's name say", choices=("Linux", "RT-linux")),
+    arg("--board", "of tables whose columns and headings name none"),
+    arg("--record", _RECORD, type=Path, metavar="FILE"),
+    flag("--strict", "status 1 when anything is unknown"),
+    flag("--teach", "draft a table file for each table that is not known"),
+)
 def _import(options: argparse.Namespace) -> int:
     unknown, entries = False, []
     said = (options.release, options.os, options.board)
@@ -100,45 +81,6 @@ def _teach(imported: Imported) -> None:
             print(f"  line {table.line}: drafted {drafted}: check it and read the guide again")
 
 
-def _add_guide(commands: Any) -> None:
-    parser = commands.add_parser(
-        "guide",
-        description="Render results as a performance guide in reStructuredText.",
-        epilog="Exit status: 1 when the guide to be like has tables that are not known.",
-    )
-    parser.add_argument("--release", required=True, help="SDK release, e.g. 11.00, or `newest`")
-    parser.add_argument("--os", default="", help="Linux or RT-linux, where a release has both")
-    parser.add_argument("--board", action="append", default=[], help="only this board (repeatable)")
-    parser.add_argument(
-        "--from",
-        dest="source",
-        default="results",
-        metavar="DIR|influx|baselines|published",
-        help="where the runs are (default: results)",
-    )
-    parser.add_argument("--like", type=Path, metavar="FILE", help="in that guide's layout")
-    parser.add_argument(
-        "--keep-unread",
-        action="store_true",
-        help="copy tables of --like that are not known, marked as another release's",
-    )
-    parser.add_argument(
-        "--with",
-        dest="extras",
-        type=_extras,
-        default=(),
-        metavar="WHAT,...",
-        help=f"beside the figures: {', '.join(_EXTRAS)}",
-    )
-    parser.add_argument("--plots", action="store_true", help="draw plots beside OUTPUT (needs -o)")
-    parser.add_argument("-o", "--output", type=Path, help="default: standard output")
-    parser.add_argument(
-        "--html", type=Path, metavar="DIR", help="build web pages there, with plots, by Sphinx"
-    )
-    parser.add_argument("--pdf", type=Path, metavar="DIR", help="print the page into a PDF there")
-    parser.set_defaults(func=_guide)
-
-
 def _extras(text: str) -> tuple[str, ...]:
     words = tuple(word.strip() for word in text.split(","))
     if wrong := sorted(set(words) - set(_EXTRAS)):
@@ -146,6 +88,22 @@ def _extras(text: str) -> tuple[str, ...]:
     return words
 
 
+@command(
+    "guide",
+    "Render results as a performance guide in reStructuredText.",
+    arg("--release", "SDK release, e.g. 11.00, or `newest`", required=True),
+    arg("--os", "Linux or RT-linux, where a release has both"),
+    several("--board", "BOARD", "only this board (repeatable)"),
+    arg("--from", "where the runs are (default: results)", dest="source", default="results", metavar=_FROM),
+    arg("--like", "in that guide's layout", type=Path, metavar="FILE"),
+    flag("--keep-unread", "copy tables of --like that are not known, marked as another release's"),
+    arg("--with", _WITH, dest="extras", type=_extras, default=(), metavar="WHAT,..."),
+    flag("--plots", "draw plots beside OUTPUT (needs -o)"),
+    arg("-o --output", "default: standard output", type=Path),
+    arg("--html", "build web pages there, with plots, by Sphinx", type=Path, metavar="DIR"),
+    arg("--pdf", "print the page into a PDF there", type=Path, metavar="DIR"),
+    epilog="Exit status: 1 when the guide to be like has tables that are not known.",
+)
 def _guide(options: argparse.Namespace) -> int:
     built = options.html or options.pdf
     if built:

@@ -4,21 +4,12 @@ import argparse
 import difflib
 import pydoc
 import sys
-from typing import Any
 
-from evmperf.cli import arguments
+from evmperf.cli.arguments import arg, command
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project
 
 _INDEX = "README"
-
-
-def add_parsers(commands: Any) -> None:
-    """Add the command."""
-    about = "Shows a page of the documentation, on a terminal through $PAGER."
-    parser = arguments.command(commands, "help", _help, about)
-    text = f"default: the list of all pages ({_INDEX})"
-    parser.add_argument("page", nargs="?", default=_INDEX, help=text)
 
 
 def pages() -> list[str]:
@@ -26,7 +17,12 @@ def pages() -> list[str]:
     return sorted(file.stem for file in project("docs").glob("*.md"))
 
 
-def _help(options: argparse.Namespace) -> int:
+@command(
+    "help",
+    "Shows a page of the documentation, on a terminal through $PAGER.",
+    arg("page?", f"default: the list of all pages ({_INDEX})", default=_INDEX),
+)
+def _help(options: argparse.Namespace) -> None:
     """Print the page as Markdown, on a terminal through $PAGER; raises UsageError."""
     known = pages()
     name = options.page.removeprefix("docs/").removesuffix(".md")
@@ -42,4 +38,3 @@ def _help(options: argparse.Namespace) -> int:
         pydoc.pager(text)
     else:
         print(text, end="")
-    return 0

@@ -3,46 +3,38 @@
 import argparse
 import difflib
 from datetime import UTC, datetime
-from typing import Any
 
 from evmperf.app import sources
 from evmperf.benchmarks import catalogue
-from evmperf.cli import arguments
+from evmperf.cli.arguments import RESULTS, SOURCE, arg, command, flag
 from evmperf.model.errors import UsageError
 from evmperf.model.stats import rounded
 from evmperf.report.sparkline import sparkline
 from evmperf.runs.history import Measured, RunSource
 
 
-def add_parsers(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "history", description="Show one metric of one benchmark on one board over the last runs."
-    )
-    parser.add_argument("board", help="the board's name, as in its file")
-    parser.add_argument(
-        "benchmark", nargs="?", help="`evmperf list` names them (default: list what was measured)"
-    )
-    parser.add_argument("metric", nargs="?", help="e.g. write_throughput (default: all of the benchmark)")
-    parser.add_argument("--case", help="one row of the benchmark (default: all)")
-    parser.add_argument("--last", type=int, default=20, metavar="N", help="runs (default: 20)")
-    arguments.add_results(parser)
-    arguments.add_from(parser)
-    parser.add_argument(
-        "--published", action="store_true", help="of TI's published figures, over their releases"
-    )
-    parser.set_defaults(func=_history)
-
-
-def _history(options: argparse.Namespace) -> int:
+@command(
+    "history",
+    "Show one metric of one benchmark on one board over the last runs.",
+    arg("board", "the board's name, as in its file"),
+    arg("benchmark?", "`evmperf list` names them (default: list what was measured)"),
+    arg("metric?", "e.g. write_throughput (default: all of the benchmark)"),
+    arg("--case", "one row of the benchmark (default: all)"),
+    arg("--last", "runs (default: 20)", type=int, default=20, metavar="N"),
+    RESULTS,
+    SOURCE,
+    flag("--published", "of TI's published figures, over their releases"),
+)
+def _history(options: argparse.Namespace) -> None:
     options.source = sources.PUBLISHED if options.published else options.source
     with sources.earlier(options.source, options.results) as source:
         if not options.benchmark:
-            return _measured(source, options.board, options.last)
+            _measured(source, options.board, options.last)
+            return
         benchmark = catalogue.benchmark(options.benchmark)
         metrics = [options.metric] if options.metric else [m.name for m in benchmark.metrics]
         found = {
-            metric: source.figures(options.board, benchmark.name, metric, options.last, options.case or "")
+            metric: source.figures(options.board, benchmark.name, metric, options.last, options.case)
             for metric in metrics
         }
     if not any(found.values()):
@@ -55,10 +47,9 @@ def _history(options: argparse.Namespace) -> int:
     for metric, figures in found.items():
         if figures:
             _show(f"{options.board} {benchmark.name} {metric}, from {source}", figures)
-    return 0
 
 
-def _measured(source: RunSource, board: str, last: int) -> int:
+def _measured(source: RunSource, board: str, last: int) -> None:
     """List the metrics of a board's last runs, each with the number of its cases and runs."""
     runs = source.runs(board, last)
     if not runs:
@@ -81,7 +72,6 @@ def _measured(source: RunSource, board: str, last: int) -> int:
     for benchmark, metric in sorted(cases):
         key = (benchmark, metric)
         print(f"  {benchmark} {metric}: {len(cases[key])} cases in {seen[key]} runs")
-    return 0
 
 
 def _show(heading: str, found: list[Measured]) -> None:

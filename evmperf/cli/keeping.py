@@ -4,9 +4,8 @@ import argparse
 import getpass
 import os
 import sys
-from typing import Any
 
-from evmperf.cli import arguments
+from evmperf.cli.arguments import COORDINATOR, arg, command, coordinator
 from evmperf.keeping import listing
 from evmperf.keeping.claim import KeeperLink
 from evmperf.keeping.hold import clock
@@ -23,19 +22,12 @@ may be) ends after the case in flight.
 """
 
 
-def add_parsers(subparsers: Any) -> None:
-    """Add the commands."""
-    arguments.command(subparsers, "who", _who, _WHO, "--coordinator")
-    ask = arguments.command(subparsers, "ask", _ask, _ASK, "--coordinator")
-    ask.add_argument("place", help="as `evmperf who` lists it")
-    ask.add_argument("message", nargs="*", help='default: "may I have it?"')
-
-
-def _who(options: argparse.Namespace) -> int:
-    records = listing.holders(arguments.coordinator(options))
+@command("who", _WHO, COORDINATOR)
+def _who(options: argparse.Namespace) -> None:
+    records = listing.holders(coordinator(options))
     if not records:
         print("nobody holds a board here")
-        return 0
+        return
     heads = ("place", "holder", "run", "since", "until", "measures")
     rows = [
         (r.place, r.by, r.run or "by hand", clock(r.since), clock(r.until) if r.until else "", r.doing)
@@ -43,13 +35,19 @@ def _who(options: argparse.Namespace) -> int:
     ]
     width = None if sys.stdout.isatty() else 160
     print(table([Column(head, wrap=head == "measures") for head in heads], rows, width), end="")
-    return 0
 
 
-def _ask(options: argparse.Namespace) -> int:
+@command(
+    "ask",
+    _ASK,
+    COORDINATOR,
+    arg("place", "as `evmperf who` lists it"),
+    arg("message*", 'default: "may I have it?"'),
+)
+def _ask(options: argparse.Namespace) -> None:
     who = os.environ.get("LG_USERNAME") or getpass.getuser()
     message = f"{who}: {' '.join(options.message) or 'may I have it?'}"
-    coordinator = arguments.coordinator(options)
+    coordinator = coordinator(options)
     if any(r.place == options.place and not r.coordinator for r in listing.holders("")):
         coordinator = ""
     if "\n" in message:
@@ -60,4 +58,3 @@ def _ask(options: argparse.Namespace) -> int:
     finally:
         link.close()
     print(f"asked {answer['told']}")
-    return 0

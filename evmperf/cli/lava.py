@@ -1,14 +1,24 @@
 """The command `evmperf lava`: jobs made from the catalogue, submitted, followed, and read back."""
 
 import argparse
-import functools
 import sys
 from pathlib import Path
-from typing import Any
 
 from evmperf.app import lavajobs
 from evmperf.app.requests import Cancel, Follow, Import, JobState, Judged, Submit
-from evmperf.cli import arguments
+from evmperf.cli.arguments import (
+    A_BOARD,
+    BOARD,
+    IDENTITY,
+    PROFILE,
+    RESULTS,
+    arg,
+    command,
+    flag,
+    group,
+    requested,
+    several,
+)
 from evmperf.lava import devices
 from evmperf.lava.lab import control
 from evmperf.lava.server import job_number
@@ -48,84 +58,48 @@ _IMAGE = (
     "boot these over the network; without ROLE= the name tells (default: what is installed boots)"
 )
 
-_DAY_S = 24 * 3600.0
+_SERVER = (
+    IDENTITY,
+    arg("--timeout", "seconds to wait at most (default: a day)", type=float, default=24 * 3600.0),
+)
+_NUMBER = arg("job", "its number or its page")
+_FILE = arg("--board", "the board file, unless it is in env/")
+_JOB = (
+    arg("board", f"{A_BOARD}, or a job's file"),
+    arg("-k", "as pytest's", dest="keyword", metavar="EXPRESSION"),
+    arg("--kind", _KIND, choices=("host", "native", "boot"), default="native"),
+    PROFILE,
+    arg("--release", "SDK release, where the image does not tell"),
+    several("--image", "[ROLE=]URL", _IMAGE, dest="images"),
+    arg("--device-type", "default: evm- and the board file's name"),
+    several("--tag", "TAG", "a tag the device must have", dest="tags"),
+    arg("--priority", choices=("low", "medium", "high"), default="medium"),
+)
+"""The arguments of a job."""
+
+group("lava", _ABOUT)
 
 
-def add_parsers(subparsers: Any) -> None:
-    """Add `lava` and its sub-commands."""
-    commands = arguments.group(subparsers, "lava", _ABOUT)
-    add, server = functools.partial(arguments.command, commands), ("--identity",)
-    _add_job(add("render", _render, "", help="print a complete job"))
-
-    submit = add("submit", _submit, "", *server, "--results", help="submit a rendered job, or one of a file")
-    _add_job(submit)
-    submit.add_argument("--wait", action="store_true", help="follow the job to its end")
-    submit.add_argument("--import", dest="read", action="store_true", help="read its results (with --wait)")
-
-    wait = add("wait", _wait, "", *server, help="follow a job to its end")
-    read = add("import", _import, _IMPORT, *server, "--results", help="read a finished job into the spool")
-    read.add_argument("--run-kind", default="lava", help="default: %(default)s")
-    text = "a further fact of the run"
-    read.add_argument("--fact", action="append", default=[], metavar="NAME=VALUE", help=text)
-    verdict = add("verdict", _verdict, _VERDICT, *server, help="the outcome of a job")
-    cancel = add("cancel", _cancel, "", *server, help="end a job that runs or waits")
-    for parser in (wait, verdict, cancel):
-        parser.add_argument("job", help="its number or its page")
-    read.add_argument("job", help="its number, its page, or its log as a file (YAML)")
-    for parser in (wait, verdict, read):
-        parser.add_argument("--board", help="the board file, unless it is in env/")
-    for parser in (submit, wait, verdict, read, cancel):
-        text = "seconds to wait at most (default: a day)"
-        parser.add_argument("--timeout", type=float, default=_DAY_S, help=text)
-
-    device = add("device", _device, _DEVICE, "board", help="write a board's device type and a device")
-    text = "where (default: here)"
-    device.add_argument("-o", "--into", type=Path, default=Path(), metavar="FOLDER", help=text)
-
-    lab = add("lab", _lab, "", help="a LAVA of your own on this machine (needs root)")
-    lab.add_argument("action", choices=("up", "down", "status"))
-    text = "the virtual EVM that LAVA boots itself (default: %(default)s)"
-    lab.add_argument("--board", default="virtual", metavar="VARIANT", help=text)
+@command("lava render", "", *_JOB, help="print a complete job")
+def _render(options: argparse.Namespace) -> None:
+    print(lavajobs.definition(requested(Submit, options), _tell), end="")
 
 
-def _add_job(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("board", help=f"{arguments.A_BOARD}, or a job's file")
-    add("-k", dest="keyword", default="", metavar="EXPRESSION", help="as pytest's")
-    add("--kind", choices=("host", "native", "boot"), default="native", help=_KIND)
-    add("--profile", choices=("full", "quick"), default="", help="default: the board's")
-    add("--release", default="", help="SDK release, where the image does not tell")
-    add("--image", action="append", default=[], metavar="[ROLE=]URL", help=_IMAGE)
-    add("--device-type", default="", help="default: evm- and the board file's name")
-    add("--tag", action="append", default=[], help="a tag the device must have")
-    add("--priority", choices=("low", "medium", "high"), default="medium")
-
-
-def _request(options: argparse.Namespace) -> Submit:
-    return Submit(
-        board=options.board,
-        keyword=options.keyword,
-        kind=options.kind,
-        profile=options.profile,
-        release=options.release,
-        images=tuple(options.image),
-        device_type=options.device_type,
-        tags=tuple(options.tag),
-        priority=options.priority,
-        identity=getattr(options, "identity", ""),
-    )
-
-
-def _render(options: argparse.Namespace) -> int:
-    print(lavajobs.definition(_request(options), _tell), end="")
-    return 0
-
-
+@command(
+    "lava submit",
+    "",
+    *_SERVER,
+    RESULTS,
+    *_JOB,
+    flag("--wait", "follow the job to its end"),
+    arg("--import", "read its results (with --wait)", dest="read", action="store_true"),
+    help="submit a rendered job, or one of a file",
+)
 def _submit(options: argparse.Namespace) -> int:
     if options.read and not options.wait:
         raise UsageError("--import needs --wait: add --wait")
     status = 0
-    for number, page in lavajobs.submit(_request(options), _tell).jobs:
+    for number, page in lavajobs.submit(requested(Submit, options), _tell).jobs:
         print(f"job {number}: {page}", flush=True)
         if options.wait:
             options.job, options.board = str(number), ""
@@ -137,43 +111,43 @@ def _submit(options: argparse.Namespace) -> int:
 
 
 def _follow(options: argparse.Namespace) -> Follow:
-    return Follow(
-        job=job_number(options.job),
-        board=options.board or "",
-        identity=options.identity,
-        timeout_s=options.timeout,
-    )
+    return requested(Follow, options, job=job_number(options.job), timeout_s=options.timeout)
 
 
+@command("lava wait", "", *_SERVER, _NUMBER, _FILE, help="follow a job to its end")
 def _wait(options: argparse.Namespace) -> int:
     return _judge(lavajobs.follow(_follow(options), _tell))
 
 
+@command("lava verdict", _VERDICT, *_SERVER, _NUMBER, _FILE, help="the outcome of a job")
 def _verdict(options: argparse.Namespace) -> int:
     return _judge(lavajobs.outcome(_follow(options), _tell))
 
 
-def _cancel(options: argparse.Namespace) -> int:
+@command("lava cancel", "", *_SERVER, _NUMBER, help="end a job that runs or waits")
+def _cancel(options: argparse.Namespace) -> None:
     lavajobs.cancel(Cancel(job=job_number(options.job), identity=options.identity), _tell)
-    return 0
 
 
+@command(
+    "lava import",
+    _IMPORT,
+    *_SERVER,
+    RESULTS,
+    arg("--run-kind", "default: %(default)s", default="lava"),
+    several("--fact", "NAME=VALUE", "a further fact of the run"),
+    arg("job", "its number, its page, or its log as a file (YAML)"),
+    _FILE,
+    help="read a finished job into the spool",
+)
 def _import(options: argparse.Namespace) -> int:
-    request = Import(
-        job=options.job,
-        results=str(options.results),
-        board=options.board or "",
-        identity=options.identity,
-        run_kind=getattr(options, "run_kind", "lava"),
-        facts=dict(word.split("=", 1) for word in getattr(options, "fact", ()) if "=" in word),
-    )
-    done = lavajobs.read(request, _tell)
+    facts = dict(word.split("=", 1) for word in getattr(options, "fact", ()) if "=" in word)
+    done = lavajobs.read(requested(Import, options, facts=facts), _tell)
     if not done.folder:
         print(f"{done.name}: nothing to read: a lab-host job keeps and pushes its results itself")
         return 0
     word = "read" if done.new else "already read before, left unchanged"
-    print(f"{done.name}: {word}: {done.folder}")
-    print(done.outcome)
+    print(f"{done.name}: {word}: {done.folder}\n{done.outcome}")
     return done.status
 
 
@@ -190,12 +164,30 @@ def _tell(news: Reply) -> None:
         print(news.sentence, file=sys.stderr)
 
 
-def _device(options: argparse.Namespace) -> int:
+@command(
+    "lava device",
+    _DEVICE,
+    BOARD,
+    arg("-o --into", "where (default: here)", type=Path, default=Path(), metavar="FOLDER"),
+    help="write a board's device type and a device",
+)
+def _device(options: argparse.Namespace) -> None:
     for path in devices.write(boardfile.named(options.board), options.into):
         print(path)
-    return 0
 
 
+@command(
+    "lava lab",
+    "",
+    arg("action", choices=("up", "down", "status")),
+    arg(
+        "--board",
+        "the virtual EVM that LAVA boots itself (default: %(default)s)",
+        default="virtual",
+        metavar="VARIANT",
+    ),
+    help="a LAVA of your own on this machine (needs root)",
+)
 def _lab(options: argparse.Namespace) -> int:
     if options.action == "up":
         lab = control.up(lambda line: print(line, file=sys.stderr, flush=True), options.board)

@@ -98,7 +98,7 @@ def _run(words: Sequence[str]) -> int:
             _complete()
         options = _parser(next((w for w in words if not w.startswith("-")), "")).parse_args(words)
         with Signals().watching():
-            status: int = options.func(options)
+            return options.func(options) or ExitStatus.OK
     except EvmperfError as error:
         print(f"evmperf: {error}", file=sys.stderr)
         return of_kind(error.kind)
@@ -110,7 +110,6 @@ def _run(words: Sequence[str]) -> int:
         return ExitStatus.INTERRUPTED
     except Exception as error:  # noqa: BLE001  # Python's own status would say FAILED
         return _unforeseen(error)
-    return status
 
 
 def _unforeseen(error: Exception) -> ExitStatus:
@@ -157,7 +156,7 @@ def _parser(command: str = "") -> argparse.ArgumentParser:
     commands: Any = parser.add_subparsers(required=True, metavar="COMMAND", help=argparse.SUPPRESS)
     modules = {name: module for group in _COMMANDS.values() for name, (module, _) in group.items()}
     if command in modules:
-        _module(modules[command]).add_parsers(commands)
+        _module("arguments").add(commands, _module(modules[command]).__name__)
     else:
         for name in modules:
             commands.add_parser(name)

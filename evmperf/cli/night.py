@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from evmperf.cli import arguments
+from evmperf.cli.arguments import COORDINATOR, IDENTITY, RESULTS, arg, command, coordinator, flag
 from evmperf.keeping.wanted import Wanted
 from evmperf.lava.selection import JobKind, select
 from evmperf.measure import boardfile
@@ -40,19 +40,21 @@ one is left out until it is cleared.
 """
 
 
-def add_parsers(subparsers: Any) -> None:
-    """Add the commands."""
-    night = arguments.command(subparsers, "night", _night, _NIGHT, "--identity", epilog=_EPILOG)
-    night.add_argument("plan", type=Path, metavar="PLAN.yaml")
-    night.add_argument("--results", type=Path, help="default: what the plan says")
-    night.add_argument("--new", action="store_true", help="do not continue a night that was cut")
-    text = "who finds the boards: Labgrid's coordinator or LAVA's scheduler (default: %(default)s)"
-    night.add_argument("--over", choices=("labgrid", "lava"), default="labgrid", help=text)
-    health = arguments.command(subparsers, "health", _health, _HEALTH, "--coordinator", "--results")
-    health.add_argument("do", nargs="?", choices=("list", "clear"), default="list")
-    health.add_argument("place", nargs="?", help="the board to clear")
-
-
+@command(
+    "night",
+    _NIGHT,
+    IDENTITY,
+    arg("plan", type=Path, metavar="PLAN.yaml"),
+    arg("--results", "default: what the plan says", type=Path),
+    flag("--new", "do not continue a night that was cut"),
+    arg(
+        "--over",
+        "who finds the boards: Labgrid's coordinator or LAVA's scheduler (default: %(default)s)",
+        choices=("labgrid", "lava"),
+        default="labgrid",
+    ),
+    epilog=_EPILOG,
+)
 def _night(options: argparse.Namespace) -> int:
     wanted = plan.read(options.plan)
     if options.over == "lava":
@@ -97,8 +99,8 @@ def _night(options: argparse.Namespace) -> int:
     journal.note("ended", status=ended.status, sentence=closing.sentence(ended))
     status.close()
     journal.close()
-    for command, said in ended.failed:
-        print(f"{command}: {said}")
+    for words, said in ended.failed:
+        print(f"{words}: {said}")
     print(f"{closing.sentence(ended)} {journal.folder / 'night.html'}")
     return ended.status
 
@@ -127,21 +129,28 @@ def _for_lava(given: Plan) -> Plan:
     return replace(given, boards=jobs)
 
 
-def _health(options: argparse.Namespace) -> int:
+@command(
+    "health",
+    _HEALTH,
+    COORDINATOR,
+    RESULTS,
+    arg("do?", choices=("list", "clear"), default="list"),
+    arg("place?", "the board to clear"),
+)
+def _health(options: argparse.Namespace) -> None:
     register = Register(options.results)
-    coordinator = arguments.coordinator(options)
-    known = register.all(coordinator)
+    address = coordinator(options)
+    known = register.all(address)
     if options.do == "list":
         for name, health in known.items():
             print(f"{name}  {health.state}  {health.failures} failures in a row  {health.why}")
         if not known:
             print("all boards are well")
-        return 0
+        return
     if not options.place:
         raise UsageError("health clear: which board? `evmperf health` lists them")
     if options.place not in known:
         raise UsageError(f"{options.place} is well already, or there is no board of that name")
     local = register.of(Wanted(options.place)) != Health()
-    register.keep(Wanted(options.place, "" if local else coordinator), Health())
+    register.keep(Wanted(options.place, "" if local else address), Health())
     print(f"{options.place} is used again")
-    return 0

@@ -13,7 +13,7 @@ import msgspec
 
 from evmperf.benchmarks import catalogue as benchmarks
 from evmperf.boards import board as boards
-from evmperf.cli import arguments
+from evmperf.cli.arguments import BOARD, BOARD_OPTION, COORDINATOR, JSON, arg, command, flag
 from evmperf.cli.terminal import own
 from evmperf.doctor import target as targets
 from evmperf.keeping.claim import Claim
@@ -40,19 +40,19 @@ is left as it is. `pytest --lg-env BOARD --image IMAGE` does the same before it 
 """
 
 
-def add_parsers(subparsers: Any) -> None:
-    """Add `image` and `provision`."""
-    about = arguments.command(subparsers, "image", _about, _IMAGE, "--board", "--json")
-    about.add_argument("image", metavar="IMAGE")
-    text = "write the image to this medium of this host (a card in a reader), and read it back"
-    about.add_argument("--write", metavar="DEVICE", help=text)
-    put = arguments.command(subparsers, "provision", _provision, _PROVISION, "board", "--coordinator")
-    put.add_argument("image", metavar="IMAGE")
-    put.add_argument("--force", action="store_true", help="write the image even if the board runs it")
-    put.add_argument("--keep-on", action="store_true", help="leave the board switched on")
-
-
-def _about(options: argparse.Namespace) -> int:
+@command(
+    "image",
+    _IMAGE,
+    BOARD_OPTION,
+    JSON,
+    arg("image", metavar="IMAGE"),
+    arg(
+        "--write",
+        "write the image to this medium of this host (a card in a reader), and read it back",
+        metavar="DEVICE",
+    ),
+)
+def _about(options: argparse.Namespace) -> None:
     board = boards.load(boards.find(options.board)) if options.board else None
     with ProgressBar() as bar:
         image = open_image(options.image, board, bar.progress)
@@ -69,7 +69,6 @@ def _about(options: argparse.Namespace) -> int:
             print(f"note: {warning}")
     if board:
         print(f"fit for {board.name} ({board.file_name})", file=sys.stderr)
-    return 0
 
 
 def _everything(image: Image) -> dict[str, Any]:
@@ -85,7 +84,16 @@ def _everything(image: Image) -> dict[str, Any]:
     }
 
 
-def _provision(options: argparse.Namespace) -> int:
+@command(
+    "provision",
+    _PROVISION,
+    BOARD,
+    COORDINATOR,
+    arg("image", metavar="IMAGE"),
+    flag("--force", "write the image even if the board runs it"),
+    flag("--keep-on", "leave the board switched on"),
+)
+def _provision(options: argparse.Namespace) -> None:
     board = benchmarks.board(boards.find(options.board))
     with contextlib.ExitStack() as stack:
         bar = stack.enter_context(ProgressBar())
@@ -104,7 +112,6 @@ def _provision(options: argparse.Namespace) -> int:
     runs = outcome.runs
     done = "ran already, and was left" if outcome.left_alone else "put on the board; it runs"
     print(f"{outcome.image.name} {done}: {runs.kernel} {runs.kernel_version}, {runs.uboot}")
-    return 0
 
 
 def _off(bench: LabgridBench, claim: Claim, *, quietly: bool) -> None:

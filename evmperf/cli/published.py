@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from evmperf.cli.arguments import OneOf, arg, command, flag
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project
 from evmperf.published import identity, record
@@ -18,57 +19,46 @@ from evmperf.published.record import Entry, Found
 from evmperf.state import buses
 
 
-def add_parsers(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "published",
-        description="Figures of TI's performance guides, from the record that comes with evmperf: "
-        "without a board the boards there are, with one its releases, with --case one figure "
-        "over all of them.",
-    )
-    parser.add_argument("board", nargs="?", help="a board of any name that guides use, or a file in env/")
-    parser.add_argument("--case", metavar="WORDS", help='e.g. "emmc_ext4 100 KiB write"')
-    parser.add_argument("--os", default="", help="Linux or RT-linux (default: both)")
-    parser.add_argument(
-        "--impossible", action="store_true", help="figures above what the hardware can carry, of all boards"
-    )
-    parser.add_argument("--releases", action="store_true", help="the board's releases and guides")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--csv", action="store_true", help="one line a figure")
-    form.add_argument("--json", action="store_true", help="one object a figure")
-    parser.set_defaults(func=_published)
-
-
-def _published(options: argparse.Namespace) -> int:
+@command(
+    "published",
+    "Figures of TI's performance guides, from the record that comes with evmperf: without a "
+    "board the boards there are, with one its releases, with --case one figure over all of them.",
+    arg("board?", "a board of any name that guides use, or a file in env/"),
+    arg("--case", 'e.g. "emmc_ext4 100 KiB write"', metavar="WORDS"),
+    arg("--os", "Linux or RT-linux (default: both)"),
+    flag("--impossible", "figures above what the hardware can carry, of all boards"),
+    flag("--releases", "the board's releases and guides"),
+    OneOf((flag("--csv", "one line a figure"), flag("--json", "one object a figure"))),
+)
+def _published(options: argparse.Namespace) -> None:
     if not record.entries():
         raise UsageError(f"{record.FILE}: is not there: this evmperf was installed without a record")
     if options.impossible:
         among = record.of_board(_named(options.board), options.os) if options.board else record.entries()
         if rows := list(_impossible(among)):
             _rows(options, rows)
-        return 0
+        return
     if not options.board:
         _rows(options, _boards())
-        return 0
+        return
     mine = record.of_board(_named(options.board), options.os)
     if not mine:
         known = ", ".join(sorted({entry.board for entry in record.entries()}))
         raise UsageError(f"nothing is published of {options.board!r}; there are: {known}")
-    if options.case is None:
+    if not options.case:
         _rows(options, [_release(entry) for entry in mine])
-        return 0
+        return
     found = record.search(mine, options.case)
     if not found:
         names = ", ".join(sorted({block.benchmark for entry in mine for block in entry.blocks}))
         raise UsageError(f"no figure of {mine[0].board} is called {options.case!r}; it has {names}")
     if options.csv or options.json:
         _rows(options, [_figure(one) for series in found.values() for one in series])
-        return 0
+        return
     for (os, benchmark, case, metric), series in found.items():
         words = record.size(case) or case
         print(f"{mine[0].board} {os} {benchmark} {words} {metric} ({series[0].value.unit}):")
         print("  " + ", ".join(f"{_said(one.entry)} {one.value.mean:g}" for one in series))
-    return 0
 
 
 def _named(given: str) -> str:

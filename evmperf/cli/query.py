@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.app import sources
-from evmperf.cli import arguments
+from evmperf.cli.arguments import RESULTS, RUNS, OneOf, arg, command, duration, flag
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.report import exports
@@ -22,61 +22,32 @@ from evmperf.store.source import place
 _PIPED = 160
 """Characters of a line that goes to a file or another program."""
 _TABLES = ", ".join(tables.TABLES)
+_FROM = arg(
+    "--from",
+    "where the runs are (default: history, the lab's store)",
+    dest="source",
+    metavar="DIR|history|baselines",
+    default=sources.HISTORY,
+)
+_FORMATS = {
+    "parquet": "every sample, a row each",
+    "csv": "the same as text",
+    "bmf": "one run for Bencher",
+    "kcidb": "for KernelCI's database",
+    "junit": "a test a case",
+    "openmetrics": "every figure, for Prometheus",
+}
 
 
-def add_parsers(commands: Any) -> None:
-    """Add the three commands."""
-    query = commands.add_parser(
-        "query",
-        description=f"Ask all runs a question in SQL (DuckDB's). Tables: {_TABLES}; "
-        "`DESCRIBE samples` names a table's columns, docs/store.md has examples.",
-    )
-    query.add_argument("question", metavar="SQL", help="one SELECT")
-    _add_from(query)
-    query.add_argument(
-        "--timeout", type=arguments.duration, default=60.0, metavar="TIME", help="default: 60s"
-    )
-    form = query.add_mutually_exclusive_group()
-    form.add_argument("--csv", action="store_true", help="print CSV instead of a table")
-    form.add_argument("--json", action="store_true", help="print a list of objects")
-    query.set_defaults(func=_query)
-
-    export = commands.add_parser(
-        "export", description="Write runs in the formats of other programs; all there are, or those named."
-    )
-    export.add_argument("run", nargs="*", help="the ids of runs")
-    _add_from(export)
-    form = export.add_mutually_exclusive_group(required=True)
-    for name, what in (
-        ("parquet", "every sample, a row each"),
-        ("csv", "the same as text"),
-        ("bmf", "one run for Bencher"),
-        ("kcidb", "for KernelCI's database"),
-        ("junit", "a test a case"),
-        ("openmetrics", "every figure, for Prometheus"),
-    ):
-        form.add_argument(f"--{name}", type=Path, metavar="FILE", help=what)
-    export.set_defaults(func=_export)
-
-    store = commands.add_parser(
-        "store",
-        description="Keep runs in the lab's store [EVMPERF_HISTORY: a folder or a URL], as "
-        "`check` does: those named, or all below --results. What is there is left.",
-    )
-    arguments.add_run(store, nargs="*")
-    store.set_defaults(func=_store)
-
-
-def _add_from(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--from",
-        dest="source",
-        metavar="DIR|history|baselines",
-        default=sources.HISTORY,
-        help="where the runs are (default: history, the lab's store)",
-    )
-
-
+@command(
+    "query",
+    f"Ask all runs a question in SQL (DuckDB's). Tables: {_TABLES}; `DESCRIBE samples` names a "
+    "table's columns, docs/store.md has examples.",
+    arg("question", "one SELECT", metavar="SQL"),
+    _FROM,
+    arg("--timeout", "default: 60s", type=duration, default=60.0, metavar="TIME"),
+    OneOf((flag("--csv", "print CSV instead of a table"), flag("--json", "print a list of objects"))),
+)
 def _query(options: argparse.Namespace) -> int:
     with sources.opened(options.source) as source, tables.opened(source) as there:
         answer = tables.ask(there, options.question, options.timeout)
@@ -104,8 +75,15 @@ def _cell(value: Any) -> str:
     return f"{value:%Y-%m-%d %H:%M}" if isinstance(value, datetime.datetime) else str(value)
 
 
-def _export(options: argparse.Namespace) -> int:
-    (name,) = [n for n in ("parquet", "csv", *exports.FORMATS) if getattr(options, n)]
+@command(
+    "export",
+    "Write runs in the formats of other programs; all there are, or those named.",
+    arg("run*", "the ids of runs"),
+    _FROM,
+    OneOf(tuple(arg(f"--{n}", t, type=Path, metavar="FILE") for n, t in _FORMATS.items()), True),
+)
+def _export(options: argparse.Namespace) -> None:
+    (name,) = [name for name in _FORMATS if getattr(options, name)]
     file: Path = getattr(options, name)
     with sources.opened(options.source) as source:
         known = source.everything()
@@ -123,9 +101,15 @@ def _export(options: argparse.Namespace) -> int:
                 where = f" WHERE run IN ({ids})" if options.run else ""
                 tables.write(there, f"SELECT * FROM samples{where} ORDER BY ALL", file, name)
     print(f"{file}: {len(wanted)} runs")
-    return ExitStatus.OK
 
 
+@command(
+    "store",
+    "Keep runs in the lab's store [EVMPERF_HISTORY: a folder or a URL], as `check` does: those "
+    "named, or all below --results. What is there is left.",
+    RUNS,
+    RESULTS,
+)
 def _store(options: argparse.Namespace) -> int:
     folders = [run_folder(run, options.results) for run in options.run]
     folders = folders or sorted(path.parent for path in options.results.glob("*/run.json"))

@@ -7,11 +7,11 @@ import functools
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from evmperf.app import judging, sources
 from evmperf.app.requests import Check
-from evmperf.cli import arguments
+from evmperf.cli.arguments import A_RUN, RESULTS, SOURCE, WAIT, arg, command, duration, flag, requested, say
+from evmperf.cli.sides import SIDES, sides
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.verdict import Judgement
@@ -26,98 +26,54 @@ _EPILOG = (
     "Exit status: 0 nothing of what could be told is worse, 1 something worse or a goal missed, 5 "
     "nothing comparable, 6 nothing could be told, or something is suspected."
 )
+_OUTPUT = (
+    flag("--all", "list what did not change, too"),
+    arg("--level", "false discovery rate to hold, default 0.15 against earlier runs, else 0.12", type=float),
+    *(
+        arg(f"--{name}", "write it there, too (- for here only)", type=Path, metavar="FILE")
+        for name in ("json", "junit", "markdown", "openmetrics")
+    ),
+)
 
 
-def add_parsers(commands: Any) -> None:
-    """Add the three commands."""
-    check = commands.add_parser(
-        "check",
-        description="Judge runs: same, better, worse, or not comparable, metric by metric. The "
-        "verdicts go into the run in place of earlier ones, its report is written again, and "
-        "they go to InfluxDB if it is configured. The run goes into the lab's store [EVMPERF_HISTORY: "
-        "a folder or a URL]. Published figures are left as they are.",
-        epilog=f"{_EPILOG} Of several runs the worst counts.",
-    )
-    arguments.add_run(check, "+")
-    check.add_argument(
+@command(
+    "check",
+    "Judge runs: same, better, worse, or not comparable, metric by metric. The verdicts go into "
+    "the run in place of earlier ones, its report is written again, and they go to InfluxDB if it "
+    "is configured. The run goes into the lab's store [EVMPERF_HISTORY: a folder or a URL]. "
+    "Published figures are left as they are.",
+    arg("run+", A_RUN),
+    RESULTS,
+    arg(
         "--against",
+        "release:11.00, run:ID, last:N (earlier runs of the board), or guide:FILE",
         required=True,
         metavar="WHAT",
-        help="release:11.00, run:ID, last:N (earlier runs of the board), or guide:FILE",
-    )
-    arguments.add_from(check)
-    check.add_argument(
-        "--calibrate",
-        action="store_true",
-        help="judge the past nights, each by those before it, and say how many would have raised "
-        "an alarm; nothing is kept",
-    )
-    check.add_argument("--dry-run", action="store_true", help="only say what the verdicts are")
-    check.add_argument(
+    ),
+    SOURCE,
+    flag(
+        "--calibrate", "judge the past nights, each by those before it, and count the alarms; nothing is kept"
+    ),
+    flag("--dry-run", "only say what the verdicts are"),
+    arg(
         "--confirm",
-        type=arguments.duration,
+        "check what is worse again before anybody is told: an A/B with the image of the last good "
+        "run on the same board, within this time (30m, 2h)",
+        type=duration,
         default=0.0,
         metavar="BUDGET",
-        help="check what is worse again before anybody is told: an A/B with the image of the last "
-        "good run on the same board, within this time (30m, 2h)",
-    )
-    check.add_argument("--board", metavar="FILE", help="the board for it (default: the run's own)")
-    arguments.add_wait(check)
-    _add_output(check)
-    check.set_defaults(func=_check)
-
-    compare = commands.add_parser("compare", description="Judge run B by run A.", epilog=_EPILOG)
-    compare.add_argument("a", metavar="A", nargs="?", help="the run to compare with")
-    compare.add_argument("b", metavar="B", nargs="?", help="the run to judge")
-    compare.add_argument(
-        "--a", dest="side_a", metavar="RUN", nargs="+", default=[], help="runs to compare with"
-    )
-    compare.add_argument("--b", dest="side_b", metavar="RUN", nargs="+", default=[], help="runs to judge")
-    arguments.add_results(compare)
-    _add_output(compare)
-    compare.set_defaults(func=_compare)
-
-    accept = commands.add_parser(
-        "accept",
-        description="Mark a change that was meant: from that run on, older figures of the metric "
-        "are no reason to call it worse. Kept in baselines/accepted.yaml, for git.",
-    )
-    accept.add_argument("metric", help="benchmark, or benchmark/case/metric; * stands for anything")
-    accept.add_argument("--since", required=True, metavar="RUN", help="first run with the change")
-    accept.add_argument("--why", required=True, help="one sentence")
-    arguments.add_results(accept)
-    accept.set_defaults(func=_accept)
-
-
-def _add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--all", action="store_true", help="list what did not change, too")
-    parser.add_argument(
-        "--level",
-        type=float,
-        default=None,
-        help="false discovery rate to hold, default 0.15 against earlier runs, else 0.12",
-    )
-    for name in ("json", "junit", "markdown", "openmetrics"):
-        parser.add_argument(
-            f"--{name}", type=Path, metavar="FILE", help="write it there, too (- for here only)"
-        )
-
-
+    ),
+    arg("--board", "the board for it (default: the run's own)", metavar="FILE"),
+    WAIT,
+    *_OUTPUT,
+    epilog=f"{_EPILOG} Of several runs the worst counts.",
+)
 def _check(options: argparse.Namespace) -> int:
     if len(options.run) > 1 and any(_outputs(options)):
         raise UsageError("a file for the verdicts is of one run: check one at a time")
     wanted = against.wanted(options.against)
-    request = Check(
-        runs=tuple(options.run),
-        against=options.against,
-        results=str(options.results),
-        source=options.source or "",
-        level=options.level,
-        confirm_s=options.confirm,
-        board=options.board or "",
-        wait_s=options.wait,
-        keep=not options.dry_run,
-    )
+    times = {"confirm_s": options.confirm, "wait_s": options.wait}
+    request = requested(Check, options, runs=options.run, keep=not options.dry_run, **times)
     if options.calibrate:
         for given in options.run:
             folder = against.run_folder(given, options.results)
@@ -129,29 +85,25 @@ def _check(options: argparse.Namespace) -> int:
         _write(options, found.judgement, found.differences)
         _say(options, found.told)
 
-    checked = judging.check(request, arguments.say, show)
+    checked = judging.check(request, say, show)
     for problem in checked.failed:
         print(f"evmperf: {problem}", file=sys.stderr)
     return checked.status
 
 
+@command("compare", "Judge run B by run A.", *SIDES, RESULTS, *_OUTPUT, epilog=_EPILOG)
 def _compare(options: argparse.Namespace) -> int:
-    sides = [
-        [against.run_folder(given, options.results) for given in ([one] if one else many)]
-        for one, many in ((options.a, options.side_a), (options.b, options.side_b))
-    ]
-    if not all(sides):
-        raise UsageError("compare takes two sides: compare A B, or compare --a RUN... --b RUN...")
+    a, b = sides(options)
     level = judging.level(options.level)
-    if max(map(len, sides)) > 1:
-        judgement = against.between(sides[0], sides[1], level)
+    if len(a) > 1 or len(b) > 1:
+        judgement = against.between(a, b, level)
     else:
         what = against.Wanted("run", options.a or options.side_a[0])
         with sources.opened(str(options.results)) as source:
-            judgement = against.judged(sides[1][0], what, source, level, judging.read_guide)
-    changed = differences.between(sides[0], sides[1])
+            judgement = against.judged(b[0], what, source, level, judging.read_guide)
+    changed = differences.between(a, b)
     _write(options, judgement, changed)
-    _say(options, judging.named(sides, changed, "What differs besides"))
+    _say(options, judging.named([a, b], changed, "What differs besides"))
     return judgement.exit_status
 
 
@@ -186,14 +138,22 @@ def _write(options: argparse.Namespace, judgement: Judgement, changed: Sequence[
         sys.stdout.write(formats.text(judgement, options.all, width))
 
 
-def _accept(options: argparse.Namespace) -> int:
+@command(
+    "accept",
+    "Mark a change that was meant: from that run on, older figures of the metric are no reason "
+    "to call it worse. Kept in baselines/accepted.yaml, for git.",
+    arg("metric", "benchmark, or benchmark/case/metric; * stands for anything"),
+    arg("--since", "first run with the change", required=True, metavar="RUN"),
+    arg("--why", "one sentence", required=True),
+    RESULTS,
+)
+def _accept(options: argparse.Namespace) -> None:
     run = read_run(against.run_folder(options.since, options.results))
     pattern = accepted.pattern(options.metric)
     mark = accepted.Accepted(pattern, run.board, run.id, run.started_ns, options.why)
     _known(pattern)
     accepted.add(mark)
     print(f"{accepted.FILE}: {pattern} on {run.board} accepted since {run.id}")
-    return 0
 
 
 def _known(pattern: str) -> None:

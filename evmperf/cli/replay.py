@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.boards.prompts import INIT_SHELL_PROMPT, LOGIN_PROMPT
-from evmperf.cli import arguments
+from evmperf.cli.arguments import A_RUN, JSON, RESULTS, arg, command
 from evmperf.console import record, review
 from evmperf.console.review import Reviewed
 from evmperf.model.errors import LabError, UsageError
@@ -23,14 +23,15 @@ sends this file.
 """
 
 
-def add_parsers(commands: Any) -> None:
-    """Add the command."""
-    parser = arguments.command(commands, "replay", _replay, _ABOUT, "--results", "--json")
-    parser.add_argument("file", help=f"a console.log, or {arguments.A_RUN}")
-    parser.add_argument("--prompt", help="what ends a boot, as a regular expression")
-
-
-def _replay(options: argparse.Namespace) -> int:
+@command(
+    "replay",
+    _ABOUT,
+    RESULTS,
+    JSON,
+    arg("file", f"a console.log, or {A_RUN}"),
+    arg("--prompt", "what ends a boot, as a regular expression"),
+)
+def _replay(options: argparse.Namespace) -> None:
     path = Path(options.file)
     if not path.is_file():
         path = run_folder(options.file, options.results) / "console.log"
@@ -43,7 +44,7 @@ def _replay(options: argparse.Namespace) -> int:
         raise UsageError(f"{path}: holds no power-on, so there is no boot to look at")
     if options.json:
         print(json.dumps([_entry(boot) for boot in boots], indent=1))
-        return 0
+        return
     for boot in boots:
         print(f"boot {boot.number}")
         begin = next(iter(boot.marks.values())).mono_ns if boot.marks else 0
@@ -56,26 +57,20 @@ def _replay(options: argparse.Namespace) -> int:
             print(f"  {note}")
         for change in boot.changes or ["as recorded"]:
             print(f"  -> {change}")
-    return 0
 
 
 def _boots(path: Path, prompts: tuple[str, ...]) -> Iterator[Reviewed]:
     recorded = _recorded(path.parent)
     for number, records in enumerate(review.boots(record.read(path)), 1):
-        power_on = records[0].mono_ns
-        before = next((b for b in recorded if _power_on(b) == power_on), None)
+        before = recorded.get(records[0].mono_ns)
         yield review.review(number, records, prompts, before)
 
 
-def _recorded(folder: Path) -> list[BootRecord]:
-    """What the run beside the file recorded of its boots, nothing for a file alone."""
-    if not (folder / spool.RECORDS).exists():
-        return []
-    return [record for record in spool.read_records(folder) if isinstance(record, BootRecord)]
-
-
-def _power_on(boot: BootRecord) -> int:
-    return next((mark.mono_ns for mark in boot.marks if mark.phase == "power_on"), -1)
+def _recorded(folder: Path) -> dict[int, BootRecord]:
+    """The boots in the run beside the file, by their power-on (ns); none for a file alone."""
+    known = spool.read_records(folder) if (folder / spool.RECORDS).exists() else []
+    boots = [record for record in known if isinstance(record, BootRecord)]
+    return {mark.mono_ns: boot for boot in boots for mark in boot.marks if mark.phase == "power_on"}
 
 
 def _entry(boot: Reviewed) -> dict[str, Any]:

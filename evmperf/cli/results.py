@@ -6,13 +6,12 @@ import json
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from evmperf.app import sources, why
-from evmperf.cli import arguments
+from evmperf.cli.arguments import JSON, RESULTS, RUN, SOURCE, arg, board_name, command, flag
+from evmperf.cli.sides import SIDES, sides
 from evmperf.model.errors import UsageError
 from evmperf.published.baseline import of_board
-from evmperf.published.releases import BASELINES
 from evmperf.report import differences as report
 from evmperf.report.columns import Column, table
 from evmperf.report.table import text_table
@@ -41,30 +40,16 @@ _PIPED = 160
 """Characters of a line that goes to a file or another program."""
 
 
-def add_parsers(commands: Any) -> None:
-    """Add the four commands."""
-    runs = arguments.command(commands, "runs", _runs, _RUNS, "--results")
-    arguments.add_from(runs)
-    text = "only runs of this board (name or file)"
-    runs.add_argument("--board", type=arguments.board_name, help=text)
-    runs.add_argument("--last", type=int, default=20, metavar="N", help="how many (default: 20)")
-    show = arguments.command(commands, "show", _show, _SHOW)
-    arguments.add_run(show)
-    show.add_argument("--facts", action="store_true", help="everything known about the board")
-    arguments.add_run(arguments.command(commands, "report", _report, _REPORT))
-    explain = arguments.command(commands, "explain", _explain, _EXPLAIN, "--json", "--results")
-    explain.add_argument("a", metavar="A", nargs="?", help=arguments.A_RUN)
-    explain.add_argument("b", metavar="B", nargs="?", help="another run")
-    for side in "ab":
-        text = f"runs of side {side.upper()}"
-        explain.add_argument(
-            f"--{side}", dest=f"more_{side}", metavar="RUN", nargs="+", default=[], help=text
-        )
-    explain.add_argument("--all", action="store_true", help="every line, however many")
-
-
-def _runs(options: argparse.Namespace) -> int:
-    named = (None, sources.INFLUX, sources.HISTORY, sources.PUBLISHED, "baselines")
+@command(
+    "runs",
+    _RUNS,
+    RESULTS,
+    SOURCE,
+    arg("--board", "only runs of this board (name or file)", type=board_name),
+    arg("--last", "how many (default: 20)", type=int, default=20, metavar="N"),
+)
+def _runs(options: argparse.Namespace) -> None:
+    named = ("", sources.INFLUX, sources.HISTORY, sources.PUBLISHED, "baselines")
     if options.source not in named and not Path(options.source).is_dir():
         raise UsageError(
             f"{options.source}: there is no such folder of runs; measure with "
@@ -87,7 +72,6 @@ def _runs(options: argparse.Namespace) -> int:
     )
     width = None if sys.stdout.isatty() else _PIPED
     print(table(columns, [_row(entry) for entry in mine[-options.last :]], width), end="")
-    return 0
 
 
 def _row(entry: StoredRun) -> tuple[str, ...]:
@@ -104,7 +88,8 @@ def _row(entry: StoredRun) -> tuple[str, ...]:
     )
 
 
-def _show(options: argparse.Namespace) -> int:
+@command("show", _SHOW, RUN, RESULTS, flag("--facts", "everything known about the board"))
+def _show(options: argparse.Namespace) -> None:
     folder = run_folder(options.run, options.results)
     run = spool.read_run(folder)
     results = spool.read_results(folder)
@@ -125,24 +110,17 @@ def _show(options: argparse.Namespace) -> int:
             )
     if options.facts:
         print(json.dumps(run.facts, indent=1, sort_keys=True))
-    return 0
 
 
-def _report(options: argparse.Namespace) -> int:
+@command("report", _REPORT, RUN, RESULTS)
+def _report(options: argparse.Namespace) -> None:
     print(why.report(run_folder(options.run, options.results)))
-    return 0
 
 
-def _explain(options: argparse.Namespace) -> int:
-    sides = [
-        [run_folder(given, options.results, BASELINES) for given in (*([one] if one else []), *more)]
-        for one, more in ((options.a, options.more_a), (options.b, options.more_b))
-    ]
-    if not all(sides):
-        raise UsageError("explain takes two sides: evmperf explain A B, or --a RUN... --b RUN...")
-    found = differences.between(*sides)
+@command("explain", _EXPLAIN, JSON, RESULTS, *SIDES, flag("--all", "every line, however many"))
+def _explain(options: argparse.Namespace) -> None:
+    found = differences.between(*sides(options))
     if options.json:
         print(json.dumps([dataclasses.asdict(entry) for entry in found], indent=1))
     else:
         print(report.text(found, everything=options.all), end="")
-    return 0

@@ -2,13 +2,11 @@
 
 import argparse
 import dataclasses
-import functools
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
-from evmperf.cli import arguments
+from evmperf.cli.arguments import JSON, arg, command, flag, group
 from evmperf.model.errors import EvmperfError, LabError
 from evmperf.virtual import envfile, image, recipe, release, server, terminal
 from evmperf.virtual.board import BenchStatus, LabOptions, LabRecord
@@ -16,6 +14,8 @@ from evmperf.virtual.client import LabClient, all_benches
 
 _NAME = "virtual"
 
+_USUAL = "0 is any free one (default: that of env/NAME.yaml, else 0)"
+_BOARD = arg("name?", "the board (default: %(default)s)", default=_NAME, metavar="NAME")
 _ABOUT = """\
 A virtual EVM is a QEMU guest that looks like a board in a lab: a serial console on a TCP port, a
 network power switch, and a tester (a network namespace) at the other end of its Ethernet cables.
@@ -48,62 +48,62 @@ Connects this terminal to the board's serial console; Ctrl-] leaves. Others may 
 the same time: all see all output, and all may type.
 """
 
-
-def add_parsers(subparsers: Any) -> None:
-    """Add `virtual` and its sub-commands."""
-    commands = arguments.group(subparsers, "virtual", _ABOUT)
-    add = functools.partial(arguments.command, commands)
-
-    build = add("build", _build, "", help="make the software of a virtual EVM unless it is up to date")
-    build.add_argument("variant", nargs="*", default=[_NAME], help="which virtual EVMs (default: virtual)")
-    build.add_argument("--force", action="store_true", help="build it even if it is up to date")
-
-    release = add("release", _release, _RELEASE, help="make a release: an image for a virtual EVM's card")
-    release.add_argument("variant", help="a virtual EVM that boots from a card or disk of its own")
-    release.add_argument("file", type=Path, help="what to write: NAME.wic.zst")
-    release.add_argument("--number", type=int, default=1, help="from 1 to 9 (default: 1)")
-
-    start = add("start", _start, _START, help="start the bench of a board")
-    stop = add("stop", _stop, _STOP, help="stop the bench of a board")
-    stop.add_argument("--all", action="store_true", help="all boards")
-    on = add("on", _on, "", help="switch the power of a board on; no effect if it is on")
-    off = add("off", _off, "", help="switch the power of a board off; no effect if it is off")
-    console = add("console", _console, _CONSOLE, help="the board's serial console in this terminal")
-    for parser in (start, stop, on, off, console):
-        text = "the board (default: %(default)s)"
-        parser.add_argument("name", nargs="?", default=_NAME, metavar="NAME", help=text)
-    add("status", _status, "", "--json", help="list all boards that were ever started here")
-
-    text = "which virtual EVM the board is (default: virtual, or NAME if it is a variant's)"
-    start.add_argument("--variant", help=text)
-    usual = "0 is any free one (default: that of env/NAME.yaml, else 0)"
-    start.add_argument("--serial-port", type=int, metavar="PORT", help=f"console's TCP port, {usual}")
-    start.add_argument("--power-port", type=int, metavar="PORT", help=f"power switch's port, {usual}")
-    start.add_argument("--fresh", action="store_true", help="make new disks (otherwise they are kept)")
-    text = "write a copy of the variant's env/*.yaml with this board's ports"
-    start.add_argument("--write-env", type=Path, metavar="FILE", help=text)
-    start.add_argument("--foreground", action="store_true", help="stay in the foreground; Ctrl-C stops it")
-    text = "one more word for QEMU's command line, for experiments; give it as --qemu-option=-d"
-    start.add_argument("--qemu-option", action="append", metavar="OPTION", help=text)
+group("virtual", _ABOUT)
 
 
 def _progress(step: str) -> None:
     print(step, file=sys.stderr, flush=True)
 
 
-def _build(args: argparse.Namespace) -> int:
+@command(
+    "virtual build",
+    "",
+    arg("variant*", "which virtual EVMs (default: virtual)", default=[_NAME]),
+    flag("--force", "build it even if it is up to date"),
+    help="make the software of a virtual EVM unless it is up to date",
+)
+def _build(args: argparse.Namespace) -> None:
     for variant in args.variant:
         built = image.build(variant, force=args.force, progress=_progress)
         print(f"image {built.variant} {built.hash} is in {built.directory}")
-    return 0
 
 
-def _release(args: argparse.Namespace) -> int:
+@command(
+    "virtual release",
+    _RELEASE,
+    arg("variant", "a virtual EVM that boots from a card or disk of its own"),
+    arg("file", "what to write: NAME.wic.zst", type=Path),
+    arg("--number", "from 1 to 9 (default: 1)", type=int, default=1),
+    help="make a release: an image for a virtual EVM's card",
+)
+def _release(args: argparse.Namespace) -> None:
     release.build(args.variant, args.number, args.file, _progress)
     print(f"{release.name(args.variant, args.number)} is in {args.file}")
-    return 0
 
 
+@command(
+    "virtual start",
+    _START,
+    _BOARD,
+    arg("--variant", "which virtual EVM the board is (default: virtual, or NAME if it is a variant's)"),
+    arg("--serial-port", f"console's TCP port, {_USUAL}", type=int, metavar="PORT"),
+    arg("--power-port", f"power switch's port, {_USUAL}", type=int, metavar="PORT"),
+    flag("--fresh", "make new disks (otherwise they are kept)"),
+    arg(
+        "--write-env",
+        "write a copy of the variant's env/*.yaml with this board's ports",
+        type=Path,
+        metavar="FILE",
+    ),
+    flag("--foreground", "stay in the foreground; Ctrl-C stops it"),
+    arg(
+        "--qemu-option",
+        "one more word for QEMU's command line, for experiments; give it as --qemu-option=-d",
+        action="append",
+        metavar="OPTION",
+    ),
+    help="start the bench of a board",
+)
 def _start(args: argparse.Namespace) -> int:
     bench = LabClient(args.name)
     variant = args.variant or (args.name if recipe.exists(args.name) else _NAME)
@@ -160,35 +160,36 @@ def _write_env(copy: Path | None, variant: str, serial_port: int, power_port: in
         envfile.write(envfile.source(variant), copy, serial_port=serial_port, power_port=power_port)
 
 
-def _stop(args: argparse.Namespace) -> int:
+@command("virtual stop", _STOP, _BOARD, flag("--all", "all boards"), help="stop the bench of a board")
+def _stop(args: argparse.Namespace) -> None:
     for bench in all_benches() if args.all else [LabClient(args.name)]:
         stopped = bench.stop()
         if stopped or not args.all:
             print(f"board {bench.name} {'stopped' if stopped else 'was not running'}")
-    return 0
 
 
-def _on(args: argparse.Namespace) -> int:
+@command("virtual on", "", _BOARD, help="switch the power of a board on; no effect if it is on")
+def _on(args: argparse.Namespace) -> None:
     LabClient(args.name).on()
-    return 0
 
 
-def _off(args: argparse.Namespace) -> int:
+@command("virtual off", "", _BOARD, help="switch the power of a board off; no effect if it is off")
+def _off(args: argparse.Namespace) -> None:
     LabClient(args.name).off()
-    return 0
 
 
-def _console(args: argparse.Namespace) -> int:
+@command("virtual console", _CONSOLE, _BOARD, help="the board's serial console in this terminal")
+def _console(args: argparse.Namespace) -> None:
     bench = LabClient(args.name)
     port = bench.ports.serial
     power = "" if bench.status().power else f"; the power is off: `evmperf virtual on {args.name}`"
     print(f"console of board {args.name}, Ctrl-] leaves{power}")
     terminal.run(port)
     print(f"\nleft the console of board {args.name}")
-    return 0
 
 
-def _status(args: argparse.Namespace) -> int:
+@command("virtual status", "", JSON, help="list all boards that were ever started here")
+def _status(args: argparse.Namespace) -> None:
     found: list[tuple[LabClient, BenchStatus | None, str]] = []
     for bench in all_benches():
         if not bench.running:
@@ -209,7 +210,6 @@ def _status(args: argparse.Namespace) -> int:
     else:
         for bench, status, reason in found:
             print(_line(status) if status else f"{bench.name}: {reason}")
-    return 0
 
 
 def _line(status: BenchStatus) -> str:

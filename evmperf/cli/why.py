@@ -2,38 +2,35 @@
 
 import argparse
 from collections.abc import Iterator
-from typing import Any
 
 from evmperf.app import why
 from evmperf.app.requests import Explained, Why
-from evmperf.cli import arguments
+from evmperf.cli.arguments import RESULTS, RUN, arg, command
 from evmperf.model.outlets import line
 from evmperf.runs.history import run_folder
 
-
-def add_parsers(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "why",
-        description="Say why figures are worse than the published ones, or than those of another "
-        "run: causes that were read on the board around the case, each with its evidence, what it "
-        "explains at most, and what would prove it. Without a case, for all figures that are more "
-        "than 5 %% worse.",
-    )
-    arguments.add_run(parser)
-    parser.add_argument("case", nargs="?", default="", help="a benchmark, or BENCHMARK CASE")
-    parser.add_argument("--against", metavar="RUN", help="a run in which all was well, or guide:FILE")
-    parser.set_defaults(func=_why)
+_ABOUT = """\
+Says why figures are worse than the published ones, or than those of another run: causes that were
+read on the board around the case, each with its evidence, its greatest effect and its proof. Without
+a case, for all figures that are more than 5 % worse.
+"""
 
 
-def _why(options: argparse.Namespace) -> int:
+@command(
+    "why",
+    _ABOUT,
+    RUN,
+    RESULTS,
+    arg("case?", "a benchmark, or BENCHMARK CASE"),
+    arg("--against", "a run in which all was well, or guide:FILE", metavar="RUN"),
+)
+def _why(options: argparse.Namespace) -> None:
     folder = run_folder(options.run, options.results)
-    against = options.against or ""
+    against = options.against
     if against and not against.startswith(why.GUIDE_FILE):
         against = str(run_folder(against, options.results))
     request = Why(folder=str(folder), case=options.case, against=against)
     print("\n".join(map(line, _lines(why.explain(request)))))
-    return 0
 
 
 def _lines(explained: Explained) -> Iterator[str]:

@@ -23,9 +23,9 @@ pytestmark = pytest.mark.virtual_evm
 CLI = """
 import argparse, sys
 from evmperf.model.errors import EvmperfError
-from evmperf.cli import virtual as cli
+from evmperf.cli import arguments, virtual as cli
 parser = argparse.ArgumentParser()
-cli.add_parsers(parser.add_subparsers(required=True))
+arguments.add(parser.add_subparsers(required=True), cli.__name__)
 args = parser.parse_args()
 try:
     sys.exit(args.func(args))

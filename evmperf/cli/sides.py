@@ -1,0 +1,28 @@
+"""Two runs, or two sides of several runs each, as arguments."""
+
+import argparse
+from pathlib import Path
+
+from evmperf.cli.arguments import A_RUN, arg
+from evmperf.model.errors import UsageError
+from evmperf.published.releases import BASELINES
+from evmperf.runs.history import run_folder
+
+SIDES = (
+    arg("a?", A_RUN, metavar="A"),
+    arg("b?", "the run to compare with A", metavar="B"),
+    arg("--a", "runs of side A", dest="side_a", metavar="RUN", nargs="+", default=[]),
+    arg("--b", "runs of side B", dest="side_b", metavar="RUN", nargs="+", default=[]),
+)
+
+
+def sides(options: argparse.Namespace) -> tuple[list[Path], list[Path]]:
+    """The folders of the runs of SIDES; raises UsageError unless each side has one."""
+    named = ((options.a, options.side_a), (options.b, options.side_b))
+    a, b = (
+        [run_folder(given, options.results, BASELINES) for given in filter(None, [one, *more])]
+        for one, more in named
+    )
+    if not a or not b:
+        raise UsageError("two sides are needed: A B, or --a RUN... --b RUN...")
+    return a, b
