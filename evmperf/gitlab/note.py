@@ -23,10 +23,7 @@ class MergeRequest:
 
     @classmethod
     def of_pipeline(cls, variables: Mapping[str, str] = os.environ) -> Self | None:
-        """The merge request of this pipeline by GitLab's predefined variables; None outside one.
-
-        Raises UsageError without a token.
-        """
+        """The merge request of this pipeline, None outside one; raises UsageError without a token."""
         names = ("CI_API_V4_URL", "CI_PROJECT_ID", "CI_MERGE_REQUEST_IID")
         if not all(variables.get(name) for name in names):
             return None
@@ -40,10 +37,7 @@ class MergeRequest:
         return cls(f"{url}/projects/{project}/merge_requests/{number}/notes", token)
 
     def write(self, topic: str, text: str) -> bool:
-        """Put `text` into the note of that topic; False when it replaced an earlier one.
-
-        Raises LabError if GitLab refuses it.
-        """
+        """Write the note of that topic; False when it replaced an earlier one. Raises LabError."""
         mark = f"<!-- evmperf {topic} -->"
         body = {"body": f"{mark}\n{text}"}
         for note in self._notes():

@@ -141,9 +141,7 @@ def _measure(plan: PipelinePlan, board: Board, given: Mapping[str, list[str]]) -
 
 
 def _place(plan: PipelinePlan, board: Board) -> dict[str, Any]:
-    """The part of a job that measures on the board; its session holds the place
-    (docs/lab-at-scale.md).
-    """
+    """The part of a job that measures; its session holds the place (docs/lab-at-scale.md)."""
     if plan.over is Over.LABGRID and not board.is_virtual:
         return {"variables": {"LG_PLACE": board.file.stem}}
     return {}

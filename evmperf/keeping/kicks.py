@@ -36,9 +36,7 @@ class Kicks:
                 self._at[key] = time.time()
 
     def at(self, coordinator: str, place: Any) -> float:
-        """When the holder of a free place was kicked, in seconds since the epoch; 0 if the last
-        holder was not.
-        """
+        """The time of a free place's kick, in seconds since the epoch; 0 if there was none."""
         said = place.tags.get(KICKED_TAG, "")
         return self._at.get((coordinator, place.name)) or (float(said) if said.isdigit() else 0.0)
 

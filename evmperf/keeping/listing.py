@@ -8,10 +8,7 @@ from evmperf.keeping.wanted import HoldRecord
 
 
 def holders(coordinator: str) -> list[HoldRecord]:
-    """The records of all boards held on this host, and at a coordinator if one is given.
-
-    Raises LabError when the coordinator does not answer.
-    """
+    """The records of all held boards on this host and, if given, at a coordinator. Raises LabError."""
     records = locks.held()
     if coordinator:
         here = {r.place for r in records if r.coordinator == coordinator}

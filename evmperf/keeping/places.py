@@ -72,9 +72,7 @@ class _Session(ClientSession):  # type: ignore[misc]
 
 
 class Connection:
-    """One holder at one coordinator. `on_change` is called with this and a place's name when
-    something happens to that; `on_gone` once, when the coordinator is gone.
-    """
+    """One holder at one coordinator; `on_change` gets changed places, `on_gone` the coordinator's loss."""
 
     def __init__(
         self,
@@ -196,9 +194,7 @@ class Connection:
         return str(answer.reservation.token)
 
     async def is_our_turn(self, token: str) -> bool | None:
-        """Whether we may acquire the place now; None if the reservation is gone: somebody cancelled
-        it, or nobody polled it for 60 s.
-        """
+        """Whether the place is ours now; None if the reservation was cancelled or expired (60 s)."""
         request = pb.PollReservationRequest(token=token)
         try:
             answer = await self._ask("PollReservation", request)

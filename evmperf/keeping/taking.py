@@ -30,9 +30,7 @@ _POLL_S = 5.0
 
 
 class Taking:
-    """Takes and releases boards for the keeper, whose `holds` it keeps; owns the connections to
-    coordinators, and tells of each change of a place and of each lost coordinator.
-    """
+    """Takes and releases boards for the keeper; owns the connections to coordinators."""
 
     def __init__(
         self,
@@ -161,9 +159,7 @@ class Taking:
                     await connection.give_up(token)
 
     def _kept(self, hold: Hold, place: Any, priority: float, began: float) -> str:
-        """Why a kicked place is reserved, "" if it is not, or not against us: a session that starts
-        after the kick may be the kicker's, a night is not.
-        """
+        """Why a kicked place is reserved, "" if not: a session begun after it may be the kicker's."""
         assert hold.connection is not None
         at = 0.0 if place.acquired else self.kicks.at(hold.connection.address, place)
         ends = at + hold.grace_s
@@ -177,9 +173,7 @@ class Taking:
         )
 
     async def _try(self, hold: Hold, place: Any, turn: bool | None) -> str:
-        """Try to take a place; returns why that failed, "" on success. `turn` is our state in the
-        queue, None without a reservation.
-        """
+        """Try to take a place with this `turn` in the queue; returns the reason of a failure, "" for none."""
         from evmperf.keeping.places import TakenAway  # noqa: PLC0415  # Labgrid is slow to import
 
         if hold.owner:
@@ -203,10 +197,7 @@ class Taking:
         return ""
 
     def _borrow(self, hold: Hold, place: Any) -> bool:
-        """Use a place that the user acquired by hand; the user keeps it afterwards.
-
-        Raises Busy when another run uses it.
-        """
+        """Use a place that the user acquired by hand and keeps; raises Busy when another run uses it."""
         by_hand = hold.holder.by_hand
         if not place.acquired or (place.acquired != by_hand and by_hand not in place.allowed):
             return False
@@ -216,10 +207,7 @@ class Taking:
         return True
 
     async def _is_stale(self, hold: Hold, place: Any) -> bool:
-        """Whether the holder was a dead keeper of ours; its place is then released.
-
-        A dead keeper has no locks in our folder of locks.
-        """
+        """Whether the holder was a dead keeper of ours, without locks; its place is then released."""
         held = Holder.named(place.acquired or "")
         if not held.run or (held.host, held.user) != (hold.holder.host, hold.holder.user):
             return False
@@ -277,10 +265,7 @@ class Taking:
 
 
 async def _turns(connection: Connection, tokens: dict[str, str]) -> dict[str, bool]:
-    """Whether it is our turn, by place; drops expired reservations.
-
-    Polls all reservations, including those of busy places, as they expire otherwise.
-    """
+    """Whether it is our turn, by place; polls all reservations, as they expire otherwise."""
     found = {name: await connection.is_our_turn(token) for name, token in tokens.items()}
     for name, turn in found.items():
         if turn is None:

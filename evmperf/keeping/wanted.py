@@ -28,9 +28,7 @@ _WIRES = ("SerialPort", "PowerPort")
 
 @dataclass(frozen=True)
 class Wanted:
-    """A board to hold. `place` is its displayed name. Without a coordinator (""), `devices` are
-    locked.
-    """
+    """A board to hold by its displayed name; without a coordinator (""), its `devices` are locked."""
 
     place: str
     coordinator: str = ""
@@ -165,7 +163,5 @@ def _key(kind: str, arguments: dict[str, Any]) -> str:
 
 
 def device_key(text: str) -> str:
-    """The name of a lock: it includes the network namespace for loopback addresses, which differ
-    between namespaces.
-    """
+    """The name of a lock, with the network namespace for loopback addresses."""
     return f"{text} in network {wire.network()}" if _HERE.search(text) else text

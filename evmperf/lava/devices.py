@@ -41,9 +41,7 @@ _VIRTUAL = """\
 
 
 def device_type(board: Board) -> str:
-    """The device type's template: TI's, with the U-Boot prompts of the board file where it has its
-    own.
-    """
+    """The device type's template: TI's, with the board file's own U-Boot prompts."""
     own = board.drivers.get("EvmUBootDriver") or {}
     base = "evm-virtual" if board.is_virtual else "evm-k3"
     text = _TYPE.format(title=board.options.board.title, file=board.file_name, base=base)
@@ -60,10 +58,7 @@ def device_type(board: Board) -> str:
 
 
 def device(board: Board) -> str:
-    """A device's template, with what only the lab knows left to be filled in.
-
-    Raises UsageError for a virtual EVM whose file does not say its ports.
-    """
+    """A device's template for the lab to fill in; raises UsageError for a virtual EVM without ports."""
     kind = default_device_type(board, JobKind.NATIVE)
     title = board.options.board.title
     if not board.is_virtual:

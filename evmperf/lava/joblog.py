@@ -80,10 +80,7 @@ def board_lines(entries: list[LogEntry]) -> list[MarkedLine]:
 
 
 def job_result(entries: list[LogEntry]) -> dict[str, Any] | None:
-    """LAVA's own last word on the job: `result`, and for a failure `error_type` and `error_msg`.
-
-    None when the log does not reach that far.
-    """
+    """LAVA's result of the job (`result`, `error_type`, `error_msg`); None in a log that ends before."""
     for entry in reversed(entries):
         word = entry.message
         if entry.level == "results" and isinstance(word, dict) and word.get("case") == "job":

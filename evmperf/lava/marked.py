@@ -56,10 +56,7 @@ def encode_header(header: Mapping[str, str]) -> str:
 
 
 def decode_header(text: str) -> dict[str, str]:
-    """The header of a job; raises ValueError for any other word.
-
-    Its board file is a plain name, for which `env/` is searched, and never a path that a log says.
-    """
+    """A job's header, whose board file is a plain name and never a path; raises ValueError."""
     header = dict(parse_qsl(text, keep_blank_values=True, strict_parsing=True))
     if not {"schema", "kind", "board_file", "profile", "benchmarks"} <= set(header):
         raise ValueError("the header lacks a field")

@@ -19,10 +19,7 @@ _UBOOT = re.compile(r"U-Boot 20\d\d\.\d\d.*")
 
 
 def failure(entries: list[LogEntry]) -> EvmperfError | None:
-    """What kept the job from completing, None for a job that did.
-
-    A kernel panic is the board's, whatever LAVA made of it.
-    """
+    """The reason of a job's failure, None for a complete one; a kernel panic is the board's."""
     last = job_result(entries)
     if last and last.get("result") == "pass":
         return None
@@ -37,9 +34,7 @@ def failure(entries: list[LogEntry]) -> EvmperfError | None:
 
 
 def other_loader(entries: list[LogEntry], asked: str) -> LabError | None:
-    """Why the board did not start by its image's U-Boot, whose first line is `asked`; None if it
-    did, or if the log does not tell.
-    """
+    """Why the board did not start by its image's U-Boot (banner `asked`); None if it did, or unknown."""
     said = [match[0] for entry in entries if (match := _UBOOT.search(entry.text))]
     if not asked or not said or asked in said[-1]:
         return None

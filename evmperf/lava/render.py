@@ -120,9 +120,7 @@ def cycles(selection: Selection) -> list[tuple[Benchmark, Case, str]]:
 
 
 def measuring_time_s(board: Board, selection: Selection) -> int:
-    """Seconds after which a job's measuring counts as hung: the sum of its steps' timeouts, at most
-    a day.
-    """
+    """Seconds after which measuring counts as hung: the sum of the steps' timeouts, at most a day."""
     total: float = _SPARE_S
     for benchmark, case in selection.cases:
         if benchmark.place == "boot":

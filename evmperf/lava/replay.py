@@ -110,9 +110,7 @@ class LoggedBoot:
 
 
 class LogBench:
-    """evmperf's Bench over a log. `cycles` are the kernel's arguments of each boot action that is
-    a cycle to be measured, in their order.
-    """
+    """evmperf's Bench over a log; `cycles` are the kernel's arguments of each measured boot, in order."""
 
     def __init__(
         self,
@@ -180,9 +178,7 @@ class _LoggedShell:
 
 @dataclass
 class _Cycle:
-    """A power cycle while it is read: its boot action's level in LAVA's pipeline, its console, and
-    when LAVA matched its prompt.
-    """
+    """A power cycle: its action's level in LAVA's pipeline, its console, the times of matched prompts."""
 
     level: int
     records: list[Record]
@@ -190,10 +186,7 @@ class _Cycle:
 
 
 def find_boots(entries: Iterable[LogEntry], console: JobConsole, cycles: list[str]) -> list[LoggedBoot]:
-    """All power cycles of a log with their marks, as LAVA's time stamps have them.
-
-    `cycles` are the kernel's arguments of the boot actions from the first one on.
-    """
+    """All power cycles of a log with their marks; `cycles` are the kernel's arguments of the first ones."""
     found: list[_Cycle] = []
     for entry in entries:
         if reset := _RESET.match(entry.text):

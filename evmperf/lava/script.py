@@ -145,9 +145,7 @@ def prologue(header: Mapping[str, str]) -> str:
 
 
 def identified(header: Mapping[str, str]) -> list[str]:
-    """The step that ends the job unless the board says of itself what its image does; none for a
-    job without an image. U-Boot is compared when the log is read.
-    """
+    """The step that ends the job unless the board runs its image; none for a job without an image."""
     calls = [
         f'evm_same {shlex.quote(what)} {shlex.quote(header[key])} "$({question})"'
         for key, (what, question) in _QUESTIONS.items()

@@ -33,9 +33,7 @@ NativeStep = Prepare | Measure | CleanUp
 
 @dataclass(frozen=True)
 class Selection:
-    """Benchmarks of a job on a board in the order of measuring, and one line for each that was
-    asked for but cannot be in it.
-    """
+    """A job's benchmarks in their order, and a line for each refused one."""
 
     board: Board
     profile: str
@@ -54,10 +52,7 @@ class Selection:
 
 
 def select(board: Board, kind: JobKind, profile: str, keyword: str = "") -> Selection:
-    """The benchmarks that `keyword` (as pytest's -k) selects, as far as such a job can run them.
-
-    Raises UsageError when nothing is selected, or nothing of it can be run.
-    """
+    """The benchmarks that `keyword` (pytest's -k) selects and the job can run; raises UsageError for none."""
     asked = [
         benchmark
         for benchmark in catalogue.benchmarks().values()

@@ -36,10 +36,7 @@ class NotThere(UsageError):
 
 @dataclass(frozen=True)
 class LavaJob:
-    """A job as the server describes it; `health` is Unknown until `state` is Finished.
-
-    Times are nanoseconds since the epoch, 0 where there is none yet.
-    """
+    """A job of the server; `health` is Unknown until `state` is Finished; times in ns (epoch), or 0."""
 
     id: int
     state: str
@@ -70,9 +67,7 @@ class TestResult:
 
 
 class LavaServer:
-    """One server with one token. Raises LabError for a server that fails, UsageError for what it
-    refuses.
-    """
+    """One server with one token; raises LabError for its failures, UsageError for its refusals."""
 
     def __init__(self, url: str, token: str) -> None:
         self.url = url.rstrip("/")
@@ -105,10 +100,7 @@ class LavaServer:
         )
 
     def wait(self, number: int, timeout_s: float, tell: Callable[[LavaJob], None]) -> LavaJob:
-        """Follow a job to its end; `tell` is called at every change of state.
-
-        Raises LabError when it has not ended after `timeout_s` seconds.
-        """
+        """Follow a job to its end, telling each state; raises LabError after `timeout_s` seconds."""
         deadline = time.monotonic() + timeout_s
         state = ""
         while True:
@@ -123,10 +115,7 @@ class LavaServer:
             time.sleep(_POLL_S)
 
     def log(self, number: int) -> str:
-        """The job's log as LAVA keeps it: a YAML list, one line an entry.
-
-        Raises LabError for a job without one, which never came to a worker.
-        """
+        """The job's log, a YAML list with one line an entry; raises LabError for a job that never ran."""
         try:
             answer = self._ask("GET", f"jobs/{number}/logs/", stream=True)
         except NotThere:
@@ -207,10 +196,7 @@ def check_size(name: str, size: int) -> None:
 
 
 def connect(identity: str = "") -> LavaServer:
-    """The server that the environment, lavacli's configuration, or a lab on this machine names.
-
-    With `identity`, the one of that name in lavacli's configuration. Raises UsageError.
-    """
+    """The server of this identity, of the environment, or of a lab on this machine; raises UsageError."""
     url = os.environ.get(URL_VARIABLE, "")
     if url and not identity:
         return LavaServer(_without_secrets(url), os.environ.get(TOKEN_VARIABLE, ""))

@@ -45,9 +45,7 @@ def linked(folder: str) -> Look:
 
 
 def write(folder: Path) -> None:
-    """Write the shared files, and uPlot's licence; raises OSError when the disk does not take
-    them.
-    """
+    """Write the shared files and uPlot's licence; raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / STYLE).write_text(_text(_STYLES), encoding="utf-8")
     (folder / SCRIPT).write_text(_text(_SCRIPTS), encoding="utf-8")

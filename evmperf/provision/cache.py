@@ -189,10 +189,7 @@ def _read(file: Path, kind: type[_Made]) -> _Made | None:
 
 
 def open_image(given: str, board: Board | None = None, tell: Tell = quiet) -> Image:
-    """The image that `--image` names, fetched, unpacked and, with a board, checked to fit it.
-
-    Raises UsageError or LabError; nothing is switched or written to a board.
-    """
+    """The image of `--image`, unpacked and checked to fit the board; raises UsageError or LabError."""
     source = catalogue.find(given, board.options.image.machine if board else "")
     image = Cache().get(source.where, sha256=source.sha256, tell=tell)
     if board:

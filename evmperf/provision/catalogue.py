@@ -30,10 +30,7 @@ class ImageSource:
 
 
 def find(given: str, machine: str) -> ImageSource:
-    """What `--image` means: a file, a URL, or a release of the lab's list for this machine.
-
-    Raises UsageError naming what there is.
-    """
+    """The file, URL or release that `--image` means for this machine; raises UsageError."""
     if download.is_url(given) or Path(given).expanduser().is_file():
         return ImageSource(given)
     path = os.environ.get(VARIABLE, "")

@@ -72,10 +72,7 @@ def fetch(url: str, folder: Path, progress: Progress, *, sha256: str = "") -> Pa
 
 
 def called(url: str) -> str:
-    """The displayed name of the file behind a URL; the URL does not choose its name in the cache.
-
-    Raises UsageError for a name with a separator or a control character, as `%2f` and `%00` are.
-    """
+    """The file name in a URL, for display; raises UsageError for separators and control characters."""
     name = unquote(PurePosixPath(urlsplit(url).path).name) or "image"
     if not is_plain(name):
         raise UsageError(f"{url}: {name!r} is no name of a file: correct the address of the image")

@@ -60,10 +60,7 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 def read(content: Path) -> Identity:
-    """The identity of the image with this raw content.
-
-    Raises UsageError for a file without a partition table, LabError when the host lacks a program.
-    """
+    """The identity of an image's raw content; raises UsageError without a partition table, or LabError."""
     table = disk.read(content)
     facts: dict[str, Any] = {
         "label": table.label,

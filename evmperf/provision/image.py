@@ -69,10 +69,7 @@ def assemble(source: str, file: Path, content: Path, hashes: Hashes, says: Ident
 
 
 def check_fits(image: Image, board: Board) -> None:
-    """Raise UsageError for an image that this board would not boot, or should not.
-
-    Called before anything is switched or written.
-    """
+    """Raise UsageError for an image that does not fit this board, before anything is switched or written."""
     says = image.identity
     machine = board.options.image.machine
     if machine and says.machine and says.machine != machine:

@@ -31,10 +31,7 @@ class Installed:
 
 
 class Installation:
-    """One board and the images it is given. Raises EvmperfError, each a sentence.
-
-    `tell` gets a line for a person at each step, `progress` bytes while they are read and written.
-    """
+    """One board and its images; `tell` gets each step as a line, `progress` bytes. Raises EvmperfError."""
 
     def __init__(
         self,

@@ -150,10 +150,7 @@ class Medium:
         os.posix_fadvise(self._handle, 0, 0, os.POSIX_FADV_DONTNEED)
 
     def difference(self, offset: int, want: memoryview | None, length: int) -> tuple[int, int] | None:
-        """First and behind-last byte within a chunk that differ from what is there, None for none.
-
-        To the next _PIECE: it is about what to write.
-        """
+        """The first and the end of a chunk's different bytes, to the next _PIECE; None if all are equal."""
         have = self.read(offset, length)
         view = self._zeros.view if want is None else want
         here, there = _address(have), _address(view)

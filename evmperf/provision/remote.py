@@ -26,9 +26,7 @@ _START = (
 
 
 class Host:
-    """Where a medium is: this host, or one behind `prefix`, a command that runs its last arguments
-    there (`ssh HOST --`). `name` is what messages call it.
-    """
+    """The host of a medium: this one, or one behind the command `prefix` (`ssh HOST --`)."""
 
     def __init__(self, prefix: Sequence[str] = (), name: str = "this host") -> None:
         self.prefix = list(prefix)

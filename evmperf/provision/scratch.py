@@ -27,10 +27,7 @@ done
 
 
 def make(shell: Shell, root: str, mib: int) -> str:
-    """Make a partition of `mib` MiB behind those of the image unless there is one; returns its device.
-
-    Raises BoardError when it cannot be made.
-    """
+    """The device of a partition of `mib` MiB behind the image's, made if needed; raises BoardError."""
     disk = re.sub(r"p?\d+$", "", root.removeprefix("/dev/"))
     said = shell.run(_LOOK.format(disk=disk), _TIMEOUT_S).text
     there = re.findall(r"^there (\S+) (\d+) (\d+)", said, re.MULTILINE)

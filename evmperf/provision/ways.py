@@ -41,9 +41,7 @@ class Way(Protocol):
 
 
 def choose(target: Any, board: Board, bench: LabgridBench) -> Way:
-    """The way of a board; raises NoWay if there is none, UsageError or LabError if it is described
-    wrongly.
-    """
+    """The way of a board; raises NoWay if it has none, UsageError or LabError for a wrong description."""
     if board.options.image.device:
         return NetworkWay(target, board, bench)
     if switch := CardSwitch.of(target):

@@ -191,10 +191,7 @@ class _Writer:
 
 
 class _Digest:
-    """The SHA-256 of the chunks, computed beside the reading and writing.
-
-    A chunk must stay as it is until the next `update`.
-    """
+    """The SHA-256 of chunks, computed in parallel: a chunk must stay until the next `update`."""
 
     def __init__(self, pool: ThreadPoolExecutor) -> None:
         self._pool, self._hash = pool, hashlib.sha256()
@@ -214,10 +211,7 @@ class _Digest:
 
 
 def chunks_of(path: str, size: int) -> Source:
-    """A file with raw content as a source; its holes are chunks of zeros without being read.
-
-    Two buffers take turns, so that one chunk can still be hashed while the next one is read.
-    """
+    """A file as a source, holes as zeros; two buffers take turns: one is hashed, one is read."""
 
     def source() -> Iterator[memoryview | None]:
         buffers = Buffer(), Buffer()

@@ -41,10 +41,7 @@ class Exit:
 
 @dataclass(frozen=True)
 class Nic:
-    """The tester's end of one network interface of the board.
-
-    `board_address` is only reserved for the board; the bench does not configure the guest.
-    """
+    """The tester's end of a network interface; `board_address` is reserved for the board, not configured."""
 
     index: int
     interface: str
@@ -77,10 +74,7 @@ class TesterInfo:
 
 @dataclass(frozen=True)
 class LabOptions:
-    """How to serve a board. Ports: 0 is any free one. `fresh`: make new disks.
-
-    `qemu_options` go to QEMU after those of the image, for experiments.
-    """
+    """How to serve a board; port 0: any free one; `fresh`: new disks; `qemu_options` follow the image's."""
 
     name: str
     variant: str
@@ -221,10 +215,7 @@ def is_locked(board: Path) -> bool:
 
 
 def hold_lock(board: Path) -> int:
-    """Take the board's lock for the rest of this process; raises LabError if another has it.
-
-    Returns the file descriptor that holds it.
-    """
+    """Lock the board for the rest of this process; returns the descriptor, raises LabError if it is taken."""
     handle = os.open(_lock(board), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     # Someone who only looks (is_locked) holds the lock for microseconds: that is not a bench.
     if not _flock(handle, deadline=time.monotonic() + 1):
@@ -238,10 +229,7 @@ def hold_lock(board: Path) -> int:
 
 @contextlib.contextmanager
 def starting(board: Path, timeout: float) -> Iterator[None]:
-    """Keep others from starting or stopping the same board meanwhile.
-
-    Raises LabError if someone else does that for longer than `timeout` seconds.
-    """
+    """Keep others from starting or stopping the board; raises LabError after `timeout` seconds of waiting."""
     board.mkdir(parents=True, exist_ok=True)
     handle = os.open(board / "start.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:

@@ -98,10 +98,7 @@ class LabClient:
             return True
 
     def stop(self) -> bool:
-        """Stop the bench: power off, tester removed; False if none ran.
-
-        What a killed bench left behind is removed in any case. Raises LabError if that fails.
-        """
+        """Stop the bench and remove the remains of a killed one; False if none ran. Raises LabError."""
         if not self.folder.exists():
             return False
         with boards.starting(self.folder, START_TIMEOUT):

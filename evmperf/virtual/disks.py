@@ -30,10 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 def prepare(image: EvmImage, board: Path, *, fresh: bool) -> dict[str, Path]:
-    """Make the board's disks if there are none of this image; returns their files by name.
-
-    Raises LabError if that fails (disk full, no such base image); then no half-made disks stay.
-    """
+    """The files of the board's disks by name, made anew for another image; raises LabError, leaving none."""
     folder = board / "disks"
     marker = {"image": image.hash, "variant": image.variant, "disks": sorted(image.disks)}
     if fresh or _marker(folder) != marker:

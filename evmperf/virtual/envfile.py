@@ -49,19 +49,14 @@ def source(variant: str) -> Path:
 
 
 def usual_ports(name: str, serial: int | None = None, power: int | None = None) -> tuple[int, int]:
-    """Serial and power port of a board: the given ones; for None that of the environment that has
-    the board's name; without such an environment any free one, which is 0.
-    """
+    """Serial and power port of a board: as given, else those of its environment, else 0 (any free one)."""
     file = source(name)
     usual = ports(file) if file.exists() else (0, 0)
     return usual[0] if serial is None else serial, usual[1] if power is None else power
 
 
 def ports(file: Path) -> tuple[int, int]:
-    """The bench's serial and power port as an environment names them.
-
-    Raises UsageError for an environment without them: one that is not of a virtual EVM.
-    """
+    """The bench's serial and power port in an environment; raises UsageError for one without them."""
     serial, power = _ports(_load(file), file)
     url = str(power.get("host", ""))
     found = re.fullmatch(rf"http://{re.escape(HOST)}:(\d+)/power/\{{index\}}", url)
@@ -118,9 +113,7 @@ def _load(file: Path) -> dict[str, Any]:
 
 
 def _resources(data: dict[str, Any], file: Path) -> list[tuple[str, dict[str, Any]]]:
-    """Class and arguments of each resource of target `main`, in Labgrid's forms: a mapping, or a list of
-    mappings (also `- cls:`).
-    """
+    """Class and arguments of each resource of target `main`, in either of Labgrid's forms."""
     try:
         resources = data["targets"]["main"]["resources"]
     except (KeyError, TypeError):

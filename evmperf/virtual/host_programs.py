@@ -24,10 +24,7 @@ exec "$root/{loader}" --library-path "$root/{libraries}" "$root/{program}" "$@"
 
 
 def unpack(spec: dict[str, Any], steps: BuildSteps, target: Path, what: str) -> None:
-    """Unpack a recipe's `suite`, `packages`, less `leave_out`, for this host into `target/root`.
-
-    `target/packages.json` says which versions they are.
-    """
+    """Unpack a recipe's packages for this host into `target/root`, their versions into packages.json."""
     machine = platform.machine()
     if machine not in _ARCHITECTURES:
         raise LabError(f"{what} is fetched for x86-64 and arm64 hosts, and this one is {machine}.")

@@ -102,10 +102,7 @@ def load(variant: str) -> EvmImage:
 
 
 def build(variant: str, *, force: bool = False, progress: Progress) -> EvmImage:
-    """Build the variant's image unless the cache has it, and return it.
-
-    `force` builds all its parts anew. `progress` is told each step with its duration in seconds.
-    """
+    """The variant's image, built unless it is cached; `force` builds all its parts anew."""
     recipe = Recipe.read(variant)
     steps = BuildSteps(_images() / "logs", progress)
     final = _images() / f"{variant}-{recipe.hash()}"
@@ -194,10 +191,7 @@ def _build_parts(recipe: Recipe, steps: BuildSteps, force: bool) -> dict[str, Pa
 
 
 def part_keys(recipe: Recipe) -> dict[str, str]:
-    """The parts of an image and the names of their folders in the cache.
-
-    A name has a hash over all that the part is made of: variants share what they have in common.
-    """
+    """The parts of an image and their folders in the cache, named by a hash: variants share parts."""
     unpacked = _narrowed(recipe, "suite", "packages", "single_packages", "leave_out", "leave_out_files")
     hashes = {
         "uboot": recipe.hash("uboot", files=compiled.uboot_inputs(recipe)),
@@ -314,10 +308,7 @@ def partition(steps: BuildSteps, file: Path, lines: list[str]) -> None:
 
 
 def _tidy(variant: str) -> None:
-    """Remove images of the variant but those used last, and parts that no image uses.
-
-    An image that a QEMU runs from stays, and so do its parts.
-    """
+    """Remove old images of the variant and unused parts, but nothing that a QEMU runs from."""
     # variant-HASH: a variant's name may begin another's.
     found = [p for p in _images().glob(f"{variant}-*") if len(p.name) == len(variant) + 13]
     found.sort(key=lambda path: path.stat().st_mtime, reverse=True)

@@ -75,10 +75,7 @@ class Machine:
         return self._run.process.pid if self._run and not self._run.gone.is_set() else None
 
     async def start(self) -> None:
-        """Start a fresh QEMU and return when its guest runs.
-
-        Raises LabError with QEMU's own reason if it ends at once or takes too long.
-        """
+        """Start a fresh QEMU and return when its guest runs; raises LabError with QEMU's own reason."""
         assert self._run is None
         run = await self._spawn()
         self._run = run
@@ -106,10 +103,7 @@ class Machine:
         raise LabError(f"QEMU has not started its guest within {START_TIMEOUT:g} s; see {self._log}")
 
     async def stop(self, reason: str = "power switched off") -> None:
-        """Cut the power: kill QEMU and return when it is gone and its last output passed on.
-
-        What the guest has flushed is in the disks' files: the host's page cache outlives QEMU.
-        """
+        """Kill QEMU and return when it is gone; flushed data is safe in the host's page cache."""
         run = self._run
         if run is None:
             return

@@ -39,9 +39,7 @@ class SimulatedMeter:
         return line == _IDENTITY or line.startswith("MEAS")
 
     async def answer(self, line: str) -> str:
-        """The answer to a query, without its end of line; "" for an unknown query, to which an
-        instrument is silent.
-        """
+        """The answer to a query, without its end of line; "" for an unknown one: instruments are silent."""
         if line == _IDENTITY:
             return f"evmperf,Virtual Meter,{self._name},1"
         match = _QUERY.fullmatch(line)

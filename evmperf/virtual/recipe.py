@@ -22,9 +22,7 @@ _SECTIONS = ("qemu", "uboot", "rootfs", "kernel", "initrd", "disks", "arguments"
 
 @dataclass(frozen=True)
 class Recipe:
-    """What one variant is made of: its own YAML and files over those of the variant it names as
-    `base`.
-    """
+    """The YAML and files of one variant, over those of the variant it names as `base`."""
 
     variant: str
     folders: tuple[Path, ...]

@@ -43,9 +43,7 @@ def build(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
 
 
 def build_kernel(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
-    """Unpack the recipe's kernel: `target`/kernel, its modules and what the recipe keeps of the
-    package below `target`/root, facts.json.
-    """
+    """Unpack the recipe's kernel into `target`: kernel, root/ with modules and kept files, facts.json."""
     spec, suite = recipe.data["kernel"], recipe.data["rootfs"]["suite"]
     unpacked, modules = target / "unpacked", target / "root/usr/lib/modules"
     with (

@@ -225,10 +225,7 @@ class VirtualLab:
 
 
 async def serve(options: LabOptions, folder: Path, ready: Callable[[LabRecord], None]) -> None:
-    """Serve a board until SIGTERM, SIGINT, SIGHUP or `POST /stop`.
-
-    `ready` is called once everything answers. Raises EvmperfError if it does not come to that.
-    """
+    """Serve until a signal or `POST /stop`; calls `ready` once all answers. Raises EvmperfError."""
     bench = VirtualLab(options, folder)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

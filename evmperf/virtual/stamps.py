@@ -25,10 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class Writer:
-    """Collects stamps in memory; `flush` brings them to the file.
-
-    A disk that is full must not stop a console: the first failed write is logged and ends stamping.
-    """
+    """Collects stamps for a file; a failed write is logged and ends stamping: the console goes on."""
 
     def __init__(self, path: Path) -> None:
         self.offset = 0

@@ -80,10 +80,7 @@ def _last_line(file: Path) -> str:
 
 
 def check_host(list_file: Path) -> None:
-    """Raise LabError naming the host packages from `list_file` whose command or file is missing.
-
-    A line is `package  command-or-file  purpose`; one package may have several lines.
-    """
+    """Raise LabError naming the missing packages of a list with lines `package command-or-file purpose`."""
     search = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
     missing: list[str] = []
     for line in list_file.read_text().splitlines():
@@ -112,9 +109,7 @@ def tool(name: str) -> str:
 def output(
     command: Sequence[str | Path], timeout_s: float, *, stdin: str = "", env: Mapping[str, str] | None = None
 ) -> str:
-    """Run a host program without a log and return its output; raises LabError with the program's
-    last line.
-    """
+    """The output of a host program, run without a log; raises LabError with its last line."""
     shown = " ".join(map(str, command))[:200]
     try:
         done = subprocess.run(

@@ -14,10 +14,7 @@ _LEAVE = b"\x1d"  # Ctrl-]
 
 
 def run(port: int) -> None:
-    """Join this terminal with the console until Ctrl-] or until the bench ends.
-
-    Raises UsageError without a terminal, LabError if the console cannot be reached.
-    """
+    """Join this terminal with the console until Ctrl-] or the end; raises UsageError or LabError."""
     if not sys.stdin.isatty():
         raise UsageError("standard input is not a terminal: run the console in one")
     keyboard, screen = sys.stdin.fileno(), sys.stdout.fileno()

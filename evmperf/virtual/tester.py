@@ -159,10 +159,7 @@ def no_tester(nics: int) -> Iterator[NetDevices]:
 
 
 def clean_up(board: Path) -> None:
-    """Remove what a killed bench left: its `bench.json` and its tester. QEMU died with it.
-
-    Only for a board whose bench does not run. Raises LabError.
-    """
+    """Remove `bench.json` and the tester of a killed bench, whose QEMU died with it. Raises LabError."""
     record = read_record(board)
     if record and record.tester and record.tester.namespace and not missing():
         try:
@@ -191,10 +188,7 @@ def remove(namespace: str) -> None:
 
 
 def _reserve(names: Iterable[str]) -> tuple[int, int]:
-    """Reserve the first free name on this machine for as long as the returned descriptor is open.
-
-    Returns the descriptor and which name it was, counted from 0. Raises LabError if all are taken.
-    """
+    """Reserve a free name while the returned descriptor is open; also its index. Raises LabError."""
     try:
         _LOCKS.mkdir(mode=0o700, exist_ok=True)
         for index, name in enumerate(names):

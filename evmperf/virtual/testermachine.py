@@ -116,10 +116,7 @@ class TesterMachine:
 
 
 def await_ready(info: TesterInfo) -> None:
-    """Wait until the tester's sshd answers; raises LabError after READY_TIMEOUT.
-
-    The port is QEMU's, which takes connections before there is an sshd behind it.
-    """
+    """Wait for the tester's sshd, behind QEMU's port; raises LabError after READY_TIMEOUT."""
     deadline = time.monotonic() + READY_TIMEOUT
     while not _answers(info.port):
         if time.monotonic() > deadline:

@@ -94,9 +94,7 @@ def running() -> Lab | None:
 
 
 def up(progress: Callable[[str], None], variant: str = boards.DEFAULT_NAME) -> Lab:
-    """Start the lab unless it runs, and build what it needs; raises LabError. `variant` names the
-    virtual EVM that LAVA itself boots.
-    """
+    """Start the lab unless it runs; `variant` is LAVA's own virtual EVM. Raises LabError."""
     found = running()
     if found:
         return found

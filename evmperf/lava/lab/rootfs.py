@@ -50,10 +50,7 @@ chroot "$0" pg_ctlcluster 15 main stop
 
 
 def build(progress: Callable[[str], None]) -> Path:
-    """The root file system's folder, built if the cache has none of this recipe.
-
-    Takes about three minutes and 1.7 GB the first time. Raises LabError.
-    """
+    """The root file system's folder, built once (about three minutes, 1.7 GB). Raises LabError."""
     if os.geteuid() != 0:
         raise LabError("the LAVA lab runs in a chroot: start it as root")
     recipe = hashlib.sha256("\n".join((SUITE, *_PACKAGES, _INSTALL)).encode()).hexdigest()[:12]
