@@ -27,6 +27,13 @@ class Ethernet(Cable, frozen=True):
     rx_usecs: Annotated[
         Count, Meta(description="microseconds to collect packets for, with interrupt pacing")
     ] = 500
+    second_interface: Annotated[
+        Text, Meta(description="another port of the same kind, to which frames are forwarded")
+    ] = ""
+    tester_interfaces: Annotated[
+        tuple[str, ...],
+        Meta(description="the tester's interfaces at the ends of both ports' cables: lent to the board"),
+    ] = ()
 
 
 class Ipsec(Cable, frozen=True):

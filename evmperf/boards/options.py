@@ -70,6 +70,9 @@ class System(Section, frozen=True):
     stream: Annotated[
         Literal["stream_c", "evmperf-stream"], Meta(description="the program that is STREAM")
     ] = "stream_c"
+    cores: Annotated[
+        Number, Meta(description="cores that run Linux, where CoreMark-PRO may use more than two")
+    ] = 0
     coremark_pro: Annotated[Text, Meta(description="folder of CoreMark-PRO")] = "/opt/coremark-pro"
     multibench: Annotated[Text, Meta(description="folder of MultiBench")] = "/opt/multibench"
 
@@ -101,14 +104,9 @@ class Card(Storage, frozen=True):
     ] = ""
 
 
-class Flash(Section, frozen=True):
-    """OSPI or QSPI flash."""
+class Mtd(Section, frozen=True):
+    """SPI NOR or raw NAND flash."""
 
-    flash: Annotated[
-        Literal["", "OSPI NOR", "QSPI NAND"],
-        Meta(description="kind of flash, as the guides' summaries name it"),
-    ] = ""
-    device: Annotated[Text, Meta(description="the MTD partition that is read, named as in /proc/mtd")] = ""
     scratch: Annotated[
         Text,
         Meta(
@@ -116,6 +114,16 @@ class Flash(Section, frozen=True):
             "it must not be mounted or attached to UBI"
         ),
     ] = ""
+
+
+class Flash(Mtd, frozen=True):
+    """OSPI or QSPI flash."""
+
+    flash: Annotated[
+        Literal["", "OSPI NOR", "QSPI NAND"],
+        Meta(description="kind of flash, as the guides' summaries name it"),
+    ] = ""
+    device: Annotated[Text, Meta(description="the MTD partition that is read, named as in /proc/mtd")] = ""
     uboot_bus: Annotated[Text, Meta(description="bus and chip select for U-Boot's sf probe, e.g. 0:0")] = ""
     uboot_offset: Annotated[
         Number, Meta(description="first byte of what benchmarks may overwrite in U-Boot")
@@ -184,9 +192,20 @@ class Power(Section, frozen=True):
         Text,
         Meta(description="leaves only RTC and DDR on for {seconds}; returns when the board is awake again"),
     ] = ""
+    mcu_only_command: Annotated[Text, Meta(description="the same, with only the MCU domain on")] = ""
+    io_ddr_command: Annotated[Text, Meta(description="the same, with only I/O and DDR on")] = ""
     sleep_s: Annotated[
         Count, Meta(description="seconds of one sleep, long enough for the rails to settle")
     ] = 60
+
+
+class Ipc(Section, frozen=True):
+    """The board's other processors."""
+
+    processors: Annotated[
+        tuple[str, ...],
+        Meta(description="those that echo messages, named as in the guide's table: R5F0_0, M4F"),
+    ] = ()
 
 
 class Camera(Section, frozen=True):
@@ -252,6 +271,8 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     sata: Storage = Storage()
     msata: Storage = Storage()
     ospi: Flash = Flash()
+    spi: Mtd = Mtd()
+    nand: Mtd = Mtd()
     pcie: Pcie = Pcie()
     usb: Usb = Usb()
     alsa: Audio = Audio()
@@ -262,6 +283,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     icssg: Ethernet = Ethernet()
     ipsec: Ipsec = Ipsec()
     camera: Camera = Camera()
+    ipc: Ipc = Ipc()
     tester: Tester = Tester()
     image: Image = Image()
     absent: Annotated[

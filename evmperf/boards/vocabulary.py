@@ -19,6 +19,8 @@ FEATURES: Mapping[str, str] = {
     "pcie": "has a PCIe slot",
     "can": "has a CAN controller",
     "ospi": "has OSPI or QSPI flash",
+    "spi": "has SPI NOR flash beside its OSPI or QSPI",
+    "nand": "has raw NAND flash",
     "ufs": "has UFS storage",
     "sata": "has a SATA port",
     "msata": "has an mSATA slot",
@@ -26,6 +28,7 @@ FEATURES: Mapping[str, str] = {
     "mmcsd": "has an SD card slot",
     "usb": "has a USB port",
     "crypto": "runs OpenSSL",
+    "ipc": "has other processors, which run echo firmware",
     "power": "has low-power modes and a meter on its rails",
 }
 ETHERNET = ("eth", "cpsw", "icssg")

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,19 +40,24 @@ def command(address: str, port: int, seconds: int, options: str, name: str) -> s
     return f'iperf3 -c {address} -p {port} -t {seconds} {options} --json > "$OUT/{name}"'
 
 
-def bidirectional(text: str, seconds: int) -> float:
-    """Sum of what both directions of a TCP test received, in Mbit/s (10^6).
+def received(text: str, seconds: int, ways: Sequence[str] = ("",)) -> float:
+    """Sum of what a TCP test received in its directions, in Mbit/s (10^6).
 
-    Raises RefusedOutput unless both moved data for the whole time.
+    Raises RefusedOutput unless each moved data for the whole time.
     """
     end = _end(text, seconds, "TCP")
-    sides = ("sum_received", "sum_received_bidir_reverse")
-    for side in (*sides, "sum_sent", "sum_sent_bidir_reverse"):
-        _check_time(end, text, side, seconds)
-    rates = [_rate(end, text, side) for side in sides]
+    for way in ways:
+        _check_time(end, text, f"sum_received{way}", seconds)
+        _check_time(end, text, f"sum_sent{way}", seconds)
+    rates = [_rate(end, text, f"sum_received{way}") for way in ways]
     if min(rates) <= 0:
         raise RefusedOutput("iperf3 moved no data in one direction", text)
     return sum(rates) / _MEGA
+
+
+def bidirectional(text: str, seconds: int) -> float:
+    """The same of both directions at once (`--bidir`)."""
+    return received(text, seconds, ("", "_bidir_reverse"))
 
 
 def datagrams(text: str, seconds: int, size: int) -> Datagrams:

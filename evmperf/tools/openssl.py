@@ -22,19 +22,62 @@ _ENGINE = re.compile(r"^\((\w[\w-]*)\) .*\n \[(.*)\]$", re.MULTILINE)
 _ALIAS = re.compile(r"^ *(\S+) => (\S+)$", re.MULTILINE)
 _PROVIDED = re.compile(r"^ *(?:\{ (.*) \}|(\S+)) @ (\w[\w.-]*)$", re.MULTILINE)
 _TIMES = re.compile(r"(\d+)m(\d+\.\d+)s (\d+)m(\d+\.\d+)s")
+_SET = re.compile(r'Engine "\w+" set\.\n')
+_DRIVER = re.compile(r"^name +: (\S+)\ndriver +: (\S+)\npriority +: (\d+)$", re.MULTILINE)
 _UPTIMES = re.compile(r"(\d+\.\d\d) (\d+\.\d\d)\n")
 
 
-def command(algorithm: str, seconds: int) -> str:
-    """Shell text that runs one algorithm over openssl's six block sizes, `seconds` each.
+_DES = 'l=; ! openssl list -providers >/dev/null 2>&1 || l="-provider default -provider legacy"; '
+"""Since 3.0, DES is in a provider of its own."""
+ALONE = "export OPENSSL_CONF=/dev/null; "
+"""Shell text before `command`: without the engines that a configuration loads."""
+INSTRUCTIONS = f"{ALONE}grep -qsw aes /proc/cpuinfo || exit 0; "
+"""The same, which ends where the processor has no instructions for AES."""
+NO_INSTRUCTIONS = f"{ALONE}export OPENSSL_armcap=0; "
+IN_CRYPTO = "grep -E '^(name|driver|priority) ' /proc/crypto"
+"""What says afterwards which driver the kernel took."""
+
+
+def in_kernel(algorithm: str) -> str:
+    """Shell text before `command`, which then asks the kernel through the engine devcrypto or
+    afalg; it ends where neither has the algorithm.
+    """
+    return (
+        f"{ALONE}modprobe -aq cryptodev af_alg algif_skcipher algif_hash; for e in devcrypto afalg ''; do "
+        f'openssl engine -c $e 2>/dev/null | grep -qiw "{algorithm}" && break; done; [ "$e" ] || exit 0; '
+        f'l="-engine $e"; '
+    )
+
+
+def kernel_driver(text: str, crypto: str, algorithm: str) -> str:
+    """The driver that the kernel prefers for an algorithm (aes-128-cbc, sha256), of what a run
+    after `in_kernel` left: its text, and lines of /proc/crypto (crypto/proc.c), twice.
+
+    Raises RefusedOutput where openssl went on without the engine, or the kernel has no driver.
+    """
+    if not _SET.match(text):
+        raise RefusedOutput("openssl did not take the engine to the kernel", text)
+    cipher = re.fullmatch(r"(aes)-\d+-(\w+)", algorithm)
+    name = f"{cipher[2]}({cipher[1]})" if cipher else algorithm
+    mine = [(int(n), driver) for known, driver, n in _DRIVER.findall(_twice.read(crypto)) if known == name]
+    if not mine:
+        raise RefusedOutput(f"/proc/crypto has no {name}", crypto)
+    return str(max(mine)[1])
+
+
+def command(algorithm: str, seconds: int, before: str = "", about: str = _ABOUT) -> str:
+    """Shell text that runs one algorithm over openssl's six block sizes, `seconds` each, in the
+    way that the shell text `before` chooses; `about` is a command that says what did it.
 
     /proc/uptime and the shell's `times` stand in for GNU time, which not every board has.
     """
     return (
-        f"read began x </proc/uptime; openssl speed -elapsed -mr -seconds {seconds} "
-        f'-evp {algorithm} >"$OUT/{TEXT_FILE}" 2>&1; r=$?; read ended x </proc/uptime; '
-        f'times >"$OUT/{TIMES_FILE}"; echo "$began $ended" >"$OUT/{UPTIME_FILE}"; '
-        f"{_twice.command(_ABOUT, ABOUT_FILE)}; "
+        f"l=; {before}{_DES if algorithm.startswith('des-') else ''}read began x </proc/uptime; "
+        # In a shell of its own, whose times are those of this run alone.
+        f"( openssl speed -elapsed -mr -seconds {seconds} $l "
+        f'-evp {algorithm} >"$OUT/{TEXT_FILE}" 2>&1; r=$?; times >"$OUT/{TIMES_FILE}"; exit $r ); r=$?; '
+        f'read ended x </proc/uptime; echo "$began $ended" >"$OUT/{UPTIME_FILE}"; '
+        f"{_twice.command(about, ABOUT_FILE)}; "
         f'[ $r = 0 ] || cat "$OUT/{TEXT_FILE}"; exit $r'
     )
 
@@ -108,7 +151,7 @@ def _measurements(text: str, seconds: int) -> tuple[list[int], list[int], list[f
     sizes: list[int] = []
     blocks: list[int] = []
     times: list[float] = []
-    lines = text.splitlines()
+    lines = _SET.sub("", text, count=1).splitlines()
     if len(lines) < 4 or not text.endswith("\n") or len(lines) % 2:
         raise RefusedOutput("openssl's output is not whole", text)
     for begin, result in zip(lines[:-2:2], lines[1:-2:2], strict=True):

@@ -30,7 +30,13 @@ ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = catalogue.benchmarks()
 BOARDS = {name: boards.load(boards.ENV_DIR / name, tester="tester") for name in boards.names()}
 
-ONLY_THE_LAB_KNOWS = {"lpm_power_rtc_ddr": "power.rtc_ddr_command"}
+ONLY_THE_LAB_KNOWS = {
+    "lpm_power_rtc_ddr": "power.rtc_ddr_command",
+    "eth_icssg_switch_forwarding": "icssg.second_interface",
+    "eth_icssg_hsr_forwarding": "icssg.second_interface",
+    "nand_ubifs": "nand.scratch",
+    "spi_ubifs": "spi.scratch",
+}
 """Benchmarks that no board file enables as it comes, and the option that is left to the lab."""
 each = pytest.mark.parametrize("benchmark", BENCHMARKS.values(), ids=BENCHMARKS)
 

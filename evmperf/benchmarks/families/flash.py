@@ -1,4 +1,4 @@
-"""OSPI and QSPI flash under Linux: finding and guarding an MTD partition, and UBIFS on it.
+"""Flash under Linux (OSPI, QSPI, SPI, NAND): finding and guarding an MTD partition, and UBIFS on it.
 
 Only the MTD partition that the board file names as scratch is written.
 """
@@ -15,25 +15,25 @@ def find(name: str, size: int, where: str) -> str:
     """Shell text that sets `$n`, `$m` and `$e` to number, device and erase block size (bytes) of
     the MTD partition `name`, or fails: not there, not unique, or smaller than `size` bytes.
 
-    `where` is the key of the board file that names it.
+    `where` is the option of the board file that names it, as SECTION.KEY.
     """
     quoted = shlex.quote(f' "{name}"')
     line = f"grep -F {quoted} /proc/mtd"
     return (
-        f'no() {{ echo "{name} $*: name another partition in options.ospi.{where}"; exit 3; }}; '
+        f'no() {{ echo "{name} $*: name another partition in options.{where}"; exit 3; }}; '
         f'[ "$({line} | grep -c .)" = 1 ] || no "is not there or not once in /proc/mtd"; '
         f"set -- $({line}); n=${{1#mtd}}; n=${{n%:}}; m=/dev/mtd$n; e=$((0x$3)); "
         f'[ $((0x$2)) -ge {size} ] || no "is smaller than {size} bytes"'
     )
 
 
-def guard(name: str, size: int) -> str:
+def guard(name: str, size: int, driver: str) -> str:
     """Shell text like `find` that also fails unless the MTD partition may be overwritten.
 
     An UBI device that we left there is detached.
     """
     return (
-        f"{find(name, size, 'scratch')}; {_let_go()}; "
+        f"{find(name, size, f'{driver}.scratch')}; {_let_go()}; "
         "for p in /sys/class/mtd/mtd$n/mtd*/erasesize; do "
         '[ ! -e $p ] || no "is divided into partitions"; done; '
         "for u in /sys/class/ubi/ubi*/mtd_num; do "
@@ -54,22 +54,20 @@ def _let_go() -> str:
     )
 
 
-def _make(scratch: str) -> str:
-    # Room for UBI's and UBIFS's own blocks and for the largest file of the table.
-    return (
-        f"{guard(scratch, 16 << 20)}; modprobe -aq ubi ubifs; ubiformat -q -y $m && "
-        f"ubiattach -m $n -d {_UBI} && ubimkvol /dev/ubi{_UBI} -N evmperf -m"
+def ubifs(driver: str) -> FileSystem:
+    """UBIFS on the scratch partition of a driver's flash."""
+
+    def make(scratch: str) -> str:
+        # Room for UBI's and UBIFS's own blocks and for the largest file of the table.
+        return (
+            f"{guard(scratch, 16 << 20, driver)}; modprobe -aq ubi ubifs; ubiformat -q -y $m && "
+            f"ubiattach -m $n -d {_UBI} && ubimkvol /dev/ubi{_UBI} -N evmperf -m"
+        )
+
+    return FileSystem(
+        name="ubifs",
+        tools=("ubiformat", "ubiattach", "ubimkvol"),
+        make=make,
+        mount=lambda scratch: f"mount -t ubifs -o async ubi{_UBI}:evmperf {MOUNT_POINT}",
+        release=lambda scratch: f"{{ {find(scratch, 0, f'{driver}.scratch')}; {_let_go()}; }}",
     )
-
-
-def _release(scratch: str) -> str:
-    return f"{{ {find(scratch, 0, 'scratch')}; {_let_go()}; }}"
-
-
-UBIFS = FileSystem(
-    name="ubifs",
-    tools=("ubiformat", "ubiattach", "ubimkvol"),
-    make=_make,
-    mount=lambda scratch: f"mount -t ubifs -o async ubi{_UBI}:evmperf {MOUNT_POINT}",
-    release=_release,
-)

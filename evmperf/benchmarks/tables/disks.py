@@ -204,6 +204,7 @@ BENCHMARKS = (
     ),
     *_fio("ufs", "ufs_{}_fio", "UFS {} FIO", ("UFS Driver",)),
     _uboot("ufs", "uboot_ufs", "U-Boot UFS", ("UBoot UFS Driver", "{BOARD}"), _uboot_ufs),
+    *_file_systems("pcie", "pcie_nvme_{}", "PCIe NVMe {}", ("PCIe Driver", "PCIe-NVMe-SSD")),
     *_file_systems("usb", "usbhost_msc_{}", "USBHOST MSC {}", _USB),
     fio_benchmark(
         name="usbhost_msc_ext4_fio",

@@ -7,7 +7,7 @@ until after the last one.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, noted
 from evmperf.benchmarks.step import Measure, MeasurePower, MeterWindow, Outputs, Plan, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput, UsageError
@@ -16,7 +16,10 @@ from evmperf.model.units import Unit
 from evmperf.tools import meter, pm_phases, suspend
 
 RAILS = ("vdd_core", "soc_dvdd_1v8", "soc_dvdd_3v3", "vdda_1v8", "vdd_lpddr4_pmic1", "vdd_rtc", "vdd_rtc_1v8")
-"""The rows of the guides' tables (AM62L)."""
+"""The rows of the guides' tables of AM62L."""
+
+_OTHER_RAILS = ("vddr_core", "vdd_lpddr4", "vdd_ddr4", "vdd_lpddr4/vdd_ddr4", "vdd_lpddr4_pmic2")
+"""The rows that other boards have."""
 
 TOTAL = "Total"
 
@@ -30,11 +33,13 @@ _ANSWER_S = suspend.END_S + 30
 """Seconds that the board may take to answer and to end its sleep command."""
 
 
-def _power_benchmark(name: str, title: str, command: str, *off: str) -> Benchmark:
-    """A table of rails in one low-power mode. `command` is the option that has the mode's command,
-    `off` names the rails that are switched off in it, whose figures may be zero.
+def _power_benchmark(mode: str, title: str, *off: str) -> Benchmark:
+    """A table of rails in one low-power mode, whose command the option MODE_command has; `off` names
+    the rails that are switched off in it, whose figures may be zero.
     """
-    own = {**{rail: () if rail in off else _METRICS for rail in RAILS}, TOTAL: (_POWER,)}
+    name, command = f"lpm_power_{mode}", f"{mode}_command"
+    rails = (*RAILS, *_OTHER_RAILS)
+    own = {**{rail: () if rail in off else _METRICS for rail in rails}, TOTAL: (_POWER,)}
 
     def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
         return [_sleep(board, case, board.text("power", command), name, off)]
@@ -49,7 +54,7 @@ def _power_benchmark(name: str, title: str, command: str, *off: str) -> Benchmar
     return Benchmark(
         name=name,
         driver="power",
-        title=title,
+        title=f"{title} Power Performance",
         section=("Low Power Performance", "Power Performance"),
         metrics=_METRICS_OF_OFF,
         profiles={
@@ -60,7 +65,15 @@ def _power_benchmark(name: str, title: str, command: str, *off: str) -> Benchmar
         steps=steps,
         options=(("power", "rails"), ("power", command)),
         conditions=conditions,
+        lacks=_unread,
     )
+
+
+def _unread(board: Board, case: Case) -> str:
+    """Why a row is not measured: the board has no such rail."""
+    if case.label in (*board.options.power.rails, TOTAL):
+        return ""
+    return f"{board.file_name}: targets.main.options.power.rails does not list {case.label}"
 
 
 def _voltage(low: float) -> Metric:
@@ -79,13 +92,13 @@ _METRICS = (_voltage(0.1), _POWER)
 
 def _sleep(board: Board, case: Case, command: str, mode: str, off: Collection[str]) -> MeasurePower:
     rails = board.options.power.rails
-    if unknown := set(rails) - set(RAILS):
+    if unknown := set(rails) - {*RAILS, *_OTHER_RAILS}:
         raise UsageError(
             f"{board.file_name}: targets.main.options.power.rails: unknown rails "
-            f"{', '.join(sorted(unknown))}; the table has {', '.join(RAILS)}"
+            f"{', '.join(sorted(unknown))}; the tables have {', '.join((*RAILS, *_OTHER_RAILS))}"
         )
-    if case.label not in (*rails, TOTAL):
-        raise UsageError(f"{board.file_name}: targets.main.options.power.rails does not list {case.label}")
+    if reason := _unread(board, case):
+        raise UsageError(reason)
     sleep_s, window_s = board.options.power.sleep_s, int(case.params["window_s"])
     settle_s = sleep_s - window_s - _MARGIN_S
     if settle_s < suspend.LEAD_S + 2 * _ENTRY_S:
@@ -142,9 +155,26 @@ def check_window(slept: suspend.Sleep, log: meter.Log) -> None:
         )
 
 
+_MODES = {
+    "Deep Sleep": "deep_sleep_command",
+    "RTC Only + DDR": "rtc_ddr_command",
+    "MCU Only": "mcu_only_command",
+    "I/O Only + DDR": "io_ddr_command",
+}
+"""The options that have the modes' commands."""
+
+
+def _unknown_mode(board: Board, case: Case) -> str:
+    """Why a row of the latencies is not measured: the board file does not say its command."""
+    option = _MODES[case.label]
+    if board.says("power", option):
+        return ""
+    return f"{board.file_name} does not say targets.main.options.power.{option}"
+
+
 def _resume_steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
     sleep_s = int(case.params["sleep_s"])
-    command = board.options.power.deep_sleep_command.replace("{seconds}", str(sleep_s))
+    command = board.text("power", _MODES[case.label]).replace("{seconds}", str(sleep_s))
 
     def parse(outputs: Outputs) -> list[Reading]:
         found = pm_phases.parse(output(outputs, pm_phases.TEXT_FILE))
@@ -164,10 +194,10 @@ def _resume_steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
 
 
 BENCHMARKS = (
-    _power_benchmark("lpm_power_deep_sleep", "Deep Sleep Power Performance", "deep_sleep_command"),
-    _power_benchmark(
-        "lpm_power_rtc_ddr", "RTC Only + DDR Power Performance", "rtc_ddr_command", "vdd_core", "vdda_1v8"
-    ),
+    _power_benchmark("deep_sleep", "Deep Sleep"),
+    _power_benchmark("rtc_ddr", "RTC Only + DDR", "vdd_core", "vdda_1v8"),
+    _power_benchmark("mcu_only", "MCU Only"),
+    _power_benchmark("io_ddr", "IO Only + DDR", "vdd_core", "vddr_core"),
     Benchmark(
         name="lpm_resume_latency",
         driver="power",
@@ -185,11 +215,12 @@ BENCHMARKS = (
             for way in ("suspend", "resume")
         ),
         profiles={
-            "full": Profile.of("mode", ["Deep Sleep"], 5, sleep_s=10),
-            "quick": Profile.of("mode", ["Deep Sleep"], 1, sleep_s=10),
+            "full": Profile.of("mode", _MODES, 5, sleep_s=10),
+            "quick": Profile.of("mode", _MODES, 1, sleep_s=10),
         },
         steps=_resume_steps,
         options=(("power", "deep_sleep_command"),),
-        conditions=lambda board: {"sleep_command": board.options.power.deep_sleep_command},
+        conditions=noted("power", *_MODES.values()),
+        lacks=_unknown_mode,
     ),
 )

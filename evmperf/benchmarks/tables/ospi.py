@@ -1,4 +1,4 @@
-"""OSPI and QSPI flash: UBIFS, the MTD's character device, and U-Boot."""
+"""Flash: UBIFS; of OSPI and QSPI the MTD's character device, and U-Boot."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -20,7 +20,7 @@ def _raw_read_steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
     here it is dd's own, of six digits.
     """
     size = int(case.params["file_size_mb"]) << 20
-    find = flash.find(board.options.ospi.device, size, "device")
+    find = flash.find(board.options.ospi.device, size, "ospi.device")
     return [_read(find, size, 60 + size / 100_000, MEBIBYTE)]
 
 
@@ -31,14 +31,14 @@ def _raw_steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
     """
     scratch, size = board.options.ospi.scratch, _summary_bytes(case)
     write = (
-        f"{flash.guard(scratch, size)}; flash_erase -q $m 0 $((({size} + e - 1) / e)) && "
+        f"{flash.guard(scratch, size, 'ospi')}; flash_erase -q $m 0 $((({size} + e - 1) / e)) && "
         f'dd if={SOURCE} of=$m bs=1M 2>"$OUT/{dd.TEXT_FILE}" && head -c {size} $m | cmp - {SOURCE}'
     )
     parse = partial(_dd_readings, "write", size, MEGABYTE)
     return [
         Prepare("prepare", f"head -c {size} /dev/urandom >{SOURCE}", 120, size / 20e6),
         Measure("write", write, _slow_s(size), size / 0.3e6, parse=parse),
-        _read(flash.find(scratch, size, "scratch"), size, _slow_s(size), MEGABYTE),
+        _read(flash.find(scratch, size, "ospi.scratch"), size, _slow_s(size), MEGABYTE),
         CleanUp("clean-up", f"rm -f {SOURCE}", 30, 0.1),
     ]
 
@@ -151,16 +151,23 @@ def _uboot(
     )
 
 
+def _ubifs(driver: str, title: str, section: tuple[str, ...], size: int = 2 << 20) -> Benchmark:
+    """UBIFS with a file of `size` bytes, in buffers that are no larger."""
+    sizes = [buffer for buffer in BUFFER_SIZES if buffer <= size]
+    return file_system_benchmark(
+        name=f"{driver}_ubifs",
+        driver=driver,
+        title=title,
+        section=section,
+        file_system=flash.ubifs(driver),
+        profiles=file_system_profiles(size, 1 << 20, sizes),
+    )
+
+
 BENCHMARKS = (
-    # The file has 2 MiB, so the 5242880 bytes of the other file system tables are no row here.
-    file_system_benchmark(
-        name="ospi_ubifs",
-        driver="ospi",
-        title="OSPI Flash Driver",
-        section=("Linux OSPI Flash Driver", "UBIFS"),
-        file_system=flash.UBIFS,
-        profiles=file_system_profiles(2 << 20, 1 << 20, BUFFER_SIZES[:4]),
-    ),
+    _ubifs("ospi", "OSPI Flash Driver", ("Linux OSPI Flash Driver", "UBIFS")),
+    _ubifs("spi", "SPI UBIFS", ("SPI Flash Driver",)),
+    _ubifs("nand", "NAND UBIFS", ("NAND Driver",), 5 << 20),
     Benchmark(
         name="ospi_raw_read",
         driver="ospi",

@@ -1,6 +1,7 @@
 """Programs that measure the processor and its memory, and EEMBC's two suites."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile
 from evmperf.benchmarks.families import processor
@@ -145,16 +146,17 @@ _RATE = perf(Unit.WORKLOADS_PER_SECOND, Direction.HIGHER, 1e-4, 1e6)
 _SCORE = "coremark-pro"
 
 
-def _coremark_pro(name: str, title: str, column: str) -> Benchmark:
-    """A table of CoreMark-PRO, with one context (`SingleCore`) or with two (`MultiCore`).
+def _coremark_pro(cores: str, title: str, contexts: int) -> Benchmark:
+    """A table of CoreMark-PRO with so many contexts.
 
-    One run, which measures with one context and with two, serves both tables.
+    One run measures with one context and with several: that with two serves both tables.
     """
+    column = "MultiCore" if contexts > 1 else "SingleCore"
     file, log_file = coremark_pro.TEXT_FILE, coremark_pro.LOG_FILE
 
     def measure(board: Board, case: Case) -> Measure:
         make = (
-            f'make -s TARGET=linux64 XCMD=-c2 certify-all >"$OUT/{file}" 2>&1 && '
+            f'make -s TARGET=linux64 XCMD=-c{max(contexts, 2)} certify-all >"$OUT/{file}" 2>&1 && '
             # Earlier runs' logs stay there.
             f'find builds -path "*/cert/*" -name "*.log" -newer "$OUT/began" -exec cat {{}} + '
             f'>"$OUT/{log_file}"'
@@ -170,20 +172,26 @@ def _coremark_pro(name: str, title: str, column: str) -> Benchmark:
 
         enters = _enter(board.options.system.coremark_pro, "CoreMark-PRO", "coremark_pro")
         command = f'{enters} && : >"$OUT/began" && {make}'
-        return Measure("measure", command, 3600.0, 900, parse=parse, shared=_SCORE)
+        return Measure("measure", command, 3600.0, 900, parse=parse, shared=f"{_SCORE} {max(contexts, 2)}")
 
     rows = {
         **dict.fromkeys(coremark_pro.WORKLOADS, _RATE),
         _SCORE: perf(Unit.SCORE, Direction.HIGHER, 0.1, 1e6),
     }
-    return _benchmark(
-        name=name,
+
+    def too_few(board: Board, _: Case) -> str:
+        have = board.options.system.cores
+        return f"{board.file_name} has {have} cores, fewer than {contexts}" if have < contexts else ""
+
+    found = _benchmark(
+        name=f"coremarkpro{cores}",
         title=title,
         section="CoreMarkPro",
         rows=dict(sorted(rows.items())),
         measure=measure,
         tools=("make",),
     )
+    return replace(found, options=(("system", "cores"),), lacks=too_few) if contexts > 2 else found
 
 
 _WORKLOADS = """
@@ -261,8 +269,10 @@ BENCHMARKS = (
         finish=_stream,
         around=lambda call: f"{call} && {{ {stream.CACHES}; }}",
     ),
-    _coremark_pro("coremarkpro", "CoreMarkPro", "SingleCore"),
-    _coremark_pro("coremarkpro_two_core", "CoreMarkPro for Two Cores", "MultiCore"),
+    _coremark_pro("", "CoreMarkPro", 1),
+    _coremark_pro("_two_core", "CoreMarkPro for Two Cores", 2),
+    _coremark_pro("_four_core", "CoreMarkProFourCore Benchmarks", 4),
+    _coremark_pro("_eight_core", "CoreMarkProEightCore Benchmarks", 8),
     _benchmark(
         name="multibench",
         title="MultiBench",

@@ -20,16 +20,16 @@ _CONFIGFS = "/sys/kernel/config"
 GADGET = f"{_CONFIGFS}/usb_gadget/evmperf"
 """What the kernel knows of the gadget (Documentation/usb/gadget_configfs.rst)."""
 _FUNCTION = "functions/mass_storage.0"
-_HIGH_SPEED = 480
-"""Mbit/s, as sysfs has it."""
+_SPEEDS = {"high": 480, "super": 5000}
+"""Mbit/s by the kernel's word for the speed, as sysfs has it."""
 
 _WAIT_S = 30
 
 
 def _benchmark(
-    *, name: str, title: str, transfer: Callable[[str, int], str], before: Callable[[str, int], str]
+    speed: str, side: str, transfer: Callable[[str, int], str], before: Callable[[str, int], str]
 ) -> Benchmark:
-    """A table of one row, read or written; `before` and `transfer` are the host's shell text for a
+    """A table of one row, read or written at a speed; `before` and `transfer` are the host's shell text for a
     file and a number of MiB: what prepares, and what is measured with dd.
     """
 
@@ -53,10 +53,10 @@ def _benchmark(
         return [
             # A killed run may have left its disk plugged in, and mounted.
             Prepare("forget", forget, 60, 0.5, where=host),
-            Prepare("plug", f"{remove}; {_plug_command(board, serial, blocks + 10)}", 60, 1),
+            Prepare("plug", f"{remove}; {_plug_command(board, serial, blocks + 10, speed)}", 60, 1),
             Prepare(
                 "mount",
-                f"set -e; {find_command(serial)}; mkdir -p {folder}; "
+                f"set -e; {find_command(serial, speed)}; mkdir -p {folder}; "
                 f"mount -t vfat /dev/$disk {folder}; {before(file, blocks)}",
                 _WAIT_S + slow,
                 2,
@@ -75,9 +75,9 @@ def _benchmark(
         ]
 
     return Benchmark(
-        name=name,
+        name=f"usbdev_{speed[0]}s_slave_{side}",
         driver="usb",
-        title=title,
+        title=f"USBDEVICE {speed.upper()}SPEED SLAVE_{side.upper()}_THROUGHPUT",
         section=("USB Driver", "USB Device Controller"),
         # dummy_hcd's high speed is one by name only.
         metrics=(
@@ -106,11 +106,13 @@ def _remove_command(board: Board) -> str:
     )
 
 
-def _plug_command(board: Board, serial: str, mib: int) -> str:
+def _plug_command(board: Board, serial: str, mib: int, speed: str) -> str:
     """Shell text that makes the disk and plugs it in."""
     controller = board.options.usb.gadget_controller
     module = board.options.usb.gadget_module
-    load = f"modprobe {module}; " if module else ""
+    # Of the modules, only dummy_hcd has to be told.
+    faster = " is_super_speed=Y" if (module, speed) == ("dummy_hcd", "super") else ""
+    load = f"modprobe {module}{faster}; " if module else ""
     choose = (
         f"udc={controller}; "
         if controller
@@ -127,15 +129,17 @@ def _plug_command(board: Board, serial: str, mib: int) -> str:
         f"mountpoint -q {_CONFIGFS} || mount -t configfs configfs {_CONFIGFS}; "
         f"truncate -s {mib}M {BACKING}; mkfs.vfat {BACKING} >/dev/null; "
         f"mkdir {GADGET}; cd {GADGET}; echo 0x1d6b >idVendor; echo 0x0104 >idProduct; "
-        "[ ! -e max_speed ] || echo high-speed >max_speed; "
+        f"[ ! -e max_speed ] || echo {speed}-speed >max_speed; "
         f"mkdir strings/0x409; echo {serial} >strings/0x409/serialnumber; "
         f"mkdir {_FUNCTION}; echo {BACKING} >{_FUNCTION}/lun.0/file; "
         f"mkdir configs/c.1; ln -s {_FUNCTION} configs/c.1/; echo $udc >UDC"
     )
 
 
-def find_command(serial: str) -> str:
-    """Shell text that waits for the disk of that serial number and sets `disk` to its name."""
+def find_command(serial: str, speed: str = "high") -> str:
+    """Shell text that waits for the disk of that serial number and sets `disk` to its name; fails if
+    it is not connected at the speed.
+    """
     return (
         f"tries={_WAIT_S}; while :; do set --; speed=; for block in /sys/block/sd*; do "
         'd=$(readlink -f "$block/device" || true); '
@@ -145,26 +149,28 @@ def find_command(serial: str) -> str:
         "[ $# = 0 ] && [ $tries -gt 0 ] || break; tries=$((tries - 1)); sleep 1; done; "
         f'[ $# = 1 ] || {{ echo "$# USB disks with the serial number {serial} after {_WAIT_S} s '
         'instead of one: see that the cable leads to the board"; exit 3; }; disk=$1; '
-        f'[ "$speed" = {_HIGH_SPEED} ] || {{ echo "the disk is connected at $speed Mbit/s '
-        f'instead of {_HIGH_SPEED}"; exit 3; }}; '
+        f'[ "$speed" = {_SPEEDS[speed]} ] || {{ echo "the disk is connected at $speed Mbit/s '
+        f'instead of {_SPEEDS[speed]}"; exit 3; }}; '
         # Hot plug scripts mount what is plugged in, and with sync.
         'while grep -q "^/dev/$disk " /proc/mounts; do umount "/dev/$disk"; done'
     )
 
 
-BENCHMARKS = (
-    _benchmark(
-        name="usbdev_hs_slave_read",
-        title="USBDEVICE HIGHSPEED SLAVE_READ_THROUGHPUT",
-        before=lambda file, mib: f"dd if=/dev/zero of={file} bs=1M count={mib} conv=fsync",
-        transfer=lambda file, mib: (
-            f"echo 3 >/proc/sys/vm/drop_caches; dd if={file} of=/dev/null bs=1M count={mib}"
+BENCHMARKS = tuple(
+    _benchmark(speed, side, transfer, before)
+    for speed in _SPEEDS
+    for side, transfer, before in (
+        (
+            "read",
+            lambda file, mib: (
+                f"echo 3 >/proc/sys/vm/drop_caches; dd if={file} of=/dev/null bs=1M count={mib}"
+            ),
+            lambda file, mib: f"dd if=/dev/zero of={file} bs=1M count={mib} conv=fsync",
         ),
-    ),
-    _benchmark(
-        name="usbdev_hs_slave_write",
-        title="USBDEVICE HIGHSPEED SLAVE_WRITE_THROUGHPUT",
-        before=lambda file, mib: "true",
-        transfer=lambda file, mib: f"rm -f {file}; dd if=/dev/zero of={file} bs=1M count={mib} oflag=direct",
-    ),
+        (
+            "write",
+            lambda file, mib: f"rm -f {file}; dd if=/dev/zero of={file} bs=1M count={mib} oflag=direct",
+            lambda file, mib: "true",
+        ),
+    )
 )

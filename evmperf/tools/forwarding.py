@@ -1,0 +1,61 @@
+"""A board that forwards between two ports: its load meanwhile, and proof that frames went through it.
+
+The test runs on the tester while the board watches itself. Its window lies within the test: frames
+came in at the window's two ends as they did in its middle.
+"""
+
+import re
+
+from evmperf.model.errors import RefusedOutput
+from evmperf.model.places import STEP_FOLDER
+from evmperf.tools import mpstat
+
+TEXT_FILE = "frames.txt"
+_STATE = f"{STEP_FOLDER}/forwarding"
+_LINE = re.compile(r"(\d+\.\d\d) (\d+)\n" * 4)
+_STEADY = 0.5
+"""Part of the mean rate that either end of the window must have."""
+
+
+def watch(interface: str, settle_s: int, window_s: int) -> str:
+    """Shell text that watches in the background what an interface receives, and the processors'
+    load: after `settle_s` seconds for `window_s`, of which the first and last are looked at.
+    """
+    look = f"read u x </proc/uptime; read b </sys/class/net/{interface}/statistics/rx_bytes; echo $u $b"
+    return (
+        f"rm -rf {_STATE}; mkdir {_STATE} && cd {_STATE} && OUT=.; ( sleep {settle_s}; {{ {look}; "
+        f"{mpstat.snapshot(mpstat.STAT_BEFORE)}; sleep 1; {look}; sleep {window_s - 2}; {look}; sleep 1; "
+        f"{mpstat.snapshot(mpstat.STAT_AFTER)}; {look}; }} >{TEXT_FILE}; touch done ) >/dev/null 2>&1 &"
+    )
+
+
+def collect() -> str:
+    """Shell text that leaves what `watch` saw as outputs."""
+    files = f"{TEXT_FILE} {mpstat.STAT_BEFORE} {mpstat.STAT_AFTER}"
+    return (
+        f'n=0; until [ -e {_STATE}/done ]; do [ $n -lt 60 ] || {{ echo "the watch does not end"; exit 3; }}; '
+        f'n=$((n + 1)); sleep 1; done; cd {_STATE} && cp {files} "$OUT"; rm -rf {_STATE}'
+    )
+
+
+def received_mbit(text: str) -> float:
+    """Mbit/s (10^6) of frames that came in within the window; raises RefusedOutput where its
+    beginning or its end is not within the test.
+    """
+    match = _LINE.fullmatch(text)
+    if not match:
+        raise RefusedOutput("the watch of the forwarding board is not whole", text)
+    looks = [
+        (float(at), int(count)) for at, count in zip(match.groups()[::2], match.groups()[1::2], strict=True)
+    ]
+
+    def rate(first: int, last: int) -> float:
+        (begin, before), (end, after) = looks[first], looks[last]
+        if end <= begin or after < before:
+            raise RefusedOutput("the counters of the forwarding board did not go forward", text)
+        return (after - before) * 8 / 1e6 / (end - begin)
+
+    mean = rate(0, 3)
+    if mean <= 0 or min(rate(0, 1), rate(2, 3)) < _STEADY * mean:
+        raise RefusedOutput("the board was not forwarding during its whole window", text)
+    return mean
