@@ -31,10 +31,11 @@ def watch(interface: str, settle_s: int, window_s: int) -> str:
 
 def collect() -> str:
     """Shell text that leaves what `watch` saw as outputs."""
-    files = f"{TEXT_FILE} {mpstat.STAT_BEFORE} {mpstat.STAT_AFTER}"
+    names = (TEXT_FILE, mpstat.STAT_BEFORE, mpstat.STAT_AFTER)
+    copies = " && ".join(f'cp {name} "$OUT/{name}"' for name in names)
     return (
         f'n=0; until [ -e {_STATE}/done ]; do [ $n -lt 60 ] || {{ echo "the watch does not end"; exit 3; }}; '
-        f'n=$((n + 1)); sleep 1; done; cd {_STATE} && cp {files} "$OUT"; rm -rf {_STATE}'
+        f"n=$((n + 1)); sleep 1; done; cd {_STATE} && {copies}; rm -rf {_STATE}"
     )
 
 

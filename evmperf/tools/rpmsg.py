@@ -25,7 +25,8 @@ def command(processor: int, messages: int, size: int) -> str:
     """Shell text that sends messages of `size` bytes to a processor (its number in rproc_id.h)."""
     return (
         f'cd "$OUT" && chrt -f {_PRIORITY} rpmsg_char_benchmark -r {processor} -n {messages} -m {size} '
-        f">{TEXT_FILE} 2>&1 || {{ tail -n 3 {TEXT_FILE}; exit 3; }}; sed -i '/ 0$/d' {HISTOGRAM_FILE}"
+        f'>"$OUT/{TEXT_FILE}" 2>&1 || {{ tail -n 3 {TEXT_FILE}; exit 3; }}; '
+        f"sed -i '/ 0$/d' \"$OUT/{HISTOGRAM_FILE}\""
     )
 
 

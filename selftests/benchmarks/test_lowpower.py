@@ -183,7 +183,7 @@ def test_all_rows_share_one_sleep_and_the_two_modes_none(tmp_path):
     ("power", "row", "reason"),
     [
         ({"rails": ["vdd_rtc"]}, "vdd_core", "x.yaml: .*power.rails does not list vdd_core"),
-        ({"rails": ["vdd_croe"]}, TOTAL, "x.yaml: .*unknown rails vdd_croe; the table has vdd_co"),
+        ({"rails": ["vdd_croe"]}, TOTAL, "x.yaml: .*unknown rails vdd_croe; the tables have vdd_co"),
         ({"sleep_s": 10}, TOTAL, "sleep_s of 10 leaves no time .* for 2 s; say at least 11"),
     ],
 )

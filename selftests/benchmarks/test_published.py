@@ -58,7 +58,8 @@ def test_it_has_the_rows_of_its_table(name):
         assert benchmark.profiles["full"].repeats == FACTS[name]["cycles"]
         return
     if isinstance(rows, list):
-        assert labels == ["|".join(row) for row in itertools.product(*rows)]
+        wanted = ["|".join(row) for row in itertools.product(*rows)]
+        assert [label for label in labels if label in wanted] == wanted  # other guides have more
         return
     assert labels == list(rows)
     for case in benchmark.cases("full"):
