@@ -104,7 +104,7 @@ def _one_line(result: Result) -> str:
 
 def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -> Any:
     """No dots between our lines."""
-    if SESSION in config.stash and report.when == "call":
+    if SESSION in config.stash and (report.when == "call" or report.skipped):
         return report.outcome, "", report.outcome.upper()
     return None
 

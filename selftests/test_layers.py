@@ -68,7 +68,10 @@ ROOMS = {
         "measure benchmarks boards tools console runs virtual model",
     ),
     "gitlab": ("pipelines and notes", "measure benchmarks boards runs model"),
-    "desk": ("finding the board on a desk: serial ports, SSH, what it is and its file", "boards model"),
+    "desk": (
+        "finding the board on a desk: serial ports, SSH, what it is and its file",
+        "lab measure benchmarks boards tools console runs virtual model",
+    ),
     "app": (
         "use cases: typed requests to typed replies, and the processes that work on them",
         "desk lava site report influx guide regress keeping provision published measure state benchmarks "

@@ -10,6 +10,8 @@ import msgspec
 
 from evmperf.app.requests import FindBoard, FoundBoard, Hear, LeftOut
 from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.boards.board import Board
 from evmperf.boards.vocabulary import CABLED, FEATURES
 from evmperf.desk import boardfile, cable, identity, ports, scratch
 from evmperf.desk.identity import SshAddress
@@ -28,6 +30,19 @@ _POWER = {
 }
 
 
+_FOLDERS = {"multibench": "multibench", "coremarkpro": "coremark_pro", "coremarkpro_two_core": "coremark_pro"}
+"""Benchmarks that lie in a folder of their own, each with its option of the section `system`."""
+_ANY = Board(
+    Path("board"),
+    frozenset(),
+    {
+        "board": {"name": "board", "title": "board", "description": "board", "profile": "quick"},
+        "boot": {"medium": "sd"},
+    },
+)
+"""A board whose file says nothing, for what benchmarks need on it."""
+
+
 class NoBoard(UsageError):
     """There is no board on this desk."""
 
@@ -42,7 +57,7 @@ def find(request: FindBoard, hear: Hear, agree: Callable[[str], bool] = lambda p
     """
     drivers = {*boardfile.SAFE, *CABLED, *boardfile.STORAGE}
     known = [b for b in catalogue.benchmarks().values() if b.driver in drivers]
-    question = identity.question({tool for benchmark in known for tool in benchmark.tools})
+    question = identity.question({tool for benchmark in known for tool in _needs(benchmark)})
     way = _address(request) if request.address else _voice(request, hear)
     found = identity.answer(*identity.ask(way, question, request.password))
     if found.user != "0":
@@ -59,7 +74,7 @@ def find(request: FindBoard, hear: Hear, agree: Callable[[str], bool] = lambda p
     absent = {
         benchmark.name: f"not on the board: {', '.join(missing)}"
         for benchmark in known
-        if benchmark.driver in measured and (missing := sorted(set(benchmark.tools) - found.tools))
+        if benchmark.driver in measured and (missing := sorted(_needs(benchmark) - found.tools))
     }
     file = boardfile.write(
         Path(request.folder),
@@ -80,6 +95,13 @@ def find(request: FindBoard, hear: Hear, agree: Callable[[str], bool] = lambda p
         file=str(file),
     )
     return _with_benchmarks(about)
+
+
+def _needs(benchmark: Benchmark) -> set[str]:
+    """Programs, and folders with their path, that the benchmark needs on the board."""
+    folder = _FOLDERS.get(benchmark.name)
+    folders = [getattr(_ANY.options.system, folder)] if folder else []
+    return {*benchmark.tools_on(_ANY), *folders}
 
 
 def _scratch(

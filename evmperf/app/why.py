@@ -9,7 +9,6 @@ from pathlib import Path
 
 from evmperf.app.requests import Explained, Hear, Why
 from evmperf.benchmarks import catalogue
-from evmperf.guide import importer
 from evmperf.model import comparable
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Baseline, Figure, Key, figures
@@ -95,6 +94,8 @@ def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
     history = {guide.run.release: figures(guide.results()) for guide in guides}
     other = _Other(published, history, module="".join(said))
     if request.against:
+        from evmperf.guide import importer  # noqa: PLC0415  # docutils comes with the extra `guide`
+
         guide = request.against.removeprefix(GUIDE_FILE)
         named = guide != request.against
         there = importer.stored(Path(guide), run.board) if named else in_folder(Path(guide))

@@ -338,8 +338,15 @@ def diagnose(said: str) -> Cause | None:
         rules = (*_WAITING, *_LOADER, _SHELL)
         return _first(rules, _GOT_OVER.sub("", text)) or _trouble(text)
     loader, linux = text[: start.start()], text[start.start() :]
-    found = _flood(linux) or _first((*_WAITING, *_LINUX, _SHELL), linux) or _trouble(linux)
-    return found or (_mute(loader, linux) if linux.count("\n") <= _MUTE else _silent(linux))
+    if found := _flood(linux) or _first((*_WAITING, *_LINUX, _SHELL), linux):
+        return found
+    trouble = _trouble(linux)
+    if re.search(USERLAND, linux):
+        # What a driver could not do did not keep the first program from running.
+        return _silent("the system runs and gives no login", trouble)
+    if trouble or linux.count("\n") > _MUTE:
+        return trouble or _silent("the kernel stops before its first program", None)
+    return _mute(loader, linux)
 
 
 def _flood(linux: str) -> Cause | None:
@@ -360,13 +367,10 @@ def _mute(loader: str, linux: str) -> Cause | None:
     )
 
 
-def _silent(linux: str) -> Cause:
-    """How far Linux got that named no trouble."""
-    name = "the kernel stops before its first program"
-    if re.search(USERLAND, linux):
-        name = "the system runs and gives no login"
+def _silent(name: str, trouble: Cause | None) -> Cause:
+    """How far Linux got, and the last line that may say why."""
     remedy = "check `console=` of the kernel's arguments, and that a getty is on it"
-    return Cause(name, "", remedy=remedy)
+    return Cause(name, trouble.line if trouble else "", remedy=remedy)
 
 
 def _first(rules: tuple[_Rule, ...], text: str) -> Cause | None:

@@ -1,17 +1,21 @@
 """What a board says that it is, asked in its Linux over a serial port or SSH."""
 
 import re
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evmperf.desk.ports import Line, Voice, heard
-from evmperf.model.errors import LabError, UsageError
+from evmperf.lab.tester import SshTester
+from evmperf.model.errors import LabError, ToolError, UsageError
 from evmperf.model.places import FURTHER_PROGRAMS
 
 _PROMPT = re.compile(r"(?:[#$]|login:|assword[^\n:]{0,40}:) ?\Z")
 _END = re.compile(r"evmperf-end")
 _LOGIN_S, _ANSWER_S, _SSH_S, _BOOT_S = 20.0, 20.0, 15.0, 240.0
+_SSH_OPTIONS = (
+    *("-F", "none"),  # without this user's configuration, as Labgrid's driver does
+    *("-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR"),
+)
 _TEXT = 120
 """Characters of one thing that a board says of itself."""
 _PLACES = ("model", "soc", "os", "kernel", "root", "user")
@@ -65,7 +69,7 @@ def question(tools: Iterable[str]) -> str:
         ' [ "$(cat $n/carrier)" != 1 ] || echo link: ${n##*/}'
         " $(ip -4 -o address show dev ${n##*/} | awk '{print $4}'); done;"
         f" {FURTHER_PROGRAMS};"
-        f" for t in {words}; do command -v $t >/dev/null && echo tool: $t; done; }} 2>/dev/null"
+        f" for t in {words}; do {{ [ -d $t ] || command -v $t >/dev/null; }} && echo tool: $t; done; }} 2>/dev/null"
     )
 
 
@@ -79,7 +83,9 @@ def answer(said: str, prompt: str = "") -> Identity:
             found.setdefault(name, []).append(text)
     first = {name: found[name][0] for name in _PLACES if name in found}
     compatible = tuple(" ".join(found.get("compatible", ())).split())
-    tools = frozenset(word for word in found.get("tool", ()) if re.fullmatch(r"[\w.+-]+", word))
+    tools = frozenset(
+        word for word in found.get("tool", ()) if re.fullmatch(r"[\w.+-]+|(?:/[\w.+-]+)+", word)
+    )
     links = {
         name: addresses
         for name, *addresses in map(str.split, found.get("link", ()))
@@ -123,40 +129,15 @@ def booted(voice: Voice) -> Voice:
 
 
 def _over_ssh(address: SshAddress, command: str) -> tuple[str, str]:
-    user, host = address.user, address.host
-    options = (
-        "BatchMode=yes",
-        f"ConnectTimeout={_SSH_S / 3:.0f}",
-        "StrictHostKeyChecking=no",
-        "UserKnownHostsFile=/dev/null",
-        "LogLevel=ERROR",
-    )
-    words = [
-        "ssh",
-        "-F",
-        "none",  # without this user's configuration, as Labgrid's driver does
-        *(["-i", address.key] if address.key else []),
-        *(word for option in options for word in ("-o", option)),
-        "-p",
-        str(address.port),
-        "-l",
-        user,
-        "--",
-        host,
-        command,
-    ]
+    name = f"{address.user}@{address.host}"
+    options = [*_SSH_OPTIONS, "-p", str(address.port), *(["-i", address.key] if address.key else [])]
+    tester = SshTester(name, options, name)
     try:
-        done = subprocess.run(
-            words, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SSH_S, check=False
-        )
-    except FileNotFoundError:
-        raise LabError("there is no ssh here: install OpenSSH's client") from None
-    except subprocess.TimeoutExpired:
-        raise LabError(f"{user}@{host} does not answer within {_SSH_S:g} s") from None
-    if done.returncode == 255:
-        why = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no reason"]
-        raise LabError(
-            f"{user}@{host} is not to be reached: {why[0]}; where it wants a password, put a key "
-            f"there first (ssh-copy-id {user}@{host})"
-        )
-    return done.stdout.decode("utf-8", "replace"), ""
+        return tester.run(command, _SSH_S).text, ""
+    except ToolError:
+        raise LabError(f"{name} does not answer within {_SSH_S:g} s") from None
+    except LabError as error:
+        remedy = f"put a key there first (ssh-copy-id {name})"
+        raise LabError(f"{error}; where it wants a password, {remedy}") from None
+    finally:
+        tester.close()
