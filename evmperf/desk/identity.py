@@ -69,7 +69,8 @@ def question(tools: Iterable[str]) -> str:
         ' [ "$(cat $n/carrier)" != 1 ] || echo link: ${n##*/}'
         " $(ip -4 -o address show dev ${n##*/} | awk '{print $4}'); done;"
         f" {FURTHER_PROGRAMS};"
-        f" for t in {words}; do {{ [ -d $t ] || command -v $t >/dev/null; }} && echo tool: $t; done; }} 2>/dev/null"
+        f" for t in {words}; do case $t in /*) [ -d $t ];; *) command -v $t >/dev/null;; esac"
+        " && echo tool: $t; done; } 2>/dev/null"
     )
 
 
