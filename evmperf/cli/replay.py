@@ -12,10 +12,13 @@ from evmperf.cli.arguments import A_RUN, JSON, RESULTS, arg, command
 from evmperf.console import record, review
 from evmperf.console.review import Reviewed
 from evmperf.model.errors import LabError, UsageError
+from evmperf.model.outlets import line
 from evmperf.model.records import BootRecord
 from evmperf.runs import spool
 from evmperf.runs.history import run_folder
 
+_MOST = 5
+"""Parts of a phase that are shown."""
 _ABOUT = """\
 Reads the console.log of an earlier run again, and says of each boot what evmperf makes of it today
 and what that changes. Nothing is switched and nothing is written. A lab that reports a boot problem
@@ -51,10 +54,12 @@ def _replay(options: argparse.Namespace) -> None:
         for mark in boot.marks.values():
             since, error = (mark.mono_ns - begin) / 1e9, mark.error_s * 1000
             print(f"  {mark.phase:<18}{since:>10.3f} s  within {error:.1f} ms  {mark.text[:60]}")
+            for part in [part for part in boot.tree.parts if part.phase == mark.phase][:_MOST]:
+                print(line(f"      {part.seconds:.3f} s {part.name} ({part.clock})"))
         if boot.alarm:
             print(f"  {boot.alarm.name}: {boot.alarm.text}")
-        for note in boot.notes:
-            print(f"  {note}")
+        for note in (*boot.notes, *boot.tree.notes):
+            print(line(f"  {note}"))
         for change in boot.changes or ["as recorded"]:
             print(f"  -> {change}")
 
@@ -82,5 +87,7 @@ def _entry(boot: Reviewed) -> dict[str, Any]:
         ],
         "alarm": {"name": boot.alarm.name, "text": boot.alarm.text} if boot.alarm else None,
         "notes": list(boot.notes),
+        "times": list(boot.tree.notes),
+        "parts": [vars(part) for part in boot.tree.parts],
         "changes": list(boot.changes),
     }

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from evmperf.console.marks import ALLOWED_S, Mark, Phase, find
 from evmperf.console.record import BEGINNINGS, Record
+from evmperf.console.tree import Tree, grow
 from evmperf.console.watch import Alarm, Watch
 from evmperf.model.records import BootRecord
 
@@ -15,8 +16,8 @@ _PROMPT_BYTES = 64
 
 @dataclass(frozen=True)
 class Reviewed:
-    """One power-on: its marks, the first alarm, `notes` of what else is worth knowing, and what
-    differs from what was recorded then.
+    """One power-on: its marks, the first alarm, `notes` of what else is worth knowing, what
+    differs from what was recorded then, and where its time went.
     """
 
     number: int
@@ -24,6 +25,7 @@ class Reviewed:
     alarm: Alarm | None
     notes: Sequence[str]
     changes: Sequence[str]
+    tree: Tree
 
 
 def boots(records: Iterable[Record]) -> Iterable[list[Record]]:
@@ -52,7 +54,7 @@ def review(
         if Phase.PROMPT in marks:
             break
     alarm, notes = _watched(records, marks)
-    return Reviewed(number, marks, alarm, notes, list(_changes(marks, before)))
+    return Reviewed(number, marks, alarm, notes, list(_changes(marks, before)), grow(records, marks))
 
 
 def _watched(records: Sequence[Record], marks: Mapping[Phase, Mark]) -> tuple[Alarm | None, list[str]]:

@@ -24,6 +24,8 @@ _CHARS = 80
 _STAMPED = re.compile(r"(?:<\d+>)?\[ *(\d{1,6}\.\d{6})\](?:\[[^\]]{1,12}\])? (.*)")
 _INITCALL = re.compile(r"initcall (\w{1,120})\S* returned -?\d+ after (\d{1,12}) usecs")
 _STAGE = re.compile(r" *[\d,]{1,15} +(\d[\d,]{0,14})  (\S.*)")
+_TELLING_S = 1.0
+"""Time over which two clocks are held against each other, at least."""
 _LATE_S = 0.1
 """A console that shows a message so long after it was said holds messages back."""
 
@@ -125,13 +127,15 @@ def _silences(phase: Phase, lines: Sequence[_Line]) -> Iterator[Part]:
     """What took long after a line: by the kernel's clock where both lines have it, as the console may
     show them late.
     """
+    said = ""
     for before, after in itertools.pairwise(lines):
+        said = before.text.strip() or said
         both = before.kernel_s is not None and after.kernel_s is not None
         seconds = (after.mono_ns - before.mono_ns) / 1e9
         if both:
             seconds = (after.kernel_s or 0.0) - (before.kernel_s or 0.0)
         if seconds >= _SILENCE_S:
-            yield Part(phase, f"after {before.text.strip()!r}", seconds, "kernel" if both else "console")
+            yield Part(phase, f"after {said!r}", seconds, "kernel" if both else "console")
 
 
 def _drift(lines: Sequence[_Line]) -> Iterator[str]:
@@ -146,8 +150,8 @@ def _drift(lines: Sequence[_Line]) -> Iterator[str]:
         return
     first, last = (min(part, key=lambda d: d[0]) for part in (delays[:third], delays[-third:]))
     said_s = (last[1].kernel_s or 0.0) - (first[1].kernel_s or 0.0)
-    if said_s > 1.0:
-        seen_s = (last[1].mono_ns - first[1].mono_ns) / 1e9
+    seen_s = (last[1].mono_ns - first[1].mono_ns) / 1e9
+    if min(said_s, seen_s) > _TELLING_S:
         rate = f"{said_s / seen_s:.4f} s in a second of the console's, over {seen_s:.1f} s"
         yield f"the kernel's clock makes {rate}"
     soonest = min(delay for delay, _ in delays)

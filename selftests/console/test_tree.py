@@ -85,3 +85,10 @@ def test_the_clocks_are_held_against_each_other_and_a_late_console_is_said():
     assert any("0.500 s late: 'Booting Linux' was said at 0.000 s" in note for note in late)
     even = [(3000 + n * 100, f"[{n * 0.1:12.6f}] message {n}\r\n") for n in range(30)]
     assert not any("late" in note for note in grown(*LOADER, *even, (9000, "\r\nboard login: ")).notes)
+
+
+def test_a_console_that_came_at_once_tells_no_rate():
+    at_once = [(3000, f"[{n * 0.1:12.6f}] message {n}\r\n") for n in range(30)]
+    assert not any(
+        "clock makes" in note for note in grown(*LOADER, *at_once, (3000, "\r\nboard login: ")).notes
+    )
