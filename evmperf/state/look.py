@@ -72,8 +72,8 @@ for f in @ABOVE@; do [ ! -e $q/$f ] || w="$w $q/$f"; done
 case ${q##*/} in
 mmc*:*) c=${q##*/} ;;
 mmc[0-9]*) d=/sys/kernel/debug/${q##*/}
-w="$w $d/ios $d/caps $d/caps2 $d/err_stats $F/once"
-{ read -r x <$d/$c/ext_csd && echo "$d/$c/ext_csd $x" >$F/once; } 2>/dev/null ;;
+w="$w $d/ios $d/caps $d/caps2 $d/err_stats @ONCE@"
+{ read -r x <$d/$c/ext_csd && echo "$d/$c/ext_csd $x" >@ONCE@; } 2>/dev/null ;;
 esac
 q=${q%/*}
 done"""
@@ -83,7 +83,7 @@ done"""
 # eMMC's registers are a transfer, 0.3 s on the virtual EVM: they are read once; byte 196 has its modes.
 _AWK = r"""
 function say(f, l) {
-  if (f ~ /\/once$/) { k = index(l, " "); f = substr(l, 1, k - 1); l = substr(l, k + 1) }
+  if (f ~ /\/once_/) { k = index(l, " "); f = substr(l, 1, k - 1); l = substr(l, k + 1) }
   if (f ~ /\/[0-9]+\/stat$/) {
     c = n = l; sub(/.*\) /, "", n); split(n, a, " ")
     if (a[2] ~ ("^" ours "$") || f ~ ("/" ours "/stat$") || a[12] + a[13] < 20) return
@@ -134,7 +134,7 @@ def script(board: Board, driver: str) -> str:
             f"p=$(readlink -f {shlex.quote(disk)}); q=$(readlink -f /sys/class/block/${{p##*/}})",
             "[ ! -e $q/partition ] || q=${q%/*}",
             f'for f in {_QUEUE}; do w="$w $q/queue/$f"; done; w="$w $q/stat"',
-            _WALK.replace("@ABOVE@", _ABOVE[driver]),
+            _WALK.replace("@ABOVE@", _ABOVE[driver]).replace("@ONCE@", f"$F/once_{driver}"),
         ]
     if name:
         lines += [

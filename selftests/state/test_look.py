@@ -247,3 +247,21 @@ def test_between_two_looks_is_what_changed_and_how_much_was_counted():
         clock=(0.99, 1.0),
     )
     assert (state.after("b"), state.after("a"), state.after("gone")) == ("y", 1, None)
+
+
+def test_the_registers_of_an_emmc_are_not_said_of_a_card(said):
+    card = CARD.replace("mmc0", "mmc1").replace("fa10000", "fa00000")
+    cards = {f"{card}/type": "SD\n", "sys/kernel/debug/mmc1/ios": "clock:\t\t50000000 Hz\n"}
+    disks = (("mmcblk0", CARD), ("mmcblk1", card))
+    tree = {**TREE, **cards, f"{card}/block/mmcblk1/queue/scheduler": "[none]\n"}
+    for driver, (disk, place) in zip(("emmc", "mmcsd"), disks, strict=True):
+        link = f"sys/class/block/{disk}"
+        text = said(
+            tree,
+            driver,
+            link,
+            f"{place}/block/{disk}",
+            boot={"medium": "nvme"},
+            **{driver: {"scratch": f"/dev/{disk}"}},
+        )
+        assert ("mmc.ext_csd" in look.parse(text).shown) == (driver == "emmc")
