@@ -27,10 +27,7 @@ class Place(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Profile:
-    """The parameters of a benchmark: `full` as published, `quick` for a first look.
-
-    Samples of different profiles are different quantities and never compared.
-    """
+    """The parameters of a benchmark, `full` or `quick`: samples of both are never compared."""
 
     cases: tuple[Case, ...]
     repeats: int = 1
@@ -102,9 +99,7 @@ class Benchmark:
         return found.cases if found else ()
 
     def unsupported(self, board: Board, case: Case | None = None) -> str:
-        """One line why `board` cannot run this benchmark, or this row of it, from its file alone;
-        "" if it can.
-        """
+        """Why `board` cannot run this benchmark, or this row of it, by its file; "" if it can."""
         for word in (self.name, self.driver):
             if reason := board.options.absent.get(word):
                 return reason
@@ -153,9 +148,7 @@ class Benchmark:
         return f"{self.driver} {shared}" if shared else ""
 
     def label(self, case: Case, step: Command | Search) -> str:
-        """How a step is named in messages and marked in a LAVA job's log; steps that share an
-        execution share the label.
-        """
+        """The label of a step in messages and LAVA's logs; steps of one execution share it."""
         return self.shared_key(step) or f"{self.name}/{case.label}/{step.name}"
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
@@ -163,9 +156,7 @@ class Benchmark:
         return case.metrics or self.metrics
 
     def metric(self, name: str, case: Case | None = None) -> Metric:
-        """The declared metric of that name (in one row: the row's own); raises RefusedOutput for a
-        name that is not declared.
-        """
+        """The declared metric of that name, the row's own first; raises RefusedOutput without one."""
         for metric in self.metrics_of(case) if case else self.metrics:
             if metric.name == name:
                 return metric

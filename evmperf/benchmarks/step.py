@@ -121,9 +121,7 @@ class MeasurePower(Measure):
 
 @dataclass(frozen=True)
 class Trial(Command):
-    """One step of a search. Its readings are no samples: they go back to the search, and stay in
-    the result's conditions; they may leave the plausible range of samples.
-    """
+    """One step of a search; its readings stay in the conditions and may be implausible."""
 
     parse: Parse = field(kw_only=True, compare=False)
 
@@ -135,9 +133,7 @@ samples. Raises RefusedOutput when nothing that was tried is a result.
 
 
 def next_trial(trials: Trials, readings: list[Reading] | None = None) -> tuple[Trial | None, list[Reading]]:
-    """The first trial of a search or, given the readings of the last one, its next trial. At the end:
-    None and the samples.
-    """
+    """The next trial of a search by the last readings; at the end None and the samples."""
     try:
         return (next(trials) if readings is None else trials.send(readings)), []
     except StopIteration as end:

@@ -168,10 +168,7 @@ def _name(file: Path) -> str:
 
 
 def load(file: Path, tester: str = "") -> Board:
-    """Read and check a board file; raises UsageError that names the file and the word.
-
-    `tester` is the SSH name of the machine beside this board, where the lab names it.
-    """
+    """Read and check a board file; `tester` is the lab's SSH name of one. Raises UsageError."""
     main = _main_target(file, yamlfile.read(file))
     features = main.get("features") or []
     if not isinstance(features, list):
@@ -189,9 +186,7 @@ def load(file: Path, tester: str = "") -> Board:
 
 
 def classes(said: Any) -> list[tuple[str, Mapping[str, Any]]]:
-    """Labgrid's classes in a list of drivers or resources, each with its attributes; both forms
-    that Labgrid knows, by class or as a list.
-    """
+    """Labgrid's classes of drivers or resources with their attributes, in either of Labgrid's forms."""
     if isinstance(said, dict):
         return [(str(name), arguments or {}) for name, arguments in said.items()]
     found: list[tuple[str, Mapping[str, Any]]] = []

@@ -44,10 +44,7 @@ class Variation:
 
 
 def parse(words: Iterable[str], folder: Path = Path()) -> Variation:
-    """The variation that some words declare; files of words are looked for below `folder`.
-
-    Raises UsageError for a word that is none.
-    """
+    """The variation that words declare, with files of words below `folder`; raises UsageError."""
     pairs = list(_pairs(words, folder))
     single = {kind: text for kind, text in pairs if kind in ("image", "kernel", "dtb")}
     for kind in single:

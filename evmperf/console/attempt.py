@@ -78,10 +78,7 @@ def recent(console: Any) -> str:
 
 
 def await_prompt(console: Any, prompt: str, silence_s: float, within_s: float) -> None:
-    """Wait for what ends the boot; a kernel message may have cut it, so silence is asked.
-
-    Raises NotReached.
-    """
+    """Wait for the end of the boot, asking when it is silent; raises NotReached."""
     begin, asked = time.monotonic(), False
     while (passed := time.monotonic() - begin) < within_s:
         try:

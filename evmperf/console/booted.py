@@ -41,10 +41,7 @@ class WrongBoot(BoardError):
 
 @dataclass(frozen=True)
 class System:
-    """The running system: the kernel's command line, and its root as `root: DEVICE type: KIND`.
-
-    None stands for what is not known.
-    """
+    """The running system: the kernel's command line, and its root as `root: DEVICE type: KIND`, or None."""
 
     arguments: str | None = None
     root: str | None = None

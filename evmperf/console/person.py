@@ -34,10 +34,7 @@ class Person:
                 self.asking = False
 
     def answered(self, within_s: float) -> bool:
-        """Whether Enter was pressed within so many seconds.
-
-        Raises Stopped for a line that begins with s or q, LabError where nobody can answer.
-        """
+        """Whether Enter was pressed in time; raises Stopped (a line with s or q) or LabError (nobody)."""
         if not select.select([_STDIN], [], [], within_s)[0]:
             return False
         line = os.read(_STDIN, _LINE_BYTES)

@@ -158,10 +158,7 @@ Way = Switch | Hand | NoSwitch
 
 
 def reset(console: Any, uboot: str, login: str, log_in: Callable[[], None]) -> None:
-    """Reset a board by what runs on it, U-Boot or Linux, told by their prompts.
-
-    Raises BoardError where nobody can log in.
-    """
+    """Reset a board from U-Boot or Linux, told by their prompts; raises BoardError without a login."""
     console.sendline("")
     ends = [rf"(?:{uboot})(?=\Z)", login, r"[#$] (?=\Z)", TIMEOUT]
     command = "reset"

@@ -54,10 +54,7 @@ _RECORD_BYTES = 256
 
 @dataclass(frozen=True)
 class Record:
-    """Some bytes, or an event, and when: `mono_ns` CLOCK_MONOTONIC, `wall_ns` since the epoch.
-
-    `bound_ns`: every byte arrived at most so long before that.
-    """
+    """Bytes or an event, when (CLOCK_MONOTONIC, epoch), and `bound_ns`: the most that they came earlier."""
 
     mono_ns: int
     wall_ns: int
@@ -73,10 +70,7 @@ class Record:
 
 
 class Line:
-    """A serial line's rate as a check of stamps: it cannot carry more bytes than its baud allows.
-
-    Where more arrive, they were held up on their way: by a terminal server, a network, a USB hub.
-    """
+    """A serial line's rate as a check of stamps: more bytes than its baud allows were held up."""
 
     def __init__(self, baud: int) -> None:
         self._byte_ns = BITS_A_BYTE * 1_000_000_000 / baud

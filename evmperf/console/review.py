@@ -45,9 +45,7 @@ def boots(records: Iterable[Record]) -> Iterable[list[Record]]:
 def review(
     number: int, records: Sequence[Record], prompts: Sequence[str], before: BootRecord | None
 ) -> Reviewed:
-    """Read one boot again. `prompts` are what may end it, the first that shows; `before` is what
-    the run recorded of it (docs/data-model.md), None where that is not known.
-    """
+    """Read one boot again; `prompts` may end it, `before` is the run's record of it, or None."""
     marks: dict[Phase, Mark] = {}
     for prompt in prompts:
         marks = find(records, prompt)

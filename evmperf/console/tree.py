@@ -75,9 +75,7 @@ class _Line:
 def grow(
     records: Sequence[Record], marks: Mapping[Phase, Mark], units: Iterable[tuple[str, float]] = ()
 ) -> Tree:
-    """The tree of one boot from its console's records and marks; `units` are systemd's, with the seconds
-    that each took to start.
-    """
+    """The tree of one boot from its console; `units` are systemd's, with seconds to start."""
     lines = list(_lines(records))
     spans = list(itertools.pairwise(marks.values()))
     phases = {a.phase: (b.mono_ns - a.mono_ns) / 1e9 for a, b in spans}
@@ -124,9 +122,7 @@ def _stages(phase: Phase, lines: Sequence[_Line]) -> Iterator[Part]:
 
 
 def _silences(phase: Phase, lines: Sequence[_Line]) -> Iterator[Part]:
-    """What took long after a line: by the kernel's clock where both lines have it, as the console may
-    show them late.
-    """
+    """The slow part after a line, by the kernel's clock where both lines have it."""
     said = ""
     for before, after in itertools.pairwise(lines):
         said = before.text.strip() or said

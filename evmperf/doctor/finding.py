@@ -21,10 +21,7 @@ class CheckOutcome(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of `evmperf doctor`: the step, its outcome, and a sentence with the remedy.
-
-    `kind` is who has to act on a bad one.
-    """
+    """One line of `evmperf doctor`; `kind` is who has to act on a bad one."""
 
     step: str
     outcome: CheckOutcome

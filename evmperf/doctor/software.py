@@ -27,10 +27,7 @@ _DECIDING = re.compile(
 
 
 def environment(variables: Mapping[str, str], variable: str) -> str:
-    """Who decides the kernel's command line, as U-Boot's environment says.
-
-    Raises LabError when kernel arguments cannot arrive, Noted for what is good to know.
-    """
+    """The source of the kernel's command line by U-Boot's environment; raises LabError or Noted."""
     if not variables:
         raise Noted("U-Boot's printenv shows no variable: what becomes of kernel arguments is open")
     target = variable

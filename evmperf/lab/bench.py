@@ -139,10 +139,7 @@ class LabgridBench:
         return CommandTester(status.tester.command, f"the tester {status.tester.namespace}")
 
     def lose(self, why: str) -> None:
-        """The board is somebody else's: end what waits for it, and send it nothing more.
-
-        Callable in any thread.
-        """
+        """The board is somebody else's: send it nothing more. Callable in any thread."""
         if self._console:
             self._console.forbid(BoardLost(why))
         if self._link and self._link.shell:
@@ -212,10 +209,7 @@ class LabgridBench:
         return self._boots[-1]
 
     def force(self, state: str) -> None:
-        """Take the board to be at that state of the strategy without switching anything.
-
-        Raises UsageError for no such state, BoardError or LabError when the board is not there.
-        """
+        """Take the board to be at a state without switching; raises UsageError, BoardError or LabError."""
         try:
             self._strategy.force(state)
         except KeyError:

@@ -37,10 +37,7 @@ _REMOTE = "RemotePlace"
 
 
 def check(file: Path) -> list[str]:
-    """What is wrong with a board file beyond its options, one sentence each.
-
-    Raises UsageError for what Labgrid cannot read at all.
-    """
+    """A board file's mistakes beyond its options, a sentence each; raises UsageError if unreadable."""
     data = _read(file)
     found = [*_unknown_words(file, data), *_open_words(file)]
     found += _templates(file, data)

@@ -22,10 +22,7 @@ def is_local(tester: str) -> bool:
 
 
 class LocalTester(CommandTester):
-    """A root shell here, with the tester's addresses on the cable's interface until `close`.
-
-    Raises LabError where root is needed and sudo refuses, or no interface is the cable's.
-    """
+    """A root shell here, with the tester's addresses until `close`; raises LabError."""
 
     def __init__(self, board: Board, net: Path = Path("/sys/class/net")) -> None:
         super().__init__(() if os.geteuid() == 0 else ("sudo", "-n"), "this machine")

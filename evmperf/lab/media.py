@@ -46,10 +46,7 @@ class VirtualCardDriver(Driver):  # type: ignore[misc]
 
     @Driver.check_active  # type: ignore[untyped-decorator]
     def medium(self) -> str:
-        """The file that is the card; raises LabError for one that is not of this user's lab.
-
-        Whoever listens on the port says which file it is, and that file is going to be written.
-        """
+        """The file that is the card; raises LabError for a file outside this user's lab: it is written to."""
         said = str(requests.get(self._url("status"), timeout=_TIMEOUT_S).json()["card_file"])
         if not Path(said).resolve().is_relative_to(paths.state_dir().resolve()):
             raise LabError(
@@ -77,10 +74,7 @@ class VirtualCardDriver(Driver):  # type: ignore[misc]
 
 
 class CardSwitch:
-    """A switch that moves the card between board and host, whatever drivers it has.
-
-    Raises LabError for a switch that does not do as it is told, or that brings no card.
-    """
+    """A switch that moves the card between board and host; raises LabError if it does not."""
 
     def __init__(self, target: Any, switch: Any, storage: Any) -> None:
         self._target, self._switch, self._storage = target, switch, storage

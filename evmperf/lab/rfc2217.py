@@ -47,10 +47,7 @@ class ComPort:
         )
 
     def await_speed(self, connection: socket.socket, timeout_s: float) -> bytes:
-        """Read until the server confirms the baud rate; returns what the board said meanwhile.
-
-        Raises OSError when it does not, as a server of raw TCP never will.
-        """
+        """Read until the server confirms the baud rate; returns the board's output. Raises OSError."""
         said = b""
         deadline = time.monotonic() + timeout_s
         while not self.speed:

@@ -39,9 +39,7 @@ class CommandHung(BoardError):
 
 
 class CommandTimeout(TimeoutError):
-    """A command did not end in its time, or printed too much; it was interrupted and the shell is
-    usable.
-    """
+    """A command that hung or printed too much and was interrupted; the shell is usable."""
 
 
 @target_factory.reg_driver

@@ -62,10 +62,7 @@ class SshLink:
         return False
 
     def connect(self, within_s: float, *, reset: bool = False) -> None:
-        """Connect anew, after a `reboot` where the board is to be reset.
-
-        Raises BoardError that names the board and the time it was given.
-        """
+        """Connect anew, after a `reboot` for a reset; raises BoardError."""
         before, self.note = self._boot_id, ""
         deadline = time.monotonic() + within_s
         asked = False

@@ -135,10 +135,7 @@ class StampedPort:
 
 
 class _Frames(queue.SimpleQueue[bytes]):
-    """Frames on their way, `limits.QUEUE_BYTES` at most: the oldest are cut, and that is said.
-
-    One thread puts, another gets; each number is written by one of them only.
-    """
+    """Frames in transit between two threads, `limits.QUEUE_BYTES` at most: the oldest are cut."""
 
     _coming = _cut = _cut_at = _dropped = 0
     _gone = _told = 0

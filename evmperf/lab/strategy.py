@@ -72,10 +72,7 @@ class BootStrategy(BootOptions):
 
     @step(args=["status"])  # type: ignore[untyped-decorator]
     def transition(self, status: Status | str) -> None:
-        """Bring the board to `status`; raises BootError after the last failed attempt.
-
-        Costs nothing when the board is there already. Every attempt is kept in `attempts`.
-        """
+        """Bring the board to `status`; raises BootError. Every attempt is kept in `attempts`."""
         goal = status if isinstance(status, Status) else Status[status]
         if goal is Status.unknown:
             raise StrategyError("a board cannot be brought to an unknown state")
@@ -120,10 +117,7 @@ class BootStrategy(BootOptions):
         self.status = Status.unknown
 
     def force(self, status: Status | str) -> None:
-        """Take the board to be at `status`, as `--lg-initial-state` says; nothing is switched.
-
-        For `uboot` and `shell` the prompt must be there, or the shell's login.
-        """
+        """Take the board to be at `status` (`--lg-initial-state`) if its prompt or login is there."""
         goal = status if isinstance(status, Status) else Status[status]
         if self.console:
             self.target.activate(self.console)
@@ -337,9 +331,7 @@ class BootStrategy(BootOptions):
 @target_factory.reg_driver
 @attr.s(eq=False)
 class K3BootStrategy(BootStrategy):
-    """The same with the media of TI's U-Boot, which hold a whole image of TI's (root in the second
-    partition).
-    """
+    """The same with the media of TI's U-Boot: whole images, root in the second partition."""
 
     media: dict[str, list[str]] = attr.ib(
         factory=lambda: {name: [*words] for name, words in prompts.MEDIA.items()},

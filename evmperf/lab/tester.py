@@ -45,9 +45,7 @@ class CommandTester:
         self._forbidden: LabError | None = None
 
     def run(self, command: str, timeout_s: float) -> Reply:
-        """Run a command; raises ToolError when it hangs (and was killed), LabError when the
-        tester is not to be reached.
-        """
+        """Run a command; raises ToolError when it hangs (killed), LabError without a tester."""
         process = self._running = self._start(command)
         try:
             output, _ = process.communicate(timeout=timeout_s)
@@ -69,10 +67,7 @@ class CommandTester:
         return Reply(process.returncode, text)
 
     def forbid(self, error: LabError) -> None:
-        """End the command that runs, which raises `error` then; callable in any thread.
-
-        Later ones run: what was started on the tester is to be ended there.
-        """
+        """End the running command, which raises `error`; later ones run. Callable in any thread."""
         self._forbidden = error
         process = self._running
         if process:
@@ -115,10 +110,7 @@ class CommandTester:
 
 
 class SshTester(CommandTester):
-    """A tester behind OpenSSH's client, with the user's own configuration and keys.
-
-    One connection serves all commands; `options` are further ones for ssh (`-o NAME=VALUE`).
-    """
+    """A tester behind OpenSSH's client, over one connection; `options` are further `-o NAME=VALUE`."""
 
     def __init__(self, host: str, options: Sequence[str] = (), name: str = "") -> None:
         # Short, because a socket's path has 108 bytes at most.

@@ -77,9 +77,7 @@ def readings(boot: Boot) -> list[Reading]:
 
 
 def condition(boot: Boot) -> str:
-    """What a boot time is counted from where that is not "Starting kernel" of a cold boot: it
-    decides what the figure is compared with.
-    """
+    """The start of a boot time other than "Starting kernel" of a cold boot; others do not compare."""
     if boot.told:
         return "what kernel and systemd say of a warm boot"
     start = _EFI if _start(boot.marks) is Phase.EFI_STUB else ""

@@ -28,10 +28,7 @@ def find(name: str, size: int, where: str) -> str:
 
 
 def guard(name: str, size: int, driver: str) -> str:
-    """Shell text like `find` that also fails unless the MTD partition may be overwritten.
-
-    An UBI device that we left there is detached.
-    """
+    """Shell text like `find`, for a writable MTD partition; detaches an UBI device of ours."""
     return (
         f"{find(name, size, f'{driver}.scratch')}; {_let_go()}; "
         "for p in /sys/class/mtd/mtd$n/mtd*/erasesize; do "

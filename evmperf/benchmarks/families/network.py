@@ -88,9 +88,7 @@ def put_back(where: Where = Where.BOARD) -> CleanUp:
 def over_link(
     link: EthernetLink, server: NetworkServer, step: Step, before: Sequence[Step] = ()
 ) -> list[Step]:
-    """A measurement over a link while a server runs, and then all is put back. `before` are steps
-    that come before the server's start.
-    """
+    """A measurement over a link, beside a server; `before` are steps before the server's start."""
     return [prepare(link), *before, server.start(), step, server.stop(), put_back()]
 
 
@@ -110,10 +108,7 @@ def cpu_load(title: str) -> Metric:
 
 
 def prepare(link: EthernetLink) -> Prepare:
-    """Bring the board's interface to a known state, and check that the tester answers through it.
-
-    The exit status is not 0, with the reason, when interface, carrier, speed or tester are missing.
-    """
+    """Bring up the board's interface; fails with the reason unless the tester answers through it."""
     i, device = link.interface, f"/sys/class/net/{link.interface}"
     speed = (
         f's=$(cat {device}/speed); [ "$s" = {link.mbit} ] || '

@@ -30,10 +30,7 @@ def perf(unit: Unit, better: Direction, low: float, high: float) -> Metric:
 
 
 def prepare() -> Prepare:
-    """The step that sets the governor of every CPU that has one, and remembers what was set.
-
-    It first puts back what an interrupted run left, which would otherwise pass for the board's own.
-    """
+    """The step that sets every CPU's governor, after putting back an interrupted run's."""
     command = (
         f"{_PUT_BACK}; for p in {_POLICIES}; do f=$p/scaling_governor; [ -w $f ] || continue; "
         f'read -r governor <$f && echo "$f $governor" >>{_SAVED} && echo {GOVERNOR} >$f && '

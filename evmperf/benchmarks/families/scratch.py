@@ -44,9 +44,7 @@ def _of_kind(partition: str, driver: str) -> str:
 
 
 def fits(partition: str, driver: str) -> str:
-    """Shell text that fails unless `partition` may be overwritten and is on the kind of disk that
-    the driver is about; it changes nothing.
-    """
+    """Shell text that fails unless `partition` may be overwritten and is the driver's kind of disk."""
     return (
         'no() { echo "$*: name another scratch partition in the board file"; exit 3; }; '
         f'd=$(readlink -f {partition}); [ -b "$d" ] || no "{partition} is not there"; '

@@ -73,10 +73,7 @@ def _uboot_mmc(board: Board, driver: str, size: int) -> Sequence[Step]:
 
 
 def _uboot_ufs(board: Board, driver: str, size: int) -> Sequence[Step]:
-    """Raw write and read of the scratch partition of a disk with 4096-byte blocks.
-
-    What was there is written back, read again and compared.
-    """
+    """Raw write and read of a disk's scratch partition, 4096-byte blocks; its content is put back."""
     count = size // uboot_time.SCSI_BLOCK_BYTES
     place = f"${{evmperf_start}} {count:x}"
     start = f"ufs init; scsi scan; scsi device {board.text(driver, 'uboot_device')}"

@@ -66,9 +66,7 @@ def _driver(board: Board, *, accelerated: bool) -> list[Prepare]:
 
 
 def _computed_by(accelerator: str, cipher: str, *, accelerated: bool) -> Prepare:
-    """Fail unless the kernel uses a driver of that name for the tunnels' cipher; if not `accelerated`,
-    fail if it does.
-    """
+    """Fail unless the kernel's use of that cipher driver for the tunnels is `accelerated`."""
     # A transformation that is in use counts one reference more (crypto/proc.c).
     in_use = (
         f"awk -v want='{accelerator}' '/^driver/ {{ d = $3 }} "

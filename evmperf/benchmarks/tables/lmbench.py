@@ -160,10 +160,7 @@ def _steps(_: Board, case: Case, __: Plan) -> list[Step]:
 
 
 def _with_server(program: str, command: str) -> str:
-    """Start the program's server first, and check that it listens before and after the command.
-
-    Without a server LMBench measures how fast it cannot reach one, and calls that a result.
-    """
+    """Start the program's server, and check that it listens before and after the command."""
     listens = f'grep -q ":{_TCP_PORTS[program]:04X} 00000000:0000 0A" /proc/net/tcp'
     return (
         f"{program} -s; n=0; until {listens}; do n=$((n+1)); "

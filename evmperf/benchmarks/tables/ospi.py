@@ -25,10 +25,7 @@ def _raw_read_steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
 
 
 def _raw_steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
-    """Write the scratch partition and read it, through the MTD's character device.
-
-    Erasing is not timed; what was written is compared before its figure counts.
-    """
+    """Write (erasing is not timed), compare and read the scratch partition's MTD character device."""
     scratch, size = board.options.ospi.scratch, _summary_bytes(case)
     write = (
         f"{flash.guard(scratch, size, 'ospi')}; flash_erase -q $m 0 $((({size} + e - 1) / e)) && "

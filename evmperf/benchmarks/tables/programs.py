@@ -25,9 +25,7 @@ def _benchmark(
     section: str = "",
     variant: Callable[[Board], str] = lambda board: processor.UNPINNED,
 ) -> Benchmark:
-    """A table of one column, measured under the performance governor, which is put back after it;
-    stand-ins measure `seconds` when it is to be quick.
-    """
+    """A table of one column under the performance governor; quick stand-ins measure `seconds`."""
     metrics = {label: (metric,) for label, metric in rows.items()}
     # Rows that are all alike have the table's.
     own = metrics if len(set(rows.values())) > 1 else {}
@@ -204,10 +202,7 @@ _WORKLOADS = """
 
 
 def _multibench(board: Board, case: Case) -> Measure:
-    """Each workload of the suite by itself.
-
-    How the guides call it is documented nowhere; a workload runs here with the suite's own settings.
-    """
+    """Each workload of the suite by itself, with the suite's settings: the guides' are unknown."""
     # The guides write all names in small letters, EEMBC does not.
     find = f'e=$(ls builds/*/*/bin/*.exe | grep -i "/{case.label}[.]exe$")'
     missing = f'{{ echo "no {case.label}.exe below builds/: build MultiBench"; exit 1; }}'
