@@ -70,7 +70,7 @@ def check(request: Check, hear: Hear, show: Callable[[Conclusion], None] = lambd
     return Checked(status=status, failed=tuple(failed))
 
 
-def concluded(request: Check, folder: Path, what: against.Wanted, hear: Hear) -> Conclusion:
+def concluded(request: Check, folder: Path, what: against.WantedBaseline, hear: Hear) -> Conclusion:
     """Judge one run; raises UsageError for what there is not, LabError for the disk."""
     run = spool.read_run(folder)
     # A goal that cannot be understood is said before anything is judged.

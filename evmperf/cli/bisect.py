@@ -14,7 +14,7 @@ from evmperf.model.exits import ExitStatus
 from evmperf.provision.record import with_images
 from evmperf.regress import candidates, experiment, gitrange, search
 from evmperf.regress.candidates import OnABoard
-from evmperf.regress.search import Answer, Bisector, Search
+from evmperf.regress.search import Bisector, Search, StepAnswer
 from evmperf.runs.spool import new_run_id
 
 _EXAMPLES = """\
@@ -227,7 +227,7 @@ def _like(folder: Path, version: str) -> int:
     if bisector.search.stuck:
         _tell(bisector.search.stuck)
         return _STOP
-    return {Answer.GOOD: 0, Answer.BAD: 1}.get(Answer(step.answer), _SKIP)
+    return {StepAnswer.GOOD: 0, StepAnswer.BAD: 1}.get(StepAnswer(step.answer), _SKIP)
 
 
 def _tell(line: str) -> None:

@@ -13,7 +13,7 @@ from evmperf.model.errors import LabError, UsageError
 from evmperf.model.outlets import line
 from evmperf.model.stats import rounded
 from evmperf.regress import against
-from evmperf.regress.sessions import Sessions, Wanted
+from evmperf.regress.sessions import Sessions, WantedSession
 from evmperf.runs import casefile, history, spool
 
 
@@ -87,7 +87,7 @@ def _reproduce(options: argparse.Namespace) -> int:
     }
     options.results.mkdir(parents=True, exist_ok=True)
     session = Sessions(options.results).measure(
-        Wanted(
+        WantedSession(
             options.board,
             (),
             wanted.benchmark,

@@ -12,7 +12,7 @@ from evmperf.app import sources
 from evmperf.cli.arguments import arg, command, flag, several
 from evmperf.guide import conditions, html, importer, layout, origin, plots, teach, writer
 from evmperf.guide.html import Cover
-from evmperf.guide.importer import Imported
+from evmperf.guide.importer import ImportedGuide
 from evmperf.guide.layout import Figures, Layout
 from evmperf.guide.writer import Extras, Head
 from evmperf.model.errors import UsageError
@@ -65,7 +65,7 @@ def _import(options: argparse.Namespace) -> int:
     return ExitStatus.FAILED if unknown and options.strict else ExitStatus.OK
 
 
-def _report(file: Path, imported: Imported) -> None:
+def _report(file: Path, imported: ImportedGuide) -> None:
     """Say what was not read, and what was and is doubtful, by line."""
     unread = {table.line: table for table in imported.unread}
     for problem in imported.problems:
@@ -75,7 +75,7 @@ def _report(file: Path, imported: Imported) -> None:
             print(f"  {teach.advice(unread[problem.line])}", file=sys.stderr)
 
 
-def _teach(imported: Imported) -> None:
+def _teach(imported: ImportedGuide) -> None:
     for table in imported.unread:
         if drafted := teach.write(table):
             print(f"  line {table.line}: drafted {drafted}: check it and read the guide again")

@@ -19,7 +19,7 @@ from evmperf.night.conductor import Night
 from evmperf.night.health import Health, Register
 from evmperf.night.journal import open_night
 from evmperf.night.overlava import LavaNight
-from evmperf.night.plan import Job, Plan
+from evmperf.night.plan import Job, NightPlan
 from evmperf.night.status import Status
 
 _NIGHT = """\
@@ -105,7 +105,7 @@ def _night(options: argparse.Namespace) -> int:
     return ended.status
 
 
-def _for_lava(given: Plan) -> Plan:
+def _for_lava(given: NightPlan) -> NightPlan:
     """The plan with a job for each kind of LAVA job that fits; says what fits none."""
 
     jobs: list[Job] = []

@@ -98,7 +98,7 @@ def _compare(options: argparse.Namespace) -> int:
     if len(a) > 1 or len(b) > 1:
         judgement = against.between(a, b, level)
     else:
-        what = against.Wanted("run", options.a or options.side_a[0])
+        what = against.WantedBaseline("run", options.a or options.side_a[0])
         with sources.opened(str(options.results)) as source:
             judgement = against.judged(b[0], what, source, level, judging.read_guide)
     changed = differences.between(a, b)

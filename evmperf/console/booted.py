@@ -40,7 +40,7 @@ class WrongBoot(BoardError):
 
 
 @dataclass(frozen=True)
-class System:
+class BootedSystem:
     """The running system: the kernel's command line, and its root as `root: DEVICE type: KIND`, or None."""
 
     arguments: str | None = None
@@ -58,11 +58,11 @@ _ELSEWHERE = re.compile(r"/dev/nfs|ubi\d?[:_]|/dev/(?:ram|mtd|ubi)|mtd:")
 """A `root=` that is on no card, whatever else is mounted."""
 
 
-def shown(text: str) -> System:
+def shown(text: str) -> BootedSystem:
     """What the kernel's messages on the console say; a quiet kernel says nothing."""
     arguments = _COMMAND_LINE.search(text)
     line = arguments[1].strip() if arguments else None
-    return System(line, _root(text, line))
+    return BootedSystem(line, _root(text, line))
 
 
 def _root(text: str, arguments: str | None) -> str | None:
@@ -97,27 +97,27 @@ def _root(text: str, arguments: str | None) -> str | None:
     return f"root: {device} type: {kind}" if kind else None
 
 
-def is_android(system: System) -> bool:
+def is_android(system: BootedSystem) -> bool:
     """Whether the system is one whose shell may not read what QUESTION asks."""
     return "androidboot." in (system.arguments or "")
 
 
-def answered(text: str) -> System:
+def answered(text: str) -> BootedSystem:
     """What QUESTION printed."""
     found = dict(re.findall(r"^(cmdline|root|type): ?([^\r\n]*)", text, re.MULTILINE))
     if "cmdline" not in found:
-        return System()
+        return BootedSystem()
     root = f"root: {found.get('root', '').strip()} type: {found.get('type', '').strip()}"
-    return System(found["cmdline"].strip(), root.strip())
+    return BootedSystem(found["cmdline"].strip(), root.strip())
 
 
-def on_console(console: Any) -> System:
+def on_console(console: Any) -> BootedSystem:
     """What the kernel said on a console that keeps a record."""
     said = getattr(console, "said", None)
-    return shown(said()) if said else System()
+    return shown(said()) if said else BootedSystem()
 
 
-def asked(console: Any) -> System:
+def asked(console: Any) -> BootedSystem:
     """What a shell without a login says of the system it runs in."""
     # The echo of the command holds the mark in two pieces.
     console.sendline(f"{QUESTION}; echo evm'perf-end'")
@@ -125,14 +125,14 @@ def asked(console: Any) -> System:
     return answered(before.decode("utf-8", "replace"))
 
 
-def missing(arguments: str, system: System) -> list[str]:
+def missing(arguments: str, system: BootedSystem) -> list[str]:
     """The words of `arguments` that the kernel did not get."""
     have = (system.arguments or "").split()
     return [word for word in arguments.split() if word not in have]
 
 
 def complaint(
-    medium: str, root: str, arguments: str, system: System, scripts: Sequence[str]
+    medium: str, root: str, arguments: str, system: BootedSystem, scripts: Sequence[str]
 ) -> WrongBoot | None:
     """How what booted differs from what was asked for, with the remedy; None where it does not.
 

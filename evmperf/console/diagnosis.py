@@ -23,7 +23,7 @@ _FLOOD = 5
 
 
 @dataclass(frozen=True)
-class Cause:
+class BootCause:
     """What the console said last of why: `name` for people, `line` that shows it ("": none does).
 
     `kind` is who has to act. `waits` says that the board waits for a person: a power cycle, or
@@ -321,14 +321,14 @@ def garbled(said: str) -> float:
     return odd / max(len(said), 1)
 
 
-def diagnose(said: str) -> Cause | None:
+def diagnose(said: str) -> BootCause | None:
     """The cause that what a console said since power-on shows best, None where nothing does."""
     text = plain(said)
     start = _START.search(text)
     # A kernel may set another baud rate than the boot loader.
     recent = text[start.start() if start else 0 :][-4096:]
     if len(recent) >= _ENOUGH and (share := garbled(recent)) >= _GARBLED:
-        return Cause(
+        return BootCause(
             f"the console is garbled, {share:.0%} of its characters are no text",
             last_line(said),
             Kind.LAB,
@@ -349,31 +349,31 @@ def diagnose(said: str) -> Cause | None:
     return _mute(loader, linux)
 
 
-def _flood(linux: str) -> Cause | None:
+def _flood(linux: str) -> BootCause | None:
     failed = _DISK.findall(linux)
     if len(failed) < _FLOOD:
         return None
     name = f"a disk failed {len(failed)} times"
-    return Cause(name, _short(failed[-1]), remedy="write it anew or change it")
+    return BootCause(name, _short(failed[-1]), remedy="write it anew or change it")
 
 
-def _mute(loader: str, linux: str) -> Cause | None:
+def _mute(loader: str, linux: str) -> BootCause | None:
     """Why a kernel was started and never said a word."""
     before = _first(_LOADER, linux) or _first(_LOADER, loader)
-    return Cause(
+    return BootCause(
         "the kernel says nothing",
         before.line if before else "",
         remedy="check the device tree, that it is this board's, and `console=` of the kernel's arguments",
     )
 
 
-def _silent(name: str, trouble: Cause | None) -> Cause:
+def _silent(name: str, trouble: BootCause | None) -> BootCause:
     """How far Linux got, and the last line that may say why."""
     remedy = "check `console=` of the kernel's arguments, and that a getty is on it"
-    return Cause(name, trouble.line if trouble else "", remedy=remedy)
+    return BootCause(name, trouble.line if trouble else "", remedy=remedy)
 
 
-def _first(rules: tuple[_Rule, ...], text: str) -> Cause | None:
+def _first(rules: tuple[_Rule, ...], text: str) -> BootCause | None:
     """The first rule that holds, with the last line that shows it."""
     lines = [line for line in text.split("\n") if line.strip()]
     for rule in rules:
@@ -383,13 +383,13 @@ def _first(rules: tuple[_Rule, ...], text: str) -> Cause | None:
             among = among[over[-1] + 1 if over else 0 :]
         shown = [line for line in among if re.search(rule.pattern, line)]
         if shown:
-            return Cause(rule.name, _short(shown[-1]), rule.kind, rule.remedy, rule.waits)
+            return BootCause(rule.name, _short(shown[-1]), rule.kind, rule.remedy, rule.waits)
     return None
 
 
-def _trouble(text: str) -> Cause | None:
+def _trouble(text: str) -> BootCause | None:
     signs = [line for line in text.split("\n") if _is_trouble(line)]
-    return Cause("the last sign of trouble is", _short(signs[-1])) if signs else None
+    return BootCause("the last sign of trouble is", _short(signs[-1])) if signs else None
 
 
 def _is_trouble(line: str) -> bool:

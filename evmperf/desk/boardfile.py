@@ -12,7 +12,7 @@ from evmperf.boards import board as boards
 from evmperf.boards import copying, yamlfile
 from evmperf.boards.copying import FILL_IN
 from evmperf.boards.vocabulary import CABLED, ETHERNET
-from evmperf.desk.identity import Identity, SshAddress
+from evmperf.desk.identity import BoardIdentity, SshAddress
 from evmperf.desk.ports import RATES, Port, Voice, fits_default
 from evmperf.model.errors import LabError, UsageError
 
@@ -48,7 +48,7 @@ _DEEPEST = 8
 """Spaces before such a word: deeper ones are names of others."""
 
 
-def fitting(identity: Identity) -> Path | None:
+def fitting(identity: BoardIdentity) -> Path | None:
     """The board file of this kind of board, None for one that nobody has described."""
     for file in boards.files().values():
         compatible = boards.load(file).options.board.compatible
@@ -64,7 +64,7 @@ def why_not(driver: str) -> str:
 
 def write(
     folder: Path,
-    identity: Identity,
+    identity: BoardIdentity,
     way: Voice | SshAddress,
     absent: Mapping[str, str],
     *,
@@ -125,7 +125,7 @@ def blank(folder: Path, name: str, title: str = "") -> Path:
         raise UsageError(copying.WRONG_NAME.format(name))
     port = Voice(Port(f"{FILL_IN}: the console, e.g. /dev/ttyUSB0"), "login", "", RATES[0])
     with tempfile.TemporaryDirectory() as scratch:
-        found = write(Path(scratch), Identity(), port, {}, power="hand")
+        found = write(Path(scratch), BoardIdentity(), port, {}, power="hand")
         data = yamlfile.read(found)
         data["targets"]["main"]["options"]["board"] |= {
             "name": name,
@@ -190,7 +190,7 @@ def _way(way: Voice | SshAddress, prompt: str, password: str | None) -> tuple[di
     return {"RawSerialPort": port}, drivers
 
 
-def _medium(identity: Identity, said: Mapping[str, Any]) -> str:
+def _medium(identity: BoardIdentity, said: Mapping[str, Any]) -> str:
     device, _, kind = identity.root.partition(" ")
     stated = said.get("options", {}).get("boot", {}).get("medium", "sd")
     found = "nvme" if device.startswith("nvme") else _MEDIA.get(kind, stated)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from evmperf.desk.ports import Line, Voice, heard
+from evmperf.desk.ports import PortLine, Voice, heard
 from evmperf.lab.tester import SshTester
 from evmperf.model.errors import LabError, ToolError, UsageError
 from evmperf.model.places import FURTHER_PROGRAMS
@@ -36,7 +36,7 @@ class SshAddress:
 
 
 @dataclass(frozen=True)
-class Identity:
+class BoardIdentity:
     """What was read: `compatible` from the most to the least special, `tools` that were found;
     `prompt` is the shell's on the console; `links` are its wired interfaces with a carrier, each with
     its IPv4 addresses.
@@ -74,7 +74,7 @@ def question(tools: Iterable[str]) -> str:
     )
 
 
-def answer(said: str, prompt: str = "") -> Identity:
+def answer(said: str, prompt: str = "") -> BoardIdentity:
     """What a board replied to `question`; lines that are none of it are passed over."""
     found: dict[str, list[str]] = {}
     for line in said.splitlines():
@@ -92,7 +92,7 @@ def answer(said: str, prompt: str = "") -> Identity:
         for name, *addresses in map(str.split, found.get("link", ()))
         if re.fullmatch(r"[\w.-]{1,15}", name)
     }
-    return Identity(**first, compatible=compatible, tools=tools, links=links, prompt=prompt)
+    return BoardIdentity(**first, compatible=compatible, tools=tools, links=links, prompt=prompt)
 
 
 def ask(way: Voice | SshAddress, command: str, password: str | None = None) -> tuple[str, str]:
@@ -104,7 +104,7 @@ def ask(way: Voice | SshAddress, command: str, password: str | None = None) -> t
 
 
 def _over_serial(voice: Voice, command: str, password: str | None) -> tuple[str, str]:
-    with Line(voice.port.path, voice.baud) as line:
+    with PortLine(voice.port.path, voice.baud) as line:
         said = line.ask("\n", _PROMPT, _LOGIN_S)
         for _ in range(4):
             if (talks := heard(said)) == "Linux":
@@ -124,7 +124,7 @@ def _over_serial(voice: Voice, command: str, password: str | None) -> tuple[str,
 
 def booted(voice: Voice) -> Voice:
     """Have U-Boot boot Linux; raises UsageError when no login comes."""
-    with Line(voice.port.path, voice.baud) as line:
+    with PortLine(voice.port.path, voice.baud) as line:
         said = line.ask("boot\n", re.compile(r"login: \Z|\n[^\n]{0,40}# \Z"), _BOOT_S)
     return Voice(voice.port, heard(said), said, voice.baud)
 

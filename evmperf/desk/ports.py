@@ -81,7 +81,7 @@ def listen(ports: Iterable[Port]) -> tuple[list[Voice], list[str]]:
         lines = {}
         for port in ports:
             try:
-                lines[port] = stack.enter_context(Line(port.path, RATES[0]))
+                lines[port] = stack.enter_context(PortLine(port.path, RATES[0]))
             except LabError as error:
                 troubles.append(str(error))
         found: dict[Port, Voice] = {port: Voice(port, "", "", RATES[0]) for port in lines}
@@ -101,7 +101,7 @@ def listen(ports: Iterable[Port]) -> tuple[list[Voice], list[str]]:
     return list(found.values()), troubles
 
 
-class Line:
+class PortLine:
     """A serial port that is open."""
 
     def __init__(self, path: str, baud: int) -> None:
@@ -111,7 +111,7 @@ class Line:
         except (OSError, ValueError) as error:
             raise LabError(_trouble(path, error)) from error
 
-    def __enter__(self) -> Line:
+    def __enter__(self) -> PortLine:
         return self
 
     def __exit__(self, *_: object) -> None:

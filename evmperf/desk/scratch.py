@@ -23,7 +23,7 @@ _PART = re.compile(r"part: (mmcblk\d+) mmcblk\d+p(\d{1,3}) (\d{1,15}) (\d{1,15})
 
 
 @dataclass(frozen=True)
-class Plan:
+class ScratchPlan:
     """A partition to be made: its disk, number, first sector and count of sectors, and the driver
     that it is for; `kept` are numbers, first sectors and counts of the partitions there.
     """
@@ -60,7 +60,7 @@ class Plan:
         return f"echo '{words}' | sfdisk --append --no-reread /dev/{self.disk}"
 
 
-def plan(said: str) -> Plan:
+def plan(said: str) -> ScratchPlan:
     """The largest free space at the end of a disk, from what a board replied to SURVEY.
 
     Raises UsageError where there is none, or nothing that makes partitions.
@@ -72,7 +72,7 @@ def plan(said: str) -> Plan:
             disks[match[1]] = (_DRIVERS[match[2]], int(match[3]))
         elif match := _PART.fullmatch(line):
             parts.setdefault(match[1], set()).add((int(match[2]), int(match[3]), int(match[4])))
-    found: list[Plan] = []
+    found: list[ScratchPlan] = []
     for disk, (driver, size) in disks.items():
         if not (there := parts.get(disk)):
             continue  # without a partition nobody knows what is where
@@ -80,7 +80,7 @@ def plan(said: str) -> Plan:
         sectors = min((size - start) // _MIB - 1, _MOST_MIB) * _MIB  # the last MiB has GPT's copy
         number = max(number for number, _, _ in there) + 1
         if sectors >= _LEAST_MIB * _MIB:
-            found.append(Plan(disk, driver, number, start, sectors, frozenset(there)))
+            found.append(ScratchPlan(disk, driver, number, start, sectors, frozenset(there)))
     if not found:
         raise UsageError(
             f"no eMMC or SD card of the board has {_LEAST_MIB} MiB free behind its partitions: shrink the "
@@ -94,7 +94,7 @@ def plan(said: str) -> Plan:
     return max(found, key=lambda one: one.sectors)
 
 
-def check(made: Plan, said: str, printed: str) -> str:
+def check(made: ScratchPlan, said: str, printed: str) -> str:
     """Whether the board shows the partition (`said` to SURVEY) as planned, and the others as before.
 
     Returns a remark, "" where the kernel knows it already; `printed` is what the command said. Raises

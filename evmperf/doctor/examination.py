@@ -32,7 +32,7 @@ from evmperf.measure.bench import Shell
 from evmperf.measure.signals import listening
 from evmperf.model.errors import BoardError, EvmperfError, LabError, ToolError, UsageError
 from evmperf.state import look, rules
-from evmperf.state.look import Look
+from evmperf.state.look import BoardLook
 
 _QUIET_S = 0.5
 _OFF_S = 3.0
@@ -297,7 +297,7 @@ class Examination:
             raise Noted("not checked: /proc/uptime says nothing")
         return f"makes {rate[0]:.2f} to {rate[1]:.2f} s in a second of this host"
 
-    def _uptime(self) -> Look:
+    def _uptime(self) -> BoardLook:
         began = time.monotonic()
         text = self._shell.run("cat /proc/uptime", _COMMAND_S).text.strip()
         now = look.parse(f"/proc/uptime {text}")

@@ -31,7 +31,7 @@ _SHOWN = (
 _MODES = ("queue.scheduler", "net.speed", "mmc.ios.timing_spec", "mmc.ios.clock", "mmc.ios.bus_width")
 
 
-class Measured(msgspec.Struct, frozen=True):
+class MeasuredTable(msgspec.Struct, frozen=True):
     """A run, and the records of the guide's cases that are from it, without their figures."""
 
     run: Run
@@ -43,7 +43,7 @@ class Conditions(msgspec.Struct, frozen=True):
 
     format: str
     guide: str
-    boards: Mapping[str, tuple[Measured, ...]]
+    boards: Mapping[str, tuple[MeasuredTable, ...]]
 
     def facts(self, board: str) -> dict[str, Any]:
         """The facts on which all runs of a board agree."""
@@ -74,7 +74,7 @@ class Conditions(msgspec.Struct, frozen=True):
                 yield "share of the limit", f"{min(shares):.0%} to {max(shares):.0%} of {bus}"
 
 
-_NOTHING = Measured(Run("", "", ""), ())
+_NOTHING = MeasuredTable(Run("", "", ""), ())
 _KEPT = ("version", "profile", "params", "tools", "state")
 
 
@@ -106,7 +106,7 @@ def write(guide: Path, figures: Mapping[str, Mapping[Key, Figure]], runs: Iterab
         beside(guide).write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
 
 
-def _measured(figures: Mapping[Key, Figure], runs: Sequence[Run]) -> Iterator[Measured]:
+def _measured(figures: Mapping[Key, Figure], runs: Sequence[Run]) -> Iterator[MeasuredTable]:
     """Each run with its cases: they began after it, and before the next."""
     hiding = Hiding(name for run in runs for name in (run.lab, run.place))
     results = {figure.key[:2]: figure.result for figure in figures.values() if not figure.published}.values()
@@ -115,7 +115,7 @@ def _measured(figures: Mapping[Key, Figure], runs: Sequence[Run]) -> Iterator[Me
         mine = tuple(_told(r, hiding) for r in results if run.started_ns <= r.started_ns < end)
         if mine:
             told = {"lab": "", "place": "", "addresses": {}, "facts": hiding.value(run.facts)}
-            yield Measured(msgspec.structs.replace(run, **told), mine)
+            yield MeasuredTable(msgspec.structs.replace(run, **told), mine)
 
 
 def _told(result: Result, hiding: Hiding) -> Result:

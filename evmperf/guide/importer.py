@@ -11,7 +11,7 @@ from typing import Any
 
 from evmperf.guide import boards, conditions, match, rows
 from evmperf.guide.rows import Problem
-from evmperf.guide.source import UNKNOWN_OS, Row, Source, SourceTable, caption, guides, read, system_of
+from evmperf.guide.source import UNKNOWN_OS, GuideRow, Source, SourceTable, caption, guides, read, system_of
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import figures
 from evmperf.model.records import UnknownRecord
@@ -36,7 +36,7 @@ class TableRead:
 
 
 @dataclass
-class Imported:
+class ImportedGuide:
     """What a guide holds. Counts are of csv-tables and their cells (keys included); `following` are
     further guides in the same file, `dated` says whether the release is that of the date in its name.
     """
@@ -57,7 +57,7 @@ class Imported:
     cells: int = 0
     unknown_cells: int = 0
     sha256: str = ""
-    following: tuple[Imported, ...] = ()
+    following: tuple[ImportedGuide, ...] = ()
     dated: bool = False
     conditions: conditions.Conditions | None = None
 
@@ -79,7 +79,7 @@ class Imported:
         )
 
 
-def load(file: Path, release: str = "", os: str = "", board: str = "") -> Imported:
+def load(file: Path, release: str = "", os: str = "", board: str = "") -> ImportedGuide:
     """Read a guide; raises UsageError, with the line, for a file that cannot be followed."""
     try:
         text = file.read_text(encoding="utf-8")
@@ -94,13 +94,15 @@ def load(file: Path, release: str = "", os: str = "", board: str = "") -> Import
     return imported
 
 
-def load_all(file: Path, release: str = "", os: str = "", board: str = "") -> list[Imported]:
+def load_all(file: Path, release: str = "", os: str = "", board: str = "") -> list[ImportedGuide]:
     """All guides in a file; raises what `load` raises."""
     first = load(file, release, os, board)
     return [first, *first.following]
 
 
-def interpret(text: str, name: str = "guide", release: str = "", os: str = "", board: str = "") -> Imported:
+def interpret(
+    text: str, name: str = "guide", release: str = "", os: str = "", board: str = ""
+) -> ImportedGuide:
     """The figures of a guide's text; `release` and `os` where its title does not say. A further
     guide in the same text is among `following`.
 
@@ -113,7 +115,7 @@ def interpret(text: str, name: str = "guide", release: str = "", os: str = "", b
     return first
 
 
-def _interpret(text: str, name: str, release: str, os: str, board: str) -> Imported:
+def _interpret(text: str, name: str, release: str, os: str, board: str) -> ImportedGuide:
     source = read(text, name)
     by_date = record.of_date(Path(name).name)
     dated = bool(by_date) and not source.release and not release
@@ -123,7 +125,7 @@ def _interpret(text: str, name: str, release: str, os: str, board: str) -> Impor
     if not source.tables:
         raise UsageError(f"{name} line 1: holds no csv-table, so it is no performance guide")
     system = source.os or system_of(Path(name).stem) or os or UNKNOWN_OS
-    imported = Imported(Path(name).name, source, release, system, of_release(release, system))
+    imported = ImportedGuide(Path(name).name, source, release, system, of_release(release, system))
     imported.dated = dated
     imported.problems += _said(imported, os, system_of(Path(name).stem))
     imported.sha256 = hashlib.sha256(text.encode()).hexdigest()
@@ -145,7 +147,7 @@ def _interpret(text: str, name: str, release: str, os: str, board: str) -> Impor
     return imported
 
 
-def _said(imported: Imported, os: str, by_name: str) -> Iterator[Problem]:
+def _said(imported: ImportedGuide, os: str, by_name: str) -> Iterator[Problem]:
     """Remarks on operating system and release that the guide itself does not say."""
     if imported.os == UNKNOWN_OS:
         said = "nothing says which operating system it is of: say it with --os"
@@ -190,13 +192,13 @@ class _Cell:
 
     figure: Published
     match: match.Match
-    row: Row
+    row: GuideRow
     conditions: Mapping[str, str]
     profile: str
 
 
 def _take(
-    imported: Imported,
+    imported: ImportedGuide,
     source: SourceTable,
     known: boards.Boards,
     unit_texts: list[str],
@@ -246,7 +248,7 @@ def _take(
             taken.setdefault(place, []).append(_Cell(figure, found, row.row, words, profile))
 
 
-def _keep(imported: Imported, taken: Mapping[_Place, Sequence[_Cell]]) -> None:
+def _keep(imported: ImportedGuide, taken: Mapping[_Place, Sequence[_Cell]]) -> None:
     """Make results of the figures; of one that stands twice with different values, both, the second
     as a row of its own.
     """
@@ -280,7 +282,7 @@ def _value(figure: Published) -> tuple[float | None, ...]:
     return (figure.mean, figure.low, figure.high)
 
 
-def _doubts(imported: Imported) -> None:
+def _doubts(imported: ImportedGuide) -> None:
     """Remark on figures that others of the guide show to be wrong, by table and reason."""
     for board, results in imported.results.items():
         lines: dict[tuple[str, str], list[int]] = {}
@@ -328,12 +330,12 @@ def _result(case: str, found: Sequence[_Cell]) -> Result:
     )
 
 
-def run_id(imported: Imported, board: str) -> str:
+def run_id(imported: ImportedGuide, board: str) -> str:
     """The same guide makes the same runs, however often it is imported."""
     return f"{GUIDE}-{imported.release}-{imported.os}-{board}"
 
 
-def store(imported: Imported, into: Path) -> list[Path]:
+def store(imported: ImportedGuide, into: Path) -> list[Path]:
     """Write one run a board below `into`, in place of those of an earlier import.
 
     What is not known goes into the first board's run, as records `unknown`.
@@ -346,7 +348,7 @@ def store(imported: Imported, into: Path) -> list[Path]:
     return folders
 
 
-def run_of(imported: Imported, board: str) -> Run:
+def run_of(imported: ImportedGuide, board: str) -> Run:
     """The run that a guide's figures of one board are."""
     return Run(
         id=run_id(imported, board),
@@ -361,7 +363,7 @@ def run_of(imported: Imported, board: str) -> Run:
     )
 
 
-def _facts(imported: Imported, board: str) -> dict[str, Any]:
+def _facts(imported: ImportedGuide, board: str) -> dict[str, Any]:
     facts = {"guide": imported.file, "guide_sha256": imported.sha256, "dialect": imported.dialect}
     facts |= imported.conditions.facts(board) if imported.conditions else {}
     facts |= {"release_from": "date"} if imported.dated else {}

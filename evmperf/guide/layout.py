@@ -4,8 +4,8 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from evmperf.guide.importer import Imported
-from evmperf.guide.match import Column
+from evmperf.guide.importer import ImportedGuide
+from evmperf.guide.match import MatchedColumn
 from evmperf.model.figures import Figure, Key
 from evmperf.published.declared import AGAIN, BOARD, Table, tables
 from evmperf.published.dialect import Dialect
@@ -16,7 +16,7 @@ Path = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Line:
+class LayoutLine:
     """One row: its case, its printed key cells, and how many cells it has at least."""
 
     case: str
@@ -29,8 +29,8 @@ class Slot:
     """One table: its columns, its rows, and how its caption is set."""
 
     table: Table
-    columns: tuple[Column, ...]
-    rows: tuple[Line, ...]
+    columns: tuple[MatchedColumn, ...]
+    rows: tuple[LayoutLine, ...]
     caption: str
     caption_style: str = "argument"
     rubric: str = ""
@@ -101,7 +101,7 @@ def own(figures: Figures, dialect: Dialect) -> Layout:
     return layout
 
 
-def like(imported: Imported, figures: Figures, keep_unread: bool = False) -> Layout:
+def like(imported: ImportedGuide, figures: Figures, keep_unread: bool = False) -> Layout:
     """The layout of a given guide, filled with these figures; what it has no place for follows.
 
     A table of it that is not known is left out, as its figures would be another release's, unless
@@ -123,7 +123,7 @@ def like(imported: Imported, figures: Figures, keep_unread: bool = False) -> Lay
             case = r.case + AGAIN if whose & seen else r.case
             seen |= whose
             label = r.row.cells[: len(found.match.table.keys)]
-            rows.append(Line(case, label, len(r.row.cells)))
+            rows.append(LayoutLine(case, label, len(r.row.cells)))
         slot = Slot(
             found.match.table,
             found.match.columns,
@@ -157,7 +157,7 @@ def _filled(slot: Slot, figures: Figures) -> Slot | None:
     return replace(slot, columns=columns, rows=rows) if rows else None
 
 
-def figures_of(table: Table, column: Column, case: str, figures: Figures) -> list[Figure]:
+def figures_of(table: Table, column: MatchedColumn, case: str, figures: Figures) -> list[Figure]:
     """The figures of one cell: one, several of a column with one for each core, or none."""
     known = figures.get(column.board or next(iter(figures), ""), {})
     if case.endswith(AGAIN) and Key(table.benchmark, case, column.metric) not in known:
@@ -200,12 +200,12 @@ def _add_missing(layout: Layout, figures: Figures) -> None:
 
 def _longer(slot: Slot, placed: dict[tuple[str, str], set[str]], figures: Figures, dialect: Dialect) -> Slot:
     """A slot with the rows that its boards have besides, and no slot had."""
-    more: dict[str, Line] = {}
+    more: dict[str, LayoutLine] = {}
     for board in slot.boards:
         whose = board or next(iter(figures), "")
         known = placed[whose, slot.table.benchmark]
         for case in _ordered(slot.table, _cases(slot.table, figures.get(whose, {})) - known):
-            more[case] = Line(case, tuple(slot.table.label_of(case, dialect).split("|")))
+            more[case] = LayoutLine(case, tuple(slot.table.label_of(case, dialect).split("|")))
             known.add(case)
     return replace(slot, rows=(*slot.rows, *more.values()))
 
@@ -219,11 +219,11 @@ def _add_own(layout: Layout, table: Table, path: Path, boards: Sequence[str], fi
         here = {board: figures[board] for board in group}
         cases = _ordered(table, set().union(*(_cases(table, f) for f in here.values())))
         columns = tuple(
-            Column(board if table.board_in_header else "", title, name, words=words)
+            MatchedColumn(board if table.board_in_header else "", title, name, words=words)
             for board in group
             for title, name, words in _titles(table, here)
         )
-        rows = tuple(Line(c, tuple(table.label_of(c, layout.dialect).split("|"))) for c in cases)
+        rows = tuple(LayoutLine(c, tuple(table.label_of(c, layout.dialect).split("|"))) for c in cases)
         caption = table.captions[0] if table.captions else ""
         style = "argument" if caption else "none"
         slot = Slot(table, columns, rows, caption, style, table.rubric)

@@ -26,7 +26,7 @@ class Unknown(Exception):
 
 
 @dataclass(frozen=True)
-class Column:
+class MatchedColumn:
     """One column: whose, and what. `board` is "" where the header names none; `words` is for
     columns of text, `listed` for those with one number for each `{n}` of their metric in a cell.
     """
@@ -44,7 +44,7 @@ class Match:
     """A recognised table."""
 
     table: Table
-    columns: tuple[Column, ...]
+    columns: tuple[MatchedColumn, ...]
 
     @property
     def boards(self) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ def unit_fits(table: Table, case: str, unit_text: str | None) -> bool:
     return any(unit_text in (text.classic, text.lower) for text in alike)
 
 
-def columns_of(table: Table, header: Sequence[str]) -> tuple[Column, ...] | None:
+def columns_of(table: Table, header: Sequence[str]) -> tuple[MatchedColumn, ...] | None:
     """The columns of a header, if it is one of the table's."""
     count = len(table.keys)
     if len(header) <= count or not all(
@@ -154,17 +154,17 @@ def columns_of(table: Table, header: Sequence[str]) -> tuple[Column, ...] | None
     return tuple(whole)
 
 
-def column_of(table: Table, text: str) -> Column | None:
+def column_of(table: Table, text: str) -> MatchedColumn | None:
     """What one header is in a table; None if nothing."""
     board, title = split_header(text)
     for metric, known in table.lists.items():
         if _alike(known, title) is not None:
-            return Column(board, title, metric, text, listed=True)
+            return MatchedColumn(board, title, metric, text, listed=True)
     for columns, words in ((table.columns, False), (table.text_columns, True)):
         for name, texts in columns.items():
             for known in texts:
                 if (number := _alike(known, title)) is not None:
-                    return Column(board, title, name.replace("{n}", number), text, words)
+                    return MatchedColumn(board, title, name.replace("{n}", number), text, words)
     return None
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from evmperf.guide import cells
-from evmperf.guide.match import Column, Match, row_key, split_label, unit_fits
-from evmperf.guide.source import Row, SourceTable
+from evmperf.guide.match import Match, MatchedColumn, row_key, split_label, unit_fits
+from evmperf.guide.source import GuideRow, SourceTable
 from evmperf.model.results import Published
 from evmperf.published.declared import Table
 
@@ -32,7 +32,7 @@ class Read:
     """One row that was read: figures by board, and what its columns of words say."""
 
     case: str
-    row: Row
+    row: GuideRow
     figures: tuple[tuple[str, Published], ...]
     words: tuple[tuple[str, str, str], ...] = ()
     """Board, name and text."""
@@ -47,7 +47,7 @@ class TableRows:
     unknown_cells: int = 0
     unit_texts: list[str] = field(default_factory=list)
 
-    def refuse(self, row: Row, reason: str, count: int) -> None:
+    def refuse(self, row: GuideRow, reason: str, count: int) -> None:
         """Note what is not read."""
         self.unknown_cells += count
         self.problems.append(Problem(row.line, reason, _text(row)))
@@ -76,7 +76,7 @@ def read(source: SourceTable, found: Match, release: str, without: Sequence[str]
     return done
 
 
-def _refusal(found: Match, row: Row, case: str, release: str) -> str:
+def _refusal(found: Match, row: GuideRow, case: str, release: str) -> str:
     """Why a row is not read at all; "" if it is."""
     table, width = found.table, len(found.table.keys) + len(found.columns)
     short = len(row.cells) < width and (release, case) in table.short_rows
@@ -96,7 +96,7 @@ def _refusal(found: Match, row: Row, case: str, release: str) -> str:
     return ""
 
 
-def _row(found: Match, row: Row, case: str, without: Sequence[str], done: TableRows) -> Read:
+def _row(found: Match, row: GuideRow, case: str, without: Sequence[str], done: TableRows) -> Read:
     """The figures of a row, by board; cells that are none are noted."""
     figures, words = [], []
     values = row.cells[len(found.table.keys) :]
@@ -115,7 +115,7 @@ def _row(found: Match, row: Row, case: str, without: Sequence[str], done: TableR
     return Read(case, row, tuple(figures), tuple(words))
 
 
-def _figures(table: Table, column: Column, case: str, text: str, row: Row) -> Iterator[Published]:
+def _figures(table: Table, column: MatchedColumn, case: str, text: str, row: GuideRow) -> Iterator[Published]:
     """The figures of one cell; raises CellError."""
     names, texts = [column.metric], [text]
     if column.listed:
@@ -177,5 +177,5 @@ def _gaps(found: Match, done: TableRows) -> None:
                 )
 
 
-def _text(row: Row) -> str:
+def _text(row: GuideRow) -> str:
     return ",".join(f'"{cell}"' for cell in row.cells)

@@ -38,7 +38,7 @@ _SPHINX_WORDS = re.compile(r"^(No (directive|role) entry|Unknown (directive|inte
 
 
 @dataclass(frozen=True)
-class Row:
+class GuideRow:
     """One row of a csv-table, as it stands, and its line in the file (counted from 1)."""
 
     cells: tuple[str, ...]
@@ -57,7 +57,7 @@ class SourceTable:
     caption_style: str
     """argument, before, after, or none."""
     header: tuple[str, ...]
-    rows: list[Row]
+    rows: list[GuideRow]
     text: str
     rubric: str = ""
     error: str = ""
@@ -268,13 +268,13 @@ def _fill(table: SourceTable, options: Mapping[str, str], content: Sequence[str]
         table.error = "it has no header"
 
 
-def _row(line: str, number: int) -> Row:
+def _row(line: str, number: int) -> GuideRow:
     """One line of a csv-table. Guides have a row a line, so a missing quote costs one row."""
     try:
         cells = next(csv.reader([line], strict=True, skipinitialspace=True), [])
     except csv.Error as error:
-        return Row((), number, f"not comma-separated values: {error}")
-    return Row(tuple(cells), number)
+        return GuideRow((), number, f"not comma-separated values: {error}")
+    return GuideRow(tuple(cells), number)
 
 
 def _title(document: nodes.document) -> tuple[str, nodes.Element]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from evmperf.guide import origin
 from evmperf.guide.cells import figure_text
-from evmperf.guide.layout import Figures, Layout, Line, Path, Slot, Unread, figures_of
-from evmperf.guide.match import Column
+from evmperf.guide.layout import Figures, Layout, LayoutLine, Path, Slot, Unread, figures_of
+from evmperf.guide.match import MatchedColumn
 from evmperf.guide.source import QUICK_MARK
 from evmperf.model.figures import Figure, Key
 from evmperf.model.outlets import line as one_line
@@ -183,14 +183,14 @@ def _table(slot: Slot, figures: Figures, extras: Extras) -> Iterator[str]:
         yield f".. image:: {plot}\n   :alt: {slot.table.title}\n"
 
 
-def _header(slot: Slot, column: Column) -> str:
+def _header(slot: Slot, column: MatchedColumn) -> str:
     if column.printed:
         return column.printed
     named = column.board and slot.table.board_in_header
     return f"{column.board}: {column.title}" if named else column.title
 
 
-def _label(slot: Slot, line: Line, figures: Figures) -> tuple[str, ...]:
+def _label(slot: Slot, line: LayoutLine, figures: Figures) -> tuple[str, ...]:
     """A row's key cells; a label that says how many times was measured says how many it was."""
     if not slot.table.counts(line.case):
         return line.label
@@ -201,7 +201,7 @@ def _label(slot: Slot, line: Line, figures: Figures) -> tuple[str, ...]:
     return (slot.table.label_of(line.case, Dialect.CLASSIC, max(counts)),)
 
 
-def _cells(slot: Slot, line: Line, figures: Figures, extras: Extras) -> list[str]:
+def _cells(slot: Slot, line: LayoutLine, figures: Figures, extras: Extras) -> list[str]:
     """The cells of a row."""
     texts = []
     for column in slot.columns:

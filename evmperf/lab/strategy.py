@@ -295,7 +295,7 @@ class BootStrategy(BootOptions):
         if complaint := booted.complaint(medium, root, arguments, system, scripts):
             raise complaint
 
-    def _ask_system(self) -> booted.System:
+    def _ask_system(self) -> booted.BootedSystem:
         if "init=" in self.kernel_arguments:
             return booted.asked(self.console)
         self._log_in()

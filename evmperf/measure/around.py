@@ -8,7 +8,7 @@ from evmperf.measure.bench import Clock, Shell, Steps
 from evmperf.model.errors import ToolError
 from evmperf.model.state import State
 from evmperf.state import look
-from evmperf.state.look import Look
+from evmperf.state.look import BoardLook
 
 _GRAIN_S = 0.02
 """How far off the difference of two uptimes is at most: the kernel prints hundredths."""
@@ -27,11 +27,11 @@ class Around:
         self._clock = clock
         self._shell: Shell | None = None
         self._there: set[str] = set()
-        self._first = Look()
+        self._first = BoardLook()
         """Since when the board's clock is held against the lab's."""
         self._driver = ""
         self._tester: tuple[Shell, str] | None = None
-        self._last: Look | None = None
+        self._last: BoardLook | None = None
         """The last look at `_driver`, where nothing has happened since."""
         self._missing = ""
 
@@ -47,7 +47,7 @@ class Around:
             return
         self._tester = tester
         if shell is not self._shell:
-            self._there, self._first, self._shell = set(), Look(), shell
+            self._there, self._first, self._shell = set(), BoardLook(), shell
         self._driver = driver
         self._last = self._look(shell)
 
@@ -61,7 +61,7 @@ class Around:
             return State(shown=before.shown, missing=self._missing)
         return look.between(before, self._last, rate(self._first, self._last))
 
-    def _look(self, shell: Shell) -> Look | None:
+    def _look(self, shell: Shell) -> BoardLook | None:
         there = f"$F/look_{self._driver}"
         try:
             if self._driver not in self._there:
@@ -80,7 +80,7 @@ class Around:
             self._first = found
         return self._with_tester(found)
 
-    def _with_tester(self, found: Look) -> Look:
+    def _with_tester(self, found: BoardLook) -> BoardLook:
         text = look.script_beside(self._board, self._driver) if self._tester else ""
         if not (text and self._tester):
             return found
@@ -98,7 +98,7 @@ class Around:
         )
 
 
-def rate(first: Look, now: Look) -> tuple[float, float] | None:
+def rate(first: BoardLook, now: BoardLook) -> tuple[float, float] | None:
     """Seconds of the board in one of the lab between two looks, at least and at most; None where
     they do not tell.
     """

@@ -36,7 +36,7 @@ def of_run(run: Run) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Case:
+class ComparableCase:
     """The conditions in the record of a case; version 0 is that of a published figure."""
 
     driver: str
@@ -46,7 +46,7 @@ class Case:
     conditions: Mapping[str, Any]
 
 
-def of_case(run: Run, case: Case) -> dict[str, str]:
+def of_case(run: Run, case: ComparableCase) -> dict[str, str]:
     """The further conditions of one case."""
     facets = {
         "profile": case.profile,
@@ -63,7 +63,7 @@ def of_case(run: Run, case: Case) -> dict[str, str]:
 
 def of_result(run: Run, result: Result) -> dict[str, str]:
     """The conditions of a result and its run."""
-    case = Case(result.driver, result.profile, result.version, result.tools, result.conditions)
+    case = ComparableCase(result.driver, result.profile, result.version, result.tools, result.conditions)
     return of_run(run) | of_case(run, case)
 
 
@@ -85,7 +85,7 @@ def _named(ours: Facets, theirs: Facets, names: Iterable[str]) -> str:
     )
 
 
-def _counted_from(case: Case) -> str:
+def _counted_from(case: ComparableCase) -> str:
     """The event that a boot time is counted from."""
     return str(case.conditions.get("counted_from", "Starting kernel" if case.driver == "boot" else ""))
 

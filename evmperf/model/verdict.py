@@ -97,7 +97,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Cause:
+class VerdictCause:
     """Metrics that changed together, from the run `since` on or slowly: `members`, the worst first.
     `suspects` are other differences since then, the likeliest first.
     """
@@ -134,7 +134,7 @@ class Judgement:
     """Figures of the baseline that the run does not have, by benchmark."""
     unread: Mapping[str, int] = field(default_factory=dict)
     """Tables of a published guide that were not read, by its run."""
-    causes: Sequence[Cause] = ()
+    causes: Sequence[VerdictCause] = ()
     """Metrics that changed together, the largest group first."""
     goals: Sequence[Reached] = ()
     again: str = ""

@@ -17,7 +17,7 @@ from evmperf.model.errors import EvmperfError, Kind, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.replies import answer
 from evmperf.model.results import Result, Status
-from evmperf.night.plan import Job, Plan, board_file
+from evmperf.night.plan import Job, NightPlan, board_file
 from evmperf.runs import spool
 
 _END_S = 60.0
@@ -48,7 +48,7 @@ class Outcome:
 class Child:
     """A pytest that measures on a board which the night holds; one call of `run` a child."""
 
-    def __init__(self, plan: Plan, job: Job, results: Path, log: Path) -> None:
+    def __init__(self, plan: NightPlan, job: Job, results: Path, log: Path) -> None:
         self._plan, self._job, self._results, self._log = plan, job, results, log
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()

@@ -38,7 +38,7 @@ Its own mistakes end with another status.
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredBoard:
     """A run of a job: where its report is, and how much of it was measured."""
 
     job: str
@@ -55,16 +55,16 @@ class Worse:
     key: Key
     change: str
     reason: str
-    runs: list[Measured] = field(default_factory=list)
+    runs: list[MeasuredBoard] = field(default_factory=list)
 
 
 @dataclass
-class Board:
+class NightBoard:
     """What the night's page says of one job."""
 
     progress: Progress
     release: str = ""
-    runs: list[Measured] = field(default_factory=list)
+    runs: list[MeasuredBoard] = field(default_factory=list)
     verdicts: dict[tuple[str, Key], VerdictRecord] = field(default_factory=dict)
 
     @property
@@ -101,7 +101,7 @@ class Closing:
     what the rest complained of.
     """
 
-    boards: list[Board]
+    boards: list[NightBoard]
     failed: list[tuple[str, str]] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
@@ -162,7 +162,7 @@ class Closing:
 def close(night: Night, began: float) -> Closing:
     """Judge what was measured, write guide, site and page, push; returns what to say of it."""
     plan, folder = night.plan, night.journal.folder
-    closing = Closing([Board(progress) for progress in night.progress])
+    closing = Closing([NightBoard(progress) for progress in night.progress])
     runs = [run for board in closing.boards for run in board.progress.runs]
     measured = tuple(run for run in runs if measured_in(night.results / run))
     calls = Calls(folder / LOG)
@@ -230,7 +230,7 @@ def _confirm(closing: Closing, night: Night, check: Check) -> None:
     log = night.journal.folder / LOG
     callers = [Calls(log, {"LG_PLACE": board.progress.place}) for board in worse]
 
-    def again(board: Board, calls: Calls) -> None:
+    def again(board: NightBoard, calls: Calls) -> None:
         request = replace(
             check,
             runs=tuple(dict.fromkeys(run for run, _ in board.worse)),
@@ -252,7 +252,7 @@ def _confirm(closing: Closing, night: Night, check: Check) -> None:
         _describe(board, night.results)
 
 
-def _describe(board: Board, results: Path) -> None:
+def _describe(board: NightBoard, results: Path) -> None:
     """Read what the runs of a job hold."""
     for name in board.progress.runs:
         folder = results / name
@@ -265,7 +265,9 @@ def _describe(board: Board, results: Path) -> None:
         # A session that was killed has no report.
         page = "report.html" if (folder / "report.html").exists() else ""
         board.runs.append(
-            Measured(board.progress.job.name, name, f"../{name}/{page}", len(measured_in(folder)), took_s)
+            MeasuredBoard(
+                board.progress.job.name, name, f"../{name}/{page}", len(measured_in(folder)), took_s
+            )
         )
         for entry in spool.read_records(folder):
             if isinstance(entry, VerdictRecord):

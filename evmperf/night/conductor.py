@@ -18,9 +18,9 @@ from evmperf.model.ended import Ending
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.run import NIGHT
 from evmperf.night.child import Child, Outcome, measured_in, why
-from evmperf.night.health import Health, Register, State
+from evmperf.night.health import Health, HealthState, Register
 from evmperf.night.journal import Journal
-from evmperf.night.plan import Job, Plan, board_file
+from evmperf.night.plan import Job, NightPlan, board_file
 from evmperf.runs.spool import new_run_id
 
 _PRIORITY = -1.0
@@ -77,7 +77,7 @@ class Night:
     """Over LAVA, a server of lavacli's configuration by its name there."""
 
     def __init__(
-        self, plan: Plan, results: Path, journal: Journal, until: float, tell: Callable[[str], None]
+        self, plan: NightPlan, results: Path, journal: Journal, until: float, tell: Callable[[str], None]
     ) -> None:
         self.plan, self.results, self.journal, self.until = plan, results, journal, until
         self.progress = [Progress(job) for job in plan.boards]
@@ -289,7 +289,7 @@ class Night:
         wanted = self.plan.wanted(job)
         if not job.any:
             health = self._register.of(wanted)
-            if health.state is State.BAD:
+            if health.state is HealthState.BAD:
                 raise UsageError(
                     f"{wanted.place} is bad ({health.why}): `evmperf health clear {wanted.place}` "
                     f"when it is repaired"
@@ -302,7 +302,7 @@ class Night:
             for place in places(wanted.coordinator)
             if job.any.items() <= place["tags"].items() and place["ready"]
         ]
-        well = [p for p in fitting if Health.of_tags(p["tags"]).state is not State.BAD]
+        well = [p for p in fitting if Health.of_tags(p["tags"]).state is not HealthState.BAD]
         names = [p["name"] for p in sorted(well, key=lambda p: bool(p["acquired"]))]
         fresh = [name for name in names if name not in progress.tried]
         if not fresh:
@@ -320,8 +320,8 @@ class Night:
         """Whether the board may be used; a suspect one must pass its check first."""
         board = claim.wanted
         health = self._register.of(board)
-        if health.state is not State.SUSPECT:
-            return health.state is State.GOOD
+        if health.state is not HealthState.SUSPECT:
+            return health.state is HealthState.GOOD
         progress.state = Doing.CHECKING
         self.tell(f"{progress.job.name}: {board.place} is suspect ({health.why}): checking it")
         name = boards.load(board_file(progress.job)).name
@@ -332,7 +332,7 @@ class Night:
         if outcome.ending in (Ending.LOST, Ending.CUT):
             return False
         reason = why(self.journal.folder / "checks" / run) or outcome.sentence
-        self._register.keep(board, Health() if well else Health(State.BAD, health.failures, reason))
+        self._register.keep(board, Health() if well else Health(HealthState.BAD, health.failures, reason))
         self.tell(f"{board.place} {'is well again' if well else f'is bad: {reason}'}")
         if not well:
             progress.tried.append(board.place)

@@ -26,7 +26,7 @@ FAILURES_BEFORE_SUSPECT = 2
 _STATE, _WHY, _FAILURES = "health", "health_why", "health_failures"
 
 
-class State(enum.StrEnum):
+class HealthState(enum.StrEnum):
     """The health of a board."""
 
     GOOD = "good"
@@ -40,20 +40,20 @@ class State(enum.StrEnum):
 class Health:
     """A board's state, its lab failures in a row, and the sentence of the last one."""
 
-    state: State = State.GOOD
+    state: HealthState = HealthState.GOOD
     failures: int = 0
     why: str = ""
 
     def after_failure(self, why: str) -> Health:
         """The health after one more failure of the lab or the board."""
         failures = self.failures + 1
-        suspect = self.state is State.GOOD and failures >= FAILURES_BEFORE_SUSPECT
-        return Health(State.SUSPECT if suspect else self.state, failures, why)
+        suspect = self.state is HealthState.GOOD and failures >= FAILURES_BEFORE_SUSPECT
+        return Health(HealthState.SUSPECT if suspect else self.state, failures, why)
 
     def as_tags(self) -> dict[str, str]:
         """As Labgrid's tags, where "" removes one."""
         return {
-            _STATE: "" if self.state is State.GOOD else str(self.state),
+            _STATE: "" if self.state is HealthState.GOOD else str(self.state),
             _WHY: self.why,
             _FAILURES: str(self.failures or ""),
         }
@@ -62,7 +62,7 @@ class Health:
     def of_tags(cls, tags: Mapping[str, str]) -> Health:
         """As a place's tags say."""
         state, failures = tags.get(_STATE, ""), tags.get(_FAILURES, "")
-        known = State(state) if state in list(State) else State.GOOD
+        known = HealthState(state) if state in list(HealthState) else HealthState.GOOD
         return cls(
             known, int(failures) if failures.isdecimal() and len(failures) < 9 else 0, tags.get(_WHY, "")
         )

@@ -47,7 +47,7 @@ class Job(msgspec.Struct, frozen=True):
     """Over LAVA, the kind of its job; "" for those that fit."""
 
 
-class Plan(msgspec.Struct, frozen=True):
+class NightPlan(msgspec.Struct, frozen=True):
     """A night. Durations are as in 30m, `until` is a time of day (06:30) or a duration.
 
     `images` are words IMAGE, for all boards, or BOARD=IMAGE for those with the board file BOARD.
@@ -85,14 +85,14 @@ class Plan(msgspec.Struct, frozen=True):
         return wanted(file, place=job.place or file.stem)
 
 
-def read(path: Path) -> Plan:
+def read(path: Path) -> NightPlan:
     """Read and check a plan; raises UsageError that names file and word."""
     data = yamlfile.read(path)
-    _check_words(str(path), Plan, data)
+    _check_words(str(path), NightPlan, data)
     for number, entry in enumerate(data.get("boards") or [], 1):
         _check_words(f"{path}: boards, number {number}", Job, entry)
     try:
-        plan = msgspec.convert({"name": path.stem, **data}, Plan)
+        plan = msgspec.convert({"name": path.stem, **data}, NightPlan)
     except msgspec.ValidationError as error:
         raise UsageError(f"{path}: {str(error).replace('$.', '')}") from None
     if not plan.boards:
@@ -111,7 +111,7 @@ def read(path: Path) -> Plan:
     return replace(plan, boards=jobs)
 
 
-def end_of(plan: Plan, began: float) -> float:
+def end_of(plan: NightPlan, began: float) -> float:
     """When a night that began then (seconds since the epoch) must have ended."""
     clock = _CLOCK.fullmatch(plan.until)
     if not clock:
@@ -127,7 +127,7 @@ def board_file(job: Job) -> Path:
     return boards.find(job.board)
 
 
-def _check(job: Job, plan: Plan, where: str, taken: set[str]) -> Job:
+def _check(job: Job, plan: NightPlan, where: str, taken: set[str]) -> Job:
     file = board_file(job)
     boards.load(file)
     if job.place and job.any:

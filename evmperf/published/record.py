@@ -56,7 +56,7 @@ class Value(msgspec.Struct, array_like=True, frozen=True, gc=False):
     line: int
 
 
-class Case(msgspec.Struct, array_like=True, frozen=True):
+class PublishedCase(msgspec.Struct, array_like=True, frozen=True):
     """One row of a table, with its columns of words."""
 
     name: str
@@ -70,7 +70,7 @@ class Block(msgspec.Struct, array_like=True, frozen=True):
     benchmark: str
     driver: str
     tool: str
-    cases: tuple[Case, ...]
+    cases: tuple[PublishedCase, ...]
 
 
 class Entry(msgspec.Struct, array_like=True, frozen=True):
@@ -191,7 +191,7 @@ def search(known: Iterable[Entry], words: str) -> dict[tuple[str, str, str, str]
     return {key: list(by_release.values()) for key, by_release in found.items()}
 
 
-def values(entry: Entry) -> Iterator[tuple[Block, Case, Value]]:
+def values(entry: Entry) -> Iterator[tuple[Block, PublishedCase, Value]]:
     """Every figure of an entry, with its table and row."""
     for block in entry.blocks:
         for case in block.cases:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from evmperf.model.results import Published, Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.published import identity, record
-from evmperf.published.record import Block, Case, Entry
+from evmperf.published.record import Block, Entry, PublishedCase
 from evmperf.runs.history import GUIDE, Measured, StoredRun, by_age, figures_of
 
 KIND = "published"
@@ -99,7 +99,7 @@ def _block(benchmark: str, results: list[Result]) -> Block:
             record.Value(p.metric, p.unit, p.mean, p.low, p.high, p.text, p.line) for p in result.published
         ]
         words = {name: str(text) for name, text in result.conditions.items()}
-        cases.append(Case(result.case, tuple(values), words))
+        cases.append(PublishedCase(result.case, tuple(values), words))
     return Block(benchmark, results[0].driver, next(iter(results[0].tools), ""), tuple(cases))
 
 
@@ -153,7 +153,7 @@ def _results(entries: list[Entry], samples: bool) -> list[Result]:
     return list(found.values())
 
 
-def _result(block: Block, case: Case, samples: bool, time_ns: int) -> Result:
+def _result(block: Block, case: PublishedCase, samples: bool, time_ns: int) -> Result:
     return Result(
         benchmark=block.benchmark,
         version=0,

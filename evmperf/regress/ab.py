@@ -17,8 +17,8 @@ from evmperf.published import declared
 from evmperf.regress import experiment as state
 from evmperf.regress import paired
 from evmperf.regress.experiment import Experiment, Round
-from evmperf.regress.paired import Block
-from evmperf.regress.sessions import Session, Wanted
+from evmperf.regress.paired import PairedBlock
+from evmperf.regress.sessions import Session, WantedSession
 from evmperf.runs import spool
 
 _FRUITLESS = 3
@@ -29,10 +29,10 @@ INTERRUPTED = "interrupted"
 Show = Callable[[Comparison], None]
 
 
-class Measures(Protocol):
+class BlockMeasurer(Protocol):
     """Something that measures one round (`evmperf.regress.sessions.Sessions`)."""
 
-    def measure(self, wanted: Wanted) -> Session:
+    def measure(self, wanted: WantedSession) -> Session:
         """Measure; raises UsageError for what cannot be."""
 
     def last_words(self) -> str:
@@ -40,7 +40,7 @@ class Measures(Protocol):
 
 
 def go_on(
-    folder: Path, experiment: Experiment, sessions: Measures, show: Show = lambda _: None
+    folder: Path, experiment: Experiment, sessions: BlockMeasurer, show: Show = lambda _: None
 ) -> Comparison:
     """Measure block after block until all is decided, or the blocks or the budget are spent.
 
@@ -70,12 +70,12 @@ def go_on(
     return compared(folder, experiment)
 
 
-def _measure(folder: Path, experiment: Experiment, sessions: Measures, block: int, side: str) -> None:
+def _measure(folder: Path, experiment: Experiment, sessions: BlockMeasurer, block: int, side: str) -> None:
     entry = Round(block, side, left_out=INTERRUPTED)
     experiment.rounds.append(entry)
     experiment.save(folder)
     session = sessions.measure(
-        Wanted(
+        WantedSession(
             experiment.board,
             experiment.sides[side],
             experiment.select,
@@ -128,7 +128,7 @@ def compared(folder: Path, experiment: Experiment) -> Comparison:
                 if _decides(experiment, key, metric):
                     waiting[key] = None
             values.append({key: figure.centre for key, figure in found.items()})
-        blocks.append(Block(*values))
+        blocks.append(PairedBlock(*values))
     changes = paired.compare(blocks, quantities, within=experiment.within)
     return Comparison(
         id=experiment.id,

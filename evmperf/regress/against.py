@@ -28,7 +28,7 @@ GuideReader = Callable[[Path, str], StoredRun]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedBaseline:
     """What a person asked for."""
 
     kind: str
@@ -38,14 +38,14 @@ class Wanted:
         return f"{self.kind}:{self.value}"
 
 
-def wanted(text: str) -> Wanted:
+def wanted(text: str) -> WantedBaseline:
     """Read `kind:value`; raises UsageError."""
     kind, _, value = text.partition(":")
     if kind not in ("release", "run", "guide", "last") or not value:
         raise UsageError(f"{text!r}: compare with {HELP}")
     if kind == "last" and not (value.isdigit() and int(value) > 0):
         raise UsageError(f"{text!r}: say how many runs, e.g. last:20; or compare with {HELP}")
-    return Wanted(kind, value)
+    return WantedBaseline(kind, value)
 
 
 def run_folder(given: str, results: Path) -> Path:
@@ -55,7 +55,7 @@ def run_folder(given: str, results: Path) -> Path:
 
 def judged(
     folder: Path,
-    against: Wanted,
+    against: WantedBaseline,
     source: RunSource,
     level: float | None = None,
     read_guide: GuideReader | None = None,
@@ -83,12 +83,12 @@ def judged(
     known = _figures(run, against, source, read_guide)
     sides = [run, *{other.id: other for other, _ in known.values()}.values()]
     own = beside.seen(nights(_earlier(run, source)[-_ENOUGH:]))
-    baseline = judge.Baseline(known, usual() | own, own if against.kind == "run" else None)
+    baseline = judge.EarlierFigures(known, usual() | own, own if against.kind == "run" else None)
     verdicts = judge.against_figures(subject, baseline, level or judge.LEVEL)
     return Judgement(run.id, run.board, str(against), verdicts, judge.gone(subject, known), _unread(sides))
 
 
-def _last(run: Run, against: Wanted, source: RunSource) -> list[StoredRun]:
+def _last(run: Run, against: WantedBaseline, source: RunSource) -> list[StoredRun]:
     """What `last:N` names. What is slow shows against older runs only, so that many bring more; who
     names a few wants no others.
     """
@@ -96,7 +96,7 @@ def _last(run: Run, against: Wanted, source: RunSource) -> list[StoredRun]:
     return _earlier(run, source)[-(max(count, shift.LONGEST) if count >= _ALL_FROM else count) :]
 
 
-def calibrated(folder: Path, against: Wanted, source: RunSource, level: float | None = None) -> str:
+def calibrated(folder: Path, against: WantedBaseline, source: RunSource, level: float | None = None) -> str:
     """How often the past nights of a board would have raised an alarm, in a sentence; raises
     UsageError where that is not asked against earlier runs.
     """
@@ -145,7 +145,7 @@ class Sides:
     after: Sequence[Path] = ()
 
 
-def sides(folder: Path, against: Wanted, source: RunSource, judgement: Judgement) -> Sides:
+def sides(folder: Path, against: WantedBaseline, source: RunSource, judgement: Judgement) -> Sides:
     """What to ask what else changed; empty where nothing got worse, or against other figures than
     those of runs.
     """
@@ -220,7 +220,7 @@ def _earlier(run: Run, source: RunSource) -> list[StoredRun]:
 Sourced = Mapping[Key, tuple[Run, Figure]]
 
 
-def _figures(run: Run, against: Wanted, source: RunSource, read_guide: GuideReader | None) -> Sourced:
+def _figures(run: Run, against: WantedBaseline, source: RunSource, read_guide: GuideReader | None) -> Sourced:
     if against.kind == "run":
         return _sourced([_named(against.value, source)])
     if against.kind == "guide":

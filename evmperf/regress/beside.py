@@ -48,7 +48,7 @@ Spreads = Mapping[tuple[str, ...], float]
 """Usual relative standard deviation, by benchmark, case and metric, and by benchmark and metric."""
 
 
-class Told(NamedTuple):
+class ToldBeside(NamedTuple):
     """What two sides say, in their unit: how far from the baseline a figure is no change
     (`tolerance`) and by how much their difference may be off (`error`), both 19 times of 20. Of
     measured figures `p` is that of "nothing changed"; it is None of printed ones, which `differ`.
@@ -59,7 +59,7 @@ class Told(NamedTuple):
     differ: bool = False
     p: float | None = None
 
-    def at(self, limit: float) -> Told:
+    def at(self, limit: float) -> ToldBeside:
         """The same, with differences of measured figures called so up to a p-value."""
         if self.p is None:
             return self
@@ -68,11 +68,11 @@ class Told(NamedTuple):
         )
 
 
-def _measured(p: float, spread: float) -> Told:
-    return Told(spread * deviations(SURE), spread * deviations(SURE), p=p)
+def _measured(p: float, spread: float) -> ToldBeside:
+    return ToldBeside(spread * deviations(SURE), spread * deviations(SURE), p=p)
 
 
-def compare(figure: Figure, baseline: Figure, spreads: Spreads) -> Told:
+def compare(figure: Figure, baseline: Figure, spreads: Spreads) -> ToldBeside:
     """Compare two figures of one metric, measured or published."""
     if figure.published or baseline.published:
         return _printed(figure, baseline, spreads)
@@ -85,7 +85,7 @@ def compare(figure: Figure, baseline: Figure, spreads: Spreads) -> Told:
     return _measured(float(2 * special.ndtr(-moved / spread)), spread)
 
 
-def two_samples(before: Sequence[float], after: Sequence[float]) -> Told:
+def two_samples(before: Sequence[float], after: Sequence[float]) -> ToldBeside:
     """Compare two sides of two values at least each, by Student's t; no side repeats better
     than half a percent.
     """
@@ -108,7 +108,7 @@ def deviations(p: float) -> float:
     return -float(special.ndtri(p / 2))
 
 
-def _printed(figure: Figure, baseline: Figure, spreads: Spreads) -> Told:
+def _printed(figure: Figure, baseline: Figure, spreads: Spreads) -> ToldBeside:
     """What a reader with both figures before him can say. Two ranges differ where each mean is outside of the
     other; one run differs from a range where it is further from the mean than one more run would
     be; two single runs where they are further apart than two runs of that metric usually are.
@@ -120,14 +120,14 @@ def _printed(figure: Figure, baseline: Figure, spreads: Spreads) -> Told:
         apart = not _within(figure.mean, theirs) and not _within(baseline.mean, ours)
         reach = max(baseline.mean - theirs[0], theirs[1] - baseline.mean)
         error = math.hypot(*(_student() * _deviation(r) / math.sqrt(RUNS) for r in (ours, theirs)))
-        return Told(reach, max(error, step), apart and moved > step)
+        return ToldBeside(reach, max(error, step), apart and moved > step)
     if known := ours or theirs:
         run = baseline.mean if ours else figure.mean
         allowed = max(_student() * _deviation(known) * math.sqrt(1 + 1 / RUNS), step)
-        return Told(allowed, allowed, moved > allowed and not _within(run, known))
+        return ToldBeside(allowed, allowed, moved > allowed and not _within(run, known))
     usual = usual_of(figure, spreads) * abs(baseline.mean)
     allowed = max(deviations(SURE) * math.sqrt(2) * usual, step)
-    return Told(allowed, allowed, moved > allowed)
+    return ToldBeside(allowed, allowed, moved > allowed)
 
 
 def _range(figure: Figure) -> tuple[float, float] | None:

@@ -11,7 +11,7 @@ from evmperf.model.figures import figures
 from evmperf.regress.ab import matches
 from evmperf.regress.experiment import Round
 from evmperf.regress.search import Search
-from evmperf.regress.sessions import Sessions, Wanted
+from evmperf.regress.sessions import Sessions, WantedSession
 from evmperf.runs import spool
 
 BUILD_LOG = "build.log"
@@ -30,7 +30,7 @@ class OnABoard:
         self._have(search.board)
         benchmark, case, _ = search.metric.split("/")
         session = self._sessions.measure(
-            Wanted(
+            WantedSession(
                 search.board,
                 search.words(entry.side, entry.version),
                 search.select or f"{benchmark}-{case}",

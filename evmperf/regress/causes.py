@@ -7,7 +7,7 @@ from typing import Any
 from evmperf.benchmarks import control, wording
 from evmperf.model.run import Run
 from evmperf.model.stats import percent
-from evmperf.model.verdict import Cause, Outcome, Verdict
+from evmperf.model.verdict import Outcome, Verdict, VerdictCause
 
 _NEAR = 2
 """Nights by which the date of a change in a noisy series may be off, either way."""
@@ -35,7 +35,7 @@ _FACTS = (
 """Facts of a run that may be why it is different, the likeliest first, and what they are called."""
 
 
-def causes(verdicts: Sequence[Verdict], runs: Sequence[Run]) -> list[Cause]:
+def causes(verdicts: Sequence[Verdict], runs: Sequence[Run]) -> list[VerdictCause]:
     """What is better or worse, by when it began; `runs` are in order, the judged one last."""
     places = {run.id: number for number, run in enumerate(runs)}
     moved = [v for v in verdicts if v.outcome in (Outcome.WORSE, Outcome.BETTER)]
@@ -49,7 +49,7 @@ def causes(verdicts: Sequence[Verdict], runs: Sequence[Run]) -> list[Cause]:
         groups.append((mine, most))
         left = {key: entry for key, entry in left.items() if abs(entry[1] - most) > _NEAR}
     found = [
-        Cause(
+        VerdictCause(
             runs[at].id,
             mine is slow,
             [v.key for v in mine],

@@ -62,7 +62,7 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Baseline:
+class EarlierFigures:
     """Figures to compare with, each with the run it came from."""
 
     figures: Mapping[Key, tuple[Run, Figure]]
@@ -75,7 +75,7 @@ class Baseline:
 
 def against_figures(
     subject: Subject,
-    baseline: Baseline,
+    baseline: EarlierFigures,
     level: float = LEVEL,
     several: Callable[[Key], Sequence[Sequence[float]]] | None = None,
 ) -> list[Verdict]:
@@ -83,7 +83,7 @@ def against_figures(
     the runs of both sides have of a metric.
     """
     verdicts: list[Verdict] = []
-    open_ones: list[tuple[Verdict, beside.Told]] = []
+    open_ones: list[tuple[Verdict, beside.ToldBeside]] = []
     theirs = {key: figure for key, (_, figure) in baseline.figures.items()}
     their_run = next((run for run, _ in baseline.figures.values()), subject.run)
     shown = _shown_only((subject.run, subject.figures), (their_run, theirs))
@@ -127,7 +127,7 @@ def between(a: Sequence[Subject], b: Sequence[Subject], level: float = LEVEL) ->
     def several(key: Key) -> list[list[float]]:
         return [[s.figures[key].centre for s in side if key in s.figures] for side in (a, b)]
 
-    return against_figures(b[-1], Baseline(theirs), level, several)
+    return against_figures(b[-1], EarlierFigures(theirs), level, several)
 
 
 def _unsure(
@@ -161,16 +161,16 @@ def replayed(
             at = row.runs.index(run) if run in row.runs else 0
             if at >= shift.FEWEST:
                 verdict = replace(row.verdict, value=row.values[at])
-                then.append(Series(verdict, row.values[:at], row.runs[: at + 1]))
+                then.append(JudgedSeries(verdict, row.values[:at], row.runs[: at + 1]))
         if then:
             found[run] = latest(then, level)
     return found
 
 
-def _series(subject: Subject, history: Iterable[Night]) -> tuple[list[Series], list[Verdict]]:
+def _series(subject: Subject, history: Iterable[Night]) -> tuple[list[JudgedSeries], list[Verdict]]:
     """The metrics that have a history, and the verdicts of those that have none."""
     verdicts: list[Verdict] = []
-    series: list[Series] = []
+    series: list[JudgedSeries] = []
     shown = _shown_only((subject.run, subject.figures))
     for key, past in pasts.pasts(subject.run, subject.figures, subject.marks, history).items():
         if why := not_judged(key, shown):
@@ -184,12 +184,12 @@ def _series(subject: Subject, history: Iterable[Night]) -> tuple[list[Series], l
             verdict = replace(
                 subject.verdict(key, Outcome.SAME), closed=past.closed(subject.figures[key].centre)
             )
-            series.append(Series(verdict, past.values, [*past.runs, subject.run.id]))
+            series.append(JudgedSeries(verdict, past.values, [*past.runs, subject.run.id]))
     return series, verdicts
 
 
 @dataclass(frozen=True)
-class Series:
+class JudgedSeries:
     """A metric's history: at least `shift.FEWEST` values before that of the verdict, oldest first;
     `runs` are their ids and, last, that of the verdict.
     """
@@ -199,7 +199,7 @@ class Series:
     runs: Sequence[str]
 
 
-def latest(series: Sequence[Series], level: float = shift.LEVEL) -> list[Verdict]:
+def latest(series: Sequence[JudgedSeries], level: float = shift.LEVEL) -> list[Verdict]:
     """Judge the verdicts' own values by what came before, all together."""
     if not series:
         return []
@@ -215,7 +215,7 @@ def latest(series: Sequence[Series], level: float = shift.LEVEL) -> list[Verdict
 _WORSE_SIDE = {Direction.LOWER: 1, Direction.HIGHER: -1, Direction.NONE: 0}
 
 
-def _latest(row: Series, found: shift.Shift, sure: bool, suspect: bool) -> Verdict:
+def _latest(row: JudgedSeries, found: shift.Shift, sure: bool, suspect: bool) -> Verdict:
     verdict = replace(
         row.verdict,
         baseline=found.level,
@@ -299,7 +299,7 @@ def _limit(p_values: Sequence[float], level: float) -> float:
     return float(limits[within].max(initial=limits[0])) if p_values else level
 
 
-def _decided(verdict: Verdict, told: beside.Told) -> Verdict:
+def _decided(verdict: Verdict, told: beside.ToldBeside) -> Verdict:
     """Call a metric changed, the same, or unknown."""
     verdict = replace(verdict, tolerance=told.tolerance)
     if told.differ and (moved := changed(verdict, verdict.value)).outcome is not Outcome.SAME:

@@ -41,10 +41,10 @@ class Night:
 
     run: Run
     figures: Mapping[Key, Past]
-    told: Mapping[Key, Told] = field(default_factory=dict)
+    told: Mapping[Key, ToldNight] = field(default_factory=dict)
 
 
-class Told(NamedTuple):
+class ToldNight(NamedTuple):
     """The relative change that an alarm was raised about (0: none was), and from which run on a
     confirmed change is the level.
     """
@@ -116,7 +116,7 @@ def _of_lines(run: Run, lines: Iterable[_Line]) -> dict[Key, Past]:
         if under is None:
             pairs = zip(facets.DECIDING, told, strict=False)
             conditions = {name: msgspec.json.decode(text) for name, text in pairs if text}
-            case = facets.Case(line.driver, line.profile, line.version, line.tools, conditions)
+            case = facets.ComparableCase(line.driver, line.profile, line.version, line.tools, conditions)
             under = shared[alike] = facets.of_run(run) | facets.of_case(run, case)
         values: dict[str, list[float]] = {}
         units = {}
@@ -129,10 +129,10 @@ def _of_lines(run: Run, lines: Iterable[_Line]) -> dict[Key, Past]:
     return found
 
 
-def _told(lines: Iterable[_Line]) -> dict[Key, Told]:
+def _told(lines: Iterable[_Line]) -> dict[Key, ToldNight]:
     moved = (Outcome.WORSE, Outcome.BETTER)
     return {
-        Key(line.benchmark, line.case, line.metric): Told(
+        Key(line.benchmark, line.case, line.metric): ToldNight(
             (line.change or 0.0) if line.verdict in moved else 0.0, line.level_since
         )
         for line in lines

@@ -32,7 +32,7 @@ Values = Mapping[Key, float]
 
 
 @dataclass(frozen=True)
-class Block:
+class PairedBlock:
     """One run of each side, measured next to each other."""
 
     a: Values
@@ -40,7 +40,7 @@ class Block:
 
 
 def compare(
-    blocks: Sequence[Block],
+    blocks: Sequence[PairedBlock],
     quantities: Mapping[Key, Quantity],
     *,
     within: float = WITHIN,
@@ -79,7 +79,7 @@ def _decision(change: Change, sure: bool) -> Decision:
 
 
 def _change(
-    key: Key, quantity: Quantity, blocks: Iterable[Block], within: float, alpha: float
+    key: Key, quantity: Quantity, blocks: Iterable[PairedBlock], within: float, alpha: float
 ) -> Change | None:
     pairs = [(block.a[key], block.b[key]) for block in blocks if key in block.a and key in block.b]
     if not pairs:

@@ -28,7 +28,7 @@ _DEAD_REFERENCE = 3
 """Failures of a reference in a row after which the board is what is broken."""
 
 
-class Answer(enum.StrEnum):
+class StepAnswer(enum.StrEnum):
     """What a step says of a version."""
 
     GOOD = "good"
@@ -85,7 +85,9 @@ class Search(Turns):
     def stuck(self) -> str:
         """Why no further version is worth measuring, "" while one is."""
         undecided = [
-            step for step in self.steps if step.answer == Answer.UNKNOWN and step.blocks >= self.most_blocks
+            step
+            for step in self.steps
+            if step.answer == StepAnswer.UNKNOWN and step.blocks >= self.most_blocks
         ]
         if len(undecided) < _MOST_UNDECIDED:
             return ""
@@ -130,7 +132,7 @@ class Search(Turns):
         return count
 
 
-class Measures(Protocol):
+class VersionMeasurer(Protocol):
     """Something that measures one round of a search."""
 
     def measure(self, search: Search, entry: Round) -> None:
@@ -146,7 +148,11 @@ class Bisector:
     """Carries out the steps of a search; `keep` saves it, and is called after each round."""
 
     def __init__(
-        self, search: Search, measures: Measures, keep: Callable[[Search], None], tell: Tell = lambda _: None
+        self,
+        search: Search,
+        measures: VersionMeasurer,
+        keep: Callable[[Search], None],
+        tell: Tell = lambda _: None,
     ) -> None:
         self.search = search
         self._save = keep
@@ -179,14 +185,14 @@ class Bisector:
                 self._tell(f"{version}: {found.blocks} blocks, like bad with {found.bad:.1%}")
             dead = search.in_a_row(CANDIDATE, version)
             if found.decided:
-                answer = Answer.BAD if found.bad > 0.5 else Answer.GOOD
+                answer = StepAnswer.BAD if found.bad > 0.5 else StepAnswer.GOOD
                 return self._keep(Step(version, answer, found.bad, found.blocks))
             if dead >= _DEAD:
                 why = f"not measured {dead} times in a row"
-                return self._keep(Step(version, Answer.UNKNOWN, 0.5, found.blocks, why))
+                return self._keep(Step(version, StepAnswer.UNKNOWN, 0.5, found.blocks, why))
             if found.blocks >= search.most_blocks:
                 why = f"neither like good nor like bad after {found.blocks} blocks"
-                return self._keep(Step(version, Answer.UNKNOWN, found.bad, found.blocks, why))
+                return self._keep(Step(version, StepAnswer.UNKNOWN, found.bad, found.blocks, why))
             self._on_a_board(lambda: self._block((GOOD, BAD, CANDIDATE), version))
 
     def _keep(self, step: Step) -> Step:
@@ -253,9 +259,9 @@ def bisect(bisector: Bisector) -> Culprit | None:
         middle = (low + high) / 2
         number = min(left, key=lambda candidate: abs(candidate - middle))
         step = bisector.step(search.versions[number])
-        if step.answer == Answer.UNKNOWN:
+        if step.answer == StepAnswer.UNKNOWN:
             unknown[number] = step.why
-        elif step.answer == Answer.BAD:
+        elif step.answer == StepAnswer.BAD:
             high = number
         else:
             low = number
@@ -269,5 +275,5 @@ def bisect(bisector: Bisector) -> Culprit | None:
 
 def probability(steps: Sequence[Step]) -> float:
     """That every step was right."""
-    known = [step for step in steps if step.answer != Answer.UNKNOWN]
+    known = [step for step in steps if step.answer != StepAnswer.UNKNOWN]
     return math.prod(max(step.bad, 1 - step.bad) for step in known)

@@ -22,7 +22,7 @@ _STILL_S = 600.0
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedSession:
     """What one session measures: pytest's `select`, and which cases (`benchmark/case`) not."""
 
     board: str
@@ -52,7 +52,7 @@ class Sessions:
         self.folder = folder
         self._said = ""
 
-    def measure(self, wanted: Wanted) -> Session:
+    def measure(self, wanted: WantedSession) -> Session:
         """Measure one round. KeyboardInterrupt is raised after the session has put the board back.
 
         Raises UsageError for a call that pytest refuses.
@@ -100,7 +100,7 @@ class Sessions:
         return {file.parent.name for file in self.folder.glob("*/run.json")}
 
 
-def _command(wanted: Wanted, folder: Path) -> list[str]:
+def _command(wanted: WantedSession, folder: Path) -> list[str]:
     return [
         # Started in the background of a script, we inherit an ignored Ctrl-C.
         "env",

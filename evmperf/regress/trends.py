@@ -208,6 +208,6 @@ def _add_verdicts(trends: list[Trend], runs: Sequence[Run]) -> None:
         verdict = Verdict(trend.key, Outcome.SAME, trend.unit, trend.better, alike[-1].level)
         ids = [runs[point.run].id for point in alike]
         judged.append(trend)
-        series.append(judge.Series(verdict, [point.level for point in alike[:-1]], ids))
+        series.append(judge.JudgedSeries(verdict, [point.level for point in alike[:-1]], ids))
     for trend, verdict in zip(judged, judge.latest(series), strict=True):
         trend.verdict = verdict

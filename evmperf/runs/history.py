@@ -27,7 +27,7 @@ class Taken(NamedTuple):
     key: Key
     unit: str
     samples: tuple[float, ...]
-    under: comparable.Case
+    under: comparable.ComparableCase
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ RECENT_DAYS = 30
 
 
 @dataclass(frozen=True)
-class Job:
+class SiteJob:
     """What writing a board's pages needs; `entries` are its runs, oldest first."""
 
     out: Path
@@ -41,7 +41,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Change:
+class BoardChange:
     """A change of level, or a newest figure that is off, for the lists of pages."""
 
     board: str
@@ -74,7 +74,7 @@ class Change:
 
 
 @dataclass
-class Summary:
+class BoardSummary:
     """What the fleet's page says of a board, and what can be searched for."""
 
     board: str
@@ -89,7 +89,7 @@ class Summary:
     words: Counter[str] = field(default_factory=Counter)
     """How many figures have which verdict now."""
     goals: Sequence[Reached] = ()
-    changes: list[Change] = field(default_factory=list)
+    changes: list[BoardChange] = field(default_factory=list)
     cases: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     """Metrics by benchmark and case."""
     pages: list[int] = field(default_factory=list)
@@ -104,12 +104,12 @@ class Summary:
 _UNTOLD = (Outcome.UNKNOWN, Outcome.NOT_COMPARABLE)
 
 
-def write(job: Job) -> Summary:
+def write(job: SiteJob) -> BoardSummary:
     """Write a board's pages; raises OSError when the disk does not take them."""
     problems: list[str] = []
     found = regress.of_nights(nights(job.entries, problems.append), job.marks)
     if not found.runs:
-        return Summary(job.entries[-1].run.board, job.entries[-1].run, problems=problems)
+        return BoardSummary(job.entries[-1].run.board, job.entries[-1].run, problems=problems)
     by_id = {entry.run.id: entry for entry in job.entries}
     entries = [by_id[run.id] for run in found.runs]
     folder = Folder(job.out, job.reports)
@@ -146,7 +146,7 @@ def write(job: Job) -> Summary:
         for benchmark, labels in benchmarks.items()
         for label, trends in labels.items()
     }
-    return Summary(
+    return BoardSummary(
         name,
         job.entries[-1].run,
         len(found.runs),
@@ -262,7 +262,7 @@ def _by_benchmark(found: Trends) -> dict[str, dict[str, list[Trend]]]:
     return grouped
 
 
-def _changes(board: str, found: Trends) -> Iterator[Change]:
+def _changes(board: str, found: Trends) -> Iterator[BoardChange]:
     """Every change of level, and every newest figure that is off and not one of these."""
     for key, trend in found.trends.items():
         for move in trend.moves:
@@ -273,12 +273,12 @@ def _changes(board: str, found: Trends) -> Iterator[Change]:
             if any(found.runs[move.at].id == run.id for move in trend.moves):
                 continue
             before, after = verdict.baseline or 0.0, verdict.value or 0.0
-            yield Change(board, key, trend.unit, run, before, after, verdict.change, verdict.outcome)
+            yield BoardChange(board, key, trend.unit, run, before, after, verdict.change, verdict.outcome)
 
 
-def _of_move(board: str, trend: Trend, move: Move, runs: Sequence[Run]) -> Change:
+def _of_move(board: str, trend: Trend, move: Move, runs: Sequence[Run]) -> BoardChange:
     why = move.accepted.why if move.accepted else ""
-    return Change(
+    return BoardChange(
         board, trend.key, trend.unit, runs[move.at], move.before, move.after, move.change, move.outcome, why
     )
 
@@ -309,7 +309,7 @@ def _write_benchmark(
     for number, label in enumerate(labels):
         before = labels[number - 1] if number else ""
         after = labels[number + 1] if number + 1 < len(labels) else ""
-        page = case.Case(board, benchmark, title, label, before, after)
+        page = case.SiteCase(board, benchmark, title, label, before, after)
         case.write(folder, page, cases[label], found.runs)
     folder.page(
         f"{place}/index.html",

@@ -24,7 +24,7 @@ _FEW = 3
 
 
 @dataclass(frozen=True)
-class Case:
+class SiteCase:
     """Whose page it is; `before` and `after` are the cases beside it, "" for none."""
 
     board: str
@@ -36,7 +36,7 @@ class Case:
     after: str
 
 
-def write(folder: Folder, case: Case, trends: Sequence[Trend], runs: Sequence[Run]) -> None:
+def write(folder: Folder, case: SiteCase, trends: Sequence[Trend], runs: Sequence[Run]) -> None:
     """Write the page of one case; raises OSError when the disk does not take it."""
     data, shortened = fitting(trends, runs)
     published = any(run.kind == source.KIND for run in runs)

@@ -9,7 +9,7 @@ from evmperf.benchmarks import wording
 from evmperf.model import outlets
 from evmperf.model.figures import Key
 from evmperf.site import names
-from evmperf.site.board import Summary, headline, state
+from evmperf.site.board import BoardSummary, headline, state
 from evmperf.site.pages import Folder, kernel
 
 GUIDE = "guide/index.html"
@@ -18,7 +18,7 @@ _MOST = 100
 """Changes of the fleet on its page; each board's page has all of its own."""
 
 
-def write(out: Path, boards: Sequence[Summary]) -> list[int]:
+def write(out: Path, boards: Sequence[BoardSummary]) -> list[int]:
     """Write the fleet's page and what all pages share; returns the bytes of the page. Raises
     OSError when the disk does not take them.
     """
@@ -51,7 +51,7 @@ def write(out: Path, boards: Sequence[Summary]) -> list[int]:
     return folder.sizes
 
 
-def _index(boards: Sequence[Summary]) -> str:
+def _index(boards: Sequence[BoardSummary]) -> str:
     """Boards with their cases: a case is named once for all boards that have it."""
     rows: dict[tuple[str, str], int] = {}
     texts = []

@@ -18,7 +18,7 @@ from evmperf.regress import accepted
 from evmperf.regress.accepted import Accepted
 from evmperf.runs.history import GUIDE, RunSource, SpoolFolder, StoredRun, WithHistory, by_age
 from evmperf.site import board, fleet
-from evmperf.site.board import Job, Summary
+from evmperf.site.board import BoardSummary, SiteJob
 from evmperf.store.source import StoredRuns
 
 
@@ -55,7 +55,7 @@ def write(out: Path, *sources: RunSource, reports: str = "") -> Written:
         where = ", ".join(map(str, sources))
         raise UsageError(f"{where}: holds no runs to make a site of; measure a board first")
     marks = accepted.read()
-    jobs = [Job(out, reports, of, _of(name, marks)) for name, of in sorted(boards.items())]
+    jobs = [SiteJob(out, reports, of, _of(name, marks)) for name, of in sorted(boards.items())]
     try:
         look.write(out / "static")
         alone = all(isinstance(source, SpoolFolder | StoredRuns) for source in sources)
@@ -104,7 +104,7 @@ def _of(board: str, marks: Iterable[Accepted]) -> list[Accepted]:
     return [dataclasses.replace(mark, board=board) for mark in marks if mark.board == name]
 
 
-def _boards(jobs: Sequence[Job], *, alone: bool) -> Iterator[Summary]:
+def _boards(jobs: Sequence[SiteJob], *, alone: bool) -> Iterator[BoardSummary]:
     """Write each board's pages, in processes of their own where the runs can be read there."""
     workers = min(os.cpu_count() or 1, len(jobs))
     if not alone or workers < 2:

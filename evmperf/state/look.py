@@ -173,7 +173,7 @@ def _read(files: str) -> str:
 
 
 @dataclass(frozen=True)
-class Look:
+class BoardLook:
     """What a machine showed at one moment.
 
     `ticks` are hundredths of a second of CPU time by process (number and name), `uptime_s` its
@@ -247,7 +247,7 @@ _LINE = re.compile(r"(/\S{1,300}|ethtool -\w \S{1,15}|tc qdisc show dev \S{1,15}
 _PAIR = re.compile(r"[#\s]*([^:\t]{1,60}?)(?:[:\t]| (?=\S+$))\s*(\S.*)")
 
 
-def parse(text: str) -> Look:
+def parse(text: str) -> BoardLook:
     """What the lines of a look say; a line of no known form is passed over.
 
     Of the folders above a device, the nearest that has a value says it.
@@ -272,7 +272,7 @@ def parse(text: str) -> Look:
                 shown.setdefault(name, value[: limits.LOOK_CHARS] if number is None else number)
             elif number is not None:
                 counters.setdefault(name, number)
-    return Look(shown, counters, ticks, uptime_s)
+    return BoardLook(shown, counters, ticks, uptime_s)
 
 
 def _number(text: str) -> int | None:
@@ -305,7 +305,7 @@ def _named(file: str, said: str) -> list[tuple[str, str]]:
 _UNNAMED = re.compile(r"[^\w.-]+")
 
 
-def between(before: Look, after: Look, clock: tuple[float, float] | None = None) -> State:
+def between(before: BoardLook, after: BoardLook, clock: tuple[float, float] | None = None) -> State:
     """The state around a case from the looks before and after it, on one boot."""
     names = [*before.shown, *(name for name in after.shown if name not in before.shown)]
     # Counters of errors are shown only once there is one.

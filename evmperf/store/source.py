@@ -216,8 +216,10 @@ class _Reading:
     _MOST = 10_000
 
     def __init__(self) -> None:
-        self._cases: dict[tuple[Any, ...], comparable.Case] = {}
-        self._known: dict[tuple[Any, ...], tuple[comparable.Case, Sequence[tuple[Key, str, list[int]]]]] = {}
+        self._cases: dict[tuple[Any, ...], comparable.ComparableCase] = {}
+        self._known: dict[
+            tuple[Any, ...], tuple[comparable.ComparableCase, Sequence[tuple[Key, str, list[int]]]]
+        ] = {}
 
     def taken(self, of_run: Iterable[_Row]) -> Iterator[Taken]:
         """The figures of a run's rows."""
@@ -232,7 +234,7 @@ class _Reading:
             for key, unit, at in figures:
                 yield Taken(key, unit, tuple(numbers[n] for n in at), case)
 
-    def _read(self, said: _Row) -> tuple[comparable.Case, Sequence[tuple[Key, str, list[int]]]]:
+    def _read(self, said: _Row) -> tuple[comparable.ComparableCase, Sequence[tuple[Key, str, list[int]]]]:
         benchmark, label, driver, profile, version, rest, names = said
         told = msgspec.json.decode(rest, type=_Told)
         deciding = {n: bytes(told.conditions[n]) for n in comparable.DECIDING if n in told.conditions}
@@ -240,7 +242,7 @@ class _Reading:
         case = self._cases.get(alike)
         if case is None:
             conditions = {name: msgspec.json.decode(text) for name, text in deciding.items()}
-            case = comparable.Case(driver, profile, version, tuple(told.tools), conditions)
+            case = comparable.ComparableCase(driver, profile, version, tuple(told.tools), conditions)
             self._cases[alike] = case
         places: dict[str, list[int]] = {}
         units = {}

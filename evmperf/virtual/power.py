@@ -33,7 +33,7 @@ _TIMEOUT = 10.0
 _log = logging.getLogger(__name__)
 
 
-class Switch(Protocol):
+class PowerSwitch(Protocol):
     """What the power switch acts on."""
 
     @property
@@ -73,7 +73,7 @@ class _HTTPError(Exception):
 class PowerServer:
     """Serves one request a connection; that is correct HTTP/1.1 and enough for a power switch."""
 
-    def __init__(self, switch: Switch, meter: SimulatedMeter) -> None:
+    def __init__(self, switch: PowerSwitch, meter: SimulatedMeter) -> None:
         self._switch = switch
         self._meter = meter
         self._server: asyncio.Server | None = None

@@ -58,7 +58,7 @@ def test_published_figures_of_other_tools_are_not_compared(name, ours, published
     benchmark = catalogue.benchmark(name)
     assert ours in benchmark.tools
     ours_, theirs = (
-        comparable.of_case(Run("x", "b", "full"), comparable.Case("d", "full", 0, tools, {}))
+        comparable.of_case(Run("x", "b", "full"), comparable.ComparableCase("d", "full", 0, tools, {}))
         for tools in ([ours], [published])
     )
     assert comparable.difference(ours_, theirs) == f"tool differs ({ours}, not {published})"

@@ -8,7 +8,7 @@ import pytest
 from evmperf.boards import board as boards
 from evmperf.cli import main as cli
 from evmperf.desk import boardfile
-from evmperf.desk.identity import Identity
+from evmperf.desk.identity import BoardIdentity
 from evmperf.published import identity, record
 
 REAL = {file.stem: boards.load(file) for file in boards.files().values() if "virtual" not in file.stem}
@@ -27,7 +27,7 @@ def test_a_desk_knows_the_board(stem):
     compatible = REAL[stem].options.board.compatible
     assert bool(compatible) == (stem not in SAME_TREE)
     if compatible:
-        found = boardfile.fitting(Identity(compatible=(compatible, "ti,another")))
+        found = boardfile.fitting(BoardIdentity(compatible=(compatible, "ti,another")))
         assert found
         assert found.stem == stem
 

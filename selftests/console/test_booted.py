@@ -69,7 +69,7 @@ def test_the_kernels_messages_say_what_the_root_is(card, root):
         "[    1.1] mmcblk1: mmc1:0001 X 1 GiB\r\n"
         "[    1.2] EXT4-fs (mmcblk1p2): mounted filesystem with ordered data mode\r\n"
     )
-    assert booted.shown(text) == booted.System("a b=c root=/dev/mmcblk1p2", root)
+    assert booted.shown(text) == booted.BootedSystem("a b=c root=/dev/mmcblk1p2", root)
 
 
 CARD = "[    1.0] mmc1: new high speed SDHC card at address 1\r\n[    1.1] mmcblk1: mmc1:0001 X 1 GiB\r\n"
@@ -110,8 +110,8 @@ def test_what_the_kernel_mounted_as_root_decides_or_the_system_is_asked(root, li
 
 
 def test_a_quiet_console_says_nothing():
-    assert booted.shown("Starting kernel ...\r\n\r\nlogin: ") == booted.System()
-    assert booted.answered("sh: not found") == booted.System()
+    assert booted.shown("Starting kernel ...\r\n\r\nlogin: ") == booted.BootedSystem()
+    assert booted.answered("sh: not found") == booted.BootedSystem()
 
 
 def test_the_question_is_answered_by_a_real_shell():

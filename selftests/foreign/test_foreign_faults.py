@@ -12,7 +12,7 @@ from evmperf.boards import board as boards
 from evmperf.console import powering
 from evmperf.console.person import Person
 from evmperf.desk import boardfile
-from evmperf.desk.identity import Identity
+from evmperf.desk.identity import BoardIdentity
 from evmperf.desk.ports import Port, Voice
 from evmperf.lab.bench import LabgridBench
 from evmperf.model.errors import BoardError
@@ -47,7 +47,9 @@ def boot(tmp_path, monkeypatch):
 
     def boot_it(board, goal="booted", **times):
         voice = Voice(Port(board.path), "login", "", 115200)
-        who = Identity(model="Xunlong Orange Pi PC", compatible=("xunlong,orangepi-pc",), root="mmcblk0p1 SD")
+        who = BoardIdentity(
+            model="Xunlong Orange Pi PC", compatible=("xunlong,orangepi-pc",), root="mmcblk0p1 SD"
+        )
         file = boardfile.write(tmp_path, who, voice, {}, power="hand")
         data = yaml.safe_load(file.read_text())
         data["targets"]["main"]["drivers"]["BootStrategy"].update({**TIMES, **times})

@@ -11,7 +11,7 @@ import pytest
 
 from evmperf.model.exits import ExitStatus
 from evmperf.model.records import VerdictRecord
-from evmperf.night.closing import LOG, Board, Closing, _describe, close, sentence
+from evmperf.night.closing import LOG, Closing, NightBoard, _describe, close, sentence
 from evmperf.night.conductor import Night, Progress
 from evmperf.night.journal import Journal
 from evmperf.night.page import render
@@ -39,10 +39,10 @@ def closing(tmp_path):
         folder = runs.write(tmp_path, [], number=number)
         append_records(folder, verdicts)
         job = Job("am64x.yaml", name=f"am64x-{number}")
-        boards.append(Board(Progress(job, "measured", runs=[folder.name, "killed-early"])))
+        boards.append(NightBoard(Progress(job, "measured", runs=[folder.name, "killed-early"])))
         _describe(boards[-1], tmp_path)
     lab = Progress(Job("am64x.yaml", name="other"), "given up", sentence="the night had to end")
-    return Closing([*boards, Board(lab)])
+    return Closing([*boards, NightBoard(lab)])
 
 
 def test_a_figure_that_is_worse_on_several_boards_is_one_line(closing):

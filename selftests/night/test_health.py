@@ -3,7 +3,7 @@
 import pytest
 
 from evmperf.keeping.wanted import HoldRecord, Wanted
-from evmperf.night.health import Health, Register, State
+from evmperf.night.health import Health, HealthState, Register
 from evmperf.runs.spool import leave_out
 
 
@@ -14,8 +14,8 @@ def test_a_damaged_file_is_named_and_stops_no_night(tmp_path, caplog, text):
     register, desk = Register(tmp_path), Wanted("desk")
     assert register.of(desk) == Health()
     assert "health.json: is damaged" in caplog.text
-    register.keep(desk, Health(State.BAD, 2, "no boot"))
-    assert register.all("") == {"desk": Health(State.BAD, 2, "no boot")}
+    register.keep(desk, Health(HealthState.BAD, 2, "no boot"))
+    assert register.all("") == {"desk": Health(HealthState.BAD, 2, "no boot")}
 
 
 @pytest.mark.parametrize("number", ["²", "9" * 400, "-1", "1e9", "٣" * 100])

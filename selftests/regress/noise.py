@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
-from evmperf.regress.paired import Block, Quantity
+from evmperf.regress.paired import PairedBlock, Quantity
 
 CV = 0.02
 Series = NDArray[np.float64]
@@ -71,7 +71,9 @@ def keys(metrics: int) -> list[Key]:
     return [Key("boot_time", str(number), "boot_time") for number in range(metrics)]
 
 
-def blocks(random: Generator, kind: str, count: int, *, metrics: int = 1, change: float = 0.0) -> list[Block]:
+def blocks(
+    random: Generator, kind: str, count: int, *, metrics: int = 1, change: float = 0.0
+) -> list[PairedBlock]:
     """Blocks of A and B in random order; B's first metric is higher by `change`."""
     found = []
     names = keys(metrics)
@@ -83,6 +85,8 @@ def blocks(random: Generator, kind: str, count: int, *, metrics: int = 1, change
         a, b = pair[:, 0], pair[:, 1].copy()
         b[0] *= 1 + change
         found.append(
-            Block(dict(zip(names, map(float, a), strict=True)), dict(zip(names, map(float, b), strict=True)))
+            PairedBlock(
+                dict(zip(names, map(float, a), strict=True)), dict(zip(names, map(float, b), strict=True))
+            )
         )
     return found

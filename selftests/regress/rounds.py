@@ -10,7 +10,7 @@ from pathlib import Path
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result, Sample, Status
 from evmperf.model.run import Run
-from evmperf.regress.sessions import Session, Wanted
+from evmperf.regress.sessions import Session, WantedSession
 from evmperf.runs.spool import Spool
 
 BENCHMARK = "emmc_ext4"
@@ -24,14 +24,14 @@ class FakeSessions:
     statuses there returned without a run.
     """
 
-    def __init__(self, folder: Path, figures: Callable[[Wanted], Figures]) -> None:
+    def __init__(self, folder: Path, figures: Callable[[WantedSession], Figures]) -> None:
         self.folder = folder
         self.figures = figures
         self.failures: list[BaseException | ExitStatus | None] = []
-        self.asked: list[Wanted] = []
+        self.asked: list[WantedSession] = []
         self._numbers = itertools.count()
 
-    def measure(self, wanted: Wanted) -> Session:
+    def measure(self, wanted: WantedSession) -> Session:
         self.asked.append(wanted)
         failure = self.failures.pop(0) if self.failures else None
         if isinstance(failure, BaseException):
@@ -54,11 +54,11 @@ def _result(case: str, metrics: Mapping[str, float]) -> Result:
     return Result(BENCHMARK, 1, "emmc", case, {}, "quick", Status.MEASURED, samples)
 
 
-def noisy(changes: Mapping[str, float], seed: int = 1) -> Callable[[Wanted], Figures]:
+def noisy(changes: Mapping[str, float], seed: int = 1) -> Callable[[WantedSession], Figures]:
     """Figures with 1 % of noise; side B's throughput by case times 1 + change."""
     source = random.Random(seed)
 
-    def figures(wanted: Wanted) -> Figures:
+    def figures(wanted: WantedSession) -> Figures:
         found = {}
         for case, change in changes.items():
             factor = 1 + change if wanted.words else 1.0

@@ -12,7 +12,7 @@ from evmperf.measure.signals import Signals
 from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.regress import gitrange, paired, search
 from evmperf.regress.experiment import Round
-from evmperf.regress.search import BAD, CANDIDATE, GOOD, Answer, Bisector, Search
+from evmperf.regress.search import BAD, CANDIDATE, GOOD, Bisector, Search, StepAnswer
 from selftests.regress import simulate_bisect
 from selftests.support.placelab import until
 
@@ -277,9 +277,9 @@ def test_a_step_answers_as_git_wants_it(tmp_path, capsys):
         for label, value in ((GOOD, 1.0 + number / 1000), (BAD, 1.15 + number / 900)):
             asked.rounds.append(Round(number, label, "", "evm.yaml", value=value))
     for version, answer, bad in (
-        ("v1", Answer.GOOD, 0.001),
-        ("v2", Answer.BAD, 0.999),
-        ("v3", Answer.UNKNOWN, 0.5),
+        ("v1", StepAnswer.GOOD, 0.001),
+        ("v2", StepAnswer.BAD, 0.999),
+        ("v3", StepAnswer.UNKNOWN, 0.5),
     ):
         asked.steps.append(search.Step(version, str(answer), bad, 3))
     asked.save(tmp_path)
@@ -289,7 +289,7 @@ def test_a_step_answers_as_git_wants_it(tmp_path, capsys):
     asked.save(tmp_path)
     assert main(["bisect-step", str(tmp_path), "v9"]) == 125
     for number in range(3):
-        step = search.Step(f"u{number}", str(Answer.UNKNOWN), 0.5, asked.most_blocks)
+        step = search.Step(f"u{number}", str(StepAnswer.UNKNOWN), 0.5, asked.most_blocks)
         asked.steps.append(step)
     asked.save(tmp_path)
     assert main(["bisect-step", str(tmp_path), "v3"]) == 128

@@ -27,7 +27,7 @@ from evmperf.model.figures import Key
 from evmperf.model.records import VerdictRecord
 from evmperf.model.results import Direction, Failure, Sample, Status
 from evmperf.model.verdict import Judgement, Outcome, Verdict
-from evmperf.night.closing import Board, Closing, _describe, sentence
+from evmperf.night.closing import Closing, NightBoard, _describe, sentence
 from evmperf.night.conductor import Progress
 from evmperf.night.page import render
 from evmperf.night.plan import Job
@@ -251,7 +251,7 @@ def test_pages_of_a_night_and_an_a_b_are_their_own(results, tmp_path):
     folder = max(results.iterdir())
     progress = Progress(Job("x.yaml", name=HOSTILE), "failed", runs=[folder.name])
     progress.sentence, progress.place = HOSTILE, HOSTILE
-    board = Board(progress)
+    board = NightBoard(progress)
     _describe(board, results)
     closing = Closing([board], [(HOSTILE, HOSTILE)])
     values = {

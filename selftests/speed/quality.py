@@ -13,7 +13,7 @@ import numpy as np
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.run import Run
-from evmperf.model.verdict import Cause, Outcome, Verdict
+from evmperf.model.verdict import Outcome, Verdict, VerdictCause
 from evmperf.regress import judge, shift
 from evmperf.regress.causes import causes
 from selftests.speed.figures import Row
@@ -35,13 +35,13 @@ _REAL_NIGHTS = 30
 _SPREADS = 5.0
 
 
-def judged(values: Matrix) -> tuple[list[Verdict], list[Cause]]:
+def judged(values: Matrix) -> tuple[list[Verdict], list[VerdictCause]]:
     """Judge the last column by those before."""
     runs = [Run(f"night-{number:03}", "board", "full") for number in range(values.shape[1])]
     ids = [run.id for run in runs]
     found = judge.latest(
         [
-            judge.Series(
+            judge.JudgedSeries(
                 Verdict(
                     Key(f"table-{number % 40}", str(number), "time"),
                     Outcome.SAME,

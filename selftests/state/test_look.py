@@ -233,8 +233,8 @@ def test_a_hostile_look_has_no_more_than_text_of_limited_size(text):
 
 
 def test_between_two_looks_is_what_changed_and_how_much_was_counted():
-    before = look.Look({"a": 1, "b": "x", "gone": 1}, {"n": 5, "m": 1}, {("7", "p"): 50}, 10.0)
-    after = look.Look(
+    before = look.BoardLook({"a": 1, "b": "x", "gone": 1}, {"n": 5, "m": 1}, {("7", "p"): 50}, 10.0)
+    after = look.BoardLook(
         {"a": 1, "b": "y", "new": 2}, {"n": 9, "m": 1, "k": 3}, {("7", "p"): 150, ("8", "q"): 30}, 14.5
     )
     state = look.between(before, after, (0.99, 1.0))
