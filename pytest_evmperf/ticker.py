@@ -20,8 +20,7 @@ _CLEAR = "\r\x1b[K"
 class Ticker:
     """Writes what `say` returns again and again, beside pytest's capturing.
 
-    pytest captures what is written while a test runs; this has a descriptor of its own, taken
-    before.
+    pytest captures what is written while a test runs; this has a descriptor of its own, taken before.
     """
 
     def __init__(self, say: Callable[[], str]) -> None:

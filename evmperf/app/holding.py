@@ -26,9 +26,7 @@ class Holding:
         self._board = ""
 
     def have(self, board: str) -> None:
-        """Hold the board of this file, and no other any more; raises UsageError when it is not to
-        be had, LabError.
-        """
+        """Hold the board of this file in place of any other; raises UsageError or LabError."""
         if board == self._board:
             if self._claim:
                 self._claim.check()

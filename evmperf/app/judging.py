@@ -117,9 +117,7 @@ def named(sides: Sequence[Sequence[Path]], changed: Sequence[Difference], title:
 
 
 def _confirmed(request: Check, folder: Path, judgement: Judgement, good: Run | None, hear: Hear) -> Judgement:
-    """The judgement with what an A/B says of its alarms. Where there can be none, the alarms stay,
-    with the reason.
-    """
+    """The judgement with the A/B's word on its alarms; without an A/B they stay, with the reason."""
     if not request.confirm_s or not judgement.count(Outcome.WORSE):
         return judgement
     try:

@@ -78,10 +78,7 @@ class Import(Request, frozen=True):
 
 
 class Imported(Reply, frozen=True):
-    """Where the run is, how it ended, and whether it is new.
-
-    `folder` is "" for a job that keeps its results itself.
-    """
+    """The place of a read job's run ("" for one that keeps its results), its outcome, whether it is new."""
 
     name: str
     folder: str = ""

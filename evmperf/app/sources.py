@@ -49,9 +49,7 @@ def keep(folders: Sequence[Path], complain: Callable[[str], None]) -> tuple[int,
 
 @contextlib.contextmanager
 def opened(given: str, samples: bool = True) -> Iterator[RunSource]:
-    """The runs of that name, published means as samples if these are wanted; raises UsageError for
-    InfluxDB when it is not configured.
-    """
+    """The runs of that name, published means as `samples` if wanted; raises UsageError for InfluxDB."""
     if given == HISTORY:
         yield StoredRuns(place(os.environ))
         return

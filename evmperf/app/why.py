@@ -77,8 +77,7 @@ class _Other:
 
 
 def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
-    """Why the figures of a run are worse than those that it is held against, or what is known of
-    one case.
+    """Why the figures of a run are worse than those that it is held against, or what is known of one case.
 
     Raises UsageError for a case that the run does not have, or a guide that has not this board.
     """
@@ -111,10 +110,7 @@ def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
 
 
 def report(folder: Path) -> Path:
-    """Write the report of a run with what explains its figures; returns its path.
-
-    Raises UsageError for a folder without a run, LabError when the file cannot be written.
-    """
+    """Write the report with the causes of its figures; returns its path. Raises UsageError or LabError."""
     answers = explain(Why(folder=str(folder))).answers if in_folder(folder).results() else ()
     return page.write(folder, answers)
 

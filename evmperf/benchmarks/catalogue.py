@@ -116,8 +116,7 @@ def benchmark(name: str) -> Benchmark:
 def board(file: Path, tester: str = "") -> Board:
     """Read a board file and check it, with the names that it calls absent against the catalogue.
 
-    `tester` as `boards.load` has it.
-    Raises UsageError that names the file and the word.
+    `tester` as `boards.load` has it. Raises UsageError that names the file and the word.
     """
     found = boards.load(file, tester)
     for word in found.options.absent:

@@ -40,10 +40,9 @@ class Where(enum.StrEnum):
 class Plan:
     """What the runner decides for one measurement of a case; the steps are a function of it.
 
-    `repeats` is the profile's, or what `--boots` says. `port` is free to listen on as far as anyone
-    knows, and `secret` is 64 random bytes for keys and numbers that nobody else uses. Both change
-    with each case, so a port in use, or one that a dead board left half open, costs one case and
-    not a run.
+    `repeats` is the profile's, or what `--boots` says. `port` is free to listen on as far as anyone knows,
+    and `secret` is 64 random bytes for keys and numbers that nobody else uses. Both change with each case, so
+    a port in use, or one that a dead board left half open, costs one case and not a run.
     """
 
     repeats: int = 1
@@ -55,10 +54,9 @@ class Plan:
 class Command:
     """A command and the machine it runs on: the common part of all kinds of steps except a search.
 
-    In the shell, `command` is POSIX sh; what it writes into the folder `$OUT` are its outputs,
-    and an exit status other than 0 is a failure. After `timeout_s` seconds it counts as hung; it
-    usually takes `expect_s` seconds. Repeating a command is harmless: if its output does not come
-    back whole, it runs once more.
+    In the shell, `command` is POSIX sh; what it writes into the folder `$OUT` are its outputs, and an exit
+    status other than 0 is a failure. After `timeout_s` seconds it counts as hung; it usually takes `expect_s`
+    seconds. Repeating a command is harmless: if its output does not come back whole, it runs once more.
     """
 
     name: str

@@ -1,9 +1,8 @@
 """The options of a board file, declared once: types, checks, messages, documentation and schema.
 
-A class is a section, a field an option; its description is what messages, the table in
-docs/add-a-board.md and an editor say of it. A field without a default must be said. Defaults that
-mean "the file does not say" are "", 0 and (); `Board.says` tells a 0 that was said from one that
-was not.
+A class is a section, a field an option; its description is what messages, the table in docs/add-a-board.md
+and an editor say of it. A field without a default must be said. Defaults that mean "the file does not say"
+are "", 0 and (); `Board.says` tells a 0 that was said from one that was not.
 """
 
 from typing import Annotated, Literal

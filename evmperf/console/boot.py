@@ -11,11 +11,10 @@ from evmperf.model.errors import EvmperfError
 class Boot:
     """One boot: what was asked for, its marks, and why it failed if it did.
 
-    `goal` is the state that was asked for (uboot, booted, shell), `started_ns` is since the
-    epoch, `duration_s` is the time in seconds from before the power-off to the prompt. `measured`
-    says whether the errors of its marks were measured, or are only stated. `notes` are what it is
-    good to know of it although it went on, as a boot loader that started twice. A `warm` boot is a
-    reset by software.
+    `goal` is the state that was asked for (uboot, booted, shell), `started_ns` is since the epoch,
+    `duration_s` is the time in seconds from before the power-off to the prompt. `measured` says whether the
+    errors of its marks were measured, or are only stated. `notes` are what it is good to know of it although
+    it went on, as a boot loader that started twice. A `warm` boot is a reset by software.
     """
 
     goal: str

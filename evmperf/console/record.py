@@ -88,12 +88,11 @@ class Line:
 
 
 def supposed_bound(length: int, since_ns: int, baud: int = _BAUD) -> int:
-    """The bound in ns of `length` bytes whose record does not say it, `since_ns` after the record
-    before.
+    """The bound in ns of `length` bytes whose record does not say it, `since_ns` after the record before.
 
-    A reader that waits for the console takes each byte as it comes, or some together that an
-    adapter held back. More than that in one piece says that it was not reading: the bytes arrived
-    at any time since the record before.
+    A reader that waits for the console takes each byte as it comes, or some together that an adapter held
+    back. More than that in one piece says that it was not reading: the bytes arrived at any time since the
+    record before.
     """
     line_ns = length * BITS_A_BYTE * 1_000_000_000 // baud
     if line_ns <= _SHORT_NS:

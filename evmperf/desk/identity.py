@@ -37,9 +37,8 @@ class SshAddress:
 
 @dataclass(frozen=True)
 class BoardIdentity:
-    """What was read: `compatible` from the most to the least special, `tools` that were found;
-    `prompt` is the shell's on the console; `links` are its wired interfaces with a carrier, each with
-    its IPv4 addresses.
+    """What was read: `compatible` from the most to the least special, `tools` that were found; `prompt` is
+    the shell's on the console; `links` are its wired interfaces with a carrier, each with its IPv4 addresses.
     """
 
     model: str = ""

@@ -53,9 +53,7 @@ class _Step:
     name: str
     needs: tuple[str, ...]
     check: Callable[[], Iterator[Finding | str] | str]
-    """Returns the sentence of a good one, or yields findings of its own; raises EvmperfError or
-    Noted.
-    """
+    """Returns the sentence of a good one, or yields findings of its own; raises EvmperfError or Noted."""
 
 
 class Examination:

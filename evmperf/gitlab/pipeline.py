@@ -1,7 +1,6 @@
 """The nightly child pipeline: one job per board, then verdicts, the guide and Pages.
 
-The YAML only calls evmperf's commands. Format: GitLab's keyword reference for
-.gitlab-ci.yml.
+The YAML only calls evmperf's commands. Format: GitLab's keyword reference for .gitlab-ci.yml.
 """
 
 import enum

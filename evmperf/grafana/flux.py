@@ -16,10 +16,7 @@ def text(value: str) -> str:
 
 
 def points(measurement: str, *conditions: str, always: bool = False, fields: Sequence[str] = ()) -> str:
-    """The points of a measurement, their fields side by side; `always` disregards the time range.
-
-    `conditions` are on tags; those on `fields` are slower.
-    """
+    """The points of a measurement, fields side by side; `conditions` are on tags, `fields` slower."""
     span = "start: 0" if always else "start: v.timeRangeStart, stop: v.timeRangeStop"
     return "\n".join(
         [

@@ -1,8 +1,7 @@
 """What the figures of a guide were measured under: a JSON file beside its text, read back with it.
 
-It has of each board the runs and the records of its cases without their figures; `guide` is the SHA-256
-of the text that it belongs to.
-Names of hosts, addresses and serial numbers are replaced as in a case file.
+It has of each board the runs and the records of its cases without their figures; `guide` is the SHA-256 of
+the text that it belongs to. Names of hosts, addresses and serial numbers are replaced as in a case file.
 """
 
 import hashlib

@@ -26,8 +26,7 @@ class Cover:
     boards: Sequence[tuple[str, str]] = ()
     """Name and description."""
     facts: Sequence[str] = ()
-    """Sentences: where the figures are from, when they were measured, what they are held against.
-    """
+    """Sentences: where the figures are from, when they were measured, what they are held against."""
 
 
 def build(source: Path, target: Path, cover: Cover) -> Path:

@@ -110,9 +110,7 @@ class Store:
                 reply.release_conn()
 
     def query(self, flux: str, **values: Any) -> Iterator[FluxRecord]:
-        """The rows of a query, one by one. In `flux`, `params.NAME` stands for a value and `from`
-        takes `params.bucket`. Raises StoreError.
-        """
+        """The rows of a query with `params.NAME` in `flux`, one by one; raises StoreError."""
         from influxdb_client.client.flux_csv_parser import (  # noqa: PLC0415
             FluxCsvParser,
             FluxCsvParserException,
@@ -136,10 +134,7 @@ class Store:
 
     @contextlib.contextmanager
     def _asking(self, patience: int) -> Iterator[None]:
-        """Ask within so many times the timeout, and raise StoreError for all that goes wrong.
-
-        The timeout itself is of a single read: a server that says a byte now and then never ends.
-        """
+        """Ask within a multiple of the timeout, which is a single read's; raises StoreError for any error."""
         from influxdb_client.rest import ApiException  # noqa: PLC0415
         from urllib3.exceptions import HTTPError  # noqa: PLC0415
 

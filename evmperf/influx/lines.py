@@ -29,9 +29,7 @@ SCHEMA = 2
 
 @functools.lru_cache(maxsize=10_000)
 def _tags(**tags: str) -> str:
-    """Tags in the order of their names, which spares the server the sorting; empty ones cannot be
-    stored and are left out.
-    """
+    """Tags by name, which spares the server the sorting, without empty ones."""
     return "".join(f",{name}={tag_value(tags[name])}" for name in sorted(tags) if tags[name])
 
 
@@ -99,10 +97,7 @@ class Totals:
 
     @property
     def by_verdict(self) -> dict[str, int]:
-        """How many figures ended how; {} for a run that was not judged.
-
-        Zeros are said: a field that is left out keeps what an earlier verdict made of it.
-        """
+        """The number of figures by outcome, with zeros to replace earlier ones; {} for an unjudged run."""
         counts = Counter(self.verdicts.values())
         return {word: counts[word] for word in Outcome} if counts else {}
 
@@ -272,9 +267,7 @@ class Lines:
 
 
 def _intervals(record: Result) -> dict[str, float | None]:
-    """Half of the 95 % interval of each metric's mean as a share of the mean, of a case that was
-    measured over to know it.
-    """
+    """Half of the 95 % interval of each metric's mean, as a share of it, for repeated cases."""
     if REPEAT not in record.conditions:
         return {}
     names = {sample.metric for sample in record.samples}

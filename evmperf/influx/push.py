@@ -172,9 +172,7 @@ class RunPush:
 
 
 def _events(store: Store, run: Run) -> Iterator[str]:
-    """Release and lab of this run against the one before, and of the one after against this;
-    nothing for a guide, in which nobody measured.
-    """
+    """Changes of release and lab before this run and after it; none for a guide."""
     if run.kind == GUIDE:
         return
     before = _neighbour(store, run, later=False)

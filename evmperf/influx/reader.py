@@ -95,9 +95,7 @@ class InfluxRuns:
     def _rows(
         self, measurement: str, runs: list[Run], which: str = "", **values: str
     ) -> Iterator[Mapping[str, Any]]:
-        """Points of those runs of one board, their fields side by side; `values` are what `which`
-        names.
-        """
+        """The points of those runs of one board, with the fields of `which`, side by side."""
         oldest = min(run.started_ns for run in runs)
         flux = (
             _ROWS.format(

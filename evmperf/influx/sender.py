@@ -16,9 +16,7 @@ _RETRY_S = 30.0
 
 
 def waiting(results: Path, key: str, *, begun: bool) -> list[Path]:
-    """Runs that are not whole in the bucket `key`, oldest first; with `begun`, only those that
-    somebody wanted there before.
-    """
+    """Runs that are not whole in the bucket `key`, oldest first; with `begun`, only begun ones."""
     found = []
     for path in results.glob("*/run.json"):
         folder = path.parent
@@ -29,9 +27,7 @@ def waiting(results: Path, key: str, *, begun: bool) -> list[Path]:
 
 
 def send_if_named(folder: Path) -> str:
-    """Send what is new of a run that has ended, if InfluxDB is configured; returns what went
-    wrong in a sentence, "" for nothing. What could not be sent waits.
-    """
+    """Send the news of an ended run, if InfluxDB is configured; returns the error's sentence, or ""."""
     try:
         named = configs.load()
         if named is None:

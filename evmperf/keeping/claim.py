@@ -35,8 +35,7 @@ JOIN = "EVMPERF_HOLD"
 class KeeperLink:
     """A connection to this host's keeper, started if necessary; raises LabError.
 
-    `on_news` receives unsolicited messages of the keeper in another thread; "lost" is the last
-    one.
+    `on_news` receives unsolicited messages of the keeper in another thread; "lost" is the last one.
     """
 
     def __init__(self, on_news: Callable[[dict[str, Any]], None] = lambda news: None) -> None:
@@ -140,10 +139,9 @@ class Claim:
     ) -> Claim:
         """Hold a board for a run that is expected to end at `until` (seconds since the epoch).
 
-        Waits at most `wait_s` for a busy board and reports the wait to `tell`. If somebody kicks
-        the holder meanwhile, the board is left to them for `grace_s`. A night shares a board that
-        it holds with its sessions. Raises UsageError if the board is busy or unknown, LabError if
-        the lab does not answer.
+        Waits at most `wait_s` for a busy board and reports the wait to `tell`. If somebody kicks the holder
+        meanwhile, the board is left to them for `grace_s`. A night shares a board that it holds with its
+        sessions. Raises UsageError if the board is busy or unknown, LabError if the lab does not answer.
         """
         for last in (False, True):
             claim = cls(wanted)

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 class Hold:
     """A board that is held, waited for, or lost. Times are seconds since the epoch, 0 if unknown.
 
-    All `parties` share it: a night and the session that measures for it, each by its `send`.
-    `owner` is the holder's name at the coordinator; if `borrowed`, the name of the user's
-    `labgrid-client acquire`.
+    All `parties` share it: a night and the session that measures for it, each by its `send`. `owner` is the
+    holder's name at the coordinator; if `borrowed`, the name of the user's `labgrid-client acquire`.
     """
 
     wanted: Wanted

@@ -201,8 +201,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
     def await_data(self, timeout_s: float) -> bytes:
         """Return what arrived, waiting at most `timeout_s` for something.
 
-        Raises ConsoleAlarm, ConsoleFlood, ConsoleLost, LabError, or pexpect's TIMEOUT when nothing
-        came.
+        Raises ConsoleAlarm, ConsoleFlood, ConsoleLost, LabError, or pexpect's TIMEOUT when nothing came.
         """
         data: bytes = self._read(1, timeout_s)
         return data

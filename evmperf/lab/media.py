@@ -1,8 +1,7 @@
 """Card switches (SD multiplexers) as Labgrid gives them, and that of a virtual EVM's lab.
 
-Labgrid's own drivers are used as they are: one that moves the card (`USBSDMuxDriver`,
-`USBSDWireDriver`, `USBSDWire3Driver`) and one for the card at the host (`USBStorageDriver`), here
-or at an exporter.
+Labgrid's own drivers are used as they are: one that moves the card (`USBSDMuxDriver`, `USBSDWireDriver`,
+`USBSDWire3Driver`) and one for the card at the host (`USBStorageDriver`), here or at an exporter.
 """
 
 from __future__ import annotations

@@ -40,9 +40,7 @@ class Around:
         self._shell = self._last = None
 
     def before(self, shell: Shell, driver: str, tester: tuple[Shell, str] | None = None) -> None:
-        """Look, unless that was just done; raises BoardError or LabError. `tester` is the tester's
-        shell, and our folder there.
-        """
+        """Look, unless just done; `tester`: its shell and our folder. Raises BoardError or LabError."""
         if shell is self._shell and (driver, tester) == (self._driver, self._tester) and self._last:
             return
         self._tester = tester
@@ -99,9 +97,7 @@ class Around:
 
 
 def rate(first: BoardLook, now: BoardLook) -> tuple[float, float] | None:
-    """Seconds of the board in one of the lab between two looks, at least and at most; None where
-    they do not tell.
-    """
+    """Seconds of the board per second of the lab between two looks, at least and at most; or None."""
     if now.uptime_s is None or first.uptime_s is None or now.earliest_s <= first.latest_s:
         return None
     board_s = now.uptime_s - first.uptime_s

@@ -49,9 +49,7 @@ class Shell(Protocol):
         """A faster way for long outputs and commands, None without one."""
 
     def run(self, command: str, timeout_s: float) -> Reply:
-        """Run a command; raises ToolError if it hangs and was interrupted, BoardError or LabError
-        if the shell is gone.
-        """
+        """Run a command; raises ToolError if it hung, BoardError or LabError if the shell is gone."""
 
 
 class Meter(Protocol):
@@ -89,10 +87,7 @@ class Bench(Protocol):
         """The meter on the board's rails; raises LabError without one."""
 
     def cold_boot(self, kernel_arguments: str) -> Boot:
-        """One power cycle and boot to the prompt, without retries; a failed boot is returned.
-
-        Raises LabError if the lab failed.
-        """
+        """One power cycle and boot, without retries; returns failed boots, too. Raises LabError."""
 
     def abandon(self) -> None:
         """Mark the board's state as unknown: the next use power-cycles it."""
@@ -115,10 +110,7 @@ class Clock(Protocol):
 
 
 class Steps(Protocol):
-    """How a step runs in a shell (`evmperf.measure.shellstep`) or read from a log.
-
-    `label` names the step: `Benchmark.label`.
-    """
+    """Runs a step in a shell (`evmperf.measure.shellstep`) or reads it from a log, by its label."""
 
     def install(self, shell: Shell, folder: str = ...) -> None:
         """Make the shell ready."""

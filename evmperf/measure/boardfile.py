@@ -20,10 +20,7 @@ def named(given: str) -> Board:
 
 
 def check_variables(path: Path) -> None:
-    """Labgrid fills `$LG_...` from the environment; say which is missing before it does.
-
-    Raises UsageError.
-    """
+    """Raise UsageError for a missing `$LG_...` before Labgrid fills these from the environment."""
     for line in path.read_text(encoding="utf-8").splitlines():
         for name in re.findall(r"\$\{?(LG_\w+)", line.partition("#")[0]):
             if name not in os.environ:

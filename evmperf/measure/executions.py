@@ -31,20 +31,14 @@ class _Shared:
 
 
 class Executions:
-    """Executes steps; steps with the same key (except "") only once.
-
-    An execution that failed with BoardError or ToolError is not retried for the next case.
-    """
+    """Executes steps, those with the same key (except "") once, failed ones included."""
 
     def __init__(self, clock: Clock = time) -> None:
         self._clock = clock
         self._shared: dict[str, _Shared] = {}
 
     def get(self, key: str, perform: Callable[[], Outputs]) -> Execution:
-        """The execution under `key`, performed if necessary.
-
-        Raises what `perform` raises, and ToolError if it failed for an earlier case.
-        """
+        """The execution under `key`, once; raises what `perform` raises, later ToolError."""
         if not key:
             return Execution(perform(), self._clock.time_ns())
         shared = self._shared.setdefault(key, _Shared())

@@ -133,9 +133,7 @@ class Runner:
         return Plan(repeats, secrets.choice(_PORTS), secrets.token_bytes(64))
 
     def _measure_watched(self, progress: StepProgress) -> None:
-        """Measure a case between two looks at the board; what was spoiled meanwhile is measured
-        once more, unless other cases share it.
-        """
+        """Measure a case between two looks; once more if it was spoiled, unless others share it."""
         around, benchmark = self._around, progress.benchmark
         if around is None or benchmark.place is not Place.SHELL:
             if around:
@@ -215,10 +213,7 @@ class Runner:
             self._linux()
 
     def _measure_cycle(self, progress: StepProgress, cycle: int, arguments: str) -> bool:
-        """One cold boot, repeated if the lab's clock failed; False if the board failed.
-
-        Every boot that does not count is recorded as a failure of its cycle.
-        """
+        """One cold boot, repeated if the lab's clock failed; False, and recorded, if the board failed."""
         late = 0
         while True:
             boot = self.bench.cold_boot(arguments)

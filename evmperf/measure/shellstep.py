@@ -128,10 +128,7 @@ def run(
 
 
 def _with_archive(shell: Shell, text: str, folder: str) -> str:
-    """The wrapper's answer, with the archive that it left for the network.
-
-    Raises RefusedOutput if the transfer fails; the console then carries the archive.
-    """
+    """The wrapper's answer with its archive over the network; raises RefusedOutput: use the console."""
     head, _, body = text.partition("\n")
     left = _BESIDE.fullmatch(body.strip())
     if not left:
@@ -215,9 +212,7 @@ def _in(folder: str, text: str) -> str:
 
 
 def _upload(shell: Shell, command: str, folder: str) -> str:
-    """Copy a long command to the board, in pieces if there is no faster way; returns the command to
-    type instead.
-    """
+    """Copy a long command to the board, faster than by pieces if possible; returns what to type."""
     pieces = [command[i : i + 600] for i in range(0, len(command), 600)]
     target = f"{folder}/command"
     if shell.files and shell.files.put(target, command.encode()):

@@ -13,9 +13,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Signals:
-    """Raises KeyboardInterrupt at a signal, but not within `held`: there, a signal ends only
-    `skippable` work.
-    """
+    """Raises KeyboardInterrupt at a signal; within `held` a signal only ends `skippable` work."""
 
     def __init__(self) -> None:
         self.by = ""
@@ -75,9 +73,7 @@ def listening(hear: Callable[[int, Any], None]) -> Iterator[None]:
 
 
 def leave(process: subprocess.Popen[bytes], within_s: float) -> None:
-    """End a process that holds a board and wait until it has released the board; kill it after the
-    time limit. Passes on another Ctrl-C.
-    """
+    """End a process with a board, and wait for its release; kill it late. Passes on Ctrl-C."""
     deadline = time.monotonic() + within_s
     process.terminate()
     while True:

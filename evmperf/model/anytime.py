@@ -155,10 +155,9 @@ def _edge(inside: Callable[[float], bool], reach: float) -> float:
 
 
 def centre(values: Sequence[float]) -> float:
-    """The Hodges-Lehmann estimate: the median of all pairs' means, which one odd value does not
-    move, and which is nearly as sharp as the mean for normal noise (Annals of Mathematical
-    Statistics 34, 1963). Of very many, which have as many pairs as that squared, it is their
-    median. Raises ValueError for no values.
+    """The Hodges-Lehmann estimate: the median of all pairs' means, which one odd value does not move, and
+    which is nearly as sharp as the mean for normal noise (Annals of Mathematical Statistics 34, 1963). Of
+    very many, which have as many pairs as that squared, it is their median. Raises ValueError for no values.
     """
     if not values:
         raise ValueError("no values to take the centre of")

@@ -66,9 +66,7 @@ class Change:
 
     @property
     def noise(self) -> float | None:
-        """Standard deviation of the blocks' differences, as a share (loads: in points); None if there
-        are fewer than two.
-        """
+        """Standard deviation of the blocks' differences, as a share (loads: in points), or None."""
         if self.in_points:
             found = [b - a for a, b in zip(self.a, self.b, strict=True)]
         else:

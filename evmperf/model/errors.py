@@ -1,8 +1,7 @@
 """What can go wrong, sorted by who has to act.
 
-Every error is one sentence that says what happened, to what, and what to do about it. The kind
-decides how a run goes on: a tool's error costs one case, a board's error costs a power cycle, a
-lab's error ends the run.
+Every error is one sentence that says what happened, to what, and what to do about it. The kind decides how a
+run goes on: a tool's error costs one case, a board's error costs a power cycle, a lab's error ends the run.
 """
 
 import enum
@@ -26,9 +25,7 @@ class Kind(enum.StrEnum):
 
 
 class EvmperfError(Exception):
-    """Base of all errors that evmperf raises on purpose. Its text is one sentence for people, without
-    control characters.
-    """
+    """Base of evmperf's deliberate errors: one sentence for people, without control characters."""
 
     kind: Kind = Kind.USAGE
 
@@ -73,10 +70,7 @@ class ToolError(EvmperfError):
 
 
 class RefusedOutput(ToolError):
-    """A program's output holds no reliable number.
-
-    `raw` is the text that was refused, kept so that a person can look at it.
-    """
+    """A program's output holds no reliable number; `raw` keeps the refused text for a person."""
 
     def __init__(self, message: str, raw: str = "") -> None:
         super().__init__(message)

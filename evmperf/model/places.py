@@ -13,10 +13,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def project(name: str) -> Path:
-    """A top-level folder of the project (`env`, `tests`, `baselines`, ...).
-
-    A checkout has it beside the package, an installed evmperf inside (setup.py puts it there).
-    """
+    """A top-level folder of the project: beside the package, or (setup.py) inside an installed one."""
     installed = _PACKAGE / "project" / name
     return installed if installed.is_dir() else _PACKAGE.parent / name
 

@@ -32,9 +32,7 @@ class BootFailure(msgspec.Struct, frozen=True):
 
 
 class BootRecord(Record, frozen=True, kw_only=True, tag="boot"):
-    """One attempt to boot to `goal`. `post_mortem` is what the console showed when it failed,
-    `notes` what it is good to know of a boot that went on.
-    """
+    """One attempt to boot to `goal`: `post_mortem` of a failed one, `notes` on one that went on."""
 
     goal: str
     kernel_arguments: str = ""

@@ -61,8 +61,7 @@ ParamValue = str | int | float
 class Case:
     """One row of a benchmark's table: `label` names it, `params` are what is measured.
 
-    `metrics` are those of the row where rows differ in unit or direction (LMBench), else the
-    benchmark's.
+    `metrics` are those of the row where rows differ in unit or direction (LMBench), else the benchmark's.
     """
 
     label: str

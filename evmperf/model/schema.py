@@ -1,9 +1,8 @@
 """The versions of what is on the spool: run.json and the records of results.jsonl.
 
-The types are in `evmperf.model.run`, `results` and `records`. A field that is added with a default
-needs no new version, anything else does: a reader refuses what is later than it. Whoever raises
-SCHEMA says here what changed and keeps a recorded spool of the version before in
-selftests/data/spool.
+The types are in `evmperf.model.run`, `results` and `records`. A field that is added with a default needs no
+new version, anything else does: a reader refuses what is later than it. Whoever raises SCHEMA says here what
+changed and keeps a recorded spool of the version before in selftests/data/spool.
 """
 
 from collections.abc import Mapping

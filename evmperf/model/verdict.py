@@ -178,9 +178,7 @@ class Judgement:
 
     @property
     def exit_status(self) -> ExitStatus:
-        """OK, FAILED for something worse or a missed goal, UNDECIDED where nothing could be told, a
-        metric is suspected or a goal's figure cannot tell, NOTHING comparable.
-        """
+        """OK, FAILED (worse, or a missed goal), UNDECIDED (suspected, or cannot tell) or NOTHING."""
         if self.count(Outcome.WORSE) or self.missed:
             return ExitStatus.FAILED
         open_goals = any(goal.word is not GoalWord.MET for goal in self.goals)

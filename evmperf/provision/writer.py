@@ -50,9 +50,8 @@ def put(
 ) -> dict[str, Any]:
     """Make the medium equal to the image, whose chunks `source` gives.
 
-    Returns `written` (bytes), `repeated` (bytes that had to be written a second time) and
-    `already` (whether nothing had to be written). Raises MediumError; a medium that had to be
-    written then carries the mark.
+    Returns `written` (bytes), `repeated` (bytes that had to be written a second time) and `already` (whether
+    nothing had to be written). Raises MediumError; a medium that had to be written then carries the mark.
     """
     medium = Medium(path)
     try:

@@ -23,9 +23,7 @@ def nearest(run: Run, found: Sequence[Baseline]) -> Baseline | None:
 
 
 def all_of_board(run: Run) -> list[Baseline]:
-    """Those of every release, oldest first; none for virtual boards, which are never compared with
-    real ones.
-    """
+    """Those of every release, oldest first; none for virtual boards, never compared with real ones."""
     if gather.is_virtual(run):
         return []
     fitting = source.guides(identity.board(run.board), run.os)

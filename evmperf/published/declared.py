@@ -1,9 +1,8 @@
 """How the guides print each table: `tables/<benchmark>.yaml`, and their order (outline.yaml).
 
-What is measured (title, section, rows, metrics, units, directions) is the benchmark's, and stands
-in its module; how guides print it is here. A table that evmperf reads and does not measure states
-both; one that it measures and no guide has needs no file. docs/performance-guide.md describes the
-keys.
+What is measured (title, section, rows, metrics, units, directions) is the benchmark's, and stands in its
+module; how guides print it is here. A table that evmperf reads and does not measure states both; one that it
+measures and no guide has needs no file. docs/performance-guide.md describes the keys.
 """
 
 import functools
@@ -29,8 +28,7 @@ BOARD = "{BOARD}"
 """Stands for a board's own subsection in a section's path."""
 
 AGAIN = " (again)"
-"""Behind the case of a figure that stands twice in a guide with two values, where it stands again.
-"""
+"""Behind the case of a figure that stands twice in a guide with two values, where it stands again."""
 _OF_MODULES = {"title", "section", "driver", "metrics", "not_measured"}
 """What only the file of a table without a module says."""
 _ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+")

@@ -74,9 +74,8 @@ class Block(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Entry(msgspec.Struct, array_like=True, frozen=True):
-    """The figures of one board in one guide. `board` is its name today, `printed` that in the
-    guide; `date` is the guide's (YYYY-MM-DD, "" if it has none), and `dated` whether the release
-    is only known from it.
+    """The figures of one board in one guide. `board` is its name today, `printed` that in the guide; `date`
+    is the guide's (YYYY-MM-DD, "" if it has none), and `dated` whether the release is only known from it.
     """
 
     board: str
@@ -143,9 +142,7 @@ def write(file: Path, entries: Iterable[Entry]) -> None:
 
 @functools.cache
 def entries(file: Path = FILE) -> tuple[Entry, ...]:
-    """The record; () where the project's folder is not there. Raises UsageError for a file that is
-    no record.
-    """
+    """The record; () where the project's folder is not there. Raises UsageError for another file."""
     try:
         data = zstandard.ZstdDecompressor().decompress(file.read_bytes(), max_output_size=_MOST)
         return msgspec.msgpack.decode(data, type=tuple[Entry, ...])

@@ -15,9 +15,8 @@ KIND = "published"
 
 
 class PublishedRuns:
-    """The record as a RunSource. A run is a board in a release, in the order of its releases: of
-    several guides of one, the newest figures. A mean stands for a sample where `samples`; else the
-    runs are guides.
+    """The record as a RunSource. A run is a board in a release, in the order of its releases: of several
+    guides of one, the newest figures. A mean stands for a sample where `samples`; else the runs are guides.
     """
 
     def __init__(self, samples: bool = True) -> None:

@@ -23,8 +23,7 @@ from evmperf.runs.spool import RECORDS, leave_out
 
 
 class Past(NamedTuple):
-    """One metric in one earlier run: its median in `unit`, what it was measured under, and its
-    samples.
+    """One metric in one earlier run: its median in `unit`, what it was measured under, and its samples.
 
     Figures measured alike share their `facets`, the very same object.
     """

@@ -187,11 +187,10 @@ def _share(value: float, centre: float, unit: float) -> float:
 
 @dataclass(frozen=True)
 class _Window:
-    """One comparison: of tonight its level, difference and error, and how far from the level the
-    nights are on either reckoning (`reach`: what is like the night before may still be far from
-    the level) and how far off in normal deviations (`far`) in each night of the replay, tonight
-    last; and tonight if no night is odd (`plain`). The slow one has size 0, and is `since` so many
-    nights.
+    """One comparison: of tonight its level, difference and error, and how far from the level the nights are
+    on either reckoning (`reach`: what is like the night before may still be far from the level) and how far
+    off in normal deviations (`far`) in each night of the replay, tonight last; and tonight if no night is odd
+    (`plain`). The slow one has size 0, and is `since` so many nights.
     """
 
     size: int
@@ -290,9 +289,8 @@ def _restless(rows: Floats) -> float:
 
 
 def _without_odd(far: Floats, sides: Floats, odd: Floats) -> Floats:
-    """How far off groups of nights are if one, two or three of them are odd, which a share
-    `odd` of a metric's nights are; `sides` are the nights' differences to the level, in the direction of the
-    mean.
+    """How far off groups of nights are if one, two or three of them are odd, which a share `odd` of a
+    metric's nights are; `sides` are the nights' differences to the level, in the direction of the mean.
     """
     nights = sides.shape[-1]
     sides = np.sort(sides, axis=-1)

@@ -160,10 +160,7 @@ _unpacked: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def unpack(file: Path) -> Path:
-    """The folder of a run with the case of a file, which goes with this process.
-
-    Raises UsageError for what is no case file.
-    """
+    """The folder of a run with a file's case, for this process; raises UsageError for another file."""
     try:
         with file.open("rb") as opened:
             packed = opened.read(limits.CASE_BYTES + 1)

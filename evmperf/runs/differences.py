@@ -98,9 +98,7 @@ Flat = dict[tuple[str, str], str]
 
 
 def between(a: Sequence[Path], b: Sequence[Path]) -> list[Difference]:
-    """What differs between the runs in some folders and those in others; each side has one at
-    least. Raises UsageError for a folder without a run.
-    """
+    """The differences between the runs of two sides; raises UsageError for a folder without a run."""
     sides = [[known(folder) for folder in side] for side in (a, b)]
     return compare(*sides)
 
@@ -131,9 +129,7 @@ _FOLLOWS = re.compile(r"CONFIG_(ARCH|HAVE|CC|AS|LD|GCC|CLANG)_")
 
 
 def _rank(entry: Difference) -> int:
-    """Within an area: options of the kernel that are known to cost time first, those that follow
-    from others or from the compiler last.
-    """
+    """In an area: the kernel's options of known cost first, derived ones and the compiler's last."""
     return -bool(_COSTLY.match(entry.what)) + bool(_FOLLOWS.match(entry.what))
 
 

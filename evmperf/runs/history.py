@@ -39,9 +39,7 @@ class StoredRun:
     folder: Path | None = None
     """Where its raw files are; None in a database."""
     brief: Callable[[], Iterable[Taken] | None] | None = None
-    """All its figures, where that may be sooner said than its results (None: it is not); raises
-    what reading raises.
-    """
+    """All its figures if they are quick to read, else None; raises as reading does."""
 
 
 @dataclass(frozen=True)
@@ -55,24 +53,16 @@ class Measured:
 
 
 class RunSource(Protocol):
-    """Where earlier runs can be read: a folder of spools, a database.
-
-    Its methods raise UsageError or LabError when the runs cannot be read.
-    """
+    """A source of earlier runs: a folder of spools, a database. Methods raise UsageError or LabError."""
 
     def runs(self, board: str, limit: int | None = None) -> list[StoredRun]:
-        """The newest `limit` runs of a board (None: all), oldest first; published guides are no
-        history.
-        """
+        """The newest `limit` runs of a board (None: all), oldest first, without published guides."""
 
     def everything(self) -> list[StoredRun]:
         """The runs of all boards and the published guides, oldest first."""
 
     def figures(self, board: str, benchmark: str, metric: str, limit: int, case: str = "") -> list[Measured]:
-        """One metric over the last `limit` runs, oldest first; published figures are left out.
-
-        Takes memory for what it returns, not for what it goes through.
-        """
+        """One metric over the last `limit` runs, oldest first, without published guides."""
 
 
 def figures_of(run: Run, values: Mapping[tuple[str, str], list[float]]) -> list[Measured]:

@@ -62,10 +62,7 @@ class Damaged(UsageError):
 
 
 class Spool:
-    """The folder of one run, appended to record by record. Raises LabError when a write fails.
-
-    Raises UsageError for a run whose id is no plain name.
-    """
+    """The folder of one run, appended to record by record; raises LabError, or UsageError for a bad id."""
 
     def __init__(self, results: Path, run: Run) -> None:
         if not is_plain(run.id):
@@ -88,9 +85,7 @@ class Spool:
         return self.folder / stamps.CONSOLE_LOG
 
     def hold(self) -> None:
-        """Be known as the one that measures this run, until this process ends however it does;
-        see `is_live`.
-        """
+        """Hold this run as its measurer until the end of this process; see `is_live`."""
         try:
             self._held = (self.folder / RECORDS).open("ab")
             # Nobody else holds a new run: this waits for no more than who asks `is_live`.
@@ -128,10 +123,7 @@ class Spool:
         self.on_change()
 
     def keep_raw(self, name: str, text: str) -> str:
-        """Keep a raw output; returns its name below the run's folder.
-
-        Raises RefusedOutput, and writes nothing, for a name that leads anywhere but below `raw/`.
-        """
+        """Keep a raw output; returns its name. Raises RefusedOutput for a name outside `raw/`."""
         path = self.folder / "raw" / name
         if not (
             all(map(is_plain, name.split("/")))
@@ -244,10 +236,7 @@ def _encoded(encoder: msgspec.json.Encoder, value: Record | Run) -> bytes:
 
 @contextlib.contextmanager
 def new_folder(results: Path) -> Iterator[Path]:
-    """A folder beside the runs in which one can be prepared unseen; removed at the end.
-
-    Raises LabError when the disk does not take it.
-    """
+    """A temporary folder beside the runs, to prepare one in; raises LabError."""
     try:
         results.mkdir(parents=True, exist_ok=True)
         scratch = tempfile.TemporaryDirectory(prefix=".new-", dir=results)
@@ -263,10 +252,7 @@ def new_run_id(board: str) -> str:
 
 
 def read_run(folder: Path) -> Run:
-    """Read run.json, as of today's schema (see evmperf.model.schema).
-
-    Raises UsageError when the folder holds no run, or one of a later schema.
-    """
+    """Read run.json as of today's schema; raises UsageError for none, or one of a later schema."""
     path = folder / "run.json"
     try:
         text = _text(str(path), path.read_bytes())
@@ -302,10 +288,7 @@ def leave_out(reason: str) -> None:
 
 
 def read_records(folder: Path) -> Iterator[Record]:
-    """All whole records of a run; a last line cut by a crash is left out without a word.
-
-    Damaged lines are named and left out. Raises UsageError for a line of a later evmperf.
-    """
+    """All whole records of a run; damaged lines are named. Raises UsageError for a later evmperf's."""
     return (record for _, record in records_from(folder, 0))
 
 

@@ -1,6 +1,4 @@
-"""How far off the boot times of old runs may be: what schema 1 did not measure, their console.log
-tells.
-"""
+"""How far off the boot times of old runs may be: what schema 1 did not measure, their console.log tells."""
 
 import functools
 import itertools

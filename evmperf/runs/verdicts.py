@@ -17,10 +17,7 @@ from evmperf.runs import spool
 
 
 def keep(folder: Path, judgement: Judgement) -> int:
-    """Append the verdicts that the run does not have yet; returns how many those are.
-
-    Raises LabError when the disk does not take them.
-    """
+    """Append the run's new verdicts; returns their number. Raises LabError."""
     drivers: dict[str, str] = {}
     known: dict[Key, VerdictRecord] = {}
     for record in spool.read_records(folder):

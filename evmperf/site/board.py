@@ -235,9 +235,7 @@ def _runs(folder: Folder, entries: Sequence[StoredRun]) -> str:
 
 
 def _by_benchmark(found: Trends) -> dict[str, dict[str, list[Trend]]]:
-    """Trends by benchmark and case: benchmarks and metrics in the catalogue's order, cases in
-    natural order.
-    """
+    """Trends by benchmark and case: both in the catalogue's order, cases in natural order."""
     known = catalogue.benchmarks()
     order = {name: number for number, name in enumerate(known)}
     places = {

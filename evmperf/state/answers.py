@@ -6,9 +6,8 @@ from evmperf.model.stats import percent, rounded
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """What may explain a figure: the evidence that was read, how many times lower it makes the
-    figure at most (None: not known), and what would prove it; `elsewhere` is what it was measured
-    to cost on other boards.
+    """What may explain a figure: the evidence that was read, how many times lower it makes the figure at most
+    (None: not known), and what would prove it; `elsewhere` is what it was measured to cost on other boards.
     """
 
     rule: str

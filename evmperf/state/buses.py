@@ -152,8 +152,7 @@ _MODES = (
     ("DDR52", 104e6, 0x0C, "caps", 0x3800),
     ("high-speed", 52e6, 0x02, "caps", 0x02),
 )
-"""eMMC's modes, the best first: bytes a second, bits of the card (EXT_CSD byte 196) and of the kernel's
-host.
+"""eMMC's modes, the best first: bytes a second, bits of the card (EXT_CSD byte 196) and of the kernel's host.
 """
 _CLOCKS = (("SDR104", 208e6), ("HS[24]00", 200e6), ("SDR50", 100e6), ("DDR5|SDR25|high-speed", 50e6))
 """Hz that a mode of a card goes up to (JESD84-B51, table 4; SD Physical Layer 6.00, 3.9)."""

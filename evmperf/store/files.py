@@ -54,9 +54,7 @@ class Counting:
 
 @contextlib.contextmanager
 def connection(memory: str = _MEMORY, spill: str = "4GB") -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB of its own that asks no network for anything; `spill` is what it may put aside on
-    the disk.
-    """
+    """A DuckDB without network, whose spilled data goes to `spill`."""
     with tempfile.TemporaryDirectory(prefix="evmperf-duckdb-") as aside:
         options: dict[str, Any] = {
             "memory_limit": memory,

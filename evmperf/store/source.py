@@ -178,9 +178,7 @@ ORDER BY began_ns, run, number
 
 
 class BoardFigures:
-    """The figures of one board's runs. Asked for from the oldest to the newest they are read in one
-    go.
-    """
+    """The figures of one board's runs; asked from the oldest on, they are read in one go."""
 
     def __init__(self, source: StoredRuns, board: str, runs: Sequence[Run]) -> None:
         self._source = source

@@ -74,10 +74,7 @@ class SqlAnswer:
 
 @contextlib.contextmanager
 def opened(source: RunSource) -> Iterator[StorePlace]:
-    """The store of a source: its own, or one that is made of a folder of runs and goes again.
-
-    Raises UsageError for other sources.
-    """
+    """The store of a source, or a temporary one of a folder of runs; raises UsageError for others."""
     if isinstance(source, StoredRuns):
         yield source.place
     elif isinstance(source, SpoolFolder):

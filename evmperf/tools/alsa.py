@@ -1,8 +1,7 @@
 """aplay and arecord (alsa-utils), and the kernel's status of their stream.
 
-The tools print no figures. Frames and time come from /proc/asound/.../status, the rate from
-hw_params beside it (Documentation/sound/designs/procfile.rst); both are written by the kernel's
-sound/core/pcm.c.
+The tools print no figures. Frames and time come from /proc/asound/.../status, the rate from hw_params beside
+it (Documentation/sound/designs/procfile.rst); both are written by the kernel's sound/core/pcm.c.
 """
 
 import re
@@ -35,9 +34,8 @@ def command(
 ) -> str:
     """Shell text that moves silence or noise as LTP-DDT does, and reads the status twice.
 
-    `device` is an ALSA device without conversion (`hw:0,0`), `folder` its substream's below
-    /proc/asound, `period` is in frames. The first look is after `settle_s` seconds, the second
-    `window_s` seconds later.
+    `device` is an ALSA device without conversion (`hw:0,0`), `folder` its substream's below /proc/asound,
+    `period` is in frames. The first look is after `settle_s` seconds, the second `window_s` seconds later.
     """
     program, file = ("arecord", "/dev/null") if capture else ("aplay", "/dev/zero")
     frames = rate * (settle_s + window_s + 2)

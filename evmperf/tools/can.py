@@ -69,12 +69,11 @@ class Transfer:
 
 
 def command(interface: str, *, frames: int, size: int, fd: bool, echo: bool, around: str = "{send}") -> str:
-    """Shell text that sends `frames` frames of `size` bytes as fast as they go, and counts what
-    comes back into `$OUT/can.txt`.
+    """Shell text that sends `frames` frames of `size` bytes as fast as they go, and counts what comes back
+    into `$OUT/can.txt`.
 
-    `echo` is for an interface on which the kernel hands what is sent to the other programs
-    (vcan); a controller in loopback mode receives it itself. `around` may put something around the
-    sending ({send}).
+    `echo` is for an interface on which the kernel hands what is sent to the other programs (vcan); a
+    controller in loopback mode receives it itself. `around` may put something around the sending ({send}).
     """
     options = f"-g 0 -p 1000 -n {frames} -I {_IDENTIFIER} -L {size} -D i"
     send = " ".join(["cangen", interface, options, *(["-f", "-b"] if fd else []), *([] if echo else ["-x"])])
@@ -99,10 +98,7 @@ def count(log: str, size: int) -> str:
 
 
 def transfer(text: str, frames: int) -> Transfer:
-    """Rate and loss of `frames` frames; raises RefusedOutput for an incomplete or disordered log.
-
-    Refuses frames that candump itself dropped: they say nothing about the driver.
-    """
+    """Rate and loss of `frames` frames; raises RefusedOutput for candump's own drops or disorder."""
     match = _TEXT.fullmatch(text)
     if not match:
         raise RefusedOutput("this is not the count of candump's log", text)

@@ -52,10 +52,7 @@ def rate(text: str, name: str, column: str) -> float:
 
 
 def logged(log: str, text: str, name: str, column: str) -> float:
-    """The same with the digits of the log; the score is computed from them.
-
-    Raises RefusedOutput as well for a log of a run that failed, or of another run than the tables.
-    """
+    """The same with the log's digits; raises RefusedOutput as well for a failed or foreign log."""
     printed = _printed(text, name, column)
     rates = _medians(log, _COLUMNS[column])
     if name == _SCORE:

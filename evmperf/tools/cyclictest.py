@@ -24,10 +24,7 @@ _PID = f"{STEP_FOLDER}/stress-ng.pid"
 
 
 def under_stress(duration: str) -> str:
-    """Shell text that measures for `duration` (as 6h, 3s) while stress-ng loads the CPUs.
-
-    The result with its histogram goes into `$OUT/cyclictest.json`.
-    """
+    """Shell text: `duration` (6h, 3s) under stress-ng's load, into `$OUT/cyclictest.json`."""
     return (
         f"stress-ng --cpu-method=all -c 4 >/dev/null 2>&1 & p=$!; echo $p >{_PID}; "
         f"cyclictest -m -Sp80 -D{duration} -h400 -i200 -M -q "
@@ -44,9 +41,8 @@ END_STRESS = f"if [ -e {_PID} ]; then kill $(cat {_PID}); rm -f {_PID}; fi; true
 def latencies(text: str, statistic: str, seconds: int | None = None) -> list[float]:
     """The `min`, `avg` or `max` latency of every CPU in microseconds, in the order of `cpus`.
 
-    Raises RefusedOutput unless one thread per CPU measured for the whole requested time, and the
-    request was `seconds`. cyclictest writes a complete file with status 0 even if it ends
-    early.
+    Raises RefusedOutput unless one thread per CPU measured for the whole requested time, and the request was
+    `seconds`. cyclictest writes a complete file with status 0 even if it ends early.
     """
     return [float(thread[statistic]) for thread in _threads(text, seconds)]
 
@@ -62,10 +58,7 @@ def cpus(text: str) -> list[int]:
 
 
 def histograms(text: str) -> list[dict[int, int]]:
-    """For every CPU, how many wake-ups had which latency (microseconds); raises RefusedOutput.
-
-    Latencies beyond the histogram's range are in none of its steps.
-    """
+    """Wake-ups by latency (microseconds) for every CPU, within the range; raises RefusedOutput."""
     return [
         {int(latency): count for latency, count in thread["histogram"].items()} for thread in _threads(text)
     ]

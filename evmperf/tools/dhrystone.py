@@ -26,10 +26,7 @@ _CUR_FREQ = "/sys/devices/system/cpu/cpufreq/policy*/scaling_cur_freq"
 
 
 def watched(command: str) -> str:
-    """Shell text that runs `command` and notes meanwhile, once a second, cpufreq's clocks in kHz.
-
-    A governor slows an idle board's clock, so only readings under load count.
-    """
+    """Shell text that runs `command` and notes cpufreq's clocks (kHz) under its load every second."""
     return (
         f"{{ n=0; while [ $n -lt 900 ]; do cat {_CUR_FREQ}; sleep 1; n=$((n+1)); done; }} "
         f'>"$OUT/{CLOCK_FILE}" 2>/dev/null & w=$!; {command}; r=$?; '

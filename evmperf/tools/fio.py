@@ -19,10 +19,7 @@ _BINARY = 1e-9
 
 
 def command(*, target: str, rw: str, block_size: str, size: str, runtime_s: int, name: str) -> str:
-    """Shell text that runs one fio job as LTP-DDT does, result into `$OUT/fio.json`.
-
-    `target` is fio's own option for the place: `--directory=DIR` or `--filename=DEVICE`.
-    """
+    """Shell text of LTP-DDT's fio job at `target` (fio's option) into `$OUT/fio.json`."""
     return (
         f"fio --name={name} {target} --size={size} --rw={rw} --blocksize={block_size} "
         f"--ioengine=libaio --iodepth=4 --numjobs=1 --direct=1 --group_reporting "
@@ -44,12 +41,11 @@ def fill_command(*, target: str, size: str, name: str) -> str:
 
 
 def throughput(text: str, direction: str, seconds: int | None = None) -> float:
-    """Mean throughput of one job in MB/s (10^6 bytes); `direction` is `read` or `write`, `seconds`
-    how long a timed job must have run.
+    """Mean throughput of one job in MB/s (10^6 bytes); `direction` is `read` or `write`, `seconds` how long a
+    timed job must have run.
 
-    fio prints the rate in bytes and in KiB a second, and bytes and milliseconds besides. Raises
-    RefusedOutput for anything but a finished job without errors that moved data, and unless all of
-    them agree.
+    fio prints the rate in bytes and in KiB a second, and bytes and milliseconds besides. Raises RefusedOutput
+    for anything but a finished job without errors that moved data, and unless all of them agree.
     """
     job = _job(text)
     if job.get("error") != 0:

@@ -41,10 +41,7 @@ def command(address: str, port: int, seconds: int, options: str, name: str) -> s
 
 
 def received(text: str, seconds: int, ways: Sequence[str] = ("",)) -> float:
-    """Sum of what a TCP test received in its directions, in Mbit/s (10^6).
-
-    Raises RefusedOutput unless each moved data for the whole time.
-    """
+    """Mbit/s (10^6) received in all directions; raises RefusedOutput for one without data."""
     end = _end(text, seconds, "TCP")
     for way in ways:
         _check_time(end, text, f"sum_received{way}", seconds)
@@ -61,10 +58,7 @@ def bidirectional(text: str, seconds: int) -> float:
 
 
 def datagrams(text: str, seconds: int, size: int) -> Datagrams:
-    """Outcome of a UDP test with datagrams of `size` bytes, sent in either direction.
-
-    Raises RefusedOutput unless sender and receiver agree on what was lost.
-    """
+    """A UDP test with datagrams of `size` bytes; raises RefusedOutput if both ends disagree."""
     end = _end(text, seconds, "UDP", size)
     if "sum_received" not in end:
         return _in_one_sum(end, text, seconds, size)

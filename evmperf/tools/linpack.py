@@ -19,8 +19,7 @@ _ROWS = 4
 def kflops(text: str, precision: str = "single") -> float:
     """Thousands of floating-point operations a second, of unrolled loops in that precision.
 
-    Raises RefusedOutput for another build of the program, and unless the result is that of its
-    tables.
+    Raises RefusedOutput for another build of the program, and unless the result is that of its tables.
     """
     found = _LAST.findall(text)
     if len(found) != 1:

@@ -42,10 +42,7 @@ def around(command: str) -> str:
 
 
 def load(text: str) -> float:
-    """CPU load in percent over all CPUs from mpstat's JSON with exactly one interval.
-
-    Raises RefusedOutput for anything else, and unless the columns make 100 %.
-    """
+    """CPU load in percent from mpstat's JSON of one interval; raises RefusedOutput for other sums."""
     try:
         hosts = json.loads(text, parse_float=Decimal)["sysstat"]["hosts"]
         rows = [row for s in hosts[0]["statistics"] for row in s["cpu-load"] if row["cpu"] in _ALL]
@@ -67,11 +64,10 @@ def _is_percentage(value: Any) -> bool:
 
 
 def stat_load(before: str, after: str) -> float:
-    """CPU load in percent between two looks at the `cpu` lines of /proc/stat (proc(5), in clock
-    ticks).
+    """CPU load in percent between two looks at the `cpu` lines of /proc/stat (proc(5), in clock ticks).
 
-    guest and guest_nice are part of user and nice already and are not counted twice. Raises
-    RefusedOutput unless the lines are whole and those of the CPUs add up to the first.
+    guest and guest_nice are part of user and nice already and are not counted twice. Raises RefusedOutput
+    unless the lines are whole and those of the CPUs add up to the first.
     """
     raw = before + after
     first, second = _ticks(before), _ticks(after)

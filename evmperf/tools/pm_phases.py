@@ -34,10 +34,7 @@ class Phases:
 
 
 def command(sleep_command: str) -> str:
-    """Shell text that runs `sleep_command`, with what the kernel says of it in TEXT_FILE.
-
-    Fails at once if the kernel has no such messages, or if the command fails.
-    """
+    """Shell text: `sleep_command` and the kernel's messages of it in TEXT_FILE; fails without them."""
     return (
         f"[ -w {_DEBUG} ] || {{ echo '{_DEBUG} is not there: this kernel does not say how long its "
         f"phases take'; exit 3; }}; "

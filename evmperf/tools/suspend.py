@@ -20,10 +20,7 @@ END_S = 60
 
 
 def start(sleep_command: str) -> str:
-    """Shell text that runs `sleep_command` in the background, and returns before the board sleeps.
-
-    Fails at once on a board without the counters to prove its sleep.
-    """
+    """Shell text: `sleep_command` in the background; fails on a board without proof of sleep."""
     return f"""\
 for f in /sys/class/rtc/rtc0/since_epoch /sys/power/suspend_stats/success; do
   [ -r $f ] || {{ echo "$f is not there: this kernel cannot tell whether it slept"; exit 3; }}

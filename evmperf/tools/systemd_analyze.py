@@ -26,10 +26,7 @@ _ROUNDED_S = 0.01
 
 
 def parts(text: str) -> dict[str, float]:
-    """Seconds of each part of the boot (firmware, loader, kernel, initrd, userspace).
-
-    Raises RefusedOutput for anything else, or where the parts do not make the sum.
-    """
+    """Seconds of each part of the boot; raises RefusedOutput unless they make the sum."""
     match = _LINE.search(text)
     if not match:
         raise RefusedOutput("systemd-analyze did not say how long the boot took", text)

@@ -35,19 +35,13 @@ def seconds(text: str) -> float:
 
 
 def mmc_rate(text: str, operation: str, sectors: int) -> float:
-    """Throughput in KiB/s of one timed `mmc read` or `mmc write` of `sectors` 512-byte sectors.
-
-    Raises RefusedOutput when U-Boot did another operation, moved fewer sectors, or took no time.
-    """
+    """KiB/s of one timed `mmc` access of `sectors` x 512 bytes; raises RefusedOutput for any other."""
     _check_blocks("mmc", _MMC.findall(text), operation, sectors, text)
     return _rate(sectors * SECTOR_BYTES, text)
 
 
 def scsi_rate(text: str, operation: str, blocks: int) -> float:
-    """Throughput in KiB/s of one timed `scsi read` or `scsi write` of `blocks` 4096-byte blocks.
-
-    Raises RefusedOutput when U-Boot did another operation, moved fewer blocks, or took no time.
-    """
+    """KiB/s of one timed `scsi` access of `blocks` x 4096 bytes; raises RefusedOutput for any other."""
     _check_blocks("scsi", _SCSI.findall(text), operation, blocks, text)
     return _rate(blocks * SCSI_BLOCK_BYTES, text)
 

@@ -15,10 +15,7 @@ def command(name: str) -> str:
 
 
 def carried(text: str, spi: int) -> tuple[int, int]:
-    """Bytes and packets that the ESP state with this SPI has carried.
-
-    Raises RefusedOutput unless there is exactly one, with its current lifetime whole.
-    """
+    """Bytes and packets of the only ESP state with this SPI; raises RefusedOutput."""
     found: list[tuple[int, int]] = []
     ours = current = False
     lines = text.splitlines()

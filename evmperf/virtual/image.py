@@ -36,9 +36,8 @@ class Qemu:
 
 @dataclass(frozen=True)
 class Disk:
-    """A disk of the image: `base` is a file in the image's folder, None for an empty disk of
-    `mib` mebibytes, each byte of which is `fill`. With a base and no `mib` a board's own disk
-    holds only what differs from it.
+    """A disk of the image: `base` is a file in the image's folder, None for an empty disk of `mib` mebibytes,
+    each byte of which is `fill`. With a base and no `mib` a board's own disk holds only what differs from it.
     """
 
     base: str | None

@@ -1,9 +1,8 @@
 """The machine beside the board: a network namespace with one tap for each of the board's NICs.
 
-QEMU runs outside and is handed taps that were opened inside, so the tester's interface is the tap
-itself: no bridge, no veth, nothing in the root namespace and no way out. The taps are persistent
-and QEMU holds the only open end, so without power the tester sees a cable without carrier and no
-packet waits for the next boot.
+QEMU runs outside and is handed taps that were opened inside, so the tester's interface is the tap itself: no
+bridge, no veth, nothing in the root namespace and no way out. The taps are persistent and QEMU holds the only
+open end, so without power the tester sees a cable without carrier and no packet waits for the next boot.
 """
 
 import contextlib

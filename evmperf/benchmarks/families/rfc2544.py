@@ -28,10 +28,9 @@ class RateTrial:
 def search(maximum: float, resolution: float) -> Generator[float, RateTrial, float | None]:
     """Yield the rates to try, be sent what became of each, and return the highest that passed.
 
-    Rates are in any unit. Stops when a rate passed and one at most `resolution` (0.01 is 1 %)
-    higher did not, when `maximum` passed, or, with None, when not even `maximum` * FLOOR passed.
-    A sender slower than asked lowers the upper end to what it offered. Never takes more than
-    `most_trials(resolution)`.
+    Rates are in any unit. Stops when a rate passed and one at most `resolution` (0.01 is 1 %) higher did not,
+    when `maximum` passed, or, with None, when not even `maximum` * FLOOR passed. A sender slower than asked
+    lowers the upper end to what it offered. Never takes more than `most_trials(resolution)`.
     """
     first = yield maximum
     if first.passed:

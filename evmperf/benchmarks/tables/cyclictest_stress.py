@@ -1,7 +1,6 @@
 """Wake-up latencies of the real-time kernel while stress-ng loads its CPUs.
 
-One run of cyclictest serves the three rows. Its histogram stays as raw output and is drawn in the
-report.
+One run of cyclictest serves the three rows. Its histogram stays as raw output and is drawn in the report.
 """
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile

@@ -146,10 +146,9 @@ def _pace(link: EthernetLink, rx_usecs: int) -> Step:
 def _udp_search(driver: str, title: str, *, ingress: bool, load: str = _CPU_LOAD) -> Benchmark:
     """The highest rate of datagrams without loss, by `evmperf.benchmarks.families.rfc2544`.
 
-    The guides' netperf with rate control is not what distributions ship, and without it netperf
-    sends as fast as it can; iperf3 paces (each millisecond) and counts each datagram. The two are
-    recorded under their own names. The client is on the board in both directions: with -R the
-    tester's server is the one who sends.
+    The guides' netperf with rate control is not what distributions ship, and without it netperf sends as fast
+    as it can; iperf3 paces (each millisecond) and counts each datagram. The two are recorded under their own
+    names. The client is on the board in both directions: with -R the tester's server is the one who sends.
     """
 
     def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
