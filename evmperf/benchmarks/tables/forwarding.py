@@ -158,11 +158,8 @@ def _benchmark(driver: str, kind: str) -> Benchmark:
         name=f"eth_{driver}_{kind}_forwarding",
         driver=driver,
         title=f"{driver.upper()} {name} Mode Forwarding",
-        section=(
-            "Ethernet",
-            f"{'CPSW/CPSW2g/CPSW3g' if driver == 'cpsw' else driver.upper()} Ethernet Driver",
-        ),
-        metrics=(network.throughput("THROUGHPUT"), percentage("forwarding_load", "CPU Load % (FORWARDING)")),
+        section=("Ethernet", f"{driver.upper()} Ethernet Driver"),
+        metrics=(network.throughput("THROUGHPUT"), *_LOADS),
         profiles={"full": profile(60), "quick": profile(10)},
         steps=steps,
         tools=("ip",),
