@@ -111,7 +111,7 @@ def _benchmark(driver: str, kind: str) -> Benchmark:
         return board.text(driver, "interface"), board.text(driver, "second_interface")
 
     def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
-        seconds, offload = int(case.params["seconds"]), bool(case.params["offload"])
+        seconds, offload = int(case.params["seconds"]), case.params["offload"] == "HW"
         ends = getattr(board.options, driver).tester_interfaces
         if len(ends) != 2:
             raise UsageError(
@@ -140,16 +140,16 @@ def _benchmark(driver: str, kind: str) -> Benchmark:
         ]
 
     def lacks(board: Board, case: Case) -> str:
-        if board.is_virtual and case.params["offload"]:
+        if board.is_virtual and case.params["offload"] == "HW":
             return "no port of QEMU forwards by itself"
-        if kind == "switch" and not board.is_virtual and not case.params["offload"]:
+        if kind == "switch" and not board.is_virtual and case.params["offload"] == "SW":
             return "a port whose driver is a switch always forwards in hardware"
         return ""
 
     def profile(seconds: int) -> Profile:
         return Profile(
             tuple(
-                Case(f"{name} with {by} Offload", {"mode": name, "offload": by == "HW", "seconds": seconds})
+                Case(f"{name} with {by} Offload", {"mode": name, "offload": by, "seconds": seconds})
                 for by in ("HW", "SW")
             )
         )
