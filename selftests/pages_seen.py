@@ -49,8 +49,9 @@ def pages(folder: Path, nights: int) -> Iterator[tuple[str, Path]]:
 def comparison(folder: Path) -> Path:
     """The page of an A/B in which one figure is worse and some are not decided."""
     folder.mkdir(parents=True)
+    sides: dict[str, list[str]] = {"a": [], "b": ["args:mitigations=off"]}
     wanted = Experiment(
-        "ab-1", "env/am64x.yaml", {"a": [], "b": ["args:mitigations=off"]}, "seed", "emmc_ext4", blocks=6
+        id="ab-1", board="env/am64x.yaml", sides=sides, seed="seed", select="emmc_ext4", blocks=6
     )
     compared = ab.go_on(folder, wanted, FakeSessions(folder, noisy({"102400": -0.1})))
     report.write(folder, compared, ())

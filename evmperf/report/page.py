@@ -123,9 +123,9 @@ class _Page:
             text = f"Nothing could be told against {against}."
         if missed := [one for one in self.goals if one.reached == GoalWord.MISSED]:
             names = "; ".join(f"{wording.figure(one.key)} (owner {one.owner})" for one in missed)
-            text = f"Goal missed: {names}. {text}"
+            text = f"Goal{'s' * (len(missed) != 1)} missed: {names}. {text}"
         if untold:
-            noise = "noise; the column `range` says what would not show"
+            noise = "noise: a change within the range of each would not show"
             whys = Counter(noise if "would not show" in _why(one) else _why(one) for one in untold)
             (why, _), *_ = whys.most_common(1)
             text += f" {len(untold)} of {len(self.verdicts)} figures cannot be told ({why})."
