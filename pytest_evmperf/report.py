@@ -53,23 +53,17 @@ def _extras(config: pytest.Config, result: Result) -> list[Any]:
 
 def _table(results: Iterable[Result]) -> str:
     """Rows of an HTML table: a line for each figure."""
-    headings = ("benchmark", "case", "metric", "mean", "unit", "min", "max", "n", "note")
-    lines = ["".join(f"<th>{heading}</th>" for heading in headings)]
+    lines = ["".join(f"<th>{heading}</th>" for heading in _COLUMNS.values())]
     for result in results:
         for row in result_rows(result):
-            cells = (
-                row.benchmark,
-                row.case,
-                row.metric,
-                row.mean,
-                row.unit,
-                row.low,
-                row.high,
-                str(row.count),
-                row.note,
-            )
-            lines.append("".join(f"<td>{html(cell)}</td>" for cell in cells))
+            lines.append("".join(f"<td>{html(str(getattr(row, name)))}</td>" for name in _COLUMNS))
     return "".join(f"<tr>{line}</tr>" for line in lines)
+
+
+_COLUMNS = {name: name for name in ("benchmark", "case", "metric", "mean", "unit")} | {
+    **{"low": "min", "high": "max", "count": "n", "note": "note"}
+}
+"""Headings by field of a row."""
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -129,17 +129,12 @@ def _object(verdict: Verdict) -> dict[str, Any]:
     return {
         **verdict.key._asdict(),
         "verdict": verdict.outcome,
-        "unit": verdict.unit,
-        "better": verdict.better,
-        "value": verdict.value,
-        "baseline": verdict.baseline,
-        "change": verdict.change,
-        "tolerance": verdict.tolerance,
-        "p": verdict.p,
-        "since": verdict.since,
-        "why": verdict.why,
-        "suspect": verdict.suspect,
+        **{name: getattr(verdict, name) for name in _OBJECT},
     }
+
+
+_OBJECT = (*("unit", "better", "value", "baseline", "change"), *("tolerance", "p", "since", "why", "suspect"))
+"""What an object of the JSON has of a verdict beside its key and word."""
 
 
 def as_junit(judgement: Judgement) -> str:

@@ -2,8 +2,8 @@
 
     python -m selftests.regress.confirmation
 
-Some nights with one release, then one with a release whose init takes longer: `evmperf check` must
-call the boot time worse, and `--confirm` put both releases on the board in turn, confirm it and name
+Some nights with one release, then one with a release that limits writes to the eMMC: `evmperf check`
+must call them worse, and `--confirm` put both releases on the board in turn, confirm it and name
 bisection as the next step. With --without, the last release is as fast as the others and the host is
 overloaded in that night only: the alarm must be taken back. Prints the note for a merge request; ends
 with 0 if that is what came.
@@ -25,12 +25,8 @@ from pathlib import Path
 from evmperf.benchmarks import wording
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
-from selftests.regress.bisections import BOOT_TIME, VARIANT, releases
+from selftests.regress.bisections import EMMC_WRITES, LIMITED, VARIANT, releases
 from selftests.regress.virtuallab import board_file
-
-SLOW_INIT = "sleep 40 # waits for a network that nobody needs\n"
-"""More than what the load of this machine makes of a boot."""
-
 
 _TRIES = 3
 
@@ -50,8 +46,8 @@ class Outcome:
 
     @property
     def confirmed(self) -> bool:
-        """Whether the boot time is worse, and an A/B says so, too."""
-        row = f"| **worse** | {wording.figure(Key(*BOOT_TIME.split('/')))} |"
+        """Whether the writes are worse, and an A/B says so, too."""
+        row = f"| **worse** | {wording.figure(Key(*EMMC_WRITES.split('/')))} |"
         lines = [line for line in self.note.splitlines() if line.startswith(row)]
         told = "| confirmed by an A/B" in "".join(lines) and "next: evmperf bisect" in self.note
         return self.status == ExitStatus.FAILED and told
@@ -73,7 +69,7 @@ def _overloaded() -> Iterator[None]:
 def alarm(folder: Path, nights: int, *, change: bool = True) -> Outcome:
     """Measure the nights, check the last with --confirm."""
     began = time.monotonic()
-    good, last = releases(folder, 2, 1 if change else 2, SLOW_INIT)
+    good, last = releases(folder, 2, 1 if change else 2, LIMITED)
     results = folder / "results"
     with board_file(VARIANT, folder) as board:
         for _ in range(nights):
@@ -103,7 +99,7 @@ def alarm(folder: Path, nights: int, *, change: bool = True) -> Outcome:
 
 def _measure(board: Path, image: Path, results: Path) -> None:
     """Measure a night; a boot that the load of this machine made fail is tried again."""
-    benchmark, case, _ = BOOT_TIME.split("/")
+    benchmark, case, _ = EMMC_WRITES.split("/")
     words = [
         f"--lg-env={board}",
         f"--image={image}",
