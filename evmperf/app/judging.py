@@ -141,7 +141,7 @@ def _again(request: Check, folder: Path, judgement: Judgement, good: Run | None,
         holding.have(wanted.board)
         comparison = ab.go_on(there, wanted, Sessions(there))
     report.write(there, comparison, ())
-    return confirm.settled(judgement, comparison, sides.since)
+    return confirm.settled(judgement, comparison, sides.since, wanted.board)
 
 
 def _keep(folder: Path, judgement: Judgement, changed: str, hear: Hear) -> None:

@@ -193,8 +193,9 @@ class _Shower:
             print(f"{shown}Report: {self._folder}/ab.html")
         if comparison.open:
             print(
-                f"evmperf: {len(comparison.open)} not decided; to go on, with more --rounds or "
-                f"--budget: evmperf ab --resume {self._folder}",
+                f"evmperf: {len(comparison.open)} not decided; to go on, with more "
+                f"{'--budget' if 'budget' in comparison.ended else '--rounds'}: "
+                f"evmperf ab --resume {self._folder}",
                 file=sys.stderr,
             )
 

@@ -130,7 +130,8 @@ class Comparison:
         )
         if needed <= allowed:
             return text
-        return f"{text}; {allowed} are allowed, so small changes may stay unknown"
+        lost = "nothing can be decided" if allowed < anytime.FEWEST else "small changes may stay unknown"
+        return f"{text}; {allowed} {'is' if allowed == 1 else 'are'} allowed, so {lost}"
 
     @property
     def state(self) -> str:

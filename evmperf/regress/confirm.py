@@ -14,12 +14,14 @@ from evmperf.model.change import Change, Comparison, Decision
 from evmperf.model.errors import UsageError
 from evmperf.model.run import Run
 from evmperf.model.stats import percent
-from evmperf.model.verdict import Judgement, Outcome, Verdict, by_severity
+from evmperf.model.verdict import WITHIN, Judgement, Outcome, Verdict, by_severity
 from evmperf.regress.experiment import Experiment
 from evmperf.runs import spool
 
 BLOCKS = 40
 """Most blocks; the budget ends it earlier."""
+_LEAST = 0.01
+"""Least change that takes an alarm back: half of the alarm's, and at most what `check` calls the same."""
 _BOOTS = 1
 """Cold boots of a round: only blocks count, and a budget has more of short ones."""
 
@@ -59,6 +61,7 @@ def asked(folder: Path, judgement: Judgement, board: str, sides: Images, budget_
     ]
     if not worse:
         raise UsageError("only control metrics are worse: look at the board, not at its image")
+    changes = [abs(v.change or 0.0) for v in judgement.verdicts if v.key in worse]
     wanted = {(key.benchmark, key.case) for key in worse}
     benchmarks = sorted({benchmark for benchmark, _ in wanted})
     measured = {(r.benchmark, r.case) for r in spool.read_results(folder)}
@@ -72,6 +75,7 @@ def asked(folder: Path, judgement: Judgement, board: str, sides: Images, budget_
         blocks=BLOCKS,
         boots=_BOOTS,
         budget_s=budget_s,
+        within=min(max(min(changes) / 2, _LEAST), WITHIN),
         metrics=[glob.escape("/".join(key)) for key in worse],
         leave_out=[
             f"{benchmark}/{case}" for benchmark, case in sorted(measured - wanted) if benchmark in benchmarks
@@ -79,7 +83,7 @@ def asked(folder: Path, judgement: Judgement, board: str, sides: Images, budget_
     )
 
 
-def settled(judgement: Judgement, comparison: Comparison, since: str) -> Judgement:
+def settled(judgement: Judgement, comparison: Comparison, since: str, board: str = "") -> Judgement:
     """The judgement with what an A/B says of its alarms: a figure that is the same, or better, on
     both images is not worse. What is still unknown stays an alarm, and says so.
     """
@@ -99,7 +103,7 @@ def settled(judgement: Judgement, comparison: Comparison, since: str) -> Judgeme
     )
     if confirmed := [v.key for v in by_severity(verdicts) if v.why.startswith(_CONFIRMED)]:
         again += (
-            f"; next: evmperf bisect {comparison.board} --of FILE --what image:{{}} "
+            f"; next: evmperf bisect {board or comparison.board} --of FILE --what image:{{}} "
             f"--metric {'/'.join(confirmed[0])}, with the images from the good to the bad one in FILE"
         )
     dismissed = {v.key for v in verdicts if v.outcome is Outcome.SAME}

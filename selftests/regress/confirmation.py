@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,8 +33,9 @@ _TRIES = 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """What `check` ended with, and its note for a merge request."""
+    """What `check` of a figure ended with, and its note for a merge request."""
 
+    figure: str
     status: int
     note: str
     minutes: float
@@ -42,12 +43,12 @@ class Outcome:
     @property
     def dismissed(self) -> bool:
         """Whether an A/B took the alarm back."""
-        return self.status != ExitStatus.FAILED and "1 not confirmed" in self.note
+        return self.status != ExitStatus.FAILED and " not confirmed" in self.note
 
     @property
     def confirmed(self) -> bool:
-        """Whether the writes are worse, and an A/B says so, too."""
-        row = f"| **worse** | {wording.figure(Key(*EMMC_WRITES.split('/')))} |"
+        """Whether the figure is worse, and an A/B says so, too."""
+        row = f"| **worse** | {wording.figure(Key(*self.figure.split('/')))} |"
         lines = [line for line in self.note.splitlines() if line.startswith(row)]
         told = "| confirmed by an A/B" in "".join(lines) and "next: evmperf bisect" in self.note
         return self.status == ExitStatus.FAILED and told
@@ -67,39 +68,40 @@ def _overloaded() -> Iterator[None]:
 
 
 def alarm(folder: Path, nights: int, *, change: bool = True) -> Outcome:
-    """Measure the nights, check the last with --confirm."""
-    began = time.monotonic()
-    good, last = releases(folder, 2, 1 if change else 2, LIMITED)
-    results = folder / "results"
+    """Measure the nights on a virtual EVM, check the last with --confirm."""
+    images = releases(folder, 2, 1 if change else 2, LIMITED)
     with board_file(VARIANT, folder) as board:
-        for _ in range(nights):
-            _measure(board, good, results)
-        with nullcontext() if change else _overloaded():
-            _measure(board, last, results)
-        note = folder / "note.md"
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "evmperf",
-                "check",
-                "last",
-                "--against",
-                f"last:{nights}",
-                f"--results={results}",
-                "--confirm=30m",
-                f"--board={board}",
-                f"--markdown={note}",
-            ],
-            check=False,
+        return alarm_of(
+            folder, board, images, nights, EMMC_WRITES, nullcontext() if change else _overloaded()
         )
+
+
+def alarm_of(
+    folder: Path,
+    board: Path,
+    images: Sequence[Path],
+    figure: str,
+    *,
+    nights: int,
+    odd: AbstractContextManager[None],
+) -> Outcome:
+    """The same on some board: nights with the first of two images, one with the second, within `odd`."""
+    began = time.monotonic()
+    results, note = folder / "results", folder / "note.md"
+    for _ in range(nights):
+        _measure(board, images[0], results, figure)
+    with odd:
+        _measure(board, images[1], results, figure)
+    check = ["check", "last", "--against", f"last:{nights}", "--confirm=30m"]
+    files = [f"--results={results}", f"--board={board}", f"--markdown={note}"]
+    done = subprocess.run([sys.executable, "-m", "evmperf", *check, *files], check=False)
     text = note.read_text() if note.exists() else ""
-    return Outcome(done.returncode, text, (time.monotonic() - began) / 60)
+    return Outcome(figure, done.returncode, text, (time.monotonic() - began) / 60)
 
 
-def _measure(board: Path, image: Path, results: Path) -> None:
+def _measure(board: Path, image: Path, results: Path, figure: str) -> None:
     """Measure a night; a boot that the load of this machine made fail is tried again."""
-    benchmark, case, _ = EMMC_WRITES.split("/")
+    benchmark, case, _ = figure.split("/")
     words = [
         f"--lg-env={board}",
         f"--image={image}",

@@ -4,6 +4,7 @@ A short one still takes some twenty boots: good and bad alone are measured four 
 their difference is believed.
 """
 
+import contextlib
 import os
 
 import pytest
@@ -12,8 +13,8 @@ import yaml
 from evmperf.boards import board as boards
 from evmperf.provision import disk
 from selftests.provision import imagelab
-from selftests.regress import bisections
-from selftests.regress.bisections import Words
+from selftests.regress import bisections, confirmation
+from selftests.regress.bisections import BOOT_TIME, Words
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
 from selftests.support.texts import BOOT
 
@@ -48,6 +49,9 @@ COMMANDS = {
 class WithCard(FakeBoard):
     """Boots what is on its card, as slowly as the init script there says."""
 
+    load = 1.0
+    """How many times slower it is for other reasons."""
+
     def __init__(self, folder):
         super().__init__()
         self.card, self._root, programs = folder / "card", folder / "root", folder / "bin"
@@ -65,7 +69,7 @@ class WithCard(FakeBoard):
             for name in ("etc/os-release", "etc/hostname"):
                 (self._root / name).write_bytes(system.read(f"/{name}"))
             slow = b"sleep" in system.read("/etc/init.d/rcS")
-            self.pace_s = 0.2 if slow else 0.03
+            self.pace_s = (0.2 if slow else 0.03) * self.load
         super().switch(on)
 
 
@@ -132,3 +136,21 @@ def test_the_slower_one_of_three_images_is_named_on_a_scripted_board(scripted, t
     outcome = bisections.images_of(tmp_path, scripted(board, image={"command": command}), files, 1)
     assert outcome.found, outcome.table()
     assert [step.answer for step in outcome.state.steps] == ["bad"]
+
+
+@pytest.mark.many_sessions
+@pytest.mark.parametrize("change", [True, False])
+def test_an_alarm_is_confirmed_or_taken_back_on_a_scripted_board(scripted, tmp_path, change):
+    """The images differ, or the board was slow in the night of the alarm alone."""
+    board = WithCard(tmp_path / "board")
+    file = scripted(board, image={"command": f"dd if={{image}} of={board.card}"})
+
+    @contextlib.contextmanager
+    def slow():
+        board.load = 1.0 if change else 5.0
+        yield
+        board.load = 1.0
+
+    pair = images(tmp_path, 1 if change else 2, 2)
+    outcome = confirmation.alarm_of(tmp_path, file, pair, BOOT_TIME, nights=6, odd=slow())
+    assert outcome.confirmed if change else outcome.dismissed, outcome.note

@@ -82,7 +82,7 @@ def test_an_ab_confirms_an_alarm_or_takes_it_back(judged, budget_s, expected):
         return figures(replace(wanted, words=wanted.words if "b.wic" in wanted.words[0] else ()))
 
     sessions = FakeSessions(place, by_image)
-    settled = confirm.settled(judgement, ab.go_on(place, asked, sessions), images.since)
+    settled = confirm.settled(judgement, ab.go_on(place, asked, sessions), images.since, "here/evm.yaml")
     found = {v.key.case: (v.outcome, v.why) for v in settled.verdicts}
     for case, (outcome, why) in expected.items():
         assert found[case][0] is outcome
@@ -90,7 +90,7 @@ def test_an_ab_confirms_an_alarm_or_takes_it_back(judged, budget_s, expected):
     assert "checked again in an A/B with the image of run-0" in settled.sentence()
     note = report.as_markdown(settled).replace("\\", "")
     assert expected["102400"][1] in note
-    named = f"evmperf bisect {settled.board} --of FILE --what image:{{}} --metric emmc_ext4/102400/"
+    named = "evmperf bisect here/evm.yaml --of FILE --what image:{} --metric emmc_ext4/102400/"
     assert (named in note) == expected["102400"][1].startswith("confirmed")
 
 
