@@ -33,9 +33,8 @@ JOIN = "EVMPERF_HOLD"
 
 
 class KeeperLink:
-    """A connection to this host's keeper, started if necessary; raises LabError.
-
-    `on_news` receives unsolicited messages of the keeper in another thread; "lost" is the last one.
+    """A connection to this host's keeper, started if necessary; another thread gives `on_news` its
+    unsolicited messages, "lost" last. Raises LabError.
     """
 
     def __init__(self, on_news: Callable[[dict[str, Any]], None] = lambda news: None) -> None:
@@ -103,10 +102,8 @@ class KeeperLink:
 
 
 class Claim:
-    """A board that is held until `release`, or until it is lost.
-
-    Another thread calls `on_lost` with the reason when the board is lost, and `on_asked` with each
-    message of somebody who asks for the board.
+    """A board that is held until `release` or its loss. Another thread calls `on_lost` with the reason, and
+    `on_asked` with each request for the board.
     """
 
     def __init__(self, wanted: Wanted) -> None:

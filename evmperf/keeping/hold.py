@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Hold:
-    """A board that is held, waited for, or lost. Times are seconds since the epoch, 0 if unknown.
-
-    All `parties` share it: a night and the session that measures for it, each by its `send`. `owner` is the
-    holder's name at the coordinator; if `borrowed`, the name of the user's `labgrid-client acquire`.
+    """A board that is held, waited for, or lost; times in seconds since the epoch, 0 if unknown. All
+    `parties` (a night, its session) share it by their `send`. `owner` is the coordinator's name of the
+    holder, or, if `borrowed`, of the user.
     """
 
     wanted: Wanted

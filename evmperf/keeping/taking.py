@@ -46,10 +46,8 @@ class Taking:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def take(self, hold: Hold, deadline: float, priority: float, tell: Callable[[str], None]) -> None:
-        """Take the board of `hold`, waiting for it until `deadline` (monotonic).
-
-        `tell` receives the reason of each wait. Raises UsageError for a busy or unknown board,
-        LabError for a failure of the lab.
+        """Take the board of `hold` until `deadline` (monotonic), telling the reason of each wait. Raises
+        UsageError for a busy or unknown board, LabError for the lab.
         """
         self._holds.append(hold)
         try:

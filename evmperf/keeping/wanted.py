@@ -85,10 +85,8 @@ _Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e11)]  # to the year 5138
 
 
 class HoldRecord(msgspec.Struct, frozen=True):
-    """What other processes see of a board that is held: by a run, or by hand (`run` is ""). Times
-    are seconds since the epoch, 0 if unknown.
-
-    Any user of the machine may write other contents into the locks' files: decoding checks them.
+    """A held board as other processes see it; `run` is "" if by hand, times in seconds since the epoch, 0
+    if unknown. Decoding checks it: any user may write the locks' files.
     """
 
     place: _Text
@@ -117,10 +115,8 @@ class HoldRecord(msgspec.Struct, frozen=True):
 
 
 def wanted(board_file: Path, coordinator: str = "", place: str = "") -> Wanted:
-    """What to hold for this board file. `coordinator` overrides file and $LG_COORDINATOR, `place`
-    overrides $LG_PLACE.
-
-    Raises UsageError for a file without anything to hold.
+    """What to hold for this board file; `coordinator` goes before the file's and $LG_COORDINATOR, `place`
+    before $LG_PLACE. Raises UsageError for a file without a resource.
     """
     data = yamlfile.read(board_file)
     resources = list(_resources(data["targets"]["main"].get("resources") or {}))

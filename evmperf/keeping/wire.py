@@ -28,10 +28,8 @@ def network() -> str:
 
 
 def folder() -> Path:
-    """The keeper's private folder: $EVMPERF_KEEPER, or a folder below that of temporary files.
-
-    Not $XDG_RUNTIME_DIR: cron does not set it, and a logout removes it. Raises LabError if the
-    folder cannot be made, is a link, belongs to another user or is open to others.
+    """The keeper's private folder, $EVMPERF_KEEPER or a temporary one: cron lacks $XDG_RUNTIME_DIR, and a
+    logout removes it. Raises LabError if it is a link, another user's, or open to others.
     """
     usual = Path(tempfile.gettempdir(), f"evmperf-keeper-{os.getuid()}")
     path = Path(os.environ.get("EVMPERF_KEEPER") or usual)

@@ -75,11 +75,8 @@ def device(board: Board) -> str:
 
 
 def write(board: Board, folder: Path) -> list[Path]:
-    """Write both below a folder as they lie on a LAVA server; returns the files.
-
-    A type that comes with evmperf is not written again, and a device that is there already is left
-    alone: it holds what the lab has filled in. Raises UsageError for a virtual EVM without ports,
-    and LabError when the disk does not take them.
+    """Write both below a folder as on a LAVA server; returns the files. Types that come with evmperf and
+    existing devices stay. Raises UsageError for a virtual EVM without ports, or LabError.
     """
     name = f"{default_device_type(board, JobKind.NATIVE)}.jinja2"
     own = folder / "devices" / f"{board.file.stem}-01.jinja2"

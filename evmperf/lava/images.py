@@ -13,10 +13,8 @@ _ANSWER_S = 20.0
 
 
 def resources(given: Iterable[str], kind: JobKind) -> dict[str, str]:
-    """Images by their role: WHOLE alone, or parts of a boot over the network.
-
-    Of a job on the lab's host it is what pytest's --image takes there; of a native one they are
-    URLs. Raises UsageError for one that does not answer, or that no such job can use.
+    """Images by role: WHOLE alone, or parts of a network boot; as pytest's --image takes them for a host
+    job, else URLs. Raises UsageError for one that is silent or unfit.
     """
     words = list(given)
     if not words:

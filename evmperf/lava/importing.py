@@ -55,11 +55,9 @@ class ImportedJob:
 def read(
     text: str, header: Mapping[str, str] | None, source: LogSource, board: Board, results: Path
 ) -> ImportedJob:
-    """Put all samples of a job's log into the spool; a log that is there already is left alone.
-
-    `header` is what the job's definition says; without it, the log must. The folder appears in
-    `results` when it is whole, or not at all. Raises UsageError for a log that is cut, or was made
-    with another catalogue, and LabError when the disk does not take it.
+    """Put a job's log into the spool, whole or not at all, unless it is there. `header` is the
+    definition's, else the log's. Raises UsageError for a cut log or another catalogue, LabError for the
+    disk.
     """
     entries = joblog.parse(text, source.name)
     header = header or header_of(entries, source.name)

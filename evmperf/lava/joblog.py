@@ -32,10 +32,8 @@ class LogEntry:
 
 
 def parse(text: str, name: str) -> list[LogEntry]:
-    """The entries of a log; a last line that was cut is left out. A message longer than
-    `limits.LAVA_LINE_CHARS` is shortened, and says so.
-
-    Raises UsageError naming `name` and the line for what is no such log.
+    """The entries of a log without a cut last line; messages are shortened to `limits.LAVA_LINE_CHARS`.
+    Raises UsageError with `name` and line for another text.
     """
     lines = text.splitlines(keepends=True)
     entries: list[LogEntry] = []

@@ -30,10 +30,8 @@ _SPARE_S = 600
 
 @dataclass(frozen=True)
 class JobRequest:
-    """What a job is asked to be, beyond board and benchmarks.
-
-    `images` are by their role (see `images`); without any, the board boots what is installed.
-    `keyword` is pytest's -k.
+    """A job beyond board and benchmarks: `images` by role (see `images`; none: boot the installed system),
+    `keyword` as pytest's -k.
     """
 
     kind: JobKind

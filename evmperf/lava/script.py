@@ -107,11 +107,8 @@ def native_steps(board: Board, selection: Selection, header: Mapping[str, str]) 
 def host_steps(
     board: Board, selection: Selection, header: Mapping[str, str], *, whole: bool, image: str = ""
 ) -> list[str]:
-    """The steps of a job on the lab's Labgrid host: one call of pytest, which reports by itself.
-
-    `image` is what it puts on the board first, "" for what is there. The host's environment says
-    where evmperf is (EVMPERF_HOME), where its own board files are (EVMPERF_BOARDS), and where
-    results go (EVMPERF_RESULTS).
+    """The steps of a lab-host job: one call of pytest, which first puts `image` ("": none) on the board.
+    The host sets EVMPERF_HOME, EVMPERF_BOARDS (its board files) and EVMPERF_RESULTS.
     """
     words = [f"--profile={selection.profile}", "--run-kind=lava", f"--wait={_WAIT}"]
     if not whole:

@@ -110,10 +110,8 @@ def _unfit(benchmark: Benchmark, board: Board, kind: JobKind, profile: str) -> s
 
 
 def matches(keyword: str, text: str) -> bool:
-    """Whether pytest's -k expression (and, or, not, parentheses) selects a test of that text.
-
-    A word selects if the text contains it, in upper or lower case. pytest's own evaluation is not
-    public, and evmperf does not import pytest. Raises UsageError.
+    """Whether pytest's -k expression selects a test of that text, ignoring case. A copy: pytest's
+    evaluation is private, and evmperf does not import pytest. Raises UsageError.
     """
     if not keyword.strip():
         return True

@@ -59,10 +59,8 @@ class Cache:
             raise UsageError(f"EVMPERF_IMAGES_GIB={given} is no number of GiB") from None
 
     def get(self, source: str, *, sha256: str = "", tell: Tell = quiet) -> Image:
-        """The image of a file or a URL, unpacked and identified.
-
-        `sha256` is the expected checksum, "" for the one beside the file. Raises UsageError for an
-        unusable image, LabError when it cannot be fetched or stored.
+        """The image of a file or a URL, unpacked and identified; `sha256` is expected, "": the one beside
+        the file. Raises UsageError for an unusable image, LabError for a failed fetch or a full disk.
         """
         if download.is_url(source):
             return self._fetched(source, sha256, tell)

@@ -42,10 +42,8 @@ _DECODERS: dict[str, Callable[[], Any]] = {
 
 
 def kind(file: Path) -> str:
-    """How a file is compressed by its first bytes: one of SUFFIXES, "" for not at all.
-
-    Raises UsageError for a file that cannot be read, or that is not compressed as its name says (a
-    downloaded login page, for example).
+    """A file's compression by its first bytes, one of SUFFIXES or "". Raises UsageError for an unreadable
+    file, or one that its name belies (a downloaded login page).
     """
     try:
         with file.open("rb") as stream:
@@ -70,10 +68,8 @@ def of_bytes(head: bytes) -> str:
 def stream(
     file: BinaryIO, compression: str, name: str, seen: Callable[[bytes], None] = lambda _piece: None
 ) -> Iterator[bytes]:
-    """The decompressed content of an open file in pieces of any length.
-
-    `seen` receives each piece of the file as it is read. Consecutive streams are one content, as for
-    the tools. Raises UsageError, which names the image `name`, for a damaged or truncated file.
+    """The decompressed content of an open file, consecutive streams as one; `seen` receives each compressed
+    piece. Raises UsageError, with the image's `name`, for a damaged or truncated file.
     """
     if not compression:
         while data := file.read(_READ):
@@ -131,10 +127,8 @@ class Hashes(msgspec.Struct, frozen=True):
 
 
 def unpack(file: Path, target: Path | None, progress: Progress = lambda _done, _whole: None) -> Hashes:
-    """Hash an image file and its content; write the content to `target`, zeros as holes.
-
-    Without a target the content is only hashed. On an error `target` is removed: UsageError for a
-    file that is unreadable or damaged, LabError when the disk is full.
+    """Hash an image file and its content, and write that to `target`, if given, with holes for zeros.
+    Removes `target` and raises UsageError for a bad file, LabError for a full disk.
     """
     packed = kind(file)
     whole = file.stat().st_size

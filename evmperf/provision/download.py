@@ -38,11 +38,9 @@ def is_url(source: str) -> bool:
 
 
 def fetch(url: str, folder: Path, progress: Progress, *, sha256: str = "") -> Path:
-    """The file behind a URL, in `folder`, from where an earlier call has left it.
-
-    The server is asked whether its file has changed (ETag or date). If it does not answer, a
-    complete file with the checksum `sha256` is used. Raises LabError when the server does not deliver,
-    UsageError when there is no such file.
+    """The file behind a URL in `folder`, fetched again if the server's has changed (ETag or date); a
+    complete file with `sha256` serves when the server is silent. Raises LabError, or UsageError for no such
+    file.
     """
     target = folder / f"image{_packed(called(url))}"
     about = folder / _ABOUT

@@ -26,10 +26,8 @@ class Image:
 
 
 def expected_checksum(file: Path) -> str:
-    """The SHA-256 that a file beside the image names for it, "" if there is none.
-
-    `FILE.sha256`, `FILE.sha256sum`, `SHA256SUMS` and `sha256sums.txt`, in the form of sha256sum.
-    Raises UsageError for a FILE.sha256 that has no checksum in it.
+    """The SHA-256 of the image in a file beside it (`FILE.sha256`, `FILE.sha256sum`, `SHA256SUMS`,
+    `sha256sums.txt`), or "". Raises UsageError for a FILE.sha256 without one.
     """
     for suffix in (".sha256", ".sha256sum"):
         beside = file.with_name(file.name + suffix)
@@ -95,10 +93,8 @@ def check_fits(image: Image, board: Board) -> None:
 
 @dataclass(frozen=True)
 class BlockMap:
-    """A block map, which says what bmaptool would write: `ranges` are first and last block, both within.
-
-    It is made from a file's holes. A map that was made after a decompression lacks blocks of zeros
-    that mean something, and a copy by it leaves there what the card held before.
+    """A block map of bmaptool: first and last block of each range. A map made after a decompression lacks
+    meaningful zeros: a copy by it leaves the card's old content there.
     """
 
     size: int

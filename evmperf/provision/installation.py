@@ -61,10 +61,8 @@ class Installation:
         return self._book.read()
 
     def install(self, given: str, *, force: bool = False) -> Installed:
-        """Put the image on the board unless it is there, boot it, identify it.
-
-        Raises LabError when another system booted, BoardError when the image does not boot; then the
-        last image that booted is put back.
+        """Put the image on the board unless it is there, boot it, identify it. Raises LabError for another
+        system, BoardError for a failed boot, after which the last good image is put back.
         """
         image = cache.open_image(given, self.board, self._progress)
         for warning in image.warnings:
@@ -202,10 +200,8 @@ class Installation:
 
 
 def guard(target: Any, board: Board, bench: LabgridBench) -> None:
-    """Check the medium of a board before each power-on, if the board has a way for images.
-
-    Raises UsageError or LabError for a way that the board file describes wrongly: an unchecked
-    medium is not booted.
+    """Check the medium of a board before each power-on, if it has a way for images. Raises UsageError or
+    LabError for a wrong description: an unchecked medium is not booted.
     """
     with contextlib.suppress(NoWay):
         Installation(target, board, bench)

@@ -25,10 +25,9 @@ _TIMEOUT_S = 30.0
 
 
 def start(target: Any, board: Board, bench: LabgridBench, given: Mapping[str, str]) -> dict[str, Any]:
-    """Boot these files (keys of PARTS) now and at each further boot; returns facts of them.
-
-    Raises UsageError for a missing file or a board that cannot boot them, LabError when a transfer
-    fails or another kernel or device tree runs, BoardError when the board does not boot.
+    """Boot these files (keys of PARTS) now and at each further boot; returns their facts. Raises UsageError
+    for a missing file or way, LabError for a failed transfer or another kernel or device tree, BoardError
+    for a failed boot.
     """
     files = {part: _file(part, name) for part, name in given.items()}
     strategy = board.strategy

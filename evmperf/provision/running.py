@@ -48,10 +48,8 @@ echo =superblock; dd if="$root" bs=2 skip=538 count=3 2>/dev/null | od -An -v -t
 
 @dataclass(frozen=True)
 class Running:
-    """A running system, in the words of `identity.Identity`. `device` is where its root is.
-
-    `medium` is the serial number of the disk with the root, "" where it has none. `mounts` counts
-    how often the root was ever mounted for writing, on whatever host; None where it does not tell.
+    """A running system in the words of `identity.Identity`, with its root's `device`, that disk's serial
+    number `medium`, and the root's count of writable `mounts` on any host, None if unknown.
     """
 
     kernel: str
@@ -122,10 +120,8 @@ def _partuuid(said: Mapping[str, str]) -> str:
 
 
 def check(says: Identity, runs: Running, *, own_loader: bool = True) -> None:
-    """Raise LabError with both values if the running system is not the image.
-
-    Unknown values are not compared. `own_loader` is False for a board whose U-Boot does not come
-    from the image.
+    """Raise LabError with both values if the running system is not the image; unknown values are not
+    compared. `own_loader`: whether U-Boot comes from the image.
     """
     facts = [
         ("kernel", says.kernel, runs.kernel),

@@ -62,10 +62,8 @@ def _unpacked(data: bytes) -> bytes:
 
 
 def fit_kernels(data: bytes) -> list[bytes]:
-    """The kernels in a flattened image tree (U-Boot's FIT, doc/usage/fit/source_file_format.rst).
-
-    Their data is in the tree, or behind it at `data-offset` counted from its end aligned to four
-    bytes, or at `data-position` of the file.
+    """The kernels in a flattened image tree (U-Boot's FIT, doc/usage/fit/source_file_format.rst): in the
+    tree, behind its aligned end at `data-offset`, or at `data-position` of the file.
     """
     size = struct.unpack_from(">I", data, 4)[0]
     kernels = []
@@ -85,10 +83,8 @@ def fit_kernels(data: bytes) -> list[bytes]:
 
 
 def nodes(data: bytes) -> dict[str, dict[str, bytes]]:
-    """The nodes of a flattened device tree (Devicetree Specification, chapter 5) by their path.
-
-    A tree that is cut short or makes no sense gives the nodes before that place. Properties are
-    bytes as they are, which the library for device trees does not give: it guesses their types.
+    """The nodes of a flattened device tree (Devicetree Specification, chapter 5) by path, up to the first
+    damage. Properties are bytes: the library for device trees would guess their types.
     """
     found: dict[str, dict[str, bytes]] = {}
     path: list[str] = []

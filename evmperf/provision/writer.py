@@ -48,10 +48,8 @@ class Content(NamedTuple):
 def put(
     path: str, source: Source, content: Content, progress: Progress = lambda _what, _done, _whole: None
 ) -> dict[str, Any]:
-    """Make the medium equal to the image, whose chunks `source` gives.
-
-    Returns `written` (bytes), `repeated` (bytes that had to be written a second time) and `already` (whether
-    nothing had to be written). Raises MediumError; a medium that had to be written then carries the mark.
+    """Make the medium equal to the image of `source`; returns the bytes `written` and `repeated`, and
+    `already` for an equal medium. Raises MediumError; a medium being written then carries the mark.
     """
     medium = Medium(path)
     try:
@@ -243,10 +241,8 @@ def _is_hole(handle: int, offset: int, length: int) -> bool:
 
 
 def serve(orders: BinaryIO, answers: BinaryIO) -> int:
-    """Do what one line of JSON on `orders` asks for; the image follows there whenever it is needed.
-
-    Answers are lines of JSON: `need`, `progress`, `result` or `error`. A chunk of the image is a
-    byte (0: zeros, 1: data), four bytes of length, and its data.
+    """Carry out the line of JSON on `orders`, which the image follows: per chunk a byte (0: zeros, 1:
+    data), four bytes of length, the data. Answers are lines of JSON: `need`, `progress`, `result`, `error`.
     """
 
     def tell(**answer: object) -> None:

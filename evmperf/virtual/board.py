@@ -52,10 +52,8 @@ class Nic:
 
 @dataclass(frozen=True)
 class TesterInfo:
-    """The machine beside the board: a network namespace, or a QEMU that is reached over SSH.
-
-    `command` runs what follows it there. `namespace` is "" for a QEMU; `ssh_host`, `ssh_options`
-    and `port` are empty for a namespace.
+    """The machine beside the board: a network namespace, or a QEMU behind SSH (`ssh_host`, `ssh_options`,
+    `port`; `namespace` is ""). `command` runs its last words there.
     """
 
     namespace: str
@@ -106,11 +104,8 @@ class ServedBoard:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchStatus(ServedBoard):
-    """What a running bench says about itself. Times are ISO 8601, UTC.
-
-    `power` is the switch; a board that powered itself off or crashed has `power` true and
-    `qemu_pid` None, and `last_exit` says why. `console_bytes` counts all console output since
-    the bench started, which is the offset that `console.stamps` uses.
+    """A running bench; times are ISO 8601, UTC. With `power` on and `qemu_pid` None the board has ended,
+    for the reason `last_exit`. `console_bytes` is the offset of `console.stamps`.
     """
 
     folder: str

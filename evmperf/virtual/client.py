@@ -301,10 +301,8 @@ def _status(who: str, answer: bytes) -> BenchStatus:
 
 
 def for_board(file: Path, variant: str, progress: Callable[[str], None]) -> LabClient | None:
-    """Have the lab of the virtual EVM that a board file describes, built where it is not yet.
-
-    Returns its bench if this call started it, None where something answers on the board's serial
-    port. Raises UsageError for a file that says no ports, LabError if it cannot be started.
+    """The bench of a board file's virtual EVM, built if needed; None if its serial port answers already.
+    Raises UsageError for a file without ports, LabError for a failed start.
     """
     serial_port, power_port = envfile.ports(file)
     with socket.socket() as probe:

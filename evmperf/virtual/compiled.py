@@ -81,10 +81,8 @@ def program_inputs(recipe: Recipe) -> list[str]:
 
 
 def build_programs(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
-    """Compile the recipe's programs into `target`.
-
-    A source file is looked for in the recipe's folder of programs first, then in the Debian source
-    package that the recipe names.
+    """Compile the recipe's programs into `target`, from its own folder of programs, else from the Debian
+    source package that it names.
     """
     spec = recipe.data["programs"]
     own, foreign = recipe.files(spec["folder"]), target / "source"
@@ -114,9 +112,8 @@ def install_programs(part: Path, root: Path) -> None:
 
 
 def build_devicetree(recipe: Recipe, qemu: dict[str, Any], steps: BuildSteps, folder: Path) -> None:
-    """Make `folder`/board.dtb: what QEMU has for the recipe's machine, then the recipe's source.
-
-    `qemu` is image.json's. The source is dtc's; a node that QEMU has is changed by naming it again.
+    """Make `folder`/board.dtb of QEMU's tree for the recipe's machine (`qemu`: image.json's) and the
+    recipe's dtc source, which may name QEMU's nodes again.
     """
     words = recipe.data["arguments"]
     machine, memory = (words[words.index(option) + 1] for option in ("-M", "-m"))

@@ -69,10 +69,8 @@ def ports(file: Path) -> tuple[int, int]:
 
 
 def write(original: Path, copy: Path, *, serial_port: int, power_port: int) -> None:
-    """Write a copy of an environment whose target `main` is reached through these ports.
-
-    Paths relative to the original's folder become absolute. Raises UsageError if the original has
-    no serial or power port, or one of the files cannot be read or written.
+    """Write a copy of an environment with these ports of target `main` and absolute paths. Raises
+    UsageError without a serial or power port, or for an unreadable or unwritable file.
     """
     data = _load(original)
     serial, power = _ports(data, original)

@@ -95,10 +95,8 @@ def describe_qemu(recipe: Recipe, part: Path) -> dict[str, Any]:
 
 
 def fastest_aio(qemu: dict[str, Any], scratch: Path) -> str:
-    """Return the fastest of QEMU's ways to read a file that this host allows.
-
-    The SD controllers read 512 bytes at a time, so each read's overhead is what they cost:
-    io_uring is twice as fast as threads, but containers often forbid it.
+    """The fastest of QEMU's ways to read a file here: io_uring, which containers often forbid, is twice as
+    fast as threads for the SD controllers' reads of 512 bytes.
     """
     scratch.write_bytes(bytes(65536))
     command = [*qemu["img"], "bench", "-f", "raw", "-c", "1", "-i", "io_uring", str(scratch)]

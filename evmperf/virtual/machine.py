@@ -44,10 +44,8 @@ def nic_count(image: EvmImage) -> int:
 
 
 class Machine:
-    """Starts and kills QEMU. Not safe for concurrent calls: the bench takes turns.
-
-    `files` are the board's disks by name; `devices` opens the network for one QEMU; `options` are
-    further ones for it. `last_exit` tells how the last QEMU ended.
+    """Starts and kills QEMU, one call at a time: `files` are the board's disks, `devices` opens its
+    network, `options` are further words, `last_exit` is the last QEMU's end.
     """
 
     def __init__(

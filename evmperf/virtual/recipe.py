@@ -110,10 +110,8 @@ def _read(variant: str, above: tuple[str, ...]) -> tuple[tuple[Path, ...], dict[
 
 
 def _merge(below: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """Merge as RFC 7396 does: mappings key by key, null removes, all else replaces. What `KEY+` has
-    is added to the list KEY, and what `KEY-` has is taken out of it.
-
-    Raises ValueError for an entry that is to be taken out and is not there.
+    """Merge as RFC 7396: mappings key by key, null removes, `KEY+` adds to the list KEY and `KEY-` takes
+    out. Raises ValueError for an entry to take out that is missing.
     """
     merged = dict(below)
     for key, value in over.items():

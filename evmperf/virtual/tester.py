@@ -65,10 +65,8 @@ def nics_of(interfaces: Iterable[str]) -> list[Nic]:
 
 
 class TesterSpace:
-    """A namespace with taps; lives until `close`. Raises LabError if it cannot be made.
-
-    Namespaces do not see each other, so every tester has the same addresses. `programs` is a folder for
-    the front of its PATH.
+    """A namespace with taps until `close`; all have the same addresses, as none sees another. `programs`
+    goes to the front of its PATH. Raises LabError.
     """
 
     def __init__(self, board: Path, nics: int, programs: str = "") -> None:
@@ -130,10 +128,8 @@ class TesterSpace:
 
 
 def _open_tap(interface: str) -> int:
-    """Open a tap of the current namespace; raises OSError.
-
-    A killed QEMU may hold its taps a little longer than it lives: io_uring's work is cancelled
-    after the process is gone.
+    """Open a tap of the current namespace, which a killed QEMU may hold a little longer until io_uring's
+    work is cancelled. Raises OSError.
     """
     flags = _IFF_TAP | _IFF_NO_PI | _IFF_VNET_HDR
     request = struct.pack("16sH22x", interface.encode(), flags)
