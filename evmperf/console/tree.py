@@ -23,6 +23,8 @@ _MOST = 40
 _CHARS = 80
 _STAMPED = re.compile(r"(?:<\d+>)?\[ *(\d{1,6}\.\d{6})\](?:\[[^\]]{1,12}\])? (.*)")
 _INITCALL = re.compile(r"initcall (\w{1,120})\S* returned -?\d+ after (\d{1,12}) usecs")
+_INIT = re.compile(r"Run /\S+ as init")
+_KERNEL = (Phase.FIRST_KERNEL_LINE, Phase.STARTING_KERNEL, Phase.EFI_STUB)
 _STAGE = re.compile(r" *[\d,]{1,15} +(\d[\d,]{0,14})  (\S.*)")
 _TELLING_S = 1.0
 """Time over which two clocks are held against each other, at least."""
@@ -45,7 +47,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Tree:
-    """The parts of each phase, the longest first; the phase lasts until the next mark. `notes` say how
+    """The parts of each phase, the longest first; a phase lasts until the next mark. `notes` say how
     far the clocks agree, and what is missing.
     """
 
@@ -55,8 +57,8 @@ class Tree:
 
     def longest(self, begin: Phase, end: Phase, count: int = 5) -> list[Part]:
         """The longest parts between two marks; phases of which no part is known stand for themselves."""
-        order = list(Phase)
-        inside = [p for p in self.phases if order.index(begin) <= order.index(p) < order.index(end)]
+        since = itertools.dropwhile(lambda phase: phase != begin, self.phases)
+        inside = list(itertools.takewhile(lambda phase: phase != end, since))
         parts = [part for part in self.parts if part.phase in inside]
         known = {part.phase for part in parts}
         parts += [Part(p, "all of it", self.phases[p], "console") for p in inside if p not in known]
@@ -73,23 +75,32 @@ class _Line:
 
 
 def grow(
-    records: Sequence[Record], marks: Mapping[Phase, Mark], units: Iterable[tuple[str, float]] = ()
+    records: Sequence[Record],
+    marks: Mapping[Phase, Mark],
+    units: Iterable[tuple[str, float]] = (),
+    kernel_log: str = "",
 ) -> Tree:
-    """The tree of one boot from its console; `units` are systemd's, with seconds to start."""
+    """The tree of one boot from its console; `units` are systemd's, with seconds to start, `kernel_log`
+    has the initcalls of a kernel that does not show them.
+    """
     lines = list(_lines(records))
-    spans = list(itertools.pairwise(marks.values()))
+    log = list(_lines([Record(0, 0, "<", kernel_log.encode())]))
+    before_init = itertools.takewhile(lambda line: not _INIT.match(line.text), log)
+    calls = list(_initcalls(next((p for p in _KERNEL if p in marks), Phase.PROMPT), [*before_init]))
+    # With an initial RAM disk, init comes before the root.
+    spans = list(itertools.pairwise(sorted(marks.values(), key=lambda mark: mark.mono_ns)))
     phases = {a.phase: (b.mono_ns - a.mono_ns) / 1e9 for a, b in spans}
     parts: list[Part] = []
     for a, b in spans:
         inside = [line for line in lines if a.mono_ns <= line.mono_ns < b.mono_ns]
         at_end = (line for line in lines if line.mono_ns >= b.mono_ns and b.text[:_CHARS] in line.text)
         inside.append(_Line(b.mono_ns, "", next((line.kernel_s for line in at_end if b.text), None)))
-        found = list(_initcalls(a.phase, inside)) or list(_stages(a.phase, inside))
-        found = found or list(_silences(a.phase, inside))
+        found = list(_initcalls(a.phase, inside)) or [call for call in calls if call.phase is a.phase]
+        found = found or list(_stages(a.phase, inside)) or list(_silences(a.phase, inside))
         if a.phase is Phase.INIT_STARTED:
             found += [Part(a.phase, name, seconds, "systemd, side by side") for name, seconds in units]
         parts += sorted(found, key=lambda part: -part.seconds)[:_MOST]
-    notes = [*_drift([line for line in lines if line.kernel_s is not None]), *_missing(marks, lines)]
+    notes = [*_drift([line for line in lines if line.kernel_s is not None]), *_missing(marks, [*lines, *log])]
     return Tree(phases, tuple(parts), tuple(notes))
 
 

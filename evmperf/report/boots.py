@@ -36,7 +36,9 @@ def told(folder: Path, result: Result, answers: list[Answer]) -> Iterator[Answer
         parts = grown.longest(*spans[0]) if grown and spans else []
         causes = (Cause("boot", str(part), _proof(part)) for part in parts if part.seconds >= _LEAST_S)
         notes = grown.notes if grown and spans == [SPANS[0][1:3]] else ()
-        yield msgspec.structs.replace(answer, causes=(*answer.causes, *causes), notes=notes)
+        yield msgspec.structs.replace(
+            answer, causes=(*answer.causes, *causes), notes=notes, looked=bool(grown)
+        )
 
 
 def _proof(part: tree.Part) -> str:
@@ -49,11 +51,11 @@ def _proof(part: tree.Part) -> str:
 
 def _tree(folder: Path, result: Result) -> tree.Tree | None:
     """The tree of the boot in the middle of those of a case; None where no console was recorded."""
-    wanted = str(result.params.get("kernel_arguments", ""))
+    ended_ns = result.started_ns + result.duration_s * 1e9
     found = sorted(
         (marks[-1].mono_ns - marks[0].mono_ns, number, marks)
         for number, boot in enumerate(r for r in spool.read_records(folder) if isinstance(r, BootRecord))
-        if boot.kernel_arguments == wanted and boot.failure is None
+        if result.started_ns <= boot.started_ns <= ended_ns and boot.failure is None
         if (marks := boot.marks) and marks[-1].phase == Phase.PROMPT
     )
     if not found or not (folder / CONSOLE_LOG).is_file():
@@ -63,13 +65,14 @@ def _tree(folder: Path, result: Result) -> tree.Tree | None:
     try:
         for records in review.boots(record.read(folder / CONSOLE_LOG)):
             if records[0].mono_ns <= marks[-1].mono_ns <= records[-1].mono_ns:
-                return tree.grow(records, known, _units(folder))
+                units = systemd_analyze.units(_document(folder, "systemd"))
+                return tree.grow(records, known, units, _document(folder, "dmesg"))
     except LabError:
         pass
     return None
 
 
-def _units(folder: Path) -> list[tuple[str, float]]:
-    """What systemd says of its units' starts (seconds); nothing where it was not asked."""
-    file = folder / "facts/systemd"
-    return systemd_analyze.units(file.read_text("utf-8", "replace")) if file.is_file() else []
+def _document(folder: Path, name: str) -> str:
+    """What the board was asked at the end of the run; "" where it was not."""
+    file = folder / "facts" / name
+    return file.read_text("utf-8", "replace") if file.is_file() else ""

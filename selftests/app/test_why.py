@@ -232,7 +232,7 @@ def test_a_boot_time_names_what_took_longest(tmp_path, capsys):
     )
     records = [Record(ms * 10**6, ms * 10**6, kind, text.encode()) for ms, kind, text in said]
     marks = find(records, "login: ")
-    boot = Boot("shell", "", 0, 4.0, marks)
+    boot = Boot("shell", "", run.started_ns, 4.0, marks)
     case = {
         "benchmark": "boot_time_mmcsd",
         "driver": "boot",
@@ -240,7 +240,9 @@ def test_a_boot_time_names_what_took_longest(tmp_path, capsys):
         "params": {"kernel_arguments": ""},
     }
     samples = (Sample("boot_time", 3.0, "s", 0, 1),)
-    folder = spools.write(tmp_path, run, [spools.a_result(run, samples=samples, **case)])
+    folder = spools.write(
+        tmp_path, run, [spools.a_result(run, samples=samples, started_ns=run.started_ns, **case)]
+    )
     append_records(folder, [record(boot)])
     (folder / "console.log").write_bytes(HEADER + b"".join(one.line() for one in records))
     (folder / "facts").mkdir()

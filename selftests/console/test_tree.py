@@ -1,5 +1,7 @@
 """Where the time of a boot went: phases, what took longest in them, and how far the clocks agree."""
 
+import pytest
+
 from evmperf.console import tree
 from evmperf.console.marks import Phase, find
 from evmperf.console.record import POWER_ON, Record
@@ -70,6 +72,19 @@ def test_initcalls_and_bootstages_and_units_are_named_where_they_are_timed():
     assert not any("initcall" in note or "BOOTSTAGE" in note for note in found.notes)
 
 
+def test_initcalls_that_the_console_did_not_show_are_in_the_kernels_log():
+    log = (
+        "[    0.200000] initcall mmc_init+0x0/0x20 returned 0 after 700000 usecs\n"
+        "[    1.800000] Run /sbin/init as init process\n"
+        "[    2.000000] initcall late_module+0x0/0x20 returned 0 after 900000 usecs\n"
+    )
+    found = records(*LOADER, *KERNEL)
+    grew = tree.grow(found, find(found, PROMPT), kernel_log=log)
+    calls = [part for part in grew.parts if part.name.startswith("initcall")]
+    assert told(calls) == [("first_kernel_line", "initcall mmc_init", 0.7, "kernel")]
+    assert not any("initcalls" in note for note in grew.notes)
+
+
 def test_what_is_missing_is_said():
     quiet = grown(*LOADER, (4000, "\r\nboard login: ")).notes
     assert len(quiet) == 4
@@ -92,3 +107,15 @@ def test_a_console_that_came_at_once_tells_no_rate():
     assert not any(
         "clock makes" in note for note in grown(*LOADER, *at_once, (3000, "\r\nboard login: ")).notes
     )
+
+
+def test_a_root_that_is_mounted_after_init_counts_once():
+    ram_disk = (
+        (3000, "[    0.000000] Booting Linux\r\n[    0.100000] Run /init as init process\r\n"),
+        (5000, "[    2.100000] EXT4-fs (vda1): mounted filesystem\r\n"),
+        (6000, "\r\nboard login: "),
+    )
+    found = grown(*LOADER, *ram_disk)
+    names = [part.name for part in found.longest(Phase.STARTING_KERNEL, Phase.PROMPT, 99)]
+    assert len(names) == len(set(names))
+    assert sum(found.phases.values()) == pytest.approx(6.0)
