@@ -4,6 +4,7 @@ The kinds of steps are in `evmperf.benchmarks.step`.
 """
 
 import enum
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -48,6 +49,16 @@ class Profile:
         metrics = own or {}
         cases = (Case(str(label), {key: label, **params}, metrics.get(str(label), ())) for label in labels)
         return cls(tuple(cases), repeats)
+
+    @classmethod
+    def crossed(cls, axes: Mapping[str, Iterable[ParamValue]], /, **params: ParamValue) -> Self:
+        """A row for each combination of the parameters `axes`, which label it; all rows have `params`."""
+        rows = itertools.product(*axes.values())
+        return cls(
+            tuple(
+                Case("|".join(map(str, row)), {**dict(zip(axes, row, strict=True)), **params}) for row in rows
+            )
+        )
 
 
 def percentage(name: str, title: str, low: float = 0.0) -> Metric:

@@ -22,6 +22,7 @@ _ADDRESSES = "192.168.77.1", "192.168.77.2"
 _NODE = "evmperf-node"
 _SETTLE_S = 3
 """Seconds from the watch's start to its window, in which the test begins."""
+_HARDWARE = "with HW"
 _KINDS = {"switch": "Switch", "hsr": "HSR"}
 _OFFLOADS = "hsr-fwd-offload", "hsr-dup-offload", "hsr-tag-ins-offload", "hsr-tag-rm-offload"
 
@@ -111,7 +112,7 @@ def _benchmark(driver: str, kind: str) -> Benchmark:
         return board.text(driver, "interface"), board.text(driver, "second_interface")
 
     def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
-        seconds, offload = int(case.params["seconds"]), case.params["offload"] == "HW"
+        seconds, offload = int(case.params["seconds"]), _HARDWARE in case.label
         ends = getattr(board.options, driver).tester_interfaces
         if len(ends) != 2:
             raise UsageError(
@@ -140,27 +141,23 @@ def _benchmark(driver: str, kind: str) -> Benchmark:
         ]
 
     def lacks(board: Board, case: Case) -> str:
-        if board.is_virtual and case.params["offload"] == "HW":
+        if board.is_virtual and _HARDWARE in case.label:
             return "no port of QEMU forwards by itself"
-        if kind == "switch" and not board.is_virtual and case.params["offload"] == "SW":
+        if kind == "switch" and not board.is_virtual and _HARDWARE not in case.label:
             return "a port whose driver is a switch always forwards in hardware"
         return ""
 
-    def profile(seconds: int) -> Profile:
-        return Profile(
-            tuple(
-                Case(f"{name} with {by} Offload", {"mode": name, "offload": by, "seconds": seconds})
-                for by in ("HW", "SW")
-            )
-        )
-
+    rows = tuple(f"{name} with {by} Offload" for by in ("HW", "SW"))
     return Benchmark(
         name=f"eth_{driver}_{kind}_forwarding",
         driver=driver,
         title=f"{driver.upper()} {name} Mode Forwarding",
         section=("Ethernet", f"{driver.upper()} Ethernet Driver"),
         metrics=(network.throughput("THROUGHPUT"), *_LOADS),
-        profiles={"full": profile(60), "quick": profile(10)},
+        profiles={
+            "full": Profile.of("mode", rows, seconds=60),
+            "quick": Profile.of("mode", rows, seconds=10),
+        },
         steps=steps,
         tools=("ip",),
         tester_tools=("ip", "iperf3", "nsenter"),

@@ -66,13 +66,7 @@ def _speed(case: Case, way: str = "") -> Measure:
 
 
 def _throughput(algorithms: Iterable[str], seconds: int) -> Profile:
-    return Profile(
-        tuple(
-            Case(f"{name}|{size}", {"algorithm": name, "buffer_size": size, "seconds": seconds})
-            for name in algorithms
-            for size in _BLOCK_SIZES
-        )
-    )
+    return Profile.crossed({"algorithm": algorithms, "buffer_size": _BLOCK_SIZES}, seconds=seconds)
 
 
 _benchmark = partial(Benchmark, driver="crypto", tools=("openssl",))

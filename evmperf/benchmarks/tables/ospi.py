@@ -63,18 +63,11 @@ def _metrics(unit: Unit, *sides: str) -> tuple[Metric, ...]:
     )
 
 
-def _summary(size: int) -> Profile:
-    file_size = f"{size >> 20} MB"
-    return Profile(
-        tuple(
-            Case(f"{kind}|{file_size}", {"flash": kind, "file_size": file_size})
-            for kind in ("OSPI NOR", "QSPI NAND")
-        )
-    )
-
-
 # 50 MB is 0x3200000 bytes (inventory, uboot_flash_summary).
-_SUMMARY_PROFILES = {"full": _summary(50 << 20), "quick": _summary(1 << 20)}
+_SUMMARY_PROFILES = {
+    name: Profile.crossed({"flash": ("OSPI NOR", "QSPI NAND"), "file_size": (f"{mib} MB",)})
+    for name, mib in (("full", 50), ("quick", 1))
+}
 """The rows of the summaries in Linux and U-Boot."""
 
 

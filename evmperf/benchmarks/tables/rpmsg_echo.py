@@ -33,15 +33,7 @@ def _lacks(board: Board, case: Case) -> str:
     return f"{board.file_name}: targets.main.options.ipc.processors does not list {name}"
 
 
-def _profile(messages: int) -> Profile:
-    return Profile(
-        tuple(
-            Case(f"{name}|{size}", {"processor": name, "bytes": size, "messages": messages})
-            for name in _PROCESSORS
-            for size in (1, 490)
-        )
-    )
-
+_ROWS = {"processor": tuple(_PROCESSORS), "bytes": (1, 490)}
 
 BENCHMARK = Benchmark(
     name="rpmsg_echo",
@@ -52,7 +44,10 @@ BENCHMARK = Benchmark(
         Metric(name, Unit.MICROSECOND, Direction.LOWER, f"{title} round trip (usecs)", 0.1, 9e6)
         for name, title in (("average", "Average"), ("longest", "Max"))
     ),
-    profiles={"full": _profile(100_000), "quick": _profile(1000)},
+    profiles={
+        "full": Profile.crossed(_ROWS, messages=100_000),
+        "quick": Profile.crossed(_ROWS, messages=1000),
+    },
     steps=_steps,
     tools=("rpmsg_char_benchmark", "chrt"),
     options=(("ipc", "processors"),),

@@ -37,13 +37,7 @@ def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
 
 
 def _profile(resolutions: Sequence[str], frames: int) -> Profile:
-    return Profile(
-        tuple(
-            Case(f"{resolution}|{code}", {"resolution": resolution, "format": code, "frames": frames})
-            for resolution in resolutions
-            for code in ("nv12", "rgb4")
-        )
-    )
+    return Profile.crossed({"resolution": resolutions, "format": ("nv12", "rgb4")}, frames=frames)
 
 
 BENCHMARK = Benchmark(
