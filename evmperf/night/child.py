@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from evmperf.benchmarks import control
 from evmperf.keeping.claim import JOIN, Claim
 from evmperf.model.ended import Ending
 from evmperf.model.errors import EvmperfError, Kind, UsageError
@@ -150,7 +151,7 @@ def measured_in(folder: Path) -> list[str]:
         return [
             f"{result.benchmark}/{result.case}"
             for result in spool.read_results(folder)
-            if result.status is Status.MEASURED
+            if result.status is Status.MEASURED and result.benchmark != control.NAME
         ]
     return []
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from evmperf.benchmarks import wording
+from evmperf.benchmarks import control, wording
 from evmperf.model.errors import LabError
 from evmperf.model.exits import SIGNS
 from evmperf.model.figures import Baseline, Key
@@ -272,7 +272,8 @@ def _gather(folder: Path) -> _Page:
 
 
 def _take(page: _Page, result: Result) -> None:
-    page.statuses[result.status] = page.statuses.get(result.status, 0) + 1
+    if result.benchmark != control.NAME:
+        page.statuses[result.status] = page.statuses.get(result.status, 0) + 1
     if result.failures or result.status is not Status.MEASURED:
         if len(page.failed) < _MOST_FAILED:
             page.failed.append(result)

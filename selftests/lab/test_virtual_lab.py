@@ -16,6 +16,7 @@ import yaml
 
 from evmperf.runs import spool
 from evmperf.virtual import client, image
+from selftests.support import spools
 from selftests.support.ports import free_port
 
 pytestmark = pytest.mark.virtual_evm
@@ -126,7 +127,7 @@ def test_a_board_in_a_place_is_booted_and_measured_with_its_own_file(lab: Lab, t
         check=False,
     )
     folder = next((tmp_path / "results").glob("am64xx-hsevm-*"))
-    boot, emmc = spool.read_results(folder)
+    boot, emmc = spools.cases_of(folder)
     assert boot.status == "measured", done.stdout
     assert len(boot.values("boot_time")) == 3
     run = spool.read_run(folder)

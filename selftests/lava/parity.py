@@ -17,7 +17,7 @@ from statistics import mean
 
 from evmperf.lava import paths
 from evmperf.model.results import Result
-from evmperf.runs.spool import read_results
+from selftests.support.spools import cases_of
 
 WAYS = ("desk", "host", "native")
 
@@ -52,7 +52,7 @@ def main(benchmark: str, count: int) -> None:
                 measure(way, benchmark, Path(folder))
         for way in WAYS:
             for run in sorted(set(runs(way, Path(folder))) - before):
-                for result in read_results(run):
+                for result in cases_of(run):
                     identities[result.case].add(identity(result))
                     for sample in result.samples:
                         row = values[result.case, sample.metric, sample.unit]

@@ -19,6 +19,7 @@ from evmperf.lava.server import TOKEN_VARIABLE, URL_VARIABLE, LavaServer
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result
 from evmperf.runs.spool import read_results, read_run
+from selftests.support.spools import cases_of
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -157,7 +158,7 @@ def test_the_same_case_is_the_same_in_all_three_ways(lab, server, results, capsy
     measured = {}
     for way, folder in ways.items():
         (run,) = folder.glob("*/run.json")
-        measured[way] = read_results(run.parent)
+        measured[way] = cases_of(run.parent)
     assert [identity(r) for r in measured["native"]] == [identity(r) for r in measured["desk"]]
     assert [identity(r) for r in measured["host"]] == [identity(r) for r in measured["desk"]]
 

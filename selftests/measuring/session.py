@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from evmperf.runs import spool
+from selftests.support.spools import cases_of
 
 REPOSITORY = Path(__file__).parents[2]
 DEADLINE_S = 120
@@ -62,7 +63,7 @@ class Pytest:
 
     def measured(self) -> list[spool.Result]:
         runs = list(self.results.glob("*/run.json"))
-        return spool.read_results(runs[0].parent) if runs else []
+        return cases_of(runs[0].parent) if runs else []
 
     @property
     def last_sentence(self) -> str:

@@ -10,6 +10,7 @@ import pytest
 from evmperf.cli.main import main
 from evmperf.runs import casefile, spool
 from selftests.measuring.session import Pytest
+from selftests.support import spools
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -35,7 +36,7 @@ def test_a_case_is_packed_read_and_reproduced(
         assert main(command) in (0, 5, 6)
     status = main(["reproduce", str(file), "--lg-env", str(env_file), f"--results={results}"])
     (folder,) = (path.parent for path in results.glob("*/run.json"))
-    (again,) = spool.read_results(folder)
+    (again,) = spools.cases_of(folder)
     assert (again.benchmark, again.case, again.profile) == (*CASE, packed.profile)
     assert again.samples
     assert status in (0, 1, 5, 6)

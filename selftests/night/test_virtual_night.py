@@ -16,6 +16,7 @@ from evmperf.boards.board import ENV_DIR
 from evmperf.boards.yamlfile import Loader
 from evmperf.runs import spool
 from evmperf.virtual import client, image
+from selftests.support import spools
 from selftests.support.placelab import REPOSITORY, PlaceLab
 
 pytestmark = pytest.mark.virtual_evm
@@ -86,7 +87,7 @@ def figures(folder: Path) -> list[tuple[object, ...]]:
     """What every boot of a run must have measured; a busy host may stamp the other marks late."""
     return [
         (r.benchmark, r.version, r.case, str(r.params), sample.metric, sample.unit, sample.repetition)
-        for r in spool.read_results(folder)
+        for r in spools.cases_of(folder)
         for sample in r.samples
         if catalogue.benchmark(r.benchmark).metric(sample.metric).required
     ]

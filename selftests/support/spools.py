@@ -9,11 +9,12 @@ from pathlib import Path
 
 import msgspec
 
-from evmperf.benchmarks import catalogue
+from evmperf.benchmarks import catalogue, control
 from evmperf.model.errors import Kind
 from evmperf.model.records import BootFailure, BootMark, BootRecord, VerdictRecord
 from evmperf.model.results import Failure, Metric, Published, Result, Sample, Status
 from evmperf.model.run import Run
+from evmperf.runs import spool
 from evmperf.runs.spool import Spool, append_records
 
 RECORDED = next((Path(__file__).parents[1] / "data/spool").iterdir())
@@ -121,6 +122,11 @@ def of_catalogue(results: Path, profile: str = "full", **changes: object) -> Pat
     spool.append(a_refusal(run, number))
     spool.append(FAILED_BOOT)
     return spool.folder
+
+
+def cases_of(folder: Path) -> list[Result]:
+    """The results of a run without its control metrics, which no test asks for."""
+    return [result for result in spool.read_results(folder) if result.benchmark != control.NAME]
 
 
 GOAL = {"goal": "at least 55 MB/s", "reached": "missed", "owner": "storage"}
