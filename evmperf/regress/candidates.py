@@ -26,7 +26,7 @@ class OnABoard:
         self._sessions = Sessions(folder)
 
     def measure(self, search: Search, entry: Round) -> None:
-        """See `evmperf.regress.search.Measures`. The median of the metric's samples counts."""
+        """See `evmperf.regress.search.VersionMeasurer`. The median of the metric's samples counts."""
         self._have(search.board)
         benchmark, case, _ = search.metric.split("/")
         session = self._sessions.measure(
