@@ -58,15 +58,18 @@ def find(request: FindBoard, hear: Hear, agree: Callable[[str], bool] = lambda p
     drivers = {*boardfile.SAFE, *CABLED, *boardfile.STORAGE}
     known = [b for b in catalogue.benchmarks().values() if b.driver in drivers]
     question = identity.question({tool for benchmark in known for tool in _needs(benchmark)})
-    way = _address(request) if request.address else _voice(request, hear)
+    network = _address(request) if request.address else None
+    way = network if network and not request.ports else _voice(request, hear)
     found = identity.answer(*identity.ask(way, question, request.password))
+    if network and network is not way:
+        identity.ask(network, "true")  # a console is there, and SSH carries files
     if found.user != "0":
         raise UsageError("the user that is logged in there is not root, which measuring needs")
     power = request.power if isinstance(way, Voice) or request.power != "hand" else "none"
     like = boardfile.fitting(found)
     sections: dict[str, Mapping[str, str]] = {}
     if request.tester.partition(":")[0] == "local" and not like:
-        ends = cable.between(found.links, far=bool(request.address))
+        ends = cable.between(found.links, far=network is not None)
         sections |= {"eth": ends} if ends else {}
     if request.make_scratch:
         sections |= _scratch(way, request.password, hear, agree)
@@ -81,6 +84,7 @@ def find(request: FindBoard, hear: Hear, agree: Callable[[str], bool] = lambda p
         found,
         way,
         absent,
+        beside=network if network is not way else None,
         power=power,
         tester=request.tester,
         sections=sections,

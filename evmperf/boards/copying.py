@@ -34,20 +34,31 @@ def write(like: Path, folder: Path, name: str, title: str = "") -> Path:
         begin = f"        {key}: {getattr(general, key)}"
         if begin not in text:
             raise UsageError(f"{like}: its {key} has no line of its own: copy the file by hand")
-        text = text.replace(begin, f"        {key}: {_scalar(value)}", 1)
+        text = text.replace(begin, f"        {key}: {scalar(value)}", 1)
     text = text.replace(f"--lg-env {like.name}", f"--lg-env {name}.yaml", 1)
     text = text.replace(general.title, title or name, 1)
-    file = folder / f"{name}.yaml"
+    file = written(folder / f"{name}.yaml", text, "x")
+    boards.load(file)
+    return file
+
+
+def written(file: Path, text: str, mode: str, *, private: bool = False) -> Path:
+    """Write a board file, a new one where the mode is `x`, for its owner alone where it may hold a
+    password. Raises UsageError for a name in use, LabError when the disk does not take it.
+    """
     try:
-        with file.open("x", encoding="utf-8") as stream:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open(mode, encoding="utf-8") as stream:
+            if private:
+                file.chmod(0o600)
             stream.write(text)
     except FileExistsError:
         raise UsageError(f"{file} is there already") from None
     except OSError as error:
         raise LabError(f"{file}: cannot be written: {error.strerror}") from error
-    boards.load(file)
     return file
 
 
-def _scalar(text: str) -> str:
+def scalar(text: str) -> str:
+    """A text as YAML has it behind a key."""
     return yaml.safe_dump(text, width=1000).removesuffix("\n").removesuffix("\n...")

@@ -101,7 +101,7 @@ def _new(options: argparse.Namespace) -> None:
     if options.found:
         newest = options.found == "desk"
         found = foundfile.newest(Path("results") / "desk") if newest else Path(options.found)
-        file = foundfile.keep(found, folder, options.name, options.title)
+        file = foundfile.keep(found, folder, options.name, {"title": options.title})
         first = "decide what its comments ask"
     elif options.like:
         file = copying.write(boards.find(options.like), folder, options.name, options.title)

@@ -23,7 +23,7 @@ Finds the board on this desk, says what it is and what can be measured on it now
 measures what overwrites nothing, in minutes.
 
   evmperf desk                        the board whose console is on a USB serial port
-  evmperf desk root@192.168.1.20      a board on the network
+  evmperf desk root@192.168.1.20      a board on the network; with --port its console, too
   evmperf desk --lg-env my-board      a board that has a file already
 
 A newline is typed on each serial port, and root logs in. Nothing is written to the board but its

@@ -14,7 +14,7 @@ from evmperf.boards.copying import FILL_IN
 from evmperf.boards.vocabulary import CABLED, ETHERNET
 from evmperf.desk.identity import BoardIdentity, SshAddress
 from evmperf.desk.ports import RATES, Port, Voice, fits_default
-from evmperf.model.errors import LabError, UsageError
+from evmperf.model.errors import UsageError
 
 SAFE = ("system", "crypto", "rt")
 """Drivers whose benchmarks overwrite nothing and need nothing beside the board."""
@@ -68,6 +68,7 @@ def write(
     way: Voice | SshAddress,
     absent: Mapping[str, str],
     *,
+    beside: SshAddress | None = None,
     power: str,
     tester: str = "",
     sections: Mapping[str, Mapping[str, str]] | None = None,
@@ -75,7 +76,8 @@ def write(
 ) -> Path:
     """Write the board file and return it; raises LabError when the disk does not take it.
 
-    `sections` are features that this desk found out, each with its options.
+    `beside` is the board's network, for long files beside its console; `sections` are features that
+    this desk found out, each with its options.
     """
     like = fitting(identity)
     said = yamlfile.read(like)["targets"]["main"] if like else {}
@@ -93,6 +95,9 @@ def write(
     if not like and identity.root.partition(" ")[2] not in _MEDIA:
         strategy["roots"] = {}  # what the root of another medium is like, nobody has said
     resources, drivers = _way(way, identity.prompt, password)
+    if beside:
+        more_resources, more_drivers = _way(beside, "", None)
+        resources, drivers = resources | more_resources, drivers | more_drivers
     boots = power == "reset" or (power == "hand" and not isinstance(way, SshAddress))
     known = set(said.get("features", SAFE))
     cables = [word for word in ETHERNET if tester and word in known and word in said.get("options", {})]
@@ -114,7 +119,8 @@ def write(
         "targets": {"main": main},
     }
     about = f"# As `evmperf desk` found it{f', like {like.name}' if like else ''}.\n"
-    return _written(folder / f"desk-{name}.yaml", about + yaml.safe_dump(data, sort_keys=False), "w")
+    text = about + yaml.safe_dump(data, sort_keys=False)
+    return copying.written(folder / f"desk-{name}.yaml", text, "w", private=True)
 
 
 def blank(folder: Path, name: str, title: str = "") -> Path:
@@ -124,6 +130,7 @@ def blank(folder: Path, name: str, title: str = "") -> Path:
     if not re.fullmatch(copying.NAME, name):
         raise UsageError(copying.WRONG_NAME.format(name))
     port = Voice(Port(f"{FILL_IN}: the console, e.g. /dev/ttyUSB0"), "login", "", RATES[0])
+<<<<<<< HEAD
     with tempfile.TemporaryDirectory() as scratch:
         found = write(Path(scratch), BoardIdentity(), port, {}, power="hand")
         data = yamlfile.read(found)
@@ -134,6 +141,15 @@ def blank(folder: Path, name: str, title: str = "") -> Path:
         }
         found.write_text(f"# A board\n{yaml.safe_dump(data, sort_keys=False)}", encoding="utf-8")
         return keep(found, folder, name, title)
+=======
+    said = {
+        "name": name,
+        "title": title or f"{FILL_IN}: its name in tables",
+        "description": f"{FILL_IN}: revision, processor, clock, memory",
+    }
+    with tempfile.TemporaryDirectory() as found:
+        return keep(write(Path(found), Identity(), port, {}, power="hand"), folder, name, said)
+>>>>>>> 3a4ccd1 (Desk: questions in lines that busybox takes; a console and SSH together)
 
 
 def newest(folder: Path) -> Path:
@@ -144,36 +160,25 @@ def newest(folder: Path) -> Path:
     return found[-1]
 
 
-def keep(found: Path, folder: Path, name: str, title: str = "") -> Path:
-    """A board file of one's own from one that was found, with comments where a person must decide.
+def keep(found: Path, folder: Path, name: str, said: Mapping[str, str]) -> Path:
+    """A board file of one's own from one that was found, with comments where a person must decide and
+    what is `said` of the board, by option.
 
-    The board keeps its name, by which published figures are found. Raises UsageError for a file
-    without a board or a name in use, LabError if the file cannot be written.
+    The board keeps its name, by which published figures are found, unless another is said. Raises
+    UsageError for a file without a board or a name in use, LabError if the file cannot be written.
     """
     boards.load(found)
+    left = dict(said)
     lines = [f"# Begun by evmperf board new; evmperf board check {name} says whether it still fits."]
     for line in found.read_text("utf-8").splitlines()[1:]:
         indent = line[: len(line) - len(line.lstrip())]
         word, colon, _ = line.strip().partition(":")
         if colon and word in _DECIDE and len(indent) <= _DEEPEST:
             lines += [f"{indent}# {text}" for text in _DECIDE[word]]
-        own = title if word == "title" else ""
-        lines.append(indent + yaml.safe_dump({word: own}).strip() if own else line)
-    file = _written(folder / f"{name}.yaml", "\n".join(lines) + "\n", "x")
+        own = left.pop(word, "") if colon else ""
+        lines.append(f"{indent}{word}: {copying.scalar(own)}" if own else line)
+    file = copying.written(folder / f"{name}.yaml", "\n".join(lines) + "\n", "x", private=True)
     boards.load(file)
-    return file
-
-
-def _written(file: Path, text: str, mode: str) -> Path:
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open(mode, encoding="utf-8") as stream:
-            file.chmod(0o600)  # it may hold a password
-            stream.write(text)
-    except FileExistsError:
-        raise UsageError(f"{file} is there already") from None
-    except OSError as error:
-        raise LabError(f"{file}: cannot be written: {error.strerror}") from error
     return file
 
 

@@ -12,6 +12,8 @@ from evmperf.model.places import FURTHER_PROGRAMS
 _PROMPT = re.compile(r"(?:[#$]|login:|assword[^\n:]{0,40}:) ?\Z")
 _END = re.compile(r"evmperf-end")
 _LOGIN_S, _ANSWER_S, _SSH_S, _BOOT_S = 20.0, 20.0, 15.0, 240.0
+_WORDS = 25
+"""Programs that one line asks for."""
 _SSH_OPTIONS = (
     *("-F", "none"),  # without this user's configuration, as Labgrid's driver does
     *("-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR"),
@@ -54,9 +56,10 @@ class BoardIdentity:
 
 
 def question(tools: Iterable[str]) -> str:
-    """Shell text, one line, that reads and writes nothing."""
-    words = " ".join(sorted(tools))
-    return (
+    """Shell text that only reads, in lines that busybox's shell takes (1 KiB)."""
+    words = sorted(tools)
+    chunks = (" ".join(words[at : at + _WORDS]) for at in range(0, len(words), _WORDS))
+    about = (
         r"{ echo model: $(tr -d '\0' </proc/device-tree/model);"
         r" echo compatible: $(tr '\0' ' ' </proc/device-tree/compatible);"
         " echo soc: $(cat /sys/devices/soc0/family /sys/devices/soc0/machine);"
@@ -67,10 +70,10 @@ def question(tools: Iterable[str]) -> str:
         " for n in /sys/class/net/*; do [ ! -e $n/device ] || [ -e $n/wireless ] ||"
         ' [ "$(cat $n/carrier)" != 1 ] || echo link: ${n##*/}'
         " $(ip -4 -o address show dev ${n##*/} | awk '{print $4}'); done;"
-        f" {FURTHER_PROGRAMS};"
-        f" for t in {words}; do case $t in /*) [ -d $t ];; *) command -v $t >/dev/null;; esac"
-        " && echo tool: $t; done; } 2>/dev/null"
+        f" {FURTHER_PROGRAMS}; }} 2>/dev/null"
     )
+    there = "case $t in /*) [ -d $t ];; *) command -v $t >/dev/null 2>&1;; esac && echo tool: $t"
+    return "\n".join([about, *(f"for t in {chunk}; do {there}; done" for chunk in chunks)])
 
 
 def answer(said: str, prompt: str = "") -> BoardIdentity:
@@ -95,7 +98,7 @@ def answer(said: str, prompt: str = "") -> BoardIdentity:
 
 
 def ask(way: Voice | SshAddress, command: str, password: str | None = None) -> tuple[str, str]:
-    """What a line of shell prints as root on the board, and the console's prompt ("" over SSH).
+    """What lines of shell print as root on the board, and the console's prompt ("" over SSH).
 
     Raises PasswordWanted, UsageError, LabError.
     """
@@ -118,7 +121,10 @@ def _over_serial(voice: Voice, command: str, password: str | None) -> tuple[str,
         else:
             raise UsageError(f"{voice.port.path}: the board refused the login of root")
         prompt = said.rpartition("\n")[2]
-        return line.ask(f"{command}; echo evm'perf-end'\n", _END, _ANSWER_S), prompt
+        said = ""
+        for one in command.splitlines():
+            said += line.ask(f"{one}; echo evm'perf-end'\n", _END, _ANSWER_S)
+        return said, prompt
 
 
 def booted(voice: Voice) -> Voice:

@@ -40,7 +40,9 @@ def run(command):
 def results(folder):
     (run,) = folder.glob("*/run.json")
     lines = (run.parent / "results.jsonl").read_text().splitlines()
-    return json.loads(run.read_text())["facts"], [json.loads(line) for line in lines]
+    found = [json.loads(line) for line in lines]
+    # Not the control figures, which a session measures beside what was asked for.
+    return json.loads(run.read_text())["facts"], [one for one in found if one.get("driver") != "control"]
 
 
 def until_it_answers(board, within_s=180):
@@ -155,15 +157,20 @@ def partitions(board):
 
 
 @asked
-def test_it_is_measured_over_ssh_alone(board, tmp_path):
+@pytest.mark.parametrize("both", [False, True], ids=["alone", "beside the console"])
+def test_it_is_measured_over_ssh(board, tmp_path, both):
     key = tmp_path / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
     board.write("/root/.ssh/authorized_keys", key.with_suffix(".pub").read_text(), "0100600")
     board.switch(True)
     until_it_answers(board)
     address = f"root@127.0.0.1:{board.ssh_port}"
-    done = evmperf(address, "--key", str(key), "--results", str(tmp_path / "r"), "--yes", "-k", CRYPTO)
+    words = ["--key", str(key), "--results", str(tmp_path / "r"), "--yes", "-k", CRYPTO]
+    done = evmperf(address, *(["--port", board.path] if both else []), *words)
     assert done.returncode == 0, done.stdout + done.stderr
     facts, lines = results(tmp_path / "r")
     assert facts["machine"] == "armv7l"
     assert [line["status"] for line in lines if line.get("benchmark")] == ["measured"]
+    (file,) = (tmp_path / "r" / "desk").glob("*.yaml")
+    assert "SSHDriver" in boards.load(file).drivers
+    assert boards.load(file).has_console == both
