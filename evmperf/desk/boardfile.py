@@ -130,26 +130,13 @@ def blank(folder: Path, name: str, title: str = "") -> Path:
     if not re.fullmatch(copying.NAME, name):
         raise UsageError(copying.WRONG_NAME.format(name))
     port = Voice(Port(f"{FILL_IN}: the console, e.g. /dev/ttyUSB0"), "login", "", RATES[0])
-<<<<<<< HEAD
-    with tempfile.TemporaryDirectory() as scratch:
-        found = write(Path(scratch), BoardIdentity(), port, {}, power="hand")
-        data = yamlfile.read(found)
-        data["targets"]["main"]["options"]["board"] |= {
-            "name": name,
-            "title": title or f"{FILL_IN}: its name in tables",
-            "description": f"{FILL_IN}: revision, processor, clock, memory",
-        }
-        found.write_text(f"# A board\n{yaml.safe_dump(data, sort_keys=False)}", encoding="utf-8")
-        return keep(found, folder, name, title)
-=======
     said = {
         "name": name,
         "title": title or f"{FILL_IN}: its name in tables",
         "description": f"{FILL_IN}: revision, processor, clock, memory",
     }
     with tempfile.TemporaryDirectory() as found:
-        return keep(write(Path(found), Identity(), port, {}, power="hand"), folder, name, said)
->>>>>>> 3a4ccd1 (Desk: questions in lines that busybox takes; a console and SSH together)
+        return keep(write(Path(found), BoardIdentity(), port, {}, power="hand"), folder, name, said)
 
 
 def newest(folder: Path) -> Path:
