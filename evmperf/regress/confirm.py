@@ -9,19 +9,19 @@ import secrets
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evmperf.benchmarks import control
+from evmperf.benchmarks import catalogue, control
 from evmperf.model.change import Change, Comparison, Decision
 from evmperf.model.errors import UsageError
 from evmperf.model.run import Run
 from evmperf.model.stats import percent
-from evmperf.model.verdict import WITHIN, Judgement, Outcome, Verdict, by_severity
+from evmperf.model.verdict import WITHIN, WITHIN_POINTS, Judgement, Outcome, Verdict, by_severity
 from evmperf.regress.experiment import Experiment
 from evmperf.runs import spool
 
 BLOCKS = 40
 """Most blocks; the budget ends it earlier."""
 _LEAST = 0.01
-"""Least change that takes an alarm back: half of the alarm's, and at most what `check` calls the same."""
+"""Least margin within which an A/B takes an alarm back; it is half of the smallest alarm."""
 _BOOTS = 1
 """Cold boots of a round: only blocks count, and a budget has more of short ones."""
 
@@ -64,22 +64,21 @@ def asked(folder: Path, judgement: Judgement, board: str, sides: Images, budget_
     changes = [abs(v.change or 0.0) for v in judgement.verdicts if v.key in worse]
     wanted = {(key.benchmark, key.case) for key in worse}
     benchmarks = sorted({benchmark for benchmark, _ in wanted})
-    measured = {(r.benchmark, r.case) for r in spool.read_results(folder)}
+    profile = spool.read_run(folder).profile
+    there = {(name, case.label) for name in benchmarks for case in catalogue.benchmark(name).cases(profile)}
     return Experiment(
         id=f"ab-{folder.name}",
         board=board,
         sides={"a": [sides.good], "b": [sides.bad]},
         seed=secrets.token_hex(8),
         select=" or ".join(benchmarks),
-        profile=spool.read_run(folder).profile,
+        profile=profile,
         blocks=BLOCKS,
         boots=_BOOTS,
         budget_s=budget_s,
-        within=min(max(min(changes) / 2, _LEAST), WITHIN),
+        within=max(min(changes) / 2, _LEAST),
         metrics=[glob.escape("/".join(key)) for key in worse],
-        leave_out=[
-            f"{benchmark}/{case}" for benchmark, case in sorted(measured - wanted) if benchmark in benchmarks
-        ],
+        leave_out=[f"{benchmark}/{case}" for benchmark, case in sorted(there - wanted)],
     )
 
 
@@ -106,7 +105,7 @@ def settled(judgement: Judgement, comparison: Comparison, since: str, board: str
             f"; next: evmperf bisect {board or comparison.board} --of FILE --what image:{{}} "
             f"--metric {'/'.join(confirmed[0])}, with the images from the good to the bad one in FILE"
         )
-    dismissed = {v.key for v in verdicts if v.outcome is Outcome.SAME}
+    dismissed = {v.key for v in verdicts if v.why.startswith(_DISMISSED)}
     causes = [
         replace(cause, members=left, worse=cause.worse - len(cause.members) + len(left))
         for cause in judgement.causes
@@ -129,7 +128,9 @@ def _settled(verdict: Verdict, change: Change | None, since: str) -> Verdict:
     if change.decision is Decision.UNKNOWN:
         return replace(verdict, why=f"{_OPEN} by an A/B with the image of {since}: {bounds}")
     why = f"{_DISMISSED}: an A/B with the image of {since} shows {bounds}"
-    return replace(verdict, outcome=Outcome.SAME, why=why)
+    # What is shown to be less than the alarm is the same only within the margin of all that is.
+    same = max(-change.low, change.high) <= (WITHIN_POINTS if change.in_points else WITHIN)
+    return replace(verdict, outcome=Outcome.SAME if same else Outcome.UNKNOWN, why=why)
 
 
 def _text(change: Change, value: float) -> str:
