@@ -51,6 +51,23 @@ def test_what_a_metric_did_twice_before_is_its_habit():
     assert verdicts[5].suspect
 
 
+@pytest.mark.parametrize("after", [1, 5, 9, 12, 16, 25])
+def test_a_step_among_the_nights_is_no_spread_and_fourteen_nights_make_a_level(after):
+    values = made("independent", np.random.default_rng(4), 60, 60 + after)
+    values[3, 60:] *= 0.5
+    (*_, verdict), _ = quality.judged(values[:4])
+    assert verdict.tolerance < 0.15 * verdict.baseline
+    assert (verdict.outcome is Outcome.WORSE) is (after < 14)
+
+
+def test_what_tonight_does_not_bear_out_is_no_suspicion():
+    values = made("independent", np.random.default_rng(5), 60, 32)
+    values[3, 30] *= 0.6
+    verdicts, _ = quality.judged(values)
+    assert verdicts[3].outcome is not Outcome.WORSE
+    assert not verdicts[3].suspect
+
+
 def test_the_same_is_never_said_of_noise_that_hides_the_margin():
     values = made("independent", np.random.default_rng(8), 60, 31)
     values[0] = 100 * (1 + 5 * CV * np.random.default_rng(9).standard_normal(31))
