@@ -28,7 +28,7 @@ _EPILOG = (
 )
 _OUTPUT = (
     flag("--all", "list what did not change, too"),
-    arg("--level", "false discovery rate to hold, default 0.15 against earlier runs, else 0.12", type=float),
+    arg("--level", "false discovery rate to hold, default 0.14 against earlier runs, else 0.12", type=float),
     *(
         arg(f"--{name}", "write it there, too (- for here only)", type=Path, metavar="FILE")
         for name in ("json", "junit", "markdown", "openmetrics")

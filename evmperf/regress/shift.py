@@ -34,18 +34,18 @@ from evmperf.regress.spread import FEWEST, REFERENCE, RESOLUTION, Before, Flags,
 
 __all__ = ["FEWEST", "LEVEL", "Shift", "judge"]
 
-LEVEL = 0.15
+LEVEL = 0.14
 """Share of false alarms, where nobody says otherwise."""
-_WEIGHTS = {1: 0.03, 3: 0.65, 6: 0.03, 10: 0.15}
+_WEIGHTS = {1: 0.03, 3: 0.58, 6: 0.03, 10: 0.24}
 """By how many of the last nights: share of the allowed false alarms; the slow test has the rest."""
-_SLOW = 0.14
+_SLOW = 0.12
 _NEWEST = max(_WEIGHTS)
 """Nights that nobody learns from: what is being looked for may be in them."""
-_UNSETTLED = 4
+_UNSETTLED = 6
 """Nights, beyond those of a new level, until it is history: a change may seem older than it is."""
 _ENOUGH = 22
 """Nights of one level from which on the newest are left out of what is learnt."""
-_SLOW_FROM = 50
+_SLOW_FROM = 2 * REFERENCE
 """Nights of one level before which nothing is slow."""
 _REPLAYED = 40
 """Nights of the history that are judged again."""
@@ -308,20 +308,20 @@ def _without_odd(far: Floats, sides: Floats, odd: Floats) -> Floats:
 def _slow(rows: Floats, lengths: Numbers, memory: Floats) -> _Window:
     """The newest nights against the oldest of the same level."""
     total = rows.shape[1]
-    empty = np.full(len(rows), np.nan)
-    level, off, error, far = (empty.copy() for _ in range(4))
-    alike = memory @ spread.correlations(total)
+    level, off, error = np.full((3, len(rows)), np.nan)
+    means = np.repeat([-1 / REFERENCE, 1 / REFERENCE], REFERENCE)
     for length in np.unique(lengths[lengths >= _SLOW_FROM]):
         mine = np.flatnonzero(lengths == length)
-        size = min(REFERENCE, int(length) // 2)
-        share = spread.weights(size, size, int(length) - 2 * size)
-        factor = np.maximum(alike[mine, : len(share)] @ share, 2 / size)
-        oldest, before, _ = spread.levels(rows[mine, total - length :][:, :size])
-        newest, after, _ = spread.levels(rows[mine, total - size :])
-        inside = 1 - spread.inside(alike[mine, :size])
-        level[mine], off[mine] = oldest, newest - oldest
-        error[mine] = np.sqrt((before + after) / 2 / inside * factor)
-        far[mine] = _normal(off[mine] / error[mine], np.full(len(mine), 2.0 * size - 2))
+        parts = spread.before(rows[mine], np.array([total - length + REFERENCE, total]))
+        places = np.r_[0:REFERENCE, length - REFERENCE : length]
+        squares = np.zeros(len(mine))
+        for model, share in enumerate(memory[mine].T):
+            factor = means @ spread.together(model, int(length))[np.ix_(places, places)] @ means
+            squares += share * parts.level(model)[1].mean(axis=1) * factor
+        level[mine] = parts.kept[:, 0].mean(axis=1)
+        off[mine] = parts.kept.reshape(len(mine), -1) @ means
+        error[mine] = np.sqrt(squares)
+    far = _normal(off / error, np.full(len(rows), 2.0 * REFERENCE - 2))
     return _Window(0, _SLOW, level, off, error, np.abs(off)[:, None], far[:, None], far, lengths - REFERENCE)
 
 

@@ -163,7 +163,7 @@ def _of_level(model: int, nights: int) -> tuple[Floats, Floats]:
     """By how much each of some nights counts for their level, and the quadratic form that makes the
     variance of a night of them.
     """
-    inverse = np.linalg.inv(_together(model, nights))
+    inverse = np.linalg.inv(together(model, nights))
     sums = inverse.sum(axis=1)
     return sums / sums.sum(), (inverse - np.outer(sums, sums) / sums.sum()) / (nights - 1)
 
@@ -174,12 +174,13 @@ def difference(model: int, newer: int, older: int) -> tuple[Floats, float]:
     """
     nights = np.arange(older + newer)
     design = np.stack([np.ones(len(nights)), nights >= older], axis=1)
-    weighed = np.linalg.solve(_together(model, len(nights)), design)
+    weighed = np.linalg.solve(together(model, len(nights)), design)
     found = np.linalg.inv(design.T @ weighed)
     return np.asarray((weighed @ found)[:, 1]), float(found[1, 1])
 
 
-def _together(model: int, nights: int) -> Floats:
+def together(model: int, nights: int) -> Floats:
+    """The correlations of so many nights with each other."""
     apart = np.abs(np.subtract.outer(np.arange(nights), np.arange(nights)))
     return np.asarray(correlations(nights)[model][apart])
 
@@ -190,13 +191,6 @@ def _odd(cut: Flags, counts: Numbers) -> Floats:
     """
     lab = max(cut.sum() / max(counts.sum(), 1) - _ODD_BY_CHANCE, 0.0)
     return np.asarray((cut.sum(axis=1) + REFERENCE * lab) / (counts + REFERENCE))
-
-
-def inside(correlations: Floats) -> Floats:
-    """The mean correlation of two of so many nights, by which their own variance is too small."""
-    count = correlations.shape[1]
-    pairs = count - np.arange(1, count)
-    return np.asarray(correlations[:, 1:] @ pairs / pairs.sum())
 
 
 def squeezed(variance: Floats, degrees: Floats) -> tuple[Floats, Floats]:
@@ -240,16 +234,6 @@ def variogram(rows: Floats, variance: Floats, lags: Sequence[int]) -> Floats:
         sums = np.nansum(squares, axis=1)
         found[:, place] = sums / np.where(pairs, pairs, np.nan) / 2 / variance
     return found
-
-
-def weights(newer: int, older: int, between: int = 0) -> Floats:
-    """By lag: how much the correlation of nights so far apart counts in the variance of the mean of
-    `newer` nights less that of `older`, `between` nights before.
-    """
-    shares = np.concatenate([np.full(older, -1 / older), np.zeros(between), np.full(newer, 1 / newer)])
-    size = 2 * len(shares)
-    found = np.fft.irfft(np.abs(np.fft.rfft(shares, size)) ** 2, size)[: len(shares)]
-    return np.asarray(np.concatenate([found[:1], 2 * found[1:]]))
 
 
 def correlations(count: int) -> Floats:
@@ -304,7 +288,7 @@ def _of_likelihood(model: int, count: int) -> tuple[Floats, float]:
     """What makes independent residuals of so many nights, level and slope taken out; and half the
     logarithm of the determinants of the nights' correlation and of what is known of both.
     """
-    root = np.linalg.cholesky(_together(model, count))
+    root = np.linalg.cholesky(together(model, count))
     white = np.linalg.inv(root)
     base, steep = np.linalg.qr(white @ np.stack([np.ones(count), np.linspace(-1, 1, count)], axis=1))
     volume = np.log(np.abs(np.diag(root))).sum() + np.log(np.abs(np.diag(steep))).sum()

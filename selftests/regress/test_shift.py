@@ -52,7 +52,7 @@ def test_what_a_metric_did_twice_before_is_its_habit():
 
 
 @pytest.mark.parametrize("after", [1, 5, 9, 12, 16, 25])
-def test_a_step_among_the_nights_is_no_spread_and_fourteen_nights_make_a_level(after):
+def test_a_step_among_the_nights_is_no_spread_and_sixteen_nights_make_a_level(after):
     values = made("independent", np.random.default_rng(4), 60, 60 + after)
     values[3, 60:] *= 0.5
     (*_, verdict), _ = quality.judged(values[:4])
