@@ -125,6 +125,8 @@ def judge(
         alone = np.where(over, alone, np.minimum(alone, plain))
         # The first window says what the level is, whether or not anything is off.
         better = (careful < p) | (known & (window.size == 1))
+        # Slow is only what no window that moves along has found.
+        better &= (window.size > 0) | (p > level / count)
         p = np.where(better, np.minimum(careful, p), p)
         nights = np.where(better, window.size or window.since, nights)
         centre = np.where(better, window.level, centre)
