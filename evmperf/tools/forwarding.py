@@ -8,7 +8,7 @@ import re
 
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.places import STEP_FOLDER
-from evmperf.tools import mpstat
+from evmperf.tools import _twice, mpstat
 
 TEXT_FILE = "frames.txt"
 _STATE = f"{STEP_FOLDER}/forwarding"
@@ -31,11 +31,11 @@ def watch(interface: str, settle_s: int, window_s: int) -> str:
 
 def collect() -> str:
     """Shell text that leaves what `watch` saw as outputs."""
-    names = (TEXT_FILE, mpstat.STAT_BEFORE, mpstat.STAT_AFTER)
-    copies = " && ".join(f'cp {name} "$OUT/{name}"' for name in names)
+    copies = "; ".join(f'cp {name} "$OUT/{name}"' for name in (mpstat.STAT_BEFORE, mpstat.STAT_AFTER))
+    frames = _twice.command(f"cat {TEXT_FILE}", TEXT_FILE)
     return (
         f'n=0; until [ -e {_STATE}/done ]; do [ $n -lt 60 ] || {{ echo "the watch does not end"; exit 3; }}; '
-        f"n=$((n + 1)); sleep 1; done; cd {_STATE} && {copies}; rm -rf {_STATE}"
+        f"n=$((n + 1)); sleep 1; done; cd {_STATE} && {{ {copies}; {frames}; }}; rm -rf {_STATE}"
     )
 
 
@@ -43,7 +43,7 @@ def received_mbit(text: str) -> float:
     """Mbit/s (10^6) of frames that came in within the window; raises RefusedOutput where its
     beginning or its end is not within the test.
     """
-    match = _LINE.fullmatch(text)
+    match = _LINE.fullmatch(_twice.read(text))
     if not match:
         raise RefusedOutput("the watch of the forwarding board is not whole", text)
     looks = [
