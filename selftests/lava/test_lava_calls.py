@@ -55,7 +55,7 @@ def called(*words):
     ("words", "said"),
     [
         (["render", "am65x"], "no board file am65x"),
-        (["render", "virtual", "-k", "nand"], "no benchmark matches 'nand'"),
+        (["render", "virtual", "-k", "floppy"], "no benchmark matches 'floppy'"),
         (["render", "virtual", "-k", "uboot_emmc_raw"], "it runs in uboot: use --kind host"),
         (["submit", "virtual", "--import"], "--import needs --wait"),
         (["submit", "virtual"], f"no LAVA server: set {URL_VARIABLE}"),
