@@ -155,7 +155,7 @@ class WithHistory:
 
 def _once(entries: Iterable[StoredRun]) -> list[StoredRun]:
     """Each run once, oldest first."""
-    known = {entry.run.id: entry for entry in entries}
+    known = {(entry.run.lab, entry.run.board, entry.run.id): entry for entry in entries}
     return sorted(known.values(), key=lambda entry: by_age(entry.run))
 
 

@@ -4,7 +4,7 @@ import contextlib
 import functools
 import itertools
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +168,7 @@ class _Told(msgspec.Struct):
 
 
 _Row = tuple[Any, ...]
+_Figure = tuple[Key, str, Callable[[Sequence[float]], tuple[float, ...]]]
 _FIGURES = """
 SELECT run, benchmark, "case", driver, profile, version, rest,
 to_json(list_transform(samples, lambda s: [s.metric, s.unit]))::VARCHAR AS names,
@@ -215,9 +216,7 @@ class _Reading:
 
     def __init__(self) -> None:
         self._cases: dict[tuple[Any, ...], comparable.ComparableCase] = {}
-        self._known: dict[
-            tuple[Any, ...], tuple[comparable.ComparableCase, Sequence[tuple[Key, str, list[int]]]]
-        ] = {}
+        self._known: dict[_Row, tuple[comparable.ComparableCase, Sequence[_Figure]]] = {}
 
     def taken(self, of_run: Iterable[_Row]) -> Iterator[Taken]:
         """The figures of a run's rows."""
@@ -229,10 +228,10 @@ class _Reading:
                     self._known.clear()
                 known = self._known[said] = self._read(said)
             case, figures = known
-            for key, unit, at in figures:
-                yield Taken(key, unit, tuple(numbers[n] for n in at), case)
+            for key, unit, take in figures:
+                yield Taken(key, unit, take(numbers), case)
 
-    def _read(self, said: _Row) -> tuple[comparable.ComparableCase, Sequence[tuple[Key, str, list[int]]]]:
+    def _read(self, said: _Row) -> tuple[comparable.ComparableCase, Sequence[_Figure]]:
         benchmark, label, driver, profile, version, rest, names = said
         told = msgspec.json.decode(rest, type=_Told)
         deciding = {n: bytes(told.conditions[n]) for n in comparable.DECIDING if n in told.conditions}
@@ -247,4 +246,10 @@ class _Reading:
         for number, (metric, unit) in enumerate(msgspec.json.decode(names, type=list[tuple[str, str]])):
             places.setdefault(metric, []).append(number)
             units[metric] = unit
-        return case, [(Key(benchmark, label, metric), units[metric], at) for metric, at in places.items()]
+        return case, [(Key(benchmark, label, m), units[m], _taking(at)) for m, at in places.items()]
+
+
+def _taking(places: Sequence[int]) -> Callable[[Sequence[float]], tuple[float, ...]]:
+    """What takes the numbers at some places."""
+    first = places[0]
+    return operator.itemgetter(*places) if len(places) > 1 else lambda numbers: (numbers[first],)

@@ -20,7 +20,7 @@ def store(tmp_path):
     """Two labs with a board of the same name; one is twice as fast."""
     for factor, lab in enumerate(LABS, 1):
         for number in range(8):
-            run = spools.a_run(number, id=f"{lab}-{number}", lab=lab, board=BOARD)
+            run = spools.a_run(number, id=f"night-{number}", lab=lab, board=BOARD)
             case = spools.a_result(run, 0, [factor * 10 + number / 100])
             files.add(StoreFolder(tmp_path / "store"), spools.write(tmp_path / lab, run, [case]))
     return StoreFolder(tmp_path / "store")
@@ -30,7 +30,7 @@ def test_each_lab_has_its_prefix_and_asks_for_its_own_runs(store):
     assert {path.name for path in store.root.glob("v1/*")} == {f"lab={lab}" for lab in LABS}
     for lab in LABS:
         runs = StoredRuns(store, lab).runs(BOARD)
-        assert [entry.run.id for entry in runs] == [f"{lab}-{number}" for number in range(8)]
+        assert [entry.run.id for entry in runs] == [f"night-{number}" for number in range(8)]
     assert len(StoredRuns(store).runs(BOARD)) == 16
 
 
