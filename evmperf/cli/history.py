@@ -10,7 +10,7 @@ from evmperf.cli.arguments import RESULTS, SOURCE, arg, command, flag
 from evmperf.model.errors import UsageError
 from evmperf.model.stats import rounded
 from evmperf.report.sparkline import sparkline
-from evmperf.runs.history import Measured, RunSource
+from evmperf.runs.history import Measured, RunSource, measured
 
 
 @command(
@@ -32,12 +32,10 @@ def _history(options: argparse.Namespace) -> None:
             _measured(source, options.board, options.last)
             return
         benchmark = catalogue.benchmark(options.benchmark)
-        metrics = [options.metric] if options.metric else [m.name for m in benchmark.metrics]
-        found = {
-            metric: source.figures(options.board, benchmark.name, metric, options.last, options.case)
-            for metric in metrics
-        }
-    if not any(found.values()):
+        there = measured(source.runs(options.board, options.last), benchmark.name, options.case)
+    metrics = [options.metric] if options.metric else [m.name for m in benchmark.metrics]
+    found = {metric: there[metric] for metric in metrics if metric in there}
+    if not found:
         case = f" {options.case}" if options.case else ""
         raise UsageError(
             f"{source}: the last {options.last} runs of {options.board!r} have no "
@@ -45,8 +43,7 @@ def _history(options: argparse.Namespace) -> None:
             f"`evmperf history {options.board}` lists what was measured"
         )
     for metric, figures in found.items():
-        if figures:
-            _show(f"{options.board} {benchmark.name} {metric}, from {source}", figures)
+        _show(f"{options.board} {benchmark.name} {metric}, from {source}", figures)
 
 
 def _measured(source: RunSource, board: str, last: int) -> None:

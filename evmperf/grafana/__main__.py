@@ -6,6 +6,7 @@ for name, text in files().items():
     path = FOLDER / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
-for path in (FOLDER / DASHBOARDS).glob("*.json"):
-    if f"{DASHBOARDS}/{path.name}" not in files():
-        path.unlink()
+for folder in DASHBOARDS.values():
+    for path in (FOLDER / folder).glob("*.json"):
+        if f"{folder}/{path.name}" not in files():
+            path.unlink()

@@ -4,29 +4,53 @@ from typing import Any
 
 import yaml
 
-from evmperf.grafana import flux, parts
+from evmperf.grafana import parts, query
 from evmperf.model.verdict import GoalWord
 from evmperf.runs.measurements import RUN
 
 _LATE_H = 30
 """Hours until a nightly run counts as missing: a day, plus a margin for a longer night."""
-_NIGHTLY = f"{flux.text('nightly')} == r.kind"
-"""Desk runs raise no alarm."""
-_ONE_TABLE = '|> group() |> keep(columns: ["board", "_value"])'
-"""Grafana reads one table of names and numbers as one number per name. It drops several tables
-without times, as Flux makes of groups, and reports no data.
-"""
+_NIGHTLY = "kind == 'nightly'"
+"""Runs at a desk raise no alarm."""
 CONTACT = "evmperf"
 
 
-def text() -> str:
+def text(language: str) -> str:
     """The provisioning file."""
+    rules = (
+        _rule(
+            "evmperf-worse",
+            "A figure became worse",
+            _last("number(known(verdict_worse, 0))"),
+            days=2,
+            above=0,
+            summary="{{ $labels.board }}: {{ $values.A }} figures of the last run are worse than their "
+            "baseline",
+        ),
+        _rule(
+            "evmperf-goal",
+            "A goal is missed",
+            _missed(),
+            days=2,
+            above=0,
+            summary="{{ $labels.owner }}: {{ $labels.board }} misses {{ $labels.figure }}, "
+            "{{ $labels.goal }}",
+        ),
+        _rule(
+            "evmperf-silent",
+            "A board did not report last night",
+            _last("age_h(time)"),
+            days=14,
+            above=_LATE_H,
+            summary="{{ $labels.board }}: the last nightly run began {{ $values.A }} hours ago",
+        ),
+    )
     group = {
         "orgId": 1,
         "name": "evmperf",
         "folder": "evmperf",
         "interval": "10m",
-        "rules": [_worse(), _missed(), _silent()],
+        "rules": parts.spoken(rules, language),
     }
     return yaml.safe_dump(
         {"apiVersion": 1, "groups": [group], "contactPoints": [_contact()], "policies": [_policy()]},
@@ -53,60 +77,22 @@ def _policy() -> dict[str, Any]:
     }
 
 
-def _worse() -> dict[str, Any]:
-    query = (
-        f'{flux.points(RUN, _NIGHTLY)}\n|> group(columns: ["board"])\n'
-        '|> sort(columns: ["_time"]) |> tail(n: 1)\n'
-        "|> map(fn: (r) => ({board: r.board, "
-        "_value: if exists r.verdict_worse then float(v: r.verdict_worse) else 0.0}))\n"
-        f"{_ONE_TABLE}"
-    )
-    return _rule(
-        "evmperf-worse",
-        "A figure became worse",
-        query,
-        days=2,
-        above=0,
-        summary="{{ $labels.board }}: {{ $values.A }} figures of the last run are worse than their baseline",
-    )
+def _missed() -> query.Query:
+    figure = "benchmark + ' ' + case + ' ' + metric"
+    missed = query.goals(_NIGHTLY).where(f"reached == {str(GoalWord.MISSED)!r}")
+    return missed.select(board="board", owner="owner", figure=figure, goal="goal", Value="1.0")
 
 
-def _missed() -> dict[str, Any]:
-    query = (
-        f"{flux.last_goals(_NIGHTLY)}\n"
-        f"|> filter(fn: (r) => r.reached == {flux.text(GoalWord.MISSED)})\n"
-        '|> map(fn: (r) => ({board: r.board, owner: r.owner, figure: r.benchmark + " " + r.case + " " + '
-        "r.metric, goal: r.goal, _value: 1.0}))\n|> group()"
-    )
-    return _rule(
-        "evmperf-goal",
-        "A goal is missed",
-        query,
-        days=2,
-        above=0,
-        summary="{{ $labels.owner }}: {{ $labels.board }} misses {{ $labels.figure }}, {{ $labels.goal }}",
-    )
+def _last(figure: str) -> query.Query:
+    """A figure of each board's last nightly run. Grafana reads one table of
+    names and numbers as one number per name, and no other.
+    """
+    return query.points(RUN, _NIGHTLY).last("board").select(board="board", Value=figure)
 
 
-def _silent() -> dict[str, Any]:
-    query = (
-        f"{flux.points(RUN, _NIGHTLY)}\n"
-        '|> group(columns: ["board"]) |> sort(columns: ["_time"]) |> tail(n: 1)\n'
-        "|> map(fn: (r) => ({board: r.board, "
-        "_value: float(v: int(v: now()) - int(v: r._time)) / 3600000000000.0}))\n"
-        f"{_ONE_TABLE}"
-    )
-    return _rule(
-        "evmperf-silent",
-        "A board did not report last night",
-        query,
-        days=14,
-        above=_LATE_H,
-        summary="{{ $labels.board }}: the last nightly run began {{ $values.A }} hours ago",
-    )
-
-
-def _rule(uid: str, title: str, query: str, *, days: int, above: float, summary: str) -> dict[str, Any]:
+def _rule(
+    uid: str, title: str, asked: query.Query, *, days: int, above: float, summary: str
+) -> dict[str, Any]:
     threshold = {
         "type": "threshold",
         "refId": "B",
@@ -128,7 +114,7 @@ def _rule(uid: str, title: str, query: str, *, days: int, above: float, summary:
                 "refId": "A",
                 "relativeTimeRange": {"from": days * 86400, "to": 0},
                 "datasourceUid": parts.SOURCE_UID,
-                "model": {"refId": "A", "query": query},
+                "model": {"refId": "A", "query": asked.said()},
             },
             {
                 "refId": "B",

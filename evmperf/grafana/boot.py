@@ -1,25 +1,24 @@
 """The dashboard of boot times."""
 
 from evmperf.benchmarks.families.boot import SPANS
-from evmperf.grafana import flux, parts
+from evmperf.grafana import parts, query
 from evmperf.runs.measurements import BOOT_MARK, RUN, SAMPLE
 
 _PHASES = [(name, title) for name, _, _, title, _ in SPANS[1:]]
 
-_FAILURE = ("_time", "phase", "failure", "goal", "run")
+_FAILURE = ("time", "phase", "failure", "goal", "run")
 
 
 def dashboard() -> parts.Builder:
     """Phases, single cycles, marks and failures."""
-    boot = 'r.driver == "boot"'
-    chosen = (flux.OF_BOARD, boot)
+    chosen = (query.OF_BOARD, "driver == 'boot'")
     return (
         parts.Builder("evmperf-boot", "Boot time", "Cold boots of one board: phases, cycles, and failures.")
         .choice(*parts.BOARD)
         .kinds()
-        .choice("benchmark", flux.tag_values("benchmark", *chosen))
-        .choice("case", flux.tag_values("case", *chosen))
-        .choice("release", flux.releases(flux.OF_BOARD, flux.MEASURED), multi=True)
+        .choice("benchmark", query.values("benchmark", *chosen))
+        .choice("case", query.values("case", *chosen))
+        .choice("release", query.releases(query.OF_BOARD, query.MEASURED), multi=True)
         .marks()
         .row(
             "Phases",
@@ -61,58 +60,40 @@ def dashboard() -> parts.Builder:
     )
 
 
-def _samples(metric: str) -> str:
-    return flux.points(
+def _samples(metric: str) -> query.Query:
+    return query.points(
         SAMPLE,
-        flux.OF_BOARD,
-        'r.benchmark == "${benchmark}"',
-        'r.case == "${case}"',
-        f"r.metric == {flux.text(metric)}",
-        flux.MEASURED,
-        flux.OF_KINDS,
-        fields=(flux.OF_RELEASES,),
+        query.OF_BOARD,
+        "benchmark == one(benchmark)",
+        "case == one(case)",
+        f"metric == {metric!r}",
+        query.MEASURED,
+        query.OF_KINDS,
+        query.OF_RELEASES,
     )
 
 
-def _phase(name: str, title: str) -> str:
+def _phase(name: str, title: str) -> query.Query:
     """Mean of one phase in each run. All phases of a boot have the time of its end."""
-    return (
-        f"{_samples(name)}\n{flux.PER_RUN}\n"
-        f"|> map(fn: (r) => ({{_time: r._time, {flux.text(title)}: r.mean}}))\n"
-        '|> sort(columns: ["_time"])'
-    )
+    return _samples(name).per_run().select(**{"time": "time", title: "mean"}).sort("time")
 
 
-def _cycles() -> str:
-    return (
-        f"{_samples(SPANS[0][0])}\n|> group()\n"
-        '|> map(fn: (r) => ({_time: r._time, "boot time": r.value}))\n|> sort(columns: ["_time"])'
-    )
+def _cycles() -> query.Query:
+    return _samples(SPANS[0][0]).select(**{"time": "time", "boot time": "value"}).sort("time")
 
 
-def _marks() -> str:
-    timed = "exists r.since_power_on_s"
-    return (
-        f"{flux.points(BOOT_MARK, flux.OF_BOARD, flux.OF_KINDS, fields=(flux.OF_RELEASES, timed))}\n"
-        "|> map(fn: (r) => ({_time: r._time, series: r.phase, _value: r.since_power_on_s}))\n"
-        f"{flux.wide('series')}"
-    )
+def _marks() -> query.Query:
+    timed = "exists(since_power_on_s)"
+    marks = query.points(BOOT_MARK, query.OF_BOARD, query.OF_KINDS, query.OF_RELEASES, timed)
+    return marks.select(time="time", series="phase", Value="since_power_on_s").wide("series")
 
 
-def _failed() -> str:
-    return (
-        f"{flux.points(RUN, flux.OF_BOARD, flux.MEASURED, flux.OF_KINDS)}\n|> group()\n"
-        '|> map(fn: (r) => ({_time: r._time, "failed boots": r.failed_boots, '
-        '"boots": r.boots}))\n|> sort(columns: ["_time"])'
-    )
+def _failed() -> query.Query:
+    shown = {"time": "time", "failed boots": "failed_boots", "boots": "boots"}
+    return query.points(RUN, query.OF_BOARD, query.MEASURED, query.OF_KINDS).select(**shown).sort("time")
 
 
-def _failures() -> str:
+def _failures() -> query.Query:
     """One row per failed boot: its last mark."""
-    return (
-        f"{flux.points(BOOT_MARK, flux.OF_BOARD, flux.OF_KINDS)}\n|> group()\n"
-        "|> filter(fn: (r) => r.failed == 1)\n"
-        '|> group(columns: ["run", "started_ns"]) |> sort(columns: ["_time"]) |> tail(n: 1)\n'
-        "|> group() |> keep(columns: [" + ", ".join(map(flux.text, _FAILURE)) + "])\n"
-        '|> sort(columns: ["_time"], desc: true)'
-    )
+    marks = query.points(BOOT_MARK, query.OF_BOARD, query.OF_KINDS, "failed == 1")
+    return marks.last("run", "started_ns").keep(*_FAILURE).newest(500)

@@ -1,10 +1,11 @@
 """The dashboard that compares two boards or two releases."""
 
-from evmperf.grafana import flux, parts
+from evmperf.grafana import parts, query
 from evmperf.runs.measurements import SAMPLE
 
 _SIDES = ("a", "b")
-_COLUMNS = ("benchmark", "case", "metric", "unit", *_SIDES, "B / A")
+_KEYS = ("benchmark", "case", "metric", "unit")
+_COLUMNS = (*_KEYS, *_SIDES, "B / A")
 
 
 def dashboard() -> parts.Builder:
@@ -18,15 +19,13 @@ def dashboard() -> parts.Builder:
     for side in _SIDES:
         name = side.upper()
         builder.choice(f"board_{side}", parts.BOARD[1], label=f"{name}: board")
-        of_board = f'r.board == "${{board_{side}}}"'
-        builder.choice(f"release_{side}", flux.releases(of_board), label=f"{name}: release")
-    both = 'r.board == "${board_a}"'
-    builder.choice("driver", flux.tag_values("driver", both))
-    chosen = (both, 'r.driver == "${driver}"')
-    builder.choice("benchmark", flux.tag_values("benchmark", *chosen))
-    of_benchmark = (*chosen, 'r.benchmark == "${benchmark}"')
-    builder.choice("metric", flux.tag_values("metric", *of_benchmark))
-    builder.choice("case", flux.tag_values("case", *of_benchmark), multi=True)
+        releases = query.releases(f"board == one(board_{side})")
+        builder.choice(f"release_{side}", releases, label=f"{name}: release")
+    which: tuple[str, ...] = ("board == one(board_a)",)
+    for choice in ("driver", "benchmark", "metric"):
+        builder.choice(choice, query.values(choice, *which))
+        which = (*which, f"{choice} == one({choice})")
+    builder.choice("case", query.values("case", *which), multi=True)
     return builder.row(
         "Side by side",
         [
@@ -43,45 +42,27 @@ def dashboard() -> parts.Builder:
     )
 
 
-def _side(side: str, *conditions: str) -> str:
-    """Mean of each figure, named by side; includes published figures."""
-    return (
-        flux.points(
+def _both(*conditions: str) -> query.Query:
+    """The mean of each figure that both sides have; includes published figures."""
+    a, b = (
+        query.points(
             SAMPLE,
-            f'r.board == "${{board_{side}}}"',
-            'r.driver == "${driver}"',
+            f"board == one(board_{side})",
+            "driver == one(driver)",
+            f"run_release == one(release_{side})",
             *conditions,
             always=True,
-            fields=(f'r.run_release == "${{release_{side}}}"',),
-        )
-        + '\n|> group(columns: ["benchmark", "case", "metric", "unit"])\n'
-        + '|> mean(column: "value") |> group()\n'
-        + f"|> map(fn: (r) => ({{r with side: {flux.text(side)}}}))"
+        ).mean(*_KEYS)
+        for side in _SIDES
     )
+    return query.beside(a, b, *_KEYS)
 
 
-def _both(*conditions: str) -> str:
-    sides = ", ".join(_SIDES)
-    defined = "\n".join(f"{side} = {_side(side, *conditions)}" for side in _SIDES)
-    return (
-        f"{defined}\nunion(tables: [{sides}])\n|> pivot(\n"
-        '    rowKey: ["benchmark", "case", "metric", "unit"], columnKey: ["side"],\n'
-        '    valueColumn: "value",\n)\n'
-        "|> filter(fn: (r) => exists r.a and exists r.b)"
-    )
+def _bars() -> query.Query:
+    both = _both("benchmark == one(benchmark)", "metric == one(metric)", query.OF_CASES)
+    return both.select(case="case + ' (' + unit + ')'", A="a", B="b")
 
 
-def _bars() -> str:
-    one = ('r.benchmark == "${benchmark}"', 'r.metric == "${metric}"', flux.OF_CASES)
-    return (
-        f'{_both(*one)}\n|> group()\n|> map(fn: (r) => ({{case: r.case + " (" + r.unit + ")", '
-        "A: r.a, B: r.b}))"
-    )
-
-
-def _table() -> str:
-    return (
-        f"{_both()}\n|> group()\n"
-        '|> map(fn: (r) => ({r with "B / A": if r.a == 0.0 then 0.0 else r.b / r.a}))\n'
-        '|> sort(columns: ["benchmark", "case", "metric"])'
-    )
+def _table() -> query.Query:
+    columns = {name: name for name in (*_KEYS, *_SIDES)} | {"B / A": "0.0 if a == 0.0 else b / a"}
+    return _both().select(**columns).sort("benchmark", "case", "metric")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards.vocabulary import FEATURES
-from evmperf.grafana import flux, parts
+from evmperf.grafana import parts, query
 from evmperf.model.results import Direction, Metric
 from evmperf.runs.measurements import SAMPLE
 
@@ -26,8 +26,8 @@ def dashboards() -> Iterator[parts.Builder]:
 
 
 def _dashboard(driver: str, benchmarks: Sequence[Benchmark]) -> parts.Builder:
-    of_driver = f"r.driver == {flux.text(driver)}"
-    chosen = ('r.board == "${board}"', of_driver, flux.MEASURED)
+    of_driver = f"driver == {driver!r}"
+    chosen = (query.OF_BOARD, of_driver, query.MEASURED)
     builder = (
         parts.Builder(
             f"evmperf-driver-{driver}",
@@ -35,11 +35,11 @@ def _dashboard(driver: str, benchmarks: Sequence[Benchmark]) -> parts.Builder:
             f"One board that {FEATURES[driver]}: mean, lowest and highest value of each run, "
             "the latest published figure, and where the release changed.",
         )
-        .choice("board", flux.tag_values("board", of_driver))
+        .choice("board", query.values("board", of_driver))
         .kinds()
-        .choice("profile", flux.tag_values("profile", *chosen))
-        .choice("release", flux.releases(flux.OF_BOARD, flux.MEASURED), multi=True)
-        .choice("case", flux.tag_values("case", *chosen), multi=True)
+        .choice("profile", query.values("profile", *chosen))
+        .choice("release", query.releases(query.OF_BOARD, query.MEASURED), multi=True)
+        .choice("case", query.values("case", *chosen), multi=True)
         .marks()
     )
     for number, benchmark in enumerate(benchmarks):
@@ -61,23 +61,40 @@ def metrics(benchmark: Benchmark) -> list[tuple[Metric, list[str]]]:
 
 
 def _panel(benchmark: Benchmark, metric: Metric, cases: Sequence[str]) -> object:
-    what = (
-        flux.OF_BOARD,
-        f"r.benchmark == {flux.text(benchmark.name)}",
-        f"r.metric == {flux.text(metric.name)}",
-        flux.OF_CASES,
-    )
     # Rows with the same name may differ in unit.
-    unit = f"r.unit == {flux.text(str(metric.unit))}"
-    chosen = (*what, flux.MEASURED, flux.OF_KINDS, flux.OF_PROFILE)
-    measured = flux.points(SAMPLE, *chosen, fields=(unit, flux.OF_RELEASES))
-    published = flux.points(SAMPLE, *what, flux.PUBLISHED, always=True, fields=(unit,))
+    what = (
+        query.OF_BOARD,
+        f"benchmark == {benchmark.name!r}",
+        f"metric == {metric.name!r}",
+        f"unit == {str(metric.unit)!r}",
+        query.OF_CASES,
+    )
     panel = parts.over_time(
         f"{benchmark.title}: {metric.title}",
         f"{_WAYS[metric.better]} Mean of each run, between its lowest and highest sample; dashed: "
         "the latest published figure. Click a point for the run's report and CI job.",
-        flux.bands(measured, flux.OF_BOARD, flux.MEASURED),
-        flux.baseline(published),
+        _bands(
+            query.points(SAMPLE, *what, query.MEASURED, query.OF_KINDS, query.OF_PROFILE, query.OF_RELEASES)
+        ),
+        _baseline(query.points(SAMPLE, *what, query.PUBLISHED, always=True)),
         unit=parts.unit_id(metric.unit),
     )
     return parts.banded(parts.linked(panel), cases)
+
+
+def _bands(samples: query.Query) -> query.Query:
+    """Mean, low and high of every case over time, as lines `CASE mean`, ..., with the run and its
+    addresses.
+    """
+    lines = (
+        {"time": "time", "run": "run", "series": f"case + ' {name}'", "Value": name}
+        for name in ("mean", "low", "high")
+    )
+    wide = samples.per_run().rows(*lines).wide("series", "run")
+    return wide.addressed(query.OF_BOARD, query.MEASURED)
+
+
+def _baseline(samples: query.Query) -> query.Query:
+    """The latest published figure of every case, as a level line named `CASE published`."""
+    ends = ({"time": end, "series": "case + ' published'", "Value": "value"} for end in ("begin()", "end()"))
+    return samples.last("case", order="release").rows(*ends).wide("series")

@@ -20,9 +20,10 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import common
 from grafana_foundation_sdk.models import dashboard as model
 
-from evmperf.grafana import flux, words
+from evmperf.grafana import query, words
+from evmperf.grafana.query import Query
 from evmperf.model.units import Unit
-from evmperf.runs.measurements import ADDRESSES, EVENT, RUN
+from evmperf.runs.measurements import ADDRESSES, RUN
 
 SOURCE_UID = "evmperf-influxdb"
 """Id of the provisioned data source; alerts must name it, as they cannot use variables."""
@@ -56,34 +57,53 @@ def unit_id(unit: str) -> str:
 
 
 @dataclass
-class _FluxQuery(variants.Dataquery):
+class _Target(cogbuilder.Builder[variants.Dataquery], variants.Dataquery):
     """A query of the InfluxDB data source; the SDK has no model of it."""
 
-    query: str
+    query: Query
     ref_id: str
 
-    def to_json(self) -> dict[str, object]:
-        return {"refId": self.ref_id, "query": self.query, "datasource": SOURCE}
-
-
-class _Target(cogbuilder.Builder[variants.Dataquery]):
-    def __init__(self, query: str, ref_id: str) -> None:
-        self._query = _FluxQuery(query, ref_id)
-
     def build(self) -> variants.Dataquery:
-        return self._query
+        return self
+
+    def to_json(self) -> dict[str, object]:
+        return {"refId": self.ref_id, "query": self.query.said(), "datasource": SOURCE}
 
 
-def _dressed(panel: Any, title: str, about: str, queries: Sequence[str], *, width: int, height: int) -> Any:
+def spoken(value: Any, language: str) -> Any:
+    """Parts of a dashboard with their queries in one language."""
+    if isinstance(value, list | tuple):
+        return [spoken(part, language) for part in value]
+    if not isinstance(value, dict):
+        return value
+    if query.SQL in value:
+        return value[language]
+    found = {name: spoken(part, language) for name, part in value.items()}
+    if language == query.FLUX:
+        # Flux calls it so.
+        for name in found.keys() & {"indexByName", "renameByName"}:
+            found[name] = {"_time" if n == "time" else n: of for n, of in found[name].items()}
+        return found
+    asked = [one["query"]["series"] for one in value.get("targets", ())]
+    if any(asked):
+        # A line for each value of a column.
+        options = {"fields": [max(asked)], "keepFields": False, "naming": {"asLabels": True}}
+        found["transformations"] = [{"id": "partitionByValues", "options": options}]
+    if isinstance(value.get("query"), dict) and "refId" in value:
+        found |= {"rawSql": found.pop("query"), "rawQuery": True, "format": "table"}
+    return found
+
+
+def _dressed(panel: Any, title: str, about: str, queries: Sequence[Query], *, width: int, height: int) -> Any:
     """Title, description, size and queries of a panel."""
     panel.title(title).description(about).datasource(SOURCE).span(width).height(height)
-    for number, query in enumerate(queries):
-        panel.with_target(_Target(query, chr(ord("A") + number)))
+    for number, asked in enumerate(queries):
+        panel.with_target(_Target(asked, chr(ord("A") + number)))
     return panel
 
 
 def over_time(
-    title: str, about: str, *queries: str, unit: str = "short", width: int = 12, height: int = 8
+    title: str, about: str, *queries: Query, unit: str = "short", width: int = 12, height: int = 8
 ) -> timeseries.Panel:
     """Lines over time with a point at each run; `about` is the description."""
     panel = _dressed(timeseries.Panel(), title, about, queries, width=width, height=height)
@@ -114,7 +134,7 @@ def stacked(panel: timeseries.Panel) -> timeseries.Panel:
 
 
 def linked(panel: timeseries.Panel) -> timeseries.Panel:
-    """Link each point to the report and the CI job of its run (`flux.with_addresses`)."""
+    """Link each point to the report and the CI job of its run (`Query.addressed`)."""
     nowhere = {"legend": True, "tooltip": True, "viz": True}
     hidden = [model.DynamicConfigValue("custom.hideFrom", nowhere)]
     panel.override_by_regexp(f"/^({'|'.join(('run', *ADDRESSES))})$/", hidden)
@@ -139,10 +159,10 @@ def banded(panel: timeseries.Panel, cases: Sequence[str]) -> timeseries.Panel:
 
 
 def single(
-    title: str, about: str, query: str, *, trouble: str = "", unit: str = "short", width: int = 6
+    title: str, about: str, asked: Query, *, trouble: str = "", unit: str = "short", width: int = 6
 ) -> stat.Panel:
     """One number, large; `trouble` is its colour from 1 on, if it should be zero."""
-    panel = _dressed(stat.Panel(), title, about, [query], width=width, height=4)
+    panel = _dressed(stat.Panel(), title, about, [asked], width=width, height=4)
     from grafana_foundation_sdk.builders import common as builders  # noqa: PLC0415
 
     # Without options the SDK writes null, which Grafana's types do not allow.
@@ -158,22 +178,22 @@ def single(
 
 
 def states(
-    title: str, about: str, query: str, width: int = _FULL_WIDTH, height: int = 8
+    title: str, about: str, asked: Query, width: int = _FULL_WIDTH, height: int = 8
 ) -> statetimeline.Panel:
     """The state of each column over time, as bars of words."""
-    panel = _dressed(statetimeline.Panel(), title, about, [query], width=width, height=height)
+    panel = _dressed(statetimeline.Panel(), title, about, [asked], width=width, height=height)
     panel.mappings(words.mappings()).merge_values(True).show_value(common.VisibilityMode.AUTO)
     panel.row_height(0.9).fill_opacity(70).line_width(0).legend(_legend())
     assert isinstance(panel, statetimeline.Panel)
     return panel
 
 
-def rows(title: str, about: str, query: str, columns: Sequence[str], height: int = 10) -> table.Panel:
+def rows(title: str, about: str, asked: Query, columns: Sequence[str], height: int = 10) -> table.Panel:
     """A table over the whole width, with columns in that order (Flux defines none)."""
-    panel = _dressed(table.Panel(), title, about, [query], width=_FULL_WIDTH, height=height)
+    panel = _dressed(table.Panel(), title, about, [asked], width=_FULL_WIDTH, height=height)
     options = {
         "indexByName": {name: number for number, name in enumerate(columns)},
-        "renameByName": {name: words.NAMES[name] for name in columns},
+        "renameByName": {name: words.heading(name) for name in columns},
     }
     organised = model.DataTransformerConfig(id_val="organize", options=options)
     panel.show_header(True).with_transformation(organised)
@@ -182,29 +202,29 @@ def rows(title: str, about: str, query: str, columns: Sequence[str], height: int
     return panel
 
 
-def bars(title: str, about: str, query: str, width: int = _FULL_WIDTH, height: int = 10) -> barchart.Panel:
+def bars(title: str, about: str, asked: Query, width: int = _FULL_WIDTH, height: int = 10) -> barchart.Panel:
     """Bars by the first text column."""
-    panel = _dressed(barchart.Panel(), title, about, [query], width=width, height=height)
+    panel = _dressed(barchart.Panel(), title, about, [asked], width=width, height=height)
     panel.legend(_legend())
     assert isinstance(panel, barchart.Panel)
     return panel
 
 
-def distribution(title: str, about: str, query: str, unit: str, width: int = 12) -> histogram.Panel:
+def distribution(title: str, about: str, asked: Query, unit: str, width: int = 12) -> histogram.Panel:
     """How often each value occurred."""
-    panel = _dressed(histogram.Panel(), title, about, [query], width=width, height=8)
+    panel = _dressed(histogram.Panel(), title, about, [asked], width=width, height=8)
     panel.unit(unit).legend(_legend())
     assert isinstance(panel, histogram.Panel)
     return panel
 
 
-def variable(name: str, query: str, *, label: str = "", multi: bool = False) -> Any:
+def variable(name: str, asked: Query, *, label: str = "", multi: bool = False) -> Any:
     """A variable with values from the data; `multi` allows several and starts with all."""
     choice = (
         dashboard.QueryVariable(name)
         .label(label or name.capitalize())
         .datasource(SOURCE)
-        .query(query)
+        .query(asked.said())
         .refresh(model.VariableRefresh.ON_TIME_RANGE_CHANGED)
         .sort(model.VariableSort.ALPHABETICAL_ASC)
     )
@@ -214,7 +234,7 @@ def variable(name: str, query: str, *, label: str = "", multi: bool = False) -> 
     return choice
 
 
-BOARD = ("board", flux.tag_values("board", measurement="run"))
+BOARD = ("board", query.values("board", measurement=RUN))
 
 
 class Builder:
@@ -235,15 +255,15 @@ class Builder:
         )
         self._annotations: list[dict[str, Any]] = []
 
-    def choice(self, name: str, query: str, **options: Any) -> Self:
+    def choice(self, name: str, asked: Query, **options: Any) -> Self:
         """Add a variable."""
-        self._dashboard.with_variable(variable(name, query, **options))
+        self._dashboard.with_variable(variable(name, asked, **options))
         return self
 
     def kinds(self) -> Self:
         """Add the variable of the kind of run: nightly, desk, lava."""
         return self.choice(
-            "kind", flux.tag_values("kind", flux.MEASURED, measurement=RUN), label="Kind", multi=True
+            "kind", query.values("kind", query.MEASURED, measurement=RUN), label="Kind", multi=True
         )
 
     def row(self, title: str, panels: Sequence[Any], *, collapsed: bool = False) -> Self:
@@ -256,28 +276,32 @@ class Builder:
             self._dashboard.with_panel(panel)
         return self
 
-    def marks(self, board: str = "${board}") -> Self:
-        """Mark where the board's release or lab changed."""
-        query = (
-            flux.points(EVENT, f"r.board == {flux.text(board)}")
-            + "\n|> filter(fn: (r) => r.changed) |> group()"
-            + '\n|> keep(columns: ["_time", "text", "event"])'
-        )
+    def marks(self) -> Self:
+        """Mark the board's first run with each release, and in each lab."""
         # The SDK models annotation queries of Grafana's own store only.
-        self._annotations.append(
+        self._annotations += [
             {
-                "name": "Release and lab",
+                "name": f"New {what}",
                 "datasource": SOURCE,
                 "enable": True,
                 "hide": False,
                 "iconColor": "purple",
-                "target": {"refId": "marks", "query": query},
+                "target": {
+                    "refId": what,
+                    "query": query.points(
+                        RUN, query.OF_BOARD, query.MEASURED, f"{what}_text != ''", always=True
+                    )
+                    .first(f"{what}_text")
+                    .select(time="time", text=f"{what}_text")
+                    .said(),
+                },
             }
-        )
+            for what in ("release", "lab")
+        ]
         return self
 
-    def json(self) -> str:
-        """The file's text."""
+    def json(self, language: str) -> str:
+        """The file's text, with queries in one language."""
         built = json.loads(json.dumps(self._dashboard.build(), cls=JSONEncoder))
         built["annotations"] = {"list": self._annotations}
         built["templating"].setdefault("list", [])
@@ -285,7 +309,7 @@ class Builder:
             # The SDK writes fields that only interval variables have.
             for name in [name for name in choice if name.startswith("auto")]:
                 del choice[name]
-        whole = json.dumps(_numbered(built), cls=JSONEncoder, indent=1, sort_keys=True)
+        whole = json.dumps(spoken(_numbered(built), language), cls=JSONEncoder, indent=1, sort_keys=True)
         return whole + "\n"
 
 

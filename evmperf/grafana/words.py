@@ -9,46 +9,14 @@ from evmperf.model.results import Status
 from evmperf.model.verdict import GoalWord, Outcome
 from evmperf.runs.measurements import ADDRESSES
 
-NAMES: Mapping[str, str] = {
-    "_time": "Time",
-    "board": "Board",
-    "release": "Release",
-    "kind": "Kind",
-    "outcome": "Outcome",
-    "verdict_worse": "Worse",
-    "verdict_better": "Better",
-    "cases": "Cases",
-    "measured": "Measured",
-    "partial": "Partial",
-    "refused": "Refused",
-    "failed": "Failed",
-    "boots": "Boots",
-    "failed_boots": "Failed boots",
-    "lab": "Lab",
-    "run": "Run",
-    "benchmark": "Benchmark",
-    "case": "Case",
-    "metric": "Metric",
-    "unit": "Unit",
-    "verdict": "Verdict",
-    "change": "Change",
-    "reason": "Reason",
-    "baseline": "Baseline",
-    "status": "Status",
-    "cause": "Cause",
-    "phase": "Last phase",
-    "failure": "Failure",
-    "goal": "Goal",
-    "reached": "Reached",
-    "owner": "Owner",
-    "a": "A",
-    "b": "B",
-    "B / A": "B / A",
-    "report": "Report",
-    "job": "CI job",
-    "pipeline": "Pipeline",
-}
-"""Column headings by field."""
+_HEADINGS = {"phase": "Last phase", "job": "CI job"}
+
+
+def heading(field: str) -> str:
+    """A column's."""
+    name = field.removeprefix("verdict_").replace("_", " ")
+    return _HEADINGS.get(field, name[:1].upper() + name[1:])
+
 
 # Shape and word repeat the colour's meaning.
 _LOOKS: Mapping[str, tuple[str, str]] = {
@@ -92,7 +60,7 @@ def dress(panel: Any) -> None:
             "steps": [{"value": None, "color": "text"}, {"value": 1, "color": colour}],
         }
         panel.override_by_name(
-            NAMES[field],
+            heading(field),
             [
                 model.DynamicConfigValue("custom.cellOptions", coloured),
                 model.DynamicConfigValue("thresholds", levels),
@@ -101,19 +69,18 @@ def dress(panel: Any) -> None:
     words = [{"type": "value", "options": _plain()}]
     for field in ("verdict", "status"):
         panel.override_by_name(
-            NAMES[field],
+            heading(field),
             [
                 model.DynamicConfigValue("custom.cellOptions", coloured),
                 model.DynamicConfigValue("mappings", words),
             ],
         )
-    panel.override_by_name(NAMES["change"], [model.DynamicConfigValue("unit", "percentunit")])
+    panel.override_by_name(heading("change"), [model.DynamicConfigValue("unit", "percentunit")])
     for field in ADDRESSES:
-        heading = NAMES[field]
-        link = {"title": heading, "url": "${__value.raw}", "targetBlank": True}
+        link = {"title": heading(field), "url": "${__value.raw}", "targetBlank": True}
         shown = {"type": "regex", "options": {"pattern": "^http.*", "result": {"text": "open"}}}
         panel.override_by_name(
-            heading,
+            heading(field),
             [model.DynamicConfigValue("links", [link]), model.DynamicConfigValue("mappings", [shown])],
         )
 
@@ -121,7 +88,7 @@ def dress(panel: Any) -> None:
 def point_links() -> list[dict[str, Any]]:
     """Links from a point to its report and CI job; the frame has the addresses."""
     return [
-        {"title": f"{NAMES[field]} of this run", "url": f"${{__data.fields.{field}}}", "targetBlank": True}
+        {"title": f"{heading(field)} of this run", "url": f"${{__data.fields.{field}}}", "targetBlank": True}
         for field in ADDRESSES
     ]
 

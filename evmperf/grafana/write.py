@@ -1,15 +1,19 @@
 """Which files there are."""
 
-from evmperf.grafana import alerts, boot, compare, driver, fleet, lab
+from evmperf.grafana import alerts, boot, compare, driver, fleet, lab, query
 from evmperf.model.places import project
 
 FOLDER = project("dashboards")
-DASHBOARDS = "grafana"
-"""The folder below FOLDER that Grafana reads, and only that."""
+DASHBOARDS = {query.FLUX: "grafana", query.SQL: "grafana-sql"}
+"""The folders below FOLDER that Grafana reads, and only these."""
+ALERTS = {
+    query.FLUX: "provisioning/alerting/evmperf.yaml",
+    query.SQL: "provisioning-sql/alerting/evmperf.yaml",
+}
 
 
-def files() -> dict[str, str]:
-    """Every generated file: its name below dashboards/, and its text."""
+def files(*languages: str) -> dict[str, str]:
+    """Every generated file (of some languages only): its name below dashboards/, and its text."""
     builders = [
         fleet.dashboard(),
         boot.dashboard(),
@@ -17,5 +21,10 @@ def files() -> dict[str, str]:
         lab.dashboard(),
         *driver.dashboards(),
     ]
-    made = {f"{DASHBOARDS}/{b.uid.removeprefix('evmperf-')}.json": b.json() for b in builders}
-    return {**made, "provisioning/alerting/evmperf.yaml": alerts.text()}
+    made = {}
+    for language in languages or DASHBOARDS:
+        for builder in builders:
+            name = f"{DASHBOARDS[language]}/{builder.uid.removeprefix('evmperf-')}.json"
+            made[name] = builder.json(language)
+        made[ALERTS[language]] = alerts.text(language)
+    return made

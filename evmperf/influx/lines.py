@@ -21,7 +21,7 @@ from evmperf.model.run import Run
 from evmperf.model.schema import Record
 from evmperf.model.verdict import Outcome
 from evmperf.runs.history import GUIDE
-from evmperf.runs.measurements import BOOT_MARK, EVENT, RESULT, RUN, SAMPLE, VERDICT
+from evmperf.runs.measurements import ADDRESSES, BOOT_MARK, RESULT, RUN, SAMPLE, UNKNOWN, VERDICT
 
 SCHEMA = 2
 """Version of what is stored; a field of every run's point. In 1, all points had the tag `release`."""
@@ -48,6 +48,11 @@ def _fields(**fields: str | float | bool | None) -> str:
         elif math.isfinite(value):
             shown.append(f"{name}={value!r}")
     return ",".join(shown)
+
+
+def _texts(**texts: str) -> str:
+    """Further fields, said where they are empty, too: SQL knows no column that no point has."""
+    return "".join(f",{name}={text_field(text)}" for name, text in texts.items())
 
 
 _encode = msgspec.json.Encoder(order="sorted").encode
@@ -97,9 +102,9 @@ class Totals:
 
     @property
     def by_verdict(self) -> dict[str, int]:
-        """The number of figures by outcome, with zeros to replace earlier ones; {} for an unjudged run."""
+        """The number of figures by outcome; zeros replace earlier ones, and are columns for SQL."""
         counts = Counter(self.verdicts.values())
-        return {word: counts[word] for word in Outcome} if counts else {}
+        return {word: counts[word] for word in Outcome}
 
 
 class Lines:
@@ -109,7 +114,8 @@ class Lines:
         self._run = run
         names = ("board", "kind", "lab", "os", "place", "profile")
         self._common = {name: getattr(run, name) for name in names}
-        self._of_run = {**self._common, "release": run.release}
+        self._release = run.release or UNKNOWN
+        self._of_run = {**self._common, "release": self._release}
         if run.kind == GUIDE:
             # Guides have no times: their releases keep them apart.
             self._common = self._of_run
@@ -150,14 +156,16 @@ class Lines:
             uboot=facts.get("uboot"),
             image=facts.get("image"),
             revision=facts.get("evmperf_revision"),
-            run_release=run.release or "unknown",
-            run_lab=run.lab,
-            job_url=run.addresses.get("job"),
-            pipeline_url=run.addresses.get("pipeline"),
+            run_release=self._release,
             results_url=run.addresses.get("results"),
-            report_url=run.report,
             facts=_json(facts),
         )
+        there = {**run.addresses, "report": run.report}
+        # Grafana shows marks as HTML.
+        marks = {"release_text": html(self._release), "lab_text": html(run.lab)}
+        place = run.place or run.lab or UNKNOWN
+        fields += _texts(**{f"{name}_url": there.get(name) or "" for name in ADDRESSES}, **marks)
+        fields += _texts(place_text=place)
         return f"{RUN}{_tags(**self._of_run)} {fields} {run.started_ns}"
 
     def _result(self, record: Result) -> str:
@@ -168,7 +176,6 @@ class Lines:
             samples=len(record.samples),
             refused=refused,
             failed=len(record.failures) - refused,
-            cause=record.failures[-1].message if record.failures else None,
             duration_s=record.duration_s,
             tool_s=record.tool_s,
             version=record.version,
@@ -179,22 +186,19 @@ class Lines:
             conditions=_json(record.conditions),
             failures=_json(record.failures),
         )
+        fields += _texts(cause=record.failures[-1].message if record.failures else "")
         return f"{RESULT}{self._case_tags(record)} {fields} {self._started_ns(record)}"
 
     def _started_ns(self, record: Result) -> int:
         """When the case began; the figures of a guide have only their run's time."""
         return record.started_ns or self._run.started_ns
 
-    def _release(self) -> str:
-        """The field of the run's release: a tag would be a series more a figure and release."""
-        return f",run_release={text_field(self._run.release)}" if self._run.release else ""
-
     def _samples(self, record: Result) -> list[str]:
         samples = record.samples
         refused = _refused(record)
         tail = (
             f",run={text_field(self._run.id)},status={text_field(record.status)}"
-            f"{self._release()},refused={refused}i,started_ns={self._started_ns(record)}i,repetition="
+            f",run_release={text_field(self._release)},refused={refused}i,started_ns={self._started_ns(record)}i,repetition="
         )
         heads = {
             (metric, unit): f"{SAMPLE}{self._case_tags(record, metric=metric)} unit={text_field(unit)},value="
@@ -217,7 +221,7 @@ class Lines:
                 high=figure.high,
                 text=figure.text,
                 run=self._run.id,
-                run_release=self._run.release,
+                run_release=self._release,
                 status=record.status,
                 refused=0,
                 repetition=0,
@@ -234,29 +238,27 @@ class Lines:
             since = None if power_on is None else (mark.mono_ns - power_on) / 1e9
             fields = _fields(
                 run=self._run.id,
-                run_release=self._run.release,
+                run_release=self._release,
                 since_power_on_s=since,
                 error_s=mark.error_s,
                 failed=int(failure is not None),
-                failure=failure.message if failure else None,
                 kernel_arguments=record.kernel_arguments,
                 started_ns=record.started_ns,
             )
+            fields += _texts(failure=failure.message if failure else "")
             tags = _tags(**self._common, goal=record.goal, phase=mark.phase)
             yield f"{BOOT_MARK}{tags} {fields} {mark.wall_ns}"
 
     def _verdict(self, record: VerdictRecord) -> str:
         fields = _fields(
             run=self._run.id,
-            run_release=self._run.release,
+            run_release=self._release,
             verdict=record.verdict,
             reason=record.reason,
             baseline=record.baseline,
             change=record.change,
-            goal=record.goal or None,
-            reached=record.reached or None,
-            owner=record.owner or None,
         )
+        fields += _texts(goal=record.goal, reached=record.reached, owner=record.owner)
         tags = self._case_tags(record, metric=record.metric)
         return f"{VERDICT}{tags} {fields} {self._run.started_ns}"
 
@@ -277,14 +279,3 @@ def _intervals(record: Result) -> dict[str, float | None]:
 def _error(sample: Sample) -> str:
     """The field of a sample's stated error, "" where it has none."""
     return "" if sample.error is None else f",error={sample.error!r}"
-
-
-def event_line(run: Run, event: str, before: str, after: str) -> str:
-    """The line of an event at a run's start: that the board's release or lab is another than in
-    the run before. Every run has both, most with `changed` false, so that a run which arrives late
-    can correct the one after it.
-    """
-    changed = bool(before) and before != after
-    what = html(f"{before} → {after}" if changed else after)  # Grafana shows it as HTML
-    fields = _fields(run=run.id, changed=changed, before=before, after=after, text=what)
-    return f"{EVENT}{_tags(board=run.board, event=event)} {fields} {run.started_ns}"

@@ -15,12 +15,9 @@ from typing import Annotated, Any
 import msgspec
 
 from evmperf.influx.client import Store
-from evmperf.influx.lines import Lines, Totals, event_line
+from evmperf.influx.lines import Lines, Totals
 from evmperf.model.errors import LabError
-from evmperf.model.run import Run
 from evmperf.runs import spool
-from evmperf.runs.history import GUIDE
-from evmperf.runs.measurements import RUN
 
 _BATCH_LINES = 5000
 """Points in one request: InfluxData's advice for good throughput."""
@@ -127,10 +124,9 @@ class RunPush:
                 waiting = (poster.submit(self.store.write, batch), batch, offset) if batch else None
         if ended:
             # Who finds the run finds its figures.
-            for final in ([lines.run(self.totals)], list(_events(self.store, run))):
-                refused = self.store.write(final) if final else []
-                pushed.points += len(final) - len(refused)
-                self._note_refused(refused, pushed)
+            refused = self.store.write([lines.run(self.totals)])
+            pushed.points += 1 - len(refused)
+            self._note_refused(refused, pushed)
             pushed.complete = self.progress.complete = True
             self.progress.save()
         return pushed
@@ -169,36 +165,3 @@ class RunPush:
             pushed.refused += 1
             with (self.folder / REFUSED).open("a", encoding="utf-8") as file:
                 file.write(f"# {reason}\n{line}\n")
-
-
-def _events(store: Store, run: Run) -> Iterator[str]:
-    """Changes of release and lab before this run and after it; none for a guide."""
-    if run.kind == GUIDE:
-        return
-    before = _neighbour(store, run, later=False)
-    after = _neighbour(store, run, later=True)
-    for event, field_name, own in (
-        ("release", "run_release", run.release or "unknown"),
-        ("lab", "run_lab", run.lab),
-    ):
-        if not own:
-            continue
-        yield event_line(run, event, before.get(field_name, ""), own)
-        if after.get(field_name):
-            later = Run(after["run"], run.board, "", started_ns=after["started_ns"])
-            yield event_line(later, event, own, after[field_name])
-
-
-def _neighbour(store: Store, run: Run, *, later: bool) -> dict[str, Any]:
-    """Id, start, release and lab of the board's run next to this one, {} if there is none."""
-    span = f"start: time(v: {run.started_ns + 1})" if later else f"start: 0, stop: time(v: {run.started_ns})"
-    flux = f"""
-from(bucket: params.bucket) |> range({span})
-|> filter(fn: (r) => r._measurement == "{RUN}" and r.board == params.board)
-|> filter(fn: (r) => r.kind != "{GUIDE}")
-|> filter(fn: (r) => contains(value: r._field, set: ["run", "run_release", "run_lab"]))
-|> pivot(rowKey: ["_time"], columnKey: ["_field"], valueColumn: "_value")
-|> group() |> sort(columns: ["_time"], desc: {"false" if later else "true"}) |> limit(n: 1)
-|> map(fn: (r) => ({{r with started_ns: int(v: r._time)}}))
-"""
-    return next((dict(row.values) for row in store.query(flux, board=run.board)), {})

@@ -10,8 +10,8 @@ import msgspec
 from evmperf.influx.client import Store
 from evmperf.model.results import Failure, Published, Result, Sample, Status
 from evmperf.model.run import Run
-from evmperf.runs.history import GUIDE, Measured, StoredRun, figures_of
-from evmperf.runs.measurements import RESULT, RUN, SAMPLE
+from evmperf.runs.history import GUIDE, StoredRun
+from evmperf.runs.measurements import RESULT, RUN, SAMPLE, UNKNOWN
 
 _ROWS = """
 from(bucket: params.bucket) |> range({span})
@@ -44,20 +44,6 @@ class InfluxRuns:
 
     def _stored(self, runs: list[Run]) -> list[StoredRun]:
         return [StoredRun(run, functools.partial(self._results, run)) for run in runs]
-
-    def figures(self, board: str, benchmark: str, metric: str, limit: int, case: str = "") -> list[Measured]:
-        """See evmperf.runs.history.RunSource."""
-        runs = self._measured(board, limit)
-        if not runs:
-            return []
-        which = "and r.benchmark == params.benchmark and r.metric == params.metric"
-        if case:
-            which += " and r.case == params.case"
-        values: dict[str, dict[tuple[str, str], list[float]]] = {run.id: {} for run in runs}
-        for row in self._rows(SAMPLE, runs, which, benchmark=benchmark, metric=metric, case=case):
-            key = (row.get("case") or "", row["unit"])
-            values[row["run"]].setdefault(key, []).append(row["value"])
-        return [figure for run in runs for figure in figures_of(run, values[run.id])]
 
     def _measured(self, board: str, limit: int | None) -> list[Run]:
         which = f'and r.board == params.board and r.kind != "{GUIDE}"'
@@ -124,7 +110,7 @@ def _run(row: Mapping[str, Any]) -> Run:
         place=row.get("place") or "",
         started_ns=row["time_ns"],
         ended_ns=row.get("ended_ns") or 0,
-        release=row.get("release") or "",
+        release=(row.get("release") or "").removeprefix(UNKNOWN),
         os=row.get("os") or "",
         exit_status=row.get("exit_status"),
         # The server's CSV ends every line like that, those within a text too.

@@ -8,7 +8,7 @@ from evmperf.model.results import Published, Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.published import identity, record
 from evmperf.published.record import Block, Entry, PublishedCase
-from evmperf.runs.history import GUIDE, Measured, StoredRun, by_age, figures_of
+from evmperf.runs.history import GUIDE, StoredRun, by_age
 
 KIND = "published"
 """Kind of a run of the record that stands among measured ones."""
@@ -34,19 +34,6 @@ class PublishedRuns:
         """See RunSource."""
         found = [_run(entries, self.samples) for entries in _releases()]
         return sorted(found, key=lambda entry: by_age(entry.run))
-
-    def figures(self, board: str, benchmark: str, metric: str, limit: int, case: str = "") -> list[Measured]:
-        """See RunSource."""
-        found = []
-        for entry in self.runs(board, limit):
-            values: dict[tuple[str, str], list[float]] = {}
-            for result in entry.results():
-                if result.benchmark == benchmark and case in ("", result.case):
-                    for sample in result.samples:
-                        if sample.metric == metric:
-                            values.setdefault((result.case, sample.unit), []).append(sample.value)
-            found += figures_of(entry.run, values)
-        return found
 
 
 def guides(board: str = "", os: str = "") -> list[StoredRun]:

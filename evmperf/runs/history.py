@@ -1,7 +1,7 @@
 """Earlier runs, from wherever they are kept."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -61,13 +61,27 @@ class RunSource(Protocol):
     def everything(self) -> list[StoredRun]:
         """The runs of all boards and the published guides, oldest first."""
 
-    def figures(self, board: str, benchmark: str, metric: str, limit: int, case: str = "") -> list[Measured]:
-        """One metric over the last `limit` runs, oldest first, without published guides."""
+
+def measured(runs: Iterable[StoredRun], benchmark: str, case: str = "") -> dict[str, list[Measured]]:
+    """Each metric of a benchmark over some runs, in their order; holds no more than it returns."""
+    found: dict[str, list[Measured]] = {}
+    for entry in runs:
+        values: dict[tuple[str, str, str], list[float]] = {}
+        for key, unit, samples in _samples(entry):
+            if key.benchmark == benchmark and case in ("", key.case):
+                values.setdefault((key.metric, key.case, unit), []).extend(samples)
+        for (metric, label, unit), numbers in values.items():
+            found.setdefault(metric, []).append(Measured(entry.run, label, unit, summarise(numbers)))
+    return found
 
 
-def figures_of(run: Run, values: Mapping[tuple[str, str], list[float]]) -> list[Measured]:
-    """The figures of a run from its values by case and unit."""
-    return [Measured(run, case, unit, summarise(v)) for (case, unit), v in values.items()]
+def _samples(entry: StoredRun) -> Iterator[tuple[Key, str, tuple[float, ...]]]:
+    if brief := entry.brief and entry.brief():
+        yield from (taken[:3] for taken in brief)
+        return
+    for result in entry.results():
+        for sample in result.samples:
+            yield Key(result.benchmark, result.case, sample.metric), sample.unit, (sample.value,)
 
 
 class SpoolFolder:
@@ -94,23 +108,6 @@ class SpoolFolder:
             except UsageError as error:
                 left_out(str(error))
         return sorted(found, key=lambda entry: by_age(entry.run))
-
-    def figures(self, board: str, benchmark: str, metric: str, limit: int, case: str = "") -> list[Measured]:
-        """See RunSource."""
-        found: list[Measured] = []
-        for entry in self.runs(board, limit):
-            assert entry.folder
-            values: dict[tuple[str, str], list[float]] = {}
-            for record in spool.read_records(entry.folder):
-                if not isinstance(record, Result) or record.benchmark != benchmark:
-                    continue
-                if case in ("", record.case):
-                    for sample in record.samples:
-                        if sample.metric == metric:
-                            key = (record.case, sample.unit)
-                            values.setdefault(key, []).append(sample.value)
-            found += figures_of(entry.run, values)
-        return found
 
 
 def in_folder(folder: Path) -> StoredRun:
@@ -140,17 +137,6 @@ class WithHistory:
     def everything(self) -> list[StoredRun]:
         """See RunSource."""
         return _once(entry for source in reversed(self.sources) for entry in source.everything())
-
-    def figures(self, board: str, benchmark: str, metric: str, limit: int, case: str = "") -> list[Measured]:
-        """See RunSource."""
-        found: dict[str, list[Measured]] = {}
-        for source in reversed(self.sources):
-            of_source: dict[str, list[Measured]] = {}
-            for figure in source.figures(board, benchmark, metric, limit, case):
-                of_source.setdefault(figure.run.id, []).append(figure)
-            found |= of_source
-        newest = sorted(found.values(), key=lambda figures: by_age(figures[0].run))[-limit:]
-        return [figure for figures in newest for figure in figures]
 
 
 def _once(entries: Iterable[StoredRun]) -> list[StoredRun]:

@@ -16,7 +16,7 @@ from evmperf.model.figures import Key
 from evmperf.model.results import Result
 from evmperf.model.run import Run
 from evmperf.runs import spool
-from evmperf.runs.history import GUIDE, Measured, StoredRun, Taken, by_age, figures_of
+from evmperf.runs.history import GUIDE, StoredRun, Taken, by_age
 from evmperf.store import files, rows
 from evmperf.store.places import Bucket, StoreFolder, StorePlace, pattern
 
@@ -74,26 +74,6 @@ class StoredRuns:
     def everything(self) -> list[StoredRun]:
         """See RunSource."""
         return self._stored(self._runs(None))
-
-    def figures(self, board: str, benchmark: str, metric: str, limit: int, case: str = "") -> list[Measured]:
-        """See RunSource."""
-        runs = [entry.run for entry in self.runs(board, limit)]
-        found = self._ask(
-            board,
-            'SELECT run, "case", s.unit, s.value FROM (SELECT run, number, "case", '
-            "unnest(samples) s FROM {rows} WHERE record = 'result' AND benchmark = $benchmark "
-            "AND began_ns >= $since AND ($case = '' OR \"case\" = $case)) "
-            "WHERE s.metric = $metric ORDER BY run, number, s.repetition",
-            since=runs[0].started_ns if runs else 0,
-            benchmark=benchmark,
-            metric=metric,
-            case=case,
-        )
-        values: dict[str, dict[tuple[str, str], list[float]]] = {run.id: {} for run in runs}
-        for row in found:
-            of_run = values.get(row["run"], {})
-            of_run.setdefault((row["case"], row["unit"]), []).append(row["value"])
-        return [figure for run in runs for figure in figures_of(run, values[run.id])]
 
     def _runs(self, board: str | None) -> list[Run]:
         wanted = "SELECT * EXCLUDE (samples, published, marks) FROM {rows} WHERE record = 'run' "

@@ -12,20 +12,21 @@ import pytest
 import yaml
 
 from evmperf.benchmarks import catalogue
-from evmperf.grafana.flux import PUBLISHED
-from evmperf.grafana.write import DASHBOARDS, FOLDER, files
+from evmperf.grafana.query import FLUX, SQL
+from evmperf.grafana.write import ALERTS, DASHBOARDS, FOLDER, files
 from evmperf.influx.client import Store
 from evmperf.influx.push import RunPush
 from evmperf.influx.sender import waiting
 from evmperf.published import releases as gather
 from evmperf.runs.spool import append_records, read_run
-from selftests.support import spools
+from selftests.support import spools, sql
 from selftests.support.grafana import DAY, START, choose, interpolated, panels
 from selftests.support.influxd import flux
 
 NPM = FOLDER.parent / "selftests/npm"
-MADE = sorted(Path(name).name for name in files() if name.endswith(".json"))
-THERE = FOLDER / DASHBOARDS
+MADE = sorted(Path(name).name for name in files(FLUX) if name.endswith(".json"))
+THERE = FOLDER / DASHBOARDS[FLUX]
+PUBLISHED = 'r.kind == "guide"'
 RECORDED_AT = datetime.fromtimestamp(read_run(spools.RECORDED).started_ns / 1e9, UTC)
 
 
@@ -61,7 +62,13 @@ def bucket(influxd, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def dashboards():
-    return {Path(name).name: json.loads(text) for name, text in files().items() if name.endswith(".json")}
+    return made(FLUX)
+
+
+def made(language):
+    """The generated dashboards by file."""
+    texts = files(language).items()
+    return {Path(name).name: json.loads(text) for name, text in texts if name.endswith(".json")}
 
 
 BOARD = "am64xx-hsevm"
@@ -125,6 +132,62 @@ def test_every_query_of_every_panel_returns_rows(bucket, dashboards, published, 
             if bool(with_values(flux(bucket, query))) is (board is None):
                 wrong.append(f"{panel['title']} {target['refId']}\n{query}")
     assert wrong == []
+
+
+@pytest.fixture(scope="module")
+def engine(bucket):
+    """The engine inside InfluxDB 3, over the points of that database."""
+    return sql.engine(bucket)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_sql_gives_the_tables_that_flux_gives(bucket, engine, dashboards, published, name):
+    """Every panel, variable and mark, in both languages over the same points."""
+    begin, end = START - DAY, START + 3 * DAY
+    asked = made(SQL)[name]
+    values = choose(dashboards[name], bucket, GIVEN, begin, end)
+    choices = [one for one in asked["templating"]["list"] if one["type"] != "datasource"]
+    for variable, of_flux in zip(choices, dashboards[name]["templating"]["list"][1:], strict=True):
+        rows = sql.sql(engine, sql.interpolated(variable["query"], values, begin, end))
+        found = flux(bucket, interpolated(of_flux["query"], bucket, values, begin, end))
+        assert {next(iter(row.values())) for row in rows} == {row["_value"] for row in found}
+    for panel, of_flux in zip(panels(asked), panels(dashboards[name]), strict=True):
+        for target, other in zip(panel["targets"], of_flux["targets"], strict=True):
+            board = board_of(of_flux, other, published)
+            chosen = {**values, "board": [board or BOARD]}
+            text = sql.interpolated(target["rawSql"], chosen, begin, end)
+            rows = sql.lines(sql.sql(engine, text), panel)
+            found = flux(bucket, interpolated(other["query"], bucket, chosen, begin, end))
+            assert alike(rows) == alike(found), f"{panel['title']}\n{text}"
+    for mark, other in zip(
+        asked["annotations"]["list"], dashboards[name]["annotations"]["list"], strict=True
+    ):
+        rows = sql.sql(engine, sql.interpolated(mark["target"]["rawSql"], values, begin, end))
+        found = flux(bucket, interpolated(other["target"]["query"], bucket, values, begin, end))
+        assert alike(rows) == alike(found) != []
+
+
+def alike(rows):
+    """Rows of either language, in an order, with numbers to twelve digits and no empty cells."""
+    return sorted(
+        sorted(
+            (name.removeprefix("_"), cell(value))
+            for name, value in row.items()
+            if name not in ("result", "table", "") and value not in ("", None)
+        )
+        for row in rows
+    )
+
+
+def cell(value):
+    """What a table shows: CSV has no types."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    try:
+        return f"{float(value):.12g}"
+    except ValueError:
+        time = re.fullmatch(r"(\d{4}-\d\d-\d\d)[ T]([\d:]+)(\.\d*[1-9])?[.0]*Z?", value)
+        return " ".join(filter(None, time.groups())) if time else value
 
 
 @pytest.mark.parametrize("name", ["fleet.json", "boot.json", "lab.json", "driver-emmc.json"])
@@ -232,9 +295,9 @@ def test_every_panel_says_what_it_shows_and_asks_the_chosen_database(dashboards)
 
 
 def test_releases_are_marked(bucket, dashboards):
-    (mark,) = dashboards["boot.json"]["annotations"]["list"]
-    query = interpolated(mark["target"]["query"], bucket, {"board": [BOARD]}, START - DAY, START + 3 * DAY)
-    assert [row["text"] for row in flux(bucket, query)] == ["11.00 → 11.01"]
+    release, _ = dashboards["boot.json"]["annotations"]["list"]
+    query = interpolated(release["target"]["query"], bucket, {"board": [BOARD]}, START - DAY, START + 3 * DAY)
+    assert [row["text"] for row in flux(bucket, query)] == ["11.00", "11.01"]
 
 
 @pytest.fixture(scope="module")
@@ -272,7 +335,7 @@ def three_boards(influxd, tmp_path_factory):
     return config
 
 
-def fires(rule, config):
+def fires(rule, config, language):
     """What Grafana's expression engine makes of a rule: whether it fires, by board.
 
     A frame without times is taken as numbers only if it is the one frame of the answer, and has
@@ -282,10 +345,14 @@ def fires(rule, config):
     ask, threshold = rule["data"]
     assert rule["condition"] == threshold["refId"]
     begin = now - timedelta(seconds=ask["relativeTimeRange"]["from"])
-    text = interpolated(ask["model"]["query"], config, {}, begin, now)
-    with Store(config) as store:
-        rows = [(row.table, row.values) for row in store.query(text)]
-    tables = [[v for t, v in rows if t == number] for number in sorted({t for t, _ in rows})]
+    if language == SQL:
+        engine = sql.engine(config)
+        tables = [sql.sql(engine, sql.interpolated(ask["model"]["rawSql"], {}, begin, now))]
+    else:
+        text = interpolated(ask["model"]["query"], config, {}, begin, now)
+        with Store(config) as store:
+            rows = [(row.table, row.values) for row in store.query(text)]
+        tables = [[v for t, v in rows if t == number] for number in sorted({t for t, _ in rows})]
     assert len(tables) == 1, "Grafana drops several tables without times"
     ((evaluator,),) = [[c["evaluator"] for c in threshold["model"]["conditions"]]]
     assert evaluator["type"] == "gt"
@@ -298,9 +365,10 @@ def fires(rule, config):
     return found
 
 
-def test_alerts_fire_for_the_boards_that_they_are_about(three_boards):
-    rules = yaml.safe_load(files()["provisioning/alerting/evmperf.yaml"])["groups"][0]["rules"]
-    answers = {rule["uid"]: fires(rule, three_boards) for rule in rules}
+@pytest.mark.parametrize("language", [FLUX, SQL])
+def test_alerts_fire_for_the_boards_that_they_are_about(three_boards, language):
+    rules = yaml.safe_load(files(language)[ALERTS[language]])["groups"][0]["rules"]
+    answers = {rule["uid"]: fires(rule, three_boards, language) for rule in rules}
     assert answers["evmperf-worse"] == {"fine": False, "worse": True, "late": False}
     assert answers["evmperf-goal"] == {"worse": True}
     assert answers["evmperf-silent"] == {"fine": False, "worse": False, "late": True}
@@ -332,16 +400,18 @@ def test_the_generated_files_are_current():
         for name, text in files().items()
         if not (FOLDER / name).exists() or (FOLDER / name).read_text() != text
     ]
-    extra = {f"{DASHBOARDS}/{path.name}" for path in THERE.glob("*.json")} - set(files())
+    there = {f"{one}/{path.name}" for one in DASHBOARDS.values() for path in (FOLDER / one).glob("*.json")}
+    extra = there - set(files())
     assert (stale, extra) == ([], set()), "make dashboards"
 
 
 def test_alerts_ask_the_database_that_is_provisioned():
-    text = (FOLDER / "provisioning/datasources/influxdb.yaml").read_text()
-    (source,) = yaml.safe_load(text)["datasources"]
-    rules = yaml.safe_load(files()["provisioning/alerting/evmperf.yaml"])["groups"][0]["rules"]
-    asked = {step["datasourceUid"] for rule in rules for step in rule["data"]}
-    assert asked == {source["uid"], "__expr__"}
+    for name in ALERTS.values():
+        there = FOLDER / Path(name).parents[1] / "datasources/influxdb.yaml"
+        (source,) = yaml.safe_load(there.read_text())["datasources"]
+        rules = yaml.safe_load(files()[name])["groups"][0]["rules"]
+        asked = {step["datasourceUid"] for rule in rules for step in rule["data"]}
+        assert asked == {source["uid"], "__expr__"}
 
 
 def compose_faults(data):

@@ -6,7 +6,6 @@ import re
 
 import msgspec
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -44,17 +43,12 @@ def counted(folder):
     return total
 
 
-def of_records(bucket):
-    """How many points there are that come from a record, or are the run's own."""
-    return points(bucket) - points(bucket, "event")
-
-
 def test_a_run_of_the_virtual_evm_arrives_whole(bucket, store, tmp_path):
     folder = spools.recorded(tmp_path)
     pushed = push(store, folder)
     assert pushed.complete
     assert not pushed.refused
-    assert of_records(bucket) == counted(folder)
+    assert points(bucket) == counted(folder)
 
 
 def test_pushing_twice_changes_nothing(bucket, store, tmp_path):
@@ -77,7 +71,7 @@ def test_what_was_sent_is_not_sent_again_unless_asked(store, tmp_path):
     first = push(store, folder)
     second = push(store, folder)
     assert first.points > 100
-    assert second.points <= 3  # the run and its events
+    assert second.points == 1  # the run's
 
 
 def test_it_comes_back_as_it_went(bucket, store, tmp_path):
@@ -206,30 +200,13 @@ def test_a_case_that_was_measured_over_says_how_well_it_is_known():
     assert "known_" not in plain
 
 
-def test_a_guide_keeps_its_bounds_and_makes_no_events(bucket, store, tmp_path):
+def test_a_guide_keeps_its_bounds(bucket, store, tmp_path):
     run = spools.a_run(kind="guide", started_ns=0, ended_ns=0)
     cell = Published("write_throughput", "MB/s", 9.0, low=8.5, line=7)
     Spool(tmp_path, run).append(spools.a_result(run, values=(), started_ns=0, published=(cell,)))
     assert push(store, tmp_path / run.id).points == 3
-    assert points(bucket, "event") == 0
     flux = 'from(bucket: params.bucket) |> range(start: 0) |> filter(fn: (r) => r._field == "low")'
     assert [row.get_value() for row in store.query(flux)] == [8.5]
-
-
-@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1)])
-def test_a_release_is_marked_once_in_whatever_order_runs_arrive(bucket, store, tmp_path, order):
-    releases = ["11.00", "11.00", "11.01", "11.01"]
-    for number in order:
-        run = spools.a_run(number, release=releases[number])
-        push(store, spools.write(tmp_path, run, []))
-    flux = """
-from(bucket: params.bucket) |> range(start: 0)
-|> filter(fn: (r) => r._measurement == "event")
-|> pivot(rowKey: ["_time"], columnKey: ["_field"], valueColumn: "_value")
-|> group() |> filter(fn: (r) => r.changed) |> map(fn: (r) => ({r with at: int(v: r._time)}))
-"""
-    marks = [(row["at"], row["text"]) for row in store.query(flux)]
-    assert marks == [(spools.a_run(2).started_ns, "11.00 → 11.01")]
 
 
 def test_runs_of_no_lab_and_no_release_go_out(store, tmp_path):

@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from evmperf.grafana.query import FLUX
 from evmperf.grafana.write import DASHBOARDS, FOLDER
 from evmperf.influx import config as configs
 from evmperf.influx.config import Config
@@ -155,7 +156,7 @@ def main() -> None:
     given = {name: [value] for name, _, value in (text.partition("=") for text in options.set)}
     with chromium() as browser:
         for name in options.dashboards:
-            dashboard = json.loads((FOLDER / DASHBOARDS / name).read_text())
+            dashboard = json.loads((FOLDER / DASHBOARDS[FLUX] / name).read_text())
             values = choose(dashboard, config, given, begin, end)
             sheet = browser.new_page(viewport={"width": 1440, "height": 600})
             sheet.set_content(page(dashboard, config, values, (begin, end)))
