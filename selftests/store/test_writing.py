@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 
 import pytest
 
@@ -214,9 +215,28 @@ def test_a_torn_file_costs_its_runs_only_and_they_come_again(tmp_path, results, 
     assert file.exists()  # a person looks at it
 
 
-def test_a_store_of_an_object_store_is_the_same(tmp_path, results):
-    pytest.importorskip("fsspec").filesystem("memory").rm("/", recursive=True)
-    store = place({"EVMPERF_HISTORY": "memory://lab/store"})
+@pytest.fixture
+def s3(monkeypatch):
+    """An S3 server with the bucket `lab`, where `pip install s3fs moto[server]` was done."""
+    pytest.importorskip("s3fs")
+    server = pytest.importorskip("moto.server").ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    keys = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_DEFAULT_REGION": "us-east-1"}
+    for name, value in {**keys, "AWS_ENDPOINT_URL": f"http://{host}:{port}"}.items():
+        monkeypatch.setenv(name, value)
+    urllib.request.urlopen(urllib.request.Request(f"http://{host}:{port}/lab", method="PUT")).close()
+    yield
+    server.stop()
+
+
+@pytest.mark.parametrize("url", ["memory://lab/store", "s3://lab/store"])
+def test_a_store_of_an_object_store_is_the_same(request, tmp_path, results, url):
+    if url.startswith("s3:"):
+        request.getfixturevalue("s3")
+    else:
+        pytest.importorskip("fsspec").filesystem("memory").rm("/", recursive=True)
+    store = place({"EVMPERF_HISTORY": url})
     assert isinstance(store, Bucket)
     for folder in sorted(results.iterdir()):
         files.add(store, folder)

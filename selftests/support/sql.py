@@ -34,6 +34,8 @@ def engine(config: Config) -> datafusion.SessionContext:
                 {k: v for k, v in row.values.items() if k not in _OWN}
                 for row in store.query(_POINTS.format(name))
             ]
+            if not rows:
+                continue
             columns = {
                 key: [row.get(key) for row in rows] for key in dict.fromkeys(k for r in rows for k in r)
             }
