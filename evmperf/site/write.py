@@ -120,6 +120,6 @@ def _boards(jobs: Sequence[SiteJob], *, alone: bool) -> Iterator[BoardSummary]:
     yield from (found[number] for number in range(len(jobs)))
 
 
-def _write(job: Job) -> Summary:
+def _write(job: SiteJob) -> BoardSummary:
     gc.collect()
     return board.write(job)
