@@ -1,6 +1,6 @@
-"""`python -m selftests.guide_mutations [EACH]`: mistakes that a writer commits, in every table of
-every guide that is there; EACH takes every n-th table only. With `--coverage` only the table that
-comes first: how much of each published guide is read as it is.
+"""`python -m selftests.guide_mutations`: mistakes that a writer commits, in the tables of all guides
+that are there, in a random order (`--seed`) for 4 minutes of processor time (`--seconds`), or all of
+them (`--all`). `--coverage` tells instead how much of each published guide is read as it is.
 
 Each mistake is made in one place of one table, which stands in a small guide of its own with two
 others beside it. What comes out is compared with what the table says: a figure that differs, or is
@@ -11,9 +11,13 @@ mistakes: nothing in a guide shows it.
 
 import argparse
 import itertools
+import math
+import random
 import re
 import sys
+import time
 from collections import Counter
+from dataclasses import dataclass, field
 
 from evmperf.guide import importer
 from evmperf.model.errors import UsageError
@@ -25,6 +29,8 @@ from selftests.speed.guides import texts
 from selftests.support import seeds
 
 BAR = "=" * 40
+TOGETHER = 8
+"""Mistakes of one table that are made one after the other: its guide is read once for them."""
 
 
 def published():
@@ -66,6 +72,8 @@ def pieces(guides=None):
                 continue
             keys = len(read.match.table.keys)
             whole = tuple(r.row.cells for r in read.rows if len(r.row.cells) == len(table.header))
+            if not whole:
+                continue
             title = f"{imported.os} {imported.release} Performance Guide"
             section = tuple(part.strip() for part in table.section)
             yield Piece(
@@ -110,53 +118,86 @@ def _beside(piece, of_guide):
     return [*siblings, *(other for other in rest if other not in siblings)][: 2 + len(siblings)]
 
 
-def tried(every=1, guides=None):
-    """For each mistake: how often it was made, how many wrong numbers that gave, and those that
-    were accepted in silence, with the guide's text.
+@dataclass
+class Tried:
+    """For each mistake: how many there are, how often it was made, how many wrong numbers that gave,
+    and those that were accepted in silence, with the guide's text.
     """
-    known = list(pieces(guides))
-    by_guide = {}
-    for piece in known:
+
+    there: Counter = field(default_factory=Counter)
+    made: Counter = field(default_factory=Counter)
+    wrong: Counter = field(default_factory=Counter)
+    silent: dict = field(default_factory=dict)
+    guides: int = 0
+
+    def __str__(self):
+        made, there = self.made.total(), self.there.total()
+        return (
+            f"{made} of {there} mistakes ({made / max(there, 1):.2%}) in the tables of {self.guides} guides: "
+            f"wrong numbers accepted in silence: {self.accepted()} of {self.wrong.total()}"
+        )
+
+    def accepted(self, name=None):
+        """How many wrong numbers of a mistake, or of all, were accepted in silence."""
+        return sum(
+            len(bad) for one, found in self.silent.items() if name in (None, one) for _, bad, _ in found
+        )
+
+
+def tried(guides=None, seconds=math.inf, seed=0, progress=lambda done: None):
+    """The mistakes made in a random order, some of a table together, until the time is up."""
+    end = time.process_time() + seconds
+    done, chance = Tried(), random.Random(seed)
+    by_guide, chunks = {}, []
+    for piece in pieces(guides):
         by_guide.setdefault(piece.guide, []).append(piece)
-    made, wrong, silent = Counter(), Counter(), {}
-    for piece in itertools.islice(known, 0, None, every):
-        others = _beside(piece, by_guide[piece.guide])
-        right = importer.interpret(guide_of(piece, piece.text(), others))
-        truth, before = values(right), reasons(right)
-        for name, mistakes in MISTAKES.items():
-            for body in mistakes(piece):
-                made[name] += 1
-                text = guide_of(piece, body, others)
-                try:
-                    imported = importer.interpret(text)
-                except UsageError:
-                    continue
-                found = values(imported)
-                bad = [key for key, value in found.items() if truth.get(key) != value]
-                wrong[name] += len(bad)
-                bad = [key for key in bad if not _doubted(key, imported)]
-                if bad and not reasons(imported) - before:
-                    silent.setdefault(name, []).append((piece, bad, text))
-    return made, wrong, silent
+        bodies = [
+            (name, number) for name, mistakes in MISTAKES.items() for number, _ in enumerate(mistakes(piece))
+        ]
+        done.there.update(name for name, _ in bodies)
+        chance.shuffle(bodies)
+        chunks += [(piece, bodies[first : first + TOGETHER]) for first in range(0, len(bodies), TOGETHER)]
+    done.guides = len(by_guide)
+    chance.shuffle(chunks)
+    for number, (piece, bodies) in enumerate(chunks):
+        if time.process_time() > end:
+            break
+        _try(done, piece, bodies, _beside(piece, by_guide[piece.guide]))
+        if not number % 100:
+            progress(done)
+    return done
 
 
-def report(every=1):
+def _try(done, piece, bodies, others):
+    right = importer.interpret(guide_of(piece, piece.text(), others))
+    truth, before = values(right), reasons(right)
+    for name, number in bodies:
+        body = next(itertools.islice(MISTAKES[name](piece), number, None))
+        done.made[name] += 1
+        text = guide_of(piece, body, others)
+        try:
+            imported = importer.interpret(text)
+        except UsageError:
+            continue
+        found = values(imported)
+        bad = [key for key, value in found.items() if truth.get(key) != value]
+        done.wrong[name] += len(bad)
+        bad = [key for key in bad if not _doubted(key, imported)]
+        if bad and not reasons(imported) - before:
+            done.silent.setdefault(name, []).append((piece, bad, text))
+
+
+def report(done):
     """Print the counts; returns how many wrong numbers were accepted in silence."""
-    made, wrong, silent = tried(every)
-    print(f"{'mistake':48} {'made':>6} {'wrong numbers':>14} {'in silence':>11}")
+    print(f"{'mistake':48} {'there':>7} {'made':>6} {'wrong numbers':>14} {'in silence':>11}")
     for name in MISTAKES:
-        count = sum(len(bad) for _, bad, _ in silent.get(name, ()))
-        print(f"{name:48} {made[name]:6} {wrong[name]:14} {count:11}")
-    total = sum(len(bad) for found in silent.values() for _, bad, _ in found)
-    guides = len({piece.guide for piece in pieces()})
-    print(
-        f"{sum(made.values())} mistakes in the tables of {guides} guides: "
-        f"wrong numbers accepted in silence: {total} of {sum(wrong.values())}"
-    )
-    for name, found in silent.items():
-        piece, bad, _ = found[0]
-        print(f"{name}: {piece.guide} {piece.benchmark} {piece.caption!r}: {bad[:2]}")
-    return total
+        counts = f"{done.there[name]:7} {done.made[name]:6} {done.wrong[name]:14} {done.accepted(name):11}"
+        print(f"{name:48} {counts}")
+    print(done)
+    for name, found in done.silent.items():
+        for piece, bad, _ in found[:5]:
+            print(f"{name}: {piece.guide} {piece.benchmark} {piece.caption!r}: {bad[:2]}")
+    return done.accepted()
 
 
 def main(arguments=None):
@@ -165,11 +206,17 @@ def main(arguments=None):
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("each", nargs="?", type=int, default=1, metavar="EACH")
-    parser.add_argument("--coverage", action="store_true")
+    parser.add_argument("--seconds", type=float, default=240, help="of processor time (default: 240)")
+    parser.add_argument("--seed", type=int, default=0, help="of the random order (default: 0)")
+    parser.add_argument("--all", action="store_true", help="make every mistake, however long it takes")
+    parser.add_argument("--coverage", action="store_true", help="how much of each guide is read as it is")
     options = parser.parse_args(arguments)
-    print_coverage()
-    return 0 if options.coverage else int(report(options.each) > 0)
+    if options.coverage:
+        print_coverage()
+        return 0
+    seconds = math.inf if options.all else options.seconds
+    done = tried(None, seconds, options.seed, lambda done: print(done, file=sys.stderr, flush=True))
+    return int(report(done) > 0)
 
 
 if __name__ == "__main__":

@@ -6,23 +6,15 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evmperf.guide import rows
 from evmperf.guide.match import Match, split_header
 from evmperf.guide.rows import Problem
 from evmperf.guide.source import Source, SourceTable
-from evmperf.model.figures import Key
-from evmperf.published import identity, steady
+from evmperf.published import identity
 
 _ALIKE = 0.85
 """difflib's ratio of names that a slip of the hand may have made of each other."""
 _HEADING = 4
 """Letters and digits of the shortest heading that may be a board."""
-_LIKE = 1.5
-"""A factor within which figures of one board in two releases are alike."""
-_MANY = 8
-"""Figures that must be alike: boards with one kind of chip have a few in common, as latencies."""
-_OFTEN = 3
-"""How often as many must be alike as are not."""
 _RARE = 0.2
 """A name that stands in at most this share of the tables of a name like it is misspelt."""
 
@@ -90,32 +82,10 @@ def headed(source: SourceTable, boards: Boards) -> str:
     return boards.lone
 
 
-def published(source: SourceTable, found: Match, boards: Boards, os: str) -> str:
-    """The only one of a guide's boards that the record has this table of, if its figures are like
-    those there (a guide that only gives the layout has none); "" where there is no such board, or
-    where the list has a name that is not known.
+def of_table(source: SourceTable, found: Match, boards: Boards, lone: str) -> Iterator[Problem]:
+    """Remarks on a table below another board's heading, and on one that names no board and is taken
+    as the `lone` one's.
     """
-    mine = {identity.board(name) for name in (*boards.names, *boards.modules)}
-    benchmark = found.table.benchmark
-    histories = {board: steady.history(board, os) for board in mine}
-    with_it = [board for board, known in histories.items() if any(k.benchmark == benchmark for k in known)]
-    if "" in mine or len(with_it) != 1:
-        return ""
-    known = histories[with_it[0]]
-    alike = unlike = 0
-    figures = [(row.case, f) for row in rows.read(source, found, "").rows for _, f in row.figures]
-    for case, figure in figures:
-        series = known.get(Key(benchmark, case, figure.metric), {})
-        means = [mean for _, unit, mean in series.values() if unit == figure.unit]
-        if means:
-            near = min(means) / _LIKE <= figure.mean <= max(means) * _LIKE
-            alike, unlike = alike + near, unlike + (not near)
-    sure = alike > _OFTEN * unlike and alike >= _MANY
-    return with_it[0] if sure or not figures else ""
-
-
-def of_table(source: SourceTable, found: Match, boards: Boards, os: str) -> Iterator[Problem]:
-    """Remarks on a table below another board's heading, and on one that names no board."""
     mine = {_squeezed(board) for board in found.boards}
     others = {_squeezed(board) for board in (*boards.names, *identity.known())} - mine
     for heading in source.section:
@@ -130,8 +100,7 @@ def of_table(source: SourceTable, found: Match, boards: Boards, os: str) -> Iter
             yield Problem(source.line, f"{found.table.benchmark}: {reason}", kept=True)
     board = "" if found.boards else headed(source, boards)
     if not found.boards and not board:
-        board = published(source, found, boards, os)
-        reason = f"{found.table.benchmark}: it names no board; of the guide's, only {board} has such figures"
+        reason = f"{found.table.benchmark}: it names no board; of the guide's, only {lone} has such figures"
         yield Problem(source.line, reason, kept=True)
     elif board and found.table.board_in_header:
         reason = f"{found.table.benchmark}: its header names no board; taken as {board}'s"

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evmperf.guide import boards, conditions, match, rows
+from evmperf.guide import boards, conditions, match, rows, settle
 from evmperf.guide.rows import Problem
-from evmperf.guide.source import UNKNOWN_OS, GuideRow, Source, SourceTable, caption, guides, read, system_of
+from evmperf.guide.source import UNKNOWN_OS, GuideRow, Source, SourceTable, guides, read, system_of
+from evmperf.guide.witness import Witness
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import figures
 from evmperf.model.records import UnknownRecord
@@ -133,15 +134,16 @@ def _interpret(text: str, name: str, release: str, os: str, board: str) -> Impor
         Problem(c.line, c.message if c.text else f"reStructuredText: {c.message}", c.text)
         for c in source.complaints
     ]
-    _settle(source)
+    settle.captions(source)
     known = boards.of_guide(source, board)
     imported.problems += known.problems
-    unit_texts: list[str] = []
     taken: dict[_Place, list[_Cell]] = {}
-    for table in source.tables:
-        _take(imported, table, known, unit_texts, taken)
+    witness = Witness(system, imported.file, release)
+    for table, found in zip(source.tables, settle.tables(source.tables, witness), strict=True):
+        for place, cell in _take(imported, table, found, known, witness):
+            taken.setdefault(place, []).append(cell)
     _keep(imported, taken)
-    imported.dialect = seen_in(unit_texts) or imported.dialect
+    imported.dialect = seen_in(_unit_texts(imported)) or imported.dialect
     _doubts(imported)
     imported.problems.sort(key=lambda problem: problem.line)
     return imported
@@ -159,26 +161,6 @@ def _said(imported: ImportedGuide, os: str, by_name: str) -> Iterator[Problem]:
     if imported.dated:
         said = f"the release {imported.release} is that of the date in the file's name"
         yield Problem(1, said, kept=True)
-
-
-def _settle(source: Source) -> None:
-    """Captions of sections where their order tells nothing: those that more tables agree with; a
-    table keeps its own error where both ways are as good.
-    """
-    for here in source.unsure:
-        mine = [table for table in here if isinstance(table, SourceTable)]
-        known = {}
-        for style in ("before", "after"):
-            caption(here, style)
-            known[style] = sum(match.fits_caption(table) for table in mine)
-        best = max(known, key=lambda style: known[style])
-        caption(here, best)
-        if len(set(known.values())) == 1:
-            for table in mine:
-                table.error = table.error or (
-                    "nothing tells whether the `Table:` lines of its section are captions of the "
-                    "tables before or after them"
-                )
 
 
 _BYTE_ORDER_MARK = "\ufeff"
@@ -200,33 +182,33 @@ class _Cell:
 def _take(
     imported: ImportedGuide,
     source: SourceTable,
+    settled: settle.Settled,
     known: boards.Boards,
-    unit_texts: list[str],
-    taken: dict[_Place, list[_Cell]],
-) -> None:
+    witness: Witness,
+) -> Iterator[tuple[_Place, _Cell]]:
     """Take one table's figures."""
     imported.tables += 1
     imported.rows += len(source.rows)
     count = sum(len(row.cells) for row in source.rows)
     imported.cells += count
-    try:
-        found = match.identify(source)
-        lone = boards.headed(source, known)
-        if not found.boards and not lone:
-            lone = boards.published(source, found, known, imported.os)
-        if not found.boards and not lone:
-            raise match.Unknown("it names no board, and the guide has not exactly one: name it with --board")
-    except match.Unknown as unknown:
+    found, why = settled.match, settled.why
+    lone = boards.headed(source, known)
+    if found and not found.boards and not lone:
+        lone = witness.board(source, found, known)
+        why = "" if lone else "it names no board, and the guide has not exactly one: name it with --board"
+    if found is None or (not found.boards and not lone):
         imported.unread.append(source)
         imported.matches.append(None)
         imported.unknown_cells += count
-        imported.problems.append(Problem(source.line, str(unknown), source.text, table=True))
+        imported.problems.append(Problem(source.line, why, source.text, table=True))
         return
-    imported.problems += boards.of_table(source, found, known, imported.os)
+    if why:
+        imported.problems.append(Problem(source.line, f"{found.table.benchmark}: {why}", kept=True))
+    imported.problems += boards.of_table(source, found, known, lone)
     if not found.boards and lone != boards.headed(source, known):
         # In a layout of several boards, a column without one would be nobody's.
         found = replace(found, columns=tuple(replace(column, board=lone) for column in found.columns))
-    done = rows.read(source, found, imported.release, known.misspelt)
+    done = rows.read(source, found, imported.release, known.misspelt, witness.spread)
     imported.matches.append(TableRead(found, tuple(done.rows)))
     imported.problems += done.problems
     if found.table.remark:
@@ -239,13 +221,20 @@ def _take(
         reason = f"{found.table.benchmark}: read as that, though it says {', '.join(strange)} too"
         imported.problems.append(Problem(source.line, reason, kept=True))
     imported.unknown_cells += done.unknown_cells
-    unit_texts += done.unit_texts
     for row in done.rows:
         for board, figure in row.figures:
             words = {name: text for whose, name, text in row.words if whose == board}
             profile = "quick" if source.is_quick(board or lone) else PROFILE
             place = (board or lone, found.table.benchmark, row.case, figure.metric)
-            taken.setdefault(place, []).append(_Cell(figure, found, row.row, words, profile))
+            yield place, _Cell(figure, found, row.row, words, profile)
+
+
+def _unit_texts(imported: ImportedGuide) -> Iterator[str]:
+    """The units in the labels of the rows that were read."""
+    for there in filter(None, imported.matches):
+        keys = len(there.match.table.keys)
+        texts = (match.split_label("|".join(r.row.cells[:keys]), there.match.table)[1] for r in there.rows)
+        yield from filter(None, texts)
 
 
 def _keep(imported: ImportedGuide, taken: Mapping[_Place, Sequence[_Cell]]) -> None:

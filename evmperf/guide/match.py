@@ -22,7 +22,11 @@ _UNIT_SUFFIX = re.compile(r"(?P<label>.*) \((?P<unit>[^()]*)\)")
 
 
 class Unknown(Exception):
-    """A table that is none of the declared ones; its text says why."""
+    """A table that is none of the declared ones; its text says why, `candidates` what it may be."""
+
+    def __init__(self, why: str, candidates: Sequence["Match"] = ()) -> None:
+        super().__init__(why)
+        self.candidates = tuple(candidates)
 
 
 @dataclass(frozen=True)
@@ -325,7 +329,7 @@ def _by_rows(agreed: list[Match], evidence: _Evidence, source: SourceTable) -> M
     if len(best) > 1:
         names = ", ".join(match.table.benchmark for match in best)
         caption = f"the caption {source.caption!r}" if source.caption else "no caption"
-        raise Unknown(f"with {caption} it could be any of {names}")
+        raise Unknown(f"with {caption} it could be any of {names}", best)
     (found,) = best
     if "device" in evidence.missing(found.table) and found.table.benchmark not in evidence.named:
         where = " / ".join(source.section) or "before the first heading"

@@ -1,10 +1,11 @@
 """The rows of a known table to figures. What cannot be vouched for is not read: a row of another
-width than its header is refused whole, as its cells may be anybody's.
+width than its header is refused, as its cells may be anybody's, but for those that a witness puts
+into a column.
 """
 
 import difflib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evmperf.guide import cells
@@ -27,12 +28,19 @@ class Problem:
     kept: bool = False
 
 
+Spread = Callable[[Match, str, Sequence[str]], Mapping[int, str]]
+"""Says of which columns the cells of a short row surely are, by a column's number."""
+
+
 @dataclass(frozen=True)
 class Read:
-    """One row that was read: figures by board, and what its columns of words say."""
+    """One row that was read: its cells by a column's number, figures by board, and what its columns
+    of words say.
+    """
 
     case: str
     row: GuideRow
+    cells: Mapping[int, str]
     figures: tuple[tuple[str, Published], ...]
     words: tuple[tuple[str, str, str], ...] = ()
     """Board, name and text."""
@@ -45,7 +53,6 @@ class TableRows:
     rows: list[Read] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     unknown_cells: int = 0
-    unit_texts: list[str] = field(default_factory=list)
 
     def refuse(self, row: GuideRow, reason: str, count: int) -> None:
         """Note what is not read."""
@@ -57,35 +64,53 @@ class TableRows:
         self.problems.append(Problem(line, reason, kept=True))
 
 
-def read(source: SourceTable, found: Match, release: str, without: Sequence[str] = ()) -> TableRows:
+def read(
+    source: SourceTable,
+    found: Match,
+    release: str,
+    without: Sequence[str] = (),
+    spread: Spread = lambda found, case, cells: {},
+) -> TableRows:
     """Read a table's rows; columns of the boards `without` are left out."""
-    done = TableRows()
+    done, keys = TableRows(), len(found.table.keys)
     for row in source.rows:
         if row.error:
             done.refuse(row, row.error, 1)
             continue
         case = row_key(row.cells, found.table)
-        if reason := _refusal(found, row, case, release):
+        width = _width(found, row, case, release)
+        values = dict(enumerate(row.cells[keys:]))
+        if width:
+            values = dict(spread(found, case, row.cells[keys:]))
+            left = len(row.cells) - keys - len(values)
+            if values:
+                boards = " and ".join(dict.fromkeys(found.columns[n].board for n in values))
+                done.remark(row.line, f"{width}: read as those of {boards}, as their other figures show")
+            if left:
+                done.refuse(row, f"{width}: nobody can tell whose they are", left)
+        if reason := _refusal(found, row, case):
             done.refuse(row, reason, len(row.cells))
-            continue
-        if unit_text := split_label("|".join(row.cells[: len(found.table.keys)]), found.table)[1]:
-            done.unit_texts.append(unit_text)
-        done.rows.append(_row(found, row, case, without, done))
+        elif values or not width:
+            done.rows.append(_row(found, row, values, without, done))
     _order(source, found, done)
     _gaps(found, done)
     return done
 
 
-def _refusal(found: Match, row: GuideRow, case: str, release: str) -> str:
+def _width(found: Match, row: GuideRow, case: str, release: str) -> str:
+    """What is wrong with the number of a row's cells; "" if nothing, or if all are empty."""
+    width = len(found.table.keys) + len(found.columns)
+    known = len(row.cells) < width and (release, case) in found.table.short_rows
+    empty = len(row.cells) < width and not any(row.cells[len(found.table.keys) :])
+    if len(row.cells) == width or known or empty:
+        return ""
+    more = "more" if len(row.cells) > width else "fewer"
+    return f"the row has {len(row.cells)} cells, {more} than the {width} of its header"
+
+
+def _refusal(found: Match, row: GuideRow, case: str) -> str:
     """Why a row is not read at all; "" if it is."""
-    table, width = found.table, len(found.table.keys) + len(found.columns)
-    short = len(row.cells) < width and (release, case) in table.short_rows
-    if len(row.cells) != width and not short:
-        more = "more" if len(row.cells) > width else "fewer"
-        return (
-            f"the row has {len(row.cells)} cells, {more} than the {width} of its header: nobody "
-            f"can tell whose they are"
-        )
+    table = found.table
     if not table.knows(case):
         near = difflib.get_close_matches(case, [*table.cases, *table.labels], n=1, cutoff=0.8)
         hint = f"; did it mean {near[0]!r}?" if near else ""
@@ -96,26 +121,29 @@ def _refusal(found: Match, row: GuideRow, case: str, release: str) -> str:
     return ""
 
 
-def _row(found: Match, row: GuideRow, case: str, without: Sequence[str], done: TableRows) -> Read:
+def _row(
+    found: Match, row: GuideRow, values: Mapping[int, str], without: Sequence[str], done: TableRows
+) -> Read:
     """The figures of a row, by board; cells that are none are noted."""
-    figures, words = [], []
-    values = row.cells[len(found.table.keys) :]
-    for column, text in zip(found.columns, values, strict=False):
+    taken, words = [], []
+    case = row_key(row.cells, found.table)
+    for number, text in values.items():
+        column = found.columns[number]
         if text.strip().lower() in ("", "n/a") or column.board in without:
             continue
         if column.words:
             words.append((column.board, column.metric, text.strip()))
             continue
         try:
-            figures += [(column.board, figure) for figure in _figures(found.table, column, case, text, row)]
+            taken += [(column.board, figure) for figure in figures(found.table, column, case, text, row.line)]
         except cells.CellError as error:
             done.refuse(row, f"{case} {column.metric}: {error}", 1)
-    for _, figure in figures:
+    for _, figure in taken:
         _decimals(found.table, case, figure, done)
-    return Read(case, row, tuple(figures), tuple(words))
+    return Read(case, row, values, tuple(taken), tuple(words))
 
 
-def _figures(table: Table, column: MatchedColumn, case: str, text: str, row: GuideRow) -> Iterator[Published]:
+def figures(table: Table, column: MatchedColumn, case: str, text: str, line: int) -> Iterator[Published]:
     """The figures of one cell; raises CellError."""
     names, texts = [column.metric], [text]
     if column.listed:
@@ -125,7 +153,7 @@ def _figures(table: Table, column: MatchedColumn, case: str, text: str, row: Gui
         metric = table.metric(case, name)
         if metric is None:
             raise cells.CellError(f"{table.benchmark} has no metric {name}")
-        yield cells.parse(one, metric.name, metric.unit, table.decimals, row.line)
+        yield cells.parse(one, metric.name, metric.unit, table.decimals, line)
 
 
 def _decimals(table: Table, case: str, figure: Published, done: TableRows) -> None:

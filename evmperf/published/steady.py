@@ -13,11 +13,14 @@ from evmperf.state import buses
 
 Series = Mapping[tuple[int, ...], tuple[str, str, float]]
 """Release, unit and mean by a release's numbers."""
+History = Mapping[Key, Series]
 _ENOUGH = 3
 """Other releases that make a history."""
 _STEADY = 1.3
 """How far the others may be from their middle, as a factor, in at least this share of them:"""
 _MOST_OF_THEM = 0.8
+_WITHIN = 1.5
+"""How far they may be from each other where they are not."""
 _OFF = 2.5
 """A factor beyond which a figure is out of line."""
 _POINT = 0.12
@@ -59,7 +62,8 @@ def out_of_line(mean: float, unit: str, series: Series, release: tuple[int, ...]
     if len(values) < _ENOUGH or (middle := statistics.median(values)) <= 0:
         return ""
     near = [name for name, _, value in there if middle / _STEADY <= value <= middle * _STEADY]
-    if len(near) < max(_ENOUGH, _MOST_OF_THEM * len(values)):
+    few = len(near) < max(_ENOUGH, _MOST_OF_THEM * len(values))
+    if few and not 0 < max(values) <= _WITHIN * min(values):
         return ""
     factor = mean / middle
     if 1 / _OFF <= factor <= _OFF:
@@ -77,12 +81,14 @@ def _named(releases: Sequence[str]) -> str:
 
 
 @functools.cache
-def history(board: str, os: str) -> Mapping[Key, Series]:
-    """What the record has of a board, by figure."""
+def history(board: str, os: str, without: str = "") -> History:
+    """What the record has of a board, by figure; nothing of the guide (a file's name) `without`."""
     found: dict[Key, dict[tuple[int, ...], tuple[str, str, float]]] = {}
     for entry in record.of_board(board, os):
+        if entry.guide == without:
+            continue
+        time = record.same_time(entry.release)
         for block, case, value in record.values(entry):
             key = Key(block.benchmark, case.name, value.metric)
-            one = (entry.release, value.unit, value.mean)
-            found.setdefault(key, {})[record.same_time(entry.release)] = one
+            found.setdefault(key, {})[time] = (entry.release, value.unit, value.mean)
     return found
