@@ -10,7 +10,8 @@ from evmperf.model.errors import RefusedOutput
 TEXT_FILE = "rpmsg.txt"
 HISTOGRAM_FILE = "histogram.txt"
 
-_PRIORITY = 80
+_PRIORITY = 50
+"""SCHED_FIFO: that of threaded interrupt handlers (the default of Linux)."""
 _TEXT = re.compile(
     r"Exchanging (\d+) messages with rpmsg device \S+ on rproc id (\d+) \.\.\.\n+"
     r"Communicated (\d+) messages successfully on \S+\n+"

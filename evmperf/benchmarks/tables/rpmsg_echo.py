@@ -45,7 +45,7 @@ BENCHMARK = Benchmark(
         for name, title in (("average", "Average"), ("longest", "Max"))
     ),
     profiles={
-        "full": Profile.crossed(_ROWS, messages=100_000),
+        "full": Profile.crossed(_ROWS, messages=10_000),
         "quick": Profile.crossed(_ROWS, messages=1000),
     },
     steps=_steps,
