@@ -47,14 +47,13 @@ def _who(options: argparse.Namespace) -> None:
 def _ask(options: argparse.Namespace) -> None:
     who = os.environ.get("LG_USERNAME") or getpass.getuser()
     message = f"{who}: {' '.join(options.message) or 'may I have it?'}"
-    coordinator = coordinator(options)
-    if any(r.place == options.place and not r.coordinator for r in listing.holders("")):
-        coordinator = ""
+    local = any(r.place == options.place and not r.coordinator for r in listing.holders(""))
+    address = "" if local else coordinator(options)
     if "\n" in message:
         raise UsageError("a message is one line")
     link = KeeperLink()
     try:
-        answer = link.ask("ask", 60, place=options.place, coordinator=coordinator, message=message)
+        answer = link.ask("ask", 60, place=options.place, coordinator=address, message=message)
     finally:
         link.close()
     print(f"asked {answer['told']}")
