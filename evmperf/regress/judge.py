@@ -320,7 +320,7 @@ def _same_or_unknown(verdict: Verdict, farthest: float, why: str = "", more: str
     seen = verdict.tolerance
     if not why and seen is not None:
         size = share_text(seen / baseline) if baseline else f"{seen:g} {verdict.unit}"
-        why = f"a change under {size}{more} would not show"
+        why = f"a change {'under' if size[0].isdigit() else 'of'} {size}{more} would not show"
     return replace(verdict, outcome=Outcome.UNKNOWN, why=why)
 
 

@@ -18,6 +18,7 @@ from evmperf.model.figures import Key, figures
 from evmperf.model.results import Result
 from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome
+from evmperf.published import source, steady
 from evmperf.runs.history import StoredRun, Taken
 from evmperf.runs.spool import RECORDS, leave_out
 
@@ -32,6 +33,8 @@ class Past(NamedTuple):
     unit: str
     facets: Facets
     samples: tuple[float, ...] = ()
+    doubt: str = ""
+    """Why a published figure cannot be right; "" for all others. Nothing is judged by it."""
 
 
 @dataclass(frozen=True)
@@ -164,9 +167,11 @@ def _of_brief(run: Run, figures: Iterable[Taken]) -> dict[Key, Past]:
 def _of_results(run: Run, results: Iterable[Result]) -> dict[Key, Past]:
     found: dict[Key, Past] = {}
     shared: dict[tuple[tuple[str, str], ...], Facets] = {}
-    for key, figure in figures(results).items():
+    known = figures(results)
+    doubts = steady.doubts(run, known) if run.kind == source.KIND else {}
+    for key, figure in known.items():
         under = facets.of_result(run, figure.result)
         alike = shared.setdefault(tuple(under.items()), under)
         samples = tuple(figure.result.values(key.metric))
-        found[key] = Past(figure.centre, figure.unit, alike, samples)
+        found[key] = Past(figure.centre, figure.unit, alike, samples, doubts.get(key, ""))
     return found

@@ -113,6 +113,7 @@ def pasts(
                 why = unlike(past.facets, past.unit, there.facets, there.unit)
                 told[pair] = why, facets.twin(past.facets, there.facets)
             why, twin = told[pair]
+            why = there.doubt or why
             if why:
                 past.why = why
                 continue

@@ -93,6 +93,8 @@ class Trend:
     verdict: Verdict | None = None
     twins: Mapping[str, float] = field(default_factory=dict)
     """Other boards of the kind, by what shows that, with the ratio of their points."""
+    doubt: str = ""
+    """Why none of the figures can be right; they are not judged."""
 
     @property
     def alike(self) -> list[Point]:
@@ -150,9 +152,16 @@ def _trend(key: Key, pasts: list[_Seen], told: dict[tuple[int, int, str], tuple[
         if pair not in told:
             told[pair] = unlike(under, unit, alike, past.unit), facets.twin(under, alike)
         why, twin = told[pair]
+        why = why or past.doubt
         points.append(Point(number, past.value, past.samples or (past.value,), why))
         twins.append("" if why else twin)
     trend = Trend(key, unit, judge.better(key), points)
+    if all(point.other for point in points):
+        # Drawn as they are: no figure is left to hold them against.
+        trend.doubt = next(past.doubt for _, past, _ in reversed(pasts) if past.doubt)
+        for place, (_, past, _) in enumerate(pasts):
+            if points[place].other == past.doubt:
+                points[place] = points[place]._replace(other="")
     if any(twins):
         places = [place for place, point in enumerate(points) if not point.other]
         trend.twins = twin_ratios([points[n].value for n in places], [twins[n] for n in places])
@@ -203,7 +212,7 @@ def _add_verdicts(trends: list[Trend], runs: Sequence[Run]) -> None:
         if trend.marks:
             since = trend.marks[-1].since_ns
             alike = [point for point in alike if runs[point.run].started_ns >= since]
-        if len(alike) <= shift.FEWEST or judge.not_judged(trend.key):
+        if len(alike) <= shift.FEWEST or trend.doubt or judge.not_judged(trend.key):
             continue
         verdict = Verdict(trend.key, Outcome.SAME, trend.unit, trend.better, alike[-1].level)
         ids = [runs[point.run].id for point in alike]

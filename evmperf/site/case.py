@@ -51,6 +51,7 @@ def write(folder: Folder, case: SiteCase, trends: Sequence[Trend], runs: Sequenc
         data=data,
         shortened=shortened,
         places=places,
+        night="release" if published else "night",
         shares=[_share(case.board, trend) for trend in trends],
         outcome=outcome,
         reason=reason,
@@ -60,7 +61,7 @@ def write(folder: Folder, case: SiteCase, trends: Sequence[Trend], runs: Sequenc
 
 def outcome(trend: Trend) -> Outcome:
     """The newest figure's verdict in a word."""
-    if trend.verdict is None and judge.not_judged(trend.key):
+    if trend.verdict is None and (trend.doubt or judge.not_judged(trend.key)):
         return Outcome.NOT_JUDGED
     return trend.outcome
 
@@ -69,7 +70,7 @@ def reason(trend: Trend) -> str:
     """Why the newest figure has no other verdict, in words."""
     if trend.verdict:
         return trend.verdict.why
-    if why := judge.not_judged(trend.key):
+    if why := trend.doubt or judge.not_judged(trend.key):
         return why
     earlier = len(trend.alike) - 1
     runs = f"{earlier} earlier run{'s' * (earlier != 1)}" if earlier else "first run"

@@ -69,6 +69,7 @@
 
   JSON.parse(holder.textContent).forEach((series, number) => {
     const section = document.querySelector(`[data-number="${number}"]`);
+    const night = section.dataset.night;
     const points = series.runs.map((run, at) => {
       const values = [series.values[at]].flat();
       return { x: runs[run][0], run, values, median: median(values), other: series.other[at] || "" };
@@ -100,14 +101,14 @@
       const text = make("p");
       text.append(make("strong", `${date(run)} UTC: ${said(p)}`), ` ${p.values.length > 1 ? `(${p.values.map(evmperf.number).join(", ")}) ` : ""}`,
         `release ${run[2] || "unknown"}, kernel ${run[3] || "unknown"}${p.other ? `; ${p.other}` : ""} `, links(run, p.run > 0));
-      card.append(by(-1, "‹", "night before"), by(1, "›", "night after"), text);
+      card.append(by(-1, "‹", `${night} before`), by(1, "›", `${night} after`), text);
     });
     section.querySelectorAll("[data-nights]").forEach((button) => button.addEventListener("click", () => {
       drawn.last(Number(button.dataset.nights));
       section.querySelectorAll("[data-nights]").forEach((other) => other.setAttribute("aria-pressed", String(other === button)));
     }));
-    card.append(make("p", "Tap a night, or: "));
-    const newest = make("button", "newest night", { type: "button" });
+    card.append(make("p", `Tap a ${night}, or: `));
+    const newest = make("button", `newest ${night}`, { type: "button" });
     newest.addEventListener("click", () => drawn.choose(points.length - 1));
     card.firstChild.append(newest);
 
@@ -115,7 +116,7 @@
     details.addEventListener("toggle", () => {
       if (details.querySelector("table")) return;
       const table = make("table"), head = make("tr");
-      for (const name of ["night", "figure", "samples", "release", "leads to"]) head.append(make("th", name, { scope: "col" }));
+      for (const name of ["date", "figure", "samples", "release", "leads to"]) head.append(make("th", name, { scope: "col" }));
       table.append(make("thead"), make("tbody"));
       table.tHead.append(head);
       for (const p of [...points].reverse()) {
@@ -124,7 +125,7 @@
         row.append(make("th", date(run), { scope: "row" }), make("td", said(p), { class: "n" }), make("td", String(p.values.length), { class: "n" }), make("td", run[2]), last);
         table.tBodies[0].append(row);
       }
-      const wide = make("div", "", { class: "wide", tabindex: "0", role: "region", "aria-label": `Nights of ${series.metric}` });
+      const wide = make("div", "", { class: "wide", tabindex: "0", role: "region", "aria-label": `Every ${night} of ${series.metric}` });
       wide.append(table);
       details.append(wide);
     });

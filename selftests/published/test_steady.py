@@ -6,9 +6,9 @@ from evmperf.model.figures import Figure, Key
 from evmperf.model.figures import figures as of_results
 from evmperf.model.results import Published, Result, Status
 from evmperf.model.run import Run
-from evmperf.published import record, steady
+from evmperf.published import record, source, steady
 from evmperf.published.declared import AGAIN
-from evmperf.regress import judge
+from evmperf.regress import judge, nights, trends
 from evmperf.runs.history import StoredRun
 from selftests import figure_doubts
 from selftests.published.test_artefacts import figures
@@ -131,3 +131,22 @@ def test_figures_that_cannot_be_right_are_noticed_and_hardly_any_others(capsys):
     assert int(noticed.split()[2]) > 120
     assert int(others.split()[2]) > 40_000
     assert all(float(line.rpartition("(")[2].rstrip("%)")) > 95 for line in changed)
+
+
+def test_no_trend_builds_on_a_doubtful_figure():
+    runs = source.PublishedRuns().runs("am62xx_sk-fs")
+    trend = trends.of_nights(nights.nights(runs)).trends[KEY]
+    doubtful = [point for point in trend.points if point.other]
+    assert [point.value for point in doubtful] == [5.32]
+    assert "decimal point" in doubtful[0].other
+    assert doubtful[0] not in trend.alike
+
+
+def test_a_trend_of_which_every_figure_is_doubtful_is_shown_and_not_judged():
+    boards: dict[str, list[StoredRun]] = {}
+    for entry in source.PublishedRuns().everything():
+        boards.setdefault(entry.run.board, []).append(entry)
+    of_boards = [trends.of_nights(nights.nights(runs)).trends for runs in boards.values()]
+    found = [trend for board in of_boards for trend in board.values() if trend.doubt]
+    assert found
+    assert all(trend.alike and trend.verdict is None for trend in found)
