@@ -203,7 +203,7 @@ def _what_extras(
             (entry.run.board, key)
             for entries, known in sides
             for entry in entries
-            for key in steady.doubts(entry.run, known.get(entry.run.board, {}))
+            for key in steady.unsound(entry.run, known.get(entry.run.board, {}))
         )
         last = " and ".join(dict.fromkeys(entry.run.release for entry in before))
     drawn = plots.draw(options.output, figures, chosen) if options.plots else None

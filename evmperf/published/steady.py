@@ -56,6 +56,12 @@ def typed_again(run: Run, known: Mapping[Key, Figure]) -> dict[str, str]:
     return dict.fromkeys(copied, before.run.release if before else "")
 
 
+def unsound(run: Run, known: Mapping[Key, Figure]) -> set[Key]:
+    """Figures that no change is told of: the doubtful ones, and tables typed again."""
+    again = typed_again(run, known)
+    return {*doubts(run, known), *(key for key in known if key.benchmark in again)}
+
+
 def out_of_line(mean: float, unit: str, series: Series, release: tuple[int, ...]) -> str:
     """How a figure is off its board's other releases; "" where it is not, or they tell nothing."""
     there = [one for time, one in sorted(series.items()) if time != release and one[1] == unit]
