@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evmperf.runs.spool import read_results
 from evmperf.virtual import envfile, image, paths
 from evmperf.virtual.client import LabClient
+from selftests.support.spools import cases_of
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -138,6 +138,6 @@ def test_a_night_is_planned_and_measured(here: Here, checkout: Path, board_file:
     measured = here("--file", "nightly.yml", "measure virtual")
     assert measured.returncode == 0, measured.stdout + measured.stderr
     (run,) = checkout.glob("results/*/run.json")
-    assert {result.benchmark for result in read_results(run.parent)} == {"emmc_vfat"}
-    assert all(result.status == "measured" for result in read_results(run.parent))
+    assert {result.benchmark for result in cases_of(run.parent)} == {"emmc_vfat"}
+    assert all(result.status == "measured" for result in cases_of(run.parent))
     shutil.rmtree(checkout / "results")
