@@ -8,8 +8,11 @@ import subprocess
 import sys
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
+import fsspec
 import pytest
+from moto.server import ThreadedMotoServer
 
 from evmperf.model.errors import LabError, UsageError
 from evmperf.runs import spool
@@ -217,9 +220,8 @@ def test_a_torn_file_costs_its_runs_only_and_they_come_again(tmp_path, results, 
 
 @pytest.fixture
 def s3(monkeypatch):
-    """An S3 server with the bucket `lab`, where `pip install s3fs moto[server]` was done."""
-    pytest.importorskip("s3fs")
-    server = pytest.importorskip("moto.server").ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    """An S3 server with the bucket `lab`."""
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
     keys = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_DEFAULT_REGION": "us-east-1"}
@@ -235,11 +237,13 @@ def test_a_store_of_an_object_store_is_the_same(request, tmp_path, results, url)
     if url.startswith("s3:"):
         request.getfixturevalue("s3")
     else:
-        pytest.importorskip("fsspec").filesystem("memory").rm("/", recursive=True)
+        fsspec.filesystem("memory").rm("/", recursive=True)
     store = place({"EVMPERF_HISTORY": url})
     assert isinstance(store, Bucket)
-    for folder in sorted(results.iterdir()):
-        files.add(store, folder)
+    folders = sorted(results.iterdir())
+    # Two writers, of whom each has every run.
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda order: [files.add(store, f) for f in order], (folders, folders[::-1])))
     exactly(store, results)
 
 
