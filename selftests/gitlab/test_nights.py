@@ -14,7 +14,7 @@ from evmperf.model.exits import ExitStatus
 from evmperf.regress import shift
 from evmperf.regress.nights import nights
 from evmperf.runs import spool
-from evmperf.runs.history import SpoolFolder, WithHistory
+from evmperf.runs.history import SpoolFolder, WithHistory, measured
 from evmperf.store import files
 from evmperf.store.places import StoreFolder
 from evmperf.store.source import StoredRuns
@@ -103,7 +103,8 @@ def test_a_run_in_both_places_counts_once(tmp_path):
     assert [entry.run.id for entry in both.runs(BOARD)] == ids
     assert [entry.run.id for entry in both.runs(BOARD, 2)] == ids[2:]
     assert [entry.run.id for entry in both.everything()] == ids
-    figures = both.figures(BOARD, *WORSE[::2], 3, WORSE[1])
+    benchmark, case, metric = WORSE
+    figures = measured(both.runs(BOARD, 3), benchmark, case)[metric]
     assert [figure.run.id for figure in figures] == ids[1:]
 
 
