@@ -76,9 +76,8 @@ def _compare(imported, text, count):
         now = next((w for w in written if read and set(w[0]) <= set(table.header)), ((), {}))
         if now in written:
             written.remove(now)
-        placed = {r.row.line: r.cells for r in read.rows} if read else {}
         for row in table.rows:
-            for title, cell in _under(table.header[keys:], row.cells[keys:], placed.get(row.line, {})):
+            for title, cell in zip(table.header[keys:], row.cells[keys:], strict=False):
                 if read and any(column.printed == title and column.words for column in read.match.columns):
                     continue
                 if not _is_figure(cell):
@@ -91,17 +90,6 @@ def _compare(imported, text, count):
                 else:
                     at = row.line if row.line in reasons else table.line
                     count.refused[reasons.get(at, "without a reason")] += 1
-
-
-def _under(titles, cells, places):
-    """Each cell of a row with its column's title; of a short row, whose cells the reader has put
-    into columns (selftests/short_rows.py judges it there), by these.
-    """
-    if len(cells) >= len(titles) or not places:
-        return zip(titles, cells, strict=False)
-    put = [(titles[n], cell) for n, cell in places.items()]
-    left = list((Counter(cells) - Counter(places.values())).elements())
-    return [*put, *(("", cell) for cell in left)]
 
 
 def _rendered(imported, text):

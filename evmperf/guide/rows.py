@@ -1,11 +1,10 @@
 """The rows of a known table to figures. What cannot be vouched for is not read: a row of another
-width than its header is refused, as its cells may be anybody's, but for those that a witness puts
-into a column.
+width than its header is refused whole, as its cells may be anybody's.
 """
 
 import difflib
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from evmperf.guide import cells
@@ -28,19 +27,12 @@ class Problem:
     kept: bool = False
 
 
-Spread = Callable[[Match, str, Sequence[str]], Mapping[int, str]]
-"""Says of which columns the cells of a short row surely are, by a column's number."""
-
-
 @dataclass(frozen=True)
 class Read:
-    """One row that was read: its cells by a column's number, figures by board, and what its columns
-    of words say.
-    """
+    """One row that was read: figures by board, and what its columns of words say."""
 
     case: str
     row: GuideRow
-    cells: Mapping[int, str]
     figures: tuple[tuple[str, Published], ...]
     words: tuple[tuple[str, str, str], ...] = ()
     """Board, name and text."""
@@ -64,53 +56,34 @@ class TableRows:
         self.problems.append(Problem(line, reason, kept=True))
 
 
-def read(
-    source: SourceTable,
-    found: Match,
-    release: str,
-    without: Sequence[str] = (),
-    spread: Spread = lambda found, case, cells: {},
-) -> TableRows:
+def read(source: SourceTable, found: Match, release: str, without: Sequence[str] = ()) -> TableRows:
     """Read a table's rows; columns of the boards `without` are left out."""
-    done, keys = TableRows(), len(found.table.keys)
+    done = TableRows()
     for row in source.rows:
         if row.error:
             done.refuse(row, row.error, 1)
             continue
         case = row_key(row.cells, found.table)
-        width = _width(found, row, case, release)
-        values = dict(enumerate(row.cells[keys:]))
-        if width:
-            values = dict(spread(found, case, row.cells[keys:]))
-            left = len(row.cells) - keys - len(values)
-            if values:
-                boards = " and ".join(dict.fromkeys(found.columns[n].board for n in values))
-                done.remark(row.line, f"{width}: read as those of {boards}, as their other figures show")
-            if left:
-                done.refuse(row, f"{width}: nobody can tell whose they are", left)
-        if reason := _refusal(found, row, case):
+        if reason := _refusal(found, row, case, release):
             done.refuse(row, reason, len(row.cells))
-        elif values or not width:
-            done.rows.append(_row(found, row, values, without, done))
+        else:
+            done.rows.append(_row(found, row, case, without, done))
     _order(source, found, done)
     _gaps(found, done)
     return done
 
 
-def _width(found: Match, row: GuideRow, case: str, release: str) -> str:
-    """What is wrong with the number of a row's cells; "" if nothing, or if all are empty."""
-    width = len(found.table.keys) + len(found.columns)
-    known = len(row.cells) < width and (release, case) in found.table.short_rows
-    empty = len(row.cells) < width and not any(row.cells[len(found.table.keys) :])
-    if len(row.cells) == width or known or empty:
-        return ""
-    more = "more" if len(row.cells) > width else "fewer"
-    return f"the row has {len(row.cells)} cells, {more} than the {width} of its header"
-
-
-def _refusal(found: Match, row: GuideRow, case: str) -> str:
-    """Why a row is not read at all; "" if it is."""
-    table = found.table
+def _refusal(found: Match, row: GuideRow, case: str, release: str) -> str:
+    """Why a row is not read at all; "" if it is, and if all its cells are empty."""
+    table, width = found.table, len(found.table.keys) + len(found.columns)
+    known = len(row.cells) < width and (release, case) in table.short_rows
+    empty = len(row.cells) < width and not any(row.cells[len(table.keys) :])
+    if len(row.cells) != width and not known and not empty:
+        more = "more" if len(row.cells) > width else "fewer"
+        return (
+            f"the row has {len(row.cells)} cells, {more} than the {width} of its header: "
+            f"nobody can tell whose they are"
+        )
     if not table.knows(case):
         near = difflib.get_close_matches(case, [*table.cases, *table.labels], n=1, cutoff=0.8)
         hint = f"; did it mean {near[0]!r}?" if near else ""
@@ -121,14 +94,10 @@ def _refusal(found: Match, row: GuideRow, case: str) -> str:
     return ""
 
 
-def _row(
-    found: Match, row: GuideRow, values: Mapping[int, str], without: Sequence[str], done: TableRows
-) -> Read:
+def _row(found: Match, row: GuideRow, case: str, without: Sequence[str], done: TableRows) -> Read:
     """The figures of a row, by board; cells that are none are noted."""
     taken, words = [], []
-    case = row_key(row.cells, found.table)
-    for number, text in values.items():
-        column = found.columns[number]
+    for column, text in zip(found.columns, row.cells[len(found.table.keys) :], strict=False):
         if text.strip().lower() in ("", "n/a") or column.board in without:
             continue
         if column.words:
@@ -140,7 +109,7 @@ def _row(
             done.refuse(row, f"{case} {column.metric}: {error}", 1)
     for _, figure in taken:
         _decimals(found.table, case, figure, done)
-    return Read(case, row, values, tuple(taken), tuple(words))
+    return Read(case, row, tuple(taken), tuple(words))
 
 
 def figures(table: Table, column: MatchedColumn, case: str, text: str, line: int) -> Iterator[Published]:

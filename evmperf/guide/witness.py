@@ -1,14 +1,13 @@
-"""What the record knows of a board tells what a guide leaves open: whose figures a table or a short
-row has, and which of two tables one without a caption is.
+"""What the record knows of a board tells what a guide leaves open: whose figures a table has, and
+which of two tables one without a caption is.
 """
 
 import itertools
-import math
 from collections.abc import Sequence
 
 from evmperf.guide import rows
 from evmperf.guide.boards import Boards
-from evmperf.guide.match import Match, MatchedColumn
+from evmperf.guide.match import Match
 from evmperf.guide.source import SourceTable
 from evmperf.model.figures import Key
 from evmperf.published import identity, record, steady
@@ -19,18 +18,6 @@ _MANY = 8
 """Figures that must be alike: boards with one kind of chip have a few in common, as latencies."""
 _OFTEN = 3
 """How often as many must be alike as are not."""
-_SURE = 0.99
-"""Probability of a place from which on a figure is read there."""
-_SPREAD = 0.07
-"""Typical difference of the logarithms of a figure in two releases of a board."""
-_ANY = 0.1
-"""Density of the logarithm of an outlier, in one of e**10 magnitudes."""
-_OUTLIERS = 0.02
-"""Share of figures that are like no other release's."""
-_MOST = 40
-"""Cells of a short row that are looked at."""
-_DEPENDENT = 0.5
-"""Throughput, packets and load of one row say one thing more than once."""
 
 
 class Witness:
@@ -95,54 +82,5 @@ class Witness:
                 alike, unlike = alike + near, unlike + (not near)
         return not figures or (alike > _OFTEN * unlike and alike >= _MANY)
 
-    def spread(self, found: Match, case: str, cells: Sequence[str]) -> dict[int, str]:
-        """The cells of a row (without its keys) that lacks all those of some boards, by the column
-        in which the boards' other figures surely put them; {} where they leave it open.
-        """
-        groups = [
-            tuple(g)
-            for _, g in itertools.groupby(range(len(found.columns)), lambda n: found.columns[n].board)
-        ]
-        if len(groups) != len(found.boards) or not 0 < len(cells) < len(found.columns) <= _MOST:
-            return {}
-        chosen = (c for n in range(1, len(groups)) for c in itertools.combinations(groups, n))
-        fitting = [places for c in chosen if len(places := tuple(itertools.chain(*c))) == len(cells)]
-        # Of a board without such a figure elsewhere nobody can say that this one is not its own.
-        told = {
-            c.metric
-            for c in found.columns
-            if all(self._series(found, case, c.metric, b) for b in found.boards)
-        }
-        weights: dict[tuple[int, ...], float] = {}
-        for places in fitting:
-            pairs = [(found.columns[n], text) for n, text in zip(places, cells, strict=True)]
-            try:
-                each = [self._weight(found, case, *pair) for pair in pairs if pair[0].metric in told]
-            except ValueError:
-                return {}
-            weights[places] = math.exp(sum(each)) if each else 0.0
-        total = sum(weights.values())
-        sure: dict[int, str] = {}
-        for number, text in enumerate(cells):
-            for place in {places[number] for places in weights}:
-                if sum(w for at, w in weights.items() if at[number] == place) > _SURE * total:
-                    sure[place] = text
-        return sure
-
     def _series(self, found: Match, case: str, metric: str, board: str) -> steady.Series:
         return self._history(board).get(Key(found.table.benchmark, case, metric), {})
-
-    def _weight(self, found: Match, case: str, column: MatchedColumn, text: str) -> float:
-        """The logarithm of how likely a board has such a figure, by its own in other releases; raises
-        ValueError for a cell that is none.
-        """
-        (figure,) = rows.figures(found.table, column, case, text, 0)
-        series = self._series(found, case, column.metric, column.board)
-        there = [_scale(mean) for _, unit, mean in series.values() if unit == figure.unit]
-        near = [math.exp(-abs(_scale(figure.mean) - one) / _SPREAD) / (2 * _SPREAD) for one in there]
-        return _DEPENDENT * math.log((1 - _OUTLIERS) * sum(near) / max(len(there), 1) + _OUTLIERS * _ANY)
-
-
-def _scale(mean: float) -> float:
-    """What figures are compared by: small ones, loads of some percent, by their difference."""
-    return math.log(max(mean, 0.0) + 1)

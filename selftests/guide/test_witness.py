@@ -2,8 +2,6 @@
 
 import pytest
 
-from evmperf.model.figures import Key
-from evmperf.published import steady
 from selftests.guide.test_guide_import import guide, table
 
 ONE, OTHER = "am574x-idk", "am654x-idk"
@@ -14,45 +12,6 @@ KEY = '"UDP Datagram Size(bytes)"'
 def columns(*boards):
     titles = ("Throughput (Mbits/sec)", "Packets Per Second (kpps) ")
     return ",".join([KEY, *(f'"{board}: {title}"' for board in boards for title in titles)])
-
-
-def short(monkeypatch, row, **means):
-    """A table of two boards with one row, where other guides have these means of each."""
-
-    def history(board, os, without=""):
-        mean = means.get("one" if board == ONE else "other")
-        metrics = (("throughput", "Mbit/s"), ("kpps", "kpps"))
-        return {
-            Key("eth_udp_egress", "64", metric): {(n,): (f"{n}.00", unit, mean + n) for n in range(3)}
-            for metric, unit in metrics
-            if mean
-        }
-
-    monkeypatch.setattr(steady, "history", history)
-    return guide(table([row], columns(ONE, OTHER), "UDP Throughput Egress", SECTION))
-
-
-@pytest.mark.parametrize(
-    ("means", "figure", "whose"),
-    [
-        ({"one": 50.0, "other": 100.0}, "101.00", [OTHER]),
-        ({"one": 50.0, "other": 100.0}, "51.00", [ONE]),
-        ({"one": 50.0, "other": 100.0}, "70.00", []),
-        ({"one": 100.0, "other": 100.0}, "101.00", []),
-        ({"other": 100.0}, "101.00", []),
-        ({}, "101.00", []),
-    ],
-)
-def test_a_short_row_is_the_board_s_that_has_such_figures_elsewhere(monkeypatch, means, figure, whose):
-    imported = short(monkeypatch, f'"64","{figure}","{figure}"', **means)
-    assert list(imported.results) == whose
-    said = imported.remarks if whose else imported.unknown
-    assert any("3 cells, fewer than the 5 of its header" in problem.reason for problem in said)
-
-
-def test_a_row_with_more_cells_than_its_header_stays_anybody_s(monkeypatch):
-    row = '"64","51.00","51.00","101.00","101.00","101.00"'
-    assert short(monkeypatch, row, one=50.0, other=100.0).results == {}
 
 
 @pytest.mark.parametrize(("count", "read"), [(1, []), (2, ["eth_udp_egress", "eth_udp_ingress"]), (3, [])])
