@@ -161,7 +161,7 @@ def test_results_go_out_while_others_are_measured(bucket, tmp_path):
     live.measure(3)
     await_(lambda: points(bucket, "result") == 3)
     live.measure(2)
-    assert live.end() == f"InfluxDB {bucket.url}: 18 points sent."
+    assert live.end() == f"InfluxDB {bucket.url}: 16 points sent."
     assert points(bucket, "result") == 5
     assert points(bucket, "run") == 1
 
@@ -216,7 +216,7 @@ def test_what_waits_goes_out_with_the_next_run(own_influxd, tmp_path):
     spools.write(tmp_path, second_run, [spools.a_result(second_run)])
     assert waiting(tmp_path, bucket.key, begun=True) == [first.spool.folder]
     sender = Sender(bucket, tmp_path / second_run.id)
-    assert sender.finish(20) == f"InfluxDB {bucket.url}: 6 points sent."
+    assert sender.finish(20) == f"InfluxDB {bucket.url}: 4 points sent."
     assert points(bucket, "sample") == 3 * 2 + 2
     assert points(bucket, "run") == 2
 

@@ -63,7 +63,7 @@ def guarded(shell: Shell) -> Callable[[str, int], tuple[int, str]]:
     """A function that runs the guard: its exit status and what it says."""
 
     def run(name: str, size: int) -> tuple[int, str]:
-        done = shellstep.run(shell, f"{flash.guard(name, size)}; echo {MARK}", 60)
+        done = shellstep.run(shell, f"{flash.guard(name, size, 'ospi')}; echo {MARK}", 60)
         return done.status, done.files[shellstep.LOG].strip()
 
     return run
