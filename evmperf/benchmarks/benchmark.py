@@ -122,10 +122,10 @@ class Benchmark:
                 return reason
         for section, key in self.options:
             if not board.says(section, key):
-                return f"{board.file_name} does not say targets.main.options.{section}.{key}"
+                return f"{board.file_name} does not set targets.main.options.{section}.{key}"
         if self.tester_tools and not board.tester and not board.is_virtual:
             return (
-                f"{board.file_name} does not say targets.main.options.tester.host, "
+                f"{board.file_name} does not set targets.main.options.tester.host, "
                 f"and $EVMPERF_TESTER is not set"
             )
         return self.lacks(board, case) if case else ""

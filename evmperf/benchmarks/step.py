@@ -25,7 +25,7 @@ Parse = Callable[[Outputs], list[Reading]]
 def output(outputs: Outputs, name: str) -> str:
     """One output file; raises RefusedOutput for one that the step did not leave."""
     if name not in outputs:
-        raise RefusedOutput(f"the step left no {name}", "\n".join(outputs.values()))
+        raise RefusedOutput(f"the step wrote no {name}", "\n".join(outputs.values()))
     return outputs[name]
 
 

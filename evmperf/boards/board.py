@@ -96,20 +96,20 @@ class Board:
         """Why the board is not made to boot, "" where it is."""
         if not self.has_console and self.power != "reset":
             return (
-                f"{self.file_name} has no console, which boot times and U-Boot need; options.boot.power: "
-                f"reset takes boot times as kernel and systemd tell them"
+                f"{self.file_name} has no console: boot times and U-Boot need one; options.boot.power: "
+                f"reset takes boot times from kernel and systemd"
             )
         if self.power == "none":
             return (
-                f"{self.file_name} has no way to make the board boot: add a power driver "
-                f"(ManualPowerDriver asks a person), or say options.boot.power: reset"
+                f"{self.file_name} cannot boot the board: add a power driver "
+                f"(ManualPowerDriver asks a person), or set options.boot.power: reset"
             )
         return ""
 
     @property
     def without_console(self) -> str:
         """Why nothing can be typed at U-Boot's prompt, "" where it can."""
-        return "" if self.has_console else f"{self.file_name} has no console, which U-Boot needs"
+        return "" if self.has_console else f"{self.file_name} has no console: U-Boot needs one"
 
     @property
     def tester(self) -> str:
@@ -156,8 +156,8 @@ def find(given: str) -> Path:
     near = difflib.get_close_matches(Path(given).name, known, n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
     raise UsageError(
-        f"there is no board file {given}: looked for it here, in ./env and in {ENV_DIR}.{hint} "
-        f"There are: {', '.join(sorted(known))}."
+        f"no board file {given} here, in ./env or in {ENV_DIR}.{hint} "
+        f"Known boards: {', '.join(sorted(known))}."
     )
 
 

@@ -16,23 +16,21 @@ class Cable(Section, frozen=True):
         Meta(description="its address with the prefix length, e.g. 192.168.100.2/24; set if it is missing"),
     ] = ""
     tester_address: Annotated[Text, Meta(description="the tester's address at the cable's other end")] = ""
-    link_mbit: Annotated[
-        Number, Meta(description="the speed that the link must have, in Mbit/s (0: not checked)")
-    ] = 0
+    link_mbit: Annotated[Number, Meta(description="required link speed, in Mbit/s (0: not checked)")] = 0
 
 
 class Ethernet(Cable, frozen=True):
     """A port of the board, with its cable."""
 
     rx_usecs: Annotated[
-        Count, Meta(description="microseconds to collect packets for, with interrupt pacing")
+        Count, Meta(description="interrupt pacing: microseconds between receive interrupts")
     ] = 500
     second_interface: Annotated[
-        Text, Meta(description="another port of the same kind, to which frames are forwarded")
+        Text, Meta(description="another port of the same kind; frames are forwarded to it")
     ] = ""
     tester_interfaces: Annotated[
         tuple[str, ...],
-        Meta(description="the tester's interfaces at the ends of both ports' cables: lent to the board"),
+        Meta(description="the tester's interfaces on the cables of both ports, lent to the board"),
     ] = ()
 
 
@@ -40,22 +38,17 @@ class Ipsec(Cable, frozen=True):
     """A port of the board that talks IPsec to the tester."""
 
     accelerator: Annotated[
-        Text,
-        Meta(
-            description="part of the name that the crypto accelerator's drivers have in "
-            "/proc/crypto, e.g. sa2ul"
-        ),
+        Text, Meta(description="part of the crypto accelerator's driver names in /proc/crypto, e.g. sa2ul")
     ] = ""
     accelerator_module: Annotated[
         Text,
         Meta(
-            description="the kernel module of these drivers, as /sys/module names it: loaded for "
-            "ipsec_hw, taken out for ipsec_sw, and put back"
+            description="the kernel module of these drivers, as in /sys/module: loaded for ipsec_hw, "
+            "removed for ipsec_sw, and restored"
         ),
     ] = ""
     accelerator_algorithms: Annotated[
-        tuple[str, ...],
-        Meta(description="rows of ipsec_hw that the accelerator computes, where it does not do all"),
+        tuple[str, ...], Meta(description="rows of ipsec_hw that the accelerator computes, if not all")
     ] = ()
 
 
@@ -72,9 +65,7 @@ class Pcie(Section, frozen=True):
     eth_tester_address: Annotated[Text, Meta(description="the tester's address at the cable's other end")] = (
         ""
     )
-    eth_link_mbit: Annotated[
-        Number, Meta(description="the speed that the link must have, in Mbit/s (0: not checked)")
-    ] = 0
+    eth_link_mbit: Annotated[Number, Meta(description="required link speed, in Mbit/s (0: not checked)")] = 0
 
     @property
     def cable(self) -> Cable:

@@ -23,10 +23,10 @@ def write(like: Path, folder: Path, name: str, title: str = "") -> Path:
     if not re.fullmatch(NAME, name):
         raise UsageError(WRONG_NAME.format(name))
     if taken := [file for file in boards.files().values() if boards.load(file).name == name]:
-        raise UsageError(f"{taken[0]} has a board {name} already")
+        raise UsageError(f"{taken[0]} already has a board {name}")
     old = boards.load(like)
     if old.is_virtual:
-        raise UsageError(f"{like} is a virtual EVM: begin with the file of a real board")
+        raise UsageError(f"{like} is a virtual EVM: copy the file of a real board")
     text = like.read_text(encoding="utf-8")
     general = old.options.board
     said = {"name": name, "title": title or name, "description": f"{FILL_IN}: revision, clock, memory"}
@@ -53,7 +53,7 @@ def written(file: Path, text: str, mode: str, *, private: bool = False) -> Path:
                 file.chmod(0o600)
             stream.write(text)
     except FileExistsError:
-        raise UsageError(f"{file} is there already") from None
+        raise UsageError(f"{file} already exists") from None
     except OSError as error:
         raise LabError(f"{file}: cannot be written: {error.strerror}") from error
     return file

@@ -45,7 +45,7 @@ def by_board(words: Iterable[str], boards: Sequence[str]) -> dict[str, str]:
             everywhere.append(word)
         elif named[1] not in boards:
             raise UsageError(
-                f"image {word}: {named[1]} is no board of this night; there are {', '.join(boards)}"
+                f"image {word}: {named[1]} is not a board of this night; known are {', '.join(boards)}"
             )
         elif named[1] in own:
             raise UsageError(f"{named[1]} is given two images: {own[named[1]]} and {named[2]}")

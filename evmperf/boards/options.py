@@ -19,15 +19,14 @@ class General(Section, frozen=True):
 
     name: Annotated[Text, Meta(description="the board's name in the guides, e.g. am64xx-hsevm")]
     title: Annotated[Text, Meta(description="the board's name in the guide's table of evaluation modules")]
-    description: Annotated[Text, Meta(description="its line in that table: revision, clock, memory")]
+    description: Annotated[Text, Meta(description="its description in that table: revision, clock, memory")]
     profile: Annotated[
-        Literal["full", "quick"],
-        Meta(description="what is measured when nobody asks; full has the published parameters"),
+        Literal["full", "quick"], Meta(description="default profile; full has the published parameters")
     ]
-    revision: Annotated[Text, Meta(description="board revision, where the description does not say")] = ""
-    release: Annotated[Text, Meta(description="SDK release, where the image does not tell")] = ""
+    revision: Annotated[Text, Meta(description="board revision, if the description does not name it")] = ""
+    release: Annotated[Text, Meta(description="SDK release, if the image does not name it")] = ""
     compatible: Annotated[
-        Text, Meta(description="what its device tree calls it (first of /proc/device-tree/compatible)")
+        Text, Meta(description="its name in the device tree (first of /proc/device-tree/compatible)")
     ] = ""
     virtual: Annotated[Text, Meta(description="image variant of a virtual EVM; real boards have none")] = ""
 
@@ -35,12 +34,12 @@ class General(Section, frozen=True):
 class Boot(Section, frozen=True):
     """How the board boots."""
 
-    medium: Annotated[Literal["sd", "emmc", "nvme", "virtio"], Meta(description="what the board boots from")]
+    medium: Annotated[Literal["sd", "emmc", "nvme", "virtio"], Meta(description="boot medium")]
     power: Annotated[
         Literal["", "switch", "hand", "reset", "none"],
         Meta(
-            description="how its power is worked, where the drivers do not say: reset is `reboot` "
-            "and U-Boot's `reset`, none leaves the board as it is found"
+            description="power control, if no driver provides it: reset uses `reboot` and U-Boot's "
+            "`reset`, none leaves the board as it is found"
         ),
     ] = ""
     max_failures: Annotated[
@@ -52,25 +51,25 @@ class System(Section, frozen=True):
     """Programs of the system benchmarks, where they are not the guides'."""
 
     dhrystone: Annotated[
-        Literal["runDhrystone", "evmperf-dhrystone"], Meta(description="the program that is Dhrystone")
+        Literal["runDhrystone", "evmperf-dhrystone"], Meta(description="name of the Dhrystone program")
     ] = "runDhrystone"
     whetstone: Annotated[
-        Literal["runWhetstone", "evmperf-whetstone"], Meta(description="the program that is Whetstone")
+        Literal["runWhetstone", "evmperf-whetstone"], Meta(description="name of the Whetstone program")
     ] = "runWhetstone"
     linpack: Annotated[
-        Literal["runLinpack", "evmperf-linpack"], Meta(description="the program that is Linpack")
+        Literal["runLinpack", "evmperf-linpack"], Meta(description="name of the Linpack program")
     ] = "runLinpack"
     linpack_precision: Annotated[
-        Literal["single", "double"], Meta(description="what runLinpack is built for")
+        Literal["single", "double"], Meta(description="precision of the runLinpack build")
     ] = "single"
     nbench: Annotated[
-        Literal["runNBench.sh", "evmperf-nbench"], Meta(description="the program that is NBench")
+        Literal["runNBench.sh", "evmperf-nbench"], Meta(description="name of the NBench program")
     ] = "runNBench.sh"
     stream: Annotated[
-        Literal["stream_c", "evmperf-stream"], Meta(description="the program that is STREAM")
+        Literal["stream_c", "evmperf-stream"], Meta(description="name of the STREAM program")
     ] = "stream_c"
     cores: Annotated[
-        Number, Meta(description="cores that run Linux, where CoreMark-PRO may use more than two")
+        Number, Meta(description="number of Linux cores, if CoreMark-PRO may use more than two")
     ] = 0
     coremark_pro: Annotated[Text, Meta(description="folder of CoreMark-PRO")] = "/opt/coremark-pro"
     multibench: Annotated[Text, Meta(description="folder of MultiBench")] = "/opt/multibench"
@@ -97,8 +96,8 @@ class Card(Storage, frozen=True):
     uboot_fat_partition: Annotated[
         Text,
         Meta(
-            description="number of the FAT partition on which U-Boot may write a file of up to 16 "
-            "MiB, and remove it; the boot partition will do"
+            description="number of a FAT partition where U-Boot may write and remove a file of up to "
+            "16 MiB, e.g. the boot partition"
         ),
     ] = ""
 
@@ -125,9 +124,9 @@ class Flash(Mtd, frozen=True):
     device: Annotated[Text, Meta(description="the MTD partition that is read, named as in /proc/mtd")] = ""
     uboot_bus: Annotated[Text, Meta(description="bus and chip select for U-Boot's sf probe, e.g. 0:0")] = ""
     uboot_offset: Annotated[
-        Number, Meta(description="first byte of what benchmarks may overwrite in U-Boot")
+        Number, Meta(description="first byte of the area that benchmarks may overwrite in U-Boot")
     ] = 0
-    uboot_size: Annotated[Number, Meta(description="how many bytes that is (whole erase blocks)")] = 0
+    uboot_size: Annotated[Number, Meta(description="size of that area in bytes (whole erase blocks)")] = 0
 
 
 class Usb(Section, frozen=True):
@@ -139,15 +138,15 @@ class Usb(Section, frozen=True):
     gadget_host: Annotated[
         Literal["", "board", "tester"],
         Meta(
-            description="the machine that sees the board's gadget as its USB disk, which it finds "
-            "by its serial number, evmperf- and the board's name"
+            description="the USB host of the board's gadget, a disk with the serial number evmperf- "
+            "and the board's name"
         ),
     ] = ""
     gadget_controller: Annotated[
-        Text, Meta(description="the USB device controller of that port, where /sys/class/udc has several")
+        Text, Meta(description="the USB device controller of that port, if /sys/class/udc has several")
     ] = ""
     gadget_module: Annotated[
-        Text, Meta(description="the controller's kernel module, where nothing else loads it")
+        Text, Meta(description="the controller's kernel module, if nothing else loads it")
     ] = ""
 
 
@@ -171,8 +170,8 @@ class Graphics(Section, frozen=True):
     compositor: Annotated[
         Text,
         Meta(
-            description="the systemd service of the compositor (weston), which holds the display; "
-            "glmark2's DRM run stops it and starts it again; none where there is none"
+            description="the systemd service of the compositor (weston); glmark2's DRM run stops it "
+            "and starts it again; none if the board has no compositor"
         ),
     ] = ""
 
@@ -203,7 +202,7 @@ class Ipc(Section, frozen=True):
 
     processors: Annotated[
         tuple[str, ...],
-        Meta(description="those that echo messages, named as in the guide's table: R5F0_0, M4F"),
+        Meta(description="the processors that echo messages, as in the guide's table: R5F0_0, M4F"),
     ] = ()
 
 
@@ -215,9 +214,8 @@ class Camera(Section, frozen=True):
     setup: Annotated[
         Text,
         Meta(
-            description="the command (media-ctl, v4l2-ctl) that sets up the way from the sensor to "
-            "the device for {width}, {height} and {format} (a FourCC), where the device alone does "
-            "not do that"
+            description="the command (media-ctl, v4l2-ctl) that connects the sensor to the device "
+            "for {width}, {height} and {format} (a FourCC), if the device needs one"
         ),
     ] = ""
 
@@ -225,35 +223,34 @@ class Camera(Section, frozen=True):
 class Tester(Section, frozen=True):
     """The machine beside the board (see lab-set-up.md)."""
 
-    host: Annotated[Text, Meta(description="its SSH name; $EVMPERF_TESTER, where set, goes before")] = ""
+    host: Annotated[Text, Meta(description="its SSH name; $EVMPERF_TESTER overrides it")] = ""
 
 
 class Image(Section, frozen=True):
     """Images that `--image` puts on the board (see provisioning.md)."""
 
     machine: Annotated[
-        Text, Meta(description="the machine whose images are this board's, as their /etc/hostname says")
+        Text, Meta(description="the machine name of this board's images (their /etc/hostname)")
     ] = ""
     silicon: Annotated[
         Literal["", "gp", "hs-fs", "hs-se"],
-        Meta(description="the kind of its chip, which an image's tiboot3.bin must fit"),
+        Meta(description="its chip type; an image's tiboot3.bin must match it"),
     ] = ""
     scratch_mib: Annotated[
-        Number,
-        Meta(description="MiB of the scratch partition that is made behind an image on its medium (0: none)"),
+        Number, Meta(description="MiB of the scratch partition made behind an image on its medium (0: none)")
     ] = 0
     device: Annotated[
         Text,
         Meta(
-            description="the disk that an image goes to from a system in memory, over the network, "
-            "e.g. /dev/mmcblk0; the strategy's media.network starts that system"
+            description="the disk that a system in memory writes over the network, e.g. /dev/mmcblk0; "
+            "the strategy's media.network starts that system"
         ),
     ] = ""
     command: Annotated[
         Text,
         Meta(
-            description="the lab's own command that puts {image} on the board, with the power off "
-            "before and after (snagboot, a flasher)"
+            description="the lab's own command that writes {image} to the board (snagboot, a flasher); "
+            "the power is off before and after"
         ),
     ] = ""
 
@@ -290,7 +287,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         Meta(description="features and benchmarks that the board cannot have, each with the reason"),
     ] = msgspec.field(default_factory=dict)
     goals: Annotated[
-        dict[str, Text], Meta(description="figures that the lab answers for, each with its limit and owner")
+        dict[str, Text], Meta(description="goals of the lab: figures, each with its limit and owner")
     ] = msgspec.field(default_factory=dict)
 
     def cable(self, section: str) -> Cable:

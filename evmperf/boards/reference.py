@@ -15,7 +15,7 @@ def table() -> str:
 
 
 def _lines() -> Iterator[str]:
-    yield "| section | option | what it says |"
+    yield "| section | option | meaning |"
     yield "|---|---|---|"
     for name, section in sections().items():
         about = (inspect.getdoc(section) or "").rstrip(".")

@@ -47,7 +47,7 @@ def parse(words: Iterable[str], folder: Path = Path()) -> Variation:
     single = {kind: text for kind, text in pairs if kind in ("image", "kernel", "dtb")}
     for kind in single:
         if sum(kind == other for other, _ in pairs) > 1:
-            raise UsageError(f"{kind}: stands twice in one variation; keep one")
+            raise UsageError(f"{kind}: given twice in one variation; keep one")
     uboot = dict(_uboot_variable(text) for kind, text in pairs if kind == "uboot")
     arguments = " ".join(text for kind, text in pairs if kind == "args")
     if _UNTYPEABLE.search(arguments):
@@ -71,7 +71,7 @@ def _pairs(words: Iterable[str], folder: Path) -> Iterator[tuple[str, str]]:
         elif word.endswith((".yaml", ".yml")):
             yield from _pairs(_of_file(folder / word), folder)
         else:
-            raise UsageError(f"{word!r} is no variation: say {_HELP}, or a YAML file of these")
+            raise UsageError(f"{word!r} is not a variation: write {_HELP}, or a YAML file of these")
 
 
 def _of_file(file: Path) -> Sequence[str]:
@@ -80,12 +80,12 @@ def _of_file(file: Path) -> Sequence[str]:
         raise UsageError(f"{file}: must be a list of words such as 'args:quiet' in quotes")
     nested = [word for word in words if word.endswith((".yaml", ".yml")) and ":" not in word]
     if nested:
-        raise UsageError(f"{file}: {nested[0]}: a file of words names no other file")
+        raise UsageError(f"{file}: {nested[0]}: a file of words cannot name another file")
     return words
 
 
 def _uboot_variable(text: str) -> tuple[str, str]:
     name, found, value = text.partition("=")
     if not found or not _NAME.fullmatch(name) or _UNTYPEABLE.search(value):
-        raise UsageError(f"uboot:{text}: say uboot:NAME=VALUE, without a single quote")
+        raise UsageError(f"uboot:{text}: write uboot:NAME=VALUE, without a single quote")
     return name, value

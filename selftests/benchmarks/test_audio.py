@@ -34,7 +34,7 @@ def test_the_stream_is_watched_where_the_kernel_shows_it(tmp_path, device, folde
 
 @pytest.mark.parametrize("device", ["plughw:0,0", "default", "hw:", "hw:0,x", "hw"])
 def test_a_device_with_conversion_or_without_a_card_is_refused(tmp_path, device):
-    with pytest.raises(UsageError, match="is no device without conversion"):
+    with pytest.raises(UsageError, match="is not a device without conversion"):
         command(tmp_path, device)
 
 

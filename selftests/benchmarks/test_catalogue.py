@@ -119,7 +119,7 @@ def test_a_benchmark_has_distinct_metrics_with_a_range(benchmark):
 def test_every_benchmark_can_run_on_some_board(benchmark):
     reasons = [benchmark.unsupported(board) for board in BOARDS.values()]
     if option := ONLY_THE_LAB_KNOWS.get(benchmark.name):
-        assert any(reason.endswith(f"does not say targets.main.options.{option}") for reason in reasons)
+        assert any(reason.endswith(f"does not set targets.main.options.{option}") for reason in reasons)
     elif benchmark.driver == "eth":  # of boards without a file: the desk writes theirs
         assert all("does not list the feature eth" in reason for reason in reasons)
     else:
@@ -320,7 +320,7 @@ def test_a_missing_feature_or_option_is_named(tmp_path):
     bare = fake_board(tmp_path / "bare.yaml")
     assert benchmark.unsupported(bare) == "bare.yaml does not list the feature emmc"
     half = fake_board(tmp_path / "half.yaml", "emmc", emmc={})
-    assert benchmark.unsupported(half) == "half.yaml does not say targets.main.options.emmc.scratch"
+    assert benchmark.unsupported(half) == "half.yaml does not set targets.main.options.emmc.scratch"
 
 
 NOWHERE = {name for name in BENCHMARKS if name.startswith("coremarkpro")} | {
@@ -406,7 +406,7 @@ def test_a_missing_tester_is_named_and_no_hindrance_to_others(tmp_path, monkeypa
     file = tmp_path / "x.yaml"
     alone = fake_board(file, "cpsw", "emmc", **cables)
     assert benchmark.unsupported(alone) == (
-        "x.yaml does not say targets.main.options.tester.host, and $EVMPERF_TESTER is not set"
+        "x.yaml does not set targets.main.options.tester.host, and $EVMPERF_TESTER is not set"
     )
     assert BENCHMARKS["emmc_ext4"].unsupported(alone) == ""
     here = fake_board(file, "cpsw", "emmc", **cables, tester={"host": "lab-pc"})

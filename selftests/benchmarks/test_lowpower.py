@@ -184,7 +184,7 @@ def test_all_rows_share_one_sleep_and_the_two_modes_none(tmp_path):
     [
         ({"rails": ["vdd_rtc"]}, "vdd_core", "x.yaml: .*power.rails does not list vdd_core"),
         ({"rails": ["vdd_croe"]}, TOTAL, "x.yaml: .*unknown rails vdd_croe; the tables have vdd_co"),
-        ({"sleep_s": 10}, TOTAL, "sleep_s of 10 leaves no time .* for 2 s; say at least 11"),
+        ({"sleep_s": 10}, TOTAL, "sleep_s of 10 is too short .* for 2 s; set at least 11"),
     ],
 )
 def test_options_that_make_no_measurement_are_named(tmp_path, power, row, reason):

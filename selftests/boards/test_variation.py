@@ -31,9 +31,9 @@ def test_a_file_of_words(tmp_path):
 @pytest.mark.parametrize(
     ("word", "told"),
     [
-        ("quiet", "is no variation"),
-        ("arg:quiet", "is no variation"),
-        ("args:", "is no variation"),
+        ("quiet", "is not a variation"),
+        ("arg:quiet", "is not a variation"),
+        ("args:", "is not a variation"),
         ("args:it's", "single quote"),
         ("uboot:bootdelay", "NAME=VALUE"),
         ("uboot:a b=1", "NAME=VALUE"),
@@ -41,7 +41,7 @@ def test_a_file_of_words(tmp_path):
         ("missing.yaml", "cannot be read"),
         ("mapping.yaml", "must be a list"),
         ("damaged.yaml", "is not YAML"),
-        ("nested.yaml", "names no other file"),
+        ("nested.yaml", "cannot name another file"),
     ],
 )
 def test_what_is_no_variation(tmp_path, word, told):
@@ -53,5 +53,5 @@ def test_what_is_no_variation(tmp_path, word, told):
 
 
 def test_one_image_a_variation():
-    with pytest.raises(UsageError, match="image: stands twice"):
+    with pytest.raises(UsageError, match="image: given twice"):
         variation.parse(["image:a", "image:b"])

@@ -61,8 +61,7 @@ def readings(boot: Boot) -> list[Reading]:
     if not found or found[0].metric != "boot_time" or found[0].value <= 0:
         if Phase.PROMPT not in marks and start in marks and not boot.error:
             raise RefusedOutput(
-                "this boot has no boot time: its prompt came only when asked for, as a message had "
-                "cut it in two"
+                "this boot has no boot time: a message split its prompt, and a whole one came only on request"
             )
         seen = ", ".join(boot.marks) or "nothing"
         raise RefusedOutput(f"this boot has no boot time: its marks are {seen}")
@@ -70,7 +69,7 @@ def readings(boot: Boot) -> list[Reading]:
         if phase in late:
             raise LateStamp(
                 f"the time of {phase} may be {marks[phase].error_s * 1000:.0f} ms off, and "
-                f"{ALLOWED_S * 1000:.0f} ms are allowed: nobody read the console for so long; give "
+                f"{ALLOWED_S * 1000:.0f} ms are allowed: the console was not read in time; give "
                 f"the lab's user real-time priority (docs/lab-set-up.md) or the host less to do"
             )
     return found

@@ -93,8 +93,8 @@ def _folder(board: Board, device: str, direction: str) -> str:
     card, _, number = address.partition(",")
     if plugin != "hw" or not colon or not card or not (number or "0").isdigit():
         raise UsageError(
-            f"{board.file_name}: targets.main.options.alsa: {device!r} is no device without "
-            "conversion: write hw:CARD,DEVICE as `aplay -l` numbers or names it"
+            f"{board.file_name}: targets.main.options.alsa: {device!r} is not a device without "
+            "conversion: write hw:CARD,DEVICE with the numbers or names of `aplay -l`"
         )
     name = f"card{card}" if card.isdigit() else card
     return f"/proc/asound/{name}/pcm{number or 0}{direction}/sub0"

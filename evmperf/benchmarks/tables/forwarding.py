@@ -117,7 +117,7 @@ def _benchmark(driver: str, kind: str) -> Benchmark:
         if len(ends) != 2:
             raise UsageError(
                 f"{board.file_name}: targets.main.options.{driver}.tester_interfaces names "
-                f"{len(ends)} interfaces, and two are needed"
+                f"{len(ends)} interfaces instead of two"
             )
         window_s = seconds - 2 * _SETTLE_S
 
@@ -142,9 +142,9 @@ def _benchmark(driver: str, kind: str) -> Benchmark:
 
     def lacks(board: Board, case: Case) -> str:
         if board.is_virtual and _HARDWARE in case.label:
-            return "no port of QEMU forwards by itself"
+            return "QEMU's ports cannot forward in hardware"
         if kind == "switch" and not board.is_virtual and _HARDWARE not in case.label:
-            return "a port whose driver is a switch always forwards in hardware"
+            return "a switch port always forwards in hardware"
         return ""
 
     rows = tuple(f"{name} with {by} Offload" for by in ("HW", "SW"))

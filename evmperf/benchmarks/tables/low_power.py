@@ -103,9 +103,9 @@ def _sleep(board: Board, case: Case, command: str, mode: str, off: Collection[st
     settle_s = sleep_s - window_s - _MARGIN_S
     if settle_s < suspend.LEAD_S + 2 * _ENTRY_S:
         raise UsageError(
-            f"{board.file_name}: targets.main.options.power.sleep_s of {sleep_s} leaves no time "
+            f"{board.file_name}: targets.main.options.power.sleep_s of {sleep_s} is too short "
             f"to read the meter for {window_s} s; "
-            f"say at least {window_s + _MARGIN_S + suspend.LEAD_S + 2 * _ENTRY_S:g}"
+            f"set at least {window_s + _MARGIN_S + suspend.LEAD_S + 2 * _ENTRY_S:g}"
         )
     quiet_s = suspend.LEAD_S + sleep_s + _WAKE_S
 
@@ -169,7 +169,7 @@ def _unknown_mode(board: Board, case: Case) -> str:
     option = _MODES[case.label]
     if board.says("power", option):
         return ""
-    return f"{board.file_name} does not say targets.main.options.power.{option}"
+    return f"{board.file_name} does not set targets.main.options.power.{option}"
 
 
 def _resume_steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
