@@ -157,7 +157,7 @@ def _driver(definition: pytest.Item | Any) -> str:
                 f"{definition.path}: there is no driver {driver!r}; known are {', '.join(FEATURES)}"
             )
         return str(driver)
-    raise pytest.UsageError(f"{definition.path}: says no driver with pytest.mark.lg_feature")
+    raise pytest.UsageError(f"{definition.path}: names no driver with pytest.mark.lg_feature")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -170,8 +170,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if config.option.collectonly:
             return
         raise pytest.UsageError(
-            "no board: say which one with --lg-env FILE. "
-            f"There are: {', '.join(boards.names())}. The virtual EVM is virtual.yaml."
+            "no board: name one with --lg-env FILE. "
+            f"Known boards: {', '.join(boards.names())}. The virtual EVM is virtual.yaml."
         )
     left_out = set(config.option.leave_out)
     gone = [i for i in items if (w := what_is_measured(i)) and f"{w[0].name}/{w[1]}" in left_out]
@@ -324,8 +324,8 @@ def _target(request: pytest.FixtureRequest) -> Any:
     except (Exception, pytest.exit.Exception) as error:  # noqa: BLE001  # no common base
         reason = " ".join(str(error).split()) or type(error).__name__
         raise LabError(
-            f"Labgrid does not give us the board: {reason}. Check the board file "
-            f"and what its place has (`labgrid-client -p PLACE show`)"
+            f"Labgrid cannot provide the board: {reason}. Check the board file "
+            f"and the devices of its place (`labgrid-client -p PLACE show`)"
         ) from None
 
 

@@ -122,7 +122,7 @@ class Session:
     def unsupported(self, benchmark: Benchmark, case: Case) -> str:
         """Why a case is not measured in this session, "" if it is."""
         if self.netboot and benchmark.driver in CABLED:
-            return "booted over the network: no figures of the Ethernet that the board hangs on"
+            return "booted over the network: no figures of the Ethernet port in use"
         return benchmark.unsupported(self.board, case)
 
     def name(self, run: str) -> None:

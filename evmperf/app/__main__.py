@@ -73,7 +73,7 @@ def main() -> int:
         except KeyboardInterrupt:
             return ExitStatus.INTERRUPTED
         except msgspec.DecodeError as error:
-            failed = Failed(kind=Kind.USAGE, sentence=f"no request of evmperf: {error}")
+            failed = Failed(kind=Kind.USAGE, sentence=f"not a valid evmperf request: {error}")
         except EvmperfError as error:
             failed = Failed(kind=error.kind, sentence=str(error))
         else:

@@ -24,7 +24,7 @@ _ADDRESS = re.compile(r"(?:([\w][\w.-]*)@)?(\[[0-9a-fA-F:.]+\]|[\w][\w.-]*)(?::(
 
 
 _POWER = {
-    "switch": "the board is power-cycled, and off afterwards",
+    "switch": "the board is power-cycled and left off",
     "hand": "you are asked to switch the board off and on",
     "reset": "the board is rebooted",
 }
@@ -64,7 +64,7 @@ def find(request: FindBoard, hear: Hear, agree: Callable[[str], bool] = lambda p
     if network and network is not way:
         identity.ask(network, "true")  # a console is there, and SSH carries files
     if found.user != "0":
-        raise UsageError("the user that is logged in there is not root, which measuring needs")
+        raise UsageError("the user logged in there is not root: log in as root to measure")
     power = request.power if isinstance(way, Voice) or request.power != "hand" else "none"
     like = boardfile.fitting(found)
     sections: dict[str, Mapping[str, str]] = {}
@@ -93,7 +93,7 @@ def find(request: FindBoard, hear: Hear, agree: Callable[[str], bool] = lambda p
     where = f"{way.user}@{way.host}" if isinstance(way, SshAddress) else way.port.path
     about = FoundBoard(
         where=where,
-        model=found.model or "a board that does not say its name",
+        model=found.model or "a board without a name",
         os=f"{found.os}, Linux {found.kernel}",
         like=like.name if like else "",
         file=str(file),
@@ -141,7 +141,7 @@ def measure(file: str, results: str, words: Iterable[str] = ()) -> int:
 def _address(request: FindBoard) -> SshAddress:
     match = _ADDRESS.fullmatch(request.address)
     if not match:
-        raise UsageError(f"{request.address!r} is no address: say root@HOST or root@HOST:PORT")
+        raise UsageError(f"{request.address!r} is not an address: write root@HOST or root@HOST:PORT")
     return SshAddress(match[1] or "root", match[2].strip("[]"), int(match[3] or 22), request.key)
 
 
@@ -150,7 +150,7 @@ def _voice(request: FindBoard, hear: Hear) -> Voice:
     there = [Port(path) for path in request.ports] or ports.usb_ports()
     if not there:
         raise NoBoard(
-            "no board was found: no USB serial port is there; plug in the console's cable, or say "
+            "no board found: this machine has no USB serial port; plug in the console's cable, or say "
             "root@ADDRESS for a board on the network"
         )
     voices, troubles = ports.listen(there)
@@ -170,13 +170,12 @@ def _voice(request: FindBoard, hear: Hear) -> Voice:
         )
     if len(talking) > 1:
         names = " and ".join(voice.port.path for voice in talking)
-        raise UsageError(f"{names} both talk: say which with --port")
+        raise UsageError(f"{names} both have a board: choose one with --port")
     voice = talking[0]
     if voice.talks == "U-Boot":
         if not request.boot:
             raise UsageError(
-                f"{voice.port.path}: the board stands at U-Boot's prompt: boot Linux there, or let "
-                f"--boot do it"
+                f"{voice.port.path}: the board is at U-Boot's prompt: boot Linux there, or add --boot"
             )
         hear(Remark(sentence="booting Linux"))
         voice = identity.booted(voice)

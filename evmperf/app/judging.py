@@ -112,7 +112,7 @@ def named(sides: Sequence[Sequence[Path]], changed: Sequence[Difference], title:
     """What differs between two sides of runs, in lines."""
     names = [" ".join(folder.name for folder in side) for side in sides]
     head = f"{title} (A: {names[0]}; B: {names[1]}):"
-    lines = [head, *differing.lines(changed)] if changed else ["Nothing else that is known differs."]
+    lines = [head, *differing.lines(changed)] if changed else ["No other known difference."]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -128,7 +128,7 @@ def _confirmed(request: Check, folder: Path, judgement: Judgement, good: Run | N
 
 def _again(request: Check, folder: Path, judgement: Judgement, good: Run | None, hear: Hear) -> Judgement:
     if good is None:
-        raise UsageError("no earlier run is known that was good")
+        raise UsageError("no earlier good run is known")
     run = spool.read_run(folder)
     sides = confirm.images(good, run)
     board = request.board or str(run.facts.get("board_file", ""))
@@ -149,7 +149,7 @@ def _keep(folder: Path, judgement: Judgement, changed: str, hear: Hear) -> None:
     if spool.read_run(folder).kind == GUIDE:
         return
     if spool.is_live(folder):
-        text = f"{folder}: is still being measured; check it again at its end to keep the verdicts"
+        text = f"{folder}: is still being measured; check it again after its end to keep the verdicts"
         hear(Remark(sentence=text))
         return
     records.keep(folder, judgement)

@@ -93,7 +93,7 @@ def read(request: Import, _: Hear) -> Imported:
     job = _finished(server, number)
     defined = render.definition_header(job.definition)
     if defined is None:
-        raise UsageError(f"job {job.id} is none of evmperf's: its metadata names no benchmarks")
+        raise UsageError(f"job {job.id} was not made by evmperf: its metadata names no benchmarks")
     source = importing.LogSource(
         f"job {job.id}", job.id, server.url, job.device, request.run_kind, request.facts
     )
@@ -113,7 +113,7 @@ def _says(board: Board, url: str, hear: Hear) -> dict[str, str]:
         return {}
     given = url.removeprefix("file://")
     if given != url and not Path(given).is_file():
-        hear(Remark(sentence=f"{given} is not on this machine: what boots is not compared with it"))
+        hear(Remark(sentence=f"{given} is not on this machine: the booted system is not compared with it"))
         return {}
     image = open_image(given, board)
     says = image.identity

@@ -105,7 +105,7 @@ def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
     for result in chosen:
         found = _answers(run, result, _state(states, result), other, asked=bool(request.case))
         answers += boots.told(Path(request.folder), result, list(found)) if result.driver == "boot" else found
-    against = Path(request.against).name or (f"what is published of {run.board}" if published else "")
+    against = Path(request.against).name or (f"the published figures of {run.board}" if published else "")
     return Explained(run=run.id, board=run.board, answers=tuple(answers), against=against)
 
 
@@ -233,7 +233,7 @@ def _above(state: State, ours: Figure, theirs: Figure) -> Iterator[Finding]:
     share = state.shares.get(ours.key.metric, 0.0)
     if share and (times := theirs.mean * share / max(ours.result.values(ours.key.metric))) > 1:
         limit = f"{state.bus} carries {theirs.mean / times:.4g} {theirs.unit} at most"
-        yield Finding("mode", f"{limit}: what was published needs a better mode", size=times)
+        yield Finding("mode", f"{limit}: the published figure needs a faster mode", size=times)
 
 
 def _slower_clock(state: State, module: str) -> Iterator[Finding]:

@@ -29,7 +29,7 @@ from evmperf.runs.differences import Difference
 from evmperf.runs.spool import new_run_id
 
 _WHAT = """\
-A side is the board with something changed, in these words (several make one side):
+A side is the board with these changes (one side may have several):
   as-is                 nothing changed (the default of both sides)
   args:TEXT             words that join the kernel's command line
   uboot:NAME=VALUE      a U-Boot variable, set before each boot and never saved
@@ -43,7 +43,7 @@ A side is the board with something changed, in these words (several make one sid
   evmperf ab --resume results/ab-...      goes on after Ctrl-C, kill -9, or a broken lab
 
 Each round is an ordinary run on a cold boot; the two rounds of a block are in random order. Exit
-status: 0 all that is waited for is decided and nothing is worse, 1 something worse, 3 the lab is
+status: 0 all requested metrics are decided, none is worse; 1 a metric is worse, 3 the lab is
 broken, 5 nothing comparable, 6 not decided.
 """
 _BLOCKS = 20
@@ -55,18 +55,18 @@ def share(text: str) -> float:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text)
     value = float(match[1]) / (100 if match[2] else 1) if match else 0.0
     if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share: say 2% or 0.02")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share: write 2% or 0.02")
     return value
 
 
 @command(
     "ab",
-    "Measure two variations of one board in turn, and say of each metric whether B is better, "
-    "worse or the same, at a false-alarm rate of 5 % that holds although one looks after each "
-    "block (docs/ab.md).",
+    "Measure two variations of one board in turn, and judge each metric: B is better, worse or "
+    "the same. The false-alarm rate stays at 5 % although the result is checked after each block "
+    "(docs/ab.md).",
     arg("board?", A_BOARD),
-    several("--a", "WHAT", "what side A is; may be given several times"),
-    several("--b", "WHAT", "what side B is; may be given several times"),
+    several("--a", "WHAT", "side A (repeatable)"),
+    several("--b", "WHAT", "side B (repeatable)"),
     arg("--rounds", "most blocks to measure (default: 20)", type=int, metavar="N"),
     arg("--budget", "most time: 90m, 2h", type=duration, default=0.0, metavar="TIME"),
     arg(
@@ -119,7 +119,7 @@ def _asked(options: argparse.Namespace) -> Experiment:
     loaded = boardfile.named(options.board)
     sides = {"a": variation.parse(options.a), "b": variation.parse(options.b)}
     if sides["a"].words == sides["b"].words:
-        raise UsageError(f"both sides are {sides['a']}: say what differs with --a and --b")
+        raise UsageError(f"both sides are {sides['a']}: give them different --a and --b")
     blocks = _BLOCKS if options.rounds is None else options.rounds
     if blocks < 1:
         raise UsageError(f"--rounds {blocks}: must be at least 1")

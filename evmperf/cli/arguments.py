@@ -140,7 +140,7 @@ def board_name(given: str) -> str:
 def count(text: str) -> int:
     """A number from 1 on; for argparse."""
     if not text.isdigit() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of times: say 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of repetitions: write 1 or more")
     return int(text)
 
 
@@ -175,7 +175,7 @@ SOURCE = arg(
 )
 WAIT = arg(
     "--wait",
-    "how long to wait for a board that somebody holds: 90s, 30m (default: not)",
+    "time to wait for a board in use: 90s, 30m (default: none)",
     type=duration,
     default=0.0,
     metavar="TIME",

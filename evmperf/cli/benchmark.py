@@ -17,12 +17,12 @@ from evmperf.model.places import project
 from evmperf.published import declared
 
 _LIST = """\
-Lists the benchmarks of the catalogue; with a board, also the reason why the board skips a benchmark.
-Tables of published guides that no benchmark measures follow, with the reason.
+Lists the benchmarks of the catalogue; with a board, also the reason for each one it skips. Tables
+of published guides without a benchmark follow, with the reason.
 """
 _OWN = """\
-Benchmarks of your own (docs/add-a-benchmark.md). They lie in benchmarks/ of the folder that you
-measure in, and run like those of evmperf.
+Benchmarks of your own (docs/add-a-benchmark.md). Put them into benchmarks/ of the folder that you
+measure in; they run like evmperf's own.
 
   evmperf benchmark new copy_speed                     writes a benchmark that runs, and its test
   pytest benchmarks/_copy_speed_test.py                tests it without a board
@@ -84,7 +84,7 @@ def _new(options: argparse.Namespace) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name):
         raise UsageError(f"{name!r}: a name has lower-case letters, digits and _, e.g. copy_speed")
     if name in catalogue.benchmarks():
-        raise UsageError(f"there is a benchmark {name} already: choose another name")
+        raise UsageError(f"benchmark {name} already exists: choose another name")
     catalogue.OWN.mkdir(exist_ok=True)
     for file, template in ((f"{name}.py", "benchmark"), (f"_{name}_test.py", "benchmark_test")):
         text = (project("docs") / f"{template}.py.txt").read_text(encoding="utf-8")

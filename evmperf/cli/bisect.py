@@ -22,20 +22,20 @@ A list of versions, the first good, the last bad; {} in --what stands for each:
   evmperf bisect am64x.yaml --of releases.txt --what image:{} \\
     --metric emmc_raw_fio_1g/4m/write_throughput
 
-Commits, by `git bisect run`. --build makes what --what names, in a checkout of $VERSION; what it
-makes must bear the version in its name, as good and bad are measured again beside each candidate:
+Commits, by `git bisect run`. --build makes the image of --what in a checkout of $VERSION; its
+name must contain the version, as good and bad are measured again beside each candidate:
   evmperf bisect am64x.yaml --of git:v1.2..main --build 'make image O=/tmp/$VERSION' \\
     --what image:/tmp/{}/image.wic --metric boot_time_mmcsd/default_rootfs/boot_time
 
 Both go on after Ctrl-C, kill -9 or a broken lab with `evmperf bisect --resume FOLDER`. Exit status:
-0 a change is named, 1 none could be, 3 the lab is broken, 5 good and bad do not differ.
+0 the change was found, 1 it was not, 3 the lab is broken, 5 good and bad do not differ.
 """
 
 _STEP = """\
-For `git bisect run evmperf bisect-step FOLDER`, where FOLDER is that of `evmperf bisect`. Exit
-status, as git wants it: 0 like the good version, 1 like the bad one, 125 cannot tell (does not
-build, does not boot, neither like good nor like bad), 128 the lab is broken, or too little differs
-for any answer: git stops there.
+For `git bisect run evmperf bisect-step FOLDER`, with the FOLDER of `evmperf bisect`. Exit
+status, for git: 0 like the good version, 1 like the bad one, 125 cannot tell (does not
+build, does not boot, neither like good nor like bad), 128 the lab is broken or the difference is
+too small: git stops.
 """
 _SKIP, _STOP = 125, 128
 
@@ -46,13 +46,13 @@ _SKIP, _STOP = 125, 128
     "one; good and bad are measured again beside each (docs/ab.md).",
     arg("board?", A_BOARD),
     arg("--of", "a file of versions, or commits", metavar="LIST|git:GOOD..BAD"),
-    several("--what", "WHAT", "what a version is on the board, in the words of `evmperf ab`, with {} in it"),
-    arg("--metric", "what got worse", metavar="BENCHMARK/CASE/METRIC"),
-    arg("--build", "makes a version", metavar="COMMAND"),
-    arg("--repository", "of git:", type=Path, default=Path(), metavar="DIR"),
+    several("--what", "WHAT", "a side of `evmperf ab` with {} for the version"),
+    arg("--metric", "the metric that became worse", metavar="BENCHMARK/CASE/METRIC"),
+    arg("--build", "builds a version", metavar="COMMAND"),
+    arg("--repository", "git's checkout (default: .)", type=Path, default=Path(), metavar="DIR"),
     several("--good", "WHAT", "the good version (default: the first of the list)"),
     several("--bad", "WHAT", "the bad version (default: the last of the list)"),
-    several("--spare", "BOARD", "another board of the kind, if the first one dies"),
+    several("--spare", "BOARD", "another board of the kind, if the first one fails"),
     arg("--rounds", "most blocks for one answer (default: 60)", type=int, default=60, metavar="N"),
     *rounds("(default: the case)", "a bisection"),
     epilog=_EXAMPLES,
@@ -117,7 +117,7 @@ def _listed(file: Path) -> list[str]:
         raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
     versions = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     if len(versions) < 2:
-        raise UsageError(f"{file}: names {len(versions)} versions; a bisection needs two at least")
+        raise UsageError(f"{file}: names {len(versions)} versions; a bisection needs at least two")
     if len(set(versions)) < len(versions):
         raise UsageError(f"{file}: names a version twice")
     return versions
@@ -162,7 +162,7 @@ def _search_commits(folder: Path, bisector: Bisector) -> int:
         _end(folder, done, f"the first bad commit is {name}, with a probability of {sure:.1%}")
         return ExitStatus.OK
     if names:
-        _end(folder, done, f"one of these, not closer, as some cannot be told: {'; '.join(names)}")
+        _end(folder, done, f"one of these, as some versions have no answer: {'; '.join(names)}")
         return ExitStatus.FAILED
     if done.stuck:
         _end(folder, done, f"not found: {done.stuck}")
@@ -179,8 +179,8 @@ def _bisector(folder: Path, wanted: Search, holding: Holding) -> Bisector:
 
 def _no_difference(wanted: Search) -> int:
     _tell(
-        f"good and bad do not differ in {wanted.metric} as far as {len(wanted.references())} "
-        f"blocks can tell: there is nothing to look for"
+        f"{len(wanted.references())} blocks show no difference between good and bad in "
+        f"{wanted.metric}: there is nothing to bisect"
     )
     return ExitStatus.NOTHING
 
@@ -199,7 +199,7 @@ def _end(folder: Path, wanted: Search, sentence: str) -> None:
     "bisect-step",
     _STEP,
     arg("folder", "the bisection's folder", type=Path),
-    arg("version?", "default: the commit that is checked out here"),
+    arg("version?", "default: the commit checked out here"),
 )
 def _step(options: argparse.Namespace) -> int:
     try:
@@ -221,7 +221,7 @@ def _like(folder: Path, version: str) -> int:
     with Holding(wanted.id) as holding:
         bisector = _bisector(folder, wanted, holding)
         if not bisector.calibrate():
-            raise UsageError("good and bad do not differ: there is nothing to look for")
+            raise UsageError("good and bad do not differ: there is nothing to bisect")
         step = bisector.step(version)
     _tell(f"{version}: {step.answer} ({step.bad:.1%} bad, {step.blocks} blocks) {step.why}")
     if bisector.search.stuck:

@@ -30,7 +30,7 @@ attributes and bindings, and the strategy. Exit status 4: something is wrong.
 """
 _POWER = {
     "switch": "Power: by a switch: cold boots",
-    "hand": "Power: a person is asked: cold boots that the console saw begin",
+    "hand": "Power: by hand: cold boots, confirmed on the console",
     "reset": "Power: reset by software: warm boots, which are not compared with cold ones",
     "none": "Power: none: the board is measured as it is found, and left on",
 }
@@ -60,7 +60,7 @@ def _check(options: argparse.Namespace) -> int:
         for sentence in found:
             print(f"evmperf: {sentence}", file=sys.stderr)
         if not found:
-            print(f"{file}: is a board file without mistakes")
+            print(f"{file}: no mistakes found")
             print(f"  {_POWER[board.power]}; {_REACH[board.has_console, board.has_ssh]}")
             if board.without_boots:
                 print("  Without boot times and U-Boot's benchmarks; Linux is measured as found.")
@@ -83,7 +83,7 @@ def _options(_: argparse.Namespace) -> None:
     arg("name", "of the file, without .yaml, and of the board, as in the guides"),
     OneOf(
         (
-            arg("--like", "the board that comes nearest", metavar="BOARD"),
+            arg("--like", "the most similar board", metavar="BOARD"),
             arg(
                 "--from",
                 "the board that `evmperf desk` found last, or the file that it wrote",
@@ -102,11 +102,11 @@ def _new(options: argparse.Namespace) -> None:
         newest = options.found == "desk"
         found = foundfile.newest(Path("results") / "desk") if newest else Path(options.found)
         file = foundfile.keep(found, folder, options.name, {"title": options.title})
-        first = "decide what its comments ask"
+        first = "settle its lines marked Decide"
     elif options.like:
         file = copying.write(boards.find(options.like), folder, options.name, options.title)
         first = "edit its description, features, devices and addresses"
     else:
         file = foundfile.blank(folder, options.name, options.title)
-        first = "fill in what it asks"
+        first = "fill in its marked lines"
     print(f"{file}: {first}, then run evmperf board check {file}")

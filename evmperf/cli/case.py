@@ -53,11 +53,11 @@ def _sentences(file: Path, benchmark: str, case: str) -> Iterator[str]:
     theirs = (
         f"TI published {rounded(answer.theirs)} in {answer.release}"
         if answer.theirs
-        else "nothing is published of it"
+        else "TI published no such figure"
     )
-    yield f"It came to {figure}; {theirs}."
-    first = answer.causes[0].evidence if answer.causes else "nothing that was read explains it"
-    yield f"Of the board's state around the case: {first}."
+    yield f"Result: {figure}; {theirs}."
+    first = answer.causes[0].evidence if answer.causes else "no reading explains it"
+    yield f"The board's state around the case: {first}."
     yield f"{file.name} has the rest: evmperf why {file.name}, evmperf reproduce {file.name} --lg-env BOARD."
 
 

@@ -19,15 +19,15 @@ from evmperf.model.outlets import plain
 from evmperf.model.replies import Remark, Reply
 
 _ABOUT = """\
-Finds the board on this desk, says what it is and what can be measured on it now, asks, and
-measures what overwrites nothing, in minutes.
+Finds the board on this desk, shows its identity and possible measurements, asks, and runs
+those that overwrite nothing, in minutes.
 
   evmperf desk                        the board whose console is on a USB serial port
   evmperf desk root@192.168.1.20      a board on the network; with --port its console, too
   evmperf desk --lg-env my-board      a board that has a file already
 
-A newline is typed on each serial port, and root logs in. Nothing is written to the board but its
-/tmp, and its power stays as it is unless --power says otherwise.
+evmperf types a newline on each serial port and logs in as root. It writes only to the board's
+/tmp, and switches its power only with --power.
 """
 
 
@@ -35,12 +35,12 @@ A newline is typed on each serial port, and root logs in. Nothing is written to 
     "desk",
     _ABOUT,
     arg("address?", metavar="root@HOST[:PORT]"),
-    arg("--lg-env", "a board file that is there", metavar="FILE"),
-    several("--port", "DEVICE", "this serial port, no other", dest="ports"),
+    arg("--lg-env", "an existing board file", metavar="FILE"),
+    several("--port", "DEVICE", "only this serial port", dest="ports"),
     arg("--key", "private key for SSH", metavar="FILE"),
     arg(
         "--power",
-        "how the board is made to boot: not at all, by you, by `reboot` (default: none)",
+        "how the board boots: not at all, by your hand, by `reboot` (default: none)",
         choices=("none", "hand", "reset"),
         default="none",
     ),
@@ -51,10 +51,10 @@ A newline is typed on each serial port, and root logs in. Nothing is written to 
     ),
     flag(
         "--make-scratch",
-        "make a partition for storage benchmarks in free space of the board's eMMC or card; shows "
-        "what it would do and asks, --yes or not",
+        "make a partition for storage benchmarks in free space of the board's eMMC or card; shows the "
+        "command and asks, even with --yes",
     ),
-    flag("--boot", "let a board at U-Boot boot Linux"),
+    flag("--boot", "boot Linux on a board at U-Boot's prompt"),
     flag("--yes", "measure without asking"),
     arg("--results", "for runs and the board file", default="results", metavar="FOLDER"),
     arg("-k", "as pytest's", dest="keyword", metavar="WORDS"),

@@ -11,20 +11,20 @@ from evmperf.doctor.finding import CheckOutcome, Finding, exit_status
 from evmperf.measure import boardfile
 
 _ABOUT = """\
-Checks a board and its lab, a line a step: board file, coordinator, place, console, power switch,
+Checks a board and its lab, one line per step: board file, coordinator, place, console, power switch,
 U-Boot, its environment, Linux, kernel command line, root medium, uEnv.txt, scratch partitions,
 tools, tester, meter, this machine's clock and real-time priority, InfluxDB.
 
-The board is held, power-cycled once, booted, and switched off again. Nothing is written to its
-disks or to U-Boot's environment, but a script to its /tmp. What depends on a failed step is not
-checked, the rest is. docs/day-one.md takes a new board from the box through all of this.
+The board is held, power-cycled once, booted, and switched off again. The doctor
+writes only a script to its /tmp, nothing to its disks or U-Boot's environment. It skips steps that
+depend on a failed one. docs/day-one.md leads through all of this with a new board.
 
   evmperf doctor virtual                              try it without a board
   LG_PLACE=my-am64x evmperf doctor am64x --console console.log
 """
 _EPILOG = """\
 Exit status: 0 nothing is bad; else that of the first bad step: 1 the board or its software, 3 the
-lab, 4 the call, the board file, or a board that somebody else has.
+lab, 4 the call, the board file, or a board in use.
 """
 _WIDTH = 14
 

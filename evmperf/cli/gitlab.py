@@ -11,26 +11,26 @@ from evmperf.model.errors import UsageError
 
 _INFLUX = "EVMPERF_INFLUX_URL"
 _NIGHTLY = """\
-Writes the child pipeline of a night: a job a board, then verdicts, guide and Pages. Every option
+Writes the child pipeline of a night: one job per board, then verdicts, guide and Pages. Every option
 has a variable, so that a pipeline started by hand or by a trigger can set it; lists are separated
 by blanks or commas. With EVMPERF_INFLUX_URL set, the night ends with `evmperf push`.
 """
 
 
 _NOTE = """\
-Puts Markdown files into notes of the pipeline's merge request, one note a file, which the next
-pipeline replaces. Does nothing outside a merge request.
+Puts Markdown files into notes of the pipeline's merge request, one note per file; the next
+pipeline replaces them. Does nothing outside a merge request.
 """
 _OPTIONS = {
     "over": ("labgrid", "labgrid, lava-host or lava-native"),
     "boards": ("", "board files (default: every real board in env/)"),
     "benchmarks": ("", "as pytest's -k (default: all)"),
     "profile": ("", "full or quick (default: the board's)"),
-    "release": ("", "SDK release, where the images do not tell"),
+    "release": ("", "SDK release, if the images do not name it"),
     "images": ("", "over labgrid [BOARD=]IMAGE to put on the boards; over lava-native [ROLE=]URL to boot"),
     "repeat": ("", "as pytest's --repeat: 5 or until:2%% (over labgrid)"),
-    "against": ("last:30", "what the verdict compares with, as for `evmperf check`"),
-    "confirm": ("", "time for checking what is worse again (30m; default: not)"),
+    "against": ("last:30", "baseline of the verdict, as for `evmperf check`"),
+    "confirm": ("", "time for measuring worse figures again (30m; default: none)"),
     "runner-tag": ("evmperf", "tag of the GitLab runners in the lab"),
 }
 """Options of a night: default and help."""
@@ -54,9 +54,9 @@ def _run_nightly(options: argparse.Namespace) -> None:
     try:
         over = pipeline.Over(options.over)
     except ValueError:
-        raise UsageError(f"--over {options.over}: it is one of {', '.join(pipeline.Over)}") from None
+        raise UsageError(f"--over {options.over}: must be one of {', '.join(pipeline.Over)}") from None
     if options.profile not in ("", "full", "quick"):
-        raise UsageError(f"--profile {options.profile}: it is full or quick")
+        raise UsageError(f"--profile {options.profile}: must be full or quick")
     text = pipeline.render(
         pipeline.PipelinePlan(
             pipeline.chosen(_words(options.boards)),

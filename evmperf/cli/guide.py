@@ -31,16 +31,16 @@ _RECORD = "write the figures of all FILEs into one record (docs/performance-guid
 @command(
     "import-guide",
     "Read performance guides in reStructuredText; every csv-table becomes results of the "
-    "catalogue's benchmarks, one run a board. What is not known is not read: it is reported by "
-    "line with what it is nearest to, and kept as it is.",
+    "catalogue's benchmarks, one run per board. Unknown tables are not read: each is "
+    "reported with its line and the nearest known table, and kept as it is.",
     arg("files+", type=Path, metavar="FILE"),
     arg("--into", "write the runs below this folder", type=Path),
-    arg("--release", "where the title does not say"),
-    arg("--os", "where neither title and headings nor the file's name say", choices=("Linux", "RT-linux")),
-    arg("--board", "of tables whose columns and headings name none"),
+    arg("--release", "if the title does not name it"),
+    arg("--os", "if title, headings and file name do not name it", choices=("Linux", "RT-linux")),
+    arg("--board", "for tables that name no board"),
     arg("--record", _RECORD, type=Path, metavar="FILE"),
-    flag("--strict", "status 1 when anything is unknown"),
-    flag("--teach", "draft a table file for each table that is not known"),
+    flag("--strict", "exit with status 1 if anything is unknown"),
+    flag("--teach", "draft a table file for each unknown table"),
 )
 def _import(options: argparse.Namespace) -> int:
     unknown, entries = False, []
@@ -84,7 +84,7 @@ def _teach(imported: ImportedGuide) -> None:
 def _extras(text: str) -> tuple[str, ...]:
     words = tuple(word.strip() for word in text.split(","))
     if wrong := sorted(set(words) - set(_EXTRAS)):
-        raise argparse.ArgumentTypeError(f"{wrong[0]!r} is none of {', '.join(_EXTRAS)}")
+        raise argparse.ArgumentTypeError(f"{wrong[0]!r} is not one of {', '.join(_EXTRAS)}")
     return words
 
 
@@ -96,13 +96,13 @@ def _extras(text: str) -> tuple[str, ...]:
     several("--board", "BOARD", "only this board (repeatable)"),
     arg("--from", "where the runs are (default: results)", dest="source", default="results", metavar=_FROM),
     arg("--like", "in that guide's layout", type=Path, metavar="FILE"),
-    flag("--keep-unread", "copy tables of --like that are not known, marked as another release's"),
+    flag("--keep-unread", "copy unknown tables of --like, marked as another release's"),
     arg("--with", _WITH, dest="extras", type=_extras, default=(), metavar="WHAT,..."),
     flag("--plots", "draw plots beside OUTPUT (needs -o)"),
     arg("-o --output", "default: standard output", type=Path),
     arg("--html", "build web pages there, with plots, by Sphinx", type=Path, metavar="DIR"),
     arg("--pdf", "print the page into a PDF there", type=Path, metavar="DIR"),
-    epilog="Exit status: 1 when the guide to be like has tables that are not known.",
+    epilog="Exit status: 1 if the guide of --like has unknown tables.",
 )
 def _guide(options: argparse.Namespace) -> int:
     built = options.html or options.pdf
@@ -141,9 +141,7 @@ def _left_out(options: argparse.Namespace, plan: Layout) -> int:
         return ExitStatus.OK
     what = "copied and marked" if options.keep_unread else "left out"
     tables = "1 table is" if len(plan.unread) == 1 else f"{len(plan.unread)} tables are"
-    print(
-        f"evmperf: {options.like}: {tables} not known and {what}: {'; '.join(plan.unread)}", file=sys.stderr
-    )
+    print(f"evmperf: {options.like}: {tables} unknown and {what}: {'; '.join(plan.unread)}", file=sys.stderr)
     return ExitStatus.FAILED
 
 

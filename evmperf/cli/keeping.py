@@ -17,8 +17,8 @@ Shows the boards that are held on this host and, with a coordinator, at all its 
 since when, what is measured, expected end.
 """
 _ASK = """\
-Shows a message in the holder's session. A session that was started with --give-way (those of a night
-may be) ends after the case in flight.
+Shows a message in the holder's session. A session started with --give-way (a night's session
+may be) ends after the current case.
 """
 
 
@@ -50,7 +50,7 @@ def _ask(options: argparse.Namespace) -> None:
     local = any(r.place == options.place and not r.coordinator for r in listing.holders(""))
     address = "" if local else coordinator(options)
     if "\n" in message:
-        raise UsageError("a message is one line")
+        raise UsageError("the message must be one line")
     link = KeeperLink()
     try:
         answer = link.ask("ask", 60, place=options.place, coordinator=address, message=message)

@@ -42,7 +42,7 @@ Reads the raw output in the log of a native or boot-time job with the parsers of
 jobs keep their results themselves. A job that was read before is not read again.
 """
 _VERDICT = """\
-Exit status: 0 complete, and every case that it should have measured passed; 1 something failed;
+Exit status: 0 complete, and every planned case passed; 1 something failed;
 3 LAVA or the lab failed.
 """
 _DEVICE = """\
@@ -54,8 +54,8 @@ _KIND = (
     "boot: cold boots only (default: %(default)s)"
 )
 _IMAGE = (
-    "image: put this on the board and prove that it runs; kernel, dtb, ramdisk, nfsrootfs or modules: "
-    "boot these over the network; without ROLE= the name tells (default: what is installed boots)"
+    "image: install this and verify that it runs; kernel, dtb, ramdisk, nfsrootfs or modules: "
+    "boot these over the network; without ROLE= the name decides (default: boot the installed system)"
 )
 
 _SERVER = (
@@ -69,7 +69,7 @@ _JOB = (
     arg("-k", "as pytest's", dest="keyword", metavar="EXPRESSION"),
     arg("--kind", _KIND, choices=("host", "native", "boot"), default="native"),
     PROFILE,
-    arg("--release", "SDK release, where the image does not tell"),
+    arg("--release", "SDK release, if the image does not name it"),
     several("--image", "[ROLE=]URL", _IMAGE, dest="images"),
     arg("--device-type", "default: evm- and the board file's name"),
     several("--tag", "TAG", "a tag the device must have", dest="tags"),

@@ -17,19 +17,19 @@ from evmperf.model.exits import ExitStatus, of_kind
 _COMMANDS = {
     "Boards and labs": {
         "desk": ("desk", "find the board on this desk, and measure it"),
-        "list": ("benchmark", "all benchmarks, and the reason why a board skips one"),
+        "list": ("benchmark", "all benchmarks, and why a board skips one"),
         "doctor": ("doctor", "check a board and its lab, step by step"),
         "board": ("board", "check a board file, or begin one"),
         "benchmark": ("benchmark", "begin a benchmark of your own"),
         "who": ("keeping", "who holds which board, and until when"),
         "ask": ("keeping", "ask the holder of a board to let you have it"),
-        "health": ("night", "the boards that nights do not trust"),
+        "health": ("night", "boards with lab failures"),
         "virtual": ("virtual", "boards that need no hardware"),
     },
     "Measuring (one board: pytest --lg-env BOARD.yaml -k emmc)": {
         "night": ("night", "measure many boards by a plan"),
-        "provision": ("provision", "put an image on a board, and prove that it runs"),
-        "image": ("provision", "what an image says it is"),
+        "provision": ("provision", "install an image on a board, and verify that it runs"),
+        "image": ("provision", "the release, machine and kernel of an image"),
         "lava": ("lava", "LAVA jobs and their results"),
         "nightly": ("gitlab", "GitLab's nightly pipeline"),
     },

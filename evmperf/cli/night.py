@@ -23,16 +23,15 @@ from evmperf.night.plan import Job, NightPlan
 from evmperf.night.status import Status
 
 _NIGHT = """\
-Measures many boards side by side, by a plan (docs/lab-at-scale.md): a session of its own for each
-board, on a place that the night holds. Waits for boards that others hold, tries once more on
-another board of the kind where the lab was to blame, and ends with verdicts, guide and one page.
-A night that was killed goes on where it was when it is called again.
+Measures many boards side by side by a plan (docs/lab-at-scale.md), each in its own session on a
+place that the night holds. Waits for boards in use, tries again once on another board of the kind
+after a lab failure, and ends with verdicts, guide and one page. The same call resumes a killed night.
 """
 
 
 _EPILOG = """\
 Exit status: 0 all measured and nothing worse, 1 something failed, is worse or was not judged, 2 cut
-by Ctrl-C, 3 the lab kept a board from being measured, 4 a wrong plan.
+by Ctrl-C, 3 a board was not measured because of the lab, 4 a wrong plan.
 """
 _HEALTH = """\
 Lists the boards with lab failures. A suspect board begins its next night with a health check; a bad
@@ -45,8 +44,8 @@ one is left out until it is cleared.
     _NIGHT,
     IDENTITY,
     arg("plan", type=Path, metavar="PLAN.yaml"),
-    arg("--results", "default: what the plan says", type=Path),
-    flag("--new", "do not continue a night that was cut"),
+    arg("--results", "default: the plan's", type=Path),
+    flag("--new", "do not continue an interrupted night"),
     arg(
         "--over",
         "who finds the boards: Labgrid's coordinator or LAVA's scheduler (default: %(default)s)",
@@ -93,7 +92,7 @@ def _night(options: argparse.Namespace) -> int:
     if cut:
         status.close()
         journal.close()
-        print(f"cut: `evmperf night {options.plan}` goes on with it")
+        print(f"interrupted: `evmperf night {options.plan}` resumes it")
         return ExitStatus.INTERRUPTED
     ended = closing.close(night, began)
     journal.note("ended", status=ended.status, sentence=closing.sentence(ended))
@@ -153,4 +152,4 @@ def _health(options: argparse.Namespace) -> None:
         raise UsageError(f"{options.place} is well already, or there is no board of that name")
     local = register.of(Wanted(options.place)) != Health()
     register.keep(Wanted(options.place, "" if local else address), Health())
-    print(f"{options.place} is used again")
+    print(f"{options.place} is cleared: nights use it again")

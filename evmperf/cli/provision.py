@@ -28,15 +28,15 @@ from evmperf.provision.installation import Installation
 from evmperf.provision.remote import Host
 
 _IMAGE = """\
-Says what an image says of itself, without mounting it and without being root: release, machine,
-kernel, U-Boot, disk. IMAGE is a file (.wic, also .xz, .zst, .gz, .bz2), a URL, or, with --board, a
+Shows the release, machine, kernel, U-Boot and disk of an image, without mounting it and without
+root. IMAGE is a file (.wic, also .xz, .zst, .gz, .bz2), a URL, or, with --board, a
 release of the list that EVMPERF_RELEASES names.
 """
 
 _PROVISION = """\
-Puts an image on a board's boot medium, reads it back in full, boots it, and sees that it is what
-booted. BOARD is a board file, as for pytest --lg-env. A board that runs exactly this image already
-is left as it is. `pytest --lg-env BOARD --image IMAGE` does the same before it measures.
+Writes an image to a board's boot medium, reads all of it back, boots it, and verifies the running
+system. BOARD is a board file, as for pytest --lg-env. A board that already runs this image is not
+written. `pytest --lg-env BOARD --image IMAGE` does the same before it measures.
 """
 
 
@@ -110,7 +110,7 @@ def _provision(options: argparse.Namespace) -> None:
         print(f"{board.name}: overwrites {work.describe()}", flush=True)
         outcome = work.install(options.image, force=options.force)
     runs = outcome.runs
-    done = "ran already, and was left" if outcome.left_alone else "put on the board; it runs"
+    done = "was already running and is unchanged" if outcome.left_alone else "is installed and runs"
     print(f"{outcome.image.name} {done}: {runs.kernel} {runs.kernel_version}, {runs.uboot}")
 
 

@@ -22,17 +22,17 @@ from evmperf.state import buses
 @command(
     "published",
     "Figures of TI's performance guides, from the record that comes with evmperf: without a "
-    "board the boards there are, with one its releases, with --case one figure over all of them.",
+    "board the list of boards, with one its releases, with --case one figure over all releases.",
     arg("board?", "a board of any name that guides use, or a file in env/"),
     arg("--case", 'e.g. "emmc_ext4 100 KiB write"', metavar="WORDS"),
     arg("--os", "Linux or RT-linux (default: both)"),
-    flag("--impossible", "figures above what the hardware can carry, of all boards"),
+    flag("--impossible", "figures above the hardware's limit, of all boards"),
     flag("--releases", "the board's releases and guides"),
-    OneOf((flag("--csv", "one line a figure"), flag("--json", "one object a figure"))),
+    OneOf((flag("--csv", "one line per figure"), flag("--json", "one object per figure"))),
 )
 def _published(options: argparse.Namespace) -> None:
     if not record.entries():
-        raise UsageError(f"{record.FILE}: is not there: this evmperf was installed without a record")
+        raise UsageError(f"{record.FILE}: is missing: this evmperf was installed without a record")
     if options.impossible:
         among = record.of_board(_named(options.board), options.os) if options.board else record.entries()
         if rows := list(_impossible(among)):
@@ -44,7 +44,7 @@ def _published(options: argparse.Namespace) -> None:
     mine = record.of_board(_named(options.board), options.os)
     if not mine:
         known = ", ".join(sorted({entry.board for entry in record.entries()}))
-        raise UsageError(f"nothing is published of {options.board!r}; there are: {known}")
+        raise UsageError(f"no published figures of {options.board!r}; known boards: {known}")
     if not options.case:
         _rows(options, [_release(entry) for entry in mine])
         return

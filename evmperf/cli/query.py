@@ -30,11 +30,11 @@ _FROM = arg(
     default=sources.HISTORY,
 )
 _FORMATS = {
-    "parquet": "every sample, a row each",
+    "parquet": "one row per sample",
     "csv": "the same as text",
     "bmf": "one run for Bencher",
     "kcidb": "for KernelCI's database",
-    "junit": "a test a case",
+    "junit": "one test per case",
     "openmetrics": "every figure, for Prometheus",
 }
 
@@ -77,7 +77,7 @@ def _cell(value: Any) -> str:
 
 @command(
     "export",
-    "Write runs in the formats of other programs; all there are, or those named.",
+    "Write runs in the formats of other programs; all runs, or those named.",
     arg("run*", "the ids of runs"),
     _FROM,
     OneOf(tuple(arg(f"--{n}", t, type=Path, metavar="FILE") for n, t in _FORMATS.items()), True),
@@ -106,7 +106,7 @@ def _export(options: argparse.Namespace) -> None:
 @command(
     "store",
     "Keep runs in the lab's store [EVMPERF_HISTORY: a folder or a URL], as `check` does: those "
-    "named, or all below --results. What is there is left.",
+    "named, or all below --results. Runs already there stay unchanged.",
     RUNS,
     RESULTS,
 )

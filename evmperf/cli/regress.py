@@ -23,14 +23,14 @@ from evmperf.runs.differences import Difference
 from evmperf.runs.spool import read_run
 
 _EPILOG = (
-    "Exit status: 0 nothing of what could be told is worse, 1 something worse or a goal missed, 5 "
-    "nothing comparable, 6 nothing could be told, or something is suspected."
+    "Exit status: 0 no decided figure is worse, 1 a figure is worse or a goal missed, 5 nothing "
+    "comparable, 6 no figure decided, or a change suspected."
 )
 _OUTPUT = (
     flag("--all", "list what did not change, too"),
     arg("--level", "false discovery rate to hold, default 0.14 against earlier runs, else 0.12", type=float),
     *(
-        arg(f"--{name}", "write it there, too (- for here only)", type=Path, metavar="FILE")
+        arg(f"--{name}", "write it there, too (- only prints it)", type=Path, metavar="FILE")
         for name in ("json", "junit", "markdown", "openmetrics")
     ),
 )
@@ -54,10 +54,10 @@ _OUTPUT = (
     flag(
         "--calibrate", "judge the past nights, each by those before it, and count the alarms; nothing is kept"
     ),
-    flag("--dry-run", "only say what the verdicts are"),
+    flag("--dry-run", "only print the verdicts"),
     arg(
         "--confirm",
-        "check what is worse again before anybody is told: an A/B with the image of the last good "
+        "measure worse figures again before reporting them: an A/B with the image of the last good "
         "run on the same board, within this time (30m, 2h)",
         type=duration,
         default=0.0,
@@ -70,7 +70,7 @@ _OUTPUT = (
 )
 def _check(options: argparse.Namespace) -> int:
     if len(options.run) > 1 and any(_outputs(options)):
-        raise UsageError("a file for the verdicts is of one run: check one at a time")
+        raise UsageError("a file of verdicts is for one run: check one at a time")
     wanted = against.wanted(options.against)
     times = {"confirm_s": options.confirm, "wait_s": options.wait}
     request = requested(Check, options, runs=options.run, keep=not options.dry_run, **times)
@@ -140,8 +140,8 @@ def _write(options: argparse.Namespace, judgement: Judgement, changed: Sequence[
 
 @command(
     "accept",
-    "Mark a change that was meant: from that run on, older figures of the metric are no reason "
-    "to call it worse. Kept in baselines/accepted.yaml, for git.",
+    "Mark an intended change: from that run on, the metric is not compared with older figures. "
+    "Kept in baselines/accepted.yaml, for git.",
     arg("metric", "benchmark, or benchmark/case/metric; * stands for anything"),
     arg("--since", "first run with the change", required=True, metavar="RUN"),
     arg("--why", "one sentence", required=True),

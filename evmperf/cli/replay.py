@@ -20,9 +20,8 @@ from evmperf.runs.history import run_folder
 _MOST = 5
 """Parts of a phase that are shown."""
 _ABOUT = """\
-Reads the console.log of an earlier run again, and says of each boot what evmperf makes of it today
-and what that changes. Nothing is switched and nothing is written. A lab that reports a boot problem
-sends this file.
+Reads the console.log of an earlier run again with today's evmperf, and shows each boot and the
+changes. It switches and writes nothing. Send this file with the report of a boot problem.
 """
 
 
@@ -32,7 +31,7 @@ sends this file.
     RESULTS,
     JSON,
     arg("file", f"a console.log, or {A_RUN}"),
-    arg("--prompt", "what ends a boot, as a regular expression"),
+    arg("--prompt", "regular expression that ends a boot"),
 )
 def _replay(options: argparse.Namespace) -> None:
     path = Path(options.file)
@@ -44,7 +43,7 @@ def _replay(options: argparse.Namespace) -> None:
     except (LabError, OSError, re.error) as failed:
         raise UsageError(f"{path}: cannot be replayed: {failed}") from failed
     if not boots:
-        raise UsageError(f"{path}: holds no power-on, so there is no boot to look at")
+        raise UsageError(f"{path}: has no power-on, so it has no boot")
     if options.json:
         print(json.dumps([_entry(boot) for boot in boots], indent=1))
         return

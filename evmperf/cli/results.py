@@ -27,14 +27,13 @@ Shows the results of a run, the facts they were measured under, and what failed.
 be at work.
 """
 _REPORT = """\
-Writes report.html of a run from the files of the run. A run that is at work or was killed has a
-report, too.
+Writes report.html of a run again from the run's files, also for a run at work or a killed run.
 """
 _EXPLAIN = """\
-Says what differs between two runs in everything known about them: options, image, kernel, command
+Lists the differences between two runs in everything known about them: options, image, kernel, command
 line, device tree by node, kernel configuration, modules, kernel messages, U-Boot, CPU frequency,
-mitigations, tools, media; sorted by what is likely to matter. With several runs a side, only what
-holds for all runs of a side. The exit status is 0 whether anything differs or not.
+mitigations, tools, media; likely causes come first. With several runs per side, it lists only
+differences that all runs of a side share. The exit status is 0 whether anything differs or not.
 """
 _PIPED = 160
 """Characters of a line that goes to a file or another program."""
@@ -52,8 +51,8 @@ def _runs(options: argparse.Namespace) -> None:
     named = ("", sources.INFLUX, sources.HISTORY, sources.PUBLISHED, "baselines")
     if options.source not in named and not Path(options.source).is_dir():
         raise UsageError(
-            f"{options.source}: there is no such folder of runs; measure with "
-            f"pytest --lg-env BOARD.yaml, or say --from FOLDER"
+            f"{options.source}: no such folder of runs; measure with "
+            f"pytest --lg-env BOARD.yaml, or give --from FOLDER"
         )
     with sources.earlier(options.source, options.results) as source:
         runs = source.everything()

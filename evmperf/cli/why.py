@@ -10,9 +10,9 @@ from evmperf.model.outlets import line
 from evmperf.runs.history import run_folder
 
 _ABOUT = """\
-Says why figures are worse than the published ones, or than those of another run: causes that were
-read on the board around the case, each with its evidence, its greatest effect and its proof. Without
-a case, for all figures that are more than 5 % worse.
+Explains why figures are worse than the published ones or those of another run: causes read on the
+board around the case, each with its evidence, its largest effect and its proof. Without a case, it
+explains all figures that are more than 5 % worse.
 """
 
 
@@ -22,7 +22,7 @@ a case, for all figures that are more than 5 % worse.
     RUN,
     RESULTS,
     arg("case?", "a benchmark, or BENCHMARK CASE"),
-    arg("--against", "a run in which all was well, or guide:FILE", metavar="RUN"),
+    arg("--against", "a good run, or guide:FILE", metavar="RUN"),
 )
 def _why(options: argparse.Namespace) -> None:
     folder = run_folder(options.run, options.results)
@@ -35,7 +35,7 @@ def _why(options: argparse.Namespace) -> None:
 
 def _lines(explained: Explained) -> Iterator[str]:
     if not explained.answers:
-        none = f"nothing is published of {explained.board}; name a run in which all was well: --against RUN"
+        none = f"no published figures of {explained.board}; name a good run: --against RUN"
         worse = f"no figure is worse than {explained.against}"
         yield f"{explained.run}: {worse if explained.against else none}"
     for answer in explained.answers:

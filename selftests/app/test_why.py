@@ -195,7 +195,7 @@ def test_the_command_and_the_process_say_the_same(asked, tmp_path, capsys):
 def test_a_board_of_which_nothing_is_published_is_told_what_to_name(tmp_path, capsys):
     folder = spools.recorded(tmp_path)
     assert main(["why", folder.name, "--results", str(tmp_path)]) == 0
-    assert "nothing is published of virtual-evm" in capsys.readouterr().out
+    assert "no published figures of virtual-evm" in capsys.readouterr().out
 
 
 def test_arguments_of_the_kernel_that_only_one_run_has_are_a_cause(asked, tmp_path):

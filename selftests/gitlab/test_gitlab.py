@@ -118,11 +118,11 @@ def test_everything_is_judged_and_the_guide_written_whatever_failed():
     [
         (["--boards", "am65x"], "no board file am65x"),
         (["--over", "ssh"], "--over ssh: it is one of labgrid, lava-host, lava-native"),
-        (["--profile", "slow"], "--profile slow: it is full or quick"),
+        (["--profile", "slow"], "--profile slow: must be full or quick"),
         (["--repeat", "often"], "--repeat=often is neither a number of times nor until:"),
         (["--repeat", "5", "--over", "lava-host"], "LAVA jobs measure once"),
         (["--images", "a.wic b.wic"], "a.wic and b.wic are both for all boards"),
-        (["--images", "am65x=a.wic"], "am65x is no board of this night; there are am335x"),
+        (["--images", "am65x=a.wic"], "am65x is not a board of this night; known are am335x"),
         (["--images", "am64x=a.wic am64x=b.wic"], "am64x is given two images"),
     ],
 )

@@ -123,7 +123,7 @@ def test_a_board_file_outside_the_checkout_selects_the_measuring_tests_only(env_
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "no board: say which one with --lg-env FILE. There are: am335x.yaml"),
+        ([], "no board: name one with --lg-env FILE. Known boards: am335x.yaml"),
         (["--lg-env", "am46x.yaml"], "Did you mean am64x.yaml?"),
         (["--lg-env", "am64x.yaml"], "needs $LG_PLACE"),
     ],

@@ -74,7 +74,7 @@ def test_who_has_not_the_key_is_not_let_in(tester: tuple[SshTester, TesterInfo])
     options = [word for word in info.ssh_options if not word.endswith("tester-key")]
     options.remove("-i")
     stranger = SshTester(info.ssh_host, options)
-    with pytest.raises(LabError, match=r"is not to be reached: .*Permission denied"):
+    with pytest.raises(LabError, match=r"cannot be reached: .*Permission denied"):
         stranger.run("true", 60)
     stranger.close()
 
