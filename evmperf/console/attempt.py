@@ -27,19 +27,19 @@ class NotReached(BoardError):
         cause, last = diagnose(said), last_line(said)
         if last and (cause is None or cause.line != last):
             sentence += f"; the last line is {last!r}"
-        super().__init__(f"{sentence}; {cause or 'it did not say why'}")
+        super().__init__(f"{sentence}; {cause or 'it gave no reason'}")
         self.kind = cause.kind if cause else Kind.BOARD
         self.permanent = bool(cause and cause.waits)
 
 
 class CameBack(NotReached):
-    """The boot command came back to U-Boot's prompt. Another power cycle would not change that,
+    """The boot command returned to U-Boot's prompt. Another power cycle would not change that,
     unless the medium did not answer U-Boot this time.
     """
 
     def __init__(self, command: str, said: str) -> None:
         before = said.rstrip().removesuffix("=>")
-        super().__init__(f"`{command}` came back to U-Boot's prompt", before)
+        super().__init__(f"`{command}` returned to U-Boot's prompt", before)
         self.permanent = not _NOT_READ.search(str(self))
 
 
@@ -104,4 +104,4 @@ def post_mortem(power: str, console: Any) -> str:
     """Power state and the last lines of the console, as text."""
     tail = getattr(console, "tail", None)
     lines = tail(_POST_MORTEM_LINES) if tail else ["(this console keeps no record)"]
-    return "\n".join([f"power: {power}", f"last {len(lines)} console lines:", *lines])
+    return "\n".join([f"power: {power}", f"last console line{'s' * (len(lines) != 1)}:", *lines])

@@ -229,7 +229,7 @@ _LINUX = (
         "the root file system is damaged or another board's: write it anew",
     ),
     _Rule(
-        "the root file system did not come",
+        "the root file system did not appear",
         r"Waiting for root device|Unable to mount root|Cannot open root device|"
         r"Gave up waiting for (?:root|suspend)|does not exist\. +Dropping|root file ?system device|"
         r"Could not boot|Root-NFS: |VFS: Can't find|Waiting for root file ?system|"
@@ -329,7 +329,7 @@ def diagnose(said: str) -> BootCause | None:
     recent = text[start.start() if start else 0 :][-4096:]
     if len(recent) >= _ENOUGH and (share := garbled(recent)) >= _GARBLED:
         return BootCause(
-            f"the console is garbled, {share:.0%} of its characters are no text",
+            f"the console is garbled, {share:.0%} of its characters are not text",
             last_line(said),
             Kind.LAB,
             "check `speed` of the serial port in the board file, the cable and its ground",

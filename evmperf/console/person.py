@@ -44,10 +44,10 @@ class Person:
                 "is closed; start this in a terminal, or give the board a power switch"
             )
         if line.strip().lower()[:1] in (b"s", b"q"):
-            raise Stopped("the person at the terminal said that it is enough")
+            raise Stopped("the person at the terminal gave up")
         return True
 
     @staticmethod
     def _write(question: str) -> None:
         clear = _CLEAR if sys.stderr.isatty() else ""
-        print(f"{clear}{plain(question)}  (s and Enter: it is enough)", file=sys.stderr, flush=True)
+        print(f"{clear}{plain(question)}  (s and Enter: give up)", file=sys.stderr, flush=True)

@@ -75,7 +75,7 @@ class Hand:
         answered = self._answers()
         question = "Switch the board OFF (its plug or its switch)."
         if not answered:
-            question += " It says nothing now: press Enter when it is off."
+            question += " Its console is silent: press Enter when it is off."
         began = time.monotonic()
         with self._person.asked(question):
             entered = False
@@ -95,7 +95,7 @@ class Hand:
         self._console.await_uboot(0)
         self._console.restart(ASKED_ON)
         began = time.monotonic()
-        question = "Switch the board ON. If it says nothing then, press Enter."
+        question = "Switch the board ON. If its console stays silent, press Enter."
         with self._person.asked(question):
             while not self._console.said() and not self._person.answered(_LISTEN_S):
                 self._check(began, "on")
@@ -104,7 +104,7 @@ class Hand:
 
     def state(self) -> str:
         """A person's switch cannot be asked."""
-        return "worked by a person"
+        return "switched by hand"
 
     def _answers(self) -> bool:
         for _ in range(4):
@@ -141,7 +141,7 @@ class NoSwitch:
     def off(self) -> None:
         """Raise UsageError."""
         raise UsageError(
-            "this needs the board's power switched, and there is no switch: add a power driver "
+            "the board's power must be switched, but it has no switch: add a power driver "
             "to the board file (ManualPowerDriver asks a person)"
         )
 

@@ -194,7 +194,7 @@ class History:
         if record.kind != "<" or not full:
             self._write(record.line())
         if not full and self._written > limits.CONSOLE_LOG_BYTES:
-            said = f"what the board says is not kept from here: {limits.CONSOLE_LOG_BYTES} bytes"
+            said = f"console output is not kept from here on: {limits.CONSOLE_LOG_BYTES} bytes"
             self._write(Record(record.mono_ns, record.wall_ns, "#", said.encode()).line())
 
     def _write(self, line: bytes) -> None:
@@ -224,7 +224,7 @@ def read(path: Path) -> Iterator[Record]:
             try:
                 record = _parse(line.decode(), bounded=header == HEADER)
             except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
-                raise LabError(f"{path}: line {number} is no record of a console") from error
+                raise LabError(f"{path}: line {number} is not a console record") from error
             if header == _HEADER_1 and record.kind == "<":
                 bound = supposed_bound(len(record.data), record.mono_ns - before_ns)
                 record = replace(record, bound_ns=bound)

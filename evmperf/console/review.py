@@ -87,7 +87,7 @@ def _changes(marks: Mapping[Phase, Mark], before: BootRecord | None) -> Iterable
     for phase in map(str, Phase):
         now = marks.get(Phase(phase))
         if now is None and phase in then:
-            yield f"{phase} is no mark any more"
+            yield f"{phase} is no longer a mark"
         elif now is not None and phase not in then:
             yield f"{phase} is new"
         elif now is not None and abs(now.mono_ns - then[phase].mono_ns) > 1_000_000:

@@ -160,7 +160,7 @@ def _drift(lines: Sequence[_Line]) -> Iterator[str]:
     seen_s = (last[1].mono_ns - first[1].mono_ns) / 1e9
     if min(said_s, seen_s) > _TELLING_S:
         rate = f"{said_s / seen_s:.4f} s in a second of the console's, over {seen_s:.1f} s"
-        yield f"the kernel's clock makes {rate}"
+        yield f"the kernel's clock runs at {rate}"
     soonest = min(delay for delay, _ in delays)
     late, line = max(delays, key=lambda d: d[0])
     if late - soonest > _LATE_S:

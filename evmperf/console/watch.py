@@ -229,7 +229,7 @@ class Watch:
             which,
             text,
             Kind.LAB,
-            "boot times are taken from U-Boot's prompt on: install an image whose boot loader is U-Boot",
+            "boot times need U-Boot's prompt: install an image whose boot loader is U-Boot",
             permanent=True,
         )
 

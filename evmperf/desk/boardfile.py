@@ -23,7 +23,7 @@ _PERIPHERAL = "needs a sound card, a display or a camera: name it in a board fil
 _CABLE = "needs a tester on the board's cable: --tester local, or a machine (docs/lab-set-up.md)"
 STORAGE = frozenset(("emmc", "mmcsd", "ospi", "ufs", "sata", "msata", "usb", "pcie"))
 WHY = {
-    "boot": "needs the board's power worked: --power hand asks you, --power reset reboots",
+    "boot": "needs power control: --power hand asks you, --power reset reboots",
     **dict.fromkeys(STORAGE, _STORAGE),
     **dict.fromkeys(CABLED, _CABLE),
     **dict.fromkeys(("alsa", "graphics", "camera"), _PERIPHERAL),
@@ -37,11 +37,11 @@ _DECIDE = {
         "Decide: the drivers to measure. Storage needs a partition that may be overwritten, named as",
         "`scratch` of its section; Ethernet needs a tester (docs/add-a-board.md).",
     ),
-    "title": ("Decide: what tables and guides call it.",),
+    "title": ("Decide: its name in tables and guides.",),
     "power": ("Decide: a power driver below makes boots cold; then take this line out (docs/day-one.md).",),
     "absent": ("As found: take out what you install.",),
-    "resources": ("Of this desk: in a lab, RemotePlace stands here, or the port by its USB id.",),
-    "password": ("It is in this file: who may read the file, may log in.",),
+    "resources": ("For this desk; a lab uses RemotePlace here, or the port by its USB id.",),
+    "password": ("Everybody who can read this file can log in.",),
 }
 """What a person must decide in a file that was found, by the word that it is about."""
 _DEEPEST = 8

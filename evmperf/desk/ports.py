@@ -158,7 +158,7 @@ def _trouble(path: str, error: Exception) -> str:
             group = Path(path).group()
         return (
             f"{path} may not be opened by this user: `sudo usermod -a -G {group} $USER`, and log in again; "
-            f"without sudo a board on the network is measured: evmperf desk root@ADDRESS"
+            f"without sudo, measure a board on the network: evmperf desk root@ADDRESS"
         )
     if number in (11, 16):
         return f"{path} is in use by another program: end it (picocom, minicom, ser2net)"

@@ -200,7 +200,7 @@ class Examination:
     def _as_found(self) -> str:
         self._shell = self._bench.shell()
         shellstep.install(self._shell)
-        return "runs, and is looked at as it was found: nothing is switched"
+        return "is running and is checked as found: nothing is switched"
 
     def _reset(self) -> str:
         self._reach_uboot()
@@ -227,7 +227,7 @@ class Examination:
         if first is None or power_on is None:
             raise self._nothing_readable()
         seconds = (first.mono_ns - power_on.mono_ns) / 1e9
-        return f"off is silent, and {seconds:.1f} s after on the console speaks"
+        return f"silent when off; the console prints {seconds:.1f} s after power-on"
 
     def _see_it_off(self) -> None:
         """Raise LabError when a board that is said to be off talks or answers."""
@@ -236,12 +236,12 @@ class Examination:
         with contextlib.suppress(TIMEOUT):
             while time.monotonic() - began < _OFF_S:
                 console.await_data(_QUIET_S)
-            raise LabError(f"the switch says off and the console talks on: {_WRONG_OUTLET}")
+            raise LabError(f"the switch says off, but the console still prints: {_WRONG_OUTLET}")
         # Not a newline: where the board is on after all, U-Boot would repeat its last command.
         console.write(b"\x03")
         with contextlib.suppress(TIMEOUT):
             if _READABLE.search(console.await_data(_ANSWER_S)):
-                raise LabError(f"the switch says off and the board answers: {_WRONG_OUTLET}")
+                raise LabError(f"the switch says off, but the board answers: {_WRONG_OUTLET}")
 
     def _nothing_readable(self) -> LabError:
         said = self._strategy.console.said()
@@ -251,7 +251,7 @@ class Examination:
                 f"speed right ({self._strategy.console.port.speed} baud)?"
             )
         return LabError(
-            f"the console says nothing after power-on: check the outlet, the board's supply and "
+            f"the console is silent after power-on: check the outlet, the board's supply and "
             f"the cable; {_OTHER_UART}"
         )
 
@@ -261,7 +261,7 @@ class Examination:
             return f"stopped at its prompt ({banner.text.strip() if banner else 'no banner'})"
         if _LOADERS & set(self._marks) or getattr(self._failed, "permanent", False):
             raise self._failed
-        raise BoardError(f"{self._failed}; no line of a boot loader came: {_OTHER_UART}")
+        raise BoardError(f"{self._failed}; no boot loader printed a line: {_OTHER_UART}")
 
     def _environment(self) -> str:
         reply = self._uboot.run("printenv", _COMMAND_S)
@@ -292,7 +292,7 @@ class Examination:
         for finding in rules.clock(rate):
             raise BoardError(finding.reason)
         if rate is None:
-            raise Noted("not checked: /proc/uptime says nothing")
+            raise Noted("not checked: /proc/uptime is empty")
         return f"makes {rate[0]:.2f} to {rate[1]:.2f} s in a second of this host"
 
     def _uptime(self) -> BoardLook:
@@ -328,11 +328,11 @@ class Examination:
     def _files(self) -> str:
         files = self._shell.files
         if self.board.has_ssh and not self.board.has_console:
-            return "over SSH, as everything"
+            return "over SSH, like everything else"
         if not isinstance(files, SshFiles):
-            return "over the console, as the board file has no SSHDriver"
+            return "over the console: the board file has no SSHDriver"
         if files.get("/proc/version") is None:
-            raise Noted(f"over the console, as SSH to the board fails: {files.broken}")
+            raise Noted(f"over the console: SSH to the board fails: {files.broken}")
         return "over SSH, those of more than 4 KiB"
 
     def _scratch(self) -> Iterator[Finding | str]:
@@ -356,7 +356,7 @@ class Examination:
         lacking = software.missing(self._run(software.look_for(users))[1], users)
         if lacking:
             raise ToolError(
-                f"not on the board: {lacking}; take an image that has them, or say in options.absent why not"
+                f"not on the board: {lacking}; use an image with them, or give the reason in options.absent"
             )
         return f"all {len(users)} programs are there"
 

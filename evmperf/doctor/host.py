@@ -42,7 +42,7 @@ def clock() -> str:
     now = time.time()
     if now < _YEAR_2024:
         raise LabError(
-            f"this machine's clock says {time.strftime('%Y-%m-%d', time.gmtime(now))}: set it, as "
+            f"the date of this machine is {time.strftime('%Y-%m-%d', time.gmtime(now))}: set it, as "
             f"every result carries the time of day"
         )
     if ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(_TIMEX)) == _TIME_ERROR:

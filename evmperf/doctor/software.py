@@ -29,7 +29,7 @@ _DECIDING = re.compile(
 def environment(variables: Mapping[str, str], variable: str) -> str:
     """The source of the kernel's command line by U-Boot's environment; raises LabError or Noted."""
     if not variables:
-        raise Noted("U-Boot's printenv shows no variable: what becomes of kernel arguments is open")
+        raise Noted("U-Boot's printenv shows no variable: whether kernel arguments arrive is unknown")
     target = variable
     if not any(f"${{{variable}}}" in value for value in variables.values()):
         target = "bootargs"
@@ -56,9 +56,9 @@ def environment(variables: Mapping[str, str], variable: str) -> str:
         )
     importers = [name for name, value in variables.items() if re.search("uEnv|bootenvfile", value)]
     if importers or "bootenvfile" in variables:
-        notes.append("uEnv.txt is imported at boot and goes before what is set at the prompt")
+        notes.append("uEnv.txt is imported at boot and overrides variables set at the prompt")
     if variables.get("bootdelay") == "0":
-        notes.append("bootdelay is 0: `setenv bootdelay 2; saveenv`, or a boot slips through")
+        notes.append("bootdelay is 0: `setenv bootdelay 2; saveenv`, or boots may not stop at the prompt")
     if notes:
         raise Noted("; ".join(notes))
     return f"{variable} reaches the kernel's command line, and nothing overwrites it"

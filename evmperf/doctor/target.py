@@ -43,7 +43,7 @@ def opened(
                     f"is its exporter running, and does `labgrid-client -p {place} show` list "
                     f"console and power switch?"
                 )
-            raise LabError(f"Labgrid does not give us the board ({line(error)}): {remedy}") from None
+            raise LabError(f"Labgrid cannot provide the board ({line(error)}): {remedy}") from None
         yield target
 
 

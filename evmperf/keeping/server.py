@@ -146,7 +146,7 @@ class Keeper:
                 hold.parties.add(client.send)
                 client.holds.append(hold)
                 return _held(hold)
-        raise LabError("the night does not hold this session's board any more")
+        raise LabError("the night no longer holds this session's board")
 
     async def _do_check(self, client: Client) -> dict[str, Any]:
         for hold in client.holds:

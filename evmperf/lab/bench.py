@@ -74,7 +74,7 @@ class LabgridBench:
         if not self._console:
             if not self._strategy.ssh:
                 raise UsageError(
-                    f"{board.file_name} has no way to the board: it needs a serial port with "
+                    f"{board.file_name} has no access to the board: add a serial port with "
                     f"StampedSerialDriver, or a NetworkService with SSHDriver"
                 )
             self._link = self._strategy.link = SshLink(target, self._strategy.ssh)
@@ -124,7 +124,7 @@ class LabgridBench:
             return SshTester(self.board.tester)
         if not self.board.is_virtual:
             raise LabError(
-                f"{self.board.file_name} names no tester: say options.tester.host there, or set "
+                f"{self.board.file_name} names no tester: set options.tester.host there, or set "
                 f"EVMPERF_TESTER"
             )
         from evmperf.virtual import client, testermachine  # noqa: PLC0415  # not for real boards
@@ -214,7 +214,7 @@ class LabgridBench:
             self._strategy.force(state)
         except KeyError:
             raise UsageError(
-                f"--lg-initial-state {state}: is no state of the strategy; there are off, uboot, "
+                f"--lg-initial-state {state}: is not a state of the strategy; known are off, uboot, "
                 f"booted and shell"
             ) from None
         except (EvmperfError, StrategyError, TIMEOUT) as error:

@@ -93,7 +93,7 @@ def _unknown_words(file: Path, data: Mapping[str, Any]) -> Iterator[str]:
 def _open_words(file: Path) -> Iterator[str]:
     for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
         if FILL_IN in line.partition("#")[0]:
-            yield f"{file}: line {number} waits for you: {line.strip()}"
+            yield f"{file}: line {number} is not filled in: {line.strip()}"
 
 
 def _in_templates(data: Any) -> Iterator[Template]:

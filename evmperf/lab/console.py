@@ -237,8 +237,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         if len(self._expect.buffer) > limits.UNREAD_BYTES:
             self.drop_input()
             raise ConsoleFlood(
-                f"the board said more than {limits.mib(limits.UNREAD_BYTES)}, and nothing of what "
-                f"was waited for"
+                f"the board printed more than {limits.mib(limits.UNREAD_BYTES)} without the expected text"
             )
         return taken
 
@@ -247,12 +246,12 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         said, seconds = self._watch.said, f"{self._silence_s:g} s"
         if not last_line(said).strip("?"):
             return BoardError(
-                f"nothing came in {seconds} since the power was switched on: check that the board "
+                f"no output in {seconds} since the power was switched on: check that the board "
                 f"has power, that its medium is in its slot and bootable (some ROMs say nothing "
                 f"of one that is not), the console's cable and which of the board's UARTs it is on"
             )
         where = f" in {name}" if (name := self._watch.phase) else ""
-        return NotReached(f"the boot hangs{where}: nothing came for {seconds}", said)
+        return NotReached(f"the boot hangs{where}: no output for {seconds}", said)
 
     def _write(self, data: bytes) -> int:
         with self._news:
@@ -340,7 +339,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             with self._news:
                 self._transport = transport
             self.history.event(f"console back after {away:.1f} s")
-            self._fail(ConsoleLost(f"the console was away for {away:.1f} s; what it said is lost"), drop=True)
+            self._fail(ConsoleLost(f"the console was away for {away:.1f} s; its output is lost"), drop=True)
             return True
         self._fail(
             LabError(

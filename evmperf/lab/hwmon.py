@@ -77,7 +77,7 @@ class Hwmon:
                 _, volts, unit, other = fields
                 found[rails[int(fields[0])]] = (f"{volts} mV", f"{other} {unit}")
         if list(found) != list(rails):
-            raise LabError(f"the sensors {self._where()} gave no reading of each rail")
+            raise LabError(f"the sensors {self._where()} did not give a reading of every rail")
         return found
 
     def close(self) -> None:

@@ -128,7 +128,7 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
                 continue
             self._status = 1
             return
-        raise CommandHung("the shell does not come back after Ctrl-C: the board must be reset")
+        raise CommandHung("the shell does not return after Ctrl-C: the board must be reset")
 
     def _await_login(self) -> None:
         """Log in; raises LoginFailed that names the prompt or the password that did not fit."""
@@ -257,4 +257,4 @@ class UbootShell:
             console.write(b"\x03")
             console.expect(prompt, timeout=_UBOOT_INTERRUPT_S)
         except TIMEOUT:
-            raise BoardError("U-Boot does not come back after Ctrl-C: it must be reset") from None
+            raise BoardError("U-Boot does not return after Ctrl-C: it must be reset") from None

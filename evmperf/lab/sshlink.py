@@ -85,7 +85,7 @@ class SshLink:
             time.sleep(_RETRY_S)
         self._boot_id = now
         if before and now != before and not reset:
-            self.note = f"{self.name} rebooted by itself: its boot id is another"
+            self.note = f"{self.name} rebooted by itself: its boot id changed"
 
     def told(self, boot: Boot, within_s: float) -> Boot:
         """The boot with what kernel and systemd say of it, once systemd has come to its end."""

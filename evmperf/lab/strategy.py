@@ -288,7 +288,11 @@ class BootStrategy(BootOptions):
         system = booted.on_console(self.console)
         if root and system.root is None and booted.is_android(system):
             root = ""
-            tell(self.console, "note", f"nobody checked that it booted from {medium}: Android does not say")
+            tell(
+                self.console,
+                "note",
+                f"the boot from {medium} was not checked: Android does not report its medium",
+            )
         if (root and system.root is None) or (arguments and system.arguments is None):
             system = self._ask_system()
         scripts = uboot.overwriting(environment, self.kernel_arguments_variable)

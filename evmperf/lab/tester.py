@@ -61,7 +61,7 @@ class CommandTester:
             raise self._forbidden
         if not group:
             said = text.strip().splitlines() or [f"exit status {process.returncode}"]
-            raise LabError(f"{self.name} is not to be reached: {said[-1]}")
+            raise LabError(f"{self.name} cannot be reached: {said[-1]}")
         if process.returncode == _SSH_FAILED:
             raise LabError(f"the connection to {self.name} was lost during `{command[:80]}`")
         return Reply(process.returncode, text)

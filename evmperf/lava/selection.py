@@ -103,7 +103,7 @@ def _unfit(benchmark: Benchmark, board: Board, kind: JobKind, profile: str) -> s
         return f"it runs in {benchmark.place}: use --kind {fitting}"
     for step in benchmark.declared_steps(board, cases[0], profile):
         if isinstance(step, Search):
-            return "it is a search, whose steps depend on results: use --kind host"
+            return "it is a search and its steps depend on results: use --kind host"
         if step.where is Where.TESTER:
             return "it needs the tester beside the board: use --kind host"
     return ""

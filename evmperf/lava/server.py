@@ -190,8 +190,8 @@ def check_size(name: str, size: int) -> None:
     """Raise UsageError for a log of more bytes than are read."""
     if size > limits.LAVA_LOG_BYTES:
         raise UsageError(
-            f"{name}: its log has more than {limits.mib(limits.LAVA_LOG_BYTES)}: what floods the "
-            f"console there is to be ended first"
+            f"{name}: its log has more than {limits.mib(limits.LAVA_LOG_BYTES)}: end the "
+            f"program that floods its console"
         )
 
 

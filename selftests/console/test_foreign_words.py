@@ -43,7 +43,7 @@ def test_a_root_that_came_is_not_the_cause():
     said = (
         f"{UBOOT}Starting kernel ...\n[    1.0] Linux version 6.12\nBegin: Waiting for root file system ...\n"
     )
-    assert diagnose(said).name == "the root file system did not come"
+    assert diagnose(said).name == "the root file system did not appear"
     said += "[   22.1] EXT4-fs (mmcblk0p1): mounted filesystem r/w with ordered data mode.\n" + "\n".join(
         f"[   {second}.1] Run /sbin/init as init process" for second in range(23, 30)
     )

@@ -187,7 +187,7 @@ def test_ports_that_are_silent_or_gone_are_named(find, tmp_path):
 
 def test_a_host_without_a_board_says_so_in_a_sentence(monkeypatch, find):
     monkeypatch.setattr(ports, "usb_ports", list)
-    with pytest.raises(desk.NoBoard, match="no board was found"):
+    with pytest.raises(desk.NoBoard, match="no board found"):
         find()
 
 
@@ -265,7 +265,7 @@ def test_the_desk_measures_over_ssh_alone(tmp_path):
         sshd.stop()
     refused = evmperf(address, "--key", key)
     assert refused.returncode == ExitStatus.LAB_BROKEN
-    assert "not to be reached" in refused.stderr
+    assert "cannot be reached" in refused.stderr
 
 
 def test_a_file_that_is_there_says_what_it_would_change():
@@ -297,7 +297,7 @@ def test_what_was_found_becomes_a_file_of_ones_own(make_board, find, tmp_path, c
         assert any(word in line for line in comments), word
     assert mine.stat().st_mode & 0o077 == 0
     assert main(words) == ExitStatus.USAGE  # it is not overwritten
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 def test_no_file_of_a_desk_is_named_with_the_remedy(tmp_path, monkeypatch, capsys):

@@ -152,7 +152,7 @@ def test_the_switch_of_another_board(write, fake, switch):
         found = examine(write())
     finally:
         other.close()
-    check_bad(found["power switch"], Kind.LAB, "says off and the board answers: the outlet is")
+    check_bad(found["power switch"], Kind.LAB, "says off, but the board answers: the outlet is")
 
 
 def test_a_board_that_talks_on_when_it_is_off(write, fake):
@@ -169,12 +169,12 @@ def test_a_board_that_talks_on_when_it_is_off(write, fake):
     finally:
         ended.set()
         talker.join()
-    check_bad(found["power switch"], Kind.LAB, "says off and the console talks on")
+    check_bad(found["power switch"], Kind.LAB, "says off, but the console still prints")
 
 
 def test_a_console_that_says_nothing(write, fake, monkeypatch):
     monkeypatch.setattr(fake, "switch", lambda on: None)
-    check_bad(examine(write())["power switch"], Kind.LAB, "nothing after power-on.*another UART")
+    check_bad(examine(write())["power switch"], Kind.LAB, "silent after power-on.*another UART")
 
 
 def test_a_console_at_the_wrong_speed(write, fake, monkeypatch):
@@ -186,7 +186,7 @@ def test_another_uart_of_the_board(write, fake, monkeypatch):
     monkeypatch.setattr(fake, "switch", lambda on: on and fake.say("Sciserver started\r\n" * 3))
     found = examine(write())
     assert found["power switch"].outcome is CheckOutcome.OK
-    check_bad(found["U-Boot"], Kind.BOARD, "no line of a boot loader came: is this another UART")
+    check_bad(found["U-Boot"], Kind.BOARD, "no boot loader printed a line: is this another UART")
 
 
 def test_a_console_that_is_not_there(write, fake):

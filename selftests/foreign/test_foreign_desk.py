@@ -69,7 +69,7 @@ def test_it_is_found_at_its_boot_loader_booted_and_measured(board, tmp_path):
             time.sleep(0.2)
     words = ["--port", board.path, "--results", str(tmp_path)]
     told = evmperf(*words)
-    assert "stands at U-Boot's prompt" in told.stderr
+    assert "is at U-Boot's prompt" in told.stderr
     found = evmperf(*words, "--boot", "--yes", "-k", CRYPTO)
     assert found.returncode == 0, found.stdout + found.stderr
     assert "Orange Pi PC" in found.stdout

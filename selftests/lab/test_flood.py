@@ -63,7 +63,7 @@ def test_the_record_of_a_run_ends_at_its_limit_but_not_the_lab_s_events(tmp_path
     records = list(read(tmp_path / "console.log"))
     assert (tmp_path / "console.log").stat().st_size < 11_000
     assert [record.data for record in records if record.kind == "#"] == [
-        b"what the board says is not kept from here: 10000 bytes",
+        b"console output is not kept from here on: 10000 bytes",
         b"power off",
     ]
     history.check()

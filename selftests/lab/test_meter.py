@@ -225,7 +225,7 @@ def test_sensors_of_another_machine_are_read_over_ssh(sshd, root):
 
 def test_a_machine_that_does_not_let_us_in_is_a_broken_lab(sshd, root):
     (sshd.folder / "authorized").write_text("")
-    with pytest.raises(LabError, match=r"which has .*, is not to be reached: .*denied"):
+    with pytest.raises(LabError, match=r"which has .*, cannot be reached: .*denied"):
         Hwmon("127.0.0.1", str(root), HERE, sshd.options)
 
 

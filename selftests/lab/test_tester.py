@@ -114,7 +114,7 @@ def test_a_tester_that_is_not_there_is_named(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     tester = SshTester("127.0.0.1", ["-F", "none", "-p", str(port)])
-    with pytest.raises(LabError, match=r"the tester 127.0.0.1 is not to be reached: .*refused"):
+    with pytest.raises(LabError, match=r"the tester 127.0.0.1 cannot be reached: .*refused"):
         tester.run("true", 20)
     tester.close()
 
@@ -122,7 +122,7 @@ def test_a_tester_that_is_not_there_is_named(tmp_path):
 def test_a_tester_without_our_key_is_named(sshd):
     options = [word for word in sshd.options if word not in ("-i", str(sshd.folder / "user"))]
     tester = SshTester("127.0.0.1", [*options, "-o", "IdentityFile=/dev/null"])
-    with pytest.raises(LabError, match=r"is not to be reached: .*Permission denied"):
+    with pytest.raises(LabError, match=r"cannot be reached: .*Permission denied"):
         tester.run("true", 20)
     tester.close()
 
@@ -142,5 +142,5 @@ def test_a_program_that_is_missing_is_named():
 
 def test_a_namespace_that_is_gone_is_named():
     tester = CommandTester(["ip", "netns", "exec", "no-such-namespace"], "the tester x")
-    with pytest.raises(LabError, match=r"the tester x is not to be reached: .*no-such-namespace"):
+    with pytest.raises(LabError, match=r"the tester x cannot be reached: .*no-such-namespace"):
         tester.run("true", 10)

@@ -352,7 +352,7 @@ def ends(board, case, plan):
 @pytest.mark.parametrize(
     ("steps", "said"),
     [
-        (search, "odd: it is a search, whose steps depend on results: use --kind host"),
+        (search, "odd: it is a search and its steps depend on results: use --kind host"),
         (beside, "odd: it needs the tester beside the board: use --kind host"),
         (mangled, "has --cmd or --shell beside \\$1, which LAVA changes"),
         (ends, "has a line EVMPERF_END"),

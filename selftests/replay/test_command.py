@@ -123,14 +123,14 @@ LINE = b"1.000000000 2026-02-02T11:00:00.000000Z < 0.000000000 "
     ("content", "reason"),
     [
         (None, "no run"),
-        (HEADER, "holds no power-on"),
+        (HEADER, "has no power-on"),
         (texts.LOADER, "is not a console record"),
         (b"\x00" * 4096, "is not a console record"),
-        (HEADER + b"no record\n", "line 2 is no record"),
-        (HEADER + LINE + b"'text'\n", "line 2 is no record"),
-        (HEADER + LINE + b"(" * 5000 + b"\n", "line 2 is no record"),
-        (HEADER + LINE + b"b'\xff'\n", "line 2 is no record"),
-        (HEADER + LINE.replace(b"2026-02-02", b"yesterday!") + b"b''\n", "line 2 is no record"),
+        (HEADER + b"no record\n", "line 2 is not a console record"),
+        (HEADER + LINE + b"'text'\n", "line 2 is not a console record"),
+        (HEADER + LINE + b"(" * 5000 + b"\n", "line 2 is not a console record"),
+        (HEADER + LINE + b"b'\xff'\n", "line 2 is not a console record"),
+        (HEADER + LINE.replace(b"2026-02-02", b"yesterday!") + b"b''\n", "line 2 is not a console record"),
     ],
 )
 def test_what_cannot_be_read_is_one_sentence(tmp_path, capsys, content, reason):

@@ -87,7 +87,7 @@ def test_a_prompt_that_a_message_cut_is_asked_for_and_has_no_time():
     found = boot(texts.CUT_LOGIN)
     assert found.error is None
     assert Phase.PROMPT not in found.marks
-    with pytest.raises(RefusedOutput, match="came only when asked for"):
+    with pytest.raises(RefusedOutput, match="came only on request"):
         readings(found)
 
 
@@ -181,7 +181,7 @@ def test_an_efi_boot_has_a_time_of_its_own():
     [
         (b"MMC: no card present\r\nBad Linux ARM64 Image magic!\r\n=> ", "no card present"),
         (b"Failed to load 'boot.scr'\r\nBad Linux ARM64 Image magic!\r\n=> ", "Bad Linux ARM64"),
-        (b"=> ", "it did not say why"),
+        (b"=> ", "it gave no reason"),
         (b"No more bootdevs\r\n=> ", "nothing bootable"),  # the prompt comes in the same piece
         (b"### ERROR ### Please RESET the board ###\r\n", "boot loader stopped"),
         (b'"Error" handler, esr 0xbf000002\r\nelr: 0 lr : 0\r\n', "U-Boot crashed"),
@@ -204,8 +204,8 @@ def test_a_failed_boot_is_named_at_once(linux, sentence):
     [
         (texts.LOADER[: texts.LOADER.index(b"Starting ATF")] * 6, "boot loader in a loop"),
         (texts.LOADER[: texts.LOADER.index(b"Hit any")] * 5, "boot loader in a loop"),
-        (b"", "nothing came in 2 s since the power was switched on: check that the board has"),
-        (texts.LOADER[:200], "the boot hangs in TF-A: nothing came for 2 s; the last line is"),
+        (b"", "no output in 2 s since the power was switched on: check that the board has"),
+        (texts.LOADER[:200], "the boot hangs in TF-A: no output for 2 s; the last line is"),
     ],
 )
 def test_a_boot_loader_that_does_not_get_to_its_prompt_is_named(text, sentence):

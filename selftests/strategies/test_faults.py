@@ -105,7 +105,7 @@ def test_a_command_that_hangs_is_interrupted_and_the_shell_goes_on(open_bench):
 def test_a_command_that_ignores_ctrl_c_is_a_board_error_and_costs_a_power_cycle(open_bench, fake):
     bench = open_bench()
     fake.ignores_ctrl_c = True
-    with pytest.raises(BoardError, match="does not come back after Ctrl-C"):
+    with pytest.raises(BoardError, match="does not return after Ctrl-C"):
         bench.shell().run("hang", 0.2)
     assert bench.shell().run("echo hello", 5).text == "hello\n"
     assert bench.power_cycles == 2

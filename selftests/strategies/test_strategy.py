@@ -128,7 +128,7 @@ def test_a_board_at_uboots_prompt_is_taken_as_it_is(open_bench, fake):
 
 def test_a_state_that_there_is_not_and_a_board_that_is_not_there_are_named(open_bench):
     bench = open_bench()
-    with pytest.raises(UsageError, match="shel: is no state of the strategy; there are off"):
+    with pytest.raises(UsageError, match="shel: is not a state of the strategy; known are off"):
         bench.force("shel")
     with pytest.raises(BoardError, match="no login prompt like"):
         bench.force("shell")
