@@ -95,7 +95,7 @@ class Child:
                 )
             status = self._wait(process, deadline)
         if status == ExitStatus.NOTHING and but:
-            return Outcome(Ending.MEASURED, "all of it had been measured before", run)
+            return Outcome(Ending.MEASURED, "all cases were already measured", run)
         sentence = answer(said, status).sentence
         return outcome(self._results / run, status, sentence, cut=self._cut)
 

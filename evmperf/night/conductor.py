@@ -296,7 +296,7 @@ class Night:
                 )
             return wanted
         if not wanted.coordinator:
-            raise UsageError(f"{job.board} has no place, so `any` means nothing for {job.name}")
+            raise UsageError(f"{job.board} has no place, so `any` cannot be used for {job.name}")
         fitting = [
             place
             for place in places(wanted.coordinator)

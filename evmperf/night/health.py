@@ -114,7 +114,7 @@ class Register:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:
-            leave_out(f"{self._path}: is damaged ({error}), all boards count as well")
+            leave_out(f"{self._path}: is damaged ({error}), all boards are taken as well")
             return {}
 
 

@@ -131,7 +131,7 @@ def _check(job: Job, plan: NightPlan, where: str, taken: set[str]) -> Job:
     file = board_file(job)
     boards.load(file)
     if job.place and job.any:
-        raise UsageError(f"{where}: say either place or any, not both")
+        raise UsageError(f"{where}: give either place or any, not both")
     for thing in job.uses:
         if thing not in plan.limits:
             raise UsageError(f"{where}: uses {thing}, which has no number under limits")

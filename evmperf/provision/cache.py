@@ -56,7 +56,7 @@ class Cache:
         try:
             self._limit = (limit_gib or float(given or LIMIT_GIB)) * (1 << 30)
         except ValueError:
-            raise UsageError(f"EVMPERF_IMAGES_GIB={given} is no number of GiB") from None
+            raise UsageError(f"EVMPERF_IMAGES_GIB={given} is not a number of GiB") from None
 
     def get(self, source: str, *, sha256: str = "", tell: Tell = quiet) -> Image:
         """The image of a file or a URL, unpacked and identified; `sha256` is expected, "": the one beside

@@ -66,7 +66,7 @@ def load(path: Path) -> dict[str, dict[str, dict[str, str]]]:
         for machine, entry in machines.items():
             where = f"{path}: release {release}, machine {machine}"
             if not isinstance(entry, dict) or not isinstance(entry.get("image"), str):
-                raise UsageError(f"{where}: say image: FILE or URL")
+                raise UsageError(f"{where}: write image: FILE or URL")
             if more := sorted(set(entry) - {"image", "sha256"}):
                 raise UsageError(f"{where}: unknown word {more[0]!r}; known are image and sha256")
             if not download.is_url(entry["image"]):

@@ -150,7 +150,7 @@ def unpack(file: Path, target: Path | None, progress: Progress = lambda _done, _
                 size += len(piece)
                 if size > limits.IMAGE_BYTES:
                     much = f"{limits.IMAGE_BYTES >> 30} GiB"
-                    raise UsageError(f"{file} unpacks to more than {much}: no image does")
+                    raise UsageError(f"{file} unpacks to more than {much}, the limit of an image")
                 if sink:
                     rest = _write(sink.fileno(), rest + piece)
             if sink:

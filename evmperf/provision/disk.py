@@ -48,7 +48,9 @@ def read(file: Path) -> PartitionTable:
         return parse(done.stdout.decode("utf-8", "replace"))
     except (ValueError, KeyError, TypeError):
         said = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["sfdisk finds none"])[-1]
-        raise UsageError(f"{file} has no partition table ({said}): it is no image of a whole disk") from None
+        raise UsageError(
+            f"{file} has no partition table ({said}): it is not an image of a whole disk"
+        ) from None
 
 
 def parse(text: str) -> PartitionTable:

@@ -54,8 +54,8 @@ def fetch(url: str, folder: Path, progress: Progress, *, sha256: str = "") -> Pa
                 return target
             if not left:
                 raise LabError(
-                    f"{url} cannot be fetched: {_reason(error)}; what has come is kept, and the "
-                    f"next call takes it up from there"
+                    f"{url} cannot be fetched: {_reason(error)}; the received part is kept, "
+                    f"and the next call resumes there"
                 ) from None
             time.sleep(PAUSE_S)
             known = _read(about)
@@ -73,7 +73,7 @@ def called(url: str) -> str:
     """The file name in a URL, for display; raises UsageError for separators and control characters."""
     name = unquote(PurePosixPath(urlsplit(url).path).name) or "image"
     if not is_plain(name):
-        raise UsageError(f"{url}: {name!r} is no name of a file: correct the address of the image")
+        raise UsageError(f"{url}: {name!r} is not a file name: correct the address of the image")
     return name
 
 
@@ -159,7 +159,7 @@ def _continue(url: str, target: Path, about: Path, known: dict[str, str], progre
 
 def _check_size(url: str, size: int) -> None:
     if size > limits.DOWNLOAD_BYTES:
-        raise UsageError(f"{url} has more than {limits.DOWNLOAD_BYTES >> 30} GiB: no image has")
+        raise UsageError(f"{url} has more than {limits.DOWNLOAD_BYTES >> 30} GiB, the limit of an image")
 
 
 def _pieces(answer: requests.Response) -> Iterator[bytes]:

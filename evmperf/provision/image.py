@@ -51,7 +51,7 @@ def check_sum(file: Path, found: str, expected: str) -> None:
     if expected and found != expected:
         raise UsageError(
             f"{file} has SHA-256 {found}, but {expected} is expected: fetch it again, "
-            f"or correct what names the checksum"
+            f"or correct the expected checksum"
         )
 
 
@@ -78,7 +78,7 @@ def check_fits(image: Image, board: Board) -> None:
     if not says.uboot:
         raise UsageError(
             f"{image.name} has no boot loader (none of u-boot.img, u-boot.bin, tispl.bin on a FAT "
-            f"partition): a board would not start from it"
+            f"partition): a board cannot start from it"
         )
     if not says.root:
         raise UsageError(f"{image.name} has no root file system with an os-release")
@@ -136,7 +136,7 @@ def _map_warnings(image: Path, content: Path, size: int) -> tuple[str, ...]:
     try:
         blocks = parse_map(file.read_text(errors="replace"))
     except (ValueError, OSError) as error:
-        return (f"{file.name} is no block map ({error}): it is not used",)
+        return (f"{file.name} is not a block map ({error}): it is not used",)
     if blocks.size != size:
         return (f"{file.name} is of an image of {blocks.size} bytes, this one has {size}: not used",)
     if lost := _lost(content, blocks):

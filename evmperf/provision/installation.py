@@ -158,12 +158,12 @@ class Installation:
         self._done = self._way.put(image, progress)
         self._book.written()
         if self._done.get("already"):
-            self._tell("the medium holds every byte of it already: nothing was written")
+            self._tell("the medium already holds every byte of it: nothing was written")
         elif "written" in self._done:
             share = self._done["written"] / max(1, image.hashes.size)
             self._tell(f"wrote {self._done['written'] >> 10} KiB ({share:.1%}), and read it all back")
         if self._done.get("repeated"):
-            self._tell(f"note: {self._done['repeated']} bytes read back as others and were written again")
+            self._tell(f"note: {self._done['repeated']} bytes read back wrong and were written again")
 
     def _checked(self, image: Image) -> Running:
         """What the board runs; raises LabError if it is not what the image says of itself."""

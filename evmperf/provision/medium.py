@@ -63,13 +63,11 @@ class Medium:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self._handle)
-            raise MediumError(
-                f"{path} is being written by somebody else: wait for them, or end them"
-            ) from None
+            raise MediumError(f"{path} is being written by another process: wait for it, or end it") from None
         self.size = os.lseek(self._handle, 0, os.SEEK_END)
         if self.size == 0:
             os.close(self._handle)
-            raise MediumError(f"{path} has no medium: is the card in, and does the switch reach it?")
+            raise MediumError(f"{path} has no medium: check the card and the card switch")
         self._direct = True
         self._set_direct(True)
 
@@ -101,7 +99,9 @@ class Medium:
                 view = self._have.view[done:length]
                 got = os.preadv(self._handle, [view], offset + done)
                 if got == 0:
-                    raise MediumError(f"{self.path} ends at byte {offset + done}, before the image does")
+                    raise MediumError(
+                        f"{self.path} ends at byte {offset + done}, before the end of the image"
+                    )
                 done += got
         except OSError as error:
             raise self._failed("read", offset, error) from None
@@ -197,7 +197,7 @@ def _why_not_opened(path: str, error: OSError) -> str:
         "(disk), or remove the write protection",
         errno.EPERM: "may not be written: it is write-protected",
         errno.EROFS: "is write-protected: move the card's lock",
-        errno.ENOENT: "is not there: does the switch reach this host, and is a card in it?",
+        errno.ENOENT: "is missing: check the card, and the switch's cable to this host",
         errno.ENOMEDIUM: "has no medium: put a card in",
     }
     return f"{path} {remedies.get(error.errno or 0, f'cannot be opened: {error.strerror}')}"

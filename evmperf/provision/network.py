@@ -127,7 +127,7 @@ class NetworkWay:
             except BoardError as error:
                 raise LabError(
                     f"the board was lost while it wrote {self._device}: {error}; the disk is "
-                    f"marked as not whole: give the board an image again"
+                    f"marked as incomplete: write the image again"
                 ) from error
 
     def _install(self, shell: Shell, image: Image, url: str, progress: Progress) -> dict[str, Any]:
@@ -162,7 +162,7 @@ class NetworkWay:
         said = shell.run(_LOOK.format(name=name), _SHORT_S).text
         found = re.match(r"(\d+)\s", said)
         if not found:
-            raise LabError(f"the board has no {self._device}: is the disk in, and in its drivers?")
+            raise LabError(f"the board has no {self._device}: check the disk and the system's driver for it")
         # Linux numbers cards as it finds them, where the device tree does not say.
         if self._board.options.boot.medium == "emmc" and re.search(r"^type SD$", said, re.MULTILINE):
             raise LabError(
@@ -209,7 +209,7 @@ class NetworkWay:
             return shell.run(text, _limit(size)).text
         except ToolError:
             raise LabError(
-                f"{what} did not end within {_limit(size):.0f} s: network or disk are too slow"
+                f"{what} did not end within {_limit(size):.0f} s: the network or the disk is too slow"
             ) from None
 
     def _finish(self, shell: Shell, size: int) -> None:

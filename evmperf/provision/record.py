@@ -54,7 +54,7 @@ class InstallationRecord(msgspec.Struct, frozen=True):
         if medium != self.medium:
             return f"its medium is another: {medium or 'none'} and not {self.medium or 'none'}"
         if mounts is None or self.mounts is None:
-            return "" if mounts == self.mounts else "its root is another file system"
+            return "" if mounts == self.mounts else "its root file system is a different one"
         if not 0 <= mounts - self.mounts <= self.starts:
             return (
                 f"its root was mounted {mounts} times and not at most {self.mounts + self.starts}: "

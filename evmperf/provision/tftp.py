@@ -19,8 +19,8 @@ def trouble(console: Sequence[str]) -> str:
         return f"{refused[0].strip()}; are the files where the server looks?"
     if _NOTHING.search(said):
         stopped = "the server stopped in mid-transfer"
-        what = stopped if "#" in last else "nothing comes from the server"
-        return f"{what}; does it run, and is the cable in?"
+        what = stopped if "#" in last else "the server sends nothing"
+        return f"{what}; check that it runs, and the cable"
     if begun and _ENDED not in last:
-        return "not all had come when the time was over: is the server or the network slow?"
+        return "the transfer did not end in time: the server or the network is slow"
     return ""

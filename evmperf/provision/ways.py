@@ -49,7 +49,7 @@ def choose(target: Any, board: Board, bench: LabgridBench) -> Way:
     if command := board.options.image.command:
         return CommandWay(command, board)
     raise NoWay(
-        f"{board.file_name} says no way to put an image on the board: give it a card switch "
+        f"{board.file_name} gives no way to write an image to the board: add a card switch "
         f"(USBSDMuxDriver and USBStorageDriver), options.image.device or options.image.command "
         f"(docs/provisioning.md)"
     )
@@ -103,7 +103,7 @@ class CommandWay:
 
     def describe(self) -> str:
         """What will be overwritten, for people."""
-        return f"whatever `{self._command}` writes"
+        return f"the medium that `{self._command}` writes"
 
     def put(self, image: Image, progress: Progress) -> dict[str, Any]:
         """Call the command with the image as it was given; its own output is its error's reason."""
@@ -123,7 +123,7 @@ class CommandWay:
         except subprocess.TimeoutExpired:
             raise LabError(f"`{command[:80]}` did not end within {_COMMAND_S:g} s") from None
         if done.returncode:
-            said = (done.stderr + done.stdout).strip().splitlines() or ["without a word"]
+            said = (done.stderr + done.stdout).strip().splitlines() or ["without a message"]
             raise LabError(f"`{command[:80]}` ended with {done.returncode}: {said[-1][:200]}")
         return {"by": self._command}
 

@@ -66,7 +66,7 @@ def put(
             repeated = writer.write()
             if (again := writer.verify()) is not None:
                 raise MediumError(
-                    f"{path} does not keep what is written to it: byte {again} reads back as "
+                    f"{path} does not keep its data: byte {again} reads back as "
                     f"another (byte {at} at the first try); replace the medium"
                 )
         if written:
@@ -126,7 +126,7 @@ class _Writer:
                 self._progress("write", offset + length, self._size)
             if self._sha256 and digest.hex() != self._sha256:
                 raise MediumError(
-                    "the image changed while it was written: its content has another SHA-256 now", "usage"
+                    "the image changed while it was written: its SHA-256 is different now", "usage"
                 )
         if written:
             self._medium.flush()

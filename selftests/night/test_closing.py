@@ -1,4 +1,4 @@
-"""What the night's page says of verdicts: one line a figure, however many boards have it."""
+"""What the night's page says of verdicts: one line per figure, however many boards have it."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ def test_a_map_is_a_hint_that_is_checked(plain, cache, tmp_path):
     beside.write_text(bmap_of(given).replace("<ImageSize>", "<ImageSize>2"))
     assert "is of an image of 2" in cache.get(str(packed)).warnings[0]
     beside.write_text("<html>")
-    assert "is no block map" in cache.get(str(packed)).warnings[0]
+    assert "is not a block map" in cache.get(str(packed)).warnings[0]
 
 
 def test_real_maps_of_bmaptool_are_read(plain, tmp_path):

@@ -30,11 +30,11 @@ def test_a_card_that_is_too_small_stays_as_it_is(image, tmp_path, host):
 
 
 def test_no_card_is_said_so(image, tmp_path, host):
-    with pytest.raises(LabError, match="is not there: does the switch reach this host"):
+    with pytest.raises(LabError, match="is missing: check the card, and the switch's cable"):
         put(image, tmp_path / "none", host)
     empty = tmp_path / "empty"
     empty.touch()
-    with pytest.raises(LabError, match="has no medium: is the card in"):
+    with pytest.raises(LabError, match="has no medium: check the card"):
         put(image, empty, host)
 
 
@@ -62,7 +62,7 @@ def test_one_card_asked_for_twice_at_a_time(image, card):
 
     def second(what, *_):
         if not seen:
-            with pytest.raises(LabError, match="is being written by somebody else") as refused:
+            with pytest.raises(LabError, match="is being written by another process") as refused:
                 put(image, card)
             seen.append(refused)
 

@@ -179,7 +179,7 @@ def test_a_slow_server_costs_only_time(way, image, disk, served):
 def test_a_server_that_is_too_slow_is_given_up(way, image, disk, served, monkeypatch):
     monkeypatch.setattr(network, "_limit", lambda _: 4.0)
     served.server.fault = lambda _: time.sleep(20) or True
-    with pytest.raises(LabError, match=r"getting http://.* did not end within 4 s: network or"):
+    with pytest.raises(LabError, match=r"getting http://.* did not end within 4 s: the network or"):
         way.put(image, lambda *_: None)
     assert_marked(disk, image)
 
@@ -250,8 +250,8 @@ class Lost:
 @pytest.mark.parametrize(
     ("said", "starts", "reason"),
     [
-        (["Loading: *", "\tT T T T ", "Retry count exceeded"], False, "nothing comes from the server"),
-        (["ARP Retry count exceeded; starting again"], False, "nothing comes from the server"),
+        (["Loading: *", "\tT T T T ", "Retry count exceeded"], False, "the server sends nothing"),
+        (["ARP Retry count exceeded; starting again"], False, "the server sends nothing"),
         (
             ["Loading: *\b####", "\tT T", "Retry count exceeded; starting again"],
             False,
@@ -260,7 +260,7 @@ class Lost:
         (
             ["Loading: #", "Bytes transferred = 7 (7 hex)", "Loading: *\b####"],
             False,
-            "not all had come when the time was over.* slow.*did not get to shell",
+            "the transfer did not end in time.* slow.*did not get to shell",
         ),
         (["Loading: *", "TFTP error: 'File not found' (1)"], False, "'File not found'.*server looks"),
         (
@@ -269,7 +269,7 @@ class Lost:
             "over TFTP: the board did not get to shell",
         ),
         (["Starting kernel ..."], False, "over TFTP: the board did not get to shell"),
-        ([], True, "lost while it wrote .*the disk is marked as not whole"),
+        ([], True, "lost while it wrote .*the disk is marked as incomplete"),
     ],
 )
 def test_a_system_in_memory_that_does_not_come_or_goes_is_the_lab_s(way, image, said, starts, reason):

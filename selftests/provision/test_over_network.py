@@ -255,7 +255,7 @@ def small(tmp_path):
 def test_a_tftp_server_that_is_silent_is_said_so_and_nothing_written(lab, small):
     lab.tftp.terminate()
     lab.tftp.wait()
-    assert_nothing_written(lab, small, "nothing comes from the server", kernel_timeout=300)
+    assert_nothing_written(lab, small, "the server sends nothing", kernel_timeout=300)
 
 
 def assert_nothing_written(lab, image, said, kernel_timeout):
@@ -285,7 +285,7 @@ def slow_down(server, over):
     [
         ("cut", "the server stopped in mid-transfer", 300),
         ("stalls", "the server stopped in mid-transfer", 300),
-        ("slow", "not all had come when the time was over", 40),
+        ("slow", "the transfer did not end in time", 40),
     ],
 )
 def test_a_tftp_server_that_fails_in_mid_transfer(lab, small, what, said, kernel_timeout):

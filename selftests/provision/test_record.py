@@ -52,7 +52,7 @@ def test_starts_are_counted_from_the_last_look_at_the_medium(book):
         ("cid1", 1, "mounted 1 times"),  # counted anew: checked or made again
         ("cid2", 9, "its medium is another: cid2 and not cid1"),
         ("", 9, "its medium is another: none and not cid1"),
-        ("cid1", None, "its root is another file system"),
+        ("cid1", None, "its root file system is a different one"),
     ],
 )
 def test_a_medium_that_is_not_as_it_was_left_is_told(medium, mounts, said):

@@ -29,7 +29,7 @@ def image(tmp_path):
 
 
 def test_a_board_without_a_way_is_told_what_to_add(tmp_path):
-    with pytest.raises(UsageError, match=r"b\.yaml says no way .*USBSDMuxDriver"):
+    with pytest.raises(UsageError, match=r"b\.yaml gives no way .*USBSDMuxDriver"):
         ways.choose(Target("main"), board(tmp_path), None)
 
 
