@@ -53,12 +53,12 @@ def of_guide(source: Source, given: str = "") -> Boards:
         if near := difflib.get_close_matches(board, others, n=1, cutoff=_ALIKE):
             misspelt.append(board)
             reason = (
-                f"the board {board!r} stands in {counts[board]} of the tables and is nearly "
+                f"the board {board!r} is in {counts[board]} of the tables and resembles "
                 f"{near[0]!r}: its figures are not read"
             )
             problems.append(Problem(lines[board], reason))
         elif near := difflib.get_close_matches(board, identity.known(), n=1, cutoff=_ALIKE):
-            reason = f"the board {board!r} is not known, and is nearly {near[0]!r}"
+            reason = f"the board {board!r} is unknown and resembles {near[0]!r}"
             problems.append(Problem(lines[board], reason, kept=True))
     names = tuple(board for board in counts if board not in misspelt)
     modules = frozenset(identity.of_module(module) for module in source.modules)
@@ -96,7 +96,7 @@ def of_table(source: SourceTable, found: Match, boards: Boards, lone: str) -> It
             and any(other.startswith(text) for other in others)
             and not any(board.startswith(text) for board in mine)
         ):
-            reason = f"stands below {heading!r} and is headed {', '.join(found.boards)}"
+            reason = f"is below {heading!r}, but its header names {', '.join(found.boards)}"
             yield Problem(source.line, f"{found.table.benchmark}: {reason}", kept=True)
     board = "" if found.boards else headed(source, boards)
     if not found.boards and not board:

@@ -152,11 +152,11 @@ def read(guide: Path, text: str) -> Conditions | None:
             raise UsageError(f"{file}: is larger than {limits.mib(limits.CASE_BYTES)}: not read")
         found = msgspec.json.decode(data, type=Conditions)
     except (OSError, msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: holds no conditions of a guide: {error}") from None
+        raise UsageError(f"{file}: is not a file of a guide's conditions: {error}") from None
     if found.format != _FORMAT:
         raise UsageError(f"{file}: is of format {found.format[:40]!r}: update evmperf")
     if found.guide != _digest(text.encode()):
-        raise UsageError(f"{file}: is of another text than {guide}: write the guide again")
+        raise UsageError(f"{file}: does not fit the text of {guide}: write the guide again")
     return found
 
 

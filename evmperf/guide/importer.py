@@ -124,7 +124,7 @@ def _interpret(text: str, name: str, release: str, os: str, board: str) -> Impor
     if not release:
         raise UsageError(f"{name} line 1: the title states no release: say which one with --release")
     if not source.tables:
-        raise UsageError(f"{name} line 1: holds no csv-table, so it is no performance guide")
+        raise UsageError(f"{name} line 1: has no csv-table, so it is not a performance guide")
     system = source.os or system_of(Path(name).stem) or os or UNKNOWN_OS
     imported = ImportedGuide(Path(name).name, source, release, system, of_release(release, system))
     imported.dated = dated
@@ -152,14 +152,14 @@ def _interpret(text: str, name: str, release: str, os: str, board: str) -> Impor
 def _said(imported: ImportedGuide, os: str, by_name: str) -> Iterator[Problem]:
     """Remarks on operating system and release that the guide itself does not say."""
     if imported.os == UNKNOWN_OS:
-        said = "nothing says which operating system it is of: say it with --os"
+        said = "the operating system is unknown: name it with --os"
         yield Problem(1, said, kept=True)
     for other, where in ((os, "--os"), (by_name, "the file's name")):
         if other not in ("", imported.os):
-            said = f"it says that it is of {imported.os}, {where} says {other}: taken as it says"
+            said = f"it names {imported.os}, {where} names {other}: taken as {imported.os}"
             yield Problem(1, said, kept=True)
     if imported.dated:
-        said = f"the release {imported.release} is that of the date in the file's name"
+        said = f"the release {imported.release} follows from the date in the file's name"
         yield Problem(1, said, kept=True)
 
 
@@ -255,7 +255,7 @@ def _keep(imported: ImportedGuide, taken: Mapping[_Place, Sequence[_Cell]]) -> N
             if second and _value(cell.figure) == _value(second.figure):
                 continue
             if _value(cell.figure) != _value(first.figure):
-                reason = f"{case} {metric} of {board} stands for a third time, with a third value"
+                reason = f"{case} {metric} of {board} appears a third time, with a third value"
                 imported.problems.append(Problem(cell.row.line, reason, cell.figure.text))
                 imported.unknown_cells += 1
             again.setdefault((benchmark, cell.row.line), []).append(first.row.line)
@@ -278,7 +278,7 @@ def _doubts(imported: ImportedGuide) -> None:
         found, run = figures(results), run_of(imported, board)
         for benchmark, release in steady.typed_again(run, found).items():
             (first, *_) = (result for result in results if result.benchmark == benchmark)
-            reason = f"{benchmark}: all figures of {board} are those of {release}, typed again"
+            reason = f"{benchmark}: all figures of {board} are those of {release}, copied"
             imported.problems.append(Problem(first.published[0].line, reason, kept=True))
         for key, why in steady.doubts(run, found).items():
             (cell,) = (c for c in found[key].result.published if c.metric == key.metric)
@@ -366,8 +366,8 @@ def _store(into: Path, run: Run, results: list[Result], problems: list[Problem])
         raise UsageError(f"{target}: holds a measured run; import into another folder with --into")
     if before and run.os == UNKNOWN_OS and before.facts.get("guide") != run.facts["guide"]:
         raise UsageError(
-            f"{target}: holds the figures of {before.facts.get('guide')}, and nothing says that "
-            f"{run.facts['guide']} is of the same operating system: say which one with --os"
+            f"{target}: holds the figures of {before.facts.get('guide')}, and the operating "
+            f"system of {run.facts['guide']} is unknown: name it with --os"
         )
     with new_folder(into) as scratch:
         spool = Spool(scratch, run)

@@ -212,7 +212,7 @@ def difference(source: SourceTable, table: Table) -> str:
     rows = [row for row in source.rows if row.cells]
     if not parts and rows and not any(table.knows(row_key(row.cells, table)) for row in rows):
         parts.append(f"none of its rows ({_rows(source)}) is known")
-    return "; ".join(parts) or "nothing but what is said above"
+    return "; ".join(parts) or "no reason but the one above"
 
 
 def strange_words(source: SourceTable, table: Table) -> list[str]:
@@ -333,10 +333,7 @@ def _by_rows(agreed: list[Match], evidence: _Evidence, source: SourceTable) -> M
     (found,) = best
     if "device" in evidence.missing(found.table) and found.table.benchmark not in evidence.named:
         where = " / ".join(source.section) or "before the first heading"
-        raise Unknown(
-            f"nothing says which device it is of: it stands {where!r}, and its header would be "
-            f"that of {found.table.benchmark}"
-        )
+        raise Unknown(f"its device is unknown (at {where!r}); its header fits {found.table.benchmark}")
     return found
 
 

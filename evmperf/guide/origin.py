@@ -15,7 +15,7 @@ MEASURED, PUBLISHED, QUICK = "measured", "published", "quick"
 SENTENCES = {
     MEASURED: "Measured by evmperf",
     PUBLISHED: "As TI published them, not measured by evmperf",
-    QUICK: "Measured by evmperf with the quick profile, whose parameters stand with each table",
+    QUICK: "Measured by evmperf with the quick profile, with the parameters given at each table",
 }
 
 

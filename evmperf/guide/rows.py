@@ -82,7 +82,7 @@ def _refusal(found: Match, row: GuideRow, case: str, release: str) -> str:
         more = "more" if len(row.cells) > width else "fewer"
         return (
             f"the row has {len(row.cells)} cells, {more} than the {width} of its header: "
-            f"nobody can tell whose they are"
+            f"their board is unknown"
         )
     if not table.knows(case):
         near = difflib.get_close_matches(case, [*table.cases, *table.labels], n=1, cutoff=0.8)
@@ -90,7 +90,7 @@ def _refusal(found: Match, row: GuideRow, case: str, release: str) -> str:
         return f"{table.benchmark} has no row {case!r}{hint}"
     unit_text = split_label("|".join(row.cells[: len(table.keys)]), table)[1]
     if not unit_fits(table, case, unit_text):
-        return f"unit {unit_text!r} of {case} is not one known for it"
+        return f"unit {unit_text!r} of {case} is unknown for it"
     return ""
 
 

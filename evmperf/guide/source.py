@@ -209,7 +209,7 @@ def _stray(text: str, tables: Sequence[SourceTable]) -> Iterator[Complaint]:
     inside = {table.line + number for table in tables for number in range(table.text.count("\n") + 1)}
     for number, line in enumerate(text.splitlines(), 1):
         if number not in inside and _STRAY.fullmatch(line):
-            yield Complaint(number, "a row outside of every csv-table is not read", line)
+            yield Complaint(number, "a row outside a csv-table is not read", line)
 
 
 def _parse(text: str, name: str) -> tuple[nodes.document, list[Complaint]]:

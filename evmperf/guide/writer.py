@@ -23,12 +23,12 @@ _UNDERLINES = '-^"~'
 _LARGE = 0.05
 """A change that the summary counts."""
 _MEANS = """\
-A figure stands for the mean of its samples, with the smallest and the largest behind it in
-parentheses where there are several.
+A figure is the mean of its samples, followed by their minimum and maximum in parentheses if there
+are several.
 """
 _CHANGES = """\
-Percentages in brackets are the change of the mean since release {}. Better and worse say which way
-it goes; whether it is more than chance, ``evmperf check`` tells from the runs.
+Percentages in brackets are the change of the mean since release {}. Better and worse give its
+direction; ``evmperf check`` tests the runs for its significance.
 """
 _AGAIN = """\
 Each table is one benchmark. ``evmperf list`` has their names, and this measures one again::
@@ -130,7 +130,7 @@ def _summary(figures: Figures, previous: Figures, extras: Extras) -> str:
         said.append(f"{len(found)} figures became {way} by {_LARGE:.0%} or more{most}.")
     said.append(f"{len(new)} figures are new{_named(new)}.")
     said.append(f"{len(gone)} figures of release {extras.before} are missing{_named(gone)}.")
-    said.append(f"{len(extras.doubtful)} figures are doubtful, and no change of them is told.")
+    said.append(f"{len(extras.doubtful)} figures are doubtful, and their changes are not shown.")
     return " ".join(said)
 
 

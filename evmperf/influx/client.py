@@ -169,14 +169,14 @@ class Store:
 
     def _no_influxdb(self, what: str) -> StoreError:
         return StoreError(
-            f"InfluxDB {self.config.url}: what answers is no InfluxDB, perhaps a proxy ({what}): "
-            f"check {variable('url')} and the proxy; what waits is sent next time"
+            f"InfluxDB {self.config.url}: the answer is not InfluxDB's, perhaps a proxy's ({what}): "
+            f"check {variable('url')} and the proxy; waiting points are sent next time"
         )
 
     def _late(self, whole_s: float) -> StoreError:
         return StoreError(
-            f"InfluxDB {self.config.url}: no whole answer within {whole_s:g} s: look at the "
-            f"server's load; what waits is sent next time"
+            f"InfluxDB {self.config.url}: no complete answer within {whole_s:g} s: look at the "
+            f"server's load; waiting points are sent next time"
         )
 
     def _not_selected(self, said: str) -> StoreError:
@@ -189,12 +189,12 @@ class Store:
         if "timed out" in said:
             return StoreError(
                 f"InfluxDB {self.config.url}: no answer within {self._timeout_s:g} s: look at the "
-                f"server's load; what waits is sent next time"
+                f"server's load; waiting points are sent next time"
             )
         cause = said.rpartition("] ")[2].rstrip("')") or type(error).__name__
         return StoreError(
             f"InfluxDB {self.config.url}: cannot be reached ({cause}): start the server or "
-            f"check {variable('url')}; what waits is sent next time"
+            f"check {variable('url')}; waiting points are sent next time"
         )
 
     def _refused(self, error: ApiException) -> StoreError:
@@ -215,14 +215,14 @@ class Store:
             remedy = f"check {variable('bucket')} or create it"
         elif "no space left" in said or status == 507:
             what = f"the server's disk is full ({said})"
-            remedy = "make room there; what waits is sent next time"
+            remedy = "make room there; waiting points are sent next time"
         elif status == 413:
             kind, what = _TooLarge, f"even small points are too large for it ({said})"
-            remedy = "raise the limit of the server or the proxy; what waits is sent next time"
+            remedy = "raise the limit of the server or the proxy; waiting points are sent next time"
         elif status in (400, 422) and _is_influxdbs(error):
             kind, what, remedy = _BadPoints, said, "see docs/results.md for what is stored"
         else:
-            what, remedy = f"answers {status} ({said})", "what waits is sent next time"
+            what, remedy = f"answers {status} ({said})", "waiting points are sent next time"
         return kind(f"InfluxDB {config.url}: {what}: {remedy}")
 
     def _without_token(self, text: str) -> str:

@@ -63,7 +63,7 @@ def load(environment: Mapping[str, str] = os.environ) -> Config | None:
         )
     address = urlsplit(values["url"])
     if address.scheme not in ("http", "https") or not address.hostname:
-        raise UsageError(f"InfluxDB: {values['url']!r} is no address like http://influx:8086")
+        raise UsageError(f"InfluxDB: {values['url']!r} is not an address like http://influx:8086")
     if address.username or address.password:
         raise UsageError("InfluxDB: the address holds a password; give a token instead")
     return Config(values["url"].rstrip("/"), values["org"], values["bucket"], values["token"])
@@ -96,7 +96,7 @@ def _read(path: Path) -> dict[str, str]:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError:
         # The message of a TOML error may quote the line with the token.
-        raise UsageError(f'{path}: is no TOML file of lines like url = "http://..."') from None
+        raise UsageError(f'{path}: is not a TOML file of lines like url = "http://..."') from None
     if unknown := sorted(set(values) - set(_NAMES)):
         raise UsageError(f"{path}: knows no {', '.join(unknown)}; it takes {', '.join(_NAMES)}")
     if bad := [name for name, value in values.items() if not isinstance(value, str)]:

@@ -89,7 +89,7 @@ class Sender:
             return f"{where}: {self._points} points sent{refused}."
         undone = "nothing to send" if self._ended.is_set() else f"still sending after {wait_s:g} s"
         cause = self.problem or f"{where}: {undone}"
-        return f"{cause}. Nothing is lost: `evmperf push` sends what waits, and so does the next run."
+        return f"{cause}. Nothing is lost: `evmperf push` or the next run sends the waiting points."
 
     def _work(self) -> None:
         try:

@@ -201,8 +201,8 @@ class Judgement:
             parts[1] += f" of {len(self.causes)} cause{'s' * (len(self.causes) != 1)}"
         parts += [f"{suspects} suspected" if suspects else ""]
         if not worse and self.compared:
-            parts.append(f"none of {self.compared} that could be told is worse")
-        parts += [f"{unknown} cannot be told" if unknown else ""]
+            parts.append(f"none of {self.compared} decided is worse")
+        parts += [f"{unknown} undecided" if unknown else ""]
         return ", ".join(part for part in parts if part)
 
     def sentence(self) -> str:

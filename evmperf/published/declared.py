@@ -276,7 +276,7 @@ def _with_base(path: Path) -> tuple[dict[str, Any], str]:
         return data, path.stem
     other = FOLDER / f"{like}.yaml"
     if not other.is_file():
-        raise UsageError(f"{path}: there is no table {like!r} to be like")
+        raise UsageError(f"{path}: there is no table {like!r}")
     base, measured = _with_base(other)
     kept = {name: value for name, value in base.items() if name not in ("captions", "section")}
     return kept | data, measured
@@ -286,7 +286,7 @@ def _table(path: Path, data: dict[str, Any], module: Benchmark | None) -> Table:
     name = path.stem
     measured = name in catalogue.benchmarks()
     if measured and module and (twice := _OF_MODULES & set(data)):
-        raise UsageError(f"{path}: {min(twice)} is said by the benchmark {name} already")
+        raise UsageError(f"{path}: {min(twice)} is already used by the benchmark {name}")
     given = data.pop("metrics", None) if not measured else None
     own = () if measured else _own_metrics(path, given, module)
     title = module.title if measured and module else data.pop("title")

@@ -149,7 +149,7 @@ def entries(file: Path = FILE) -> tuple[Entry, ...]:
     except FileNotFoundError:
         return ()
     except (OSError, zstandard.ZstdError, msgspec.MsgspecError) as error:
-        raise UsageError(f"{file}: is no record of published figures: {error}") from error
+        raise UsageError(f"{file}: is not a record of published figures: {error}") from error
 
 
 def of_board(board: str, os: str = "", file: Path = FILE) -> list[Entry]:

@@ -173,7 +173,7 @@ def _ended(folder: Path, experiment: Experiment) -> str:
     """Why there is no further block, "" if there is one."""
     comparison = compared(folder, experiment)
     if comparison.changes and comparison.waiting and not comparison.open:
-        return "everything that was waited for is decided"
+        return "all requested metrics are decided"
     if experiment.next_block >= experiment.blocks:
         return f"{experiment.blocks} blocks are measured"
     blocks = max(1, experiment.next_block)

@@ -56,7 +56,7 @@ def causes(verdicts: Sequence[Verdict], runs: Sequence[Run]) -> list[VerdictCaus
             sum(v.outcome is Outcome.WORSE for v in mine),
             _suspects(mine, runs[max(at - 1, 0)], runs[at])
             if mine is not slow
-            else ["too slow for a night of its own; compare with the oldest runs"],
+            else ["too slow to be seen in one night; compare with the oldest runs"],
         )
         for mine, at in groups
     ]

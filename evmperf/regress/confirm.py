@@ -50,7 +50,7 @@ def images(before: Run, run: Run) -> Images:
 def _image(run: Run) -> dict[str, str]:
     found = run.facts.get("provisioned")
     if not isinstance(found, dict):
-        raise UsageError(f"{run.id} was not given its image by --image: there is none to put back")
+        raise UsageError(f"{run.id} was measured without --image: there is no image to put back")
     return found
 
 

@@ -42,7 +42,7 @@ SMALLEST = 0.01
 _FEWEST_RUNS = 2
 _ENOUGH_SAMPLES = 5
 """Samples of one run that tell something of how much it scatters."""
-_MORE_RUNS = "how much it scatters is not known; name more runs (--a, --b), or use evmperf ab"
+_MORE_RUNS = "its scatter is unknown; name more runs (--a, --b), or use evmperf ab"
 _SMALLEST_PERCENT = 0.2
 """The same for loads, in percentage points."""
 
@@ -228,7 +228,7 @@ def _latest(row: JudgedSeries, found: shift.Shift, sure: bool, suspect: bool) ->
     if moved.outcome is not Outcome.SAME and (sure or suspect):
         since = row.runs[-found.nights]
         if not sure:
-            why = "suspected: off, but not more than such figures were before; later nights tell"
+            why = "suspected: off by no more than such figures were before; later nights decide"
             return replace(verdict, outcome=Outcome.UNKNOWN, suspect=True, why=why, closed="")
         why = f"slowly, {share_text(abs(found.off))} in all" if found.slow else ""
         return replace(moved, since=since, why=why, slow=found.slow, closed="")
@@ -266,7 +266,7 @@ def not_judged(key: Key, shown: Mapping[Key, str] = MappingProxyType({})) -> str
     if table and (other := table.aliases.get(key.case)):
         return f"second name of {other}"
     if better(key) is Direction.NONE:
-        return "it has no better or worse"
+        return "it has no better direction"
     return ""
 
 

@@ -14,7 +14,7 @@ _WIDTH = 120
 def text(differences: Sequence[Difference], *, everything: bool = False) -> str:
     """One line a difference, by area."""
     if not differences:
-        return "Nothing that is known of the two differs.\n"
+        return "The two have no known differences.\n"
     return "".join(f"{one}\n" for one in lines(differences, everything=everything))
 
 

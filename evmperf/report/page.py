@@ -118,9 +118,9 @@ class _Page:
             more = f" and {len(worse) - _NAMED} more" if len(worse) > _NAMED else ""
             text = f"{_are(len(worse), 'worse')} than {against}: {few}{more}."
         elif compared:
-            text = f"None of the {compared} figures that could be told is worse than {against}."
+            text = f"None of the {compared} decided figures is worse than {against}."
         else:
-            text = f"Nothing could be told against {against}."
+            text = f"No figure could be decided against {against}."
         if missed := [one for one in self.goals if one.reached == GoalWord.MISSED]:
             names = "; ".join(f"{wording.figure(one.key)} (owner {one.owner})" for one in missed)
             text = f"Goal{'s' * (len(missed) != 1)} missed: {names}. {text}"
@@ -128,7 +128,7 @@ class _Page:
             noise = "noise: a change within the range of each would not show"
             whys = Counter(noise if "would not show" in _why(one) else _why(one) for one in untold)
             (why, _), *_ = whys.most_common(1)
-            text += f" {len(untold)} of {len(self.verdicts)} figures cannot be told ({why})."
+            text += f" {len(untold)} of {len(self.verdicts)} figures are undecided ({why})."
         return text
 
     @property

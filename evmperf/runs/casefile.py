@@ -170,7 +170,7 @@ def unpack(file: Path) -> Path:
             raise UsageError(f"{file}: is larger than {limits.mib(limits.CASE_BYTES)}: not read")
         found = msgspec.json.decode(text, type=CaseFile)
     except (OSError, zlib.error, msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: is no run, and no case file: {error}") from None
+        raise UsageError(f"{file}: is neither a run nor a case file: {error}") from None
     if found.format != _FORMAT or len(found.files) > limits.STEP_FILES:
         raise UsageError(f"{file}: is of format {found.format[:40]!r}, or has too many files: update evmperf")
     bad = [name for name in found.files if not all(map(is_plain, name.split("/")))]

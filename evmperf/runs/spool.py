@@ -66,7 +66,7 @@ class Spool:
 
     def __init__(self, results: Path, run: Run) -> None:
         if not is_plain(run.id):
-            raise UsageError(f"{run.id!r} is no id of a run: take letters, digits, . and - only")
+            raise UsageError(f"{run.id!r} is not a run id: use letters, digits, . and - only")
         self.folder = results / run.id
         self.run = run
         try:
@@ -264,7 +264,7 @@ def read_run(folder: Path) -> Run:
     except msgspec.DecodeError as error:
         raise Damaged(f"{path}: is damaged: {error}") from error
     if not is_plain(run.id):
-        raise Damaged(f"{path}: is damaged: {run.id!r} is no id of a run")
+        raise Damaged(f"{path}: is damaged: {run.id!r} is not a run id")
     run.schema = SCHEMA
     return run
 

@@ -177,13 +177,13 @@ def headline(
     if worse:
         text = f"{worse} of {figures} figures became worse {period}"
     elif told:
-        text = f"None of the {told} figures that can be told became worse {period}"
+        text = f"None of the {told} decided figures became worse {period}"
     else:
-        text = f"Nothing can be told yet of {figures} figures"
+        text = f"None of {figures} figures is decided yet"
     text += f", {better} became better" if better else ""
     rest = (
         (words[Outcome.WORSE] if not worse else 0, "worse than before that"),
-        (words[Outcome.UNKNOWN], "cannot be told for noise"),
+        (words[Outcome.UNKNOWN], "undecided for noise"),
         (words[Outcome.NOT_COMPARABLE], "not comparable (too few runs alike)"),
         (words[Outcome.NOT_JUDGED], "shown only"),
     )

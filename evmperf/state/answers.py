@@ -73,5 +73,5 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         if self.causes:
             return ""
         if self.looked:
-            return "nothing that was read explains it"
-        return "nobody looked at the board around this case: measure it again"
+            return "no reading explains it"
+        return "the board's state around this case was not recorded: measure it again"

@@ -120,7 +120,7 @@ def _narrow(state: State) -> Iterator[Finding]:
         now = least(state.shown, f"current_link_{what}")
         could = least(state.shown, f"max_link_{what}")
         if now and could and now < could:
-            reason = f"the PCIe link runs with {now:g} of {could:g} {unit} that both its ends have"
+            reason = f"the PCIe link runs with {now:g} of {could:g} {unit} that both its ends support"
             yield Finding("down-trained", reason, size=could / now)
 
 
@@ -153,7 +153,7 @@ def _memory(state: State) -> Iterator[Finding]:
 def _cable(state: State) -> Iterator[Finding]:
     for end, whose in (("", "board"), ("tester.", "tester")):
         if _SHAPERS.fullmatch(shaper := str(state.shown.get(f"{end}tc", ""))):
-            yield Finding("shaped", f"the {whose}'s port is held back: {shaper}")
+            yield Finding("shaped", f"the {whose}'s port is limited: {shaper}")
         again, sent = (state.counted.get(f"{end}tcp_sent{name}", 0) for name in ("_again", ""))
         if again > _SENT_AGAIN * sent:
             reason = f"the {whose} sent {again} of {sent} TCP segments again: the cable loses packets"
@@ -177,4 +177,4 @@ def _beside(state: State, ours: Collection[str]) -> Iterator[Finding]:
         share = used_s / state.seconds if state.seconds else 0.0
         name = process.rsplit(" (", 1)[0]
         if used_s >= _BESIDE_S and share > _BESIDE and name not in ours:
-            yield Finding("beside", f"other work beside: {process} took {share:.0%} of a CPU")
+            yield Finding("beside", f"other load: {process} took {share:.0%} of a CPU")

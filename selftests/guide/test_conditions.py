@@ -72,7 +72,7 @@ def test_conditions_of_another_text_are_not_used(guide):
     guide.write_text(guide.read_text().replace("314.00", "315.00"))
     imported = importer.load(guide)
     assert imported.conditions is None
-    assert any("is of another text" in remark.reason for remark in imported.remarks)
+    assert any("does not fit the text" in remark.reason for remark in imported.remarks)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"format": "x", "guide": "", "boards": {}}', "\xff"])

@@ -69,7 +69,7 @@ def test_a_caption_that_decides_nothing_is_reported_with_both_candidates():
     ("rows", "reason"),
     [
         (['"add (MB/s)","fast"'], "'fast' is not a figure"),
-        (['"add (GB/s)","1.00"'], "unit 'GB/s' of add is not one known"),
+        (['"add (GB/s)","1.00"'], "unit 'GB/s' of add is unknown"),
         (['"add (MB/s)","1.00","2.00"'], "more than the 2 of its header"),
         (['"add (MB/s)","5.00 (min 6.00, max 7.00)"'], "not between its bounds"),
         (['"divide (MB/s)","1.00"'], "stream has no row"),
@@ -119,7 +119,7 @@ def test_the_title_must_say_the_release_or_the_caller():
 
 
 def test_a_guide_without_a_table_is_an_error():
-    with pytest.raises(UsageError, match="line 1: holds no csv-table"):
+    with pytest.raises(UsageError, match="line 1: has no csv-table"):
         importer.interpret(HEAD + "Nothing but words.\n")
 
 

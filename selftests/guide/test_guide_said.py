@@ -36,7 +36,7 @@ def titled(title, body=STREAM):
 def test_the_operating_system_is_what_title_name_or_option_say(title, name, given, os):
     imported = importer.interpret(titled(title), name, release="9.01", os=given)
     assert imported.os == os
-    assert (os == "unknown") == any("say it with --os" in problem.reason for problem in imported.remarks)
+    assert (os == "unknown") == any("name it with --os" in problem.reason for problem in imported.remarks)
 
 
 def test_a_heading_may_say_that_it_is_of_a_real_time_kernel():
@@ -47,7 +47,7 @@ def test_a_heading_may_say_that_it_is_of_a_real_time_kernel():
 def test_what_contradicts_the_title_is_remarked_on():
     text = titled("RT-linux Performance Guide")
     imported = importer.interpret(text, "X1.Linux.rst", release="9.01")
-    assert any("RT-linux" in p.reason and "says Linux" in p.reason for p in imported.remarks)
+    assert any("RT-linux" in p.reason and "names Linux" in p.reason for p in imported.remarks)
 
 
 @pytest.mark.parametrize(

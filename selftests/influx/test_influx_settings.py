@@ -73,7 +73,7 @@ def test_a_file_that_others_may_read_is_refused(file, mode):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (f"token = {TOKEN}", "is no TOML file"),
+        (f"token = {TOKEN}", "is not a TOML file"),
         (f'token = "{TOKEN}"\npassword = "x"', "knows no password"),
         (f'token = ["{TOKEN}"]', "token must be text"),
     ],

@@ -197,7 +197,7 @@ def test_published_figures_and_runs_going_on_are_left_as_they_are(configured, ni
     live.hold()
     live.append(next(runs.results(np.random.default_rng(1))))
     check(nights, "last:15", run="going-on")
-    assert "is still being measured; check it again at its end" in capsys.readouterr().err
+    assert "is still being measured; check it again after its end" in capsys.readouterr().err
     assert verdicts(nights, "going-on") == ({}, 0)
     live.release()
 

@@ -1,4 +1,4 @@
-"""Servers on loopback that are no InfluxDB, or a bad one: nothing counts as sent that was not."""
+"""Servers on loopback that are not InfluxDB's, or a bad one: nothing counts as sent that was not."""
 
 import contextlib
 import http.server
@@ -105,7 +105,7 @@ WRONG = {
 @pytest.mark.parametrize("answer", WRONG.values(), ids=WRONG)
 def test_what_a_proxy_answers_is_not_delivered(folder, answer):
     with serving(answer) as config:
-        with pytest.raises(StoreError, match="what waits is sent next time"):
+        with pytest.raises(StoreError, match="waiting points are sent next time"):
             push(config, folder)
         assert is_unsent(config, folder)
 
@@ -114,7 +114,7 @@ def test_pages_in_place_of_rows_are_an_error():
     def answer(handler, path, body):
         say(handler, 200, "text/csv", b"<html>\r\n<body>\r\nlog in, please\r\n")
 
-    with serving(answer) as config, Store(config) as store, pytest.raises(StoreError, match="no InfluxDB"):
+    with serving(answer) as config, Store(config) as store, pytest.raises(StoreError, match="not InfluxDB's"):
         InfluxRuns(store).everything()
 
 
@@ -162,7 +162,7 @@ TRICKLES = {
 def test_a_server_that_trickles_is_given_up(folder, head):
     with serving(trickle(head)) as config:
         begun = time.monotonic()
-        with pytest.raises(StoreError, match="what waits is sent next time"):
+        with pytest.raises(StoreError, match="waiting points are sent next time"):
             push(config, folder, timeout_s=0.5)
         assert time.monotonic() - begun < 30
         assert is_unsent(config, folder)
@@ -172,7 +172,7 @@ def test_rows_that_trickle_are_given_up():
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nContent-Length: 100000\r\n\r\n,"
     with serving(trickle(head)) as config, Store(config, 0.5) as store:
         begun = time.monotonic()
-        with pytest.raises(StoreError, match=r"no whole answer within 1.5 s"):
+        with pytest.raises(StoreError, match=r"no complete answer within 1.5 s"):
             list(store.query("buckets()"))
         assert time.monotonic() - begun < 30
 

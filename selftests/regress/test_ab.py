@@ -38,7 +38,7 @@ def test_a_loss_is_found_the_rest_is_the_same_and_it_ends_by_itself(folder):
     found = by_case(comparison)
     assert found["102400"].decision is Decision.WORSE
     assert found["1048576"].decision is Decision.SAME
-    assert comparison.ended == "everything that was waited for is decided"
+    assert comparison.ended == "all requested metrics are decided"
     assert comparison.blocks < 30
     assert ab.exit_status(comparison) is ExitStatus.FAILED
 

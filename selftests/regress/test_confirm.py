@@ -45,7 +45,7 @@ def test_the_images_of_both_nights_are_what_is_compared():
 def test_the_same_image_is_not_what_changed():
     with pytest.raises(UsageError, match="run-1 ran the same image"):
         confirm.images(provisioned("run-1", GOOD), provisioned("run-2", GOOD))
-    with pytest.raises(UsageError, match="run-1 was not given its image by --image"):
+    with pytest.raises(UsageError, match="run-1 was measured without --image"):
         confirm.images(provisioned("run-1", None), provisioned("run-2", GOOD))
 
 
@@ -103,4 +103,4 @@ def test_an_alarm_that_cannot_be_checked_again_stays_with_the_reason(tmp_path, c
     assert main([*command, "--confirm", "30m"]) == ExitStatus.FAILED
     said = capsys.readouterr().out
     assert "not checked again: " in said
-    assert "was not given its image by --image" in said
+    assert "was measured without --image" in said

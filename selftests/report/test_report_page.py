@@ -242,12 +242,12 @@ def verdict(case="102400", word="worse", **more):
     ("verdicts", "state", "said"),
     [
         ([], "", "Not compared with earlier runs."),
-        ([verdict(word="same")], "good", "None of the 1 figures that could be told is worse"),
-        ([verdict(word="not comparable", why="first run")], "unsure", "Nothing could be told against"),
+        ([verdict(word="same")], "good", "None of the 1 decided figures is worse"),
+        ([verdict(word="not comparable", why="first run")], "unsure", "No figure could be decided against"),
         (
             [verdict(word="same"), verdict("262144", "cannot tell", why="noise")],
             "unsure",
-            "1 of 2 figures cannot be told (noise)",
+            "1 of 2 figures are undecided (noise)",
         ),
         (
             [verdict(change=-0.2)],
@@ -324,6 +324,6 @@ def test_why_figures_are_worse_than_published_is_said_and_nothing_that_was_not_r
     assert "clocked down: cpu.policy0 is limited to 500 of 2000 MHz (up to 4.00 times)" in looked
     assert "To prove it: evmperf ab BOARD.yaml" in looked
     (unseen,) = (text for text in said.values() if "eMMC" not in text)
-    assert "Nobody looked at the board around this case" in unseen
+    assert "The board's state around this case was not recorded" in unseen
     assert "clocked" not in unseen
     assert violations(sheet) == []

@@ -124,7 +124,7 @@ def test_the_fleet_lists_what_became_worse_and_was_not_meant(public):
     assert "1 of 48 figures became worse within 30 days" in text
     page = (public / "am64x-hsevm/index.html").read_text()
     assert f"accepted <small>({WHY})</small>" in page
-    assert "No figure is known to have come to another level." in (public / "am62x-sk/index.html").read_text()
+    assert "No figure has a known change of level." in (public / "am62x-sk/index.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def test_a_board_of_which_nothing_can_be_read_has_no_page(tmp_path):
     shutil.rmtree(good)
     site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
     for page in ("made-up/index.html", "index.html"):
-        assert "Nothing can be told yet of 0 figures" in (tmp_path / "public" / page).read_text()
+        assert "None of 0 figures is decided yet" in (tmp_path / "public" / page).read_text()
 
 
 def test_with_the_labs_history_a_run_counts_once(tmp_path, monkeypatch, capsys):
@@ -388,7 +388,7 @@ def test_few_nights_are_amber_with_their_reason_and_have_no_level(tmp_path, nigh
     index = (tmp_path / "public/index.html").read_text()
     if not levels:
         assert 'class="verdict unsure"' in index
-        assert "Nothing can be told yet of 4 figures; 4 not comparable" in index
+        assert "None of 4 figures is decided yet; 4 not comparable" in index
         assert '<span class="unsure">not comparable</span> (' in text
         assert "5 are needed" in text
 
@@ -397,7 +397,7 @@ def test_a_figure_counts_once_and_every_word_is_counted():
     news = Counter({"worse": 1})
     words = Counter({"worse": 1, "same": 3, "cannot tell": 2, "not judged": 1})
     assert board.headline(7, news, words, "within 30 days") == (
-        "1 of 7 figures became worse within 30 days; 2 cannot be told for noise; 1 shown only."
+        "1 of 7 figures became worse within 30 days; 2 undecided for noise; 1 shown only."
     )
     assert board.state(news, words) == "bad"
     assert board.state(Counter(), Counter({"worse": 1})) == "bad"  # for longer than that
