@@ -12,5 +12,5 @@ def read(text: str) -> str:
     """The text printed twice, "" without a file; raises RefusedOutput if the copies differ."""
     half = len(text) // 2
     if text[:half] != text[half:]:
-        raise RefusedOutput("the board's text beside the figures is damaged", text)
+        raise RefusedOutput("what the board says beside the figures is damaged", text)
     return text[:half]

@@ -65,7 +65,7 @@ def throughput(said: str, stream: str, rate: int, period: int) -> float:
     _check_said(said, raw)
     parts = stream.split("\n\n")
     if len(parts) != 3 or not stream.endswith("\n"):
-        raise RefusedOutput("the stream's record is incomplete", raw)
+        raise RefusedOutput("the account of the stream is not whole", raw)
     _check_hw_params(parts[0], rate, period, raw)
     before = _status(parts[1], ("RUNNING",), raw)
     after = _status(parts[2], ("RUNNING", "DRAINING"), raw)
@@ -91,7 +91,7 @@ def _check_said(said: str, raw: str) -> None:
     if _LOST.search(said):
         raise RefusedOutput(f"data was lost: {said.count('run!!!')} XRUNs", raw)
     if not said.endswith("\n"):
-        raise RefusedOutput("the tool's output is incomplete", raw)
+        raise RefusedOutput("the tool's output is not whole", raw)
     for line in said.splitlines():
         if not _SAID.fullmatch(line):
             raise RefusedOutput(f"the tool printed something unexpected: {line[:120]!r}", raw)
@@ -119,7 +119,7 @@ def _status(text: str, states: tuple[str, ...], raw: str) -> dict[str, str]:
         raise RefusedOutput(f"the stream's state was {fields.get('state')}", raw)
     times = fields.get("trigger_time", ""), fields.get("tstamp", "")
     if not all(map(_TIME.fullmatch, times)) or not fields.get("hw_ptr", "").isdigit():
-        raise RefusedOutput("the stream's status is incomplete", raw)
+        raise RefusedOutput("the stream's status is not whole", raw)
     if "appl_ptr" not in fields:
         raise RefusedOutput("the stream's status has lost its last line", raw)
     return fields
@@ -136,7 +136,7 @@ def _check_pointers(status: dict[str, str], params: dict[str, str], raw: str) ->
         avail, size = int(status["avail"]), int(params["buffer_size"])
         period = int(params["period_size"])
     except (KeyError, ValueError):
-        raise RefusedOutput("the stream's status is incomplete", raw) from None
+        raise RefusedOutput("the stream's status is not whole", raw) from None
     if lost:
         raise RefusedOutput(f"data was lost: {lost} XRUNs", raw)
     if not any(abs(ahead + room - avail) <= period for room in (size, 0)):

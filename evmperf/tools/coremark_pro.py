@@ -116,7 +116,7 @@ def _medians(log: str, which: str) -> dict[str, float]:
         if name in rates:
             raise RefusedOutput(f"CoreMark-PRO's log has {name} more than once", log)
         if not agree(over(int(iterations), span(seconds)), span(printed)):
-            raise RefusedOutput(f"CoreMark-PRO's {name} does not have the rate {printed}", log)
+            raise RefusedOutput(f"CoreMark-PRO's {name} has not the rate {printed}", log)
         rates[name] = int(iterations) / float(seconds)
     if set(rates) != set(_REFERENCE):
         raise RefusedOutput("CoreMark-PRO's log does not have its nine workloads", log)

@@ -76,7 +76,7 @@ def _threads(text: str, seconds: int | None = None) -> list[dict[str, Any]]:
     except (ValueError, KeyError, TypeError, AttributeError):
         raise RefusedOutput("cyclictest's output is not the JSON expected", text) from None
     if not whole:
-        raise RefusedOutput("cyclictest ended abnormally", text)
+        raise RefusedOutput("cyclictest did not end as it should", text)
     if not in_us:
         raise RefusedOutput("cyclictest counted nanoseconds: run it without -N", text)
     if not all(type(cpu) is int and cpu >= 0 for cpu in numbers) or numbers != sorted(set(numbers)):
@@ -84,7 +84,7 @@ def _threads(text: str, seconds: int | None = None) -> list[dict[str, Any]]:
     if not all(right):
         raise RefusedOutput("cyclictest's latencies of a CPU contradict each other", text)
     if not asked or not interval or int(interval[1]) <= 0:
-        raise RefusedOutput("cyclictest does not name its duration (-D, -i)", text)
+        raise RefusedOutput("cyclictest does not say how long it was to run (-D, -i)", text)
     wanted = int(asked[1]) * _SECONDS[asked[2]]
     if seconds not in (None, wanted):
         raise RefusedOutput(f"cyclictest was to run for {wanted} s, not for {seconds} s", text)

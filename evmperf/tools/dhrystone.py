@@ -73,7 +73,7 @@ def clock_mhz(cpufreq: str, text: str) -> float:
     highest = max(map(int, lines), default=0) / 1000
     printed = {float(value) for value in _CLOCK.findall(text)}
     if len(printed) > 1 or not (highest or printed):
-        raise RefusedOutput("neither cpufreq nor the program names the clock", text)
+        raise RefusedOutput("neither cpufreq nor the program says what the clock is", text)
     if highest and printed and abs(max(printed) / highest - 1) > _TOLERANCE:
         said = f"the program says {max(printed):g} MHz, cpufreq {highest:g} MHz"
         raise RefusedOutput(f"the clock is not certain: {said}", text)

@@ -90,7 +90,7 @@ def _document(text: str) -> dict[str, Any]:
     try:
         document, end = json.JSONDecoder().raw_decode(text, start)
     except ValueError as error:
-        raise RefusedOutput(f"fio's output is not complete JSON: {error}", text) from None
+        raise RefusedOutput(f"fio's output is not whole JSON: {error}", text) from None
     if not _NORMAL.match(text, end):
         raise RefusedOutput("fio's output continues after its JSON", text)
     if not isinstance(document, dict):

@@ -45,7 +45,7 @@ def received_mbit(text: str) -> float:
     """
     match = _LINE.fullmatch(_twice.read(text))
     if not match:
-        raise RefusedOutput("the watch of the forwarding board is incomplete", text)
+        raise RefusedOutput("the watch of the forwarding board is not whole", text)
     looks = [
         (float(at), int(count)) for at, count in zip(match.groups()[::2], match.groups()[1::2], strict=True)
     ]

@@ -120,7 +120,7 @@ def drawing(text: str, scenes: str = "") -> Drawing:
     while lines and _BOUND.fullmatch(lines[0]):
         lines = lines[1:]
     if len(lines) < 2 or lines[-1] != lines[0] or not _RULE.fullmatch(lines[0]) or text[-1] != "\n":
-        raise RefusedOutput("glmark2's output is incomplete", text)
+        raise RefusedOutput("glmark2's output is not whole", text)
     scores = _matches(_SCORE, lines)
     if len(scores) != 1:
         raise RefusedOutput(f"glmark2 printed {len(scores)} scores instead of one", text)

@@ -109,7 +109,7 @@ def memory_latency(text: str, megabytes: str, last: str) -> float:
     values = {row[1]: row[2] for row in rows if row}
     sizes = [float(size) for size in values]
     if not rows or list(values)[-1] != last or len(values) != len(rows) or sizes != sorted(sizes):
-        raise RefusedOutput(f"LMBench's table does not reach {last} MB", text)
+        raise RefusedOutput(f"LMBench's table does not rise to {last} MB", text)
     if megabytes not in values:
         raise RefusedOutput(f"LMBench's table has no row of {megabytes} MB", text)
     return _above_zero(values[megabytes], text)

@@ -77,7 +77,7 @@ def parse(text: str) -> Log:
     for _, rail, voltage, other in samples:
         unit = voltage.rpartition(" ")[2], other.rpartition(" ")[2]
         if units.setdefault(rail, unit) != unit:
-            raise RefusedOutput(f"the meter changed its units for {rail} in between", text)
+            raise RefusedOutput(f"the meter changed its units for {rail} on the way", text)
         volt = _number(rail, voltage, _VOLTS, text)
         if other.rpartition(" ")[2] in _WATTS:
             watt = _number(rail, other, _WATTS, text)

@@ -56,7 +56,7 @@ def kernel_driver(text: str, crypto: str, algorithm: str) -> str:
     Raises RefusedOutput where openssl went on without the engine, or the kernel has no driver.
     """
     if not _SET.match(text):
-        raise RefusedOutput("openssl did not use the kernel's engine", text)
+        raise RefusedOutput("openssl did not take the engine to the kernel", text)
     cipher = re.fullmatch(r"(aes)-\d+-(\w+)", algorithm)
     name = f"{cipher[2]}({cipher[1]})" if cipher else algorithm
     mine = [(int(n), driver) for known, driver, n in _DRIVER.findall(_twice.read(crypto)) if known == name]
@@ -153,7 +153,7 @@ def _measurements(text: str, seconds: int) -> tuple[list[int], list[int], list[f
     times: list[float] = []
     lines = _SET.sub("", text, count=1).splitlines()
     if len(lines) < 4 or not text.endswith("\n") or len(lines) % 2:
-        raise RefusedOutput("openssl's output is incomplete", text)
+        raise RefusedOutput("openssl's output is not whole", text)
     for begin, result in zip(lines[:-2:2], lines[1:-2:2], strict=True):
         begun, done = _BEGIN.fullmatch(begin), _RESULT.fullmatch(result)
         if not begun or not done or begun.group(1) != done.group(2):

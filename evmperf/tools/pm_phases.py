@@ -52,7 +52,7 @@ def parse(text: str) -> Phases:
     """The phases of one sleep; raises RefusedOutput for none, several, or an aborted one."""
     lines = text.splitlines()
     if not text.endswith("\n") or not lines or lines[-1] != "end":
-        raise RefusedOutput("the record of the sleep is incomplete", text)
+        raise RefusedOutput("the record of the sleep is not whole", text)
     if any(sum(map(bool, map(end.fullmatch, lines))) != 1 for end in (_ENTRY, _EXIT)):
         raise RefusedOutput("the kernel does not report exactly one sleep", text)
     took: dict[str, float] = {}
@@ -62,7 +62,7 @@ def parse(text: str) -> Phases:
         before_s = float(stamp[1]) if stamp else before_s
         if not match:
             if " of devices " in line:
-                raise RefusedOutput(f"the kernel's message is incomplete: {line[:120]!r}", text)
+                raise RefusedOutput(f"the kernel's message is not whole: {line[:120]!r}", text)
             continue
         at_s, phase, ended, milliseconds = match.groups()
         whole = phase.startswith(("start", "end"))
@@ -77,6 +77,6 @@ def parse(text: str) -> Phases:
         raise RefusedOutput(f"the kernel does not report the phase {missing[0]}", text)
     # "start" is the first phase together with what comes before it, and so no shorter.
     if took.get("start suspend", took["suspend"]) < took["suspend"]:
-        raise RefusedOutput("a phase took longer than the phase that contains it", text)
+        raise RefusedOutput("a phase took longer than what it is part of", text)
     down, up = (sum(took[phase] for phase in side) for side in (_DOWN, _UP))
     return Phases(round(down, 3), round(up, 3))

@@ -40,7 +40,7 @@ def latencies(text: str, histogram: str, processor: int, messages: int) -> tuple
     match = _TEXT.search(text)
     lines = [_LINE.fullmatch(line) for line in histogram.splitlines()]
     if not match or not lines or not histogram.endswith("\n"):
-        raise RefusedOutput("rpmsg_char_benchmark did not finish", text + histogram)
+        raise RefusedOutput("rpmsg_char_benchmark did not come to its end", text + histogram)
     asked, there, done, _, mean, longest = map(int, match.groups())
     if (asked, done, there) != (messages, messages, processor):
         raise RefusedOutput(f"{done} messages went to the processor {there}, not {messages}", text)

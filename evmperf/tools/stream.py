@@ -49,7 +49,7 @@ def cached(text: str, caches: str) -> str:
 def _only(pattern: re.Pattern[str], text: str) -> str:
     found = pattern.findall(text)
     if len(found) != 1:
-        raise RefusedOutput("STREAM does not print the size of its arrays", text)
+        raise RefusedOutput("STREAM does not say how large its arrays are", text)
     return str(found[0])
 
 
@@ -64,7 +64,7 @@ def best_rate(text: str, kernel: str) -> float:
         raise RefusedOutput("STREAM's table does not have its four rows", text)
     validated = re.findall(r"^Solution Validates: .* on all three arrays$", text, re.MULTILINE)
     if "Best Rate MB/s" not in text or len(validated) != 1:
-        raise RefusedOutput("STREAM does not confirm that its arrays are right", text)
+        raise RefusedOutput("STREAM does not say that its arrays are right", text)
     array = int(_only(_SIZE, text)) * int(_only(_ELEMENT, text))
     rates = {name: (rate, shortest) for name, rate, shortest in found}
     rate, shortest = rates[kernel]

@@ -90,7 +90,7 @@ def parse(text: str, wanted_s: int) -> Sleep:
     """
     match = _TEXT.fullmatch(text)
     if not match:
-        raise RefusedOutput("the record of the sleep is incomplete", text)
+        raise RefusedOutput("the record of the sleep is not whole", text)
     up0, _, good0, _ = match.groups()[0:4]
     up1, rtc1, good1, bad1 = match.groups()[4:8]
     up2, rtc2, good2, bad2 = match.groups()[8:12]

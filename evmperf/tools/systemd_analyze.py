@@ -29,7 +29,7 @@ def parts(text: str) -> dict[str, float]:
     """Seconds of each part of the boot; raises RefusedOutput unless they make the sum."""
     match = _LINE.search(text)
     if not match:
-        raise RefusedOutput("systemd-analyze did not print the boot's duration", text)
+        raise RefusedOutput("systemd-analyze did not say how long the boot took", text)
     found = {name: _seconds(time) for time, name in re.findall(rf"({_TIME}) ?{_PART}", match[1])}
     if "kernel" not in found or "userspace" not in found:
         raise RefusedOutput("systemd-analyze names no kernel or no userspace", text)

@@ -61,7 +61,7 @@ def rate(text: str, operation: str, offset: int, size: int, unit: int) -> float:
                 text,
             )
     if _SAME.findall(text) != [str(size)]:
-        raise RefusedOutput("the data read back was not compared with the data written", text)
+        raise RefusedOutput("what was read is not known to be what was written", text)
     took = uboot_time.seconds(text)
     if took <= 0:
         raise RefusedOutput("U-Boot measured no time at all", text)

@@ -39,14 +39,14 @@ def frame_rate(text: str, width: int, height: int, code: str, frames: int) -> fl
     name, bits = _FORMATS[code]
     lines = text.splitlines()
     if not lines or not _RELEASED.fullmatch(lines[-1]):
-        raise RefusedOutput("yavta's output is incomplete", text)
+        raise RefusedOutput("yavta's output is not whole", text)
     formats = [match.groups() for match in map(_SET.fullmatch, lines) if match]
     if formats != [(name, str(width), str(height))]:
         there = "x".join(formats[-1][1:]) + f" {formats[-1][0]}" if formats else "no format"
         raise RefusedOutput(f"the device captures {there}, not {width}x{height} {name}", text)
     got = [match.groups() for match in map(_FRAME.fullmatch, lines) if match]
     if [number for number, *_ in got] != [str(number) for number in range(frames)]:
-        raise RefusedOutput(f"{len(got)} frames are in the log, not {frames} in order", text)
+        raise RefusedOutput(f"{len(got)} frames are in the log, not {frames} in their turn", text)
     if any(flag == "E" for _, flag, *_ in got):
         raise RefusedOutput("a frame came with an error", text)
     sizes = [int(size) for *_, size in got]
@@ -54,7 +54,7 @@ def frame_rate(text: str, width: int, height: int, code: str, frames: int) -> fl
         raise RefusedOutput(f"the frames have {min(sizes)} to {max(sizes)} bytes", text)
     sums = [match.groups() for match in map(_CAPTURED.fullmatch, lines) if match]
     if len(sums) != 1 or int(sums[0][0]) != frames:
-        raise RefusedOutput("yavta does not print its duration", text)
+        raise RefusedOutput("yavta does not say how long it took", text)
     _, seconds, rate, byte_rate = sums[0]
     took = span(seconds, units=_MICROSECONDS)
     if not agree(over(float(frames), took), span(rate)):
