@@ -36,7 +36,7 @@ def find(given: str, machine: str) -> ImageSource:
     path = os.environ.get(VARIABLE, "")
     if not path:
         raise UsageError(
-            f"there is no image {given}: it is no file and no URL, and {VARIABLE} names no list of "
+            f"there is no image {given}: it is neither a file nor a URL, and {VARIABLE} names no list of "
             f"releases (docs/provisioning.md)"
         )
     releases = load(Path(path))

@@ -87,7 +87,7 @@ def check_fits(image: Image, board: Board) -> None:
         others = f"; it has files for {', '.join(says.silicons)}" if says.silicons else ""
         raise UsageError(
             f"the tiboot3.bin of {image.name} is for {says.silicon} chips, and {board.file_name} "
-            f"says image.silicon: {silicon}{others}: put that file in its place in the image"
+            f"sets image.silicon: {silicon}{others}: put that file in its place in the image"
         )
 
 

@@ -196,7 +196,7 @@ class Installation:
             with contextlib.suppress(EvmperfError):
                 self.bench.off()
             return LabError(f"{said}; and {good.name}, put back, does not run either: {second}")
-        return BoardError(f"{said}; {good.name}, the last one that did, was put back and runs")
+        return BoardError(f"{said}; {good.name}, the last one that ran, was put back and runs")
 
 
 def guard(target: Any, board: Board, bench: LabgridBench) -> None:

@@ -33,7 +33,7 @@ def start(target: Any, board: Board, bench: LabgridBench, given: Mapping[str, st
     strategy = board.strategy
     if MEDIUM not in strategy["media"]:
         raise UsageError(
-            f"{board.file_name} does not say how its U-Boot boots over the network: give "
+            f"{board.file_name} does not describe its U-Boot's network boot: set "
             f"`media.{MEDIUM}` of the strategy (docs/provisioning.md)"
         )
     staged = {part: _stage(target, board, file) for part, file in files.items()}

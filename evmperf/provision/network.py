@@ -141,8 +141,8 @@ class NetworkWay:
                 self._finish(shell, size)
                 return {"written": size, "repeated": attempt * size, "url": url}
         raise LabError(
-            f"{self._device} does not hold what is written to it: its SHA-256 is another each "
-            f"time, in {_TRIES} tries; replace the disk"
+            f"{self._device} does not keep its data: its SHA-256 differed in each of "
+            f"{_TRIES} tries; replace the disk"
         )
 
     def _stage(self, image: Image) -> str:

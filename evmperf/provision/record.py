@@ -123,8 +123,8 @@ def with_images(sides: Sequence[Sequence[str]], board: Board) -> list[list[str]]
     if known is None and not all(images):
         without = variation.parse(sides[images.index(None)])
         raise UsageError(
-            f"{without}: which image is on {board.name} is not known: say image:FILE for each "
-            f"side, or give the board one with `evmperf provision` first"
+            f"{without}: the image on {board.name} is unknown: write image:FILE for each "
+            f"side, or write an image with `evmperf provision` first"
         )
     return [
         list(side) if image or known is None else [f"image:{known.file}", *side]

@@ -116,7 +116,7 @@ def test_of_a_device_tree_the_model_is_compared(target, board, tmp_path):
     ("variant", "word", "said"),
     [
         ("virtual-net", "/none/Image", "there is no kernel /none/Image"),
-        ("virtual-sd", __file__, "does not say how its U-Boot boots over the network"),
+        ("virtual-sd", __file__, "does not describe its U-Boot's network boot"),
         ("virtual-net", __file__, "names no TFTPProvider with its driver"),
     ],
 )

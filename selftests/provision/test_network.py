@@ -137,7 +137,7 @@ def test_what_a_server_cuts_short_is_never_whole(way, image, disk, served, monke
             return f"{self.url}/image"
 
     way._provider = Short(served.folder, served.url)
-    with pytest.raises(LabError, match="its SHA-256 is another each time"):
+    with pytest.raises(LabError, match="its SHA-256 differed in each"):
         way.put(image, lambda *_: None)
     assert_marked(disk, image)
 

@@ -252,7 +252,7 @@ def test_the_last_good_image_comes_back_when_the_new_one_does_not_boot(lab, inst
     with pytest.raises(BoardError) as failed:
         work.install(str(broken))
     assert "broken.wic does not boot" in str(failed.value)
-    assert "virtual-sd-2026.01.wic.zst, the last one that did, was put back" in str(failed.value)
+    assert "virtual-sd-2026.01.wic.zst, the last one that ran, was put back" in str(failed.value)
     known = work.known()
     assert known.on_board.name == known.good.name == releases[0].name
     assert bench.status().power

@@ -66,4 +66,4 @@ def test_the_command_writes_a_card_in_a_reader(tmp_path, capsys, monkeypatch):
         assert f"{card}: {written} KiB written, all of it read back" in capsys.readouterr().out
     assert_equal(card, raw)
     assert cli.main(["image", str(packed), "--write", str(tmp_path / "none")]) == ExitStatus.LAB_BROKEN
-    assert "is not there" in capsys.readouterr().err
+    assert "is missing" in capsys.readouterr().err
