@@ -99,7 +99,7 @@ _WAITING = (
     _Rule(
         "the system waits for a key",
         r"(?i)(?:press|hit) (?:\W?enter\W?|return|any key|a key)(?! to (?:stop|abort))",
-        "see what it asks, and build an image that does not",
+        "read its question, and build an image that does not ask",
         Kind.LAB,
         waits=True,
         within=3,
@@ -361,7 +361,7 @@ def _mute(loader: str, linux: str) -> BootCause | None:
     """Why a kernel was started and never said a word."""
     before = _first(_LOADER, linux) or _first(_LOADER, loader)
     return BootCause(
-        "the kernel says nothing",
+        "the kernel prints nothing",
         before.line if before else "",
         remedy="check the device tree, that it is this board's, and `console=` of the kernel's arguments",
     )

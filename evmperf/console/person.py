@@ -40,8 +40,8 @@ class Person:
         line = os.read(_STDIN, _LINE_BYTES)
         if not line:
             raise LabError(
-                "a person must switch the board's power, and nobody can be asked: standard input "
-                "is closed; start this in a terminal, or give the board a power switch"
+                "a person must switch the board's power, but standard input is closed: start this "
+                "in a terminal, or give the board a power switch"
             )
         if line.strip().lower()[:1] in (b"s", b"q"):
             raise Stopped("the person at the terminal gave up")

@@ -126,7 +126,7 @@ class Hand:
         if time.monotonic() - began > self._patience_s:
             raise LabError(
                 f"nobody switched the board {wanted} within {self._patience_s:g} s, or its console "
-                f"did not show it: `hand_timeout` of the strategy says how long to wait"
+                f"did not show it: `hand_timeout` of the strategy is the limit"
             )
 
 
@@ -168,7 +168,7 @@ def reset(console: Any, uboot: str, login: str, log_in: Callable[[], None]) -> N
             log_in()
         except Exception as error:
             raise BoardError(
-                f"the board cannot be reset by software, as nobody can log in ({error}): switch "
+                f"the board cannot be reset by software, as no login works ({error}): switch "
                 f"it off and on by hand"
             ) from error
     tell(console, "restart", RESET)

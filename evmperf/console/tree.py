@@ -159,24 +159,24 @@ def _drift(lines: Sequence[_Line]) -> Iterator[str]:
     said_s = (last[1].kernel_s or 0.0) - (first[1].kernel_s or 0.0)
     seen_s = (last[1].mono_ns - first[1].mono_ns) / 1e9
     if min(said_s, seen_s) > _TELLING_S:
-        rate = f"{said_s / seen_s:.4f} s in a second of the console's, over {seen_s:.1f} s"
+        rate = f"{said_s / seen_s:.4f} s per second of the console's, over {seen_s:.1f} s"
         yield f"the kernel's clock runs at {rate}"
     soonest = min(delay for delay, _ in delays)
     late, line = max(delays, key=lambda d: d[0])
     if late - soonest > _LATE_S:
         yield (
-            f"the console is up to {late - soonest:.3f} s late: {line.text.strip()!r} was said at "
-            f"{line.kernel_s:.3f} s of the kernel's clock (kept until its console's driver, or by an "
-            f"asynchronous console)"
+            f"the console is up to {late - soonest:.3f} s late: {line.text.strip()!r} was printed "
+            f"at {line.kernel_s:.3f} s of the kernel's clock (held back until the console's driver "
+            f"started, or by an asynchronous console)"
         )
 
 
 def _missing(marks: Mapping[Phase, Mark], lines: Sequence[_Line]) -> Iterator[str]:
     """What nothing on this console tells."""
     if absent := [p for p in (Phase.SPL_BANNER, Phase.TF_A, Phase.OP_TEE, Phase.A53_SPL) if p not in marks]:
-        yield f"not said: {', '.join(absent)} (no such stage, or built without its messages)"
+        yield f"no messages of {', '.join(absent)} (no such stage, or built without them)"
     if not any(line.kernel_s is not None for line in lines):
-        yield "no message has the kernel's clock: it is quiet, or without printk.time"
+        yield "no message has the kernel's clock: the kernel is quiet, or runs without printk.time"
     if not any(_INITCALL.match(line.text) for line in lines):
         yield "initcalls are not timed: boot with the argument initcall_debug"
     if not any(line.text.startswith("Timer summary in microseconds") for line in lines):

@@ -220,8 +220,8 @@ class Watch:
                 "autoboot was not stopped",
                 text,
                 Kind.LAB,
-                "U-Boot's countdown must be at least a second (bootdelay), and `autoboot` and "
-                "`interrupt` of UBootDriver in the board file what U-Boot asks for",
+                "set U-Boot's bootdelay to at least 1 s, and `autoboot` and `interrupt` of UBootDriver "
+                "in the board file to its prompt and key",
                 permanent=True,
             )
         which = "SPL started Linux itself (falcon mode)" if self._spls else "no U-Boot in this boot"

@@ -39,7 +39,7 @@ _DECIDE = {
     ),
     "title": ("Decide: its name in tables and guides.",),
     "power": ("Decide: a power driver below makes boots cold; then take this line out (docs/day-one.md).",),
-    "absent": ("As found: take out what you install.",),
+    "absent": ("As found: remove a line when you install its program.",),
     "resources": ("For this desk; a lab uses RemotePlace here, or the port by its USB id.",),
     "password": ("Everybody who can read this file can log in.",),
 }

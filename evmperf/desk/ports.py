@@ -138,7 +138,7 @@ class PortLine:
         said, deadline = "", time.monotonic() + within_s
         while not until.search(_VT100.sub("", said).replace("\r", "")):
             if time.monotonic() > deadline:
-                raise UsageError(f"{self.path}: no answer within {within_s:g} s; it said {said[-120:]!r}")
+                raise UsageError(f"{self.path}: no answer within {within_s:g} s; last output {said[-120:]!r}")
             time.sleep(0.02)
             said = (said + self.read())[-16 * _KEEP :]
         return _VT100.sub("", said).replace("\r", "")

@@ -110,4 +110,4 @@ def check(made: ScratchPlan, said: str, printed: str) -> str:
         return ""
     if now == made.kept and "evmperf-status 0" in printed:
         return f"the board's kernel shows {made.partition} after its next boot: reboot it, then --lg-env"
-    raise BoardError(f"{made.partition} was not made as planned: {last or 'sfdisk said nothing'}")
+    raise BoardError(f"{made.partition} was not made as planned: {last or 'sfdisk printed nothing'}")

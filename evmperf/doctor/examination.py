@@ -190,7 +190,7 @@ class Examination:
         except Exception as error:  # noqa: BLE001  # resources that are away raise all kinds
             raise LabError(
                 f"the console cannot be opened ({line(error)}): check the exporter, the adapter "
-                f"and who else has it open"
+                f"and other programs that use it"
             ) from None
         port = console.port
         where = f"{port.host}:{port.port}" if hasattr(port, "host") else str(port.port)
@@ -293,7 +293,7 @@ class Examination:
             raise BoardError(finding.reason)
         if rate is None:
             raise Noted("not checked: /proc/uptime is empty")
-        return f"makes {rate[0]:.2f} to {rate[1]:.2f} s in a second of this host"
+        return f"runs {rate[0]:.2f} to {rate[1]:.2f} s per second of this host"
 
     def _uptime(self) -> BoardLook:
         began = time.monotonic()

@@ -72,7 +72,7 @@ def uenv(printed: str) -> str:
     deciding = list(dict.fromkeys(_DECIDING.findall(printed)))
     if deciding:
         raise Noted(
-            f"{', '.join(files)} sets {', '.join(deciding)}: it goes before what evmperf sets; "
+            f"{', '.join(files)} sets {', '.join(deciding)}: this overrides evmperf's settings; "
             f"comment such lines out if a boot is not the one asked for"
         )
     overlays = re.findall(r"^\s*name_overlays\s*=\s*(\S.*)$", printed, re.MULTILINE)

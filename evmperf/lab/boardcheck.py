@@ -189,7 +189,7 @@ def _bindings(file: Path, resources: _Said, drivers: _Said) -> Iterator[str]:
                 continue  # the coordinator knows what the place has
             if not any(issubclass(have, want) for have in there for want in wants):
                 names = " or ".join(sorted(want.__name__ for want in wants))
-                yield f"{file}: {_WHERE}.drivers.{name}: no {names} stands before it ({what})"
+                yield f"{file}: {_WHERE}.drivers.{name}: no {names} precedes it ({what})"
         there.append(cls)
 
 

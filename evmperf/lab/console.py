@@ -247,8 +247,8 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         if not last_line(said).strip("?"):
             return BoardError(
                 f"no output in {seconds} since the power was switched on: check that the board "
-                f"has power, that its medium is in its slot and bootable (some ROMs say nothing "
-                f"of one that is not), the console's cable and which of the board's UARTs it is on"
+                f"has power, that its medium is in its slot and bootable (some ROMs are "
+                f"silent otherwise), the console's cable and its UART on the board"
             )
         where = f" in {name}" if (name := self._watch.phase) else ""
         return NotReached(f"the boot hangs{where}: no output for {seconds}", said)
@@ -316,8 +316,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         with self._news:
             del self._buffer[: max(0, len(self._buffer) - limits.UNREAD_BYTES // 2)]
             self._error = self._error or ConsoleFlood(
-                f"the board floods its console: {cut} bytes of it came faster than they could be "
-                f"looked at, and were cut"
+                f"the board floods its console: {cut} bytes came too fast to be checked, and were cut"
             )
             self._news.notify_all()
 

@@ -106,7 +106,7 @@ def _find(rail: str, given: Any, devices: Sequence[Sequence[str]]) -> _Sensor:
     number, power = wanted.pop("input", 1), wanted.pop("power", False)
     if not wanted or set(wanted) - set(_KEYS):
         raise LabError(
-            f"the sensor of {rail} is described by {given!r}: say its label, name or device "
+            f"the sensor of {rail} is described by {given!r}: give its label, name or device "
             f"(and input, power)"
         )
     found = [

@@ -89,7 +89,7 @@ class Scpi:
             if code == constants.StatusCode.error_timeout:
                 raise LabError(
                     f"the meter at {self._visa} does not answer {query!r}, or has hung up: check "
-                    f"its channels, and that nobody else is talking to it"
+                    f"its channels, and that no other program uses it"
                 ) from error
             raise self._unreachable(error) from error
 

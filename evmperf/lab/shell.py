@@ -172,7 +172,7 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
         shown = " | ".join(line for line in self.console.tail(3) if line.strip())
         if not names_sent:
             return (
-                f"no login prompt like {self.login_prompt!r} came in {self.login_timeout} s; the "
+                f"no login prompt like {self.login_prompt!r} appeared in {self.login_timeout} s; the "
                 f"console shows {shown!r}: set `login_prompt` of EvmShellDriver in the board file"
             )
         return (

@@ -69,7 +69,7 @@ def device(board: Board) -> str:
         return _VIRTUAL.format(title=title, file=board.file_name, kind=kind, serial=serial["port"], power=url)
     except (KeyError, TypeError, AttributeError) as error:
         raise UsageError(
-            f"{board.file}: does not say the ports of its virtual EVM: {error} is missing in "
+            f"{board.file}: does not set the ports of its virtual EVM: {error} is missing in "
             f"targets.main.resources; see virtual.yaml"
         ) from error
 

@@ -237,7 +237,7 @@ def test_a_board_whose_clock_is_wrong(write, fake, tmp_path):
     program.write_text("#!/bin/sh\nawk '{printf \"%.2f 0.00\\n\", $1 * 2.6}' /proc/uptime\n")
     program.chmod(0o755)
     fake.environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    check_bad(examine(write())["board's clock"], Kind.BOARD, "makes [12][.][0-9]+ s in a second")
+    check_bad(examine(write())["board's clock"], Kind.BOARD, "runs [12][.][0-9]+ s per second")
 
 
 # What U-Boot and Linux say, on boards that replay

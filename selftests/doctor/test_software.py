@@ -51,7 +51,7 @@ def test_a_script_that_cannot_be_typed_is_a_failure_of_the_lab():
 )
 def test_lines_of_uenv_that_decide_are_noted(line):
     text = f"# /run/media/boot-mmcblk1p1/uEnv.txt\nserverip=192.0.2.1\n{line}\n"
-    with pytest.raises(Noted, match=rf"uEnv.txt sets {line.strip().split('=')[0]}: it goes before"):
+    with pytest.raises(Noted, match=rf"uEnv.txt sets {line.strip().split('=')[0]}: this overrides"):
         software.uenv(text)
 
 

@@ -185,8 +185,8 @@ def test_sensors_are_found_by_label_name_and_device(root):
             "0 sensors are described by 'vdd_croe' for a instead of one; there are: .*vdd_core ina226 1-0040",
         ),
         ({"name": "ina226"}, "2 sensors are described"),
-        ({"labl": "x"}, "say its label, name or device"),
-        ({"power": True}, "say its label, name or device"),
+        ({"labl": "x"}, "give its label, name or device"),
+        ({"power": True}, "give its label, name or device"),
     ],
 )
 def test_a_sensor_that_is_not_one_is_named_with_those_there_are(root, given_as, reason):

@@ -79,7 +79,7 @@ FAILED = {
     "tda4vh-serror-form": ("alarm", "board", "SError"),
     "tda4vm-rprochang-form": ("hang", "board", "U-Boot hangs while it loads a remote core"),
     "uboot-inflate-reset-form": ("alarm", "board", "silent reset"),
-    "wrong-dtb-quiet-form": ("time", "board", "the kernel says nothing"),
+    "wrong-dtb-quiet-form": ("time", "board", "the kernel prints nothing"),
 }
 
 
