@@ -79,7 +79,7 @@ def _asked(options: argparse.Namespace) -> Search:
         if not getattr(options, name):
             raise UsageError(f"evmperf bisect needs {name}, or --resume FOLDER; see --help")
     if options.metric.count("/") != 2:
-        raise UsageError(f"--metric {options.metric}: say BENCHMARK/CASE/METRIC")
+        raise UsageError(f"--metric {options.metric}: write BENCHMARK/CASE/METRIC")
     if not any("{}" in word for word in options.what):
         raise UsageError("--what: must hold {} where the version goes")
     loaded = boardfile.named(options.board)

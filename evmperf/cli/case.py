@@ -20,7 +20,7 @@ from evmperf.runs import casefile, history, spool
 @command(
     "case",
     "Pack one case of a run into a file to post: samples, raw outputs, facts, state, console. "
-    "Host names, addresses, MACs, serial numbers and keys are replaced; what goes out is listed. "
+    "Host names, addresses, MACs, serial numbers and keys are replaced; the file's content is listed. "
     "`evmperf show`, `why`, `compare` and `reproduce` read the file.",
     RUN,
     RESULTS,

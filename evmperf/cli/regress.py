@@ -27,7 +27,7 @@ _EPILOG = (
     "comparable, 6 no figure decided, or a change suspected."
 )
 _OUTPUT = (
-    flag("--all", "list what did not change, too"),
+    flag("--all", "list unchanged figures, too"),
     arg("--level", "false discovery rate to hold, default 0.14 against earlier runs, else 0.12", type=float),
     *(
         arg(f"--{name}", "write it there, too (- only prints it)", type=Path, metavar="FILE")

@@ -72,7 +72,7 @@ def _build(args: argparse.Namespace) -> None:
     "virtual release",
     _RELEASE,
     arg("variant", "a virtual EVM that boots from a card or disk of its own"),
-    arg("file", "what to write: NAME.wic.zst", type=Path),
+    arg("file", "file to write: NAME.wic.zst", type=Path),
     arg("--number", "from 1 to 9 (default: 1)", type=int, default=1),
     help="make a release: an image for a virtual EVM's card",
 )

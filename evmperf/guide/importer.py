@@ -122,7 +122,7 @@ def _interpret(text: str, name: str, release: str, os: str, board: str) -> Impor
     dated = bool(by_date) and not source.release and not release
     release = source.release or release or by_date
     if not release:
-        raise UsageError(f"{name} line 1: the title states no release: say which one with --release")
+        raise UsageError(f"{name} line 1: the title states no release: name it with --release")
     if not source.tables:
         raise UsageError(f"{name} line 1: has no csv-table, so it is not a performance guide")
     system = source.os or system_of(Path(name).stem) or os or UNKNOWN_OS

@@ -201,14 +201,14 @@ def difference(source: SourceTable, table: Table) -> str:
     keys = itertools.zip_longest(source.header[: len(table.keys)], table.keys, fillvalue="")
     unlike = [(ours, key) for ours, key in keys if meaning.plain(ours) != meaning.plain(key)]
     if unlike:
-        parts.append(f"it has the column {unlike[0][0]!r} where that has {unlike[0][1]!r}")
+        parts.append(f"its column {unlike[0][0]!r} is {unlike[0][1]!r} there")
     else:
         new = [text for text in source.header[len(table.keys) :] if not column_of(table, text)]
         titles = dict.fromkeys(split_header(text)[1] for text in new)
         if titles:
             parts.append(f"it has the column {', '.join(map(repr, titles))}")
     if wrong := _evidence(source).against(table):
-        parts.append(f"{' and '.join(map(repr, wrong))} says something else")
+        parts.append(f"{' and '.join(map(repr, wrong))} contradicts it")
     rows = [row for row in source.rows if row.cells]
     if not parts and rows and not any(table.knows(row_key(row.cells, table)) for row in rows):
         parts.append(f"none of its rows ({_rows(source)}) is known")

@@ -60,8 +60,8 @@ class PushProgress:
             scratch.replace(self.folder / STATE)
         except OSError as error:
             raise LabError(
-                f"{self.folder / STATE}: cannot be written ({error.strerror}); what was sent "
-                f"will be sent again, which changes nothing"
+                f"{self.folder / STATE}: cannot be written ({error.strerror}); the same "
+                f"points will be sent again, without effect"
             ) from error
 
 

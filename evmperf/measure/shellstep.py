@@ -180,7 +180,7 @@ def _unpacked(packed: bytes) -> bytes:
 
 
 def _too_much(what: str) -> str:
-    return f"the step left {what}: it is not unpacked, only what the console carried is kept"
+    return f"the step left {what}: it is not unpacked, only the console's output is kept"
 
 
 def _entries(archive: bytes) -> Iterator[tuple[str, bytes]]:

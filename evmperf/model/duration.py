@@ -12,5 +12,5 @@ def seconds(text: str) -> float:
     """The seconds in a duration, 0 for ""; raises UsageError for what is none."""
     parts = _FORM.findall(text)
     if "".join(number + unit for number, unit in parts) != text:
-        raise UsageError(f"{text!r} is no duration: write 90s, 30m, 2h or 1h30m")
+        raise UsageError(f"{text!r} is not a duration: write 90s, 30m, 2h or 1h30m")
     return sum(float(number) * _UNITS[unit] for number, unit in parts)

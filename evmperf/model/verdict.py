@@ -148,11 +148,8 @@ class Judgement:
     def gaps(self) -> list[str]:
         """Figures and tables that only one side has, one line for each kind."""
         lines = [
-            _listed(f"{sum(counts.values())} figures {what}", counts)
-            for counts, what in (
-                (self.gone, "of the baseline are gone"),
-                (self.new, "are new, the baseline has none"),
-            )
+            _listed(f"{(n := sum(counts.values()))} figure{'s' * (n != 1)} {what}", counts)
+            for counts, what in ((self.gone, "only in the baseline"), (self.new, "not in the baseline"))
             if counts
         ]
         return lines + [

@@ -54,7 +54,7 @@ def along(headings: Sequence[str]) -> tuple[dict[str, tuple[str, str]], str]:
         for quantity, value in said(heading).items():
             before = found.get(quantity, (value, heading))
             if before[0] not in (value, _WITHIN.get((quantity, value))):
-                return found, f"the heading {heading!r} stands below {before[1]!r}"
+                return found, f"the heading {heading!r} is below {before[1]!r}"
             found[quantity] = (value, heading)
     return found, ""
 

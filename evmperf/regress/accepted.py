@@ -12,7 +12,7 @@ from evmperf.model.figures import Key
 from evmperf.published.releases import BASELINES
 
 FILE = BASELINES / "accepted.yaml"
-_HEAD = "# Changes that were meant; `evmperf accept` adds to this, git tells who and when.\n"
+_HEAD = "# Intended changes; `evmperf accept` adds to this, git shows who and when.\n"
 
 
 @dataclass(frozen=True)

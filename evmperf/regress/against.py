@@ -44,7 +44,7 @@ def wanted(text: str) -> WantedBaseline:
     if kind not in ("release", "run", "guide", "last") or not value:
         raise UsageError(f"{text!r}: compare with {HELP}")
     if kind == "last" and not (value.isdigit() and int(value) > 0):
-        raise UsageError(f"{text!r}: say how many runs, e.g. last:20; or compare with {HELP}")
+        raise UsageError(f"{text!r}: give a number of runs, e.g. last:20; or compare with {HELP}")
     return WantedBaseline(kind, value)
 
 

@@ -43,7 +43,7 @@ def images(before: Run, run: Run) -> Images:
     """
     good, bad = _image(before), _image(run)
     if good["content_sha256"] == bad["content_sha256"]:
-        raise UsageError(f"{before.id} ran the same image ({bad['name']}), so the image is not what changed")
+        raise UsageError(f"{before.id} ran the same image ({bad['name']}), so the image did not change")
     return Images(f"image:{good['source']}", f"image:{bad['source']}", before.id)
 
 

@@ -14,7 +14,7 @@ def commits(repository: Path, given: str) -> tuple[str, str]:
     """The good and the bad end of a range GOOD..BAD as full hashes; raises UsageError."""
     good, found, bad = given.partition("..")
     if not found or not good or not bad or bad.startswith("."):
-        raise UsageError(f"git:{given}: say git:GOOD..BAD, two commits of which the second is bad")
+        raise UsageError(f"git:{given}: write git:GOOD..BAD, a good and a bad commit")
     ends = [_git(repository, "rev-parse", "--verify", f"{end}^{{commit}}") for end in (good, bad)]
     return ends[0], ends[1]
 

@@ -129,7 +129,7 @@ class Spool:
             all(map(is_plain, name.split("/")))
             and path.resolve().is_relative_to(self.folder.resolve() / "raw")  # no link leads away
         ):
-            raise RefusedOutput(f"{name[:200]!r} is no name for a raw output: not kept", text)
+            raise RefusedOutput(f"{name[:200]!r} is not a file name: raw output not kept", text)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
@@ -216,7 +216,7 @@ def _alone(folder: Path) -> Iterator[None]:
 def _full(folder: Path, error: OSError) -> LabError:
     return LabError(
         f"{folder}: cannot be written ({error.strerror}): free some space or name "
-        f"another folder with --results=FOLDER; what was measured until now is safe"
+        f"another folder with --results=FOLDER; the results until now are safe"
     )
 
 

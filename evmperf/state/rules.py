@@ -72,7 +72,7 @@ def clock(rate: tuple[float, float] | None) -> Iterator[Finding]:
         nearest = least if least > 1 else most
         yield Finding(
             "clock",
-            f"the board's clock makes {nearest:.3f} s in a second of the lab, so all it times is "
+            f"the board's clock runs {nearest:.3f} s per second of the lab, so all its times are "
             f"wrong: check the counter's frequency in its device tree",
             refuses=True,
         )

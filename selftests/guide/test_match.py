@@ -44,7 +44,7 @@ def test_sections_are_read_by_their_meaning(section, caption, rows, benchmark):
         (("MMCSD", "MMC EXT4"), "MMC EXT3", SIZES, ("MMC EXT4", "MMC EXT3")),
         (("EMMC Driver",), "EMMC EXT4", FIO, ("emmc_ext4,", "emmc_ext4_fio_1g")),
         (("EMMC Driver",), "EMMC EXT4 FIO 1G", SIZES, ("emmc_ext4_fio_1g", "emmc_ext4")),
-        (("EMMC Driver", "MMC EXT4"), "", SIZES, ("'MMC EXT4' stands below 'EMMC Driver'",)),
+        (("EMMC Driver", "MMC EXT4"), "", SIZES, ("'MMC EXT4' is below 'EMMC Driver'",)),
         (("Storage",), "Copying", SIZES, ("it could be any of", "emmc_ext4")),
     ],
 )

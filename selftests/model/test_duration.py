@@ -14,5 +14,5 @@ def test_a_duration_is_read(text, expected):
 
 @pytest.mark.parametrize("text", ["30", "m", "30 m", "-5m", "soon"])
 def test_anything_else_is_refused(text):
-    with pytest.raises(UsageError, match="is no duration"):
+    with pytest.raises(UsageError, match="is not a duration"):
         seconds(text)

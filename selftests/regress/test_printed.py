@@ -150,8 +150,8 @@ def test_what_only_one_side_has_is_said_by_table(tmp_path, capsys):
     )
     said = capsys.readouterr().out
     assert status == 1
-    assert re.search(r"\d+ figures of the baseline are gone: .*uboot_flash_summary 4", said)
-    assert "are new, the baseline has none:" in said
+    assert re.search(r"\d+ figures only in the baseline: .*uboot_flash_summary 4", said)
+    assert "not in the baseline:" in said
     assert "emmc_ext4_fio_1g 16" in said
 
 
