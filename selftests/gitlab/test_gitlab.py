@@ -117,7 +117,7 @@ def test_everything_is_judged_and_the_guide_written_whatever_failed():
     ("arguments", "said"),
     [
         (["--boards", "am65x"], "no board file am65x"),
-        (["--over", "ssh"], "--over ssh: it is one of labgrid, lava-host, lava-native"),
+        (["--over", "ssh"], "--over ssh: must be one of labgrid, lava-host, lava-native"),
         (["--profile", "slow"], "--profile slow: must be full or quick"),
         (["--repeat", "often"], "--repeat=often is neither a number of times nor until:"),
         (["--repeat", "5", "--over", "lava-host"], "LAVA jobs measure once"),
