@@ -75,7 +75,7 @@ def plan(said: str) -> ScratchPlan:
     found: list[ScratchPlan] = []
     for disk, (driver, size) in disks.items():
         if not (there := parts.get(disk)):
-            continue  # without a partition nobody knows what is where
+            continue  # without a partition table all of the disk may be in use
         start = -(-max(first + count for _, first, count in there) // _MIB) * _MIB
         sectors = min((size - start) // _MIB - 1, _MOST_MIB) * _MIB  # the last MiB has GPT's copy
         number = max(number for number, _, _ in there) + 1

@@ -32,7 +32,7 @@ _WAYS = {"arm": "ARM", "arm_ce": "ARM CE", "accelerator": "Accelerator"}
 
 
 def _speed(case: Case, way: str = "") -> Measure:
-    """Measure one algorithm, of whose six rows one run serves all. A `way` that the board does not
+    """Measure one algorithm; one run serves its six rows. A `way` that the board does not
     have leaves nothing.
     """
     name, seconds = str(case.params["algorithm"]), int(case.params["seconds"])
