@@ -47,7 +47,7 @@ def test_the_files_that_come_with_evmperf_have_no_mistake(file, capsys):
         ((PLACE, "features: [boot,", "features: [bot,"), ["'bot'", "did you mean 'boot'"]),
         ((PLACE, "      boot:", "      absent: {eth_cpswx: x}\n      boot:"), ["options.absent"]),
         ((LOCAL, "        port: 7001\n", ""), ["NetworkSerialPort.port is missing"]),
-        ((LOCAL, "      StampedSerialDriver: {}\n", ""), ["no ConsoleProtocol stands before it"]),
+        ((LOCAL, "      StampedSerialDriver: {}\n", ""), ["no ConsoleProtocol precedes it"]),
         ((LOCAL, "      EvmUBootDriver: {}\n", ""), ["a console needs EvmUBootDriver"]),
         ((LOCAL, POWER, MERGED), ["line ", "merge"]),
     ],

@@ -277,7 +277,7 @@ def test_a_file_that_is_there_says_what_it_would_change():
 
 
 def test_an_address_is_no_option_of_ssh(find):
-    with pytest.raises(UsageError, match="no address"):
+    with pytest.raises(UsageError, match="is not an address"):
         find(address="-oProxyCommand=true")
 
 

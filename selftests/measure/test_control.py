@@ -25,7 +25,7 @@ def test_the_program_is_what_its_source_says(tmp_path):
 
 
 def printed(form, *spans):
-    return "".join(" ".join(map(str, struct.pack(form, *span))) + "\n" for span in spans)
+    return "".join("".join(f"{octet:4}" for octet in struct.pack(form, *span)) + "\n" for span in spans)
 
 
 @pytest.mark.parametrize("form", ["<4q", "<4i"])
