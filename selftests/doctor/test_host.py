@@ -54,7 +54,7 @@ def test_the_clock(monkeypatch):
     with pytest.raises(Noted, match="not synchronised"):
         host.clock()
     monkeypatch.setattr(time, "time", lambda: 1000.0)
-    with pytest.raises(LabError, match="says 1970-01-01"):
+    with pytest.raises(LabError, match="is 1970-01-01"):
         host.clock()
 
 
