@@ -34,6 +34,7 @@ def collect() -> str:
     copies = "; ".join(f'cp {name} "$OUT/{name}"' for name in (mpstat.STAT_BEFORE, mpstat.STAT_AFTER))
     frames = _twice.command(f"cat {TEXT_FILE}", TEXT_FILE)
     return (
+        f'[ -d {_STATE} ] || {{ echo "the watch was read before"; exit 3; }}; '
         f'n=0; until [ -e {_STATE}/done ]; do [ $n -lt 60 ] || {{ echo "the watch does not end"; exit 3; }}; '
         f"n=$((n + 1)); sleep 1; done; cd {_STATE} && {{ {copies}; {frames}; }}; rm -rf {_STATE}"
     )

@@ -85,7 +85,7 @@ def test_a_table_that_is_not_known_is_left_out_and_said(tmp_path, capsys):
     status, text, said = guide(capsys, *arguments)
     assert status == 1
     assert "4711" not in text
-    assert "1 table is not known and left out: line 16 (Odd)" in said
+    assert "1 table is unknown and left out: line 16 (Odd)" in said
     assert "no figures for: stream" in said
 
 

@@ -20,7 +20,7 @@ _JSON = "iperf3.json"
 _ENDS = "end-a", "end-b"
 _ADDRESSES = "192.168.77.1", "192.168.77.2"
 _NODE = "evmperf-node"
-_SETTLE_S = 3
+_SETTLE_S = 6
 """Seconds from the watch's start to its window, in which the test begins."""
 _HARDWARE = "with HW"
 _KINDS = {"switch": "Switch", "hsr": "HSR"}
@@ -156,7 +156,7 @@ def _benchmark(driver: str, kind: str) -> Benchmark:
         metrics=(network.throughput("THROUGHPUT"), *_LOADS),
         profiles={
             "full": Profile.of("mode", rows, seconds=60),
-            "quick": Profile.of("mode", rows, seconds=10),
+            "quick": Profile.of("mode", rows, seconds=20),
         },
         steps=steps,
         tools=("ip",),
