@@ -96,7 +96,7 @@ def test_a_full_disk_is_a_lab_error_with_the_remedy_and_costs_nothing_measured(l
         with pytest.raises(OSError, match="No space"):
             (tiny / "rest").write_bytes(b"x" * (1 << 20))
     step = measuring(big + 'echo 6 >"$OUT/x"')
-    with pytest.raises(LabError, match=r"No space left on device.*--results.*is safe"):
+    with pytest.raises(LabError, match=r"No space left on device.*--results.*are safe"):
         measure_many(runner, make(step))
     assert on_spool(runner)[0] == first
     assert read_run(runner.spool.folder).id == "fake-1"
