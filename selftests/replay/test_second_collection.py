@@ -124,4 +124,4 @@ def test_the_prompt_is_marked_and_not_a_sentence_that_names_it():
 def test_what_android_does_not_say_is_recorded_with_the_boot():
     boot = replay(Play(text("am62-android-form")), "am62x-sk", medium="sd").boot
     assert boot.error is None
-    assert any("Android does not say" in note for note in boot.notes)
+    assert any("Android does not report its medium" in note for note in boot.notes)
