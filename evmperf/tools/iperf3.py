@@ -40,6 +40,18 @@ def command(address: str, port: int, seconds: int, options: str, name: str) -> s
     return f'iperf3 -c {address} -p {port} -t {seconds} {options} --json > "$OUT/{name}"'
 
 
+def again_if_refused(test: str, name: str) -> str:
+    """Shell text that repeats `test` while the server refuses the connection, four times at most: between
+    two tests the server closes its port for a moment. Failed, it prints the error in `$OUT/NAME`.
+    """
+    refused = f'grep -qs "Connection refused" "$OUT/{name}"'
+    error = 's/.*"error":[[:space:]]*//p'
+    return (
+        f"n=0; until ({test}); do r=$?; {refused} && [ $n -lt 3 ] || {{ sed -n '{error}' \"$OUT/{name}\"; "
+        f"exit $r; }}; n=$((n + 1)); sleep 0.3; done"
+    )
+
+
 def received(text: str, seconds: int, ways: Sequence[str] = ("",)) -> float:
     """Mbit/s (10^6) received in all directions; raises RefusedOutput for one without data."""
     end = _end(text, seconds, "TCP")

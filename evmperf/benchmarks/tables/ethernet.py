@@ -172,7 +172,8 @@ def _udp_search(driver: str, title: str, *, ingress: bool, load: str = _CPU_LOAD
                     Reading("cpu_load", processor.load(outputs)),
                 ]
 
-            return Trial(f"trial{number}", mpstat.around(test), timeout_s, expect_s, parse=parse)
+            text = iperf3.again_if_refused(mpstat.around(test), _IPERF)
+            return Trial(f"trial{number}", text, timeout_s, expect_s, parse=parse)
 
         def trials() -> Trials:
             """What the best trial measured; refused if none passed."""
