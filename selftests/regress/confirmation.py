@@ -71,9 +71,8 @@ def alarm(folder: Path, nights: int, *, change: bool = True) -> Outcome:
     """Measure the nights on a virtual EVM, check the last with --confirm."""
     images = releases(folder, 2, 1 if change else 2, LIMITED)
     with board_file(VARIANT, folder) as board:
-        return alarm_of(
-            folder, board, images, nights, EMMC_WRITES, nullcontext() if change else _overloaded()
-        )
+        odd = nullcontext() if change else _overloaded()
+        return alarm_of(folder, board, images, EMMC_WRITES, nights=nights, odd=odd)
 
 
 def alarm_of(
