@@ -13,30 +13,32 @@ from evmperf.tools import _twice, mpstat
 TEXT_FILE = "frames.txt"
 _STATE = f"{STEP_FOLDER}/forwarding"
 _LINE = re.compile(r"(\d+\.\d\d) (\d+)\n" * 4)
-_STEADY = 0.5
-"""Part of the mean rate that either end of the window must have."""
+_END_S = 0.3
+"""Seconds of a look at either end of the window."""
+_LEAST = 0.1
+"""Part of the mean rate that either end must have: the rate of TCP varies, a test that is over has none."""
 
 
 def watch(interface: str, settle_s: int, window_s: int) -> str:
     """Shell text that watches in the background what an interface receives, and the processors'
-    load: after `settle_s` seconds for `window_s`, of which the first and last are looked at.
+    load: after `settle_s` seconds for `window_s`, with a look of _END_S at either end.
     """
     look = f"read u x </proc/uptime; read b </sys/class/net/{interface}/statistics/rx_bytes; echo $u $b"
+    before, after = mpstat.snapshot(mpstat.STAT_BEFORE), mpstat.snapshot(mpstat.STAT_AFTER)
+    window = f"{look}; {before}; sleep {_END_S}; {look}; sleep {window_s - 2 * _END_S:g}; {look}; "
     return (
-        f"rm -rf {_STATE}; mkdir {_STATE} && cd {_STATE} && OUT=.; ( sleep {settle_s}; {{ {look}; "
-        f"{mpstat.snapshot(mpstat.STAT_BEFORE)}; sleep 1; {look}; sleep {window_s - 2}; {look}; sleep 1; "
-        f"{mpstat.snapshot(mpstat.STAT_AFTER)}; {look}; }} >{TEXT_FILE}; touch done ) >/dev/null 2>&1 &"
+        f"rm -rf {_STATE}; mkdir {_STATE} && cd {_STATE} && OUT=.; ( sleep {settle_s}; "
+        f"{{ {window}sleep {_END_S}; {after}; {look}; }} >{TEXT_FILE}; touch done ) >/dev/null 2>&1 &"
     )
 
 
 def collect() -> str:
-    """Shell text that leaves what `watch` saw as outputs."""
+    """Shell text that leaves what `watch` saw as outputs; repeated, the same."""
     copies = "; ".join(f'cp {name} "$OUT/{name}"' for name in (mpstat.STAT_BEFORE, mpstat.STAT_AFTER))
     frames = _twice.command(f"cat {TEXT_FILE}", TEXT_FILE)
     return (
-        f'[ -d {_STATE} ] || {{ echo "the watch was read before"; exit 3; }}; '
         f'n=0; until [ -e {_STATE}/done ]; do [ $n -lt 60 ] || {{ echo "the watch does not end"; exit 3; }}; '
-        f"n=$((n + 1)); sleep 1; done; cd {_STATE} && {{ {copies}; {frames}; }}; rm -rf {_STATE}"
+        f"n=$((n + 1)); sleep 1; done; cd {_STATE} && {copies}; {frames}"
     )
 
 
@@ -58,6 +60,6 @@ def received_mbit(text: str) -> float:
         return (after - before) * 8 / 1e6 / (end - begin)
 
     mean = rate(0, 3)
-    if mean <= 0 or min(rate(0, 1), rate(2, 3)) < _STEADY * mean:
+    if mean <= 0 or min(rate(0, 1), rate(2, 3)) < _LEAST * mean:
         raise RefusedOutput("the board was not forwarding during its whole window", text)
     return mean
