@@ -25,6 +25,7 @@ from evmperf.model import repeats
 from evmperf.model.duration import seconds
 from evmperf.model.errors import BoardLost, EvmperfError, Kind, LabError, UsageError, was_ctrl_c
 from evmperf.model.exits import ExitStatus
+from evmperf.model.facts import Facts
 from evmperf.model.outlets import plain
 from evmperf.model.places import project
 from evmperf.model.replies import Failed, Reply, SessionEnded
@@ -105,7 +106,9 @@ def pytest_configure(config: pytest.Config) -> None:
     session.grace_s = grace_s
     session.vary(variation)
     session.repeats = repeated
-    session.run.facts |= dict(word.split("=", 1) for word in config.option.fact if "=" in word)
+    session.run.facts |= Facts.from_dict(
+        dict(word.split("=", 1) for word in config.option.fact if "=" in word)
+    )
     session.image = config.option.image
     given = {part: getattr(config.option, part) for part in ("kernel", "dtb", "ramdisk")}
     session.netboot = {part: file for part, file in given.items() if file}

@@ -80,7 +80,7 @@ def pytest_html_results_summary(prefix: list[str], session: Any) -> None:
         return
     run = measuring.run
     prefix.append(f"<p><strong>{html(measuring.ended().sentence)}</strong></p>")
-    known = {**run.facts, "release": run.release, "os": run.os}
+    known = {**run.facts.to_dict(), "release": run.release, "os": run.os}
     facts = [f"{name}: {known[name]}" for name in _FACTS if known.get(name)]
     about = [f"run {run.id}", f"profile {run.profile}", *facts]
     prefix.append(f"<p>{html('; '.join(about))}</p>")

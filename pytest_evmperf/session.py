@@ -110,13 +110,12 @@ class Session:
             release=release,
             started_ns=time.time_ns(),
             addresses=addresses.of_run(results, os.environ),
-            facts={"board_file": board.file_name, "virtual": board.is_virtual, **provenance.project()},
+            facts=provenance.project(),
         )
-        if board.power != "switch":
-            run.facts["power"] = board.power
-        revision = board.options.board.revision
-        if revision:
-            run.facts["board_revision"] = revision
+        facts = run.facts
+        facts.board_file, facts.virtual = board.file_name, board.is_virtual
+        facts.board_revision = board.options.board.revision
+        facts.power = "" if board.power == "switch" else board.power
         return cls(board, profile, results / run.id, run)
 
     def unsupported(self, benchmark: Benchmark, case: Case) -> str:
@@ -203,7 +202,7 @@ class Session:
         """Measure a variation of the board; its words are a fact of the run."""
         self.variation = variation
         if variation:
-            self.run.facts["variation"] = list(variation.words)
+            self.run.facts.variation = list(variation.words)
 
     def begin_at(self, state: str) -> None:
         """Take the board as it is (--lg-initial-state); raises UsageError, BoardError, LabError."""
@@ -253,13 +252,13 @@ class Session:
         if self.image:
             work = installation.Installation(target, self.board, self.bench, tell=progress)
             outcome = work.install(self.image)
-            self.run.facts["provisioned"] = outcome.facts
+            self.run.facts.provisioned = outcome.facts
             self.run.release = self.run.release or outcome.image.identity.release
         else:
             installation.guard(target, self.board, self.bench)
         if self.netboot:
             started = netboot.start(target, self.board, self.bench, self.netboot)
-            self.run.facts["netboot"] = started
+            self.run.facts.netboot = started
             progress(f"booted over the network: {', '.join(started)}")
         self.bench.boots()  # how long it took to boot is for a benchmark to say
 
@@ -317,13 +316,12 @@ class Session:
         end = self.ended()
         self.run.outcome, self.run.ending = end.sentence, end.ending
         if self.bench:
-            self.run.facts["attempts"] = self.bench.power_cycles
-        if self.lost:
-            self.run.facts["lost"] = self.lost
+            self.run.facts.attempts = self.bench.power_cycles
+        self.run.facts.lost = self.lost
         if self.interrupted and self.signals.by:
-            self.run.facts["interrupted_by"] = self.signals.by
+            self.run.facts.interrupted_by = self.signals.by
         if self._runner and self._runner.broken:
-            self.run.facts["broken"] = self._runner.broken
+            self.run.facts.broken = self._runner.broken
         if self._spool:
             try:
                 self._spool.save()

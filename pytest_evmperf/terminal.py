@@ -140,7 +140,7 @@ def _shell_share(terminalreporter: Any, session: Session) -> None:
     wall = sum(result.duration_s for result in session.results)
     if wall:
         terminalreporter.write_line(f"Tools and boots took {_clock(busy)} of {_clock(wall)} of measuring.")
-    if (load := session.run.facts.get("host_load", 0.0)) >= control.LOADED:
+    if (load := session.run.facts.host_load or 0.0) >= control.LOADED:
         terminalreporter.write_line(
             f"This host was loaded ({load:.1f} processes a processor): figures that its clock measures, "
             f"boot times among them, may be too long."

@@ -28,6 +28,7 @@ from evmperf.boards import board as boards
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure.bench import Shell
 from evmperf.measure.runner import Runner
+from evmperf.model.facts import Facts
 from evmperf.model.run import Run
 from evmperf.runs.spool import Spool
 from evmperf.state.answers import Answer
@@ -198,7 +199,7 @@ class Board:
     def measure(self, name: str, *cases: tuple[str, str]) -> Path:
         """Measure cases into a run of their own; its folder."""
         spool = Spool(
-            self._folder, Run(id=name, board="virtual-evm", profile="quick", facts={"virtual": "virtual"})
+            self._folder, Run(id=name, board="virtual-evm", profile="quick", facts=Facts(virtual=True))
         )
         tools = ("fio", "mpstat", "netperf", "mkfs.ext4")
         runner = Runner(self.bench, spool, "quick", tools, looks=True)

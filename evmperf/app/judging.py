@@ -131,7 +131,7 @@ def _again(request: Check, folder: Path, judgement: Judgement, good: Run | None,
         raise UsageError("no earlier good run is known")
     run = spool.read_run(folder)
     sides = confirm.images(good, run)
-    board = request.board or str(run.facts.get("board_file", ""))
+    board = request.board or run.facts.board_file
     wanted = confirm.asked(folder, judgement, board, sides, request.confirm_s)
     there = folder.parent / wanted.id
     if (there / experiment.FILE).exists():

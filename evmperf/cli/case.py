@@ -45,7 +45,7 @@ def _sentences(file: Path, benchmark: str, case: str) -> Iterator[str]:
     run, results = spool.read_run(folder), spool.read_results(folder)
     explained = why.explain(Why(folder=str(folder), case=f"{benchmark} {case}"))
     answer = explained.answers[0]
-    kernel = run.facts.get("kernel", "of unknown version")
+    kernel = run.facts.kernel or "of unknown version"
     yield f"My {run.board} runs {run.os or 'an unknown system'} {run.release}, kernel {kernel}."
     tools = ", ".join(results[0].tools.values()) or "no tool of its own"
     yield f"evmperf measured {benchmark} {case} (profile {results[0].profile}) with {tools}."

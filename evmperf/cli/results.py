@@ -93,7 +93,7 @@ def _show(options: argparse.Namespace) -> None:
     run = spool.read_run(folder)
     results = spool.read_results(folder)
     print(f"{run.id}: {run.board}, profile {run.profile}, {run.os or 'operating system unknown'}")
-    print(f"release {run.release or 'unknown'}, kernel {run.facts.get('kernel', 'unknown')}")
+    print(f"release {run.release or 'unknown'}, kernel {run.facts.kernel or 'unknown'}")
     unknown = "is at work" if spool.is_live(folder) else "has not ended, or was killed"
     print(f"{run.outcome or f'This run {unknown}.'}\n")
     if results:
@@ -108,7 +108,7 @@ def _show(options: argparse.Namespace) -> None:
                 f"{failure.message}{f' [{failure.raw}]' if failure.raw else ''}"
             )
     if options.facts:
-        print(json.dumps(run.facts, indent=1, sort_keys=True))
+        print(json.dumps(run.facts.to_dict(), indent=1, sort_keys=True))
 
 
 @command("report", _REPORT, RUN, RESULTS)

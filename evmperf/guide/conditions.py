@@ -33,8 +33,13 @@ _MODES = ("queue.scheduler", "net.speed", "mmc.ios.timing_spec", "mmc.ios.clock"
 class MeasuredTable(msgspec.Struct, frozen=True):
     """A run, and the records of the guide's cases that are from it, without their figures."""
 
-    run: Run
-    cases: tuple[Result, ...]
+    said: dict[str, Any] = msgspec.field(name="run")
+    cases: tuple[Result, ...] = ()
+
+    @property
+    def run(self) -> Run:
+        """The run, with its facts."""
+        return Run.from_dict(self.said)
 
 
 class Conditions(msgspec.Struct, frozen=True):
@@ -46,7 +51,7 @@ class Conditions(msgspec.Struct, frozen=True):
 
     def facts(self, board: str) -> dict[str, Any]:
         """The facts on which all runs of a board agree."""
-        first, *others = (one.run.facts for one in self.boards.get(board) or (_NOTHING,))
+        first, *others = (one.run.facts.to_dict() for one in self.boards.get(board) or (_NOTHING,))
         return {name: fact for name, fact in first.items() if all(o.get(name) == fact for o in others)}
 
     def merged(self, board: str, results: Iterable[Result]) -> list[Result]:
@@ -58,11 +63,15 @@ class Conditions(msgspec.Struct, frozen=True):
         """What a page says of the conditions of a table: names and values."""
         for one in self.boards.get(board, ()):
             cases = [case for case in one.cases if case.benchmark == benchmark]
-            run, states = one.run, [case.state for case in cases if case.state]
+            run, facts, states = (
+                one.run,
+                one.run.facts.to_dict(),
+                [case.state for case in cases if case.state],
+            )
             if not cases:
                 continue
             yield "run", f"{run.id}, profile {run.profile}, {run.os} {run.release}"
-            yield from ((name, str(run.facts[fact])) for fact, name in _SHOWN if run.facts.get(fact))
+            yield from ((name, str(facts[fact])) for fact, name in _SHOWN if fact in facts)
             tools = dict.fromkeys(f"{n} {v}".strip() for case in cases for n, v in case.tools.items())
             yield from (("tool", tool) for tool in tools)
             for name in _MODES:
@@ -73,7 +82,7 @@ class Conditions(msgspec.Struct, frozen=True):
                 yield "share of the limit", f"{min(shares):.0%} to {max(shares):.0%} of {bus}"
 
 
-_NOTHING = MeasuredTable(Run("", "", ""), ())
+_NOTHING = MeasuredTable(Run("", "", "").to_dict())
 _KEPT = ("version", "profile", "params", "tools", "state")
 
 
@@ -113,8 +122,8 @@ def _measured(figures: Mapping[Key, Figure], runs: Sequence[Run]) -> Iterator[Me
         end = following.started_ns if following else math.inf
         mine = tuple(_told(r, hiding) for r in results if run.started_ns <= r.started_ns < end)
         if mine:
-            told = {"lab": "", "place": "", "addresses": {}, "facts": hiding.value(run.facts)}
-            yield MeasuredTable(msgspec.structs.replace(run, **told), mine)
+            told = {"lab": "", "place": "", "addresses": {}, "facts": hiding.value(run.facts.to_dict())}
+            yield MeasuredTable(run.to_dict() | told, mine)
 
 
 def _told(result: Result, hiding: Hiding) -> Result:

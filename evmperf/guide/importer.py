@@ -7,13 +7,13 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from evmperf.guide import boards, conditions, match, rows, settle
 from evmperf.guide.rows import Problem
 from evmperf.guide.source import UNKNOWN_OS, GuideRow, Source, SourceTable, guides, read, system_of
 from evmperf.guide.witness import Witness
 from evmperf.model.errors import UsageError
+from evmperf.model.facts import Facts
 from evmperf.model.figures import figures
 from evmperf.model.records import UnknownRecord
 from evmperf.model.results import Published, Result, Status
@@ -352,11 +352,12 @@ def run_of(imported: ImportedGuide, board: str) -> Run:
     )
 
 
-def _facts(imported: ImportedGuide, board: str) -> dict[str, Any]:
-    facts = {"guide": imported.file, "guide_sha256": imported.sha256, "dialect": imported.dialect}
-    facts |= imported.conditions.facts(board) if imported.conditions else {}
-    facts |= {"release_from": "date"} if imported.dated else {}
-    return {**facts, "unread_tables": len(imported.unread)} if imported.unread else facts
+def _facts(imported: ImportedGuide, board: str) -> Facts:
+    facts = Facts.from_dict(imported.conditions.facts(board) if imported.conditions else {})
+    facts.guide, facts.guide_sha256, facts.dialect = imported.file, imported.sha256, imported.dialect
+    facts.release_from = "date" if imported.dated else ""
+    facts.unread_tables = len(imported.unread) or None
+    return facts
 
 
 def _store(into: Path, run: Run, results: list[Result], problems: list[Problem]) -> Path:
@@ -364,10 +365,10 @@ def _store(into: Path, run: Run, results: list[Result], problems: list[Problem])
     before = read_run(target) if target.exists() else None
     if before and before.kind != GUIDE:
         raise UsageError(f"{target}: holds a measured run; import into another folder with --into")
-    if before and run.os == UNKNOWN_OS and before.facts.get("guide") != run.facts["guide"]:
+    if before and run.os == UNKNOWN_OS and before.facts.guide != run.facts.guide:
         raise UsageError(
-            f"{target}: holds the figures of {before.facts.get('guide')}, and the operating "
-            f"system of {run.facts['guide']} is unknown: name it with --os"
+            f"{target}: holds the figures of {before.facts.guide}, and the operating "
+            f"system of {run.facts.guide} is unknown: name it with --os"
         )
     with new_folder(into) as scratch:
         spool = Spool(scratch, run)

@@ -142,7 +142,7 @@ class Lines:
             duration_s=(ended - run.started_ns) / 1e9 if ended else None,
             outcome=run.outcome or "It has not ended, or was killed.",
             exit_status=run.exit_status,
-            power_cycles=facts.get("attempts", totals.boots),
+            power_cycles=totals.boots if facts.attempts is None else facts.attempts,
             boots=totals.boots,
             failed_boots=totals.failed_boots,
             cases=totals.cases,
@@ -152,13 +152,13 @@ class Lines:
             **{f"verdict_{word.replace(' ', '_')}": n for word, n in totals.by_verdict.items()},
             measured_s=totals.measured_s,
             tool_s=totals.tool_s,
-            kernel=facts.get("kernel"),
-            uboot=facts.get("uboot"),
-            image=facts.get("image"),
-            revision=facts.get("evmperf_revision"),
+            kernel=facts.kernel or None,
+            uboot=facts.uboot or None,
+            image=facts.image or None,
+            revision=facts.evmperf_revision or None,
             run_release=self._release,
             results_url=run.addresses.get("results"),
-            facts=_json(facts),
+            facts=_json(facts.to_dict()),
         )
         there = {**run.addresses, "report": run.report}
         # Grafana shows marks as HTML.

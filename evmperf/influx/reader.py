@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from evmperf.influx.client import Store
+from evmperf.model.facts import Facts
 from evmperf.model.results import Failure, Published, Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.runs.history import GUIDE, StoredRun
@@ -115,7 +116,7 @@ def _run(row: Mapping[str, Any]) -> Run:
         exit_status=row.get("exit_status"),
         # The server's CSV ends every line like that, those within a text too.
         outcome=(row.get("outcome") or "").replace("\r\n", "\n"),
-        facts=_structure(row, "facts", {}),
+        facts=Facts.from_dict(_structure(row, "facts", {})),
         addresses={
             name: address for name in ("job", "pipeline", "results") if (address := row.get(f"{name}_url"))
         },

@@ -17,6 +17,7 @@ from evmperf.measure.runner import Runner
 from evmperf.model import ended
 from evmperf.model.ended import Ending
 from evmperf.model.errors import EvmperfError, LabError, UsageError
+from evmperf.model.facts import Facts
 from evmperf.model.results import Result, Status
 from evmperf.model.run import Run
 from evmperf.runs.spool import Spool, new_folder, read_results, read_run
@@ -121,15 +122,17 @@ def _run(header: Mapping[str, str], entries: list[joblog.LogEntry], source: LogS
         started_ns=begin,
         ended_ns=end,
         release=header.get("release", ""),
-        facts={
-            **source.facts,
-            "board_file": board.file_name,
-            "virtual": board.is_virtual,
-            **provenance.project(),
-            "lava_job": {key: value for key, value in job.items() if value},
-            "lava_job_made_by": header.get("evmperf_revision") or header.get("evmperf", ""),
-            **({"provisioned": image} if image else {}),
-        },
+        facts=Facts.from_dict(
+            {
+                **source.facts,
+                "board_file": board.file_name,
+                "virtual": board.is_virtual,
+                **provenance.project().to_dict(),
+                "lava_job": {key: value for key, value in job.items() if value},
+                "lava_job_made_by": header.get("evmperf_revision") or header.get("evmperf", ""),
+                **({"provisioned": image} if image else {}),
+            }
+        ),
     )
 
 

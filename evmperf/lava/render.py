@@ -95,7 +95,7 @@ def job_header(board: Board, selection: Selection, request: JobRequest) -> dict[
         "profile": selection.profile,
         "release": request.release or request.says.get("release", ""),
         "benchmarks": ",".join(benchmark.name for benchmark in selection.benchmarks),
-        **provenance.project(),
+        **provenance.project().to_dict(),
         **{f"image_{key}": value for key, value in request.says.items()},
     }
 

@@ -4,9 +4,9 @@ import re
 import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from evmperf import __version__
+from evmperf.model.facts import Facts
 
 _VERSION_ARGUMENT = {
     "mpstat": "-V",
@@ -100,7 +100,7 @@ def tools(files: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def parse(files: Mapping[str, str]) -> dict[str, Any]:
+def parse(files: Mapping[str, str]) -> Facts:
     """Facts from the step's files; facts that a board does not show are absent.
 
     Memory in KiB, frequency in kHz, temperatures in thousandths of a degree Celsius, sizes of
@@ -109,27 +109,28 @@ def parse(files: Mapping[str, str]) -> dict[str, Any]:
     text = {name: content.strip() for name, content in files.items()}
     os_release = assignments(text.get("os_release", ""))
     same = ("kernel", "kernel_version", "machine", "model", "serial_number", "command_line", "root")
-    facts: dict[str, Any] = {
-        **{name: text.get(name, "") for name in same},
-        **{name: text.get(name, "").splitlines() for name in ("nvme", "spi_nor")},
-        "os": _os(text),
-        "root_file_system": os_release.get("PRETTY_NAME", ""),
-        "image": assignments(text.get("image_release", "")).get("BUILD_ID", ""),
-        "device_tree_sha256": text.get("device_tree", "").split(" ")[0],
-        "memory_kib": _number(text.get("memory", "")),
-        "cpus": _number(text.get("cpus", "")),
-        "governor": text.get("scaling_governor", ""),
-        "frequency_khz": _number(text.get("scaling_cur_freq", "")),
-        "temperatures_millicelsius": _pairs(text.get("temperatures", "")),
-        "cards": [_card(line) for line in text.get("cards", "").splitlines()],
-        "tools": tools(files),
-    }
-    return {key: value for key, value in facts.items() if value not in ("", None, [], {})}
+    return Facts.from_dict(
+        {
+            **{name: text.get(name, "") for name in same},
+            **{name: text.get(name, "").splitlines() for name in ("nvme", "spi_nor")},
+            "os": _os(text),
+            "root_file_system": os_release.get("PRETTY_NAME", ""),
+            "image": assignments(text.get("image_release", "")).get("BUILD_ID", ""),
+            "device_tree_sha256": text.get("device_tree", "").split(" ")[0],
+            "memory_kib": _number(text.get("memory", "")),
+            "cpus": _number(text.get("cpus", "")),
+            "governor": text.get("scaling_governor", ""),
+            "frequency_khz": _number(text.get("scaling_cur_freq", "")),
+            "temperatures_millicelsius": _pairs(text.get("temperatures", "")),
+            "cards": [_card(line) for line in text.get("cards", "").splitlines()],
+            "tools": tools(files),
+        }
+    )
 
 
-def release(facts: Mapping[str, Any], files: Mapping[str, str]) -> str:
+def release(facts: Facts, files: Mapping[str, str]) -> str:
     """The SDK release as the image states it, see `release_of`."""
-    return release_of(str(facts.get("image", "")), assignments(files.get("os_release", "")))
+    return release_of(facts.image, assignments(files.get("os_release", "")))
 
 
 def release_of(build_id: str, os_release: Mapping[str, str]) -> str:
@@ -140,9 +141,9 @@ def release_of(build_id: str, os_release: Mapping[str, str]) -> str:
     return build_id or os_release.get("BUILD_ID", "") or (sdk and os_release.get("VERSION_ID", "")) or ""
 
 
-def project() -> dict[str, str]:
+def project() -> Facts:
     """Version and revision of evmperf itself; a changed checkout is marked `-dirty`."""
-    facts = {"evmperf": __version__}
+    facts = Facts(evmperf=__version__)
     try:
         described = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=12"],
@@ -155,7 +156,7 @@ def project() -> dict[str, str]:
     except (OSError, subprocess.TimeoutExpired):
         return facts
     if described.returncode == 0:
-        facts["evmperf_revision"] = described.stdout.strip()
+        facts.evmperf_revision = described.stdout.strip()
     return facts
 
 

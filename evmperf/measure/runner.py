@@ -6,7 +6,6 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from evmperf.benchmarks import control
 from evmperf.benchmarks.benchmark import Benchmark, Place
@@ -22,6 +21,7 @@ from evmperf.measure.procedure import Perform, Procedure
 from evmperf.measure.progress import StepProgress
 from evmperf.measure.repeats import enough
 from evmperf.model.errors import BoardError, BoardLost, EvmperfError, Kind, LabError, Stopped, ToolError
+from evmperf.model.facts import Facts
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case, Failure, Reading, Result
@@ -72,7 +72,7 @@ class Runner:
         self._release = release
         self._variation = variation or Variation()
         self._repeats = repeats or Repeats()
-        self._facts: dict[str, Any] | None = None
+        self._facts: Facts | None = None
         self._installed_on: Shell | None = None
         self._idle: Shell | None = None
         """The board's shell, None after a failure."""
@@ -257,7 +257,7 @@ class Runner:
         """Record the versions of the benchmark's tools; raises ToolError for a missing one."""
         benchmark = progress.benchmark
         self._linux()
-        known = (self._facts or {}).get("tools", {})
+        known = self._facts.tools if self._facts else {}
         for tool in benchmark.tools_on(self.bench.board):
             if tool not in known:
                 raise ToolError(f"{tool} is not on the board's PATH: install it in the board's image")
@@ -280,7 +280,7 @@ class Runner:
             self._steps.install(tester, self._tester_folder)
             self._tester = tester
             if limits := getattr(tester, "limits", ""):
-                self.spool.run.facts["tester_limits"] = limits
+                self.spool.run.facts.tester_limits = limits
         return self._tester
 
     def _perform_on_either(self, step: Command, progress: StepProgress) -> Outputs:
@@ -342,23 +342,23 @@ class Runner:
     def _gather_facts(self, shell: Shell) -> None:
         output = self._steps.run(shell, provenance.script(self._tools), 60, label=provenance.LABEL)
         facts = provenance.parse(output.files)
-        varied.check(self._variation, str(facts.get("command_line", "")))
+        varied.check(self._variation, facts.command_line)
         self._facts = facts
         run = self.spool.run
-        run.facts.update(self._facts)
+        run.facts |= facts
         if self.bench.board.power == "none":
             found = shell.run("cat /proc/uptime /proc/loadavg", 10).text.split()
-            run.facts["found"] = dict(zip(("uptime_s", "idle_s", "load"), found, strict=False))
-        run.os = str(self._facts.get("os", ""))
+            run.facts.found = dict(zip(("uptime_s", "idle_s", "load"), found, strict=False))
+        run.os = facts.os
         board_release = self.bench.board.options.board.release
-        run.release = self._release or board_release or provenance.release(self._facts, output.files)
+        run.release = self._release or board_release or provenance.release(facts, output.files)
         self.spool.save()
         if self._around:
             self._measure_control(shell)
 
     def _measure_control(self, shell: Shell) -> None:
         """Measure once a session what no software should change. No other figure depends on it."""
-        text = loop.script(str((self._facts or {}).get("machine", "")))
+        text = loop.script(self._facts.machine if self._facts else "")
         if not text:
             return
         progress = StepProgress(control.BENCHMARK, control.CASE, Plan(loop.RUNS))
@@ -383,7 +383,7 @@ class Runner:
         """Keep the lab host's highest load (processes that run or wait, a minute's mean) a processor."""
         load = round(os.getloadavg()[0] / (os.cpu_count() or 1), 2)
         facts = self.spool.run.facts
-        facts["host_load"] = max(load, facts.get("host_load", 0.0))
+        facts.host_load = max(load, facts.host_load or 0.0)
 
     def _gather_documents(self, shell: Shell) -> None:
         """Store documents that may explain a later change. No figure depends on them."""
@@ -394,15 +394,15 @@ class Runner:
         try:
             documents.gather(self.spool.folder, perform)
         except (EvmperfError, OSError) as error:
-            self.spool.run.facts["documents_missing"] = str(error)
+            self.spool.run.facts.documents_missing = str(error)
 
     def _record_boots(self) -> None:
         for boot in self.bench.boots():
             self.boot_s += boot.duration_s
             self.spool.append(boot_readings.record(boot))
             banner = boot.marks.get(Phase.UBOOT_BANNER)
-            if banner and self.spool.run.facts.get("uboot") != banner.text:
-                self.spool.run.facts["uboot"] = banner.text
+            if banner and self.spool.run.facts.uboot != banner.text:
+                self.spool.run.facts.uboot = banner.text
                 self.spool.save()
 
 

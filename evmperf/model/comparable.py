@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evmperf.model.facts import Facts
 from evmperf.model.results import VARIANT, Result
 from evmperf.model.run import Run
 
@@ -25,12 +26,12 @@ def of_run(run: Run) -> dict[str, str]:
     facts = run.facts
     facets = {
         "board": run.board,
-        "kind of board": "virtual" if facts.get("virtual") else "real",
+        "kind of board": "virtual" if facts.virtual else "real",
         "operating system": run.os,
-        "board revision": str(facts.get("board_revision", "")),
-        "governor": str(facts.get("governor", "")),
-        "place": "" if facts.get("virtual") else run.place,
-        "serial number": str(facts.get("serial_number", "")),
+        "board revision": facts.board_revision,
+        "governor": facts.governor,
+        "place": "" if facts.virtual else run.place,
+        "serial number": facts.serial_number,
     }
     return {name: text for name, text in facets.items() if text}
 
@@ -90,15 +91,14 @@ def _counted_from(case: ComparableCase) -> str:
     return str(case.conditions.get("counted_from", "Starting kernel" if case.driver == "boot" else ""))
 
 
-def _media_model(facts: Mapping[str, Any], driver: str) -> str:
+def _media_model(facts: Facts, driver: str) -> str:
     """Name of the card or drive that a storage driver works on, as the kernel gives it."""
     if driver == "pcie":
-        models: list[str] = [str(line).partition(" ")[2] for line in facts.get("nvme", ())]
-        return ", ".join(sorted(filter(None, models)))
+        return ", ".join(sorted(filter(None, (line.partition(" ")[2] for line in facts.nvme))))
     return _cards(facts, driver, "name")
 
 
-def _cards(facts: Mapping[str, Any], driver: str, what: str) -> str:
+def _cards(facts: Facts, driver: str, what: str) -> str:
     wanted = _CARD_TYPE.get(driver)
-    found = [c.get(what, "") for c in facts.get("cards", ()) if c.get("type") == wanted]
+    found = [c.get(what, "") for c in facts.cards if c.get("type") == wanted]
     return ", ".join(sorted(filter(None, found)))

@@ -1,10 +1,12 @@
 """A run: one execution of the suite on one board."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Self
 
 import msgspec
 
 from evmperf.model.ended import Ending
+from evmperf.model.facts import Facts
 from evmperf.model.schema import SCHEMA
 
 NIGHT = "night"
@@ -32,9 +34,21 @@ class Run(msgspec.Struct):
     exit_status: int | None = None
     outcome: str = ""
     ending: Ending | None = None
-    facts: dict[str, Any] = {}
+    facts: Facts = msgspec.field(default_factory=Facts)
     addresses: dict[str, str] = {}
     schema: int = SCHEMA
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The run of a JSON object; raises msgspec.ValidationError for one of another form."""
+        facts = msgspec.convert(data.get("facts", {}), dict[str, Any])
+        run = msgspec.convert({**data, "facts": {}}, cls)
+        run.facts = Facts.from_dict(facts)
+        return run
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON object."""
+        return msgspec.structs.asdict(self) | {"facts": self.facts.to_dict()}
 
     @property
     def report(self) -> str:

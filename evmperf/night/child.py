@@ -138,7 +138,7 @@ def outcome(folder: Path, status: int, said: str, *, cut: bool) -> Outcome:
     elif cut:
         ending = Ending.CUT
     elif status == ExitStatus.FAILED:
-        dead = run.facts.get("broken") or _is_dead(results)
+        dead = run.facts.broken or _is_dead(results)
         ending = Ending.BOARD if dead else Ending.FAILED
     else:
         ending = Ending.LAB

@@ -45,7 +45,7 @@ def published() -> list[StoredRun]:
 
 def is_virtual(run: Run) -> bool:
     """Whether a run is a virtual EVM's."""
-    return bool(run.facts.get("virtual"))
+    return bool(run.facts.virtual)
 
 
 NEWEST = "newest"

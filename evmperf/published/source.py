@@ -4,6 +4,7 @@ import functools
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
+from evmperf.model.facts import Facts
 from evmperf.model.results import Published, Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.published import identity, record
@@ -63,17 +64,17 @@ def entry_of(run: Run, results: Iterable[Result]) -> Entry:
     blocks: dict[str, list[Result]] = {}
     for result in results:
         blocks.setdefault(result.benchmark, []).append(result)
-    guide = str(run.facts["guide"])
+    guide = run.facts.guide
     return Entry(
         identity.board(run.board),
         run.board,
         run.os,
         run.release,
         record.date_in(guide),
-        "release_from" in run.facts,
+        bool(run.facts.release_from),
         guide,
-        str(run.facts["guide_sha256"]),
-        str(run.facts["dialect"]),
+        run.facts.guide_sha256,
+        run.facts.dialect,
         tuple(_block(name, found) for name, found in blocks.items()),
     )
 
@@ -100,7 +101,6 @@ def _releases() -> list[list[Entry]]:
 
 def _run(entries: list[Entry], samples: bool) -> StoredRun:
     last = entries[-1]
-    facts = {"guide": last.guide, "guide_sha256": last.sha256, "dialect": last.dialect}
     run = Run(
         id=f"{GUIDE}-{last.release}-{last.os}-{last.board}",
         board=last.board,
@@ -111,7 +111,12 @@ def _run(entries: list[Entry], samples: bool) -> StoredRun:
         started_ns=_time(last),
         exit_status=0,
         outcome="imported from a published guide",
-        facts=facts | ({"release_from": "date"} if last.dated else {}),
+        facts=Facts(
+            guide=last.guide,
+            guide_sha256=last.sha256,
+            dialect=last.dialect,
+            release_from="date" if last.dated else "",
+        ),
     )
     return StoredRun(run, lambda: _results(entries, samples))
 

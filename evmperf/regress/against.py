@@ -6,7 +6,7 @@ from pathlib import Path
 
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Figure, Key, figures
-from evmperf.model.run import NIGHT, Run
+from evmperf.model.run import Run
 from evmperf.model.verdict import Judgement, Outcome
 from evmperf.published import identity
 from evmperf.published import releases as gather
@@ -191,7 +191,7 @@ def between(a: Sequence[Path], b: Sequence[Path], level: float | None = None) ->
 
 def _unread(runs: Iterable[Run]) -> dict[str, int]:
     """How many tables of published guides were not read, by run."""
-    counts = {run.id: int(run.facts.get("unread_tables", 0)) for run in runs}
+    counts = {run.id: run.facts.unread_tables or 0 for run in runs}
     return {run: count for run, count in counts.items() if count}
 
 
@@ -206,14 +206,14 @@ def _earlier(run: Run, source: RunSource) -> list[StoredRun]:
     Those of the same night, on other boards of the kind or on this one before it was lost, are
     what it is to be judged with, not its past.
     """
-    night = run.facts.get(NIGHT)
+    night = run.facts.night
     return [
         entry
         for entry in source.runs(run.board)
         if entry.run.id != run.id
         and entry.run.started_ns <= run.started_ns
         and (entry.run.kind != record.KIND or entry.run.os == run.os)
-        and not (night and entry.run.facts.get(NIGHT) == night)
+        and not (night and entry.run.facts.night == night)
     ]
 
 

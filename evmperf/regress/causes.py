@@ -1,10 +1,11 @@
 """One cause, one alarm: what moved in the same night, and what else is different since."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from evmperf.benchmarks import control, wording
+from evmperf.model.facts import Facts
 from evmperf.model.run import Run
 from evmperf.model.stats import percent
 from evmperf.model.verdict import Outcome, Verdict, VerdictCause
@@ -80,8 +81,8 @@ def _suspects(members: Sequence[Verdict], before: Run, run: Run) -> list[str]:
 
 
 def _differences(before: Run, run: Run) -> list[str]:
-    ours: dict[str, Any] = {**run.facts, "release": run.release}
-    theirs: dict[str, Any] = {**before.facts, "release": before.release}
+    ours: dict[str, Any] = {**run.facts.to_dict(), "release": run.release}
+    theirs: dict[str, Any] = {**before.facts.to_dict(), "release": before.release}
     found = [
         f"{name} differs"
         for fact, name in _FACTS
@@ -95,14 +96,10 @@ def _differences(before: Run, run: Run) -> list[str]:
 
 def _load(before: Run, run: Run) -> list[str]:
     """Whether the lab's host had more to do than it has processors, and than before."""
-    now, was = (_number(one.facts.get("host_load")) for one in (run, before))
+    now, was = (one.facts.host_load or 0.0 for one in (run, before))
     if now < control.LOADED or now < 2 * was:
         return []
     return [f"the lab's host was loaded ({now:.1f} processes a processor, {was:.1f} before)"]
-
-
-def _number(fact: Any) -> float:
-    return float(fact) if isinstance(fact, int | float) else 0.0
 
 
 def _what(fact: Any) -> Any:
@@ -110,9 +107,7 @@ def _what(fact: Any) -> Any:
     return fact.get("content_sha256", fact) if isinstance(fact, dict) else fact
 
 
-def _temperature(facts: Mapping[str, Any]) -> float | None:
+def _temperature(facts: Facts) -> float | None:
     """The highest, in degrees Celsius."""
-    known = facts.get("temperatures_millicelsius")
-    values = list(known.values()) if isinstance(known, dict) else known or []
-    numbers = [v for v in values if isinstance(v, int | float)] if isinstance(values, list) else []
-    return max(numbers) / 1000 if numbers else None
+    known = facts.temperatures_millicelsius
+    return max(known.values()) / 1000 if known else None

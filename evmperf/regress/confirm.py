@@ -48,10 +48,9 @@ def images(before: Run, run: Run) -> Images:
 
 
 def _image(run: Run) -> dict[str, str]:
-    found = run.facts.get("provisioned")
-    if not isinstance(found, dict):
+    if not run.facts.provisioned:
         raise UsageError(f"{run.id} was measured without --image: there is no image to put back")
-    return found
+    return run.facts.provisioned
 
 
 def asked(folder: Path, judgement: Judgement, board: str, sides: Images, budget_s: float) -> Experiment:

@@ -76,7 +76,7 @@ def of_board(name: str, given: str) -> list[Goal]:
 
 def of_run(run: Run) -> list[Goal]:
     """The goals of a run's board; its file is read where it is here: a run may be another host's."""
-    given = str(run.facts.get("board_file", ""))
+    given = run.facts.board_file
     return of_board(
         run.board, given if given and (Path(given).is_file() or Path(given).name in boards.files()) else ""
     )

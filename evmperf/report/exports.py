@@ -51,7 +51,7 @@ def kcidb(runs: Runs) -> str:
     for run, results in runs:
         origin = {"origin": _slug(run.lab, "_") or "evmperf"}
         ident = f"{origin['origin']}:{plain(run.id)}"
-        kernel = plain(str(run.facts.get("kernel", "")))
+        kernel = plain(run.facts.kernel)
         data["checkouts"].append({"id": ident, **origin, "tree_name": plain(run.release)})
         data["builds"].append(
             {
@@ -59,7 +59,7 @@ def kcidb(runs: Runs) -> str:
                 "checkout_id": ident,
                 **origin,
                 "comment": kernel,
-                "architecture": _slug(str(run.facts.get("machine", "")), "_"),
+                "architecture": _slug(run.facts.machine, "_"),
             }
         )
         of_run = {

@@ -317,7 +317,7 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     yield from (("board", run.board), ("release", run.release), ("operating system", run.os))
     yield from (("lab", run.lab), ("place", run.place), ("profile", run.profile))
     yield "kind of run", run.kind
-    yield from _flat("", run.facts)
+    yield from _flat("", run.facts.to_dict())
 
 
 def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:

@@ -123,7 +123,7 @@ def pack(folder: Path, benchmark: str, case: str, hosts: Iterable[str]) -> tuple
     if not chosen:
         raise UsageError(f"{run.id} has no case {benchmark} {case!r}: evmperf show lists them")
     hiding = Hiding([*hosts, run.lab, run.place])
-    told = {name: part for name, part in msgspec.to_builtins(run).items() if name not in _UNSAID}
+    told = {name: part for name, part in msgspec.to_builtins(run.to_dict()).items() if name not in _UNSAID}
     records = [msgspec.json.decode(spool.line(result)) for result in chosen]
     files = dict(_files(folder, chosen))
     for _ in range(2):  # what is told late may stand early

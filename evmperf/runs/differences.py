@@ -212,15 +212,15 @@ def _facts(run: Run) -> Iterator[tuple[str, str, str]]:
     yield "lab", "name", run.lab
     yield "lab", "place", run.place
     yield "other", "profile", run.profile
-    for name, value in run.facts.items():
+    for name, value in run.facts.to_dict().items():
         if name not in _SEPARATELY:
             area = _FACTS.get(name, "other")
             for what, text in _flat(name.replace("_", " "), value):
                 yield area, what.removeprefix("tools "), text
-    for word in _words(str(run.facts.get("command_line", ""))):
+    for word in _words(run.facts.command_line):
         name, _, value = word.partition("=")
         yield "command line", name, value or "yes"
-    for zone, value in run.facts.get("temperatures_millicelsius", {}).items():
+    for zone, value in run.facts.temperatures_millicelsius.items():
         step = round(value / _HOT_MILLIDEGREES) * _HOT_MILLIDEGREES // 1000
         yield "temperature", zone, f"about {step} degrees Celsius"
 

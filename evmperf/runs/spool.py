@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -100,7 +100,7 @@ class Spool:
 
     def save(self) -> None:
         """Write run.json, so that a reader sees the old one or the new one and nothing between."""
-        text = msgspec.json.format(_encoded(_RUN, self.run), indent=1)
+        text = msgspec.json.format(_encoded(_RUN, self.run.to_dict()), indent=1)
         target = self.folder / "run.json"
         scratch = target.with_suffix(".new")
         try:
@@ -225,7 +225,7 @@ def line(record: Record) -> bytes:
     return _BEGIN + _encoded(_ENCODER, record)[1:] + b"\n"
 
 
-def _encoded(encoder: msgspec.json.Encoder, value: Record | Run) -> bytes:
+def _encoded(encoder: msgspec.json.Encoder, value: Record | dict[str, Any]) -> bytes:
     try:
         return encoder.encode(value)
     except UnicodeEncodeError:
@@ -260,7 +260,7 @@ def read_run(folder: Path) -> Run:
         raise UsageError(f"{folder}: holds no run ({path.name}: {error.strerror})") from error
     header(str(path), text)
     try:
-        run = msgspec.json.decode(text, type=Run)
+        run = Run.from_dict(msgspec.json.decode(text, type=dict[str, Any]))
     except msgspec.DecodeError as error:
         raise Damaged(f"{path}: is damaged: {error}") from error
     if not is_plain(run.id):

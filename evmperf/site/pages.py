@@ -87,4 +87,4 @@ def number(value: float) -> str:
 
 def kernel(run: Run) -> str:
     """The kernel that a run was measured with, "" where it is not known."""
-    return str(run.facts.get("kernel", ""))
+    return run.facts.kernel

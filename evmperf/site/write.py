@@ -75,7 +75,7 @@ def _runs(sources: Iterable[RunSource], problems: list[str]) -> Iterable[StoredR
             source.everything(problems.append) if isinstance(source, SpoolFolder) else source.everything()
         )
         for entry in there:
-            if entry.run.kind != GUIDE and not entry.run.facts.get("variation"):
+            if entry.run.kind != GUIDE and not entry.run.facts.variation:
                 found.setdefault((entry.run.lab, entry.run.board, entry.run.id), entry)
     return sorted(found.values(), key=lambda entry: by_age(entry.run))
 

@@ -38,7 +38,7 @@ def between(ours: State, theirs: State, name: str) -> Iterator[Finding]:
 
 def arguments(ours: Run, theirs: Run) -> Iterator[Finding]:
     """Words on the kernel's command line that only one of the runs has; what names a disk is no cause."""
-    lines = (str(run.facts.get("command_line", "")).split() for run in (ours, theirs))
+    lines = (run.facts.command_line.split() for run in (ours, theirs))
     here, there = ({word for word in line if not word.startswith("root=")} for line in lines)
     for word in sorted(here ^ there if here and there else ()):
         mine = word in here

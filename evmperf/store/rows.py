@@ -62,7 +62,8 @@ def of_run(folder: Path) -> tuple[Run, Iterator[dict[str, Any]]]:
 
 
 def _plain(value: Run | Record) -> dict[str, Any]:
-    found: dict[str, Any] = msgspec.to_builtins(value)
+    said = value.to_dict() if isinstance(value, Run) else value
+    found: dict[str, Any] = msgspec.to_builtins(said)
     return found
 
 
@@ -85,7 +86,7 @@ def to_run(row: Mapping[str, Any]) -> Run:
     """The run of a row, which has `lab` and `board`."""
     said = _said(row) | {name: row[name] for name in ("lab", "board")} | {"id": row["run"]}
     said["facts"] = msgspec.json.decode(row["facts"])
-    return msgspec.convert(said, Run)
+    return Run.from_dict(said)
 
 
 def to_record(row: Mapping[str, Any]) -> Record:

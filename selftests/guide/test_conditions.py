@@ -43,7 +43,7 @@ def test_a_guide_is_read_back_with_what_it_was_measured_under(guide, tmp_path):
     assert main(["import-guide", str(guide), "--into", str(tmp_path / "read")]) == 0
     (folder,) = (tmp_path / "read").iterdir()
     run, (result,) = read_run(folder), read_results(folder)
-    assert (run.facts["kernel"], result.state) == ("6.12.17", WELL)
+    assert (run.facts.kernel, result.state) == ("6.12.17", WELL)
     assert (result.tools, result.conditions) == ({"fio": "3.36"}, {"medium": "m"})
     assert result.published[0].mean == 314.0
 

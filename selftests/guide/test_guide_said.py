@@ -58,7 +58,7 @@ def test_a_release_that_the_title_does_not_say_is_that_of_the_date(date, release
     imported = importer.interpret(titled("Linux Performance Guide"), f"x.{date}.rst")
     assert (imported.release, imported.dated) == (release, True)
     assert any("date" in problem.reason for problem in imported.remarks)
-    assert importer.run_of(imported, "am64xx-hsevm").facts["release_from"] == "date"
+    assert importer.run_of(imported, "am64xx-hsevm").facts.release_from == "date"
 
 
 def test_imports_of_two_systems_do_not_replace_each_other(tmp_path):

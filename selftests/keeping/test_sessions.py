@@ -108,7 +108,7 @@ def test_a_kicked_session_sends_nothing_more(lab, measure, board):
     # What was measured before is kept. The case in flight is dropped, and nothing is left that
     # looks like a result of it.
     run = spool.read_run(session.folder)
-    assert run.facts["lost"].startswith("one was taken by bob")
+    assert run.facts.lost.startswith("one was taken by bob")
     assert session.measured() == ["default_rootfs"]
     assert len(spool.read_results(session.folder)) == 1
     assert lab.holder("one") == "here/bob"
@@ -242,7 +242,7 @@ def test_a_cancelled_session_leaves_its_board_off_and_its_run_whole(lab, measure
     assert lab.holder("one") == ""
     run = spool.read_run(session.folder)
     assert run.exit_status == 2
-    assert run.facts["interrupted_by"] == number.name
+    assert run.facts.interrupted_by == number.name
     assert run.outcome.startswith(f"Interrupted by {number.name}: 1 of ")
     assert session.measured() == ["default_rootfs"]
     assert (session.folder / "report.html").exists() or list(session.folder.glob("*.html"))
@@ -262,7 +262,7 @@ def test_signals_that_hurry_do_not_keep_the_board_on(lab, measure, board):
     assert session.wait() == 2, session.said
     assert (board.switched[-1], board.is_on) == (False, False)
     assert lab.holder("one") == ""
-    assert spool.read_run(session.folder).facts["interrupted_by"] == "SIGTERM"
+    assert spool.read_run(session.folder).facts.interrupted_by == "SIGTERM"
 
 
 def test_an_ab_that_is_ended_has_put_its_board_back(lab, measure, board, tmp_path):
@@ -284,7 +284,7 @@ def test_an_ab_that_is_ended_has_put_its_board_back(lab, measure, board, tmp_pat
         assert not board.is_on
         assert lab.holder("one") == ""
         (run,) = (tmp_path / "ab").glob("*/*/run.json")
-        assert spool.read_run(run.parent).facts["interrupted_by"] == "SIGTERM"
+        assert spool.read_run(run.parent).facts.interrupted_by == "SIGTERM"
         assert "evmperf ab --resume" in (tmp_path / "ab.log").read_text()
     finally:
         process.kill()

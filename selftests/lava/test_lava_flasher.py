@@ -55,9 +55,9 @@ def test_a_native_job_measures_the_image_it_was_given_or_nothing(card_lab, publi
     (folder,) = results.iterdir()
     run = read_run(folder)
     assert run.release == release.name(VARIANT, 1)
-    said = run.facts["provisioned"]
+    said = run.facts.provisioned
     assert said["name"] == published[0].rpartition("/")[2]
-    assert said["uboot"] == run.facts["uboot"] == "U-Boot 2025.01 (Jan 01 2025 - 00:00:00 +0000)"
+    assert said["uboot"] == run.facts.uboot == "U-Boot 2025.01 (Jan 01 2025 - 00:00:00 +0000)"
     measured = read_results(folder)
     assert measured
     assert all(result.status == "measured" for result in measured)

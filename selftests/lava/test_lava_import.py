@@ -57,7 +57,7 @@ def test_every_sample_comes_through_the_desks_parsers(outputs, tmp_path):
     assert done.measured
     assert done.run.kind == "lava"
     assert done.run.exit_status == 0
-    assert done.run.facts["kernel"]
+    assert done.run.facts.kernel
     begin, end = done.run.started_ns, done.run.ended_ns
     times = [sample.time_ns for result in done.results for sample in result.samples]
     assert begin < times[0] < times[1] < times[2] < times[3] < end
@@ -216,7 +216,7 @@ def test_a_board_that_started_by_another_u_boot_gives_no_figures(outputs, tmp_pa
         given = {**header, "image_uboot": said, "image_name": "a.wic.xz"}
         done = read(text, given, LogSource("a log"), BOARD, tmp_path / said[7:14])
         assert done.measured == good
-        assert done.run.facts["provisioned"] == {"uboot": said, "name": "a.wic.xz"}
+        assert done.run.facts.provisioned == {"uboot": said, "name": "a.wic.xz"}
         assert done.run.exit_status == (0 if good else 3)
         assert (f"its U-Boot is '{old}', the image's is '{new}'" in done.run.outcome) != good
         assert any(result.samples for result in done.results) == good
@@ -291,4 +291,4 @@ def test_the_run_says_where_it_was_measured(outputs, tmp_path):
     done = imported(text, tmp_path, number=7, server="http://lava", device="am64x-01")
     run = read_run(done.folder)
     assert (run.lab, run.place) == ("http://lava", "am64x-01")
-    assert run.facts["lava_job"]["number"] == 7
+    assert run.facts.lava_job["number"] == 7

@@ -62,7 +62,7 @@ def test_a_night_over_lava_is_the_same_night(lab, server, tmp_path) -> None:
     run = read_run(tmp_path / "results" / str(measured["run"]))
     assert (run.kind, run.place, run.exit_status) == ("nightly", "virtual-01", 0)
     (night,) = (tmp_path / "results").glob("night-*")
-    assert run.facts["night"] == night.name
+    assert run.facts.night == night.name
     assert "| virtual-native | measured | virtual-01 |" in (night / "night.md").read_text()
 
 

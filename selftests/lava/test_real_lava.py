@@ -102,8 +102,8 @@ def test_a_native_job_is_run_judged_and_read_once(lab, server, results, capsys) 
     assert [(r.benchmark, r.case) for r in measured] == [(b.name, c.label) for b, c in chosen.cases]
     assert all(result.status == "measured" for result in measured)
     run = read_run(folder)
-    assert run.facts["uboot"].startswith("U-Boot 20")
-    assert run.facts["lava_job"] == {"number": number, "server": lab.url, "device": "virtual-01"}
+    assert run.facts.uboot.startswith("U-Boot 20")
+    assert run.facts.lava_job == {"number": number, "server": lab.url, "device": "virtual-01"}
 
 
 def test_what_the_server_refuses_is_said(lab, server, monkeypatch, tmp_path, capsys) -> None:

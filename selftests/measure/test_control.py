@@ -8,6 +8,7 @@ import pytest
 
 from evmperf.benchmarks import control
 from evmperf.model.errors import RefusedOutput
+from evmperf.model.facts import Facts
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.run import Run
@@ -47,8 +48,8 @@ def test_a_board_that_changed_is_the_first_suspect():
         key = Key(benchmark, "session", metric)
         return Verdict(key, Outcome.WORSE, "ms", Direction.LOWER, 112, 100, since="run-2")
 
-    facts = {"kernel": "6.12", "host_load": 0.3}
-    loaded = {"kernel": "6.18", "host_load": 4.0}
+    facts = Facts(kernel="6.12", host_load=0.3)
+    loaded = Facts(kernel="6.18", host_load=4.0)
     runs = [Run("run-1", "evm", "full", facts=facts), Run("run-2", "evm", "full", facts=loaded)]
     (cause,) = causes([worse(control.NAME, "cpu_loop"), worse("emmc_ext4", "read_throughput")], runs)
     assert cause.suspects == [

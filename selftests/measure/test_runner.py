@@ -33,8 +33,8 @@ def test_facts_of_the_board_are_gathered_once(lab):
     runner.measure(FINE, CASE)
     runner.measure(FINE, CASE)
     facts = read_run(runner.spool.folder).facts
-    assert facts["kernel"] == os.uname().release
-    assert set(facts["tools"]) == {"dd"}
+    assert facts.kernel == os.uname().release
+    assert set(facts.tools) == {"dd"}
     asked = runner.bench.shell().asked
     assert sum("uname -r" in command for command in asked) == 1
 

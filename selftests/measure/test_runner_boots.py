@@ -35,7 +35,7 @@ def test_boots_give_one_sample_each(lab):
     assert result.values("boot_time") == [2, 3, 4, 5, 6]
     boots = boot_records(runner)
     assert len(boots) == 5
-    assert read_run(runner.spool.folder).facts["uboot"].startswith("U-Boot 2025.01")
+    assert read_run(runner.spool.folder).facts.uboot.startswith("U-Boot 2025.01")
 
 
 def test_boots_that_were_asked_for_go_before_the_profiles(lab):
@@ -48,7 +48,7 @@ def test_boots_that_were_asked_for_go_before_the_profiles(lab):
 def test_boot_times_alone_come_with_the_facts_of_the_linux_they_booted(lab):
     runner = lab(boots=[good_boot() for _ in range(5)])
     assert runner.measure(BOOTS, CASE).status is Status.MEASURED
-    assert read_run(runner.spool.folder).facts["kernel"] == platform.release()
+    assert read_run(runner.spool.folder).facts.kernel == platform.release()
 
 
 def test_one_hung_boot_is_recorded_and_keeps_the_others(lab):

@@ -93,7 +93,7 @@ def test_every_benchmark_is_measured(ospi_bench: client.LabClient, ospi_env: Pat
         benchmark = catalogue.benchmark(result.benchmark)
         assert {s.metric for s in result.samples} == {m.name for m in benchmark.metrics}
         assert set(result.tools) == set(benchmark.tools)
-    assert spool.read_run(session.folder).facts["spi_nor"] == ["s25fl512s 0102204d0080"]
+    assert spool.read_run(session.folder).facts.spi_nor == ["s25fl512s 0102204d0080"]
 
     written = (ospi_bench.folder / "disks" / "ospi.img").read_bytes()
     begin, end = SCRATCH_BYTES

@@ -94,7 +94,7 @@ def test_eight_boards_are_measured_at_the_same_time_and_judged(lab, night, tmp_p
         folder = tonight.results / event["run"]
         run = spool.read_run(folder)
         assert (run.kind, run.place, run.exit_status) == ("nightly", event["place"], 0)
-        assert run.facts["night"] == tonight.folder.name
+        assert run.facts.night == tonight.folder.name
         assert what_is_measured(folder) == what_is_measured(alone)
     text = (tonight.folder / "night.md").read_text()
     assert re.search(r"\| fake-1 \| measured \| fake-1 \| .* \| 1 \| \d+ \| \d not comparable", text)

@@ -13,6 +13,7 @@ import pytest
 from evmperf.cli import main as cli
 from evmperf.guide import importer
 from evmperf.model.errors import UsageError
+from evmperf.model.facts import Facts
 from evmperf.model.figures import figures
 from evmperf.model.run import Run
 from evmperf.published import baseline, identity, record, releases, source, steady
@@ -119,7 +120,9 @@ def test_a_run_is_shown_beside_the_newest_figures_of_its_board(written):
     found = baseline.of_board(run)
     assert found.published.release == "10.00"
     assert [f.mean for f in found.figures.values()] == [5.0]
-    assert baseline.of_board(Run(id="v", board="am62xx-sk", profile="full", facts={"virtual": True})) is None
+    assert (
+        baseline.of_board(Run(id="v", board="am62xx-sk", profile="full", facts=Facts(virtual=True))) is None
+    )
 
 
 def test_a_change_is_since_the_release_before_of_the_same_board(written):

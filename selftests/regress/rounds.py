@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from evmperf.model.exits import ExitStatus
+from evmperf.model.facts import Facts
 from evmperf.model.results import Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.regress.sessions import Session, WantedSession
@@ -39,7 +40,7 @@ class FakeSessions:
         if failure is not None:
             return Session("", failure, 60.0)
         name = f"run-{len(list(self.folder.glob('*/run.json'))):03}"
-        spool = Spool(self.folder, Run(name, "evm", "quick", facts={"variation": wanted.words}))
+        spool = Spool(self.folder, Run(name, "evm", "quick", facts=Facts(variation=list(wanted.words))))
         for case, metrics in self.figures(wanted).items():
             if f"{BENCHMARK}/{case}" not in wanted.leave_out:
                 spool.append(_result(case, metrics))

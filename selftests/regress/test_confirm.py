@@ -7,6 +7,7 @@ import pytest
 from evmperf.cli.main import main
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.model.facts import Facts
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.run import Run
@@ -21,7 +22,7 @@ BAD = {"name": "b.wic", "source": "/images/b.wic", "content_sha256": "bb"}
 
 
 def provisioned(name, image):
-    return Run(name, "evm", "full", facts={"provisioned": image} if image else {})
+    return Run(name, "evm", "full", facts=Facts(provisioned=image or {}))
 
 
 def alarm(case, metric="write_throughput"):

@@ -5,6 +5,7 @@ import re
 import numpy as np
 from msgspec.structs import replace
 
+from evmperf.model.facts import Facts
 from evmperf.model.results import Sample
 from evmperf.model.run import Run
 from evmperf.published import baseline
@@ -12,7 +13,7 @@ from evmperf.report import page
 from evmperf.report.table import text_table
 from selftests.support import runs, spools
 
-BOARD = Run("x", "am64xx-hsevm", "full", os="RT-linux", facts={"virtual": False})
+BOARD = Run("x", "am64xx-hsevm", "full", os="RT-linux", facts=Facts(virtual=False))
 
 
 def row(text, case):
@@ -59,7 +60,7 @@ def test_another_profile_or_program_is_shown_without_a_change():
 
 
 def test_virtual_and_unknown_boards_have_no_baseline():
-    virtual = replace(BOARD, facts={"virtual": True})
+    virtual = replace(BOARD, facts=Facts(virtual=True))
     assert baseline.of_board(virtual) is None
     assert baseline.of_board(replace(BOARD, board="x-evm")) is None
     assert "change" not in text_table(measured("uboot_emmc_raw", 1.0), 160)

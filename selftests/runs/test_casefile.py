@@ -10,6 +10,7 @@ from evmperf.app import why
 from evmperf.app.requests import Why
 from evmperf.cli.main import main
 from evmperf.model.errors import UsageError
+from evmperf.model.facts import Facts
 from evmperf.model.results import Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.model.state import State
@@ -38,13 +39,15 @@ TEXT = (
 @pytest.fixture
 def run(tmp_path):
     """A run with a case full of secrets, and its folder."""
-    facts = {
+    known = {
         "kernel": "6.12.7",
         "machine": "aarch64",
         "tester": "lab7-server",
         "cards": [{"cid": SECRETS[-1], "name": "QEMU!!"}],
     }
-    kept = spool.Spool(tmp_path / "results", Run("r1", "j7200-evm", "full", lab="lab7-server", facts=facts))
+    kept = spool.Spool(
+        tmp_path / "results", Run("r1", "j7200-evm", "full", lab="lab7-server", facts=Facts.from_dict(facts))
+    )
     raw = kept.keep_raw("emmc_raw_fio_1g/4k/read.txt", TEXT)
     result = Result(
         benchmark="emmc_raw_fio_1g",

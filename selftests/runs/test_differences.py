@@ -5,6 +5,7 @@ import pytest
 
 from evmperf.cli.main import main
 from evmperf.model.exits import ExitStatus
+from evmperf.model.facts import Facts
 from evmperf.model.run import Run
 from evmperf.runs import differences
 from evmperf.runs.spool import Spool
@@ -35,7 +36,7 @@ def make(tmp_path):
     """A function that makes a run with facts and documents; returns its folder."""
 
     def make_run(name, documents=None, **facts):
-        spool = Spool(tmp_path, Run(name, "evm", "quick", facts=facts))
+        spool = Spool(tmp_path, Run(name, "evm", "quick", facts=Facts.from_dict(facts)))
         (spool.folder / differences.FACTS).mkdir()
         for document, text in (documents or {}).items():
             (spool.folder / differences.FACTS / document).write_text(text)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evmperf.model.errors import Kind, LabError, UsageError
+from evmperf.model.facts import Facts
 from evmperf.model.records import BootMark, BootRecord
 from evmperf.model.results import Failure, Result, Sample, Status
 from evmperf.model.run import Run
@@ -79,7 +80,7 @@ def _said(value):
 
 @pytest.fixture
 def spool(tmp_path):
-    return Spool(tmp_path, Run("virtual-evm-1", "virtual-evm", "quick", facts={"kernel": "6.12"}))
+    return Spool(tmp_path, Run("virtual-evm-1", "virtual-evm", "quick", facts=Facts(kernel="6.12")))
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +115,7 @@ def test_results_come_back_as_they_were(tmp_path_factory, kept):
 
 def test_a_run_comes_back_as_it_was(spool):
     spool.run.outcome = "All measured."
-    spool.run.facts["cards"] = [{"name": "x"}]
+    spool.run.facts.cards = [{"name": "x"}]
     spool.save()
     assert read_run(spool.folder) == spool.run
     assert not list(spool.folder.glob("*.new"))
@@ -144,9 +145,9 @@ def test_half_a_character_loses_no_more_than_itself(spool):
 
 
 def test_facts_of_any_type_are_kept(spool):
-    spool.run.facts |= {"path": Path("/x"), "proxy": MappingProxyType({"a": 1})}
+    spool.run.facts.other |= {"path": Path("/x"), "proxy": MappingProxyType({"a": 1})}
     spool.save()
-    facts = read_run(spool.folder).facts
+    facts = read_run(spool.folder).facts.other
     assert (facts["path"], facts["proxy"]) == ("/x", {"a": 1})
 
 

@@ -86,7 +86,7 @@ def test_answers_are_those_of_the_spools(store):
     )
     assert one("SELECT count(*) FROM published") == published > 500
     kernel = "SELECT value FROM facts WHERE name = 'kernel' AND board = 'virtual-evm'"
-    assert one(kernel) == spool.read_run(results / spools.RECORDED.name).facts["kernel"]
+    assert one(kernel) == spool.read_run(results / spools.RECORDED.name).facts.kernel
 
 
 @pytest.mark.parametrize(

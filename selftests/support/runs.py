@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from evmperf.benchmarks import catalogue
 from evmperf.model.errors import Kind
+from evmperf.model.facts import Facts
 from evmperf.model.results import Failure, Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.runs.spool import Spool
@@ -54,7 +55,7 @@ def write(folder, found, board="am64xx-hsevm", number=None, **facts):
         started_ns=1_000_000 * (number + 1),
         release=facts.pop("release", "12.00"),
         os=facts.pop("os", "Linux"),
-        facts={"virtual": False, "governor": "performance", **facts},
+        facts=Facts.from_dict({"virtual": False, "governor": "performance", **facts}),
     )
     spool = Spool(folder, run)
     spool.append_all(_at(run.started_ns, result) for result in found)

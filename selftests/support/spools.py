@@ -42,7 +42,7 @@ def a_run(number: int = 0, **changes: object) -> Run:
         "ended_ns": start + 10**12,
         "outcome": "All measured.",
     } | changes
-    return Run(**values)  # type: ignore[arg-type]
+    return Run.from_dict(values)
 
 
 def a_result(run: Run, number: int = 0, values: Sequence[float] = (1.5, 2.5), **changes) -> Result:

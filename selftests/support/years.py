@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from evmperf.benchmarks import catalogue
+from evmperf.model.facts import Facts
 from evmperf.model.results import Case, Metric, Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.model.units import Unit
@@ -91,7 +92,7 @@ def _run(board: str, start: datetime, release: str, night: int) -> Run:
         os="Linux",
         exit_status=0,
         outcome="All measured.",
-        facts={"kernel": f"6.12.{night // 14}-ti", "governor": "performance"},
+        facts=Facts(kernel=f"6.12.{night // 14}-ti", governor="performance"),
     )
 
 

@@ -1,0 +1,104 @@
+"""The facts of a run: everything known about board, software, lab and image beside its figures."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import msgspec
+
+
+class Facts(msgspec.Struct, kw_only=True):
+    """Facts by name; what a board does not show has its default. Units are in the names, values as the
+    kernel gives them. In JSON they are one flat object without the unknown ones.
+    """
+
+    evmperf: str = ""
+    evmperf_revision: str = ""
+    board_file: str = ""
+    board_revision: str = ""
+    virtual: bool | None = None
+    power: str = ""
+    """How the power is worked where that is not a switch."""
+    night: str = ""
+    """The `evmperf night` that measured the run."""
+    variation: list[str] = []
+    provisioned: dict[str, Any] = {}
+    """The image that was put on the board."""
+    netboot: dict[str, Any] = {}
+    lava_job: dict[str, Any] = {}
+    lava_job_made_by: str = ""
+    os: str = ""
+    kernel: str = ""
+    kernel_version: str = ""
+    machine: str = ""
+    model: str = ""
+    serial_number: str = ""
+    command_line: str = ""
+    root: str = ""
+    root_file_system: str = ""
+    image: str = ""
+    """BUILD_ID of the image."""
+    uboot: str = ""
+    """The first line of U-Boot's output."""
+    device_tree_sha256: str = ""
+    memory_kib: int | None = None
+    cpus: int | None = None
+    governor: str = ""
+    frequency_khz: int | None = None
+    temperatures_millicelsius: dict[str, int] = {}
+    nvme: list[str] = []
+    spi_nor: list[str] = []
+    cards: list[dict[str, str]] = []
+    """Of each MMC or SD card `device`, `type`, `name`, `cid` and `sectors_512`."""
+    tools: dict[str, str] = {}
+    """Versions by program."""
+    found: dict[str, str] = {}
+    """`uptime_s`, `idle_s` and `load` of a board that evmperf did not boot."""
+    tester_limits: str = ""
+    host_load: float | None = None
+    """The lab host's highest load: processes that run or wait per processor, over a minute."""
+    documents_missing: str = ""
+    attempts: int | None = None
+    """Boots, including failed ones."""
+    broken: str = ""
+    lost: str = ""
+    interrupted_by: str = ""
+    guide: str = ""
+    """The file of an imported guide."""
+    guide_sha256: str = ""
+    dialect: str = ""
+    release_from: str = ""
+    unread_tables: int | None = None
+    other: dict[str, Any] = {}
+    """A lab's own facts, those of other versions of evmperf, and values of an unexpected type."""
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The facts of a JSON object."""
+        known = {name: value for name, value in data.items() if name in _TYPES}
+        try:
+            facts = msgspec.convert(known, cls)
+        except msgspec.ValidationError:
+            known = {name: value for name, value in known.items() if _fits(value, _TYPES[name])}
+            facts = msgspec.convert(known, cls)
+        if len(known) != len(data):
+            facts.other = {name: value for name, value in data.items() if name not in known}
+        return facts
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON object, in the order of the fields."""
+        known = {name: getattr(self, name) for name in _TYPES}
+        return {n: value for n, value in known.items() if value not in ("", None, [], {})} | self.other
+
+    def __or__(self, more: "Facts") -> "Facts":
+        return Facts.from_dict(self.to_dict() | more.to_dict())
+
+
+_TYPES = {field.name: field.type for field in msgspec.structs.fields(Facts) if field.name != "other"}
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return False
+    return True
