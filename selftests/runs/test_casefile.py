@@ -45,9 +45,8 @@ def run(tmp_path):
         "tester": "lab7-server",
         "cards": [{"cid": SECRETS[-1], "name": "QEMU!!"}],
     }
-    kept = spool.Spool(
-        tmp_path / "results", Run("r1", "j7200-evm", "full", lab="lab7-server", facts=Facts.from_dict(facts))
-    )
+    measured = Run("r1", "j7200-evm", "full", lab="lab7-server", facts=Facts.from_dict(known))
+    kept = spool.Spool(tmp_path / "results", measured)
     raw = kept.keep_raw("emmc_raw_fio_1g/4k/read.txt", TEXT)
     result = Result(
         benchmark="emmc_raw_fio_1g",
