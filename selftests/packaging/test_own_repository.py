@@ -109,7 +109,7 @@ def test_the_wheel_brings_everything_that_measuring_needs(installed, lab):
 def test_an_unknown_board_is_one_sentence_with_the_search_path(installed, lab):
     done = run(installed / "pytest", "--lg-env", "my-bord", cwd=lab)
     assert done.returncode == 4
-    (line,) = [line for line in done.stderr.splitlines() if "there is no board file" in line]
+    (line,) = [line for line in done.stderr.splitlines() if "no board file" in line]
     assert "./env" in line
     assert "Did you mean my-board.yaml?" in line
 

@@ -312,7 +312,7 @@ def test_a_disk_that_spoils_a_byte_is_written_twice_and_then_called_bad(way, ima
                 found.write(b"x")
                 os.fsync(found.fileno())
 
-    with pytest.raises(LabError, match=f"in {network._TRIES} tries; replace the disk"):
+    with pytest.raises(LabError, match=f"in each of {network._TRIES} tries; replace the disk"):
         way.put(image, spoil)
 
 
