@@ -131,7 +131,7 @@ def test_a_tester_that_is_lost_in_the_middle_is_named(sshd):
     tester = SshTester("127.0.0.1", sshd.options)
     assert tester.run("true", 20).status == 0
     with pytest.raises(LabError, match=r"connection to the tester 127.0.0.1 was lost"):
-        tester.run("kill -9 $(ps -o ppid= -p $$ | tr -d ' '); sleep 1000", 60)
+        tester.run("sleep 1; kill -9 $(ps -o ppid= -p $$ | tr -d ' '); sleep 1000", 60)
     tester.close()
 
 
