@@ -51,7 +51,7 @@ def comparison(folder: Path) -> Path:
     folder.mkdir(parents=True)
     sides: dict[str, list[str]] = {"a": [], "b": ["args:mitigations=off"]}
     wanted = Experiment(
-        id="ab-1", board="env/am64x.yaml", sides=sides, seed="seed", select="emmc_ext4", blocks=6
+        id="ab-1", boards=["env/am64x.yaml"], sides=sides, seed="seed", select="emmc_ext4", blocks=6
     )
     compared = ab.go_on(folder, wanted, FakeSessions(folder, noisy({"102400": -0.1})))
     report.write(folder, compared, ())

@@ -126,7 +126,7 @@ def _asked(options: argparse.Namespace) -> Experiment:
     a, b = with_images([side.words for side in sides.values()], loaded)
     return Experiment(
         id=f"ab-{new_run_id(loaded.name)}",
-        board=options.board,
+        boards=[options.board],
         sides={"a": a, "b": b},
         seed=os.urandom(8).hex(),
         select=options.select,
@@ -143,9 +143,8 @@ def _differences(folder: Path, wanted: Experiment) -> list[Difference]:
     pairs = wanted.pairs()
     if not pairs:
         return []
-    return differences.between(
-        [folder / first.run for _, first, _ in pairs], [folder / second.run for _, _, second in pairs]
-    )
+    a, b = zip(*pairs, strict=True)
+    return differences.between([folder / one.run for one in a], [folder / one.run for one in b])
 
 
 class _Shower:

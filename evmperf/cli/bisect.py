@@ -12,9 +12,10 @@ from evmperf.measure import boardfile
 from evmperf.model.errors import EvmperfError, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.provision.record import with_images
-from evmperf.regress import candidates, experiment, gitrange, search
-from evmperf.regress.candidates import OnABoard
+from evmperf.regress import experiment, gitrange, search
 from evmperf.regress.search import Bisector, Search, StepAnswer
+from evmperf.regress.sessions import Sessions
+from evmperf.regress.turns import OnABoard
 from evmperf.runs.spool import new_run_id
 
 _EXAMPLES = """\
@@ -95,17 +96,15 @@ def _asked(options: argparse.Namespace) -> Search:
     return Search(
         id=f"bisect-{new_run_id(loaded.name)}",
         boards=[options.board, *options.spare],
-        metric=options.metric,
-        good=words[0],
-        bad=words[1],
-        what=words[2],
+        sides=dict(zip((search.GOOD, search.BAD, search.CANDIDATE), words, strict=True)),
+        metrics=[options.metric],
         seed=os.urandom(8).hex(),
-        select=options.select,
+        select=options.select or "-".join(options.metric.split("/")[:2]),
         profile=options.profile,
         boots=options.boots,
         build=options.build,
         repository=str(options.repository.resolve()) if commits else "",
-        most_blocks=options.rounds,
+        blocks=options.rounds,
         versions=versions,
     )
 
@@ -142,8 +141,8 @@ def _search_commits(folder: Path, bisector: Bisector) -> int:
         before = gitrange.head(repository)
         for version in (good, bad):
             gitrange.check_out(repository, version)
-            if not candidates.build(wanted.build, version, folder, repository):
-                raise UsageError(f"{version} does not build; see {folder / candidates.BUILD_LOG}")
+            if not gitrange.build(wanted.build, version, folder, repository):
+                raise UsageError(f"{version} does not build; see {folder / gitrange.BUILD_LOG}")
         gitrange.check_out(repository, before)
     if not bisector.calibrate():
         return _no_difference(wanted)
@@ -173,13 +172,13 @@ def _search_commits(folder: Path, bisector: Bisector) -> int:
 def _bisector(folder: Path, wanted: Search, holding: Holding) -> Bisector:
     folder.mkdir(parents=True, exist_ok=True)
     wanted.save(folder)
-    measures = OnABoard(folder, holding.have)
+    measures = OnABoard(Sessions(folder), holding.have)
     return search.Bisector(wanted, measures, lambda now: now.save(folder), _tell)
 
 
 def _no_difference(wanted: Search) -> int:
     _tell(
-        f"{len(wanted.references())} blocks show no difference between good and bad in "
+        f"{len(wanted.pairs())} blocks show no difference between good and bad in "
         f"{wanted.metric}: there is nothing to bisect"
     )
     return ExitStatus.NOTHING
@@ -215,8 +214,8 @@ def _like(folder: Path, version: str) -> int:
     wanted = Search.load(folder)
     version = version or gitrange.head(Path())
     known = any(step.version == version for step in wanted.steps)
-    if wanted.build and not known and not candidates.build(wanted.build, version, folder):
-        _tell(f"{version} does not build; see {folder / candidates.BUILD_LOG}")
+    if wanted.build and not known and not gitrange.build(wanted.build, version, folder):
+        _tell(f"{version} does not build; see {folder / gitrange.BUILD_LOG}")
         return _SKIP
     with Holding(wanted.id) as holding:
         bisector = _bisector(folder, wanted, holding)
@@ -227,7 +226,7 @@ def _like(folder: Path, version: str) -> int:
     if bisector.search.stuck:
         _tell(bisector.search.stuck)
         return _STOP
-    return {StepAnswer.GOOD: 0, StepAnswer.BAD: 1}.get(StepAnswer(step.answer), _SKIP)
+    return {StepAnswer.GOOD: 0, StepAnswer.BAD: 1}.get(step.answer, _SKIP)
 
 
 def _tell(line: str) -> None:

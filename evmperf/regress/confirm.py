@@ -67,7 +67,7 @@ def asked(folder: Path, judgement: Judgement, board: str, sides: Images, budget_
     there = {(name, case.label) for name in benchmarks for case in catalogue.benchmark(name).cases(profile)}
     return Experiment(
         id=f"ab-{folder.name}",
-        board=board,
+        boards=[board],
         sides={"a": [sides.good], "b": [sides.bad]},
         seed=secrets.token_hex(8),
         select=" or ".join(benchmarks),

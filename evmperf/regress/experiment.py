@@ -1,7 +1,7 @@
 """Sides measured in turn, on disk: what was asked for, and every round, after each of them.
 
     results/<id>/experiment.json   an A/B
-    results/<id>/search.json       a bisection: good, bad and a candidate (`evmperf.regress.search`)
+    results/<id>/search.json       a bisection: an A/B of good and bad with a candidate
     results/<id>/<run>/            one ordinary run a round
     results/<id>/rounds.log        what the measuring sessions said
 
@@ -11,25 +11,29 @@ Runs lie one folder deeper than others, so that no verdict takes a variation for
 import contextlib
 import fcntl
 import hashlib
-import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
+
+import msgspec
 
 from evmperf.model.errors import LabError, UsageError
 
 FILE = "experiment.json"
-SCHEMA = 2
+SCHEMA = 3
 A, B = "a", "b"
+INTERRUPTED = "interrupted"
+NOTHING = "nothing was measured"
+_HALF = "the other side of its block was not measured"
 
 
 @dataclass
 class Round:
     """One run of one side. `left_out` says why it does not count, "" if it does; `status` is the
-    session's exit status, `seconds` what it took. Of a bisection `version` is the candidate's, and
-    `value` the metric's (None: not measured).
+    session's exit status, `seconds` what it took; `version` is the candidate's, and `value` the median
+    of the first metric that was asked for, in its unit (None: not measured).
     """
 
     block: int
@@ -42,22 +46,53 @@ class Round:
     value: float | None = None
     left_out: str = ""
 
+    @property
+    def failed(self) -> bool:
+        """Whether it was measured without a result."""
+        return self.left_out not in ("", INTERRUPTED, _HALF)
+
 
 @dataclass(kw_only=True)
-class Turns:
-    """What was asked for, and how far it has come. `select` is pytest's -k, `boots` the cold boots
-    of a case of boot times in each round (0: those of the profile), `seed` that of the order.
+class Experiment:
+    """What was asked for, and how far it has come. `boards` are board files as given to pytest: the
+    first is measured, the others are spare. `sides` are the words of each side's variation, the two that
+    are compared first; `metrics` the patterns of the metrics that decide when it ends. `select` is
+    pytest's -k, `boots` the cold boots of a case of boot times in each round (0: those of the profile),
+    `seed` that of the order.
     """
 
-    file: ClassVar[str]
+    file: ClassVar[str] = FILE
+    word: ClassVar[str] = "ab"
+    """What its runs are called."""
     id: str
+    boards: list[str]
+    sides: dict[str, list[str]]
     seed: str
+    metrics: list[str] = field(default_factory=list)
     select: str = ""
     profile: str = ""
     boots: int = 0
+    blocks: int = 20
+    """Most blocks."""
+    budget_s: float = 0.0
+    """0: no budget but the blocks."""
+    within: float = 0.02
+    leave_out: list[str] = field(default_factory=list)
+    """Cases that are not measured, as BENCHMARK/CASE."""
     rounds: list[Round] = field(default_factory=list)
     ended: str = ""
     schema: int = SCHEMA
+
+    @property
+    def board(self) -> str:
+        """The board that is measured now."""
+        return self.boards[0]
+
+    @property
+    def compared(self) -> tuple[str, str]:
+        """The two sides that every block has."""
+        first, second, *_ = self.sides
+        return first, second
 
     @property
     def spent_s(self) -> float:
@@ -73,83 +108,85 @@ class Turns:
         """The sides of a block in random order, the same each time one asks."""
         return sorted(sides, key=lambda side: hashlib.sha256(f"{self.seed}/{block}/{side}".encode()).digest())
 
+    def words(self, entry: Round) -> list[str]:
+        """The words of the variation of a round."""
+        words = self.sides[entry.side]
+        return [word.replace("{}", entry.version) for word in words] if entry.version else words
+
+    def whole(self, *sides: str) -> list[tuple[Round, ...]]:
+        """The rounds of these sides in the blocks of today's board in which all of them count."""
+        found: dict[int, dict[str, Round]] = {}
+        for entry in self.rounds:
+            if not entry.left_out and entry.board == self.board:
+                found.setdefault(entry.block, {})[entry.side] = entry
+        return [
+            tuple(known[side] for side in sides) for known in found.values() if set(sides) <= known.keys()
+        ]
+
+    def pairs(self) -> list[tuple[Round, ...]]:
+        """The blocks of which both compared sides count."""
+        return self.whole(*self.compared)
+
+    def counts(self, entry: Round) -> bool:
+        """Whether a round in which something was measured has what was asked for."""
+        return bool(entry.run)
+
+    def leave_out_halves(self, why: str = _HALF) -> None:
+        """Leave out the rounds of a block whose other half is missing: the halves of a block must be
+        measured one after the other.
+        """
+        whole = {first.block for first, _ in self.pairs()}
+        for entry in self.rounds:
+            if entry.board == self.board and entry.block not in whole and not entry.left_out:
+                entry.left_out = why
+
     def save(self, folder: Path) -> None:
         """Write the state, so that a reader sees the old or the new and nothing between; raises
         LabError when the disk does not take it.
         """
-        _write(folder / self.file, asdict(self))
+        file = folder / self.file
+        scratch = file.with_suffix(".new")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with scratch.open("wb") as stream:
+                stream.write(msgspec.json.format(msgspec.json.encode(self), indent=1))
+                stream.flush()
+                os.fsync(stream.fileno())
+            scratch.replace(file)
+        except OSError as error:
+            raise LabError(f"{file}: cannot be written: {error.strerror}") from error
 
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Read the state; raises UsageError for a folder without one, or one of a later evmperf."""
-        data = _read(folder / cls.file)
-        for entry in data["rounds"]:
-            entry.setdefault("side", entry.pop("label", ""))  # of schema 1
-        return cls(**data | {"rounds": [Round(**entry) for entry in data["rounds"]], "schema": SCHEMA})
+        file = folder / cls.file
+        try:
+            data = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+            if not isinstance(data.get("schema"), int):
+                raise UsageError(f"{file}: states no schema; it is not an evmperf file")
+            if data["schema"] > SCHEMA:
+                raise UsageError(f"{file}: has schema {data['schema']}, this evmperf reads {SCHEMA}")
+            return msgspec.convert(_upgraded(data), cls)
+        except OSError as error:
+            raise UsageError(f"{folder}: there is nothing to resume ({error.strerror})") from error
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError) as error:
+            raise UsageError(f"{file}: is damaged: {error}") from error
 
 
-@dataclass(kw_only=True)
-class Experiment(Turns):
-    """An A/B. `board` is the board file as given to pytest, `sides` the words of each side's
-    variation, `metrics` the patterns of the metrics that decide when it ends.
-    """
-
-    file: ClassVar[str] = FILE
-    board: str
-    sides: dict[str, list[str]]
-    blocks: int = 20
-    budget_s: float = 0.0
-    """0: no budget but the blocks."""
-    within: float = 0.02
-    metrics: list[str] = field(default_factory=list)
-    leave_out: list[str] = field(default_factory=list)
-    """Cases that are not measured, as BENCHMARK/CASE."""
-
-    def pairs(self) -> list[tuple[int, Round, Round]]:
-        """The blocks of which both sides count."""
-        good = {(entry.block, entry.side): entry for entry in self.rounds if not entry.left_out}
-        blocks = sorted({block for block, _ in good})
-        return [
-            (block, good[block, A], good[block, B])
-            for block in blocks
-            if (block, A) in good and (block, B) in good
-        ]
-
-    def leave_out_halves(self, why: str) -> None:
-        """Leave out the runs of a block whose other half is missing: the halves of a block must be
-        measured one after the other.
-        """
-        whole = {block for block, _, _ in self.pairs()}
-        for entry in self.rounds:
-            if entry.block not in whole and not entry.left_out:
-                entry.left_out = why
-
-
-def _write(file: Path, data: dict[str, Any]) -> None:
-    scratch = file.with_suffix(".new")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with scratch.open("w", encoding="utf-8") as stream:
-            json.dump(data, stream, indent=1)
-            stream.flush()
-            os.fsync(stream.fileno())
-        scratch.replace(file)
-    except OSError as error:
-        raise LabError(f"{file}: cannot be written: {error.strerror}") from error
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{file.parent}: there is nothing to resume ({error.strerror})") from error
-    except ValueError as error:
-        raise UsageError(f"{file}: is damaged: {error}") from error
-    if not isinstance(data, dict) or not isinstance(data.get("schema"), int):
-        raise UsageError(f"{file}: states no schema; it is not an evmperf file")
-    if data["schema"] > SCHEMA:
-        raise UsageError(f"{file}: has schema {data['schema']}, this evmperf reads {SCHEMA}")
-    return {"rounds": [], **data}
+def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
+    """A state in the words of today's schema."""
+    if data["schema"] == SCHEMA:
+        return data
+    if metric := data.get("metric"):  # a bisection
+        words = {"good": data["good"], "bad": data["bad"], "candidate": data["what"]}
+        data |= {"metrics": [metric], "sides": words, "blocks": data["most_blocks"]}
+    data.setdefault("boards", [data.get("board", "")])
+    for entry in data["rounds"]:
+        entry.setdefault("side", entry.pop("label", ""))  # of schema 1
+        entry["board"] = entry.get("board") or data["boards"][0]
+        if metric and entry.get("value") is None:
+            entry["left_out"] = NOTHING
+    return data | {"schema": SCHEMA}
 
 
 @contextlib.contextmanager

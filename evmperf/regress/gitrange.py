@@ -1,4 +1,4 @@
-"""Commits under bisection: git's own engine does the search."""
+"""Versions that must be built, and commits under bisection: git's own engine does the search."""
 
 import os
 import shlex
@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evmperf.model.errors import UsageError
+
+BUILD_LOG = "build.log"
 
 
 def commits(repository: Path, given: str) -> tuple[str, str]:
@@ -22,6 +24,25 @@ def commits(repository: Path, given: str) -> tuple[str, str]:
 def check_out(repository: Path, commit: str) -> None:
     """Check a commit out; raises UsageError for a checkout with changes that this would lose."""
     _git(repository, "checkout", "--quiet", commit)
+
+
+def build(command: str, version: str, folder: Path, repository: Path | None = None) -> bool:
+    """Build a version with the user's shell command, which finds it in $VERSION, in a checkout of
+    it; what it prints goes to build.log. False when it does not build.
+    """
+    with (folder / BUILD_LOG).open("ab") as log:
+        log.write(f"\n=== {version}\n".encode())
+        log.flush()
+        done = subprocess.run(
+            ["sh", "-c", command],
+            cwd=repository,
+            env={**os.environ, "VERSION": version},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+    return done.returncode == 0
 
 
 def head(repository: Path) -> str:

@@ -138,11 +138,11 @@ class Likeness:
         return self.blocks >= anytime.FEWEST and not ERROR < self.bad < 1 - ERROR
 
 
-Triple = tuple[float, float, float]
+Triple = tuple[float, ...]
 """Values of good, bad and candidate in one block."""
 
 
-def differ(pairs: Iterable[tuple[float, float]]) -> float:
+def differ(pairs: Iterable[tuple[float, ...]]) -> float:
     """The evidence that the second of each pair is another than the first (both above 0)."""
     return anytime.evidence([math.log(after / before) for before, after in pairs], 0.0, _FLOOR)
 

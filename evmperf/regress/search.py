@@ -9,12 +9,13 @@ import enum
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from evmperf.model import anytime
 from evmperf.model.errors import BoardError, LabError, UsageError
-from evmperf.regress.experiment import Round, Turns
+from evmperf.regress.experiment import Experiment, Round
 from evmperf.regress.paired import differ, likeness
+from evmperf.regress.turns import InTurn, RoundMeasurer
 
 FILE = "search.json"
 GOOD, BAD, CANDIDATE = "good", "bad", "candidate"
@@ -24,8 +25,6 @@ _DEAD = 2
 """Failures of a candidate in a row after which it cannot be told."""
 _MOST_UNDECIDED = 3
 """Versions that all blocks allowed could not decide, after which no further one is tried."""
-_DEAD_REFERENCE = 3
-"""Failures of a reference in a row after which the board is what is broken."""
 
 
 class StepAnswer(enum.StrEnum):
@@ -41,107 +40,61 @@ class Step:
     """What was found out about a version: the probability that it is like the bad one."""
 
     version: str
-    answer: str
+    answer: StepAnswer
     bad: float
     blocks: int
     why: str = ""
 
 
 @dataclass(kw_only=True)
-class Search(Turns):
-    """What was asked for, and how far it has come. `good` and `bad` are words of a variation,
-    `what` those of a candidate with `{}` for its version; `versions` are a list, oldest first.
+class Search(Experiment):
+    """An A/B of one metric with a third side, whose words have `{}` for the version; `versions` are a
+    list, oldest first.
     """
 
     file: ClassVar[str] = FILE
-    boards: list[str]
-    metric: str
-    good: list[str]
-    bad: list[str]
-    what: list[str]
+    word: ClassVar[str] = "bisect"
+    blocks: int = MOST_BLOCKS
+    """Most blocks for one answer."""
     build: str = ""
     repository: str = ""
     """Where the versions are commits; they are then the good and the bad one alone."""
-    most_blocks: int = MOST_BLOCKS
     versions: list[str] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        # Of a state file they are plain data.
-        self.steps = [step if isinstance(step, Step) else Step(**step) for step in self.steps]
-
-    def words(self, side: str, version: str) -> list[str]:
-        """The words of a variation that make one round."""
-        if side == CANDIDATE:
-            return [word.replace("{}", version) for word in self.what]
-        return self.good if side == GOOD else self.bad
-
     @property
-    def board(self) -> str:
-        """The board that is measured now."""
-        return self.boards[0]
+    def metric(self) -> str:
+        """The metric that became worse, as BENCHMARK/CASE/METRIC."""
+        return self.metrics[0]
 
     @property
     def stuck(self) -> str:
         """Why no further version is worth measuring, "" while one is."""
-        undecided = [
-            step
-            for step in self.steps
-            if step.answer == StepAnswer.UNKNOWN and step.blocks >= self.most_blocks
-        ]
-        if len(undecided) < _MOST_UNDECIDED:
+        unknown = [step for step in self.steps if step.answer is StepAnswer.UNKNOWN]
+        undecided = sum(step.blocks >= self.blocks for step in unknown)
+        if undecided < _MOST_UNDECIDED:
             return ""
         return (
-            f"{self.most_blocks} blocks did not decide any of {len(undecided)} versions: the "
-            f"difference is too small for the noise; begin anew with more --rounds, or with a "
-            f"metric that repeats better"
+            f"{self.blocks} blocks did not decide any of {undecided} versions: the difference is too "
+            f"small for the noise; begin anew with more --rounds, or with a metric that repeats better"
         )
 
-    def references(self) -> list[tuple[float, float]]:
-        """Good and bad of each block that has both, on today's board."""
+    def counts(self, entry: Round) -> bool:
+        """Whether there is a value that has a logarithm."""
+        return entry.value is not None and entry.value > 0
+
+    def values(self, *sides: str, version: str = "") -> list[tuple[float, ...]]:
+        """The metric of these sides, in blocks that have them all; with a candidate of that version."""
         return [
-            (values[GOOD], values[BAD])
-            for values in self._blocks().values()
-            if GOOD in values and BAD in values
+            tuple(entry.value or 0.0 for entry in block)
+            for block in self.whole(*sides)
+            if not version or block[-1].version == version
         ]
 
-    def triples(self, version: str) -> list[tuple[float, float, float]]:
-        """Good, bad and candidate of each block that has the three."""
-        blocks = {entry.block for entry in self.rounds if entry.version == version}
-        return [
-            (values[GOOD], values[BAD], values[CANDIDATE])
-            for number, values in self._blocks().items()
-            if number in blocks and set(values) == {GOOD, BAD, CANDIDATE}
-        ]
-
-    def _blocks(self) -> dict[int, dict[str, float]]:
-        found: dict[int, dict[str, float]] = {}
-        for entry in self.rounds:
-            if entry.value is not None and entry.board == self.board:
-                found.setdefault(entry.block, {})[entry.side] = entry.value
-        return found
-
-    def in_a_row(self, side: str, version: str) -> int:
-        """How many rounds of a version, the last ones, gave nothing."""
-        count = 0
-        for entry in reversed(self.rounds):
-            if (entry.side, entry.version, entry.board) == (side, version, self.board):
-                if entry.value is not None:
-                    break
-                count += 1
-        return count
-
-
-class VersionMeasurer(Protocol):
-    """Something that measures one round of a search."""
-
-    def measure(self, search: Search, entry: Round) -> None:
-        """Fill in run, value and seconds; the value stays None for what does not boot or is not
-        what was asked for. Raises LabError.
-        """
-
-
-Tell = Callable[[str], None]
+    def dead(self, version: str) -> bool:
+        """Whether the last rounds of a candidate gave nothing."""
+        tried = [r for r in self.rounds if (r.version, r.board) == (version, self.board)]
+        return len(tried) >= _DEAD and all(entry.failed for entry in tried[-_DEAD:])
 
 
 class Bisector:
@@ -150,28 +103,26 @@ class Bisector:
     def __init__(
         self,
         search: Search,
-        measures: VersionMeasurer,
-        keep: Callable[[Search], None],
-        tell: Tell = lambda _: None,
+        measures: RoundMeasurer,
+        keep: Callable[[Experiment], None],
+        tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.search = search
-        self._save = keep
-        self._measures = measures
-        self._tell = tell
+        self._save, self._tell = keep, tell
+        self._turns = InTurn(search, measures, keep)
 
     def calibrate(self) -> bool:
         """Measure good and bad in turn until their difference is known; False when there is none
         that as many blocks as are allowed could show. Raises LabError, BoardError.
         """
-        search = self.search
         while True:
-            pairs = search.references()
+            pairs = self.search.values(GOOD, BAD)
             if len(pairs) >= anytime.FEWEST and differ(pairs) >= 1 / anytime.ALPHA:
                 return True
-            if len(pairs) >= search.most_blocks:
+            if len(pairs) >= self.search.blocks:
                 return False
-            self._on_a_board(lambda: self._block((GOOD, BAD), ""))
-            self._tell(f"good against bad: {len(search.references())} blocks")
+            self._block("")
+            self._tell(f"good against bad: {len(self.search.values(GOOD, BAD))} blocks")
 
     def step(self, version: str) -> Step:
         """Measure a version with good and bad until it is clear which it is like."""
@@ -180,51 +131,36 @@ class Bisector:
             if done.version == version:
                 return done
         while True:
-            found = likeness(search.triples(version))
+            found = likeness(search.values(GOOD, BAD, CANDIDATE, version=version))
             if found.blocks:
                 self._tell(f"{version}: {found.blocks} blocks, like bad with {found.bad:.1%}")
-            dead = search.in_a_row(CANDIDATE, version)
+            step = Step(version, StepAnswer.UNKNOWN, found.bad, found.blocks)
             if found.decided:
-                answer = StepAnswer.BAD if found.bad > 0.5 else StepAnswer.GOOD
-                return self._keep(Step(version, answer, found.bad, found.blocks))
-            if dead >= _DEAD:
-                why = f"not measured {dead} times in a row"
-                return self._keep(Step(version, StepAnswer.UNKNOWN, 0.5, found.blocks, why))
-            if found.blocks >= search.most_blocks:
-                why = f"neither like good nor like bad after {found.blocks} blocks"
-                return self._keep(Step(version, StepAnswer.UNKNOWN, found.bad, found.blocks, why))
-            self._on_a_board(lambda: self._block((GOOD, BAD, CANDIDATE), version))
-
-    def _keep(self, step: Step) -> Step:
-        self.search.steps.append(step)
-        self._save(self.search)
-        return step
-
-    def _block(self, sides: Sequence[str], version: str) -> None:
-        search = self.search
-        block = search.next_block
-        for side in search.order(block, sides):
-            entry = Round(block, side, version if side == CANDIDATE else "", search.board)
-            self._measures.measure(search, entry)
-            search.rounds.append(entry)
+                step.answer = StepAnswer.BAD if found.bad > 0.5 else StepAnswer.GOOD
+            elif search.dead(version):
+                step.bad, step.why = 0.5, f"not measured {_DEAD} times in a row"
+            elif found.blocks >= search.blocks:
+                step.why = f"neither like good nor like bad after {found.blocks} blocks"
+            else:
+                self._block(version)
+                continue
+            search.steps.append(step)
             self._save(search)
-            if side != CANDIDATE and search.in_a_row(side, "") >= _DEAD_REFERENCE:
-                raise BoardError(
-                    f"{search.board}: the {side} version was not measured {_DEAD_REFERENCE} times in a row"
-                )
+            return step
 
-    def _on_a_board(self, work: Callable[[], None]) -> None:
-        """Do the work on today's board, or on another of its kind when that one is broken."""
+    def _block(self, version: str) -> None:
+        """Measure a block on today's board, or on another of its kind when that one is broken."""
+        search = self.search
         try:
-            work()
+            self._turns.block(version)
         except (LabError, BoardError) as error:
-            if len(self.search.boards) == 1:
+            if len(search.boards) == 1:
                 raise
-            gone = self.search.boards.pop(0)
-            self._save(self.search)
-            self._tell(f"{gone} is given up ({error}); good and bad anew on {self.search.board}")
+            gone = search.boards.pop(0)
+            self._save(search)
+            self._tell(f"{gone} is given up ({error}); good and bad anew on {search.board}")
             if not self.calibrate():
-                raise BoardError(f"{self.search.board}: shows no difference between good and bad") from error
+                raise BoardError(f"{search.board}: shows no difference between good and bad") from error
 
 
 @dataclass(frozen=True)
@@ -259,9 +195,9 @@ def bisect(bisector: Bisector) -> Culprit | None:
         middle = (low + high) / 2
         number = min(left, key=lambda candidate: abs(candidate - middle))
         step = bisector.step(search.versions[number])
-        if step.answer == StepAnswer.UNKNOWN:
+        if step.answer is StepAnswer.UNKNOWN:
             unknown[number] = step.why
-        elif step.answer == StepAnswer.BAD:
+        elif step.answer is StepAnswer.BAD:
             high = number
         else:
             low = number
@@ -275,5 +211,5 @@ def bisect(bisector: Bisector) -> Culprit | None:
 
 def probability(steps: Sequence[Step]) -> float:
     """That every step was right."""
-    known = [step for step in steps if step.answer != StepAnswer.UNKNOWN]
+    known = [step for step in steps if step.answer is not StepAnswer.UNKNOWN]
     return math.prod(max(step.bad, 1 - step.bad) for step in known)

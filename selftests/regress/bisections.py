@@ -93,7 +93,7 @@ class Outcome:
         ]
         said = f"{self.said.rstrip('.')}; it is {self.right}."
         took = (
-            f"{len(self.state.references())} blocks of good and bad, {len(self.state.rounds)} "
+            f"{len(self.state.pairs())} blocks of good and bad, {len(self.state.rounds)} "
             f"rounds, {self.minutes:.0f} min in all."
         )
         return "\n".join([*lines, "", said, took])

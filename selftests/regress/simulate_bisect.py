@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evmperf.regress import search as searching
-from evmperf.regress.experiment import Round
+from evmperf.regress.experiment import Experiment, Round
 from evmperf.regress.search import BAD, CANDIDATE, Bisector, Search
 
 BANK = Path(__file__).parents[1] / "data/bank/virtual-evm.jsonl"
@@ -60,7 +60,8 @@ class FromBank:
     ) -> None:
         self.bank, self.what, self.factor, self.first, self.at = bank, what, factor, first, at
 
-    def measure(self, search: Search, entry: Round) -> None:
+    def measure(self, search: Experiment, entry: Round, leave_out: Sequence[str] = ()) -> None:
+        assert isinstance(search, Search)
         line = self.bank[self.at % len(self.bank)]
         after = self.bank[(self.at + 1) % len(self.bank)]
         self.at += 1
@@ -70,6 +71,9 @@ class FromBank:
         entry.value = line[self.what] * (self.factor if slow else 1.0)
         entry.seconds = max(0.0, min(60.0, after["time_s"] - line["time_s"]))
 
+    def last_words(self) -> str:
+        return ""
+
 
 def one_try(bank: Sequence[dict[str, float]], what: str, factor: float, source: random.Random) -> Try:
     """One bisection of a series with a hidden change (none where `factor` is 1)."""
@@ -77,13 +81,11 @@ def one_try(bank: Sequence[dict[str, float]], what: str, factor: float, source: 
     search = Search(
         id="simulated",
         boards=["virtual"],
-        metric=what,
-        good=[],
-        bad=[],
-        what=[],
+        metrics=[what],
+        sides={"good": [], "bad": [], "candidate": []},
         seed=str(source.random()),
         versions=[f"v{number}" for number in range(VERSIONS)],
-        most_blocks=MOST_BLOCKS if factor != 1 else NULL_BLOCKS,
+        blocks=MOST_BLOCKS if factor != 1 else NULL_BLOCKS,
     )
     measures = FromBank(bank, what, factor, first, source.randrange(len(bank)))
     found = searching.bisect(Bisector(search, measures, lambda _: None))

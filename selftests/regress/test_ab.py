@@ -19,7 +19,7 @@ SLOWER = {"102400": -0.10, "1048576": 0.0}
 
 def wanted(**given):
     sides = {"a": [], "b": ["args:slow"]}
-    return Experiment(**{"id": "ab-1", "board": "evm.yaml", "sides": sides, "seed": "s"} | given)
+    return Experiment(**{"id": "ab-1", "boards": ["evm.yaml"], "sides": sides, "seed": "s"} | given)
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_interrupted_it_goes_on_where_it_was_without_the_half_block(folder):
     assert len(again.rounds) == 6
     comparison = ab.go_on(folder, again, sessions)
     assert comparison.ended
-    assert [pair[0] for pair in again.pairs()][:3] == [0, 1, 3]
+    assert [pair[0].block for pair in again.pairs()][:3] == [0, 1, 3]
     assert [note for note in comparison.notes if "block 3" in note and "interrupted" in note]
 
 
@@ -168,10 +168,8 @@ def test_every_format_says_the_same(folder):
     sessions = FakeSessions(folder, noisy(SLOWER))
     given = wanted(blocks=30)
     comparison = ab.go_on(folder, given, sessions)
-    pairs = given.pairs()
-    differ = differences.between(
-        [folder / first.run for _, first, _ in pairs], [folder / second.run for _, _, second in pairs]
-    )
+    a, b = zip(*given.pairs(), strict=True)
+    differ = differences.between([folder / one.run for one in a], [folder / one.run for one in b])
     assert [entry.area for entry in differ] == ["variation"]
     data = json.loads(report.as_json(comparison, differ))
     assert data["counts"]["worse"] == 1
