@@ -214,17 +214,23 @@ def _windows(rows: Floats, lengths: Numbers) -> list[_Window]:
     ends = np.arange(max(FEWEST, total - _REPLAYED - _NEWEST), total + 1)
     past = spread.before(rows, ends)
     restless = _restless(rows)
-    middles = np.zeros((len(_WEIGHTS), 4, len(rows), total - ends[0]))
-    chances = np.zeros((2, len(_WEIGHTS), 2, len(rows), total - ends[0]))
+    groups = [_groups(rows, nights, ends) for nights in _WEIGHTS if ends[0] + nights <= total]
+    # What each model says, and the mean of that by how far each is believed.
+    means = np.zeros((len(_WEIGHTS), 6, len(rows), total - ends[0]))
+    models = []
     for model, share in enumerate(memory.T):
-        if not (mine := share > 0).any():
-            continue
-        found = _compared(rows[mine], ends, past.of(mine), model, restless)
-        middles[:, :, mine] += share[mine, None] * found[:, :4]
-        for chance, sign in zip(chances, (1, -1), strict=True):
-            chance[:, :, mine] += share[mine, None] * special.ndtr(-sign * found[:, 4:])
-    rare = np.clip(np.minimum(*chances), _LEAST_P, 0.5)
-    far = np.where(chances[0] < chances[1], 1, -1) * -special.ndtri(rare)
+        if (mine := share > 0).any():
+            found = _compared(groups, past.of(mine), mine, model, restless)
+            means[:, :, mine] += share[mine, None] * found
+            models.append((mine, share[mine, None], found[:, 4:]))
+    middles, sign = means[:, :4], np.where(means[:, 4:] > 0, 1, -1)
+    chance = np.zeros(sign.shape)
+    for mine, believed, off in models:
+        chance[:, :, mine] += believed * special.ndtr(-sign[:, :, mine] * off)
+    # The models may be of different minds: then the other side is the rare one.
+    other = chance > 0.5
+    rare = np.clip(np.where(other, 1 - chance, chance), _LEAST_P, 0.5)
+    far = np.where(other, -sign, sign) * -special.ndtri(rare)
     windows = [
         _Window(nights, weight, level, off, error, reach, careful, plain[:, -1])
         for place, (nights, weight) in enumerate(_WEIGHTS.items())
@@ -237,32 +243,53 @@ def _windows(rows: Floats, lengths: Numbers) -> list[_Window]:
     return windows
 
 
-def _compared(rows: Floats, ends: Numbers, past: Before, model: int, restless: float) -> Floats:
+@dataclass(frozen=True)
+class _Groups:
+    """So many nights after each past, a row a metric; and the sums of those without the one, two or
+    three that are highest, or lowest (axis 0; all of them first).
+    """
+
+    size: int
+    nights: Floats
+    low: Floats
+    high: Floats
+
+
+def _groups(rows: Floats, size: int, ends: Numbers) -> _Groups:
+    nights = np.lib.stride_tricks.sliding_window_view(rows, size, axis=1)[:, int(ends[0]) :]
+    ordered = np.sort(nights, axis=2)
+    counts = range(min(size, _MOST_ODD + 1))
+    low = np.stack([ordered[..., : size - count].sum(axis=2) for count in counts])
+    high = np.stack([ordered[..., count:].sum(axis=2) for count in counts])
+    return _Groups(size, nights, low, high)
+
+
+def _compared(groups: Sequence[_Groups], past: Before, mine: Flags, model: int, restless: float) -> Floats:
     """By window: level, difference, its error, reach, and how far off it is in normal deviations, with
     odd nights and without, a row a metric, a column a night; NaN where there are too few nights.
     """
-    total = rows.shape[1]
     level, variance = past.level(model)
     squeezed, degrees = spread.squeezed(variance, np.maximum(past.count - 1.0, 1.0))
     spreads = np.sqrt(squeezed)
     spreads[:, -1 - _NEWEST :] *= restless
-    found = np.full((len(_WEIGHTS), 6, len(rows), total - ends[0]), np.nan)
-    for place, nights in enumerate(_WEIGHTS):
-        newest = np.arange(int(ends[0]) + nights - 1, total)
-        if not len(newest):
-            break
-        at = newest - nights + 1 - ends[0]
-        there, scale = level[:, at], spreads[:, at]
-        groups = np.lib.stride_tricks.sliding_window_view(rows, nights, axis=1)[:, newest - nights + 1]
-        weights, factor = _differences(model, nights)
-        values = np.concatenate([np.nan_to_num(past.kept[:, at]), groups], axis=2)
-        off = (values * weights[past.count[:, at]]).sum(axis=2)
-        error = scale * np.sqrt(factor[past.count[:, at]])
-        reach = np.maximum(np.abs(off), np.abs(groups.mean(axis=2) - there))
-        far = _normal(off / error, degrees[:, at])
-        sides = (groups - there[..., None]) * np.sign(far)[..., None]
-        careful = np.sign(far) * _without_odd(np.abs(far), sides, past.odd)
-        found[place][:, :, newest - ends[0]] = np.stack([there, off, error, reach, careful, far])
+    found = np.full((len(_WEIGHTS), 6, len(level), past.count.shape[1] - 1), np.nan)
+    kept = np.nan_to_num(past.kept)
+    for place, group in enumerate(groups):
+        nights = group.nights[mine]
+        pasts = nights.shape[1]
+        there, count = level[:, :pasts], past.count[:, :pasts]
+        weights, factor = _differences(model, group.size)
+        known = weights[count]
+        off = np.einsum("rck,rck->rc", kept[:, :pasts], known[..., :REFERENCE])
+        off += np.einsum("rck,rck->rc", nights, known[..., REFERENCE:])
+        error = spreads[:, :pasts] * np.sqrt(factor[count])
+        low, high = group.low[:, mine], group.high[:, mine]
+        reach = np.maximum(np.abs(off), np.abs(low[0] / group.size - there))
+        far = _normal(off / error, degrees[:, :pasts])
+        lefts = group.size - np.arange(len(low))[:, None, None]
+        sides = np.where(far > 0, low - lefts * there, lefts * there - high)
+        careful = np.sign(far) * _without_odd(np.abs(far), sides, group.size, past.odd)
+        found[place][:, :, -pasts:] = np.stack([there, off, error, reach, careful, far])
     return found
 
 
@@ -290,16 +317,15 @@ def _restless(rows: Floats) -> float:
     return max(float(np.median(newest[known] / usual[:, None])), 1.0)
 
 
-def _without_odd(far: Floats, sides: Floats, odd: Floats) -> Floats:
+def _without_odd(far: Floats, sides: Floats, nights: int, odd: Floats) -> Floats:
     """How far off groups of nights are if one, two or three of them are odd, which a share `odd` of a
-    metric's nights are; `sides` are the nights' differences to the level, in the direction of the mean.
+    metric's nights are; `sides` are the sums of the nights' differences to the level, in the direction of
+    the mean: of all, and without the one, two or three that are furthest.
     """
-    nights = sides.shape[-1]
-    sides = np.sort(sides, axis=-1)
-    whole = sides.sum(axis=-1)
-    for count in range(1, min(nights, _MOST_ODD + 1)):
+    whole = sides[0]
+    for count in range(1, len(sides)):
         left = nights - count
-        share = sides[..., :left].sum(axis=-1) / left / (np.where(whole, whole, 1.0) / nights)
+        share = sides[count] / left / (np.where(whole, whole, 1.0) / nights)
         narrower = np.sqrt((1 / nights + 1 / REFERENCE) / (1 / left + 1 / REFERENCE))
         chance = math.comb(nights, count) * odd[:, None] ** count
         p = chance * special.ndtr(-np.minimum(far, _LARGEST) * share * narrower)

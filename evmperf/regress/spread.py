@@ -51,6 +51,7 @@ _CERTAIN = 2e-3
 _CLIP = 3.5
 _ODD_BY_CHANCE = float(2 * special.ndtr(-_CLIP))
 _MOST_DEGREES = 1000.0
+_CONVERGED = 1e-14
 _LEVEL_NIGHTS = 3
 """Nights that either level of a step has, at least."""
 _PLAIN = 0.8
@@ -220,7 +221,10 @@ def _trigamma_inverse(values: Floats) -> Floats:
     found = 0.5 + 1 / values
     for _ in range(8):
         trigamma = special.zeta(2, found)
-        found = found + trigamma * (1 - trigamma / values) / (-2 * special.zeta(3, found))
+        step = trigamma * (1 - trigamma / values) / (-2 * special.zeta(3, found))
+        found = found + step
+        if (np.abs(step) <= _CONVERGED * found).all():
+            break
     return np.asarray(found)
 
 

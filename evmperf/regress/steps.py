@@ -80,11 +80,15 @@ def _partition(rows: Floats) -> list[list[int]]:
     cost = np.full((count, nights + 1), np.inf)
     cost[:, 0] = 0.0
     last = np.zeros((count, nights + 1), dtype=np.int64)
+    every, lengths, penalty = np.arange(count), np.arange(nights, -1.0, -1.0), _PENALTY * np.log(nights)
     for end in range(_SEGMENT, nights + 1):
-        starts = np.arange(end - _SEGMENT + 1)
-        whole = cost[:, starts] - (sums[:, end, None] - sums[:, starts]) ** 2 / (end - starts)
+        starts = slice(end - _SEGMENT + 1)
+        whole = sums[:, end, None] - sums[:, starts]
+        whole *= whole
+        whole /= lengths[-1 - end : -_SEGMENT]
+        np.subtract(cost[:, starts], whole, out=whole)
         last[:, end] = whole.argmin(axis=1)
-        cost[:, end] = whole.min(axis=1) + _PENALTY * np.log(nights)
+        cost[:, end] = whole[every, last[:, end]] + penalty
     return [_back(row) for row in last]
 
 
