@@ -67,7 +67,6 @@ ROOMS = {
         "LAVA jobs, their import, a LAVA of one's own",
         "measure benchmarks boards tools console runs virtual model",
     ),
-    "gitlab": ("pipelines and notes", "measure benchmarks boards runs model"),
     "desk": (
         "finding the board on a desk: serial ports, SSH, what it is and its file",
         "lab measure benchmarks boards tools console runs virtual model",
@@ -81,6 +80,7 @@ ROOMS = {
         "many boards side by side: plan, journal, health of boards, status, the night's page",
         "app keeping pages runs benchmarks boards model",
     ),
+    "gitlab": ("pipelines and notes", "night measure benchmarks boards runs model"),
     "doctor": (
         "the checks of day one: the lab and the board, step by step",
         "lab keeping influx measure state benchmarks boards tools console runs virtual model",

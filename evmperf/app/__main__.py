@@ -1,47 +1,30 @@
 """`python -m evmperf.app`: work on the request of the standard input."""
 
+import functools
 import logging
+import operator
 import os
 import sys
-from collections.abc import Callable
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 
 from evmperf.app import desk, judging, lavajobs, publishing, why
-from evmperf.app.requests import (
-    Cancel,
-    Check,
-    FindBoard,
-    Follow,
-    Hear,
-    Import,
-    Keep,
-    Push,
-    Requests,
-    Submit,
-    Why,
-    WriteGuide,
-    WriteSite,
-)
+from evmperf.app.requests import Hear
 from evmperf.measure.signals import Signals
 from evmperf.model.errors import EvmperfError, Kind
 from evmperf.model.exits import ExitStatus, of_kind
 from evmperf.model.replies import Failed, Remark, Reply
 
-_USES: dict[type, Callable[..., Reply]] = {
-    Submit: lavajobs.submit,
-    Follow: lavajobs.follow,
-    Import: lavajobs.read,
-    Cancel: lavajobs.cancel,
-    Why: why.explain,
-    FindBoard: desk.find,
-    Check: judging.check,
-    WriteGuide: publishing.guide,
-    Push: publishing.push,
-    WriteSite: publishing.site,
-    Keep: publishing.keep,
+_USES: dict[type, Any] = {
+    get_type_hints(use)["request"]: use
+    for use in (
+        *(lavajobs.submit, lavajobs.follow, lavajobs.read, lavajobs.cancel, why.explain, desk.find),
+        *(judging.check, publishing.guide, publishing.push, publishing.site, publishing.keep),
+    )
 }
+"""What works on each kind of request."""
+_REQUESTS: Any = functools.reduce(operator.or_, _USES)
 
 
 class _Remarks(logging.Handler):
@@ -67,7 +50,7 @@ def main() -> int:
 
         logging.getLogger("evmperf").addHandler(_Remarks(tell))
         try:
-            request: Any = msgspec.json.decode(sys.stdin.buffer.read(), type=Requests)
+            request: Any = msgspec.json.decode(sys.stdin.buffer.read(), type=_REQUESTS)
             with Signals().watching():
                 tell(_USES[type(request)](request, tell))
         except KeyboardInterrupt:

@@ -223,7 +223,6 @@ class Done(Reply, frozen=True):
     """The end of a request that has no other result."""
 
 
-Requests = Submit | Follow | Import | Cancel | Why | FindBoard | Check | WriteGuide | Push | WriteSite | Keep
 News = Remark | JobState
 Results = Submitted | Judged | Imported | Explained | FoundBoard | Checked | Produced | Done
 Replies = News | Failed | Results

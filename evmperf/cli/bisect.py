@@ -15,7 +15,7 @@ from evmperf.provision.record import with_images
 from evmperf.regress import experiment, gitrange, search
 from evmperf.regress.search import Bisector, Search, StepAnswer
 from evmperf.regress.sessions import Sessions
-from evmperf.regress.turns import OnABoard
+from evmperf.regress.turns import on_a_board
 from evmperf.runs.spool import new_run_id
 
 _EXAMPLES = """\
@@ -172,8 +172,8 @@ def _search_commits(folder: Path, bisector: Bisector) -> int:
 def _bisector(folder: Path, wanted: Search, holding: Holding) -> Bisector:
     folder.mkdir(parents=True, exist_ok=True)
     wanted.save(folder)
-    measures = OnABoard(Sessions(folder), holding.have)
-    return search.Bisector(wanted, measures, lambda now: now.save(folder), _tell)
+    measure = on_a_board(Sessions(folder), holding.have)
+    return search.Bisector(wanted, measure, lambda now: now.save(folder), _tell)
 
 
 def _no_difference(wanted: Search) -> int:

@@ -3,17 +3,21 @@
 import argparse
 import os
 from pathlib import Path
+from typing import Any
 
+from evmperf.boards import yamlfile
 from evmperf.cli.arguments import arg, command
 from evmperf.gitlab import pipeline
 from evmperf.gitlab.note import MergeRequest
 from evmperf.model.errors import UsageError
+from evmperf.night import plan
 
 _INFLUX = "EVMPERF_INFLUX_URL"
 _NIGHTLY = """\
-Writes the child pipeline of a night: one job per board, then verdicts, guide and Pages. Every option
-has a variable, so that a pipeline started by hand or by a trigger can set it; lists are separated
-by blanks or commas. With EVMPERF_INFLUX_URL set, the night ends with `evmperf push`.
+Writes the child pipeline of a night: one job per board, then verdicts, guide and Pages. It measures
+the plan of `evmperf night` (docs/lab-at-scale.md), or the boards of the options, which go before the
+plan's words. Every option has a variable, so that a pipeline started by hand or by a trigger can set
+it; lists are separated by blanks or commas. With EVMPERF_INFLUX_URL set, the night ends with `evmperf push`.
 """
 
 
@@ -29,7 +33,7 @@ _OPTIONS = {
     "release": ("", "SDK release, if the images do not name it"),
     "images": ("", "over labgrid [BOARD=]IMAGE to put on the boards; over lava-native [ROLE=]URL to boot"),
     "repeat": ("", "as pytest's --repeat: 5 or until:2%% (over labgrid)"),
-    "against": ("last:30", "baseline of the verdict, as for `evmperf check`"),
+    "against": ("", "baseline of the verdict, as for `evmperf check` (default: last:30)"),
     "confirm": ("", "time for measuring worse figures again (30m; default: none)"),
     "runner-tag": ("evmperf", "tag of the GitLab runners in the lab"),
 }
@@ -43,6 +47,7 @@ def _variable(name: str) -> str:
 @command(
     "nightly",
     _NIGHTLY,
+    arg("plan?", "default: the boards of the options", type=Path, metavar="PLAN.yaml"),
     *(arg(f"--{name}", f"{text} [{_variable(name)}]", default=None) for name, (_, text) in _OPTIONS.items()),
     arg("-o --output", "default: standard output", type=Path),
 )
@@ -55,27 +60,30 @@ def _run_nightly(options: argparse.Namespace) -> None:
         over = pipeline.Over(options.over)
     except ValueError:
         raise UsageError(f"--over {options.over}: must be one of {', '.join(pipeline.Over)}") from None
-    if options.profile not in ("", "full", "quick"):
-        raise UsageError(f"--profile {options.profile}: must be full or quick")
-    text = pipeline.render(
-        pipeline.PipelinePlan(
-            pipeline.chosen(_words(options.boards)),
-            over,
-            options.benchmarks,
-            options.profile,
-            options.release,
-            tuple(_words(options.images)),
-            options.against,
-            options.confirm,
-            options.runner_tag,
-            push=bool(os.environ.get(_INFLUX)),
-            repeat=options.repeat,
-        )
-    )
+    text = pipeline.render(_plan(options, over), over, options.runner_tag)
     if options.output:
         options.output.write_text(text, encoding="utf-8")
     else:
         print(text, end="")
+
+
+def _plan(options: argparse.Namespace, over: pipeline.Over) -> plan.NightPlan:
+    data: dict[str, Any] = {}
+    where, stem = "evmperf nightly", "nightly"
+    if options.plan:
+        where, stem = str(options.plan), options.plan.stem
+        data = yamlfile.read(options.plan)
+        plan.checked(data, where, stem, parts=over is pipeline.Over.LAVA_NATIVE)
+    names = _words(options.boards) or ([] if options.plan else pipeline.real_boards())
+    whole = {name: getattr(options, name) for name in ("release", "repeat", "against", "confirm")}
+    whole["images"] = _words(options.images)
+    whole["boards"] = [{"board": name} for name in names]
+    data |= {name: value for name, value in whole.items() if value}
+    if os.environ.get(_INFLUX):
+        data["push"] = True
+    own = {name: value for name in ("benchmarks", "profile") if (value := getattr(options, name))}
+    data["boards"] = [entry | own for entry in data["boards"]]
+    return plan.checked(data, where, stem, parts=over is pipeline.Over.LAVA_NATIVE)
 
 
 @command("note", _NOTE, arg("files+", type=Path, metavar="FILE"))

@@ -7,7 +7,7 @@ import sys
 
 from evmperf.cli.arguments import COORDINATOR, arg, command, coordinator
 from evmperf.keeping import listing
-from evmperf.keeping.claim import KeeperLink
+from evmperf.keeping.claim import ask_once
 from evmperf.keeping.hold import clock
 from evmperf.model.errors import UsageError
 from evmperf.report.columns import Column, table
@@ -51,9 +51,5 @@ def _ask(options: argparse.Namespace) -> None:
     address = "" if local else coordinator(options)
     if "\n" in message:
         raise UsageError("the message must be one line")
-    link = KeeperLink()
-    try:
-        answer = link.ask("ask", 60, place=options.place, coordinator=address, message=message)
-    finally:
-        link.close()
+    answer = ask_once("ask", place=options.place, coordinator=address, message=message)
     print(f"asked {answer['told']}")

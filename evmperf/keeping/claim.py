@@ -101,6 +101,15 @@ class KeeperLink:
             self._on_news({"lost": self.ended})
 
 
+def ask_once(do: str, **what: Any) -> dict[str, Any]:
+    """The keeper's answer to one request, which may need Labgrid's import; raises as `KeeperLink.ask`."""
+    link = KeeperLink()
+    try:
+        return link.ask(do, _TAKE_S, **what)
+    finally:
+        link.close()
+
+
 class Claim:
     """A board that is held until `release` or its loss. Another thread calls `on_lost` with the reason, and
     `on_asked` with each request for the board.

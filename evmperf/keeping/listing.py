@@ -3,7 +3,7 @@
 from typing import Any
 
 from evmperf.keeping import locks
-from evmperf.keeping.claim import KeeperLink
+from evmperf.keeping.claim import ask_once
 from evmperf.keeping.wanted import HoldRecord
 
 
@@ -24,9 +24,4 @@ def holders(coordinator: str) -> list[HoldRecord]:
 
 def places(coordinator: str) -> list[dict[str, Any]]:
     """All places of a coordinator: name, tags, acquired, reserved, ready; raises LabError."""
-    link = KeeperLink()
-    try:
-        found: list[dict[str, Any]] = link.ask("places", 60, coordinator=coordinator)["places"]
-    finally:
-        link.close()
-    return found
+    return list(ask_once("places", coordinator=coordinator)["places"])

@@ -56,18 +56,11 @@ class Child:
         self._cut = False
 
     def run(
-        self,
-        claim: Claim,
-        run: str,
-        selection: str,
-        *,
-        but: Sequence[str] = (),
-        options: Sequence[str] = (),
-        deadline: float,
+        self, claim: Claim, run: str, options: Sequence[str], *, but: Sequence[str] = (), deadline: float
     ) -> Outcome:
         """Measure into the run of that id until `deadline` (seconds since the epoch).
 
-        `but` are cases that are left out, as BENCHMARK/CASE.
+        `options` are pytest's; `but` are cases that are left out, as BENCHMARK/CASE.
         """
         words = [sys.executable, "-I", "-S", "-c", _WRAPPER, str(os.getpid())]
         words += [sys.executable, "-m", "pytest"]
@@ -75,7 +68,6 @@ class Child:
         said = self._log.with_suffix(".json")
         words += [f"--results={self._results}", "--run-id", run, "-p", "no:cacheprovider"]
         words += [f"--answer={said}"]
-        words += ["-k", selection] if selection else []
         words += [word for case in but for word in ("--leave-out", case)]
         words += options
         environment = {**os.environ, JOIN: claim.token, "LG_PLACE": claim.wanted.place}

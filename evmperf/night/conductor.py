@@ -174,7 +174,7 @@ class Night:
             self.journal.note("started", job=progress.job.name, place=place, run=run)
             progress.runs.append(run)
             self.tell(f"{progress.job.name}: measuring on {place}, run {run}")
-            outcome = self._session(progress, claim, run, progress.job.benchmarks, before)
+            outcome = self._session(progress, claim, run, before)
             self._note_health(claim.wanted, outcome)
         finally:
             claim.release()
@@ -195,22 +195,14 @@ class Night:
         self._conclude(progress, progress.place, outcome)
         self.tell(f"{progress.job.name}: {outcome.ending} on {progress.place}: {outcome.sentence}")
 
-    def _session(self, progress: Progress, claim: Claim, run: str, selection: str, but: list[str]) -> Outcome:
-        job, plan = progress.job, self.plan
-        options = ["--run-kind", plan.run_kind, "--fact", f"{NIGHT}={self.journal.id}"]
-        options += job.options
-        options += ["--profile", job.profile] if job.profile else []
-        options += ["--image", job.image] if job.image else []
-        if release := job.release or plan.release:
-            options += ["--release", release]
-        if repeat := job.repeat or plan.repeat:
-            options += [f"--repeat={repeat}"]
-        options += ["--give-way"] if plan.give_way else []
+    def _session(self, progress: Progress, claim: Claim, run: str, but: list[str]) -> Outcome:
+        job = progress.job
+        options = [*self.plan.words(job), "--fact", f"{NIGHT}={self.journal.id}"]
         limit = time.time() + seconds(job.limit) if job.limit else self.until
         with self._child(progress, run, self.results) as child:
             there = [case for name in but for case in measured_in(self.results / name)]
             deadline = min(limit, self.until)
-            done = child.run(claim, run, selection, but=there, options=options, deadline=deadline)
+            done = child.run(claim, run, options, but=there, deadline=deadline)
         if done.ending is Ending.CUT and limit <= time.time() < self.until:
             return replace(done, ending=Ending.LIMIT)
         return done
@@ -340,9 +332,10 @@ class Night:
         return well
 
     def _check(self, progress: Progress, claim: Claim, run: str) -> Outcome:
-        options = ["--run-kind", "health", "--profile", "quick", *self.plan.health_options]
+        options = ["--run-kind", "health", "--profile", "quick", "-k", self.plan.health_check]
+        options += self.plan.health_options
         with self._child(progress, run, self.journal.folder / "checks") as child:
-            return child.run(claim, run, self.plan.health_check, options=options, deadline=self.until)
+            return child.run(claim, run, options, deadline=self.until)
 
     def _note_health(self, board: Wanted, outcome: Outcome) -> None:
         """Two failures of the lab or the board in a row make it suspect; a success clears it."""

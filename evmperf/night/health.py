@@ -11,12 +11,12 @@ import enum
 import json
 import threading
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
-from evmperf.keeping.claim import KeeperLink
+from evmperf.keeping.claim import ask_once
 from evmperf.keeping.listing import places
 from evmperf.keeping.wanted import Wanted
 from evmperf.runs.spool import leave_out
@@ -87,11 +87,7 @@ class Register:
     def keep(self, board: Wanted, health: Health) -> None:
         """Note a board's health; raises LabError."""
         if board.coordinator:
-            link = KeeperLink()
-            try:
-                link.ask("tag", 60, coordinator=board.coordinator, place=board.place, tags=health.as_tags())
-            finally:
-                link.close()
+            ask_once("tag", coordinator=board.coordinator, place=board.place, tags=health.as_tags())
             return
         with self._lock:
             known = self._local()
@@ -106,7 +102,7 @@ class Register:
         if coordinator:
             tags |= {place["name"]: place["tags"] for place in places(coordinator)}
         found = {name: Health.of_tags(entry) for name, entry in tags.items()}
-        return {name: health for name, health in sorted(found.items()) if asdict(health) != _GOOD}
+        return {name: health for name, health in sorted(found.items()) if health != Health()}
 
     def _local(self) -> dict[str, dict[str, str]]:
         try:
@@ -116,6 +112,3 @@ class Register:
         except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:
             leave_out(f"{self._path}: is damaged ({error}), all boards are taken as well")
             return {}
-
-
-_GOOD = asdict(Health())

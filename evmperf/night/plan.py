@@ -1,5 +1,6 @@
-"""The plan of a night: a YAML file that says what to measure within which limits.
+"""The plan of a night: what to measure within which limits, from a YAML file or a command's options.
 
+`evmperf night` measures it itself or over LAVA, `evmperf nightly` makes GitLab's pipeline of it.
 docs/lab-at-scale.md describes it for people.
 """
 
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 
 from evmperf.boards import board as boards
 from evmperf.boards import yamlfile
-from evmperf.boards.images import by_board
+from evmperf.boards.images import PARTS, by_board, role
 from evmperf.keeping.kicks import GRACE_S
 from evmperf.keeping.wanted import Wanted, wanted
 from evmperf.model import repeats
@@ -35,7 +36,7 @@ class Job(msgspec.Struct, frozen=True):
     place: str = ""
     any: Mapping[str, str] = {}
     benchmarks: str = ""
-    profile: str = ""
+    profile: Literal["", "full", "quick"] = ""
     release: str = ""
     repeat: str = ""
     limit: str = ""
@@ -50,7 +51,8 @@ class Job(msgspec.Struct, frozen=True):
 class NightPlan(msgspec.Struct, frozen=True):
     """A night. Durations are as in 30m, `until` is a time of day (06:30) or a duration.
 
-    `images` are words IMAGE, for all boards, or BOARD=IMAGE for those with the board file BOARD.
+    `images` are words IMAGE, for all boards, or BOARD=IMAGE for those with the board file BOARD; jobs
+    have theirs once a plan is read, and only parts to boot (ROLE=URL) are left for all of them.
     """
 
     boards: list[Job]
@@ -84,31 +86,55 @@ class NightPlan(msgspec.Struct, frozen=True):
         file = board_file(job)
         return wanted(file, place=job.place or file.stem)
 
+    def words(self, job: Job, *, lava: bool = False) -> list[str]:
+        """The options of pytest for a job, but those of board, place and results; or those of `evmperf
+        lava submit`.
+        """
+        release, repeat = job.release or self.release, job.repeat or self.repeat
+        words = ["-k", job.benchmarks] if job.benchmarks else []
+        words += ["--profile", job.profile] if job.profile else []
+        words += ["--release", release] if release else []
+        if not lava:
+            words += ["--run-kind", self.run_kind, *job.options]
+            words += [f"--repeat={repeat}"] if repeat else []
+            words += ["--give-way"] if self.give_way else []
+        return words + [
+            word for image in ([job.image] if job.image else self.images) for word in ("--image", image)
+        ]
+
 
 def read(path: Path) -> NightPlan:
     """Read and check a plan; raises UsageError that names file and word."""
-    data = yamlfile.read(path)
-    _check_words(str(path), NightPlan, data)
+    return checked(yamlfile.read(path), str(path), path.stem)
+
+
+def checked(data: Any, where: str, name: str, *, parts: bool = False) -> NightPlan:
+    """The plan that these words are; `where` they are said, and the plan's `name` if they say none. With
+    `parts`, images may be parts to boot. Raises UsageError.
+    """
+    _check_words(where, NightPlan, data)
     for number, entry in enumerate(data.get("boards") or [], 1):
-        _check_words(f"{path}: boards, number {number}", Job, entry)
+        _check_words(f"{where}: boards, number {number}", Job, entry)
     try:
-        plan = msgspec.convert({"name": path.stem, **data}, NightPlan)
+        plan = msgspec.convert({"name": name, **data}, NightPlan)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{path}: {str(error).replace('$.', '')}") from None
+        raise UsageError(f"{where}: {str(error).replace('$.', '')}") from None
     if not plan.boards:
-        raise UsageError(f"{path}: boards: is empty: there is nothing to measure")
+        raise UsageError(f"{where}: boards: is empty: there is nothing to measure")
     jobs: list[Job] = []
     for number, job in enumerate(plan.boards, 1):
-        where = f"{path}: boards, number {number}"
-        jobs.append(_check(job, plan, where, {other.name for other in jobs}))
-    _check_repeat(plan.repeat, str(path))
+        at = f"{where}: boards, number {number}"
+        jobs.append(_check(job, plan, at, {other.name for other in jobs}))
+    _check_repeat(plan.repeat, where)
     for duration in (plan.wait, plan.stagger, plan.grace, plan.confirm):
         seconds(duration)
     end_of(plan, 0)
+    if parts and any(role(word)[0] in PARTS for word in plan.images):
+        return replace(plan, boards=jobs)
     stems = list(dict.fromkeys(board_file(job).stem for job in jobs))
     given = by_board(plan.images, stems)
     jobs = [replace(job, image=job.image or given.get(board_file(job).stem, "")) for job in jobs]
-    return replace(plan, boards=jobs)
+    return replace(plan, boards=jobs, images=[])
 
 
 def end_of(plan: NightPlan, began: float) -> float:

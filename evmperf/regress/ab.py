@@ -15,19 +15,20 @@ from evmperf.published import declared
 from evmperf.regress import paired
 from evmperf.regress.experiment import Experiment, Round
 from evmperf.regress.paired import PairedBlock
-from evmperf.regress.turns import InTurn, OnABoard, SessionMeasurer, matches
+from evmperf.regress.sessions import Sessions
+from evmperf.regress.turns import InTurn, matches, on_a_board
 from evmperf.runs import spool
 
 Show = Callable[[Comparison], None]
 
 
 def go_on(
-    folder: Path, experiment: Experiment, sessions: SessionMeasurer, show: Show = lambda _: None
+    folder: Path, experiment: Experiment, sessions: Sessions, show: Show = lambda _: None
 ) -> Comparison:
     """Measure block after block until all is decided, or the blocks or the budget are spent; raises as
     `InTurn.block` does.
     """
-    turns = InTurn(experiment, OnABoard(sessions), lambda now: now.save(folder))
+    turns = InTurn(experiment, on_a_board(sessions), lambda now: now.save(folder))
     comparison = compared(folder, experiment)
     while not (ended := _ended(experiment, comparison)):
         turns.block(leave_out=_decided_cases(comparison))

@@ -63,23 +63,16 @@ def judged(
     """Judge the run in a folder by what a source has, or a guide; raises UsageError when there is
     nothing of that name.
     """
-    run = read_run(folder)
-    subject = judge.Subject(run, figures(read_results(folder)), accepted.read())
+    (subject,) = _subjects([folder])
+    run = subject.run
     if against.kind == "last":
         earlier = _last(run, against, source)
         theirs: list[Key] = []
         past = _noting(nights(earlier), theirs)
         verdicts = judge.against_nights(subject, past, level or shift.LEVEL)
         runs = [*(entry.run for entry in earlier), run]
-        return Judgement(
-            run.id,
-            run.board,
-            str(against),
-            verdicts,
-            judge.gone(subject, theirs),
-            _unread(runs[-2:]),
-            causes(verdicts, runs),
-        )
+        gone, found = judge.gone(subject, theirs), causes(verdicts, runs)
+        return Judgement(run.id, run.board, str(against), verdicts, gone, _unread(runs[-2:]), found)
     known = _figures(run, against, source, read_guide)
     sides = [run, *{other.id: other for other, _ in known.values()}.values()]
     own = beside.seen(nights(_earlier(run, source)[-_ENOUGH:]))
@@ -102,8 +95,8 @@ def calibrated(folder: Path, against: WantedBaseline, source: RunSource, level: 
     """
     if against.kind != "last":
         raise UsageError(f"--calibrate needs --against last:N, not {against}")
-    run = read_run(folder)
-    subject = judge.Subject(run, figures(read_results(folder)), accepted.read())
+    (subject,) = _subjects([folder])
+    run = subject.run
     earlier = _last(run, against, source)
     found = judge.replayed(subject, nights(earlier), level or shift.LEVEL)
     if not found:
@@ -174,19 +167,17 @@ def _files(entry: StoredRun, beside: Path) -> Path | None:
 
 def between(a: Sequence[Path], b: Sequence[Path], level: float | None = None) -> Judgement:
     """Judge the runs in some folders by those in others; the last of each stands for its side."""
+    before, after = _subjects(a), _subjects(b)
+    names = [" ".join(subject.run.id for subject in side) for side in (before, after)]
+    last, other = after[-1], before[-1]
+    verdicts = judge.between(before, after, level or judge.LEVEL)
+    gone, unread = judge.gone(last, other.figures), _unread([last.run, other.run])
+    return Judgement(names[1], last.run.board, f"runs {names[0]}", verdicts, gone, unread)
+
+
+def _subjects(folders: Sequence[Path]) -> list[judge.Subject]:
     marks = accepted.read()
-    sides = [[judge.Subject(read_run(f), figures(read_results(f)), marks) for f in side] for side in (a, b)]
-    names = [" ".join(subject.run.id for subject in side) for side in sides]
-    last, other = sides[1][-1], sides[0][-1]
-    verdicts = judge.between(sides[0], sides[1], level or judge.LEVEL)
-    return Judgement(
-        names[1],
-        last.run.board,
-        f"runs {names[0]}",
-        verdicts,
-        judge.gone(last, other.figures),
-        _unread([last.run, other.run]),
-    )
+    return [judge.Subject(read_run(folder), figures(read_results(folder)), marks) for folder in folders]
 
 
 def _unread(runs: Iterable[Run]) -> dict[str, int]:

@@ -49,7 +49,7 @@ class Round:
     @property
     def failed(self) -> bool:
         """Whether it was measured without a result."""
-        return self.left_out not in ("", INTERRUPTED, _HALF)
+        return self.left_out.startswith(NOTHING)
 
 
 @dataclass(kw_only=True)

@@ -61,6 +61,17 @@ class _Sample(msgspec.Struct):
     unit: str
 
 
+class _Deciding(msgspec.Struct):
+    """The conditions that must be equal (comparable.DECIDING), not decoded yet."""
+
+    medium: msgspec.Raw = msgspec.Raw()
+    variant: msgspec.Raw = msgspec.Raw()
+    counted_from: msgspec.Raw = msgspec.Raw()
+
+
+assert _Deciding.__struct_fields__ == facets.DECIDING
+
+
 class _Line(msgspec.Struct):
     """What judging needs of a record; everything else is skipped while decoding."""
 
@@ -72,7 +83,7 @@ class _Line(msgspec.Struct):
     profile: str = ""
     samples: list[_Sample] = []
     tools: dict[str, str] = {}
-    conditions: dict[str, msgspec.Raw] = {}
+    conditions: _Deciding = msgspec.field(default_factory=_Deciding)
     metric: str = ""
     verdict: str = ""
     change: float | None = None
@@ -86,8 +97,7 @@ def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_ou
     """
     decoder = msgspec.json.Decoder(_Line)
     for entry in runs:
-        figures = entry.brief() if entry.brief else None
-        if figures is not None:
+        if (figures := entry.brief() if entry.brief else None) is not None:
             yield Night(entry.run, _of_brief(entry.run, figures))
             continue
         if entry.folder is None:
@@ -98,37 +108,31 @@ def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_ou
             # A run that measured nothing has no file; a last line cut by a crash is left out.
             whole = file.read_bytes().rpartition(b"\n")[0] if file.exists() else b""
             lines = decoder.decode_lines(whole)
-            night = Night(entry.run, _of_lines(entry.run, lines), _told(lines))
+            night = Night(entry.run, _of_brief(entry.run, _taken(lines)), _told(lines))
         except (OSError, msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             left_out(f"{entry.folder}: its results are damaged ({error})")
         else:
             yield night
 
 
-def _of_lines(run: Run, lines: Iterable[_Line]) -> dict[Key, Past]:
-    found: dict[Key, Past] = {}
-    shared: dict[object, Facets] = {}
+def _taken(lines: Iterable[_Line]) -> Iterator[Taken]:
+    shared: dict[object, facets.ComparableCase] = {}
     for line in lines:
         if line.record != "result" or not line.samples:
             continue
-        known = line.conditions
-        told = tuple(bytes(known.get(name, b"")) for name in facets.DECIDING) if known else ()
+        told = tuple(map(bytes, msgspec.structs.astuple(line.conditions)))
         alike = (line.driver, line.profile, line.version, tuple(line.tools), told)
-        under = shared.get(alike)
-        if under is None:
-            pairs = zip(facets.DECIDING, told, strict=False)
+        case = shared.get(alike)
+        if case is None:
+            pairs = zip(facets.DECIDING, told, strict=True)
             conditions = {name: msgspec.json.decode(text) for name, text in pairs if text}
             case = facets.ComparableCase(line.driver, line.profile, line.version, line.tools, conditions)
-            under = shared[alike] = facets.of_run(run) | facets.of_case(run, case)
-        values: dict[str, list[float]] = {}
-        units = {}
+            shared[alike] = case
+        values: dict[tuple[str, str], list[float]] = {}
         for sample in line.samples:
-            values.setdefault(sample.metric, []).append(sample.value)
-            units[sample.metric] = sample.unit
-        for metric, samples in values.items():
-            key = Key(line.benchmark, line.case, metric)
-            found[key] = Past(_middle(samples), units[metric], under, tuple(samples))
-    return found
+            values.setdefault((sample.metric, sample.unit), []).append(sample.value)
+        for (metric, unit), samples in values.items():
+            yield Taken(Key(line.benchmark, line.case, metric), unit, tuple(samples), case)
 
 
 def _told(lines: Iterable[_Line]) -> dict[Key, ToldNight]:
@@ -149,7 +153,9 @@ def unlike(ours: Facets, unit: str, theirs: Facets, their_unit: str) -> str:
 
 
 def _middle(samples: Sequence[float]) -> float:
-    """The median: a site takes it of millions of figures, most of which have three samples."""
+    """The median: a site takes it of millions of figures, most of which have one sample, or three."""
+    if len(samples) == 1:
+        return samples[0]
     return sorted(samples)[1] if len(samples) == 3 else statistics.median(samples)
 
 

@@ -101,11 +101,12 @@ def pasts(
     for night in history:
         # Most figures of a night were measured alike: tell each difference once.
         told: dict[tuple[int, int, str], tuple[str, str]] = {}
+        run, measured, alarms = night.run, night.figures, night.told
         for key, past in found.items():
-            there = night.figures.get(key)
+            there = measured.get(key)
             if there is None:
                 continue
-            if past.mark and night.run.started_ns < past.mark.since_ns:
+            if past.mark and run.started_ns < past.mark.since_ns:
                 past.why = f"accepted since {past.mark.since}: {past.mark.why}"
                 continue
             pair = (id(past.facets), id(there.facets), there.unit + past.unit)
@@ -118,10 +119,10 @@ def pasts(
                 past.why = why
                 continue
             past.values.append(there.value)
-            past.runs.append(night.run.id)
+            past.runs.append(run.id)
             past.twins.append(twin)
-            if said := night.told.get(key):
-                past.alarm = night.run.id if said.alarm else ""
+            if alarms and (said := alarms.get(key)):
+                past.alarm = run.id if said.alarm else ""
                 past.alarmed = there.value, said.alarm
                 past.begin(said.level_since)
     for past in found.values():

@@ -15,7 +15,7 @@ from evmperf.model import anytime
 from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.regress.experiment import Experiment, Round
 from evmperf.regress.paired import differ, likeness
-from evmperf.regress.turns import InTurn, RoundMeasurer
+from evmperf.regress.turns import InTurn, MeasureRound
 
 FILE = "search.json"
 GOOD, BAD, CANDIDATE = "good", "bad", "candidate"
@@ -103,13 +103,13 @@ class Bisector:
     def __init__(
         self,
         search: Search,
-        measures: RoundMeasurer,
+        measure: MeasureRound,
         keep: Callable[[Experiment], None],
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.search = search
         self._save, self._tell = keep, tell
-        self._turns = InTurn(search, measures, keep)
+        self._turns = InTurn(search, measure, keep)
 
     def calibrate(self) -> bool:
         """Measure good and bad in turn until their difference is known; False when there is none

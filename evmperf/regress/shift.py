@@ -216,27 +216,35 @@ def _windows(rows: Floats, lengths: Numbers) -> list[_Window]:
     restless = _restless(rows)
     groups = [_groups(rows, nights, ends) for nights in _WEIGHTS if ends[0] + nights <= total]
     # What each model says, and the mean of that by how far each is believed.
-    means = np.zeros((len(_WEIGHTS), 6, len(rows), total - ends[0]))
+    middles = np.zeros((len(_WEIGHTS), 4, len(rows), total - ends[0]))
+    mean = np.zeros((len(_WEIGHTS), len(rows), total - ends[0] + 1))
     models = []
     for model, share in enumerate(memory.T):
         if (mine := share > 0).any():
-            found = _compared(groups, past.of(mine), mine, model, restless)
-            means[:, :, mine] += share[mine, None] * found
-            models.append((mine, share[mine, None], found[:, 4:]))
-    middles, sign = means[:, :4], np.where(means[:, 4:] > 0, 1, -1)
+            believed = share[mine, None]
+            found, off = _compared(groups, past.of(mine), mine, model, restless)
+            middles[:, :, mine] += believed * found
+            mean[:, mine] += believed * off
+            models.append((mine, believed, off))
+    sign = np.where(mean > 0, 1, -1)
     chance = np.zeros(sign.shape)
     for mine, believed, off in models:
-        chance[:, :, mine] += believed * special.ndtr(-sign[:, :, mine] * off)
+        chance[:, mine] += believed * special.ndtr(-sign[:, mine] * off)
     # The models may be of different minds: then the other side is the rare one.
     other = chance > 0.5
     rare = np.clip(np.where(other, 1 - chance, chance), _LEAST_P, 0.5)
     far = np.where(other, -sign, sign) * -special.ndtri(rare)
     windows = [
-        _Window(nights, weight, level, off, error, reach, careful, plain[:, -1])
+        _Window(
+            nights,
+            weight,
+            *middles[place, :3, :, -1],
+            middles[place, 3, :, nights - 1 :],
+            far[place, :, nights - 1 : -1],
+            far[place, :, -1],
+        )
         for place, (nights, weight) in enumerate(_WEIGHTS.items())
-        if nights <= far.shape[-1]
-        for level, off, error in [middles[place, :3, :, -1]]
-        for reach, careful, plain in [[middles[place, 3, :, nights - 1 :], *far[place, :, :, nights - 1 :]]]
+        if nights < far.shape[-1]
     ]
     if (lengths >= _SLOW_FROM).any():
         windows.append(_slow(rows, lengths, memory))
@@ -264,15 +272,19 @@ def _groups(rows: Floats, size: int, ends: Numbers) -> _Groups:
     return _Groups(size, nights, low, high)
 
 
-def _compared(groups: Sequence[_Groups], past: Before, mine: Flags, model: int, restless: float) -> Floats:
-    """By window: level, difference, its error, reach, and how far off it is in normal deviations, with
-    odd nights and without, a row a metric, a column a night; NaN where there are too few nights.
+def _compared(
+    groups: Sequence[_Groups], past: Before, mine: Flags, model: int, restless: float
+) -> tuple[Floats, Floats]:
+    """By window: level, difference, its error, and reach; and how far off it is in normal deviations with
+    odd nights, and in a last column tonight without. A row is a metric, a column a night; NaN where there
+    are too few nights.
     """
     level, variance = past.level(model)
     squeezed, degrees = spread.squeezed(variance, np.maximum(past.count - 1.0, 1.0))
     spreads = np.sqrt(squeezed)
     spreads[:, -1 - _NEWEST :] *= restless
-    found = np.full((len(_WEIGHTS), 6, len(level), past.count.shape[1] - 1), np.nan)
+    found = np.full((len(_WEIGHTS), 4, len(level), past.count.shape[1] - 1), np.nan)
+    normal = np.full((len(_WEIGHTS), len(level), past.count.shape[1]), np.nan)
     kept = np.nan_to_num(past.kept)
     for place, group in enumerate(groups):
         nights = group.nights[mine]
@@ -289,8 +301,9 @@ def _compared(groups: Sequence[_Groups], past: Before, mine: Flags, model: int, 
         lefts = group.size - np.arange(len(low))[:, None, None]
         sides = np.where(far > 0, low - lefts * there, lefts * there - high)
         careful = np.sign(far) * _without_odd(np.abs(far), sides, group.size, past.odd)
-        found[place][:, :, -pasts:] = np.stack([there, off, error, reach, careful, far])
-    return found
+        found[place][:, :, -pasts:] = np.stack([there, off, error, reach])
+        normal[place][:, -1 - pasts : -1], normal[place][:, -1] = careful, far[:, -1]
+    return found, normal
 
 
 @functools.cache

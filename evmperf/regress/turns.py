@@ -2,56 +2,28 @@
 
 import fnmatch
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Protocol
 
 from evmperf.model.errors import BoardError, LabError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key, figures
 from evmperf.regress.experiment import INTERRUPTED, NOTHING, Experiment, Round
-from evmperf.regress.sessions import Session, WantedSession
+from evmperf.regress.sessions import Sessions, WantedSession
 from evmperf.runs import spool
 
 _FRUITLESS = 3
 """Blocks in a row without both compared sides after which the board is what is broken."""
 
-
-class SessionMeasurer(Protocol):
-    """Something that measures one session into a folder (`evmperf.regress.sessions.Sessions`)."""
-
-    folder: Path
-
-    def measure(self, wanted: WantedSession) -> Session:
-        """Measure; raises UsageError for what cannot be."""
-
-    def last_words(self) -> str:
-        """What was said last."""
+MeasureRound = Callable[[Experiment, Round, Sequence[str]], None]
+"""Fills in what a round gave, without some cases; raises LabError, or KeyboardInterrupt."""
 
 
-class RoundMeasurer(Protocol):
-    """Something that measures one round."""
-
-    def measure(self, experiment: Experiment, entry: Round, leave_out: Sequence[str] = ()) -> None:
-        """Fill in run, value, status and seconds; the value stays None for what does not boot or is not
-        what was asked for. Raises LabError.
-        """
-
-    def last_words(self) -> str:
-        """What was said last."""
-
-
-class OnABoard:
+def on_a_board(sessions: Sessions, have: Callable[[str], None] = lambda board: None) -> MeasureRound:
     """Measures rounds with sessions; `have` holds a board and lets go of any other."""
 
-    def __init__(self, sessions: SessionMeasurer, have: Callable[[str], None] = lambda board: None) -> None:
-        self._sessions, self._have = sessions, have
-        self.last_words = sessions.last_words
-
-    def measure(self, experiment: Experiment, entry: Round, leave_out: Sequence[str] = ()) -> None:
-        """See RoundMeasurer; raises KeyboardInterrupt when the session was interrupted."""
-        self._have(experiment.board)
+    def measure(experiment: Experiment, entry: Round, leave_out: Sequence[str]) -> None:
+        have(experiment.board)
         name = f"{experiment.word}={experiment.id} block {entry.block} side {entry.side} {entry.version}"
-        session = self._sessions.measure(
+        session = sessions.measure(
             WantedSession(
                 experiment.board,
                 experiment.words(entry),
@@ -68,11 +40,14 @@ class OnABoard:
             raise KeyboardInterrupt
         if session.status in (ExitStatus.LAB_BROKEN, ExitStatus.INTERNAL):
             entry.left_out = "the lab was broken"
-            raise LabError(self.last_words())
-        if session.run and (results := spool.read_results(self._sessions.folder / session.run)):
+            raise LabError(sessions.last_words())
+        if session.run and (results := spool.read_results(sessions.folder / session.run)):
             entry.run = session.run
             found = figures(results).items()
             entry.value = next((f.centre for key, f in found if matches(key, experiment.metrics)), None)
+        entry.left_out = "" if experiment.counts(entry) else f"{NOTHING}: {sessions.last_words()}"
+
+    return measure
 
 
 def matches(key: Key, patterns: Sequence[str]) -> bool:
@@ -86,9 +61,9 @@ class InTurn:
     """
 
     def __init__(
-        self, experiment: Experiment, measures: RoundMeasurer, keep: Callable[[Experiment], None]
+        self, experiment: Experiment, measure: MeasureRound, keep: Callable[[Experiment], None]
     ) -> None:
-        self._experiment, self._measures, self._keep = experiment, measures, keep
+        self._experiment, self._measure, self._keep = experiment, measure, keep
         experiment.leave_out_halves(INTERRUPTED)
         experiment.ended = ""
 
@@ -106,8 +81,7 @@ class InTurn:
             experiment.rounds.append(entry)
             self._keep(experiment)
             try:
-                self._measures.measure(experiment, entry, leave_out)
-                entry.left_out = "" if experiment.counts(entry) else NOTHING
+                self._measure(experiment, entry, leave_out)
             finally:
                 self._keep(experiment)
         experiment.leave_out_halves()
@@ -121,11 +95,10 @@ class InTurn:
         whole = {first.block for first, _ in experiment.pairs()}
         if len({entry.block for entry in tried} - whole) < _FRUITLESS:
             return
-        failed = ", ".join(
-            f"{side.upper()} failed {sum(entry.failed for entry in tried if entry.side == side)} times"
-            for side in experiment.compared
-        )
+        failed = [entry for entry in tried if entry.failed and entry.side in experiment.compared]
+        sides = [entry.side for entry in failed]
+        counts = ", ".join(f"{s.upper()} failed {sides.count(s)} times" for s in experiment.compared)
         raise BoardError(
             f"{experiment.board}: {_FRUITLESS} blocks in a row were not measured on both sides "
-            f"({failed}): {self._measures.last_words()}"
+            f"({counts}): {failed[-1].left_out}"
         )

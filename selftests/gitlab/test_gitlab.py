@@ -16,9 +16,10 @@ import yaml
 from evmperf.boards.board import ENV_DIR
 from evmperf.cli import main as cli
 from evmperf.gitlab.note import TOKEN_VARIABLE, MergeRequest
-from evmperf.gitlab.pipeline import Over, PipelinePlan, chosen, render
+from evmperf.gitlab.pipeline import Over, real_boards, render
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.night import plan
 
 VARIABLES = ("OVER", "BOARDS", "BENCHMARKS", "PROFILE", "RELEASE", "IMAGES", "AGAINST", "RUNNER_TAG")
 
@@ -29,24 +30,23 @@ def no_variables(monkeypatch):
         monkeypatch.delenv(f"EVMPERF_{name}", raising=False)
 
 
-def night(**more):
-    return yaml.safe_load(
-        render(PipelinePlan(chosen(["am64x", "virtual"]), **{"over": Over.LABGRID, **more}))
-    )
+def night(over=Over.LABGRID, names=("am64x", "virtual"), job=(), **more):
+    data = {"boards": [{"board": name, **dict(job)} for name in names], **more}
+    return yaml.safe_load(render(plan.checked(data, "here", "n", parts=over is Over.LAVA_NATIVE), over))
 
 
 def test_a_night_has_a_job_for_every_real_board():
-    data = yaml.safe_load(render(PipelinePlan(chosen([]), Over.LABGRID)))
+    data = night(names=real_boards())
     stems = {file.stem for file in ENV_DIR.glob("*.yaml") if not file.stem.startswith("virtual")}
     assert {name.removeprefix("measure ") for name in data if name.startswith("measure")} == stems
     assert {name.removeprefix("judge ") for name in data if name.startswith("judge")} == stems
 
 
 def test_over_labgrid_the_session_holds_its_place_by_itself():
-    job = night(benchmarks="emmc and not fio")["measure am64x"]
+    job = night(job={"benchmarks": "emmc and not fio"})["measure am64x"]
     assert job["script"] == [
-        ".venv/bin/pytest --lg-env am64x.yaml --run-kind nightly --results=results --wait 6h "
-        "-k 'emmc and not fio'"
+        ".venv/bin/pytest --lg-env am64x.yaml --results=results --wait 6h "
+        "-k 'emmc and not fio' --run-kind nightly"
     ]
     assert "after_script" not in job
     assert job["variables"] == {"LG_PLACE": "am64x"}
@@ -64,7 +64,7 @@ def test_the_virtual_evm_has_no_place():
 
 
 def test_over_lava_the_job_is_submitted_and_read():
-    job = night(over=Over.LAVA_NATIVE, release="11.00", images=("kernel=http://x/Image",))
+    job = night(over=Over.LAVA_NATIVE, release="11.00", images=["kernel=http://x/Image"])
     assert job["measure am64x"]["script"] == [
         ".venv/bin/evmperf lava submit am64x.yaml --kind native --wait --import --results results "
         "--release 11.00 --image kernel=http://x/Image"
@@ -73,16 +73,35 @@ def test_over_lava_the_job_is_submitted_and_read():
 
 @pytest.mark.parametrize("over", list(Over))
 def test_each_board_gets_its_image_however_it_is_reached(over):
-    data = night(over=over, images=("11.01", "am64x=http://x/am64xx-evm.wic.xz"))
+    data = night(over=over, images=["11.01", "am64x=http://x/am64xx-evm.wic.xz"])
     assert data["measure virtual"]["script"][0].endswith(" --image 11.01")
     assert data["measure am64x"]["script"][0].endswith(" --image http://x/am64xx-evm.wic.xz")
-    one = night(over=over, images=("am64x=a.wic",))
+    one = night(over=over, images=["am64x=a.wic"])
     assert "--image" not in one["measure virtual"]["script"][0]
 
 
+def test_a_plan_of_a_night_is_a_pipeline_as_well(tmp_path, capsys):
+    file = tmp_path / "lab.yaml"
+    job = {"board": "am64x.yaml", "place": "am64x-3", "profile": "quick", "options": ["--give-way"]}
+    file.write_text(yaml.safe_dump({"boards": [job], "guide": False, "history": "/srv/runs"}))
+    assert cli.main(["nightly", str(file), "--release", "12.00"]) == 0
+    data = yaml.safe_load(capsys.readouterr().out)
+    job = data["measure am64x-3"]
+    assert job["variables"] == {"LG_PLACE": "am64x-3"}
+    assert job["script"][0].endswith("--profile quick --release 12.00 --run-kind nightly --give-way")
+    assert "--from /srv/runs" in data["judge am64x-3"]["script"][0]
+    assert not any("guide" in line for line in data["pages"]["script"])
+
+
+@pytest.mark.parametrize("word", [{"any": {"board": "x"}}, {"limit": "3h"}])
+def test_what_only_the_scheduler_of_a_night_can_is_refused(word):
+    with pytest.raises(UsageError, match="use `evmperf night`"):
+        night(names=["am64x"], job=word)
+
+
 def test_what_a_variable_holds_stays_one_word_of_the_shell():
-    (line,) = night(benchmarks="emmc; rm -rf /")["measure virtual"]["script"]
-    assert line.endswith("-k 'emmc; rm -rf /'")
+    (line,) = night(job={"benchmarks": "emmc; rm -rf /"})["measure virtual"]["script"]
+    assert " -k 'emmc; rm -rf /' " in line
 
 
 def test_alarms_are_checked_again_on_the_board_within_the_time_that_is_given():
@@ -118,7 +137,7 @@ def test_everything_is_judged_and_the_guide_written_whatever_failed():
     [
         (["--boards", "am65x"], "no board file am65x"),
         (["--over", "ssh"], "--over ssh: must be one of labgrid, lava-host, lava-native"),
-        (["--profile", "slow"], "--profile slow: must be full or quick"),
+        (["--profile", "slow"], "Invalid enum value 'slow' - at `boards[0].profile`"),
         (["--repeat", "often"], "--repeat=often is neither a number of times nor until:"),
         (["--repeat", "5", "--over", "lava-host"], "LAVA jobs measure once"),
         (["--images", "a.wic b.wic"], "a.wic and b.wic are both for all boards"),

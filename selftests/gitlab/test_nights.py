@@ -9,8 +9,9 @@ import pytest
 import yaml
 
 from evmperf.cli import main as cli
-from evmperf.gitlab.pipeline import Over, PipelinePlan, chosen, render
+from evmperf.gitlab.pipeline import render
 from evmperf.model.exits import ExitStatus
+from evmperf.night import plan
 from evmperf.regress import shift
 from evmperf.regress.nights import nights
 from evmperf.runs import spool
@@ -31,7 +32,7 @@ def judged(tmp_path, monkeypatch):
     """Judges a night's results in a new workspace, by the command of the job that does so; returns
     its status, and what its JUnit file says of each figure.
     """
-    data = yaml.safe_load(render(PipelinePlan(chosen(["am64x"]), Over.LABGRID)))
+    data = yaml.safe_load(render(plan.checked({"boards": [{"board": "am64x"}]}, "here", "n")))
     (line,) = data["judge am64x"]["script"]
     program, *words = shlex.split(line)
     assert program.endswith("/evmperf")

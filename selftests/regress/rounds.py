@@ -11,7 +11,7 @@ from evmperf.model.exits import ExitStatus
 from evmperf.model.facts import Facts
 from evmperf.model.results import Result, Sample, Status
 from evmperf.model.run import Run
-from evmperf.regress.sessions import Session, WantedSession
+from evmperf.regress.sessions import Session, Sessions, WantedSession
 from evmperf.runs.spool import Spool
 
 BENCHMARK = "emmc_ext4"
@@ -20,13 +20,13 @@ Figures = Mapping[str, Mapping[str, float]]
 """Values by case and metric."""
 
 
-class FakeSessions:
+class FakeSessions(Sessions):
     """`figures` says what a side's next run measures; exceptions in `failures` are raised, and exit
     statuses there returned without a run.
     """
 
     def __init__(self, folder: Path, figures: Callable[[WantedSession], Figures]) -> None:
-        self.folder = folder
+        super().__init__(folder)
         self.figures = figures
         self.failures: list[BaseException | ExitStatus | None] = []
         self.asked: list[WantedSession] = []

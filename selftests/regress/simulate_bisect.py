@@ -60,7 +60,7 @@ class FromBank:
     ) -> None:
         self.bank, self.what, self.factor, self.first, self.at = bank, what, factor, first, at
 
-    def measure(self, search: Experiment, entry: Round, leave_out: Sequence[str] = ()) -> None:
+    def measure(self, search: Experiment, entry: Round, _: Sequence[str]) -> None:
         assert isinstance(search, Search)
         line = self.bank[self.at % len(self.bank)]
         after = self.bank[(self.at + 1) % len(self.bank)]
@@ -68,11 +68,9 @@ class FromBank:
         slow = entry.side == BAD or (
             entry.side == CANDIDATE and search.versions.index(entry.version) >= self.first
         )
+        entry.left_out = ""
         entry.value = line[self.what] * (self.factor if slow else 1.0)
         entry.seconds = max(0.0, min(60.0, after["time_s"] - line["time_s"]))
-
-    def last_words(self) -> str:
-        return ""
 
 
 def one_try(bank: Sequence[dict[str, float]], what: str, factor: float, source: random.Random) -> Try:
@@ -88,7 +86,7 @@ def one_try(bank: Sequence[dict[str, float]], what: str, factor: float, source: 
         blocks=MOST_BLOCKS if factor != 1 else NULL_BLOCKS,
     )
     measures = FromBank(bank, what, factor, first, source.randrange(len(bank)))
-    found = searching.bisect(Bisector(search, measures, lambda _: None))
+    found = searching.bisect(Bisector(search, measures.measure, lambda _: None))
     named = found.version if found and not found.why else ""
     return Try(named == f"v{first}", named, len(search.steps), len(search.rounds), search.spent_s)
 

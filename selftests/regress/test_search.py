@@ -12,7 +12,7 @@ from evmperf.cli.main import main
 from evmperf.measure.signals import Signals
 from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.regress import gitrange, paired, search
-from evmperf.regress.experiment import Round
+from evmperf.regress.experiment import NOTHING, Round
 from evmperf.regress.search import BAD, CANDIDATE, GOOD, Bisector, Search, StepAnswer
 from selftests.regress import simulate_bisect
 from selftests.support.placelab import until
@@ -27,10 +27,7 @@ class Board:
         self.broken = {}
         self.measured = 0
 
-    def last_words(self):
-        return "it does not boot"
-
-    def measure(self, asked, entry, leave_out=()):
+    def measure(self, asked, entry, _):
         self.measured += 1
         if self.broken.get(entry.board, 1e9) < self.measured:
             raise LabError(f"{entry.board}: the power switch does not answer")
@@ -38,7 +35,9 @@ class Board:
         if number is None:
             number = asked.versions.index(entry.version)
         if entry.side == CANDIDATE and number in self.dead:
+            entry.left_out = NOTHING
             return
+        entry.left_out = ""
         entry.value = (self.slower if number >= self.first else 1.0) * math.exp(
             self.random.gauss(0, self.noise)
         )
@@ -58,7 +57,7 @@ def make(count=16, **given):
 
 
 def run(board, asked):
-    return search.bisect(Bisector(asked, board, lambda _: None))
+    return search.bisect(Bisector(asked, board.measure, lambda _: None))
 
 
 @pytest.mark.parametrize("first", [1, 2, 7, 8, 14, 15])
@@ -94,8 +93,8 @@ def test_versions_that_do_not_boot_are_gone_around():
 
 def test_versions_halfway_between_good_and_bad_end_the_search_before_the_night_is_spent():
     class Halfway(Board):
-        def measure(self, asked, entry, leave_out=()):
-            super().measure(asked, entry)
+        def measure(self, asked, entry, _):
+            super().measure(asked, entry, ())
             if entry.side == CANDIDATE:
                 entry.value = math.sqrt(self.slower)
 
@@ -128,9 +127,10 @@ def test_without_a_spare_the_lab_is_what_is_broken():
 
 def test_a_good_version_that_does_not_boot_is_no_candidates_fault():
     class Dead(Board):
-        def measure(self, asked, entry, leave_out=()):
+        def measure(self, asked, entry, _):
+            entry.left_out = NOTHING
             if entry.side != GOOD:
-                super().measure(asked, entry)
+                super().measure(asked, entry, ())
 
     with pytest.raises(BoardError, match="GOOD failed 3 times, BAD failed 0 times"):
         run(Dead(3), make())
@@ -144,11 +144,11 @@ def test_it_goes_on_from_its_state(tmp_path):
         now.save(tmp_path)
 
     with pytest.raises(LabError):
-        search.bisect(Bisector(asked, board, keep))
+        search.bisect(Bisector(asked, board.measure, keep))
     again = Search.load(tmp_path)
     assert again.rounds == asked.rounds
     board.broken.clear()
-    assert search.bisect(Bisector(again, board, keep)).version == "v9"
+    assert search.bisect(Bisector(again, board.measure, keep)).version == "v9"
     assert Search.load(tmp_path).rounds[: len(asked.rounds)] == asked.rounds
 
 
