@@ -19,7 +19,7 @@ import msgspec
 from evmperf.keeping.claim import ask_once
 from evmperf.keeping.listing import places
 from evmperf.keeping.wanted import Wanted
-from evmperf.runs.spool import leave_out
+from evmperf.runs.spool import leave_out, write_whole
 
 FAILURES_BEFORE_SUSPECT = 2
 
@@ -92,9 +92,8 @@ class Register:
         with self._lock:
             known = self._local()
             known[board.place] = {k: v for k, v in health.as_tags().items() if v}
-            new = self._path.with_suffix(".new")
-            new.write_text(json.dumps({k: v for k, v in known.items() if v}, indent=1) + "\n")
-            new.replace(self._path)
+            text = json.dumps({k: v for k, v in known.items() if v}, indent=1) + "\n"
+            write_whole(self._path, text.encode())
 
     def all(self, coordinator: str) -> dict[str, Health]:
         """Every board that is not known as good, by name; raises LabError."""

@@ -6,7 +6,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from evmperf.keeping import listing, locks
@@ -17,7 +16,7 @@ from evmperf.night.child import measured_in
 from evmperf.night.conductor import Doing, Night, Progress
 from evmperf.night.health import Health
 from evmperf.night.page import render
-from evmperf.runs.spool import RECORDS
+from evmperf.runs.spool import RECORDS, write_whole
 
 EVERY_S = 2.0
 """Seconds between updates; the page reloads itself as often."""
@@ -99,8 +98,9 @@ class Status:
     def _write(self) -> None:
         record = self.record()
         folder = self._night.journal.folder
-        _replace(folder / "status.html", render("status.html.j2", status=record))
-        _replace(folder / "status.json", json.dumps(record, indent=1) + "\n")
+        page, data = render("status.html.j2", status=record), json.dumps(record, indent=1)
+        write_whole(folder / "status.html", page.encode(), sync=False)
+        write_whole(folder / "status.json", f"{data}\n".encode(), sync=False)
 
     def _job(self, progress: Progress, held: Mapping[str, HoldRecord]) -> dict[str, Any]:
         works = progress.state in (Doing.MEASURING, Doing.CHECKING)
@@ -153,9 +153,3 @@ def _place(place: Mapping[str, Any], held: Mapping[str, HoldRecord], coordinator
         "why": health.why,
         "ready": place["ready"],
     }
-
-
-def _replace(path: Path, text: str) -> None:
-    new = path.with_name(f".{path.name}.new")
-    new.write_text(text, encoding="utf-8")
-    new.replace(path)

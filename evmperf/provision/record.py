@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from evmperf.boards import variation
 from evmperf.boards.board import Board
-from evmperf.model.errors import LabError, UsageError
+from evmperf.model.errors import UsageError
+from evmperf.runs.spool import write_whole
 from evmperf.virtual import paths
 
 SCHEMA = 2
@@ -100,16 +101,7 @@ class Book:
         self._write(replace(known, good=known.on_board, medium=medium, mounts=mounts, starts=0))
 
     def _write(self, record: InstallationRecord) -> None:
-        try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            new = self.file.with_suffix(".new")
-            with new.open("wb") as file:
-                file.write(msgspec.json.encode(replace(record, schema=SCHEMA)))
-                file.flush()
-                os.fsync(file.fileno())
-            new.rename(self.file)
-        except OSError as error:
-            raise LabError(f"{self.file} cannot be written: {error.strerror}") from None
+        write_whole(self.file, msgspec.json.encode(replace(record, schema=SCHEMA)))
 
 
 def with_images(sides: Sequence[Sequence[str]], board: Board) -> list[list[str]]:

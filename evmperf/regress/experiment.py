@@ -11,7 +11,6 @@ Runs lie one folder deeper than others, so that no verdict takes a variation for
 import contextlib
 import fcntl
 import hashlib
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +18,8 @@ from typing import Any, ClassVar, Self
 
 import msgspec
 
-from evmperf.model.errors import LabError, UsageError
+from evmperf.model.errors import UsageError
+from evmperf.runs.spool import write_whole
 
 FILE = "experiment.json"
 SCHEMA = 3
@@ -141,20 +141,8 @@ class Experiment:
                 entry.left_out = why
 
     def save(self, folder: Path) -> None:
-        """Write the state, so that a reader sees the old or the new and nothing between; raises
-        LabError when the disk does not take it.
-        """
-        file = folder / self.file
-        scratch = file.with_suffix(".new")
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with scratch.open("wb") as stream:
-                stream.write(msgspec.json.format(msgspec.json.encode(self), indent=1))
-                stream.flush()
-                os.fsync(stream.fileno())
-            scratch.replace(file)
-        except OSError as error:
-            raise LabError(f"{file}: cannot be written: {error.strerror}") from error
+        """Write the state; raises LabError when the disk does not take it."""
+        write_whole(folder / self.file, msgspec.json.format(msgspec.json.encode(self), indent=1))
 
     @classmethod
     def load(cls, folder: Path) -> Self:

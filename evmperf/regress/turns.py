@@ -92,10 +92,9 @@ class InTurn:
         experiment = self._experiment
         last = range(experiment.next_block - _FRUITLESS, experiment.next_block)
         tried = [r for r in experiment.rounds if r.block in last and r.board == experiment.board]
-        whole = {first.block for first, _ in experiment.pairs()}
-        if len({entry.block for entry in tried} - whole) < _FRUITLESS:
-            return
         failed = [entry for entry in tried if entry.failed and entry.side in experiment.compared]
+        if len({entry.block for entry in failed}) < _FRUITLESS:
+            return
         sides = [entry.side for entry in failed]
         counts = ", ".join(f"{s.upper()} failed {sides.count(s)} times" for s in experiment.compared)
         raise BoardError(

@@ -220,6 +220,23 @@ def _full(folder: Path, error: OSError) -> LabError:
     )
 
 
+def write_whole(target: Path, data: bytes, *, sync: bool = True) -> None:
+    """Write a file, so that a reader sees the old one or the new one and nothing between; `sync` waits
+    until it is on the disk. Raises LabError.
+    """
+    scratch = target.with_name(f".{target.name}.new")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with scratch.open("wb") as file:
+            file.write(data)
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+        scratch.replace(target)
+    except OSError as error:
+        raise LabError(f"{target}: cannot be written: {error.strerror}") from error
+
+
 def line(record: Record) -> bytes:
     """The line of a record."""
     return _BEGIN + _encoded(_ENCODER, record)[1:] + b"\n"

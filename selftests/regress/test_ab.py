@@ -164,6 +164,27 @@ def test_a_folder_that_holds_no_ab(folder, text, told):
         experiment.Experiment.load(folder)
 
 
+def test_a_state_of_the_second_schema_is_read(folder):
+    given = wanted(blocks=4)
+    ab.go_on(folder, given, FakeSessions(folder, noisy(SLOWER)))
+    data = json.loads((folder / experiment.FILE).read_text())
+    data |= {"schema": 2, "board": data.pop("boards")[0]}
+    for entry in data["rounds"]:
+        entry["board"] = ""
+    (folder / experiment.FILE).write_text(json.dumps(data))
+    assert Experiment.load(folder) == given
+
+
+def test_interruptions_are_no_failures_of_a_side(folder):
+    sessions = FakeSessions(folder, noisy(SLOWER))
+    for _ in range(4):
+        sessions.failures = [KeyboardInterrupt()]
+        with pytest.raises(KeyboardInterrupt):
+            ab.go_on(folder, wanted() if not sessions.asked[1:] else Experiment.load(folder), sessions)
+    sessions.failures = [ExitStatus.FAILED]
+    assert ab.go_on(folder, Experiment.load(folder), sessions).ended
+
+
 def test_every_format_says_the_same(folder):
     sessions = FakeSessions(folder, noisy(SLOWER))
     given = wanted(blocks=30)
