@@ -234,18 +234,15 @@ def _windows(rows: Floats, lengths: Numbers) -> list[_Window]:
     other = chance > 0.5
     rare = np.clip(np.where(other, 1 - chance, chance), _LEAST_P, 0.5)
     far = np.where(other, -sign, sign) * -special.ndtri(rare)
-    windows = [
-        _Window(
-            nights,
-            weight,
-            *middles[place, :3, :, -1],
-            middles[place, 3, :, nights - 1 :],
-            far[place, :, nights - 1 : -1],
-            far[place, :, -1],
-        )
-        for place, (nights, weight) in enumerate(_WEIGHTS.items())
-        if nights < far.shape[-1]
-    ]
+    windows = []
+    for place, (nights, weight) in enumerate(_WEIGHTS.items()):
+        if nights < far.shape[-1]:
+            level, off, error, reach = middles[place]
+            now = level[:, -1], off[:, -1], error[:, -1]
+            each = far[place]
+            windows.append(
+                _Window(nights, weight, *now, reach[:, nights - 1 :], each[:, nights - 1 : -1], each[:, -1])
+            )
     if (lengths >= _SLOW_FROM).any():
         windows.append(_slow(rows, lengths, memory))
     return windows
