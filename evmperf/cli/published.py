@@ -14,7 +14,7 @@ from typing import Any
 from evmperf.cli.arguments import OneOf, arg, command, flag
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project
-from evmperf.published import identity, record
+from evmperf.published import identity, meaning, record
 from evmperf.published.record import Entry, Found
 from evmperf.state import buses
 
@@ -39,19 +39,19 @@ def _published(options: argparse.Namespace) -> None:
             _rows(options, rows)
         return
     if not options.board:
+        if options.case:
+            raise UsageError("--case needs a board: evmperf published BOARD --case WORDS")
         _rows(options, _boards())
         return
     mine = record.of_board(_named(options.board), options.os)
     if not mine:
-        known = ", ".join(sorted({entry.board for entry in record.entries()}))
-        raise UsageError(f"no published figures of {options.board!r}; known boards: {known}")
+        raise _no_board(options.board, options.os)
     if not options.case:
         _rows(options, [_release(entry) for entry in mine])
         return
     found = record.search(mine, options.case)
     if not found:
-        names = ", ".join(sorted({block.benchmark for entry in mine for block in entry.blocks}))
-        raise UsageError(f"no figure of {mine[0].board} is called {options.case!r}; it has {names}")
+        raise _no_case(mine, options.case)
     if options.csv or options.json:
         _rows(options, [_figure(one) for series in found.values() for one in series])
         return
@@ -68,6 +68,27 @@ def _named(given: str) -> str:
         if file.is_file() and (name := re.search(r"board:\s+name: (\S+)", file.read_text())):
             return identity.board(name[1])
     return identity.of_module(given) or given
+
+
+def _no_board(given: str, os: str) -> UsageError:
+    if there := {entry.os for entry in record.of_board(_named(given))}:
+        return UsageError(f"no published figures of {given} on {os!r}, only on {' and '.join(sorted(there))}")
+    known = sorted({entry.board for entry in record.entries()})
+    near = [board for board in known if meaning.plain(board).startswith(meaning.plain(given) or "-")]
+    if near:
+        return UsageError(f"no published figures of {given!r}; is it {' or '.join(near)}?")
+    return UsageError(f"no published figures of {given!r}; known boards: {', '.join(known)}")
+
+
+def _no_case(mine: Sequence[Entry], words: str) -> UsageError:
+    """The benchmarks of a board, or the cases and metrics of the one that is named."""
+    blocks = [block for entry in mine for block in entry.blocks]
+    named = [block for block in blocks if block.benchmark in words.lower().split()]
+    cases = {record.size(case.name) or case.name: None for block in named for case in block.cases}
+    metrics = {value.metric: None for block in named for case in block.cases for value in case.values}
+    names = [*cases, *metrics] or sorted({block.benchmark for block in blocks})
+    whose = named[0].benchmark if named else "it"
+    return UsageError(f"no figure of {mine[0].board} is called {words!r}; {whose} has {', '.join(names)}")
 
 
 def _said(entry: Entry) -> str:

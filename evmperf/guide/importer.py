@@ -208,7 +208,7 @@ def _take(
     if not found.boards and lone != boards.headed(source, known):
         # In a layout of several boards, a column without one would be nobody's.
         found = replace(found, columns=tuple(replace(column, board=lone) for column in found.columns))
-    done = rows.read(source, found, imported.release, known.misspelt)
+    done = rows.read(source, found, imported.release, known.misspelt, witness.spread)
     imported.matches.append(TableRead(found, tuple(done.rows)))
     imported.problems += done.problems
     if found.table.remark:

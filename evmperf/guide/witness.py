@@ -1,8 +1,9 @@
-"""What the record knows of a board tells what a guide leaves open: whose figures a table has, and
-which of two tables one without a caption is.
+"""What the record knows of a board tells what a guide leaves open: whose figures a table or a short
+row has, and which of two tables one without a caption is.
 """
 
 import itertools
+import math
 from collections.abc import Sequence
 
 from evmperf.guide import rows
@@ -10,6 +11,7 @@ from evmperf.guide.boards import Boards
 from evmperf.guide.match import Match
 from evmperf.guide.source import SourceTable
 from evmperf.model.figures import Key
+from evmperf.model.results import Published
 from evmperf.published import identity, record, steady
 
 _LIKE = 1.5
@@ -18,6 +20,9 @@ _MANY = 8
 """Figures that must be alike: boards with one kind of chip have a few in common, as latencies."""
 _OFTEN = 3
 """How often as many must be alike as are not."""
+_LOAD = "cpu_load"
+_DIGITS = 4
+"""Digits of figures with decimals that two boards do not have in common by chance."""
 
 
 class Witness:
@@ -84,3 +89,62 @@ class Witness:
 
     def _series(self, found: Match, case: str, metric: str, board: str) -> steady.Series:
         return self._history(board).get(Key(found.table.benchmark, case, metric), {})
+
+    def spread(
+        self, found: Match, case: str, cells: Sequence[str], others: Sequence[rows.Read]
+    ) -> tuple[list[str], str]:
+        """The cells of a row that lacks those of some boards, with empty ones for these, and how that is
+        known: another guide of the release has them so, or any other boards would have loads far above all
+        of theirs; `others` are the table's rows. [] and "" where neither is so.
+        """
+        highest = {board: self._highest(found.table.benchmark, board, others) for board in found.boards}
+        printed, possible = [], []
+        for count in range(1, len(found.boards)):
+            for boards in itertools.combinations(found.boards, count):
+                here = [column.board in boards for column in found.columns]
+                if sum(here) != len(cells):
+                    continue
+                left = iter(cells)
+                row = [next(left) if there else "" for there in here]
+                try:
+                    figures = _figures(found, case, row)
+                except ValueError:
+                    return [], ""
+                printed += [row] if all(self._printed(found, case, *one) for one in figures.items()) else []
+                loads = [(b, f.mean) for b, each in figures.items() for f in each if f.metric == _LOAD]
+                possible += [row] if all(load <= _LIKE * highest[board] for board, load in loads) else []
+        for readings, how in ((printed, "as another guide of the release has them"), (possible, "by loads")):
+            if len(readings) == 1:
+                return readings[0], how
+        return [], ""
+
+    def _printed(self, found: Match, case: str, board: str, figures: Sequence[Published]) -> bool:
+        """Whether another guide of the release has all these figures of a board, and not by chance."""
+        digits = "".join(f"{f.mean:g}".replace(".", "") for f in figures if f.mean % 1)
+        series = [self._series(found, case, f.metric, board).get(self.release) for f in figures]
+        same = all(s and s[1:] == (f.unit, f.mean) for s, f in zip(series, figures, strict=True))
+        return same and len(figures) > 1 and len(digits) >= _DIGITS
+
+    def _highest(self, benchmark: str, board: str, others: Sequence[rows.Read]) -> float:
+        """The highest load of a board, which its number of cores sets, in the table's other rows and in all
+        UDP tables of the port in the record, as not all of them keep it busy; infinite where few tell.
+        """
+        port = benchmark.partition("_udp_")[0]
+        here = [f.mean for row in others for b, f in row.figures if (b, f.metric) == (board, _LOAD)]
+        tables = (
+            s
+            for key, s in self._history(board).items()
+            if key.metric == _LOAD and key.benchmark.partition("_udp_")[0] == port
+        )
+        there = [mean for series in tables for _, _, mean in series.values()]
+        return max(*here, *there) if here and len(there) >= _MANY else math.inf
+
+
+def _figures(found: Match, case: str, row: Sequence[str]) -> dict[str, list[Published]]:
+    """The figures of a row by board; raises ValueError for a cell that is none."""
+    figures: dict[str, list[Published]] = {}
+    for column, text in zip(found.columns, row, strict=True):
+        if text:
+            one = rows.figures(found.table, column, case, text, 0)
+            figures.setdefault(column.board, []).extend(one)
+    return figures
