@@ -26,7 +26,7 @@ _ADDRESS = re.compile(r"(?:([\w][\w.-]*)@)?(\[[0-9a-fA-F:.]+\]|[\w][\w.-]*)(?::(
 _POWER = {
     "switch": "the board is power-cycled and left off",
     "hand": "you are asked to switch the board off and on",
-    "reset": "the board is rebooted",
+    "reset": "the board is reset or rebooted",
 }
 
 
@@ -60,11 +60,16 @@ def find(request: FindBoard, hear: Hear, agree: Callable[[str], bool] = lambda p
     question = identity.question({tool for benchmark in known for tool in _needs(benchmark)})
     network = _address(request) if request.address else None
     way = network if network and not request.ports else _voice(request, hear)
-    found = identity.answer(*identity.ask(way, question, request.password))
+    found = identity.answer(*identity.ask(way, question, request.password, request.user))
     if network and network is not way:
         identity.ask(network, "true")  # a console is there, and SSH carries files
     if found.user != "0":
-        raise UsageError("the user logged in there is not root: log in as root to measure")
+        name = found.login or "the user there"
+        why = f" ({found.sudo})" if found.sudo else ""
+        raise UsageError(
+            f"{name} is not root and gets no sudo without a password{why}, so no benchmark can run: add the "
+            f"line `{name} ALL=(ALL) NOPASSWD: ALL` with visudo on the board, or log in as root"
+        )
     power = request.power if isinstance(way, Voice) or request.power != "hand" else "none"
     like = boardfile.fitting(found)
     sections: dict[str, Mapping[str, str]] = {}
@@ -116,8 +121,7 @@ def _scratch(
     if not agree(str(plan)):
         hear(Remark(sentence="No partition was made."))
         return {}
-    command = f"{{ {plan.command}; echo evmperf-status $?; }} 2>&1"
-    printed = identity.ask(way, command, password)[0]
+    printed = identity.ask(way, f"{{ {plan.command}; }} 2>&1", password)[0]
     if remark := scratch.check(plan, identity.ask(way, scratch.SURVEY, password)[0], printed):
         hear(Remark(sentence=remark))
     return {plan.driver: plan.section}

@@ -118,15 +118,16 @@ class FindBoard(Request, frozen=True):
     """Find the board on this desk: at an `address` (user@host:port), on one of `ports`, by both (the
     console, and SSH for files), or on whatever USB serial port it talks; its file goes into `folder`.
 
-    `power` is how its power is worked, as options.boot.power says it; `tester` is what stands at the
-    other end of its network cable, `local` for this machine. With `make_scratch` a partition is made
-    in free space, if whoever asks agrees.
+    `user` logs in on a console; `power` is how its power is worked, as options.boot.power says it;
+    `tester` is what stands at the other end of its network cable, `local` for this machine. With
+    `make_scratch` a partition is made in free space, if whoever asks agrees.
     """
 
     folder: str
     address: str = ""
     ports: tuple[str, ...] = ()
     key: str = ""
+    user: str = "root"
     password: str | None = None
     power: str = "none"
     tester: str = ""

@@ -71,7 +71,9 @@ class Board:
         if "ManualPowerDriver" in self.drivers:
             return "hand"
         there = not self.drivers or any(_SWITCH.search(name) for name in self.drivers)
-        return "switch" if there else "none"
+        if there:
+            return "switch"
+        return "reset" if any("ResetDriver" in name for name in self.drivers) else "none"
 
     @property
     def has_console(self) -> bool:

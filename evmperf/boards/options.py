@@ -38,8 +38,8 @@ class Boot(Section, frozen=True):
     power: Annotated[
         Literal["", "switch", "hand", "reset", "none"],
         Meta(
-            description="power control, if no driver provides it: reset uses `reboot` and U-Boot's "
-            "`reset`, none leaves the board as it is found"
+            description="power control, if no driver provides it: reset uses a reset line (a driver like "
+            "DigitalOutputResetDriver) or `reboot` and U-Boot's `reset`, none leaves the board as it is found"
         ),
     ] = ""
     max_failures: Annotated[

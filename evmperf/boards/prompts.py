@@ -26,6 +26,9 @@ INIT_SHELL_PROMPT = rf"{_LINE}[^\s\[]{{0,24}} ?# {_ALONE}"
 on before it.
 """
 USERNAME = "root"
+SUDO = "sudo -i"
+"""What another user types for a shell of root; sudo may ask for that user's password."""
+USER_PROMPT = rf"{_LINE}[^\r\n]*\$ (?=\Z)"
 
 BOOT_COMMAND = "boot"
 KERNEL_ARGUMENTS_VARIABLE = "optargs"

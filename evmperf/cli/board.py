@@ -31,7 +31,7 @@ attributes and bindings, and the strategy. Exit status 4: something is wrong.
 _POWER = {
     "switch": "Power: by a switch: cold boots",
     "hand": "Power: by hand: cold boots, confirmed on the console",
-    "reset": "Power: reset by software: warm boots, which are not compared with cold ones",
+    "reset": "Power: reset by software or a reset line: warm boots, which are not compared with cold ones",
     "none": "Power: none: the board is measured as it is found, and left on",
 }
 _REACH = {

@@ -27,7 +27,7 @@ those that overwrite nothing, in minutes.
   evmperf desk --lg-env my-board      a board that has a file already
 
 evmperf types a newline on each serial port and logs in as root. It writes only to the board's
-/tmp, and switches its power only with --power.
+/tmp, and switches its power only with --power. Another user works through sudo.
 """
 
 
@@ -38,6 +38,7 @@ evmperf types a newline on each serial port and logs in as root. It writes only 
     arg("--lg-env", "an existing board file", metavar="FILE"),
     several("--port", "DEVICE", "only this serial port", dest="ports"),
     arg("--key", "private key for SSH", metavar="FILE"),
+    arg("--user", "who logs in on the console; another than root gets root by sudo", default="root"),
     arg(
         "--power",
         "how the board boots: not at all, by your hand, by `reboot` (default: none)",
@@ -83,7 +84,7 @@ def _find(options: argparse.Namespace) -> FoundBoard:
         if not sys.stdin.isatty():
             raise
         print(f"{error}.")
-        password = getpass.getpass("Password of root: ")
+        password = getpass.getpass(f"Password of {options.user}: ")
         return desk.find(msgspec.structs.replace(request, password=password), _hear, _may_make)
 
 

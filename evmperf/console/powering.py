@@ -1,7 +1,7 @@
 """Ways to take a board's power away and give it back: a switch, a person, software, or none.
 
 A boot is cold after a switch, and after a person where the console showed that the board went off;
-it is warm after a reset by software.
+it is warm after a reset by software or by a reset line.
 """
 
 import re
@@ -14,7 +14,7 @@ from pexpect import TIMEOUT
 from evmperf.console.attempt import tell
 from evmperf.console.deadline import deadline
 from evmperf.console.person import Person
-from evmperf.console.record import ASKED_OFF, ASKED_ON, RESET
+from evmperf.console.record import ASKED_OFF, ASKED_ON, RESET, RESET_LINE
 from evmperf.model.errors import BoardError, BoardLost, LabError, UsageError
 
 _PROBE_S = 0.4
@@ -131,12 +131,21 @@ class Hand:
 
 
 class NoSwitch:
-    """No way to take the power away: `how` is `reset`, by software, or `none`."""
+    """No way to take the power away: `how` is `reset`, by the line's driver where there is one and by
+    software where not, or `none`."""
 
     seen_off = False
 
-    def __init__(self, how: str) -> None:
+    def __init__(self, how: str, line: Any = None, timeout_s: float = 0.0) -> None:
         self.how = how
+        self.line = line
+        self._timeout_s = timeout_s
+
+    def pulse(self, console: Any) -> None:
+        """Reset the board by its line, whatever it is doing; raises LabError when its driver hangs."""
+        tell(console, "restart", RESET_LINE)
+        with deadline(self._timeout_s, "the reset line has not answered"):
+            self.line.reset()
 
     def off(self) -> None:
         """Raise UsageError."""

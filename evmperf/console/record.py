@@ -34,7 +34,8 @@ POWER_ANSWERED = "power switch has answered"
 ASKED_OFF = "a person is asked to switch off"
 ASKED_ON = "a person is asked to switch on"
 RESET = "reset by software"
-BEGINNINGS = frozenset({POWER_ON, ASKED_ON, RESET})
+RESET_LINE = "reset by its reset line"
+BEGINNINGS = frozenset({POWER_ON, ASKED_ON, RESET, RESET_LINE})
 """Events that begin a boot."""
 
 BITS_A_BYTE = 10

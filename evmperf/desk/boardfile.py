@@ -94,9 +94,9 @@ def write(
     strategy = dict(theirs.get(driver) or {})
     if not like and identity.root.partition(" ")[2] not in _MEDIA:
         strategy["roots"] = {}  # what the root of another medium is like, nobody has said
-    resources, drivers = _way(way, identity.prompt, password)
+    resources, drivers = _way(way, identity, password)
     if beside:
-        more_resources, more_drivers = _way(beside, "", None)
+        more_resources, more_drivers = _way(beside, identity, None)
         resources, drivers = resources | more_resources, drivers | more_drivers
     boots = power == "reset" or (power == "hand" and not isinstance(way, SshAddress))
     known = set(said.get("features", SAFE))
@@ -169,12 +169,16 @@ def keep(found: Path, folder: Path, name: str, said: Mapping[str, str]) -> Path:
     return file
 
 
-def _way(way: Voice | SshAddress, prompt: str, password: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
+def _way(
+    way: Voice | SshAddress, identity: BoardIdentity, password: str | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
     if isinstance(way, SshAddress):
         service = {"address": way.host, "username": way.user, "port": way.port}
         key = {"keyfile": str(Path(way.key).resolve())} if way.key else {}
         return {"NetworkService": service}, {"SSHDriver": key}
-    shell: dict[str, Any] = {"password": password} if password else {}
+    prompt = identity.prompt
+    shell: dict[str, Any] = {"username": identity.login} if identity.login not in ("", "root") else {}
+    shell |= {"password": password} if password else {}
     if prompt and not fits_default(f"\n{prompt}"):
         shell["prompt"] = re.escape(prompt.rstrip()[-40:]) + " ?"
     port = {"port": way.port.path, "speed": way.baud}

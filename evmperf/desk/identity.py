@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from evmperf.boards import prompts
 from evmperf.desk.ports import PortLine, Voice, heard
 from evmperf.lab.tester import SshTester
 from evmperf.model.errors import LabError, ToolError, UsageError
@@ -20,7 +21,8 @@ _SSH_OPTIONS = (
 )
 _TEXT = 120
 """Characters of one thing that a board says of itself."""
-_PLACES = ("model", "soc", "os", "kernel", "root", "user")
+_PLACES = ("model", "soc", "os", "kernel", "root", "user", "login", "sudo")
+_NAME = re.compile(r"[A-Za-z_][\w.-]{0,31}")
 
 
 class PasswordWanted(UsageError):
@@ -40,7 +42,8 @@ class SshAddress:
 @dataclass(frozen=True)
 class BoardIdentity:
     """What was read: `compatible` from the most to the least special, `tools` that were found; `prompt` is
-    the shell's on the console; `links` are its wired interfaces with a carrier, each with its IPv4 addresses.
+    the shell's on the console; `login` is who logged in, and where that is not root `sudo` is what sudo
+    says without a password. `links` are its wired interfaces with a carrier, each with its IPv4 addresses.
     """
 
     model: str = ""
@@ -49,6 +52,8 @@ class BoardIdentity:
     kernel: str = ""
     root: str = ""
     user: str = ""
+    login: str = ""
+    sudo: str = ""
     compatible: tuple[str, ...] = ()
     tools: frozenset[str] = frozenset()
     links: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -64,7 +69,8 @@ def question(tools: Iterable[str]) -> str:
         r" echo compatible: $(tr '\0' ' ' </proc/device-tree/compatible);"
         " echo soc: $(cat /sys/devices/soc0/family /sys/devices/soc0/machine);"
         " echo os: $(. /etc/os-release; echo $PRETTY_NAME); echo kernel: $(uname -r);"
-        " echo user: $(id -u);"
+        " echo user: $(id -u); echo login: ${SUDO_USER:-$(id -un)};"
+        " [ -O / ] || echo sudo: $(LC_ALL=C sudo -n true 2>&1);"
         " d=$(awk '$2==\"/\"{print $1}' /proc/mounts | tail -n 1); d=${d#/dev/};"
         " echo root: $d $(cat /sys/block/${d%%p[0-9]*}/device/type);"
         " for n in /sys/class/net/*; do [ ! -e $n/device ] || [ -e $n/wireless ] ||"
@@ -85,6 +91,8 @@ def answer(said: str, prompt: str = "") -> BoardIdentity:
         if colon and text:
             found.setdefault(name, []).append(text)
     first = {name: found[name][0] for name in _PLACES if name in found}
+    if not _NAME.fullmatch(first.get("login", "")):
+        first.pop("login", None)
     compatible = tuple(" ".join(found.get("compatible", ())).split())
     tools = frozenset(
         word for word in found.get("tool", ()) if re.fullmatch(r"[\w.+-]+|(?:/[\w.+-]+)+", word)
@@ -97,29 +105,35 @@ def answer(said: str, prompt: str = "") -> BoardIdentity:
     return BoardIdentity(**first, compatible=compatible, tools=tools, links=links, prompt=prompt)
 
 
-def ask(way: Voice | SshAddress, command: str, password: str | None = None) -> tuple[str, str]:
+def ask(
+    way: Voice | SshAddress, command: str, password: str | None = None, user: str = "root"
+) -> tuple[str, str]:
     """What lines of shell print as root on the board, and the console's prompt ("" over SSH).
 
-    Raises PasswordWanted, UsageError, LabError.
+    On a console `user` logs in, with sudo if that is not root. Raises PasswordWanted, UsageError, LabError.
     """
-    return _over_ssh(way, command) if isinstance(way, SshAddress) else _over_serial(way, command, password)
+    if isinstance(way, SshAddress):
+        return _over_ssh(way, command)
+    return _over_serial(way, command, password, user)
 
 
-def _over_serial(voice: Voice, command: str, password: str | None) -> tuple[str, str]:
+def _over_serial(voice: Voice, command: str, password: str | None, user: str) -> tuple[str, str]:
     with PortLine(voice.port.path, voice.baud) as line:
         said = line.ask("\n", _PROMPT, _LOGIN_S)
-        for _ in range(4):
-            if (talks := heard(said)) == "Linux":
+        typed: list[str | None] = []
+        for _ in range(6):
+            talks = heard(said)
+            if talks == "Linux" and (prompts.SUDO in typed or not said.rstrip().endswith("$")):
                 break
-            if talks == "login":
-                said = line.ask("root\n", _PROMPT, _LOGIN_S)
-            elif password is None:
-                line.send("\n")
-                raise PasswordWanted(f"{voice.port.path}: root has a password there")
-            else:
-                said = line.ask(f"{password}\n", _PROMPT, _LOGIN_S)
+            typed.append({"login": user, "Linux": prompts.SUDO}.get(talks, password))
+            if typed[-1] is None:
+                line.send("\x03")
+                raise PasswordWanted(f"{voice.port.path}: the board asks for a password")
+            said = line.ask(f"{typed[-1]}\n", _PROMPT, _LOGIN_S)
         else:
-            raise UsageError(f"{voice.port.path}: the board refused the login of root")
+            raise UsageError(
+                f"{voice.port.path}: the board refused the login of {user}: --user names another one"
+            )
         prompt = said.rpartition("\n")[2]
         said = ""
         for one in command.splitlines():

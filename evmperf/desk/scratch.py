@@ -1,7 +1,7 @@
 """A partition for benchmarks in the free space behind a disk's partitions (`--make-scratch`)."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evmperf.model.errors import BoardError, UsageError
 
@@ -12,20 +12,62 @@ _MOST_MIB, _LEAST_MIB = 2048, 64
 _DRIVERS = {"MMC": "emmc", "SD": "mmcsd"}
 
 SURVEY = (
-    "{ for b in /sys/block/mmcblk*; do n=${b##*/}; case $n in *boot*|*rpmb*) continue;; esac;"
-    " echo disk: $n $(cat $b/device/type $b/size $b/ro);"
-    " for p in $b/$n*p*; do echo part: $n ${p##*/} $(cat $p/start $p/size); done; done;"
+    "{ PATH=$PATH:/usr/sbin:/sbin; for b in /sys/block/mmcblk*; do n=${b##*/};"
+    " case $n in *boot*|*rpmb*) continue;; esac; echo disk: $n $(cat $b/device/type $b/size $b/ro);"
+    " for p in $b/$n*p*; do echo part: $n /dev/${p##*/} : start=$(cat $p/start), size=$(cat $p/size); done;"
+    ' LC_ALL=C sfdisk -d /dev/$n 2>&1 | sed "s/^/table: $n /"; done;'
     " command -v sfdisk >/dev/null && echo tool: sfdisk; } 2>/dev/null"
 )
-"""Shell text, one line, that says the disks and their partitions and writes nothing."""
-_DISK = re.compile(r"disk: (mmcblk\d+) (MMC|SD) (\d{1,15}) 0")
-_PART = re.compile(r"part: (mmcblk\d+) mmcblk\d+p(\d{1,3}) (\d{1,15}) (\d{1,15})")
+"""Shell text, one line, that says the disks, what the kernel knows of their partitions and what
+sfdisk reads in their tables, and writes nothing."""
+_LINE = re.compile(
+    r"disk: (?P<disk>mmcblk\d+) (?P<kind>MMC|SD) (?P<size>\d{1,15}) 0"
+    r"|table: (?P<labelled>mmcblk\d+) label: (?P<label>gpt|dos)"
+    r"|table: (?P<bounded>mmcblk\d+) last-lba: (?P<last>\d{1,15})"
+    r"|table: (?P<grown>mmcblk\d+) The backup GPT table is not on the end of the device\..*"
+    r"|(?P<source>part|table): (?P<holder>mmcblk\d+) /dev/mmcblk\d+p(?P<number>\d{1,3}) :"
+    r" start= *(?P<start>\d{1,15}), size= *(?P<sectors>\d{1,15})(?:,.*)?"
+)
+
+Extent = tuple[int, int, int]
+"""A partition's number, first sector and count of sectors."""
+
+
+@dataclass
+class _Disk:
+    """A disk: its driver and size, what its table says, and what the kernel `knows` of that; `grown` is
+    a GPT whose copy is not at the end of the disk, as that of an image on a larger card."""
+
+    driver: str
+    size: int
+    label: str = ""
+    last: int = 0
+    grown: bool = False
+    entries: set[Extent] = field(default_factory=set)
+    knows: set[Extent] = field(default_factory=set)
+
+
+def _disks(said: str) -> dict[str, _Disk]:
+    found: dict[str, _Disk] = {}
+    for line in filter(None, map(_LINE.fullmatch, map(str.strip, said.splitlines()))):
+        if line["disk"]:
+            found[line["disk"]] = _Disk(_DRIVERS[line["kind"]], int(line["size"]))
+        disk = found.get(line["labelled"] or line["bounded"] or line["grown"] or line["holder"] or "")
+        if disk is None:
+            continue
+        disk.label = line["label"] or disk.label
+        disk.last = int(line["last"] or disk.last)
+        disk.grown = disk.grown or bool(line["grown"])
+        if line["source"]:
+            extents = disk.knows if line["source"] == "part" else disk.entries
+            extents.add((int(line["number"]), int(line["start"]), int(line["sectors"])))
+    return found
 
 
 @dataclass(frozen=True)
 class ScratchPlan:
     """A partition to be made: its disk, number, first sector and count of sectors, and the driver
-    that it is for; `kept` are numbers, first sectors and counts of the partitions there.
+    that it is for; `kept` are the partitions there, `grown` says whether GPT's copy moves.
     """
 
     disk: str
@@ -33,7 +75,8 @@ class ScratchPlan:
     number: int
     start: int
     sectors: int
-    kept: frozenset[tuple[int, int, int]]
+    kept: frozenset[Extent]
+    grown: bool = False
 
     @property
     def partition(self) -> str:
@@ -47,17 +90,20 @@ class ScratchPlan:
 
     def __str__(self) -> str:
         kept = ", ".join(f"p{number}" for number, _, _ in sorted(self.kept))
+        moved = " sfdisk also moves the copy of the table to the end of the disk." if self.grown else ""
         return (
             f"{self.partition} of {self.sectors // _MIB} MiB would be made from MiB {self.start // _MIB} "
             f"of /dev/{self.disk} on, behind all that is there ({kept}, which stay as they are); benchmarks "
-            f"overwrite it. The command: {self.command}"
+            f"overwrite it.{moved} The command: {self.command}"
         )
 
     @property
     def command(self) -> str:
-        """What makes it; sfdisk itself refuses what is not free."""
-        words = f"start={self.start}, size={self.sectors}, type=L"
-        return f"echo '{words}' | sfdisk --append --no-reread /dev/{self.disk}"
+        """What makes it; sfdisk itself refuses what is not free. The kernel is told of it where it can be."""
+        words = f"{self.number}: start={self.start}, size={self.sectors}, type=L"
+        disk = f"/dev/{self.disk}"
+        tell = f"partx --add --nr {self.number} {disk} 2>/dev/null"
+        return f"echo '{words}' | sfdisk --append --no-reread {disk} && {{ {tell} || true; }}"
 
 
 def plan(said: str) -> ScratchPlan:
@@ -65,49 +111,47 @@ def plan(said: str) -> ScratchPlan:
 
     Raises UsageError where there is none, or nothing that makes partitions.
     """
-    disks: dict[str, tuple[str, int]] = {}
-    parts: dict[str, set[tuple[int, int, int]]] = {}
-    for line in map(str.strip, said.splitlines()):
-        if match := _DISK.fullmatch(line):
-            disks[match[1]] = (_DRIVERS[match[2]], int(match[3]))
-        elif match := _PART.fullmatch(line):
-            parts.setdefault(match[1], set()).add((int(match[2]), int(match[3]), int(match[4])))
-    found: list[ScratchPlan] = []
-    for disk, (driver, size) in disks.items():
-        if not (there := parts.get(disk)):
-            continue  # without a partition table all of the disk may be in use
-        start = -(-max(first + count for _, first, count in there) // _MIB) * _MIB
-        sectors = min((size - start) // _MIB - 1, _MOST_MIB) * _MIB  # the last MiB has GPT's copy
-        number = max(number for number, _, _ in there) + 1
-        if sectors >= _LEAST_MIB * _MIB:
-            found.append(ScratchPlan(disk, driver, number, start, sectors, frozenset(there)))
-    if not found:
-        raise UsageError(
-            f"no eMMC or SD card of the board has {_LEAST_MIB} MiB free behind its partitions: shrink the "
-            f"last one, or name another partition as `scratch` in the board file"
-        )
     if not re.search(r"^tool: sfdisk\r?$", said, re.MULTILINE):
         raise UsageError(
             "the board has no sfdisk, which makes the partition: install it (util-linux), or make the "
             "partition on another machine and name it as `scratch` in the board file"
         )
+    found = [plan for name, disk in _disks(said).items() if (plan := _behind(name, disk))]
+    if not found:
+        raise UsageError(
+            f"no eMMC or SD card of the board has {_LEAST_MIB} MiB free behind its partitions and a number "
+            f"left in its table (an MBR has four): shrink the last one, or name another partition as "
+            f"`scratch` in the board file"
+        )
     return max(found, key=lambda one: one.sectors)
 
 
+def _behind(name: str, disk: _Disk) -> ScratchPlan | None:
+    """The partition behind all of a disk; None without room, a number, or a table: all may be in use then."""
+    used = {number for number, _, _ in disk.entries}
+    numbers = range(1, 5) if disk.label == "dos" else range(max(used, default=0) + 1, 129)
+    number = next((n for n in numbers if n not in used), 0)
+    if not (disk.label and used and number):
+        return None
+    start = -(-max(first + count for _, first, count in disk.entries) // _MIB) * _MIB
+    # The last MiB has GPT's copy, or may get it.
+    end = disk.last + 1 if disk.last and not disk.grown else disk.size - _MIB
+    sectors = min((end - start) // _MIB, _MOST_MIB) * _MIB
+    if sectors < _LEAST_MIB * _MIB:
+        return None
+    return ScratchPlan(name, disk.driver, number, start, sectors, frozenset(disk.entries), disk.grown)
+
+
 def check(made: ScratchPlan, said: str, printed: str) -> str:
-    """Whether the board shows the partition (`said` to SURVEY) as planned, and the others as before.
+    """Whether the board's table has the partition (`said` to SURVEY) as planned, and the others as before.
 
     Returns a remark, "" where the kernel knows it already; `printed` is what the command said. Raises
-    BoardError where the command failed or the board shows anything else.
+    BoardError where the table is any other.
     """
-    last = " ".join(printed.strip().splitlines()[-1:])[:200]
-    now = {
-        (int(match[2]), int(match[3]), int(match[4]))
-        for line in map(str.strip, said.splitlines())
-        if (match := _PART.fullmatch(line)) and match[1] == made.disk
-    }
-    if now == made.kept | {(made.number, made.start, made.sectors)}:
-        return ""
-    if now == made.kept and "evmperf-status 0" in printed:
-        return f"the board's kernel shows {made.partition} after its next boot: reboot it, then --lg-env"
+    now = _disks(said).get(made.disk, _Disk("", 0))
+    new = (made.number, made.start, made.sectors)
+    if now.entries == made.kept | {new}:
+        remark = f"the board's kernel shows {made.partition} after its next boot: reboot it, then --lg-env"
+        return "" if new in now.knows else remark
+    last = " ".join(printed.strip().splitlines()[-4:])[:300]
     raise BoardError(f"{made.partition} was not made as planned: {last or 'sfdisk printed nothing'}")

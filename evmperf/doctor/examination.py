@@ -206,7 +206,7 @@ class Examination:
         self._reach_uboot()
         if self._failed and not self._marks:
             raise self._failed
-        return "is reset by software: boots are warm"
+        return "is reset, not switched: boots are warm"
 
     def _reach_uboot(self) -> Boot | None:
         try:

@@ -318,19 +318,19 @@ def classify(error: BaseException, phase: str = "") -> EvmperfError:
         if isinstance(cause, EvmperfError):
             return cause
         if isinstance(cause, requests.RequestException):
-            return _switch_error(cause)
+            return _switch_error(cause, phase if phase == "reset line" else "power switch")
         cause = cause.__cause__
-    if phase in ("power switch", "console"):
+    if phase in ("power switch", "reset line", "console"):
         return LabError(f"{phase}: {sentence}")
     return BoardError(sentence)
 
 
-def _switch_error(error: requests.RequestException) -> LabError:
+def _switch_error(error: requests.RequestException, what: str) -> LabError:
     if error.response is None:
         return LabError(
-            f"the power switch does not answer ({type(error).__name__}): check that it runs and "
+            f"the {what} does not answer ({type(error).__name__}): check that it runs and "
             f"that the board file names it right"
         )
     said = error.response.text.strip().splitlines()
     reason = said[0][:200] if said else "no reason given"
-    return LabError(f"the power switch refused with {error.response.status_code}: {reason}")
+    return LabError(f"the {what} refused with {error.response.status_code}: {reason}")

@@ -38,8 +38,8 @@ class BootOptions(Strategy):  # type: ignore[misc]
         login_prompt, init_shell_prompt: what ends a boot, as regular expressions
         silence_timeout: seconds without a byte after which a boot loader is taken to hang, and
             after which a newline asks Linux for its prompt again
-        power_timeout, uboot_timeout, kernel_timeout, boot_timeout: seconds for the power switch,
-            from power-on to the U-Boot prompt, from the boot command to "Starting kernel", and
+        power_timeout, uboot_timeout, kernel_timeout, boot_timeout: seconds for the power switch or the
+            reset line, from power-on to the U-Boot prompt, from the boot command to "Starting kernel", and
             from there to the prompt
         hand_timeout: seconds for a person who works the power
         retries: power cycles after a failed boot before giving up; boot time has none, and gives up
@@ -48,6 +48,7 @@ class BootOptions(Strategy):  # type: ignore[misc]
 
     bindings = {  # noqa: RUF012  # Labgrid's form
         "power": {"PowerProtocol", None},
+        "reset_line": {"ResetProtocol", None},
         "console": {"ConsoleProtocol", None},
         "uboot": {"UBootDriver", None},
         "shell": {"ShellDriver", None},
@@ -55,6 +56,7 @@ class BootOptions(Strategy):  # type: ignore[misc]
     }
     # What Labgrid binds; None where the board file has no such driver.
     power: Any
+    reset_line: Any
     console: Any
     uboot: Any
     shell: Any

@@ -12,6 +12,8 @@ from typing import Any
 from labgrid.driver import ExecutionError, SSHDriver
 from labgrid.exceptions import NoDriverFoundError
 
+from evmperf.lab.tester import as_root
+
 _TRANSFER_S = 30.0
 """How long one file may take."""
 
@@ -65,7 +67,7 @@ class SshFiles:
             if not self._open:
                 self._driver.target.activate(self._driver)
                 self._open = True
-            lines, errors, status = self._driver.run(command, timeout=_TRANSFER_S)
+            lines, errors, status = self._driver.run(as_root(command), timeout=_TRANSFER_S)
         except subprocess.TimeoutExpired:
             self._give_up(f"no answer within {_TRANSFER_S:g} s")
         except (ExecutionError, OSError, UnicodeDecodeError) as error:

@@ -23,6 +23,8 @@ from evmperf.model import limits
 from evmperf.model.errors import BoardError, Interrupted, RefusedOutput, ToolError
 
 _PASSWORD = r"[\r\n][^\r\n]{0,40}[Pp]assword[^\r\n:]{0,40}: ?(?=\Z)"
+_USERS = 5
+"""Place of a user's prompt among those that a login may meet."""
 _UBOOT_INTERRUPT_S = 5
 _PROMPT_S = 5.0
 """Seconds within which a prompt must follow the end of a command or a login."""
@@ -131,11 +133,13 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
         raise CommandHung("the shell does not return after Ctrl-C: the board must be reset")
 
     def _await_login(self) -> None:
-        """Log in; raises LoginFailed that names the prompt or the password that did not fit."""
+        """Log in, through sudo as another user than root; raises LoginFailed that names what did not fit."""
         deadline = time.monotonic() + self.login_timeout
         # What only looks like a prompt ends in text: "Last login: Mon", "password: none".
         expected = [self.prompt, self.login_prompt, _PASSWORD, "Login incorrect", TIMEOUT]
-        names_sent, questions = 0, 0
+        if self.username != prompts.USERNAME:
+            expected.append(prompts.USER_PROMPT)
+        names_sent, questions, sudo = 0, 0, False
         self.console.sendline("")
         while True:
             left = deadline - time.monotonic()
@@ -150,7 +154,7 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
                     raise LoginFailed(self._login_failure(names_sent))
                 self.console.sendline(self.username)
                 names_sent += 1
-            elif index == 2 and names_sent:
+            elif index == 2 and (names_sent or sudo):
                 questions += 1
                 if self.password is None:
                     raise LoginFailed(
@@ -166,6 +170,14 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
             elif index == 4 and not questions:
                 # A getty that starts anew forgets what it was told; an empty line brings it back.
                 self.console.sendline("")
+            elif index == _USERS:
+                if sudo:
+                    raise LoginFailed(
+                        f"user {self.username} did not become root by `{prompts.SUDO}`: allow it in the "
+                        f"board's sudoers, set `password` of EvmShellDriver, or `username: root`"
+                    )
+                self.console.sendline(prompts.SUDO)
+                sudo = True
         self._status = 1
 
     def _login_failure(self, names_sent: int) -> str:

@@ -2,22 +2,22 @@
 
 import contextlib
 import re
-import shlex
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from labgrid.driver import ExecutionError
 
 from evmperf.console.boot import Boot
-from evmperf.lab.tester import CommandTester
+from evmperf.lab.tester import CommandTester, as_root
 from evmperf.measure.bench import Reply
 from evmperf.model.errors import BoardError, BoardLost, EvmperfError, LabError
 from evmperf.tools import systemd_analyze
 
 _BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
-_REBOOT = "(sleep 1; reboot || sudo -n reboot) >/dev/null 2>&1 &"
+_REBOOT = "(sleep 1; reboot) >/dev/null 2>&1 &"
 _HOPELESS = re.compile(r"Permission denied|Could not resolve|identification has changed")
 """What ssh says that waiting does not mend."""
 _ANSWER_S = 15.0
@@ -61,8 +61,14 @@ class SshLink:
             return self._asked() == self._boot_id
         return False
 
-    def connect(self, within_s: float, *, reset: bool = False) -> None:
-        """Connect anew, after a `reboot` for a reset; raises BoardError."""
+    def reboot(self) -> bool:
+        """Have the board reboot, if it still takes a command; whether it did."""
+        with contextlib.suppress(BoardError):
+            return self.shell is not None and self.shell.run(_REBOOT, _ANSWER_S).status == 0
+        return False
+
+    def connect(self, within_s: float, *, reset: Callable[[], bool | None] | None = None) -> None:
+        """Connect anew, after a `reset`, which may say that it failed; raises BoardError."""
         before, self.note = self._boot_id, ""
         deadline = time.monotonic() + within_s
         asked = False
@@ -73,10 +79,10 @@ class SshLink:
                 if not (reset and before and now == before):
                     break
                 why = "it has not rebooted"
-                if not asked and self.shell:
-                    asked = bool(self.shell.run(_REBOOT, _ANSWER_S))
             except BoardError as error:
                 why = str(error)
+            if reset and before and not asked:
+                asked = reset() is not False
             if time.monotonic() > deadline or _HOPELESS.search(why):
                 raise BoardAway(
                     f"{self.name} did not come back over SSH within {within_s:g} s ({why}): check "
@@ -153,4 +159,4 @@ class SshShell(CommandTester):
             raise BoardError(str(error)) from error
 
     def _words(self, command: str) -> list[str]:
-        return [f"exec sh -c {shlex.quote(command)}"]
+        return [as_root(command)]

@@ -21,6 +21,7 @@ from evmperf.boards import prompts
 from evmperf.console import booted, powering, uboot
 from evmperf.console.attempt import Attempt, CameBack, NotReached, await_prompt, post_mortem, recent, tell
 from evmperf.console.person import Person
+from evmperf.console.record import RESET, RESET_LINE
 from evmperf.lab.bootoptions import BootOptions, Status
 from evmperf.model.errors import Stopped, UsageError, was_ctrl_c
 
@@ -41,7 +42,8 @@ class BootStrategy(BootOptions):
     """Power-cycles the board and takes it to U-Boot's prompt, to Linux, or to a root shell.
 
     options.boot.power of the board file says how the power is worked where its drivers do not:
-    `reset` is `reboot` and U-Boot's `reset`, `none` leaves the board as it is found.
+    `reset` is a reset line, where a driver of ResetProtocol stands beside, or `reboot` and U-Boot's
+    `reset`; `none` leaves the board as it is found.
     """
 
     def __attrs_post_init__(self) -> None:
@@ -99,18 +101,22 @@ class BootStrategy(BootOptions):
 
     def take_person(self, person: Person) -> None:
         """Have this person asked where the power is worked by hand."""
-        how = self.option("power")
+        # Labgrid's power drivers offer to be a reset line as well.
+        line = self.reset_line if self.reset_line is not self.power else None
+        how = self.option("power") or ("reset" if line and not self.power else "")
         if how in ("none", "reset") or not self.power:
-            self.way: powering.Way = powering.NoSwitch(how)
+            self.way: powering.Way = powering.NoSwitch(how, line, self.power_timeout)
         elif type(self.power).__name__ == "ManualPowerDriver":
             self.way = powering.Hand(self.console, person, self.hand_timeout)
         else:
             self.way = powering.Switch(self.power, self.console, self.power_timeout)
 
     @property
-    def resets(self) -> bool:
-        """Whether boots are resets by software: warm ones."""
-        return isinstance(self.way, powering.NoSwitch) and self.way.how == "reset"
+    def resets(self) -> str:
+        """How boots are made that are warm ones, "" for cold ones and none."""
+        if not isinstance(self.way, powering.NoSwitch) or self.way.how != "reset":
+            return ""
+        return RESET_LINE if self.way.line else RESET
 
     def forget(self) -> None:
         """Say that the board is in no known state: the next transition power-cycles it."""
@@ -162,8 +168,10 @@ class BootStrategy(BootOptions):
         if not self.console:
             self._phase = "connection over SSH"
             # Whoever was connected and trusts the board no more wants it to boot anew.
-            self.attempts[-1].boots = self.resets and self.link.shell is not None
-            self.link.connect(self.boot_timeout, reset=self.resets)
+            resets = bool(self.resets) and self.link.shell is not None
+            self.attempts[-1].boots = resets
+            by_line = self._pulse if self.resets == RESET_LINE else self.link.reboot
+            self.link.connect(self.boot_timeout, reset=by_line if resets else None)
         else:
             self._phase = "console"
             self.target.activate(self.console)
@@ -206,8 +214,7 @@ class BootStrategy(BootOptions):
         within = self.uboot_timeout
         self.attempts[-1].boots = True
         if self.resets:
-            self._reset()
-            within += _SHUT_DOWN_S
+            within += self._reset()
         else:
             self._release_shells()
             # Not `cycle`: some drivers do it in one request, and nobody sees when the power comes.
@@ -229,15 +236,28 @@ class BootStrategy(BootOptions):
         tell(self.console, "settle")
         self.status = Status.uboot
 
-    def _reset(self) -> None:
-        """Reset the board by what runs on it."""
+    def _pulse(self) -> None:
+        """Reset the board by its line."""
+        before, self._phase = self._phase, "reset line"
+        for guard in self.guards:
+            guard()
+        self.target.activate(self.reset_line)
+        self.way.pulse(self.console)
+        self._phase = before
+
+    def _reset(self) -> int:
+        """Reset the board by its line or by what runs on it; returns the seconds that this may take."""
+        self._release_shells()
+        if self.resets == RESET_LINE:
+            self._pulse()
+            return 0
         self._phase = "reset by software"
         for guard in self.guards:
             guard()
-        self._release_shells()
         log_in = functools.partial(self.target.activate, self.shell)
         powering.reset(self.console, self.uboot.prompt, self.login_prompt, log_in)
         self.target.deactivate(self.shell)
+        return _SHUT_DOWN_S
 
     def _boot_linux(self) -> None:
         self._phase = "U-Boot command"

@@ -27,6 +27,17 @@ _SSH_OPTIONS = {
     "ControlPersist": "60",
 }
 _KILL_S = 20.0
+_GROUP = "read -r g g g g g _ </proc/$$/stat; echo $g"
+"""The first line is the process group there, which is known even if nothing else comes; sudo's child
+has that of sudo."""
+_AS_ROOT = '[ -O / ] || ! sudo -n true 2>/dev/null || exec sudo -n sh -c "$1" 2>/dev/null; eval "$1"'
+"""Through sudo where `/` is another user's and sudo asks for no password; what it says by itself (an
+unknown host name) is no output."""
+
+
+def as_root(command: str) -> str:
+    """POSIX shell text for ssh, whose far end gives it to the user's own shell: run as root."""
+    return f"exec sh -c {shlex.quote(_AS_ROOT)} sh {shlex.quote(command)}"
 
 
 class CommandTester:
@@ -78,8 +89,7 @@ class CommandTester:
         """Give up the connection, if there is one."""
 
     def _start(self, command: str) -> subprocess.Popen[bytes]:
-        # The first line is the process group there, which is known even if nothing else comes.
-        arguments = [*self._prefix, *self._words(f"exec 2>&1; echo $$; {command}")]
+        arguments = [*self._prefix, *self._words(f"exec 2>&1; {_GROUP}; {command}")]
         try:
             return subprocess.Popen(
                 arguments,
@@ -129,8 +139,7 @@ class SshTester(CommandTester):
         self._folder.cleanup()
 
     def _words(self, command: str) -> list[str]:
-        # sshd joins the words and gives them to the user's own shell, whatever that is.
-        return [f"exec sh -c {shlex.quote(command)}"]
+        return [as_root(command)]
 
 
 def _group(output: bytes) -> tuple[str, str]:

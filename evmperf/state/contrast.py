@@ -12,9 +12,12 @@ _SETTINGS = re.compile(
     r"|spi_nor\..*|ufs\..*|usb\..*\.(?:speed|interface)|usb\.interface|pci\..*link_\w+"
     r"|tcp_[rw]mem|(?:tester\.)?(?:net\.(?:speed|duplex|mtu)|ethtool-[kca]\..*|tc)"
     r"|cpu\.(?:online|isolated|\w+\.(?:scaling_governor|scaling_m\w+_freq))|sched_rt_runtime_us"
-    r"|.*current_clocksource"
+    r"|.*current_clocksource|idle\..*\.disable|crypto\..*|display\..*|alsa\..*"
+    r"|devfreq\..*\.(?:governor|m\w+_freq)"
 )
 """What somebody set, or what hardware has agreed on."""
+_WHILE_USED = re.compile(r"(?:crypto|display|alsa)\..*")
+"""What is there only while somebody uses it, and says nothing where it is not."""
 _RATES = re.compile(r"(.*(?:clock|speed|width|freq)).*")
 """Settings whose ratio bounds what they cost."""
 _NO_LINK = (-1, "unknown", "Unknown", "0 Hz")
@@ -30,6 +33,8 @@ def between(ours: State, theirs: State, name: str) -> Iterator[Finding]:
         if not _SETTINGS.fullmatch(setting):
             continue
         here, there = (_of(state, setting) for state in (ours, theirs))
+        if _WHILE_USED.fullmatch(setting) and None in (here, there):
+            continue
         if here != there and here not in _NO_LINK and there not in _NO_LINK:
             size = _ratio(here, there) if _RATES.fullmatch(setting) else 0.0
             now, then = ("absent" if value is None else value for value in (here, there))

@@ -38,7 +38,21 @@ _ALWAYS = (
 _RT = (
     "/proc/sys/kernel/sched_rt_runtime_us /sys/devices/system/cpu/isolated"
     " /sys/devices/system/clocksource/clocksource0/current_clocksource"
+    " /sys/devices/system/cpu/cpu0/cpuidle/state*/name /sys/devices/system/cpu/cpu0/cpuidle/state*/latency"
+    " /sys/devices/system/cpu/cpu*/cpuidle/state*/disable /sys/devices/system/cpu/cpu*/cpuidle/state*/time"
 )
+_GPU = (
+    "/sys/class/drm/*/device/uevent /sys/class/drm/card*-*/status /sys/class/drm/card*-*/modes"
+    " /sys/class/devfreq/*/governor /sys/class/devfreq/*/*_freq /sys/class/devfreq/*/available_frequencies"
+)
+_ALSO = {
+    "rt": _RT,
+    "ospi": "/sys/kernel/debug/spi-nor/*/params",
+    "ipsec": "/proc/crypto",  # OpenSSL's tables name what computed by themselves
+    "graphics": _GPU,
+    "alsa": "/proc/asound/card*/id /proc/asound/card*/pcm*/sub*/hw_params",
+}
+"""Files by driver whose places every board has alike."""
 _PCI = "current_link_speed max_link_speed current_link_width max_link_width aer_dev_correctable"
 _QUEUE = "scheduler read_ahead_kb write_cache nr_requests max_sectors_kb"
 _ABOVE = {
@@ -81,6 +95,7 @@ done"""
 # What does not matter stays on the board: a serial console carries 11 kB/s. Threads of the kernel
 # (children of 2) work for who asks them, and the console's shell is ours, with what it started. An
 # eMMC's registers are a transfer, 0.3 s on the virtual EVM: they are read once; byte 196 has its modes.
+# Of the drivers of an algorithm the kernel takes that of the highest priority.
 _AWK = r"""
 function say(f, l) {
   if (f ~ /\/once_/) { k = index(l, " "); f = substr(l, 1, k - 1); l = substr(l, k + 1) }
@@ -96,6 +111,13 @@ function say(f, l) {
   else if (f ~ /params$/ && l !~ /^name|[SD]-/) return
   else if (f ~ /ios$/ && l !~ /clock|width|timing|voltage/ || f ~ /err_stats$/ && l ~ / 0$/) return
   else if (f ~ /ext_csd$/) l = substr(l, 393, 2)
+  else if (f ~ /modes$/ && seen[f]++ || f ~ /hw_params$/ && l == "closed") return
+  else if (f ~ /proc\/crypto$/) {
+    split(l, a, / +: /); if (a[1] == "name") alg = a[2]; if (a[1] == "driver") does = a[2]
+    if (a[1] == "priority" && alg ~ /^((cbc|ecb|ctr|xts)\((aes|des3)|gcm|rfc4106|ccm|hmac\(sha|sha)/ && \
+      a[2] + 0 > best[alg] + 0) { best[alg] = a[2]; by[alg] = does }
+    return
+  }
   else if (f ~ /^ethtool/ && (l ~ /fixed\]|n\/a/ || f ~ /-S/ && l ~ /: 0$/ || \
     l !~ /(segment|offload|summing|usecs|^[RT]X|[Ee]rr|drop|crc).*:[ \t]/)) return
   print f, substr(l, 1, 90)
@@ -107,6 +129,7 @@ BEGIN {
     if (g) { while ((g | getline l) > 0) say(f, l); close(g) }
     else { while ((getline l < f) > 0) say(f, l); close(f) }
   }
+  for (n in by) { l = n; gsub(/[(,]+/, "-", l); gsub(/\)/, "", l); print "/proc/crypto", l ": " by[n] }
 }"""
 
 
@@ -144,7 +167,7 @@ def script(board: Board, driver: str) -> str:
             f'for f in {" ".join(_CABLE)}; do w="$w $f,{name}"; done',
             'w="$w /proc/net/snmp /proc/sys/net/ipv4/tcp_[rw]mem"',
         ]
-    more = {"rt": _RT, "ospi": "/sys/kernel/debug/spi-nor/*/params"}.get(driver, "")
+    more = _ALSO.get(driver, "")
     last = [_CLOCKS] if driver == "ospi" else []
     return "\n".join([*lines, f'echo "$w" >{kept}', "fi", _read(f"{_ALWAYS} {more} $w"), *last, "true"])
 
@@ -190,7 +213,13 @@ class BoardLook:
 
 _NAMES: tuple[tuple[str, str], ...] = (
     (r"/sys/devices/system/cpu/cpufreq/(policy\d+)/(?:stats/)?(\w+)", r"cpu.\1.\2"),
+    (r"/sys/devices/system/cpu/(cpu\d+)/cpuidle/(\w+)/(\w+)", r"idle.\1.\2.\3"),
     (r"/sys/devices/system/cpu/(\w+)", r"cpu.\1"),
+    (r"/sys/class/drm/([\w-]+)/(?:device/)?(\w+)", r"display.\1.\2"),
+    (r"/sys/class/devfreq/([\w.-]+)/(\w+)", r"devfreq.\1.\2"),
+    (r"/proc/asound/(card\d+)/id", r"alsa.\1"),
+    (r"/proc/asound/(card\d+/pcm\w+/sub\d+)/hw_params", r"alsa.\1"),
+    (r"/proc/(crypto)", r"\1"),
     (r"/sys/class/thermal/((?:thermal_zone|cooling_device)\d+)/(\w+)", r"\1.\2"),
     (r"/sys/kernel/debug/mmc\d+/(?:mmc\d+:\w+/)?(\w+)", r"mmc.\1"),
     (r"/sys/kernel/debug/spi-nor/([\w.]+)/params", r"spi_nor.\1"),
@@ -212,9 +241,11 @@ _NAMES: tuple[tuple[str, str], ...] = (
 """A file to the name of what it says."""
 _COUNTERS = re.compile(
     r"cpu_|interrupts|context_switches|softirqs|pressure_|tcp_sent|net\.[rt]x_|ethtool-S\.|mmc\.err_stats\."
-    r"|disk\.\w+_(?:count|ms)|cpu\.\w+\.time_in_state\.|pci\..*\.aer_"
+    r"|disk\.\w+_(?:count|ms)|idle\..*\.time|cpu\.\w+\.time_in_state\.|pci\..*\.aer_"
 )
-_LISTS = re.compile(r"ethtool-\w|mmc\.(?:ios|err_stats)|spi_nor\..+|pci\..*\.aer_\w+|.*time_in_state")
+_LISTS = re.compile(
+    r"ethtool-\w|mmc\.(?:ios|err_stats)|spi_nor\..+|pci\..*\.aer_\w+|.*time_in_state|crypto|alsa\..*/.*"
+)
 """Files of several lines, each a name and a value."""
 _PROC = {
     file: re.compile(pattern)

@@ -108,10 +108,14 @@ def _throttled(state: State) -> Iterator[Finding]:
 
 def _limited(state: State) -> Iterator[Finding]:
     for name, limit in state.shown.items():
-        policy = name.removesuffix(".scaling_max_freq")
-        most = state.shown.get(f"{policy}.cpuinfo_max_freq")
-        if policy != name and isinstance(limit, int) and isinstance(most, int) and limit < most:
-            reason = f"clocked down: {policy} is limited to {limit // 1000} of {most // 1000} MHz"
+        clock, _, what = name.rpartition(".")
+        mhz = {"scaling_max_freq": 1e3, "max_freq": 1e6}.get(what)  # cpufreq says kHz, devfreq Hz
+        known = state.shown.get(
+            f"{clock}.cpuinfo_max_freq", state.shown.get(f"{clock}.available_frequencies")
+        )
+        most = max(map(int, re.findall(r"\d{1,15}", str(known))), default=0)
+        if mhz and isinstance(limit, int) and limit < most:
+            reason = f"clocked down: {clock} is limited to {limit / mhz:.0f} of {most / mhz:.0f} MHz"
             yield Finding("limited", reason, size=most / max(limit, 1))
 
 

@@ -5,6 +5,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -13,6 +15,7 @@ from labgrid import Environment
 
 from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.boards import board as boards
+from evmperf.console.record import RESET
 from evmperf.lab import sshlink
 from evmperf.lab.bench import LabgridBench
 from evmperf.model.errors import BoardError, RefusedOutput, UsageError
@@ -110,12 +113,46 @@ def test_a_board_that_is_asked_to_reboot_is_awaited(open_bench, tmp_path, monkey
     monkeypatch.setattr(sshlink, "_BOOT_ID", f"cat {boot_id}")
     monkeypatch.setattr(sshlink, "_REBOOT", f"echo two >{boot_id}")
     bench = open_bench()
-    monkeypatch.setattr(type(bench._strategy), "resets", True)
+    monkeypatch.setattr(type(bench._strategy), "resets", RESET)
     bench.shell()
     assert boot_id.read_text() == "one"
     bench.abandon()
     assert bench.shell().run("true", 10).status == 0
     assert boot_id.read_text() == "two\n"
+
+
+def test_a_board_over_ssh_is_reset_by_its_line(tmp_path, sshd, monkeypatch):
+    boot_id, line = tmp_path / "boot_id", tmp_path / "line"
+    boot_id.write_text("one")
+    line.write_text("0\n")
+    monkeypatch.setattr(sshlink, "_BOOT_ID", f"cat {boot_id}")
+    monkeypatch.setattr(sshlink, "_REBOOT", "exit 1")
+    file = board_file(tmp_path, sshd)
+    data = yaml.safe_load(file.read_text())
+    main = data["targets"]["main"]
+    reset = {"FileDigitalOutputDriver": {"filepath": str(line)}, "DigitalOutputResetDriver": {"delay": 1.0}}
+    main["drivers"] = {**reset, **main["drivers"]}
+    file.write_text(yaml.safe_dump(data, sort_keys=False))
+    environment = Environment(str(file))
+    bench = LabgridBench(environment.get_target("main"), boards.load(file))
+
+    def wire():
+        while line.read_text() != "1\n":
+            time.sleep(0.05)
+        boot_id.write_text("two")
+
+    board = threading.Thread(target=wire)
+    board.start()
+    try:
+        bench.shell()
+        bench.abandon()
+        assert bench.shell().run("true", 10).status == 0
+        board.join()
+        assert line.read_text() == "0\n"
+        assert [boot.warm for boot in bench.boots()] == ["reset by its reset line"]
+    finally:
+        line.write_text("1\n")
+        environment.cleanup()
 
 
 @pytest.mark.parametrize(
@@ -129,7 +166,7 @@ def test_a_boot_over_ssh_is_as_systemd_tells_it(open_bench, tmp_path, monkeypatc
     monkeypatch.setattr(sshlink, "_REBOOT", f"echo two >{tmp_path}/boot_id")
     monkeypatch.setattr(systemd_analyze, "COMMAND", f"cat {tmp_path}/analyze")
     bench = open_bench(boot_timeout=20)
-    monkeypatch.setattr(type(bench._strategy), "resets", True)
+    monkeypatch.setattr(type(bench._strategy), "resets", RESET)
     boot = bench.cold_boot("")
     assert bench.power_cycles == 1
     if seconds is None:

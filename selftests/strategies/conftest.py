@@ -35,7 +35,7 @@ def open_bench(tmp_path, fake, switch, monkeypatch):
     monkeypatch.setattr(shell_module, "_UBOOT_INTERRUPT_S", 0.3)
     environments = []
 
-    def open_it(power="", person=None, strategy="K3BootStrategy", **drivers):
+    def open_it(power="", person=None, strategy="K3BootStrategy", resources=None, **drivers):
         data = yaml.safe_load(SOURCE.read_text())
         data["imports"] = [
             str((SOURCE.parent / name).resolve()) if name.endswith(".py") else name
@@ -44,6 +44,7 @@ def open_bench(tmp_path, fake, switch, monkeypatch):
         main = data["targets"]["main"]
         main["resources"]["NetworkSerialPort"]["port"] = fake.port
         main["resources"]["NetworkPowerPort"]["host"] = f"http://127.0.0.1:{switch.port}/power/{{index}}"
+        main["resources"] |= resources or {}
         quick = {
             "K3BootStrategy": {
                 "uboot_timeout": 1,

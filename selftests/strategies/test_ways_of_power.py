@@ -115,6 +115,39 @@ def test_a_reset_by_software_is_warm_and_never_compared_with_cold(open_bench, fa
     assert "reboot" in fake.typed
 
 
+RESET_LINE = {"DigitalOutputResetDriver": {"delay": 0.1}, "HttpDigitalOutputDriver": {}, **NO_POWER}
+
+
+def test_a_reset_line_resets_a_board_that_hangs(open_bench, fake, switch):
+    fake.pace_s = 0.1
+    fake.switch(True)
+    fake._state = "dead"
+    line = {"url": f"http://127.0.0.1:{switch.port}", "body_asserted": "0", "body_deasserted": "1"}
+    bench = open_bench(resources={"HttpDigitalOutput": line}, **RESET_LINE)
+    assert bench.board.power == "reset"
+    fake.switched.clear()
+    boot = bench.cold_boot("")
+    assert boot.error is None
+    assert fake.switched == [False, True]
+    assert boot_readings.condition(boot) == "Starting kernel of a warm boot by reset line"
+    metrics = {reading.metric for reading in boot_readings.readings(boot)}
+    assert "boot_time" in metrics
+    assert "power_to_output" not in metrics
+    assert bench.cold_boot("").error is None  # out of Linux: nothing is typed
+    assert "reboot" not in fake.typed
+    switch.broken = "no such line"
+    assert "the reset line refused with 500: no such line" in str(bench.cold_boot("").error)
+
+
+def test_a_board_with_a_switch_and_a_reset_line_boots_cold_unless_told(open_bench, fake, switch):
+    line = {"url": f"http://127.0.0.1:{switch.port}", "body_asserted": "0", "body_deasserted": "1"}
+    drivers = {name: said for name, said in RESET_LINE.items() if said is not None}
+    bench = open_bench(resources={"HttpDigitalOutput": line}, **drivers)
+    assert (bench.board.power, bench.cold_boot("").warm) == ("switch", "")
+    bench = open_bench(resources={"HttpDigitalOutput": line}, power="reset", **drivers)
+    assert bench.cold_boot("").warm
+
+
 def test_a_board_that_hangs_cannot_be_reset_by_software(open_bench, fake):
     fake.switch(True)
     fake._state = "dead"
