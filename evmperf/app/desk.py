@@ -154,8 +154,8 @@ def _voice(request: FindBoard, hear: Hear) -> Voice:
     there = [Port(path) for path in request.ports] or ports.usb_ports()
     if not there:
         raise NoBoard(
-            "no board found: this machine has no USB serial port; plug in the console's cable, or say "
-            "root@ADDRESS for a board on the network"
+            "no board found: this machine has no USB serial port; plug in the console's cable, or for a "
+            "board on the network: evmperf desk root@ADDRESS"
         )
     voices, troubles = ports.listen(there)
     for trouble in troubles:

@@ -96,6 +96,7 @@ def _run(words: Sequence[str]) -> int:
     try:
         if "_ARGCOMPLETE" in os.environ:
             _complete()
+        words = words or ["--help"]
         options = _parser(next((w for w in words if not w.startswith("-")), "")).parse_args(words)
         with Signals().watching():
             return options.func(options) or ExitStatus.OK

@@ -18,7 +18,7 @@ from evmperf.console.marks import find, remarks
 from evmperf.console.person import Person
 from evmperf.lab.files import SshFiles
 from evmperf.lab.localtester import LocalTester, is_local
-from evmperf.lab.meter import RailMeterProtocol
+from evmperf.lab.meter import RailMeterDriver
 from evmperf.lab.shell import LinuxShell, UbootShell
 from evmperf.lab.sshlink import SshLink
 from evmperf.lab.tester import CommandTester, SshTester
@@ -163,7 +163,7 @@ class LabgridBench:
     def meter(self) -> Meter:
         """The meter on the board's rails; raises LabError when there is none."""
         try:
-            meter: Meter = self._target.get_driver(RailMeterProtocol)
+            meter: Meter = self._target.get_driver(RailMeterDriver)
         except NoDriverFoundError:
             raise LabError(
                 f"{self.board.file_name} names no meter: see docs/power.md for what to add"

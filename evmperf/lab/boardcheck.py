@@ -25,13 +25,13 @@ from yaml import YAMLError
 
 from evmperf.boards.board import check_word, classes
 from evmperf.boards.copying import FILL_IN
-from evmperf.lab import console, media, meter, shell
+from evmperf.lab import console, media, meter, probe, shell
 from evmperf.model.errors import UsageError
 
 _FILE = ("imports", "targets", "options", "features", "images", "tools", "paths")
 _TARGET = ("features", "options", "resources", "drivers")
 _WHERE = "targets.main"
-_OURS = tuple(module.__name__ for module in (console, media, meter, shell))
+_OURS = tuple(module.__name__ for module in (console, media, meter, probe, shell))
 _STRATEGY = "evmperf.lab.strategy"
 _REMOTE = "RemotePlace"
 

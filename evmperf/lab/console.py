@@ -180,7 +180,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
 
     def records(self) -> list[Record]:
         """The record since the power-on. What a server in between was seen to hold up is in the
-        bounds; a local port's own (`evmperf.lab.sentinel`) have that.
+        bounds; a local port's own (`evmperf.lab.transport.Sentinel`) have that.
         """
         records = self.history.records()
         is_local = isinstance(self.port, SerialPort)

@@ -4,7 +4,6 @@ The resources are the lab's: where the meter is, and which rail is on which chan
 passes on numbers and words only, so `rails` may be a mapping, or the text of one in YAML.
 """
 
-import abc
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -74,24 +73,8 @@ class ScpiMeter(Resource):  # type: ignore[misc]
     timeout: float = attr.ib(default=10.0, converter=float)
 
 
-class RailMeterProtocol(abc.ABC):
-    """Labgrid's name for what is a `evmperf.measure.bench.Meter`."""
-
-    @abc.abstractmethod
-    def identity(self) -> str:
-        """Maker, model, serial number and back end."""
-
-    @abc.abstractmethod
-    def check(self, rails: Sequence[str]) -> None:
-        """Raise LabError that names the rails which it is not connected to."""
-
-    @abc.abstractmethod
-    def read(self, rails: Sequence[str]) -> Mapping[str, tuple[str, str]]:
-        """Voltage and current (or power) of each rail now: see `evmperf.measure.bench.Meter`."""
-
-
-class _MeterDriver(Driver, RailMeterProtocol):  # type: ignore[misc]
-    """What both drivers do: open the back end when activated, and close it."""
+class RailMeterDriver(Driver):  # type: ignore[misc]
+    """A `evmperf.measure.bench.Meter`: opens its back end when activated, and closes it."""
 
     _back: Back | None = None
 
@@ -132,13 +115,13 @@ class _MeterDriver(Driver, RailMeterProtocol):  # type: ignore[misc]
             raise LabError("the meter's driver is not active")
         return self._back
 
-    @abc.abstractmethod
-    def _open(self) -> Back: ...
+    def _open(self) -> Back:
+        raise NotImplementedError
 
 
 @target_factory.reg_driver
 @attr.s(eq=False)
-class HwmonMeterDriver(_MeterDriver):
+class HwmonMeterDriver(RailMeterDriver):
     """Reads the rails of a HwmonMeter."""
 
     bindings = {"meter": {HwmonMeter}}  # noqa: RUF012  # Labgrid's form
@@ -150,7 +133,7 @@ class HwmonMeterDriver(_MeterDriver):
 
 @target_factory.reg_driver
 @attr.s(eq=False)
-class ScpiMeterDriver(_MeterDriver):
+class ScpiMeterDriver(RailMeterDriver):
     """Reads the rails of a ScpiMeter."""
 
     bindings = {"meter": {ScpiMeter}}  # noqa: RUF012  # Labgrid's form

@@ -11,7 +11,7 @@ from typing import Any
 from labgrid.driver import ExecutionError
 
 from evmperf.console.boot import Boot
-from evmperf.lab.tester import CommandTester, as_root
+from evmperf.lab.tester import CommandTester
 from evmperf.measure.bench import Reply
 from evmperf.model.errors import BoardError, BoardLost, EvmperfError, LabError
 from evmperf.tools import systemd_analyze
@@ -139,6 +139,7 @@ class SshLink:
                 service.address,
             ],
             f"the board {self.name}",
+            over_ssh=True,
         )
 
     def _asked(self) -> str:
@@ -157,6 +158,3 @@ class SshShell(CommandTester):
             raise
         except LabError as error:
             raise BoardError(str(error)) from error
-
-    def _words(self, command: str) -> list[str]:
-        return [as_root(command)]

@@ -8,7 +8,7 @@ reads. Of more than `limits.QUEUE_BYTES` the oldest are cut, and how much that w
 
 No stamp is trusted: each comes with the time since this process last knew that nothing was waiting
 to be read. All bytes of a frame arrived within it, however long the process was kept from running,
-or the kernel kept the bytes of a serial port (`evmperf.lab.sentinel`).
+or the kernel kept the bytes of a serial port (`evmperf.lab.transport.Sentinel`).
 
 Protocol: bytes on standard input go to the board. On standard output come frames, each of a header
 (stamp in ns of CLOCK_MONOTONIC, bound in ns, length in bytes; little-endian, 64, 64 and 32 bits)

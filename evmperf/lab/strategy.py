@@ -242,6 +242,7 @@ class BootStrategy(BootOptions):
         for guard in self.guards:
             guard()
         self.target.activate(self.reset_line)
+        assert isinstance(self.way, powering.NoSwitch)
         self.way.pulse(self.console)
         self._phase = before
 

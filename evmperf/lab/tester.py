@@ -49,9 +49,10 @@ class CommandTester:
 
     files = None  # it is no serial line
 
-    def __init__(self, prefix: Sequence[str], name: str) -> None:
+    def __init__(self, prefix: Sequence[str], name: str, *, over_ssh: bool = False) -> None:
         self.name = name
         self._prefix = list(prefix)
+        self._over_ssh = over_ssh
         self._running: subprocess.Popen[bytes] | None = None
         self._forbidden: LabError | None = None
 
@@ -89,7 +90,8 @@ class CommandTester:
         """Give up the connection, if there is one."""
 
     def _start(self, command: str) -> subprocess.Popen[bytes]:
-        arguments = [*self._prefix, *self._words(f"exec 2>&1; {_GROUP}; {command}")]
+        text = f"exec 2>&1; {_GROUP}; {command}"
+        arguments = [*self._prefix, *([as_root(text)] if self._over_ssh else ["sh", "-c", text])]
         try:
             return subprocess.Popen(
                 arguments,
@@ -100,9 +102,6 @@ class CommandTester:
             )
         except OSError as error:
             raise LabError(f"{arguments[0]} cannot be started: {error.strerror}") from None
-
-    def _words(self, command: str) -> list[str]:
-        return ["sh", "-c", command]
 
     def _end(self, process: subprocess.Popen[bytes], output: bytes) -> None:
         """Kill the command there, which a cut connection would not do, and then our end of it."""
@@ -129,7 +128,7 @@ class SshTester(CommandTester):
         own = [word for name, value in words.items() for word in ("-o", f"{name}={value}")]
         self._host = host
         self._ssh = ["ssh", *own, *options]
-        super().__init__([*self._ssh, "--", host], name or f"the tester {host}")
+        super().__init__([*self._ssh, "--", host], name or f"the tester {host}", over_ssh=True)
 
     def close(self) -> None:
         """End the shared connection."""
@@ -137,9 +136,6 @@ class SshTester(CommandTester):
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             subprocess.run(command, capture_output=True, timeout=_KILL_S, check=False)
         self._folder.cleanup()
-
-    def _words(self, command: str) -> list[str]:
-        return [as_root(command)]
 
 
 def _group(output: bytes) -> tuple[str, str]:

@@ -65,7 +65,7 @@ class Disks:
 
     def run(self, command):
         """What a command on the board prints."""
-        for root in ("/sys/block", "/dev/mmcblk"):
+        for root in ("/sys/block", "/dev/mmcblk", "/dev/$n"):
             command = command.replace(root, f"{self._folder}{root}")
         said = here(command)
         if self._tells:

@@ -11,7 +11,7 @@ from labgrid import Target
 
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.hwmon import Hwmon
-from evmperf.lab.meter import HwmonMeter, HwmonMeterDriver, RailMeterProtocol, ScpiMeter, ScpiMeterDriver
+from evmperf.lab.meter import HwmonMeter, HwmonMeterDriver, RailMeterDriver, ScpiMeter, ScpiMeterDriver
 from evmperf.lab.scpi import Scpi
 from evmperf.model.errors import LabError, RefusedOutput
 from evmperf.tools import meter
@@ -243,7 +243,7 @@ def test_labgrid_gives_an_instrument_with_the_rails_as_a_coordinator_passes_them
     rails = yaml.safe_dump({"vdd_core": 1, "vdd_rtc": {"channel": 2}})
     ScpiMeter(target, "meter", rails=rails, visa=instrument.visa, timeout=0.5)
     ScpiMeterDriver(target, "meter")
-    driver = target.get_driver(RailMeterProtocol)
+    driver = target.get_driver(RailMeterDriver)
     assert driver.identity() == f"{IDENTITY} (SCPI)"
     driver.check(["vdd_core", "vdd_rtc"])
     with pytest.raises(LabError, match="not connected to vdd_mcu, x: add them to `rails` of Scpi"):
@@ -254,14 +254,14 @@ def test_labgrid_gives_an_instrument_with_the_rails_as_a_coordinator_passes_them
 def test_labgrid_gives_sensors(target, root):
     HwmonMeter(target, "meter", rails=HERE, root=str(root))
     HwmonMeterDriver(target, "meter")
-    assert target.get_driver(RailMeterProtocol).read(["vdd_core"])["vdd_core"][0] == "751 mV"
+    assert target.get_driver(RailMeterDriver).read(["vdd_core"])["vdd_core"][0] == "751 mV"
 
 
 def test_a_meter_that_is_away_is_a_broken_lab_through_labgrid_too(target):
     ScpiMeter(target, "meter", rails={"a": 1}, visa="TCPIP::127.0.0.1::9::SOCKET", timeout=0.5)
     ScpiMeterDriver(target, "meter")
     with pytest.raises(LabError, match="cannot be reached"):
-        target.get_driver(RailMeterProtocol)
+        target.get_driver(RailMeterDriver)
 
 
 def test_the_bench_gives_the_meter_or_says_that_there_is_none(target, root, tmp_path):

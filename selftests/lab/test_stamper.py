@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 from evmperf.console.record import History
 from evmperf.lab import stamper
 from evmperf.lab.rfc2217 import ComPort
-from evmperf.lab.sentinel import Sentinel
 from evmperf.lab.stamper import StampedPort
+from evmperf.lab.transport import Sentinel
 from evmperf.model.errors import LabError
 from selftests.speed.boards import burners
 from selftests.support.talking import (

@@ -56,6 +56,11 @@ def test_a_healthy_board_has_no_findings():
         ({"shown": {**HEALTHY, "cooling_device0.cur_state": 2}}, "throttled", False),
         ({"shown": {**HEALTHY, "cpu.policy0.scaling_max_freq": 800000}}, "limited", False),
         ({"changed": {"cpu.policy0.scaling_max_freq": 800000}}, "changed", True),
+        (
+            {"shown": {"devfreq.gpu.max_freq": 250, "devfreq.gpu.available_frequencies": "250 500"}},
+            "limited",
+            False,
+        ),
         ({"changed": {f"{PCI}current_link_width": 1}}, "changed", True),
         ({"shown": {**HEALTHY, f"{PCI}current_link_width": 1}}, "down-trained", False),
         ({"shown": {**HEALTHY, f"{PCI}current_link_speed": "2.5 GT/s"}}, "down-trained", False),
@@ -82,6 +87,9 @@ def test_a_fault_is_found_by_its_rule_alone(state, rule, refuses):
         ({}, {"ethtool-c.rx-usecs": 3}, "ethtool-c.rx-usecs", 0),
         ({"mmc.ios.clock": "25000000 Hz"}, {"mmc.ios.clock": "50000000 Hz"}, "mmc.ios.clock", 2.0),
         ({"mmc.ios.clock": "0 Hz"}, {"mmc.ios.clock": "50000000 Hz"}, "", 0),
+        ({"idle.cpu0.state1.disable": 1}, {"idle.cpu0.state1.disable": 0}, "idle.cpu0.state1.disable", 0),
+        ({"crypto.cbc-aes": "cbc-aes-ce"}, {"crypto.cbc-aes": "cbc-aes-sa2ul"}, "crypto.cbc-aes", 0),
+        ({}, {"crypto.cbc-aes": "cbc-aes-sa2ul"}, "", 0),
         ({"running": 4, "cpu.policy0.scaling_cur_freq": 1}, {"running": 1}, "", 0),
     ],
 )

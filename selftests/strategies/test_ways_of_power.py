@@ -136,7 +136,8 @@ def test_a_reset_line_resets_a_board_that_hangs(open_bench, fake, switch):
     assert bench.cold_boot("").error is None  # out of Linux: nothing is typed
     assert "reboot" not in fake.typed
     switch.broken = "no such line"
-    assert "the reset line refused with 500: no such line" in str(bench.cold_boot("").error)
+    with pytest.raises(LabError, match="the reset line refused with 500: no such line"):
+        bench.cold_boot("")
 
 
 def test_a_board_with_a_switch_and_a_reset_line_boots_cold_unless_told(open_bench, fake, switch):
