@@ -14,8 +14,8 @@ class Boot:
     `goal` is the state that was asked for (uboot, booted, shell), `started_ns` is since the epoch,
     `duration_s` is the time in seconds from before the power-off to the prompt. `measured` says whether the
     errors of its marks were measured, or are only stated. `notes` are what it is good to know of it although
-    it went on, as a boot loader that started twice. A `warm` boot is a reset: how,
-    by software or by its reset line; "" for a cold boot.
+    it went on, as a boot loader that started twice. `warm` says what a boot without
+    a power cycle was, "" for a cold one.
     """
 
     goal: str

@@ -31,6 +31,7 @@ class Switch:
     to have happened. One that hangs would be waited for without end."""
 
     seen_off = True
+    line: Any = None
 
     def __init__(self, driver: Any, console: Any, timeout_s: float) -> None:
         self._driver = driver
@@ -59,6 +60,8 @@ class Switch:
 
 class Hand:
     """A person; the console tells what they did, so that no boot counts which nobody saw begin."""
+
+    line: Any = None
 
     def __init__(self, console: Any, person: Person, patience_s: float) -> None:
         self.seen_off = False

@@ -21,7 +21,6 @@ from evmperf.boards import prompts
 from evmperf.console import booted, powering, uboot
 from evmperf.console.attempt import Attempt, CameBack, NotReached, await_prompt, post_mortem, recent, tell
 from evmperf.console.person import Person
-from evmperf.console.record import RESET, RESET_LINE
 from evmperf.lab.bootoptions import BootOptions, Status
 from evmperf.model.errors import Stopped, UsageError, was_ctrl_c
 
@@ -116,7 +115,7 @@ class BootStrategy(BootOptions):
         """How boots are made that are warm ones, "" for cold ones and none."""
         if not isinstance(self.way, powering.NoSwitch) or self.way.how != "reset":
             return ""
-        return RESET_LINE if self.way.line else RESET
+        return f"a warm boot{' by reset line' if self.way.line else ''}"
 
     def forget(self) -> None:
         """Say that the board is in no known state: the next transition power-cycles it."""
@@ -170,8 +169,8 @@ class BootStrategy(BootOptions):
             # Whoever was connected and trusts the board no more wants it to boot anew.
             resets = bool(self.resets) and self.link.shell is not None
             self.attempts[-1].boots = resets
-            by_line = self._pulse if self.resets == RESET_LINE else self.link.reboot
-            self.link.connect(self.boot_timeout, reset=by_line if resets else None)
+            reset = self._pulse if self.way.line else self.link.reboot
+            self.link.connect(self.boot_timeout, reset=reset if resets else None)
         else:
             self._phase = "console"
             self.target.activate(self.console)
@@ -196,9 +195,9 @@ class BootStrategy(BootOptions):
             prepare()
         self.status = Status.provisioned
 
-    def _switch(self, action: str, *arguments: float) -> Any:
-        """Work the board's power."""
-        self._phase = "power switch"
+    def _switch(self, action: str, *arguments: Any) -> Any:
+        """Work the board's power, or its reset line."""
+        self._phase = "reset line" if action == "pulse" else "power switch"
         if self.power:
             self.target.activate(self.power)
         for guard in self.guards:
@@ -238,18 +237,15 @@ class BootStrategy(BootOptions):
 
     def _pulse(self) -> None:
         """Reset the board by its line."""
-        before, self._phase = self._phase, "reset line"
-        for guard in self.guards:
-            guard()
+        before = self._phase
         self.target.activate(self.reset_line)
-        assert isinstance(self.way, powering.NoSwitch)
-        self.way.pulse(self.console)
+        self._switch("pulse", self.console)
         self._phase = before
 
     def _reset(self) -> int:
         """Reset the board by its line or by what runs on it; returns the seconds that this may take."""
         self._release_shells()
-        if self.resets == RESET_LINE:
+        if self.way.line:
             self._pulse()
             return 0
         self._phase = "reset by software"

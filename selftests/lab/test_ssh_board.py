@@ -15,7 +15,6 @@ from labgrid import Environment
 
 from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.boards import board as boards
-from evmperf.console.record import RESET
 from evmperf.lab import sshlink
 from evmperf.lab.bench import LabgridBench
 from evmperf.model.errors import BoardError, RefusedOutput, UsageError
@@ -113,7 +112,7 @@ def test_a_board_that_is_asked_to_reboot_is_awaited(open_bench, tmp_path, monkey
     monkeypatch.setattr(sshlink, "_BOOT_ID", f"cat {boot_id}")
     monkeypatch.setattr(sshlink, "_REBOOT", f"echo two >{boot_id}")
     bench = open_bench()
-    monkeypatch.setattr(type(bench._strategy), "resets", RESET)
+    monkeypatch.setattr(type(bench._strategy), "resets", "a warm boot")
     bench.shell()
     assert boot_id.read_text() == "one"
     bench.abandon()
@@ -149,7 +148,7 @@ def test_a_board_over_ssh_is_reset_by_its_line(tmp_path, sshd, monkeypatch):
         assert bench.shell().run("true", 10).status == 0
         board.join()
         assert line.read_text() == "0\n"
-        assert [boot.warm for boot in bench.boots()] == ["reset by its reset line"]
+        assert [boot.warm for boot in bench.boots()] == ["a warm boot by reset line"]
     finally:
         line.write_text("1\n")
         environment.cleanup()
@@ -166,7 +165,7 @@ def test_a_boot_over_ssh_is_as_systemd_tells_it(open_bench, tmp_path, monkeypatc
     monkeypatch.setattr(sshlink, "_REBOOT", f"echo two >{tmp_path}/boot_id")
     monkeypatch.setattr(systemd_analyze, "COMMAND", f"cat {tmp_path}/analyze")
     bench = open_bench(boot_timeout=20)
-    monkeypatch.setattr(type(bench._strategy), "resets", RESET)
+    monkeypatch.setattr(type(bench._strategy), "resets", "a warm boot")
     boot = bench.cold_boot("")
     assert bench.power_cycles == 1
     if seconds is None:

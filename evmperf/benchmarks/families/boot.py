@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from evmperf.console.boot import Boot
 from evmperf.console.marks import ALLOWED_S, Mark, Phase, seconds
-from evmperf.console.record import RESET_LINE
 from evmperf.model.errors import Kind, RefusedOutput
 from evmperf.model.records import BootFailure, BootMark, BootRecord
 from evmperf.model.results import Direction, Metric, Reading
@@ -26,7 +25,6 @@ METRICS = tuple(
 )
 
 
-_WARM = {RESET_LINE: "a warm boot by reset line"}
 _EFI = "EFI stub"
 """Another beginning of a boot time: EFI and GRUB start Linux without U-Boot saying so."""
 
@@ -80,9 +78,9 @@ def readings(boot: Boot) -> list[Reading]:
 def condition(boot: Boot) -> str:
     """The start of a boot time other than "Starting kernel" of a cold boot; others do not compare."""
     if boot.told:
-        return f"what kernel and systemd say of {_WARM.get(boot.warm, 'a warm boot')}"
+        return f"what kernel and systemd say of {boot.warm}"
     start = _EFI if _start(boot.marks) is Phase.EFI_STUB else ""
-    return f"{start or 'Starting kernel'} of {_WARM.get(boot.warm, 'a warm boot')}" if boot.warm else start
+    return f"{start or 'Starting kernel'} of {boot.warm}" if boot.warm else start
 
 
 def _start(marks: Mapping[Phase, Mark]) -> Phase:
