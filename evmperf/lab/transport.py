@@ -9,7 +9,7 @@ import os
 import socket
 import time
 import tty
-from typing import Any, Protocol
+from typing import Any
 
 from evmperf.lab.rfc2217 import ComPort
 from evmperf.model.errors import LabError
@@ -21,34 +21,13 @@ _TTY_BYTES = 4095
 """What one read of a terminal device gives at most (the kernel's N_TTY buffer)."""
 
 
-class Transport(Protocol):
-    """Bytes to and from the board; a lost connection is an OSError."""
-
-    more: bool
-    """Whether the last `read` may have left something behind."""
-    said: bytes
-    """What came from the board while the connection was being set up."""
-
-    def fileno(self) -> int:
-        """What to wait on for something to read."""
-
-    def read(self) -> bytes:
-        """What has arrived; call it when there is something. b"" when none of it is the board's."""
-
-    def write(self, data: bytes) -> None:
-        """Send all of `data`."""
-
-    def settled_ns(self) -> int:
-        """Until when (CLOCK_MONOTONIC, ns) what had reached this machine can be read by now, `ALL`
-        where nothing is kept on its way.
-        """
-
-
 class RawTcp:
-    """A raw TCP stream, as ser2net and terminal servers give it."""
+    """A raw TCP stream, as ser2net and terminal servers give it; a lost connection is an OSError."""
 
     more = False
+    """Whether the last `read` may have left something behind."""
     said = b""
+    """What came from the board while the connection was being set up."""
 
     def __init__(self, host: str, port: int, timeout_s: float) -> None:
         self._socket = socket.create_connection((host, port), timeout=timeout_s)
@@ -65,7 +44,7 @@ class RawTcp:
         return self._socket.fileno()
 
     def read(self) -> bytes:
-        """Whatever arrived."""
+        """What has arrived; call it when there is something. b"" when none of it is the board's."""
         data = self._socket.recv(_SOCKET_BYTES)
         if not data:
             raise ConnectionResetError("closed by the console server")
@@ -77,7 +56,9 @@ class RawTcp:
         self._socket.sendall(data)
 
     def settled_ns(self) -> int:
-        """A network's interrupt brings what it received to the socket itself."""
+        """Until when (CLOCK_MONOTONIC, ns) what had reached this machine can be read by now: `ALL`, as a
+        network's interrupt brings what it received to the socket itself.
+        """
         return ALL
 
 
@@ -175,6 +156,9 @@ class LocalSerial:
     def settled_ns(self) -> int:
         """As a byte of our own tells."""
         return self._sentinel.settled_ns()
+
+
+Transport = RawTcp | LocalSerial
 
 
 def connect(protocol: str, place: str, port: int, baud: int, timeout_s: float) -> Transport:
