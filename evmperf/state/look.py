@@ -108,7 +108,7 @@ function say(f, l) {
   else if (f ~ /meminfo$/ && l !~ /^(Mem(Total|Avail)|Dirty|Writeback:)/) return
   else if (f ~ /uevent$/ && l !~ /^DRIVER=/ || f ~ /snmp$/ && l !~ /^Tcp: [0-9]/) return
   else if (f ~ /pressure/ && l !~ /^some/ || f ~ /aer_dev/ && l !~ /^TOTAL/) return
-  else if (f ~ /params$/ && l !~ /^name|[SD]-/) return
+  else if (f ~ /\/params$/ && l !~ /^name|[SD]-/) return
   else if (f ~ /ios$/ && l !~ /clock|width|timing|voltage/ || f ~ /err_stats$/ && l ~ / 0$/) return
   else if (f ~ /ext_csd$/) l = substr(l, 393, 2)
   else if (f ~ /modes$/ && seen[f]++ || f ~ /hw_params$/ && l == "closed") return

@@ -13,7 +13,8 @@ from evmperf.model.state import State
 from evmperf.state import look
 from selftests.support.boardfiles import fake_board
 
-DATA = Path(__file__).resolve().parents[1] / "data/state"
+RECORDED = Path(__file__).resolve().parents[1] / "data"
+DATA = RECORDED / "state"
 CARD = "sys/devices/platform/bus/fa10000.mmc/mmc_host/mmc0/mmc0:0001"
 TREE = {
     "proc/uptime": "83.20 310.11\n",
@@ -142,6 +143,97 @@ def test_the_shell_that_looks_is_no_other_work(tmp_path):
     found = look.parse((tmp_path / look.FILE).read_text())
     assert found.ticks
     assert own not in {number for number, _ in found.ticks}
+
+
+IDLE = "sys/devices/system/cpu/cpu0/cpuidle"
+PCM = "proc/asound/card0/pcm0c/sub0"
+SCREEN = "sys/class/drm/card0-HDMI-A-1"
+FOR_ONE = {  # files and what they say; DRM and devfreq have the form of the pages of the kernel
+    "ipsec": (
+        {
+            "proc/crypto": (RECORDED / "openssl/afalg.crypto.txt").read_text()
+            + "name         : cbc(aes)\ndriver       : cbc-aes-ce\npriority     : 300\n\n"
+            + "name         : cbc(aes)\ndriver       : cbc-aes-neon\npriority     : 200\n"
+        },
+        {
+            **{f"crypto.sha{bits}": f"sha{bits}-generic" for bits in (1, 224, 256, 384, 512)},
+            "crypto.hmac-sha1": "hmac(sha1-generic)",
+            "crypto.hmac-sha256": "hmac(sha256-generic)",
+            "crypto.ecb-aes": "ecb(aes-generic)",
+            "crypto.cbc-aes": "cbc-aes-ce",
+        },
+    ),
+    "rt": (  # of a machine with Linux 6.18
+        {
+            f"{IDLE}/state0/name": "POLL\n",
+            f"{IDLE}/state0/disable": "0\n",
+            f"{IDLE}/state0/latency": "0\n",
+            f"{IDLE}/state0/time": "0\n",
+            f"{IDLE}/state1/name": "haltpoll idle\n",
+            f"{IDLE}/state1/disable": "0\n",
+            f"{IDLE}/state1/latency": "1\n",
+            f"{IDLE}/state1/time": "2795012030\n",
+        },
+        {
+            "idle.cpu0.state0.name": "POLL",
+            "idle.cpu0.state0.disable": 0,
+            "idle.cpu0.state0.latency": 0,
+            "idle.cpu0.state1.name": "haltpoll idle",
+            "idle.cpu0.state1.disable": 0,
+            "idle.cpu0.state1.latency": 1,
+        },
+    ),
+    "alsa": (
+        {
+            f"{PCM}/hw_params": (RECORDED / "alsa/capture-8000.txt").read_text().partition("\n\n")[0],
+            "proc/asound/card0/pcm0p/sub0/hw_params": "closed\n",
+            "proc/asound/card0/id": "SoundCard\n",
+        },
+        {
+            "alsa.card0": "SoundCard",
+            "alsa.card0/pcm0c/sub0.access": "RW_INTERLEAVED",
+            "alsa.card0/pcm0c/sub0.format": "S16_LE",
+            "alsa.card0/pcm0c/sub0.subformat": "STD",
+            "alsa.card0/pcm0c/sub0.channels": 2,
+            "alsa.card0/pcm0c/sub0.rate": "8000 (8000/1)",
+            "alsa.card0/pcm0c/sub0.period_size": 256,
+            "alsa.card0/pcm0c/sub0.buffer_size": 4096,
+        },
+    ),
+    "graphics": (
+        {
+            f"{SCREEN}/status": "connected\n",
+            f"{SCREEN}/modes": "1920x1080\n1280x720\n",
+            "sys/class/drm/card1-DSI-1/status": "disconnected\n",
+            "sys/class/drm/renderD128/device/uevent": "DRIVER=pvrsrvkm\nOF_NAME=gpu\n",
+            "sys/class/devfreq/fd00000.gpu/governor": "simple_ondemand\n",
+            "sys/class/devfreq/fd00000.gpu/max_freq": "250000000\n",
+            "sys/class/devfreq/fd00000.gpu/available_frequencies": "250000000 500000000\n",
+        },
+        {
+            "display.card0-HDMI-A-1.status": "connected",
+            "display.card0-HDMI-A-1.modes": "1920x1080",
+            "display.card1-DSI-1.status": "disconnected",
+            "display.renderD128.uevent": "DRIVER=pvrsrvkm",
+            "devfreq.fd00000.gpu.governor": "simple_ondemand",
+            "devfreq.fd00000.gpu.max_freq": 250000000,
+            "devfreq.fd00000.gpu.available_frequencies": "250000000 500000000",
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("driver", FOR_ONE)
+def test_what_concerns_one_driver_is_said_for_that_alone(said, driver, tmp_path):
+    tree, shown = FOR_ONE[driver]
+    words = {"boot": {"medium": "sd"}}
+    found = look.parse(said(tree, driver, "sys/class/none", "sys/devices/none", **words))
+    assert found.shown == shown
+    assert found.counters == (
+        {"idle.cpu0.state0.time": 0, "idle.cpu0.state1.time": 2795012030} if driver == "rt" else {}
+    )
+    other = look.script(fake_board(tmp_path / "other.yaml", "boot", "system", **words), "system")
+    assert not any(word in other for word in ("cpuidle", "asound", "/proc/crypto ", "/drm/"))
 
 
 def test_a_network_card_behind_pcie(said):
