@@ -67,7 +67,8 @@ class Disks:
         """What a command on the board prints."""
         for root in ("/sys/block", "/dev/mmcblk", "/dev/$n"):
             command = command.replace(root, f"{self._folder}{root}")
-        said = here(command)
+        # Of a file partx would make a loop device.
+        said = here(command.replace("partx --add", "echo partx"))
         if self._tells:
             self._look()
         return said.replace(str(self._folder), "")
