@@ -210,6 +210,8 @@ def _told(words: Counter[str]) -> int:
 
 def _period(runs: Sequence[Run]) -> str:
     recent_ns = RECENT_DAYS * 86400 * 10**9
+    if names.is_published(runs[-1]):
+        return "in the newest release"
     long = runs[-1].started_ns - runs[0].started_ns >= recent_ns
     return f"within {RECENT_DAYS} days" if long else "since the first run"
 

@@ -13,7 +13,7 @@ from evmperf.published import source
 from evmperf.regress import judge, shift
 from evmperf.regress.pasts import ANOTHER
 from evmperf.regress.trends import Trend
-from evmperf.site.names import slug
+from evmperf.site.names import is_published, slug
 from evmperf.site.pages import Folder
 from evmperf.state import buses
 
@@ -39,7 +39,7 @@ class SiteCase:
 def write(folder: Folder, case: SiteCase, trends: Sequence[Trend], runs: Sequence[Run]) -> None:
     """Write the page of one case; raises OSError when the disk does not take it."""
     data, shortened = fitting(trends, runs)
-    published = any(run.kind == source.KIND for run in runs)
+    published = any(map(is_published, runs))
     places = source.places(case.board).get((case.benchmark, case.label), ()) if published else ()
     place = "/".join(map(slug, (case.board, case.benchmark, case.label)))
     folder.page(

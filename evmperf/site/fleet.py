@@ -39,6 +39,7 @@ def write(out: Path, boards: Sequence[BoardSummary]) -> list[int]:
         boards=boards,
         goals=[(one.board, one.goals) for one in boards],
         worse=worse[:_MOST],
+        published=bool(boards) and all(names.is_published(board.run) for board in boards),
         kernel=kernel,
         more=len(worse) - _MOST,
         guide=(out / GUIDE).is_file(),

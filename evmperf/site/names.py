@@ -5,6 +5,7 @@ import re
 from datetime import UTC, datetime
 
 from evmperf.model.run import Run
+from evmperf.published import source
 
 _SAFE = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
 _TAKEN = ("index", "static", "guide", "reports")
@@ -28,5 +29,15 @@ def month(run: Run) -> str:
 
 
 def day(run: Run) -> str:
+    """The day on which a run began, UTC; the release of a published one, which has no day."""
+    return f"release {run.release}" if is_published(run) else time(run)[:10]
+
+
+def is_published(run: Run) -> bool:
+    """Whether a run is a published guide's, whose time only gives its place among the releases."""
+    return run.kind == source.KIND
+
+
+def time(run: Run) -> str:
     """When a run began, for people, UTC."""
     return f"{datetime.fromtimestamp(run.started_ns / 1e9, UTC):%Y-%m-%d %H:%M}"

@@ -41,6 +41,8 @@ class Folder:
                 root=root,
                 slug=names.slug,
                 day=names.day,
+                time=names.time,
+                is_published=names.is_published,
                 month=names.month,
                 amount=amount,
                 number=number,
