@@ -224,8 +224,7 @@ class Session:
 
             self._sender = Sender(self.influx, self.folder)
             spool.on_change = self._sender.wake
-        if self.board.is_virtual:
-            self._ensure_virtual(progress)
+        self._start_virtual(progress)
         assert self.claim is not None
         self.bench = LabgridBench(target, self.board, self.variation, self.claim.check, self.person)
         self.claim.on_lost = self.bench.lose
@@ -364,13 +363,12 @@ class Session:
         first = f"{bad[0].benchmark} {bad[0].case}: {cause(bad[0])}" if bad else ""
         return ended.of_cases(*counts, first)
 
-    def _ensure_virtual(self, progress: Callable[[str], None]) -> None:
-        from evmperf.virtual import client  # noqa: PLC0415  # not needed for real boards
+    def _start_virtual(self, progress: Callable[[str], None]) -> None:
+        from evmperf.virtual import client  # noqa: PLC0415  # not needed to collect tests
 
+        variant = self.board.options.board.virtual
         try:
-            self._started_bench = client.for_board(
-                self.board.file, self.board.options.board.virtual, progress
-            )
+            self._started_bench = client.for_board(self.board.file, variant, progress)
         except UsageError as error:
             raise LabError(str(error)) from None
 

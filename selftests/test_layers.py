@@ -32,14 +32,14 @@ ROOMS = {
         "state benchmarks boards tools console runs model",
     ),
     "keeping": ("who holds which board: the keeper of a host, and Labgrid's places", "boards model"),
-    "virtual": ("what virtual EVMs are made of, and the virtual lab", "model"),
+    "virtual": ("what virtual EVMs are made of, and the virtual lab", "runs model"),
     "lab": (
         "Labgrid's side: console, shell, power, tester, meter, media",
-        "measure benchmarks boards tools console runs virtual model",
+        "measure benchmarks boards tools console runs model",
     ),
     "provision": (
         "images: reading, checking, putting on the board, identifying what booted",
-        "lab measure benchmarks boards tools console runs virtual model",
+        "lab measure benchmarks boards tools console runs model",
     ),
     "published": (
         "tables of published guides, dialects, artefacts, releases, published figures",
@@ -69,7 +69,7 @@ ROOMS = {
     ),
     "desk": (
         "finding the board on a desk: serial ports, SSH, what it is and its file",
-        "lab measure benchmarks boards tools console runs virtual model",
+        "lab measure benchmarks boards tools console runs model",
     ),
     "app": (
         "use cases: typed requests to typed replies, and the processes that work on them",

@@ -123,7 +123,7 @@ class Benchmark:
         for section, key in self.options:
             if not board.says(section, key):
                 return f"{board.file_name} does not set targets.main.options.{section}.{key}"
-        if self.tester_tools and not board.tester and not board.is_virtual:
+        if self.tester_tools and not board.tester:
             return (
                 f"{board.file_name} does not set targets.main.options.tester.host, "
                 f"and $EVMPERF_TESTER is not set"

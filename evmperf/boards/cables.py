@@ -1,6 +1,6 @@
 """The options of cables to the tester, and of what a board has at its end of them."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -28,6 +28,9 @@ class Ethernet(Cable, frozen=True):
     second_interface: Annotated[
         Text, Meta(description="another port of the same kind; frames are forwarded to it")
     ] = ""
+    forwarding: Annotated[
+        Literal["hardware", "software"], Meta(description="whether its ports can forward by themselves")
+    ] = "hardware"
     tester_interfaces: Annotated[
         tuple[str, ...],
         Meta(description="the tester's interfaces on the cables of both ports, lent to the board"),

@@ -164,6 +164,15 @@ class Audio(Section, frozen=True):
     ] = 0
 
 
+class Can(Section, frozen=True):
+    """CAN."""
+
+    controller: Annotated[
+        Literal["can0", "vcan"],
+        Meta(description="the controller; vcan is the kernel's own, without bit rates"),
+    ] = "can0"
+
+
 class Graphics(Section, frozen=True):
     """GPU and display."""
 
@@ -174,6 +183,7 @@ class Graphics(Section, frozen=True):
             "and starts it again; none if the board has no compositor"
         ),
     ] = ""
+    renderer: Annotated[Literal["gpu", "software"], Meta(description="what draws")] = "gpu"
 
 
 class Power(Section, frozen=True):
@@ -223,7 +233,13 @@ class Camera(Section, frozen=True):
 class Tester(Section, frozen=True):
     """The machine beside the board (see lab-set-up.md)."""
 
-    host: Annotated[Text, Meta(description="its SSH name; $EVMPERF_TESTER overrides it")] = ""
+    host: Annotated[
+        Text,
+        Meta(
+            description="its SSH name, `local` for this machine, or `virtual` beside a virtual EVM; "
+            "$EVMPERF_TESTER overrides it"
+        ),
+    ] = ""
 
 
 class Image(Section, frozen=True):
@@ -272,6 +288,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     pcie: Pcie = Pcie()
     usb: Usb = Usb()
     alsa: Audio = Audio()
+    can: Can = Can()
     graphics: Graphics = Graphics()
     power: Power = Power()
     eth: Ethernet = Ethernet()

@@ -23,10 +23,10 @@ from evmperf.doctor.target import line, opened
 from evmperf.keeping.claim import Claim
 from evmperf.keeping.wanted import Wanted, wanted
 from evmperf.lab import boardcheck
-from evmperf.lab.bench import LabgridBench
+from evmperf.lab.bench import LabgridBench, open_tester
 from evmperf.lab.files import SshFiles
 from evmperf.lab.shell import UbootShell
-from evmperf.lab.tester import SshTester
+from evmperf.lab.virtuallab import VIRTUAL
 from evmperf.measure import around, shellstep
 from evmperf.measure.bench import Shell
 from evmperf.measure.signals import listening
@@ -76,6 +76,7 @@ class Examination:
         self._tell = tell
         self._closing = contextlib.ExitStack()
         self._wanted: Wanted | None = None
+        self._target: Any = None
         self._bench: LabgridBench
         self._strategy: Any = None
         self._uboot: UbootShell
@@ -110,7 +111,7 @@ class Examination:
 
     def _steps(self) -> list[_Step]:
         board = self.board
-        tester = ("place",) if board.is_virtual and not board.tester else ()
+        tester = ("place",) if board.tester == VIRTUAL else ()
         meter = ("place",) if self._needs_meter() else ()
         steps = [
             _Step("board file", (), self._board_file),
@@ -164,13 +165,13 @@ class Examination:
             )
         claim = Claim.take(self._wanted, "doctor", tell=self._tell)
         self._closing.callback(claim.release)
-        target = self._closing.enter_context(opened(self.board, claim, self._tell))
-        self._bench = LabgridBench(target, self.board, check=claim.check)
+        self._target = self._closing.enter_context(opened(self.board, claim, self._tell))
+        self._bench = LabgridBench(self._target, self.board, check=claim.check)
         self._closing.callback(self._leave)
         claim.on_lost = self._bench.lose
         if self._record:
             self._bench.record_console(self._record)
-        self._strategy = target.get_strategy()
+        self._strategy = self._target.get_strategy()
         self._strategy.retries = 0
         return f"{claim.wanted.place} is held by {claim.user or 'this run'} for these checks"
 
@@ -368,23 +369,19 @@ class Examination:
         users = software.tools_beside(self.board)
         if not users:
             return "no benchmark of this board needs one"
-        if not self.board.tester and not self.board.is_virtual:
+        if not self.board.tester:
             raise Noted(
                 f"none: {len({n for names in users.values() for n in names})} benchmarks are "
                 f"skipped; set EVMPERF_TESTER to its SSH name (docs/lab-set-up.md)"
             )
-        look = software.look_for(users)
-        if self.board.tester:
-            tester = SshTester(self.board.tester)
-            try:
-                reply = tester.run(look, _COMMAND_S)
-            finally:
-                tester.close()
-        else:
-            reply = self._bench.tester().run(look, _COMMAND_S)
+        tester = open_tester(self.board, self._target)
+        try:
+            reply = tester.run(software.look_for(users), _COMMAND_S)
+        finally:
+            tester.close()
         if lacking := software.missing(reply.text, users):
             raise LabError(f"not on the tester: {lacking}; install them there")
-        return f"{self.board.tester or 'the virtual EVM'}: all {len(users)} programs are there"
+        return f"{self.board.tester}: all {len(users)} programs are there"
 
     def _needs_meter(self) -> bool:
         return "power" in self.board.features and "power" not in self.board.options.absent

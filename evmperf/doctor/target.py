@@ -24,8 +24,9 @@ def opened(
     """
     place = claim.wanted.place if claim.wanted.coordinator else ""
     with contextlib.ExitStack() as stack:
-        if board.is_virtual:
-            stack.enter_context(_virtual_lab(board, tell, keep=keep_lab))
+        lab = client.for_board(board.file, board.options.board.virtual, tell)
+        if lab and not keep_lab:
+            stack.callback(lab.stop)
         if place:
             stack.enter_context(_named(claim))
         try:
@@ -50,17 +51,6 @@ def opened(
 def line(error: Exception) -> str:
     """What an error says, in one line."""
     return " ".join(str(error).split()) or type(error).__name__
-
-
-@contextlib.contextmanager
-def _virtual_lab(board: Board, tell: Callable[[str], None], *, keep: bool) -> Iterator[None]:
-    """Have the lab of a virtual EVM; one that was started for this is stopped again."""
-    lab = client.for_board(board.file, board.options.board.virtual, tell)
-    try:
-        yield
-    finally:
-        if lab and not keep:
-            lab.stop()
 
 
 @contextlib.contextmanager

@@ -4,7 +4,6 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 import requests
 from labgrid.exceptions import NoDriverFoundError
@@ -16,6 +15,7 @@ from evmperf.boards.variation import Variation
 from evmperf.console.boot import Boot
 from evmperf.console.marks import find, remarks
 from evmperf.console.person import Person
+from evmperf.lab import virtuallab
 from evmperf.lab.files import SshFiles
 from evmperf.lab.localtester import LocalTester, is_local
 from evmperf.lab.meter import RailMeterDriver
@@ -114,29 +114,8 @@ class LabgridBench:
     def tester(self) -> Shell:
         """A root shell on the tester; raises LabError when there is none."""
         if self._tester is None:
-            self._tester = self._open_tester()
+            self._tester = open_tester(self.board, self._target)
         return self._tester
-
-    def _open_tester(self) -> CommandTester:
-        if is_local(self.board.tester):
-            return LocalTester(self.board)
-        if self.board.tester:
-            return SshTester(self.board.tester)
-        if not self.board.is_virtual:
-            raise LabError(
-                f"{self.board.file_name} names no tester: set options.tester.host there, or set "
-                f"EVMPERF_TESTER"
-            )
-        from evmperf.virtual import client, testermachine  # noqa: PLC0415  # not for real boards
-
-        switch = urlsplit(self._target.get_resource("NetworkPowerPort").host)
-        status = client.status_at(switch.port or 0)
-        if status.tester is None:
-            raise LabError(f"the virtual EVM has no tester: {status.tester_reason}")
-        if status.tester.ssh_host:
-            testermachine.await_ready(status.tester)
-            return SshTester(status.tester.ssh_host, status.tester.ssh_options)
-        return CommandTester(status.tester.command, f"the tester {status.tester.namespace}")
 
     def lose(self, why: str) -> None:
         """The board is somebody else's: send it nothing more. Callable in any thread."""
@@ -308,6 +287,17 @@ class LabgridBench:
                 warm=self._strategy.resets,
             )
         )
+
+
+def open_tester(board: Board, target: Any) -> CommandTester:
+    """The machine beside the board; raises LabError when there is none."""
+    if is_local(board.tester):
+        return LocalTester(board)
+    if board.tester == virtuallab.VIRTUAL:
+        return virtuallab.tester(target)
+    if board.tester:
+        return SshTester(board.tester)
+    raise LabError(f"{board.file_name} names no tester: set options.tester.host there, or set EVMPERF_TESTER")
 
 
 def classify(error: BaseException, phase: str = "") -> EvmperfError:

@@ -6,6 +6,7 @@ Labgrid's own drivers are used as they are: one that moves the card (`USBSDMuxDr
 
 from __future__ import annotations
 
+import json
 import subprocess
 import time
 from collections.abc import Sequence
@@ -13,15 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import attr
-import requests
 from labgrid.driver.common import Driver
 from labgrid.driver.exception import ExecutionError
 from labgrid.factory import target_factory
 
+from evmperf.lab import virtuallab
 from evmperf.model.errors import LabError
-from evmperf.virtual import paths
+from evmperf.runs import folders
 
-_TIMEOUT_S = 10.0
 _MEDIUM_S = 20.0
 """Seconds within which a card must be seen after it was switched to the host."""
 
@@ -36,40 +36,23 @@ class VirtualCardDriver(Driver):  # type: ignore[misc]
     @Driver.check_active  # type: ignore[untyped-decorator]
     def set_mode(self, mode: str) -> None:
         """Move the card: `dut`, `host` or `off`; raises LabError."""
-        self._ask("PUT", "card/0", mode)
+        virtuallab.ask(self.port, "PUT", "card/0", mode)
 
     @Driver.check_active  # type: ignore[untyped-decorator]
     def get_mode(self) -> str:
         """Where the card is."""
-        return self._ask("GET", "card/0")
+        return virtuallab.ask(self.port, "GET", "card/0")
 
     @Driver.check_active  # type: ignore[untyped-decorator]
     def medium(self) -> str:
         """The file that is the card; raises LabError for a file outside this user's lab: it is written to."""
-        said = str(requests.get(self._url("status"), timeout=_TIMEOUT_S).json()["card_file"])
-        if not Path(said).resolve().is_relative_to(paths.state_dir().resolve()):
+        said = str(json.loads(virtuallab.ask(self.port, "GET", "status"))["card_file"])
+        if not Path(said).resolve().is_relative_to(folders.state_dir().resolve()):
             raise LabError(
                 f"the card switch names {said[:200]!r} as its card, which is no disk of a virtual "
-                f"EVM below {paths.state_dir()}: it is not written; is EVMPERF_STATE the lab's?"
+                f"EVM below {folders.state_dir()}: it is not written; is EVMPERF_STATE the lab's?"
             )
         return said
-
-    def _url(self, what: str) -> str:
-        # http://HOST:PORT/power/{index}
-        base, _, _ = self.port.host.partition("/power/")
-        return f"{base}/{what}"
-
-    def _ask(self, method: str, what: str, body: str = "") -> str:
-        try:
-            answer = requests.request(method, self._url(what), data=body, timeout=_TIMEOUT_S)
-        except requests.RequestException as error:
-            raise LabError(
-                f"the card switch does not answer ({type(error).__name__}): is the virtual EVM's "
-                f"lab running? (`evmperf virtual status`)"
-            ) from None
-        if answer.status_code != requests.codes.ok:
-            raise LabError(f"the card switch refused: {answer.text.strip()}")
-        return answer.text.strip()
 
 
 class CardSwitch:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from evmperf.model.places import project
-from evmperf.virtual import paths
+from evmperf.runs import folders
 
 JOBS = project("lava-jobs")
 TEMPLATES = JOBS / "templates"
@@ -15,4 +15,4 @@ HOST_PACKAGES = LAB / "host-packages.txt"
 
 def lab_state() -> Path:
     """The folder of the running lab (absolute), which may not exist."""
-    return paths.state_dir().absolute() / "lava-lab"
+    return folders.state_dir().absolute() / "lava-lab"

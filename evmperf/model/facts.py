@@ -74,14 +74,12 @@ class Facts(msgspec.Struct, kw_only=True):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The facts of a JSON object."""
-        known = {name: value for name, value in data.items() if name in _TYPES}
-        try:
-            facts = msgspec.convert(known, cls)
-        except msgspec.ValidationError:
-            known = {name: value for name, value in known.items() if _fits(value, _TYPES[name])}
-            facts = msgspec.convert(known, cls)
-        if len(known) != len(data):
-            facts.other = {name: value for name, value in data.items() if name not in known}
+        facts = cls()
+        for name, value in data.items():
+            try:
+                setattr(facts, name, msgspec.convert(value, _TYPES[name]))
+            except (KeyError, msgspec.ValidationError):
+                facts.other[name] = value
         return facts
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,11 +92,3 @@ class Facts(msgspec.Struct, kw_only=True):
 
 
 _TYPES = {field.name: field.type for field in msgspec.structs.fields(Facts) if field.name != "other"}
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    try:
-        msgspec.convert(value, kind)
-    except msgspec.ValidationError:
-        return False
-    return True

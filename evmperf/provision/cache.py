@@ -24,7 +24,7 @@ from evmperf.provision import image as images
 from evmperf.provision.content import Hashes
 from evmperf.provision.identity import Identity
 from evmperf.provision.image import Image
-from evmperf.virtual import paths
+from evmperf.runs import folders
 
 SCHEMA = 1
 LIMIT_GIB = 40.0
@@ -51,7 +51,7 @@ class Cache:
     """The images of this host below `folder`."""
 
     def __init__(self, folder: Path | None = None, limit_gib: float | None = None) -> None:
-        self.folder = folder or paths.cache_dir() / "images"
+        self.folder = folder or folders.cache_dir() / "images"
         given = os.environ.get("EVMPERF_IMAGES_GIB", "")
         try:
             self._limit = (limit_gib or float(given or LIMIT_GIB)) * (1 << 30)

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from evmperf.boards import variation
 from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
+from evmperf.runs import folders
 from evmperf.runs.spool import write_whole
-from evmperf.virtual import paths
 
 SCHEMA = 2
 
@@ -71,7 +71,7 @@ class Book:
         # A place is one board; without a coordinator a board's file is.
         place = os.environ.get("LG_PLACE") or str(board.file.resolve())
         name = re.sub(r"[^A-Za-z0-9_.-]+", "_", place).strip("_")[-120:]
-        self.file = paths.state_dir() / "provision" / f"{name}.json"
+        self.file = folders.state_dir() / "provision" / f"{name}.json"
 
     def read(self) -> InstallationRecord:
         """What is known; an empty record where nothing is, or another version wrote it."""

@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from evmperf.model.errors import LabError, UsageError
-from evmperf.virtual import paths
+from evmperf.runs import folders
 
 SCHEMA = 1
 HOST = "127.0.0.1"
@@ -150,12 +150,12 @@ def check_name(name: str) -> str:
 
 def folder(name: str) -> Path:
     """The board's folder (absolute), which may not exist; raises UsageError for a bad name."""
-    return paths.state_dir().absolute() / check_name(name)
+    return folders.state_dir().absolute() / check_name(name)
 
 
 def names() -> list[str]:
     """All boards that a bench was ever started for, running or not, sorted."""
-    state = paths.state_dir()
+    state = folders.state_dir()
     if not state.is_dir():
         return []
     return sorted(

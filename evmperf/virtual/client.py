@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -107,7 +106,7 @@ class LabClient:
                 return False
             record = self._record()
             with contextlib.suppress(LabError):
-                self._request(record, "POST", "/stop")
+                self._request("POST", "/stop")
             deadline = time.monotonic() + STOP_TIMEOUT
             if not self._wait_for_end(record, deadline):
                 # A bench that hangs; its QEMU dies with it.
@@ -122,20 +121,25 @@ class LabClient:
 
     def on(self) -> None:
         """Switch the power on, no-op if it is; raises LabError with QEMU's reason on failure."""
-        self._request(self._record(), "PUT", "/power/0", b"1", _SWITCH_TIMEOUT)
+        self._request("PUT", "/power/0", b"1", _SWITCH_TIMEOUT)
 
     def off(self) -> None:
         """Cut the power, no-op if it is off; returns when the board is dead."""
-        self._request(self._record(), "PUT", "/power/0", b"0", _SWITCH_TIMEOUT)
+        self._request("PUT", "/power/0", b"0", _SWITCH_TIMEOUT)
 
     def card(self, where: str) -> None:
         """Move the card: `dut`, `host` or `off`; raises LabError while the board is on."""
-        self._request(self._record(), "PUT", "/card/0", where.encode())
+        self._request("PUT", "/card/0", where.encode())
 
     def status(self) -> BenchStatus:
         """Ask the bench; raises LabError if none runs or it does not answer."""
-        answer = self._request(self._record(), "GET", "/status")
-        return _status(f"the bench of board {self.name}", answer)
+        try:
+            return msgspec.json.decode(self._request("GET", "/status"), type=BenchStatus)
+        except msgspec.DecodeError as error:
+            raise LabError(
+                f"the bench of board {self.name} was started by another version of evmperf ({error}): "
+                f"stop it with `evmperf virtual stop` and start it again"
+            ) from None
 
     def _record(self) -> LabRecord:
         # A bench that has just taken its lock has not written its record yet.
@@ -170,65 +174,52 @@ class LabClient:
 
     def _spawn(self, options: LabOptions) -> None:
         """Start the process and wait for its word that it is ready."""
-        ours, theirs = os.pipe()
-        with os.fdopen(ours, "rb", buffering=0) as pipe:
-            try:
-                with (self.folder / "bench.log").open("ab") as log:
-                    # -P: not the evmperf that may lie in the current folder.
-                    module = [sys.executable, "-P", "-m", "evmperf.virtual.server"]
-                    subprocess.run(
-                        [*module, str(theirs), json.dumps(asdict(options))],
-                        env=for_children(os.environ),
-                        stdin=subprocess.DEVNULL,
-                        stdout=log,
-                        stderr=log,
-                        pass_fds=[theirs],
-                        start_new_session=True,
-                        timeout=START_TIMEOUT,
-                        check=False,
-                    )
-            except (OSError, subprocess.TimeoutExpired) as error:
-                raise LabError(f"the bench process cannot be started: {error}") from None
-            finally:
-                os.close(theirs)
-            self._await_ready(pipe.fileno())
-
-    def _await_ready(self, pipe: int) -> None:
-        deadline = time.monotonic() + START_TIMEOUT
-        text, said = b"", dict[str, Any]()
-        while "ready" not in said and "error" not in said:
-            left = max(0.0, deadline - time.monotonic())
-            if not select.select([pipe], [], [], left)[0]:
-                if "pid" in said:
-                    self._kill(said["pid"], said["pid_started"])
-                raise LabError(
-                    f"the bench of board {self.name} is not ready after {START_TIMEOUT:g} s: "
-                    f"see {self.folder / 'bench.log'}"
+        # -P: not the evmperf that may lie in the current folder.
+        command = [sys.executable, "-P", "-m", "evmperf.virtual.server", json.dumps(asdict(options))]
+        try:
+            with (self.folder / "bench.log").open("ab") as log:
+                process = subprocess.Popen(
+                    command,
+                    env=for_children(os.environ),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    start_new_session=True,
                 )
-            chunk = os.read(pipe, 65536)
-            if not chunk:
-                raise LabError(
-                    f"the bench of board {self.name} ended while it started ({self._last_word()}): "
-                    f"see {self.folder / 'bench.log'}"
-                )
-            text += chunk
-            *lines, text = text.split(b"\n")
-            for line in lines:
-                said |= json.loads(line)
-        if "error" in said:
-            error = UsageError if said.get("kind") == "usage" else LabError
-            raise error(said["error"])
+        except OSError as error:
+            raise LabError(f"the bench process cannot be started: {error}") from None
+        process.wait()  # its child goes on in the same group
+        assert process.stdout
+        with process.stdout as pipe:
+            if not select.select([pipe], [], [], START_TIMEOUT)[0]:
+                os.killpg(process.pid, signal.SIGKILL)
+                why = f"is not ready after {START_TIMEOUT:g} s"
+                raise LabError(f"the bench of board {self.name} {why}: see {self.folder / 'bench.log'}")
+            line = pipe.readline()
+        if not line:
+            raise LabError(
+                f"the bench of board {self.name} ended while it started ({self._last_word()}): "
+                f"see {self.folder / 'bench.log'}"
+            )
+        if "error" in (said := json.loads(line)):
+            kind = UsageError if said["kind"] == "usage" else LabError
+            raise kind(said["error"])
 
-    def _request(
-        self,
-        record: LabRecord,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        timeout: float = _ANSWER_TIMEOUT,
-    ) -> bytes:
-        who = f"the bench of board {self.name}"
-        return _ask(who, record.power_port, method, path, body=body, timeout=timeout)
+    def _request(self, method: str, path: str, body: bytes = b"", timeout: float = _ANSWER_TIMEOUT) -> bytes:
+        who, port = f"the bench of board {self.name}", self._record().power_port
+        link = http.client.HTTPConnection(boards.HOST, port, timeout=timeout)
+        try:
+            link.request(method, path, body)
+            response = link.getresponse()
+            answer = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            why = error or type(error).__name__
+            raise LabError(f"{who} does not answer on {boards.HOST}:{port}: {why}") from None
+        finally:
+            link.close()
+        if response.status != http.HTTPStatus.OK:
+            raise LabError(f"{who}: {answer.decode(errors='replace').strip()}")
+        return answer
 
     def _last_word(self) -> str:
         try:
@@ -259,51 +250,12 @@ class LabClient:
                 os.close(handle)
 
 
-def status_at(power_port: int) -> BenchStatus:
-    """Ask the bench behind a power port, whatever its name; raises LabError if none answers."""
-    who = "the bench of the virtual EVM"
-    return _status(who, _ask(who, power_port, "GET", "/status"))
-
-
-def _ask(
-    who: str,
-    port: int,
-    method: str,
-    path: str,
-    *,
-    body: bytes | None = None,
-    timeout: float = _ANSWER_TIMEOUT,
-) -> bytes:
-    link = http.client.HTTPConnection(boards.HOST, port, timeout=timeout)
-    try:
-        link.request(method, path, body)
-        response = link.getresponse()
-        answer = response.read()
-    except (OSError, http.client.HTTPException) as error:
-        raise LabError(
-            f"{who} does not answer on {boards.HOST}:{port}: {error or type(error).__name__}"
-        ) from None
-    finally:
-        link.close()
-    if response.status != http.HTTPStatus.OK:
-        raise LabError(f"{who}: {answer.decode(errors='replace').strip()}")
-    return answer
-
-
-def _status(who: str, answer: bytes) -> BenchStatus:
-    try:
-        return msgspec.json.decode(answer, type=BenchStatus)
-    except msgspec.DecodeError as error:
-        raise LabError(
-            f"{who} was started by another version of evmperf ({error}): "
-            f"stop it with `evmperf virtual stop` and start it again"
-        ) from None
-
-
 def for_board(file: Path, variant: str, progress: Callable[[str], None]) -> LabClient | None:
-    """The bench of a board file's virtual EVM, built if needed; None if its serial port answers already.
-    Raises UsageError for a file without ports, LabError for a failed start.
+    """The bench of a board file's virtual EVM, built if needed; None for a real board (no variant), and if
+    its serial port answers already. Raises UsageError for a file without ports, LabError for a failed start.
     """
+    if not variant:
+        return None
     serial_port, power_port = envfile.ports(file)
     with socket.socket() as probe:
         probe.settimeout(_PROBE_S)

@@ -9,8 +9,6 @@ import asyncio
 import logging
 import socket
 import time
-from collections.abc import Coroutine
-from typing import Any
 
 from evmperf.model.errors import LabError
 from evmperf.virtual.board import HOST
@@ -40,8 +38,11 @@ class ConsoleServer:
     async def listen(self, port: int) -> int:
         """Open the TCP port (0: any free one) and return its number; raises LabError if busy."""
         loop = asyncio.get_running_loop()
-        self._server = await listen(loop.create_server(lambda: _Client(self), HOST, port), "serial", port)
-        return port_of(self._server)
+        try:
+            self._server = await loop.create_server(lambda: _Client(self), HOST, port)
+        except OSError as error:
+            raise cannot_open("serial", port, error) from None
+        return int(self._server.sockets[0].getsockname()[1])
 
     async def attach(self, line: socket.socket) -> None:
         """Connect a freshly started QEMU's end of the line, which from now on belongs to us."""
@@ -156,18 +157,9 @@ class _Client(_End):
             self.transport.abort()
 
 
-async def listen(opening: Coroutine[Any, Any, asyncio.Server], what: str, port: int) -> asyncio.Server:
-    """Await the opening of a port; raises LabError that says which one cannot be opened."""
-    try:
-        return await opening
-    except OSError as error:
-        raise LabError(
-            f"the {what} port {HOST}:{port} cannot be opened ({error.strerror or error}): "
-            f"stop the program that uses it, or choose another port with --{what}-port"
-        ) from None
-
-
-def port_of(server: asyncio.Server) -> int:
-    """The number of the port on which the server listens."""
-    port: int = server.sockets[0].getsockname()[1]
-    return port
+def cannot_open(what: str, port: int, error: OSError) -> LabError:
+    """What to say of a port that cannot be opened."""
+    return LabError(
+        f"the {what} port {HOST}:{port} cannot be opened ({error.strerror or error}): "
+        f"stop the program that uses it, or choose another port with --{what}-port"
+    )

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.model.errors import LabError
-from evmperf.virtual import compiled, host_programs, paths, rootfs
-from evmperf.virtual.recipe import Recipe
+from evmperf.runs import folders
+from evmperf.virtual import compiled, host_programs, rootfs
+from evmperf.virtual.recipe import Recipe, recipes_dir
 from evmperf.virtual.steps import BuildSteps, Progress, check_host, make_ext4, tool
 
 SCHEMA = 1
@@ -110,7 +111,7 @@ def build(variant: str, *, force: bool = False, progress: Progress) -> EvmImage:
     with _locked(steps):
         if not force and (built := _built(variant)):
             return built
-        check_host(paths.recipes_dir() / "host-packages.txt")
+        check_host(recipes_dir() / "host-packages.txt")
         for log in steps.log_dir.glob("*.log"):
             log.unlink()
         try:
@@ -137,7 +138,7 @@ def _built(variant: str) -> EvmImage | None:
 
 
 def _images() -> Path:
-    return paths.cache_dir() / "virtual"
+    return folders.cache_dir() / "virtual"
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import json
 import logging
 import os
@@ -29,12 +28,10 @@ START_TIMEOUT = 10.0
 _RELEASE_TIMEOUT = 5.0
 _SOCKET_BUFFER = 4 << 20
 _SO_SNDBUFFORCE = 32
-_PR_SET_PDEATHSIG = 1
 _LOG_LIMIT = 1 << 20
 _QMP_LIMIT = 1 << 20
 
 _log = logging.getLogger(__name__)
-_libc = ctypes.CDLL(None)
 
 
 def nic_count(image: EvmImage) -> int:
@@ -135,7 +132,6 @@ class Machine:
             with self._devices() as net, self._open_log() as log:
                 command = self._command(net, line_qemu.fileno(), control_qemu.fileno())
                 start_of_log = log.tell()
-                # preexec_fn is safe here: the bench has no other threads.
                 process = subprocess.Popen(
                     command,
                     env={**os.environ, **self._image.qemu.env},
@@ -145,7 +141,6 @@ class Machine:
                     cwd=self._image.directory,
                     pass_fds=[line_qemu.fileno(), control_qemu.fileno(), *net.descriptors],
                     start_new_session=True,
-                    preexec_fn=_die_with(os.getpid()),  # noqa: PLW1509
                 )
         except (OSError, LabError) as error:
             line.close()
@@ -171,6 +166,7 @@ class Machine:
                 f"an argument in {self._image.directory / 'image.json'} cannot be filled in: {error!r}"
             ) from None
         return [
+            *("setpriv", "--pdeathsig", "KILL", "--"),  # QEMU ends with the bench, however that ends
             *self._image.qemu.command,
             *arguments,
             *self._options,
@@ -270,17 +266,6 @@ class _Run:
         except ValueError as error:
             raise ConnectionError(f"QEMU's control socket is out of step: {error}") from None
         return message if isinstance(message, dict) else {}
-
-
-def _die_with(parent: int) -> Callable[[], None]:
-    """What a new QEMU does first: ask to be killed when the bench ends, however that ends."""
-
-    def prepare() -> None:
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return prepare
 
 
 def _ending(status: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import yaml
 
 from evmperf.model.errors import UsageError
-from evmperf.virtual import paths
+from evmperf.model.places import project
 
 RECIPE_VERSION = 1
 """Raise it when the builder modules make something else of the same recipe."""
@@ -75,19 +76,25 @@ class Recipe:
         return digest.hexdigest()[:12]
 
 
+def recipes_dir() -> Path:
+    """Return the folder with one sub-folder a variant: $EVMPERF_RECIPES or the checkout's."""
+    own = os.environ.get("EVMPERF_RECIPES")
+    return Path(own).absolute() if own else project("virtual-evm")
+
+
 def exists(variant: str) -> bool:
     """Whether there is a recipe of that name."""
-    return "/" not in variant and (paths.recipes_dir() / variant / _FILE).is_file()
+    return "/" not in variant and (recipes_dir() / variant / _FILE).is_file()
 
 
 def _read(variant: str, above: tuple[str, ...]) -> tuple[tuple[Path, ...], dict[str, Any]]:
     """Return the folders and the merged data of a variant that those `above` are based on."""
-    folder = paths.recipes_dir() / variant
+    folder = recipes_dir() / variant
     file = folder / _FILE
     if variant in above:
         raise UsageError(f"{file} is based on itself ({' on '.join([*above, variant])}).")
     if not variant or not exists(variant):
-        known = sorted(p.parent.name for p in paths.recipes_dir().glob(f"*/{_FILE}"))
+        known = sorted(p.parent.name for p in recipes_dir().glob(f"*/{_FILE}"))
         raise UsageError(
             f"There is no virtual board {variant!r}: {file} is missing; "
             f"known are {', '.join(known) or 'none'}."

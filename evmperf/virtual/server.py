@@ -52,6 +52,7 @@ class VirtualLab:
         self._since = boards.now()
         self._image: EvmImage
         self._console: ConsoleServer
+        self._beside: tester.TesterSpace | TesterMachine | None
         self._machine: Machine
         self.record: LabRecord
 
@@ -81,13 +82,13 @@ class VirtualLab:
         power_port = await power.listen(options.power_port)
         files = disks.prepare(self._image, folder, fresh=options.fresh)
         self._files = files
-        beside, reason = await self._open_tester()
+        self._beside, reason = await self._open_tester()
         self._machine = Machine(
             self._image,
             files,
             folder / "qemu.log",
             self._console,
-            devices=self._devices(beside),
+            devices=self._devices(),
             options=options.qemu_options,
         )
         self.record = LabRecord(
@@ -99,7 +100,7 @@ class VirtualLab:
             serial_port=serial_port,
             power_port=power_port,
             started=boards.now(),
-            tester=beside.info if beside else None,
+            tester=self._beside.info if self._beside else None,
             tester_reason=reason,
             qemu_options=list(options.qemu_options),
         )
@@ -135,11 +136,9 @@ class VirtualLab:
         await machine.start()
         return machine
 
-    def _devices(
-        self, beside: tester.TesterSpace | TesterMachine | None
-    ) -> Callable[[], AbstractContextManager[tester.NetDevices]]:
-        if beside is not None:
-            return beside.devices
+    def _devices(self) -> Callable[[], AbstractContextManager[tester.NetDevices]]:
+        if self._beside is not None:
+            return self._beside.devices
         return lambda: tester.no_tester(nic_count(self._image))
 
     @property
@@ -219,6 +218,14 @@ class VirtualLab:
         )
         return dataclasses.asdict(status)
 
+    async def tester(self) -> dict[str, Any]:
+        """What `GET /tester` answers once the tester is ready; raises LabError without one."""
+        if self._beside is None:
+            raise LabError(f"the virtual EVM has no tester: {self.record.tester_reason}")
+        if isinstance(self._beside, TesterMachine):
+            await self._beside.ready()
+        return dataclasses.asdict(self._beside.info)
+
     def request_stop(self) -> None:
         """Let `serve` come to its end."""
         self.stopping.set()
@@ -251,25 +258,21 @@ def run_foreground(options: LabOptions, ready: Callable[[LabRecord], None]) -> N
     asyncio.run(serve(options, folder, ready))
 
 
-def main(ready_fd: int, options: LabOptions) -> int:
-    """Become a daemon and serve; tells the starter through the pipe `ready_fd` how it went."""
+def main(options: LabOptions) -> int:
+    """Become a daemon and serve; tells the starter through standard output how it went."""
     # The starter waits for its child only until here: no zombie stays with a starter that lives on.
     if os.fork():
         os._exit(0)
 
-    def tell(**message: object) -> None:
+    def tell(**message: str) -> None:
         with contextlib.suppress(OSError):
-            os.write(ready_fd, json.dumps(message).encode() + b"\n")
+            os.write(1, json.dumps(message).encode() + b"\n")
+        os.dup2(2, 1)
 
-    def ready(record: LabRecord) -> None:
-        tell(ready=dataclasses.asdict(record))
-        os.close(ready_fd)
-
-    tell(pid=os.getpid(), pid_started=boards.pid_started(os.getpid()))
     try:
         folder = boards.folder(options.name)
         _set_up_log(folder)
-        asyncio.run(serve(options, folder, ready))
+        asyncio.run(serve(options, folder, lambda _: tell(ready=options.name)))
     except EvmperfError as error:
         _log.error("%s", error)
         tell(error=str(error), kind=error.kind.value)
@@ -295,4 +298,4 @@ def _set_up_log(folder: Path, *handlers: logging.Handler) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), LabOptions(**json.loads(sys.argv[2]))))
+    sys.exit(main(LabOptions(**json.loads(sys.argv[1]))))

@@ -1,52 +1,18 @@
-"""An interactive terminal on a board's serial console."""
+"""An interactive terminal on a board's serial console: pyserial's, which leaves by Ctrl-]."""
 
-import os
-import select
-import socket
+import subprocess
 import sys
-import termios
-import tty
 
-from evmperf.model.errors import LabError, UsageError
+from evmperf.model.errors import UsageError
 from evmperf.virtual.board import HOST
 
-_LEAVE = b"\x1d"  # Ctrl-]
+_MINITERM = ("-m", "serial.tools.miniterm", "--quiet", "--raw", "--eol", "CR")
 
 
 def run(port: int) -> None:
-    """Join this terminal with the console until Ctrl-] or the end; raises UsageError or LabError."""
+    """Join this terminal with the console until Ctrl-] or the end; raises UsageError without a terminal."""
     if not sys.stdin.isatty():
         raise UsageError("standard input is not a terminal: run the console in one")
-    keyboard, screen = sys.stdin.fileno(), sys.stdout.fileno()
-    try:
-        line = socket.create_connection((HOST, port), timeout=5)
-    except OSError as error:
-        raise LabError(f"the console on {HOST}:{port} cannot be reached: {error}") from None
-    with line:
-        line.settimeout(None)
-        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        before = termios.tcgetattr(keyboard)
-        try:
-            tty.setraw(keyboard)
-            _join(line, keyboard, screen)
-        except ConnectionError:
-            pass  # The bench has ended, which the caller says.
-        finally:
-            termios.tcsetattr(keyboard, termios.TCSADRAIN, before)
-
-
-def _join(line: socket.socket, keyboard: int, screen: int) -> None:
-    while True:
-        ready, _, _ = select.select([line.fileno(), keyboard], [], [])
-        if line.fileno() in ready:
-            output = line.recv(65536)
-            if not output:
-                return
-            while output:
-                output = output[os.write(screen, output) :]
-        if keyboard in ready:
-            typed = os.read(keyboard, 4096)
-            keep, leave, _ = typed.partition(_LEAVE)
-            line.sendall(keep)
-            if leave or not typed:
-                return
+    # What it says when the bench has ended is a stack trace; the caller says it in a sentence.
+    command = [sys.executable, *_MINITERM, f"socket://{HOST}:{port}"]
+    subprocess.run(command, stderr=subprocess.DEVNULL, check=False)

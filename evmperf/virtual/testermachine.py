@@ -5,6 +5,7 @@ network it sees nothing; QEMU forwards one port of loopback to its sshd, which l
 the board's folder, with a key made for it.
 """
 
+import asyncio
 import contextlib
 import dataclasses
 import socket
@@ -103,6 +104,26 @@ class TesterMachine:
         definitions = [way_in, *_definitions(ends, first=1)]
         yield NetDevices(definitions, [end.fileno() for end in ends])
 
+    async def ready(self) -> None:
+        """Wait for its sshd, behind QEMU's port; raises LabError after READY_TIMEOUT."""
+        deadline = time.monotonic() + READY_TIMEOUT
+        while not await self._answers():
+            if time.monotonic() > deadline:
+                raise LabError(
+                    f"the virtual EVM's tester does not answer over SSH on port {self._port} after "
+                    f"{READY_TIMEOUT:g} s: stop it with `evmperf virtual stop` and start it again"
+                )
+            await asyncio.sleep(0.5)
+
+    async def _answers(self) -> bool:
+        try:
+            async with asyncio.timeout(5):
+                reader, writer = await asyncio.open_connection(HOST, self._port)
+                with contextlib.closing(writer):
+                    return await reader.readexactly(len(_BANNER)) == _BANNER
+        except (OSError, EOFError):
+            return False
+
     async def close(self) -> None:
         """End its QEMU."""
         if self._machine:
@@ -113,26 +134,6 @@ class TesterMachine:
         for pair in self._cables:
             for end in pair:
                 end.close()
-
-
-def await_ready(info: TesterInfo) -> None:
-    """Wait for the tester's sshd, behind QEMU's port; raises LabError after READY_TIMEOUT."""
-    deadline = time.monotonic() + READY_TIMEOUT
-    while not _answers(info.port):
-        if time.monotonic() > deadline:
-            raise LabError(
-                f"the virtual EVM's tester does not answer over SSH on port {info.port} after "
-                f"{READY_TIMEOUT:g} s: stop it with `evmperf virtual stop` and start it again"
-            )
-        time.sleep(0.5)
-
-
-def _answers(port: int) -> bool:
-    try:
-        with socket.create_connection((HOST, port), 5) as line:
-            return line.recv(len(_BANNER)) == _BANNER
-    except OSError:
-        return False
 
 
 def _key(board: Path) -> Path:

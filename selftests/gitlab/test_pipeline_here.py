@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evmperf.virtual import envfile, image, paths
+from evmperf.runs import folders
+from evmperf.virtual import envfile, image
 from evmperf.virtual.client import LabClient
 from selftests.support.spools import cases_of
 
@@ -27,7 +28,7 @@ Here = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="session")
 def program() -> Path:
     """gitlab-ci-local, fetched once into the cache."""
-    folder = paths.cache_dir() / PACKAGE.replace("@", "-")
+    folder = folders.cache_dir() / PACKAGE.replace("@", "-")
     found = folder / "node_modules/.bin/gitlab-ci-local"
     if not found.exists():
         folder.mkdir(parents=True, exist_ok=True)

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import requests
 
 from evmperf.lab.tester import SshTester
 from evmperf.model.errors import LabError
-from evmperf.virtual import client, testermachine
+from evmperf.virtual import client
 from evmperf.virtual.board import TesterInfo
 from selftests.measuring.session import Pytest
 from selftests.support import virtualbench
@@ -36,7 +37,7 @@ def board(own_state: Path) -> Iterator[client.LabClient]:
 def tester(board: client.LabClient) -> Iterator[tuple[SshTester, TesterInfo]]:
     info = board.status().tester
     assert info is not None
-    testermachine.await_ready(info)
+    requests.get(f"http://127.0.0.1:{board.ports.power}/tester", timeout=300).raise_for_status()
     tester = SshTester(info.ssh_host, info.ssh_options)
     yield tester, info
     tester.close()

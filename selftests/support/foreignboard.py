@@ -25,7 +25,8 @@ from pathlib import Path
 import pytest
 
 from evmperf.model.errors import LabError
-from evmperf.virtual import image, paths
+from evmperf.runs import folders
+from evmperf.virtual import image
 from evmperf.virtual.debian import DebianArchive
 from evmperf.virtual.image import partition
 from evmperf.virtual.rootfs import CpioArchive
@@ -84,7 +85,7 @@ _FILES = {
 def card() -> Path:
     """The card, made if the cache does not have it; raises LabError where it cannot be made."""
     said = f"{SUITE}{PACKAGES}{KEPT}{LIBRARIES}{MODULES}{APPEND}{_INIT}{_FILES}{CARD_MIB}{ROOT_MIB}"
-    folder = paths.cache_dir() / "foreign" / f"orangepi-{hashlib.sha256(said.encode()).hexdigest()[:12]}"
+    folder = folders.cache_dir() / "foreign" / f"orangepi-{hashlib.sha256(said.encode()).hexdigest()[:12]}"
     file = folder / "card.img"
     if not file.is_file():
         new = folder.with_name(f".{folder.name}.{os.getpid()}")

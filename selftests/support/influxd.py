@@ -20,7 +20,7 @@ from typing import Any
 
 from evmperf.influx.client import Store
 from evmperf.influx.config import Config
-from evmperf.virtual.paths import cache_dir
+from evmperf.runs.folders import cache_dir
 
 ORG, TOKEN = "lab", "a-token-that-must-not-show"
 

@@ -14,7 +14,7 @@ import pytest
 
 from evmperf.lava import paths as lava_paths
 from evmperf.lava.lab.rootfs import SUITE
-from evmperf.virtual import paths
+from evmperf.runs import folders
 from evmperf.virtual.debian import DebianArchive
 from evmperf.virtual.steps import BuildSteps
 
@@ -23,7 +23,7 @@ PACKAGES = ("lava-common", "lava-server", "lava-dispatcher")
 
 def unpacked() -> Path:
     """The root of the unpacked packages, fetched once into the cache."""
-    folder = paths.cache_dir() / "lava"
+    folder = folders.cache_dir() / "lava"
     steps = BuildSteps(folder / "logs", print)
     final = folder / "packages"
     with (folder / "packages.lock").open("w") as lock:

@@ -210,10 +210,10 @@ def test_tester_reaches_the_board(bench: LabClient, console: SerialClient) -> No
     [
         (b"hello\r\n\r\n", 400),
         (b"\x00\xff\x00\n\n", 400),
-        (b"GET /power/0\r\n\r\n", 400),
+        (b"GET /power/0\r\n\r\n", 200),
         (b"GET /power/0 HTTP/1.1\r\nno colon\r\n\r\n", 400),
-        (b"GET /power/0 HTTP/1.1\r\n" + b"A: b\r\n" * 100 + b"\r\n", 400),
-        (b"GET /" + b"x" * 100000 + b" HTTP/1.1\r\n\r\n", 400),
+        (b"GET /power/0 HTTP/1.1\r\n" + b"A: b\r\n" * 101 + b"\r\n", 431),
+        (b"GET /" + b"x" * 100000 + b" HTTP/1.1\r\n\r\n", 414),
         (b"PUT /power/0 HTTP/1.1\r\nContent-Length: -1\r\n\r\n1", 400),
         (b"PUT /power/0 HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n11", 400),
         (b"PUT /power/0 HTTP/1.1\r\nContent-Length: 1\r\n\r\n7", 400),

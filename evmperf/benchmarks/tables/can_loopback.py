@@ -46,7 +46,7 @@ def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
         frames=frames,
         size=size,
         fd=size > 8,
-        echo=board.is_virtual,
+        echo=_is_virtual(board),
         around=mpstat.around("{send}"),
     )
 
@@ -59,19 +59,23 @@ def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
         ]
 
     return [
-        changing("prepare", _VIRTUAL_UP if board.is_virtual else _CONTROLLER_UP),
+        changing("prepare", _VIRTUAL_UP if _is_virtual(board) else _CONTROLLER_UP),
         Measure("measure", send, 60 + frames / 100, 2 + frames / 4000, parse=parse),
         CleanUp("clean-up", f"rm -f {can.LOG}", 30, 0.1),
         put_back(),
     ]
 
 
+def _is_virtual(board: Board) -> bool:
+    return board.options.can.controller == "vcan"
+
+
 def _interface(board: Board) -> str:
-    return _VIRTUAL if board.is_virtual else _CONTROLLER
+    return _VIRTUAL if _is_virtual(board) else _CONTROLLER
 
 
 def _conditions(board: Board) -> Mapping[str, str]:
-    rates = {} if board.is_virtual else {"bitrate": _BITRATE, "data_bitrate": _DATA_BITRATE}
+    rates = {} if _is_virtual(board) else {"bitrate": _BITRATE, "data_bitrate": _DATA_BITRATE}
     return {"interface": _interface(board), **{name: str(rate) for name, rate in rates.items()}}
 
 

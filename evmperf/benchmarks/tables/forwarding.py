@@ -141,9 +141,10 @@ def _benchmark(driver: str, kind: str) -> Benchmark:
         ]
 
     def lacks(board: Board, case: Case) -> str:
-        if board.is_virtual and _HARDWARE in case.label:
-            return "QEMU's ports cannot forward in hardware"
-        if kind == "switch" and not board.is_virtual and _HARDWARE not in case.label:
+        in_software = board.text(driver, "forwarding") == "software"
+        if in_software and _HARDWARE in case.label:
+            return "these ports cannot forward in hardware"
+        if kind == "switch" and not in_software and _HARDWARE not in case.label:
             return "a switch port always forwards in hardware"
         return ""
 

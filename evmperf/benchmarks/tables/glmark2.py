@@ -47,7 +47,7 @@ def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
 
     def parse(outputs: Outputs) -> list[Reading]:
         text = output(outputs, glmark2.TEXT_FILE)
-        score = glmark2.score(text, scenes, software=board.is_virtual)
+        score = glmark2.score(text, scenes, software=board.options.graphics.renderer == "software")
         return [Reading("score", score, variant=glmark2.variant(text, scenes))]
 
     measure = Measure("measure", command, 1800, expect_s, parse=parse)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from evmperf.lava import paths
 from evmperf.model.errors import LabError
-from evmperf.virtual import paths as caches
+from evmperf.runs import folders as caches
 from evmperf.virtual.debian import mirror
 from evmperf.virtual.steps import BuildSteps
 

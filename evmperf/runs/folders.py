@@ -1,9 +1,7 @@
-"""Where the virtual EVMs keep their files."""
+"""Where evmperf keeps files beside the runs: what can be built again, and what runs at the moment."""
 
 import os
 from pathlib import Path
-
-from evmperf.model.places import project
 
 
 def cache_dir() -> Path:
@@ -26,10 +24,3 @@ def state_dir() -> Path:
         path = (Path(base) if base else Path.home() / ".local" / "state") / "evmperf"
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
-
-
-def recipes_dir() -> Path:
-    """Return the folder with one sub-folder a variant: $EVMPERF_RECIPES or the checkout's."""
-    if own := os.environ.get("EVMPERF_RECIPES"):
-        return Path(own).absolute()
-    return project("virtual-evm")
