@@ -366,9 +366,8 @@ class Session:
     def _start_virtual(self, progress: Callable[[str], None]) -> None:
         from evmperf.virtual import client  # noqa: PLC0415  # not needed to collect tests
 
-        variant = self.board.options.board.virtual
         try:
-            self._started_bench = client.for_board(self.board.file, variant, progress)
+            self._started_bench = client.for_board(self.board, progress)
         except UsageError as error:
             raise LabError(str(error)) from None
 

@@ -32,7 +32,7 @@ ROOMS = {
         "state benchmarks boards tools console runs model",
     ),
     "keeping": ("who holds which board: the keeper of a host, and Labgrid's places", "boards model"),
-    "virtual": ("what virtual EVMs are made of, and the virtual lab", "runs model"),
+    "virtual": ("what virtual EVMs are made of, and the virtual lab", "boards runs model"),
     "lab": (
         "Labgrid's side: console, shell, power, tester, meter, media",
         "measure benchmarks boards tools console runs model",

@@ -24,7 +24,7 @@ def opened(
     """
     place = claim.wanted.place if claim.wanted.coordinator else ""
     with contextlib.ExitStack() as stack:
-        lab = client.for_board(board.file, board.options.board.virtual, tell)
+        lab = client.for_board(board, tell)
         if lab and not keep_lab:
             stack.callback(lab.stop)
         if place:

@@ -7,7 +7,9 @@ from evmperf.boards.board import Board
 from evmperf.lava.paths import DEVICE_TYPES
 from evmperf.lava.render import default_device_type
 from evmperf.lava.selection import JobKind
-from evmperf.model.errors import LabError, UsageError
+from evmperf.model.errors import LabError
+from evmperf.virtual import envfile
+from evmperf.virtual.board import HOST
 
 _TYPE = """\
 {{# {title}: made by `evmperf lava device {file}` #}}
@@ -63,15 +65,9 @@ def device(board: Board) -> str:
     title = board.options.board.title
     if not board.is_virtual:
         return _DEVICE.format(title=title, kind=kind)
-    try:
-        serial, power = (board.resources[f"Network{kind}Port"] for kind in ("Serial", "Power"))
-        url = power["host"].format(index=power["index"])
-        return _VIRTUAL.format(title=title, file=board.file_name, kind=kind, serial=serial["port"], power=url)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise UsageError(
-            f"{board.file}: does not set the ports of its virtual EVM: {error} is missing in "
-            f"targets.main.resources; see virtual.yaml"
-        ) from error
+    serial, power = envfile.ports(board)
+    url = f"http://{HOST}:{power}/power/0"
+    return _VIRTUAL.format(title=title, file=board.file_name, kind=kind, serial=serial, power=url)
 
 
 def write(board: Board, folder: Path) -> list[Path]:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import msgspec
 
+from evmperf.boards.board import Board
 from evmperf.model.environment import for_children
 from evmperf.model.errors import LabError, UsageError
 from evmperf.virtual import board as boards
@@ -250,13 +251,14 @@ class LabClient:
                 os.close(handle)
 
 
-def for_board(file: Path, variant: str, progress: Callable[[str], None]) -> LabClient | None:
-    """The bench of a board file's virtual EVM, built if needed; None for a real board (no variant), and if
-    its serial port answers already. Raises UsageError for a file without ports, LabError for a failed start.
+def for_board(board: Board, progress: Callable[[str], None]) -> LabClient | None:
+    """The bench of a virtual EVM, built if needed; None for a real board, and if its serial port answers
+    already. Raises UsageError for a file without ports, LabError for a failed start.
     """
+    variant = board.options.board.virtual
     if not variant:
         return None
-    serial_port, power_port = envfile.ports(file)
+    serial_port, power_port = envfile.ports(board)
     with socket.socket() as probe:
         probe.settimeout(_PROBE_S)
         if probe.connect_ex((boards.HOST, serial_port)) == 0:
