@@ -32,6 +32,7 @@ from evmperf.model.replies import Failed, Reply, SessionEnded
 from evmperf.model.results import Case, Status
 from pytest_evmperf import options
 from pytest_evmperf.session import SESSION, Session, cause
+from pytest_evmperf.ticker import aside, teller
 
 TESTS = project("tests")
 """What is measured when no path is given."""
@@ -87,7 +88,7 @@ def pytest_configure(config: pytest.Config) -> None:
         wait_s, grace_s = seconds(config.option.wait), seconds(config.option.grace)
         variation = variations.parse(config.option.vary)
         repeated = repeats.parse(config.option.repeat, config.option.boots)
-        _provision(config, variation)
+        vars(config.option).update(variation.provisioned)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
     config.option.lg_env = str(board.file)
@@ -114,19 +115,13 @@ def pytest_configure(config: pytest.Config) -> None:
     session.netboot = {part: file for part, file in given.items() if file}
     # What the lab starts for us (a virtual EVM, a tester's shell) has no use for the token.
     os.environ.pop(variable("token"), None)
-    session.person = Person(functools.partial(_aside, config))
+    session.person = Person(functools.partial(aside, config))
     config.stash[SESSION] = session
     config.add_cleanup(config.stash.setdefault(_SIGNALS, contextlib.ExitStack()).close)
     config.stash[_SIGNALS].enter_context(session.signals.watching())
     gc.freeze()  # what is loaded stays: pytest's full collections need not walk it
     if not config.option.collectonly:
         config.option.xmlpath = config.option.xmlpath or str(session.folder / "junit.xml")
-
-
-def _provision(config: pytest.Config, variation: variations.Variation) -> None:
-    """Hand what must be put on the board to the options of provisioning."""
-    for kind, given in variation.provisioned.items():
-        setattr(config.option, kind, given)
 
 
 def _own_tests() -> list[str]:
@@ -214,7 +209,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         return
     try:
         measuring.check_image()
-        measuring.hold(session.config.option.lg_coordinator or "", _teller(session.config))
+        measuring.hold(session.config.option.lg_coordinator or "", teller(session.config))
     except UsageError as error:
         _write_nothing(session.config)
         raise pytest.UsageError(str(error)) from None
@@ -233,7 +228,7 @@ def _switch_off(measuring: Session, config: pytest.Config) -> None:
     if JOIN not in os.environ or not config.option.leave_out:
         return
     try:
-        measuring.switch_off(config.option.lg_coordinator or "", _teller(config))
+        measuring.switch_off(config.option.lg_coordinator or "", teller(config))
     except EvmperfError as error:
         measuring.lab_failure = str(error)
         raise pytest.exit.Exception(str(error), ExitStatus.LAB_BROKEN) from None
@@ -287,37 +282,12 @@ def measuring(request: pytest.FixtureRequest) -> Iterator[Session]:
     session = request.config.stash[SESSION]
     try:
         with _ending(request.session, session):
-            session.open(_target(request), _teller(request.config))
+            session.open(_target(request), teller(request.config))
             if state := request.config.option.lg_initial_state:
                 session.begin_at(state)
         yield session
     finally:
         session.close(keep_on=request.config.option.keep_on)
-
-
-@contextlib.contextmanager
-def _aside(config: pytest.Config) -> Iterator[None]:
-    """Give the terminal back for a question and its answer."""
-    capture = config.pluginmanager.getplugin("capturemanager")
-    if not capture:
-        yield
-        return
-    with capture.global_and_fixture_disabled():
-        capture.suspend_global_capture(in_=True)
-        yield
-
-
-def _teller(config: pytest.Config) -> Callable[[str], None]:
-    """A function that shows a line at once, in spite of pytest's capturing."""
-    capture = config.pluginmanager.getplugin("capturemanager")
-    reporter = config.pluginmanager.getplugin("terminalreporter")
-
-    def tell(line: str) -> None:
-        if reporter and capture:
-            with capture.global_and_fixture_disabled():
-                reporter.write_line(plain(line))
-
-    return tell
 
 
 def _target(request: pytest.FixtureRequest) -> Any:

@@ -1,11 +1,13 @@
-"""Signs of life while a case is measured: a line that is written over on a terminal, and one now
-and then in a log.
+"""What is shown beside pytest's capturing: lines, questions, and signs of life while a case is measured
+(a line that is written over on a terminal, and one now and then in a log).
 """
 
 import os
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
 
 from evmperf.model import outlets
 
@@ -68,3 +70,28 @@ class Ticker:
     def _write(self, text: str) -> None:
         with suppress(OSError):  # nobody reads any more
             os.write(self._out, text.encode("utf-8", "replace"))
+
+
+@contextmanager
+def aside(config: pytest.Config) -> Iterator[None]:
+    """Give the terminal back for a question and its answer."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    if not capture:
+        yield
+        return
+    with capture.global_and_fixture_disabled():
+        capture.suspend_global_capture(in_=True)
+        yield
+
+
+def teller(config: pytest.Config) -> Callable[[str], None]:
+    """A function that shows a line at once, in spite of pytest's capturing."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+
+    def tell(line: str) -> None:
+        if reporter and capture:
+            with capture.global_and_fixture_disabled():
+                reporter.write_line(outlets.plain(line))
+
+    return tell

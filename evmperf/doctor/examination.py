@@ -45,6 +45,9 @@ _GARBAGE = 8
 """Characters that a healthy line may show when the power comes."""
 _READABLE = re.compile(rb"[\x20-\x7e]{2,}")
 _LOADERS = {Phase.BL1, Phase.SPL_BANNER, Phase.TF_A, Phase.A53_SPL, Phase.UBOOT_BANNER}
+_WRONG_OUTLET = (
+    "the outlet is another board's, or the board is fed through a USB cable; check which outlet it hangs on"
+)
 _OTHER_UART = "is this another UART of the board? docs/day-one.md says which is the console"
 
 
@@ -394,8 +397,3 @@ class Examination:
         identity = meter.identity()
         meter.check(rails)
         return f"{identity} reads {len(rails)} rails"
-
-
-_WRONG_OUTLET = (
-    "the outlet is another board's, or the board is fed through a USB cable; check which outlet it hangs on"
-)

@@ -7,13 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from evmperf.benchmarks import control
 from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.benchmarks.step import CONSOLE, CleanUp, Command, MeasurePower, Outputs, Plan, Prepare, Where
 from evmperf.boards.variation import Variation
 from evmperf.console.marks import Phase, last_phase
-from evmperf.measure import documents, metering, provenance, shellstep, varied
+from evmperf.measure import documents, metering, provenance, shellstep, steady, varied
 from evmperf.measure.around import Around
 from evmperf.measure.bench import Bench, Clock, Shell, Steps
 from evmperf.measure.executions import Executions
@@ -21,15 +20,13 @@ from evmperf.measure.procedure import Perform, Procedure
 from evmperf.measure.progress import StepProgress
 from evmperf.measure.repeats import enough
 from evmperf.model.errors import BoardError, BoardLost, EvmperfError, Kind, LabError, Stopped, ToolError
-from evmperf.model.facts import Facts
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.repeats import Repeats
-from evmperf.model.results import Case, Failure, Reading, Result
+from evmperf.model.results import Case, Failure, Result
 from evmperf.model.state import State
 from evmperf.runs.spool import Spool
 from evmperf.state import buses, rules
 from evmperf.state.rules import Finding
-from evmperf.tools import control as loop
 
 _PORTS = range(20000, 30000)
 """Ports of a benchmark's server: below Linux's ephemeral ports."""
@@ -72,7 +69,7 @@ class Runner:
         self._release = release
         self._variation = variation or Variation()
         self._repeats = repeats or Repeats()
-        self._facts: Facts | None = None
+        self._has_facts = False
         self._installed_on: Shell | None = None
         self._idle: Shell | None = None
         """The board's shell, None after a failure."""
@@ -208,7 +205,7 @@ class Runner:
             if failed > allowed:
                 self.broken = f"the board is broken: {failed} of {cycle + 1} boots failed"
                 raise BoardError(self.broken)
-        if self._facts is None and progress.samples and not arguments:
+        if not self._has_facts and progress.samples and not arguments:
             # The board is at its login prompt; a boot time needs the facts, such as the kernel.
             self._linux()
 
@@ -249,7 +246,7 @@ class Runner:
             self._steps.install(shell)
             varied.apply(self._variation, shell, self._steps)
             self._installed_on = shell
-        if self._facts is None:
+        if not self._has_facts:
             self._gather_facts(shell)
         return shell
 
@@ -257,7 +254,7 @@ class Runner:
         """Record the versions of the benchmark's tools; raises ToolError for a missing one."""
         benchmark = progress.benchmark
         self._linux()
-        known = self._facts.tools if self._facts else {}
+        known = self.spool.run.facts.tools
         for tool in benchmark.tools_on(self.bench.board):
             if tool not in known:
                 raise ToolError(f"{tool} is not on the board's PATH: install it in the board's image")
@@ -343,7 +340,7 @@ class Runner:
         output = self._steps.run(shell, provenance.script(self._tools), 60, label=provenance.LABEL)
         facts = provenance.parse(output.files)
         varied.check(self._variation, facts.command_line)
-        self._facts = facts
+        self._has_facts = True
         run = self.spool.run
         run.facts |= facts
         if self.bench.board.power == "none":
@@ -353,31 +350,8 @@ class Runner:
         board_release = self.bench.board.options.board.release
         run.release = self._release or board_release or provenance.release(facts, output.files)
         self.spool.save()
-        if self._around:
-            self._measure_control(shell)
-
-    def _measure_control(self, shell: Shell) -> None:
-        """Measure once a session what no software should change. No other figure depends on it."""
-        text = loop.script(self._facts.machine if self._facts else "")
-        if not text:
-            return
-        progress = StepProgress(control.BENCHMARK, control.CASE, Plan(loop.RUNS))
-        started_ns, began = self._clock.time_ns(), self._clock.monotonic()
-        try:
-            output = self._steps.run(shell, text, 120, label=control.NAME)
-            took_s = self._clock.monotonic() - began
-            readings = [
-                [Reading(control.LOOP.name, ms)] for ms in loop.loop_ms(output.files.get(loop.LOOP, ""))
-            ]
-            readings[0].append(Reading(control.STEP.name, took_s))
-            if (idle := loop.celsius(output.files.get(loop.TEMPERATURES, ""))) is not None:
-                readings[0].append(Reading(control.IDLE.name, idle))
-            for repetition, found in enumerate(readings):
-                progress.check(found)
-                progress.add(found, repetition, self._clock.time_ns())
-        except ToolError as error:
-            progress.failures.append(Failure.of(error))
-        self.spool.append(progress.result(self.profile, started_ns, self._clock.monotonic() - began))
+        if self._around and (result := steady.measured(shell, facts, self._steps, self._clock, self.profile)):
+            self.spool.append(result)
 
     def _note_load(self) -> None:
         """Keep the lab host's highest load (processes that run or wait, a minute's mean) a processor."""

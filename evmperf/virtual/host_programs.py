@@ -13,8 +13,9 @@ from typing import Any
 from evmperf.model.errors import LabError
 from evmperf.virtual.debian import DebianArchive
 from evmperf.virtual.recipe import Recipe
-from evmperf.virtual.steps import BuildSteps
+from evmperf.virtual.steps import BuildSteps, output
 
+_START_S = 60.0
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _WRAPPER = """\
 #!/bin/sh
@@ -85,11 +86,11 @@ def describe_qemu(recipe: Recipe, part: Path) -> dict[str, Any]:
     command = [*start, str(root / "usr/bin" / recipe.data["qemu"]["program"])]
     command += ["-L", str(root / "usr/share/qemu")]
     env = {"QEMU_MODULE_DIR": str(libraries / "qemu")}
-    done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False, env=env)
-    version = re.search(r"version (\S+)", done.stdout)
-    if done.returncode != 0 or not version:
-        why = (done.stderr.strip().splitlines() or ["no output"])[-1]
-        raise LabError(f"QEMU from {root} does not start: {why}; build it again with --force.")
+    try:
+        version = re.search(r"version (\S+)", output([*command, "--version"], _START_S, env=env))
+    except LabError as error:
+        raise LabError(f"QEMU does not start: {error}; build it again with --force.") from None
+    assert version
     img = [*start, str(root / "usr/bin/qemu-img")]
     return {"command": command, "env": env, "img": img, "version": version[1]}
 

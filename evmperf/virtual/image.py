@@ -7,9 +7,11 @@ import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from evmperf.model.errors import LabError
 from evmperf.runs import folders
@@ -25,8 +27,7 @@ _MIB = 1024 * 1024
 _PARTITION_START_MIB = 1
 
 
-@dataclass(frozen=True)
-class Qemu:
+class Qemu(msgspec.Struct, frozen=True):
     """How to call QEMU and qemu-img: commands as argument lists, and what `env` adds to."""
 
     command: list[str]
@@ -35,8 +36,7 @@ class Qemu:
     version: str
 
 
-@dataclass(frozen=True)
-class Disk:
+class Disk(msgspec.Struct, frozen=True):
     """A disk of the image: `base` is a file in the image's folder, None for an empty disk of `mib` mebibytes,
     each byte of which is `fill`. With a base and no `mib` a board's own disk holds only what differs from it.
     """
@@ -52,10 +52,10 @@ class Disk:
         return self.base is not None and self.mib is None
 
 
-@dataclass(frozen=True)
-class EvmImage:
+class EvmImage(msgspec.Struct, frozen=True):
     """A built image; the fields are those of image.json."""
 
+    schema: int
     variant: str
     hash: str
     qemu: Qemu
@@ -66,7 +66,7 @@ class EvmImage:
     """Versions: `kernel`, `uboot`, `qemu`, `packages`."""
     tester_path: str
     """Folder of the tester's own programs, "" for an image without."""
-    directory: Path
+    directory: Path = Path()
     boot_rom: dict[str, Any] | None = None
     """Where a board that starts from a card has its boot loader; see `disks`."""
     tester_machine: dict[str, Any] | None = None
@@ -82,23 +82,17 @@ def load(variant: str) -> EvmImage:
     if not file.is_file():
         raise LabError(f"The virtual board {variant!r} is not built ({file} is missing); {remedy}.")
     try:
-        data = json.loads(file.read_text())
-        if data["schema"] != SCHEMA:
-            raise LabError(f"{file} has schema {data['schema']}, not {SCHEMA}; {remedy}.")
-        data |= {
-            "qemu": Qemu(**data["qemu"]),
-            "disks": {name: Disk(**disk) for name, disk in data["disks"].items()},
-            "directory": folder,
-        }
-        image = EvmImage(**{f.name: data[f.name] for f in fields(EvmImage) if f.name in data})
-    except (ValueError, KeyError, TypeError) as error:
-        raise LabError(f"{file} is damaged ({error!r}); {remedy} with --force.") from error
+        image = msgspec.json.decode(file.read_bytes(), type=EvmImage)
+    except msgspec.DecodeError as error:
+        raise LabError(f"{file} is damaged ({error}); {remedy} with --force.") from error
+    if image.schema != SCHEMA:
+        raise LabError(f"{file} has schema {image.schema}, not {SCHEMA}; {remedy}.")
     # The parts lie beside the images; somebody may have tidied the cache by hand.
     if not Path(image.qemu.command[0]).exists():
         raise LabError(f"{file} names a QEMU that is gone; {remedy} with --force.")
     with suppress(OSError):  # a cache that belongs to somebody else
         os.utime(folder)  # `_tidy` keeps what was used last
-    return image
+    return msgspec.structs.replace(image, directory=folder)
 
 
 def build(variant: str, *, force: bool = False, progress: Progress) -> EvmImage:

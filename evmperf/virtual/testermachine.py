@@ -7,11 +7,12 @@ the board's folder, with a key made for it.
 
 import asyncio
 import contextlib
-import dataclasses
 import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+import msgspec
 
 from evmperf.model.errors import LabError
 from evmperf.virtual import steps
@@ -39,7 +40,7 @@ class TesterMachine:
 
     def __init__(self, image: EvmImage, board: Path, disk: Path, nics: int) -> None:
         assert image.tester_machine
-        self._image = dataclasses.replace(image, arguments=image.tester_machine["arguments"])
+        self._image = msgspec.structs.replace(image, arguments=image.tester_machine["arguments"])
         self._board = board
         self._disk = disk
         self._cables = [socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(nics)]
