@@ -353,8 +353,7 @@ def _flood(linux: str) -> BootCause | None:
     failed = _DISK.findall(linux)
     if len(failed) < _FLOOD:
         return None
-    name = f"a disk failed {len(failed)} times"
-    return BootCause(name, _short(failed[-1]), remedy="write it anew or change it")
+    return BootCause(f"a disk failed {len(failed)} times", _short(failed[-1]), remedy="rewrite or replace it")
 
 
 def _mute(loader: str, linux: str) -> BootCause | None:
