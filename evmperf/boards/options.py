@@ -8,85 +8,74 @@ are "", 0 and (); `Board.says` tells a 0 that was said from one that was not.
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
 
 from evmperf.boards.cables import Cable, Ethernet, Ipsec, Pcie
-from evmperf.boards.section import Count, Number, Section, Text
+from evmperf.boards.section import Count, Number, Section, Text, about
 
 
 class General(Section, frozen=True):
     """The board itself."""
 
-    name: Annotated[Text, Meta(description="the board's name in the guides, e.g. am64xx-hsevm")]
-    title: Annotated[Text, Meta(description="the board's name in the guide's table of evaluation modules")]
-    description: Annotated[Text, Meta(description="its description in that table: revision, clock, memory")]
-    profile: Annotated[
-        Literal["full", "quick"], Meta(description="default profile; full has the published parameters")
-    ]
-    revision: Annotated[Text, Meta(description="board revision, if the description does not name it")] = ""
-    release: Annotated[Text, Meta(description="SDK release, if the image does not name it")] = ""
+    name: Annotated[Text, about("the board's name in the guides, e.g. am64xx-hsevm")]
+    title: Annotated[Text, about("the board's name in the guide's table of evaluation modules")]
+    description: Annotated[Text, about("its description in that table: revision, clock, memory")]
+    profile: Annotated[Literal["full", "quick"], about("default profile; full has the published parameters")]
+    revision: Annotated[Text, about("board revision, if the description does not name it")] = ""
+    release: Annotated[Text, about("SDK release, if the image does not name it")] = ""
     compatible: Annotated[
-        Text, Meta(description="its name in the device tree (first of /proc/device-tree/compatible)")
+        Text, about("its name in the device tree (first of /proc/device-tree/compatible)")
     ] = ""
-    virtual: Annotated[Text, Meta(description="image variant of a virtual EVM; real boards have none")] = ""
+    virtual: Annotated[Text, about("image variant of a virtual EVM; real boards have none")] = ""
 
 
 class Boot(Section, frozen=True):
     """How the board boots."""
 
-    medium: Annotated[Literal["sd", "emmc", "nvme", "virtio"], Meta(description="boot medium")]
+    medium: Annotated[Literal["sd", "emmc", "nvme", "virtio"], about("boot medium")]
     power: Annotated[
         Literal["", "switch", "hand", "reset", "none"],
-        Meta(
-            description="power control, if no driver provides it: reset uses a reset line (a driver like "
+        about(
+            "power control, if no driver provides it: reset uses a reset line (a driver like "
             "DigitalOutputResetDriver) or `reboot` and U-Boot's `reset`, none leaves the board as it is found"
         ),
     ] = ""
-    max_failures: Annotated[
-        Number, Meta(description="failed boot cycles before the board is called broken")
-    ] = 5
+    max_failures: Annotated[Number, about("failed boot cycles before the board is called broken")] = 5
 
 
 class System(Section, frozen=True):
     """Programs of the system benchmarks, where they are not the guides'."""
 
     dhrystone: Annotated[
-        Literal["runDhrystone", "evmperf-dhrystone"], Meta(description="name of the Dhrystone program")
+        Literal["runDhrystone", "evmperf-dhrystone"], about("name of the Dhrystone program")
     ] = "runDhrystone"
     whetstone: Annotated[
-        Literal["runWhetstone", "evmperf-whetstone"], Meta(description="name of the Whetstone program")
+        Literal["runWhetstone", "evmperf-whetstone"], about("name of the Whetstone program")
     ] = "runWhetstone"
-    linpack: Annotated[
-        Literal["runLinpack", "evmperf-linpack"], Meta(description="name of the Linpack program")
-    ] = "runLinpack"
-    linpack_precision: Annotated[
-        Literal["single", "double"], Meta(description="precision of the runLinpack build")
-    ] = "single"
-    nbench: Annotated[
-        Literal["runNBench.sh", "evmperf-nbench"], Meta(description="name of the NBench program")
-    ] = "runNBench.sh"
-    stream: Annotated[
-        Literal["stream_c", "evmperf-stream"], Meta(description="name of the STREAM program")
-    ] = "stream_c"
-    cores: Annotated[
-        Number, Meta(description="number of Linux cores, if CoreMark-PRO may use more than two")
-    ] = 0
-    coremark_pro: Annotated[Text, Meta(description="folder of CoreMark-PRO")] = "/opt/coremark-pro"
-    multibench: Annotated[Text, Meta(description="folder of MultiBench")] = "/opt/multibench"
+    linpack: Annotated[Literal["runLinpack", "evmperf-linpack"], about("name of the Linpack program")] = (
+        "runLinpack"
+    )
+    linpack_precision: Annotated[Literal["single", "double"], about("precision of the runLinpack build")] = (
+        "single"
+    )
+    nbench: Annotated[Literal["runNBench.sh", "evmperf-nbench"], about("name of the NBench program")] = (
+        "runNBench.sh"
+    )
+    stream: Annotated[Literal["stream_c", "evmperf-stream"], about("name of the STREAM program")] = "stream_c"
+    cores: Annotated[Number, about("number of Linux cores, if CoreMark-PRO may use more than two")] = 0
+    coremark_pro: Annotated[Text, about("folder of CoreMark-PRO")] = "/opt/coremark-pro"
+    multibench: Annotated[Text, about("folder of MultiBench")] = "/opt/multibench"
 
 
 class Storage(Section, frozen=True):
     """A disk or card."""
 
-    device: Annotated[Text, Meta(description="the whole device under Linux, e.g. /dev/mmcblk0")] = ""
-    scratch: Annotated[
-        Text, Meta(description="the partition that benchmarks may overwrite, e.g. /dev/mmcblk0p1")
-    ] = ""
+    device: Annotated[Text, about("the whole device under Linux, e.g. /dev/mmcblk0")] = ""
+    scratch: Annotated[Text, about("the partition that benchmarks may overwrite, e.g. /dev/mmcblk0p1")] = ""
     uboot_device: Annotated[
-        Number, Meta(description="the number of the device for U-Boot's mmc (on UFS: scsi) command")
+        Number, about("the number of the device for U-Boot's mmc (on UFS: scsi) command")
     ] = 0
     uboot_partition: Annotated[
-        Text, Meta(description="label or number of the scratch partition for U-Boot's part command")
+        Text, about("label or number of the scratch partition for U-Boot's part command")
     ] = ""
 
 
@@ -95,8 +84,8 @@ class Card(Storage, frozen=True):
 
     uboot_fat_partition: Annotated[
         Text,
-        Meta(
-            description="number of a FAT partition where U-Boot may write and remove a file of up to "
+        about(
+            "number of a FAT partition where U-Boot may write and remove a file of up to "
             "16 MiB, e.g. the boot partition"
         ),
     ] = ""
@@ -107,8 +96,8 @@ class Mtd(Section, frozen=True):
 
     scratch: Annotated[
         Text,
-        Meta(
-            description="the MTD partition that benchmarks may overwrite, named as in /proc/mtd; "
+        about(
+            "the MTD partition that benchmarks may overwrite, named as in /proc/mtd; "
             "it must not be mounted or attached to UBI"
         ),
     ] = ""
@@ -118,58 +107,45 @@ class Flash(Mtd, frozen=True):
     """OSPI or QSPI flash."""
 
     flash: Annotated[
-        Literal["", "OSPI NOR", "QSPI NAND"],
-        Meta(description="kind of flash, as the guides' summaries name it"),
+        Literal["", "OSPI NOR", "QSPI NAND"], about("kind of flash, as the guides' summaries name it")
     ] = ""
-    device: Annotated[Text, Meta(description="the MTD partition that is read, named as in /proc/mtd")] = ""
-    uboot_bus: Annotated[Text, Meta(description="bus and chip select for U-Boot's sf probe, e.g. 0:0")] = ""
+    device: Annotated[Text, about("the MTD partition that is read, named as in /proc/mtd")] = ""
+    uboot_bus: Annotated[Text, about("bus and chip select for U-Boot's sf probe, e.g. 0:0")] = ""
     uboot_offset: Annotated[
-        Number, Meta(description="first byte of the area that benchmarks may overwrite in U-Boot")
+        Number, about("first byte of the area that benchmarks may overwrite in U-Boot")
     ] = 0
-    uboot_size: Annotated[Number, Meta(description="size of that area in bytes (whole erase blocks)")] = 0
+    uboot_size: Annotated[Number, about("size of that area in bytes (whole erase blocks)")] = 0
 
 
 class Usb(Section, frozen=True):
     """USB, as host and as device."""
 
-    scratch: Annotated[
-        Text, Meta(description="the partition of a USB disk that benchmarks may overwrite")
-    ] = ""
+    scratch: Annotated[Text, about("the partition of a USB disk that benchmarks may overwrite")] = ""
     gadget_host: Annotated[
         Literal["", "board", "tester"],
-        Meta(
-            description="the USB host of the board's gadget, a disk with the serial number evmperf- "
-            "and the board's name"
+        about(
+            "the USB host of the board's gadget, a disk with the serial number evmperf- and the board's name"
         ),
     ] = ""
     gadget_controller: Annotated[
-        Text, Meta(description="the USB device controller of that port, if /sys/class/udc has several")
+        Text, about("the USB device controller of that port, if /sys/class/udc has several")
     ] = ""
-    gadget_module: Annotated[
-        Text, Meta(description="the controller's kernel module, if nothing else loads it")
-    ] = ""
+    gadget_module: Annotated[Text, about("the controller's kernel module, if nothing else loads it")] = ""
 
 
 class Audio(Section, frozen=True):
     """Audio; a rate that the codec replaces by another is refused."""
 
-    playback: Annotated[
-        Text, Meta(description="the ALSA device that plays, without conversion: hw:CARD,DEVICE")
-    ] = ""
-    capture: Annotated[
-        Text, Meta(description="the ALSA device that records, without conversion: hw:CARD,DEVICE")
-    ] = ""
-    period_frames: Annotated[
-        Number, Meta(description="frames of a period: 256 on AM6x, 64 on J7 in the guides")
-    ] = 0
+    playback: Annotated[Text, about("the ALSA device that plays, without conversion: hw:CARD,DEVICE")] = ""
+    capture: Annotated[Text, about("the ALSA device that records, without conversion: hw:CARD,DEVICE")] = ""
+    period_frames: Annotated[Number, about("frames of a period: 256 on AM6x, 64 on J7 in the guides")] = 0
 
 
 class Can(Section, frozen=True):
     """CAN."""
 
     controller: Annotated[
-        Literal["can0", "vcan"],
-        Meta(description="the controller; vcan is the kernel's own, without bit rates"),
+        Literal["can0", "vcan"], about("the controller; vcan is the kernel's own, without bit rates")
     ] = "can0"
 
 
@@ -178,53 +154,48 @@ class Graphics(Section, frozen=True):
 
     compositor: Annotated[
         Text,
-        Meta(
-            description="the systemd service of the compositor (weston); glmark2's DRM run stops it "
+        about(
+            "the systemd service of the compositor (weston); glmark2's DRM run stops it "
             "and starts it again; none if the board has no compositor"
         ),
     ] = ""
-    renderer: Annotated[Literal["gpu", "software"], Meta(description="what draws")] = "gpu"
+    renderer: Annotated[Literal["gpu", "software"], about("what draws")] = "gpu"
 
 
 class Power(Section, frozen=True):
     """Low-power modes and the meter (see power.md)."""
 
     rails: Annotated[
-        tuple[str, ...], Meta(description="the rails that the meter reads, named as in the guide's table")
+        tuple[str, ...], about("the rails that the meter reads, named as in the guide's table")
     ] = ()
     deep_sleep_command: Annotated[
-        Text,
-        Meta(description="puts the board into deep sleep for {seconds}, e.g. rtcwake -s {seconds} -m mem"),
+        Text, about("puts the board into deep sleep for {seconds}, e.g. rtcwake -s {seconds} -m mem")
     ] = ""
     rtc_ddr_command: Annotated[
-        Text,
-        Meta(description="leaves only RTC and DDR on for {seconds}; returns when the board is awake again"),
+        Text, about("leaves only RTC and DDR on for {seconds}; returns when the board is awake again")
     ] = ""
-    mcu_only_command: Annotated[Text, Meta(description="the same, with only the MCU domain on")] = ""
-    io_ddr_command: Annotated[Text, Meta(description="the same, with only I/O and DDR on")] = ""
-    sleep_s: Annotated[
-        Count, Meta(description="seconds of one sleep, long enough for the rails to settle")
-    ] = 60
+    mcu_only_command: Annotated[Text, about("the same, with only the MCU domain on")] = ""
+    io_ddr_command: Annotated[Text, about("the same, with only I/O and DDR on")] = ""
+    sleep_s: Annotated[Count, about("seconds of one sleep, long enough for the rails to settle")] = 60
 
 
 class Ipc(Section, frozen=True):
     """The board's other processors."""
 
     processors: Annotated[
-        tuple[str, ...],
-        Meta(description="the processors that echo messages, as in the guide's table: R5F0_0, M4F"),
+        tuple[str, ...], about("the processors that echo messages, as in the guide's table: R5F0_0, M4F")
     ] = ()
 
 
 class Camera(Section, frozen=True):
     """A camera."""
 
-    device: Annotated[Text, Meta(description="the video device, e.g. /dev/video0")] = ""
-    sensor: Annotated[Text, Meta(description="the sensor, as the guide names it, e.g. ov10635")] = ""
+    device: Annotated[Text, about("the video device, e.g. /dev/video0")] = ""
+    sensor: Annotated[Text, about("the sensor, as the guide names it, e.g. ov10635")] = ""
     setup: Annotated[
         Text,
-        Meta(
-            description="the command (media-ctl, v4l2-ctl) that connects the sensor to the device "
+        about(
+            "the command (media-ctl, v4l2-ctl) that connects the sensor to the device "
             "for {width}, {height} and {format} (a FourCC), if the device needs one"
         ),
     ] = ""
@@ -235,8 +206,8 @@ class Tester(Section, frozen=True):
 
     host: Annotated[
         Text,
-        Meta(
-            description="its SSH name, `local` for this machine, or `virtual` beside a virtual EVM; "
+        about(
+            "its SSH name, `local` for this machine, or `virtual` beside a virtual EVM; "
             "$EVMPERF_TESTER overrides it"
         ),
     ] = ""
@@ -245,27 +216,24 @@ class Tester(Section, frozen=True):
 class Image(Section, frozen=True):
     """Images that `--image` puts on the board (see provisioning.md)."""
 
-    machine: Annotated[
-        Text, Meta(description="the machine name of this board's images (their /etc/hostname)")
-    ] = ""
+    machine: Annotated[Text, about("the machine name of this board's images (their /etc/hostname)")] = ""
     silicon: Annotated[
-        Literal["", "gp", "hs-fs", "hs-se"],
-        Meta(description="its chip type; an image's tiboot3.bin must match it"),
+        Literal["", "gp", "hs-fs", "hs-se"], about("its chip type; an image's tiboot3.bin must match it")
     ] = ""
     scratch_mib: Annotated[
-        Number, Meta(description="MiB of the scratch partition made behind an image on its medium (0: none)")
+        Number, about("MiB of the scratch partition made behind an image on its medium (0: none)")
     ] = 0
     device: Annotated[
         Text,
-        Meta(
-            description="the disk that a system in memory writes over the network, e.g. /dev/mmcblk0; "
+        about(
+            "the disk that a system in memory writes over the network, e.g. /dev/mmcblk0; "
             "the strategy's media.network starts that system"
         ),
     ] = ""
     command: Annotated[
         Text,
-        Meta(
-            description="the lab's own command that writes {image} to the board (snagboot, a flasher); "
+        about(
+            "the lab's own command that writes {image} to the board (snagboot, a flasher); "
             "the power is off before and after"
         ),
     ] = ""
@@ -300,12 +268,11 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     tester: Tester = Tester()
     image: Image = Image()
     absent: Annotated[
-        dict[str, Text],
-        Meta(description="features and benchmarks that the board cannot have, each with the reason"),
+        dict[str, Text], about("features and benchmarks that the board cannot have, each with the reason")
     ] = msgspec.field(default_factory=dict)
-    goals: Annotated[
-        dict[str, Text], Meta(description="goals of the lab: figures, each with its limit and owner")
-    ] = msgspec.field(default_factory=dict)
+    goals: Annotated[dict[str, Text], about("goals of the lab: figures, each with its limit and owner")] = (
+        msgspec.field(default_factory=dict)
+    )
 
     def cable(self, section: str) -> Cable:
         """The cable to the tester that a section describes; raises TypeError for other sections."""

@@ -10,5 +10,10 @@ Count = Annotated[int, Meta(ge=1)]
 Number = Annotated[int, Meta(ge=0)]
 
 
+def about(text: str) -> Meta:
+    """What an option means, for messages, documentation and editors."""
+    return Meta(description=text)
+
+
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A section of the options."""
