@@ -87,8 +87,24 @@ class LabOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServedBoard:
-    """What is fixed while a bench runs: its process, and what it serves on which ports."""
+class LabRecord:
+    """The content of `bench.json`: a bench's process, ports, and tester's namespace. `pid_started` tells
+    the process from a later one of that pid.
+    """
+
+    pid: int
+    pid_started: int
+    serial_port: int
+    power_port: int
+    namespace: str = ""
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchStatus:
+    """A running bench; times are ISO 8601, UTC. With `power` on and `qemu_pid` None the board has ended,
+    for the reason `last_exit`. `console_bytes` is the offset of `console.stamps`.
+    """
 
     pid: int
     name: str
@@ -100,14 +116,6 @@ class ServedBoard:
     tester: TesterInfo | None
     tester_reason: str
     qemu_options: list[str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class BenchStatus(ServedBoard):
-    """A running bench; times are ISO 8601, UTC. With `power` on and `qemu_pid` None the board has ended,
-    for the reason `last_exit`. `console_bytes` is the offset of `console.stamps`.
-    """
-
     folder: str
     power: bool
     power_cycles: int
@@ -123,14 +131,6 @@ class BenchStatus(ServedBoard):
     """The file that is the card, "" for a board without a card switch."""
     silent: str = ""
     """Why the boot ROM found nothing to start at the last power-on, "" if it did."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LabRecord(ServedBoard):
-    """The content of `bench.json`. `pid_started` tells the process from a later one of that pid."""
-
-    pid_started: int
-    schema: int = SCHEMA
 
 
 def now() -> str:

@@ -81,11 +81,9 @@ class LabClient:
         """
         with boards.starting(self.folder, START_TIMEOUT):
             if self.running:
-                record = self._record()
-                self._check(record, variant, serial_port, power_port, fresh=fresh)
-                if qemu_options is not None and record.qemu_options != list(qemu_options):
+                if other := self._other(variant, serial_port, power_port, qemu_options, fresh=fresh):
                     raise UsageError(
-                        f"board {self.name} is already running with other QEMU options: "
+                        f"board {self.name} is already running {other}: "
                         f"stop it first with `evmperf virtual stop {self.name}`"
                     )
                 return False
@@ -108,11 +106,9 @@ class LabClient:
             record = self._record()
             with contextlib.suppress(LabError):
                 self._request("POST", "/stop")
-            deadline = time.monotonic() + STOP_TIMEOUT
-            if not self._wait_for_end(record, deadline):
+            if not self._has_ended(record):
                 # A bench that hangs; its QEMU dies with it.
-                self._kill(record.pid, record.pid_started)
-                if not self._wait_for_end(record, time.monotonic() + STOP_TIMEOUT):
+                if not self._has_ended(record, kill=True):
                     raise LabError(
                         f"the bench of board {self.name} (process {record.pid}) does not end, "
                         f"even when killed: see {self.folder / 'bench.log'}"
@@ -160,18 +156,18 @@ class LabClient:
             f"start it with `evmperf virtual start {self.name}`"
         )
 
-    def _check(
-        self, record: LabRecord, variant: str, serial: int | None, power: int | None, *, fresh: bool
-    ) -> None:
-        first = f"board {self.name} is already running"
-        then = f"stop it first with `evmperf virtual stop {self.name}`"
-        if record.variant != variant:
-            raise UsageError(f"{first} as variant {record.variant}, not {variant}: {then}")
-        if serial not in (None, 0, record.serial_port) or power not in (None, 0, record.power_port):
-            where = f"serial port {record.serial_port} and power port {record.power_port}"
-            raise UsageError(f"{first} on {where}: {then}")
-        if fresh:
-            raise UsageError(f"{first}, so its disks cannot be made anew: {then}")
+    def _other(
+        self, variant: str, serial: int | None, power: int | None, more: Sequence[str] | None, *, fresh: bool
+    ) -> str:
+        """What the running bench has otherwise than was asked for, "" for nothing."""
+        has = self.status()
+        if has.variant != variant:
+            return f"as variant {has.variant}, not {variant}"
+        if serial not in (None, 0, has.serial_port) or power not in (None, 0, has.power_port):
+            return f"on serial port {has.serial_port} and power port {has.power_port}"
+        if more is not None and has.qemu_options != list(more):
+            return "with other QEMU options"
+        return "so its disks cannot be made anew" if fresh else ""
 
     def _spawn(self, options: LabOptions) -> None:
         """Start the process and wait for its word that it is ready."""
@@ -228,27 +224,19 @@ class LabClient:
         except (OSError, IndexError):
             return "its log is empty"
 
-    def _wait_for_end(self, record: LabRecord, deadline: float) -> bool:
-        """Wait until the process is gone and with it its lock; False after the deadline."""
+    def _has_ended(self, record: LabRecord, *, kill: bool = False) -> bool:
+        """Wait until the process is gone and with it its lock; False after STOP_TIMEOUT."""
         with contextlib.suppress(ProcessLookupError):
             handle = os.pidfd_open(record.pid)
             try:
+                # The pid is held by the handle now: compare first, then signal.
                 if boards.pid_started(record.pid) == record.pid_started:
-                    select.select([handle], [], [], max(0.0, deadline - time.monotonic()))
+                    if kill:
+                        signal.pidfd_send_signal(handle, signal.SIGKILL)
+                    select.select([handle], [], [], STOP_TIMEOUT)
             finally:
                 os.close(handle)
         return not self.running
-
-    @staticmethod
-    def _kill(pid: int, started: int) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            handle = os.pidfd_open(pid)
-            try:
-                # The pid is held by the handle now: compare first, then signal.
-                if boards.pid_started(pid) == started:
-                    signal.pidfd_send_signal(handle, signal.SIGKILL)
-            finally:
-                os.close(handle)
 
 
 def for_board(board: Board, progress: Callable[[str], None]) -> LabClient | None:

@@ -22,7 +22,7 @@ from typing import Any
 from evmperf.model.errors import EvmperfError, LabError
 from evmperf.virtual import board as boards
 from evmperf.virtual import disks, tester
-from evmperf.virtual.board import BenchStatus, LabOptions, LabRecord, ServedBoard
+from evmperf.virtual.board import BenchStatus, LabOptions, LabRecord
 from evmperf.virtual.console import ConsoleServer
 from evmperf.virtual.image import EvmImage, load
 from evmperf.virtual.machine import Machine, nic_count
@@ -49,7 +49,8 @@ class VirtualLab:
         self._card = options.card_stuck or "dut"
         self._silent = ""
         self._files: dict[str, Path]
-        self._since = boards.now()
+        self._since = self._started = boards.now()
+        self._without_tester = ""
         self._image: EvmImage
         self._console: ConsoleServer
         self._beside: tester.TesterSpace | TesterMachine | None
@@ -82,7 +83,7 @@ class VirtualLab:
         power_port = await power.listen(options.power_port)
         files = disks.prepare(self._image, folder, fresh=options.fresh)
         self._files = files
-        self._beside, reason = await self._open_tester()
+        self._beside, self._without_tester = await self._open_tester()
         self._machine = Machine(
             self._image,
             files,
@@ -94,15 +95,9 @@ class VirtualLab:
         self.record = LabRecord(
             pid=os.getpid(),
             pid_started=boards.pid_started(os.getpid()) or 0,
-            name=options.name,
-            variant=options.variant,
-            image_hash=self._image.hash,
             serial_port=serial_port,
             power_port=power_port,
-            started=boards.now(),
-            tester=self._beside.info if self._beside else None,
-            tester_reason=reason,
-            qemu_options=list(options.qemu_options),
+            namespace=self._beside.info.namespace if self._beside else "",
         )
         self._stack.callback(boards.remove_record, folder)
         boards.write_record(folder, self.record)
@@ -199,10 +194,19 @@ class VirtualLab:
     def status(self) -> dict[str, Any]:
         """What `GET /status` answers; brings all stamps to their file first."""
         self._console.flush()
-        fields = dataclasses.fields(ServedBoard)
+        options, record = self._options, self.record
         card = self._image.boot_rom if self._has_card else None
         status = BenchStatus(
-            **{field.name: getattr(self.record, field.name) for field in fields},
+            pid=record.pid,
+            name=options.name,
+            variant=options.variant,
+            image_hash=self._image.hash,
+            serial_port=record.serial_port,
+            power_port=record.power_port,
+            started=self._started,
+            tester=self._beside.info if self._beside else None,
+            tester_reason=self._without_tester,
+            qemu_options=list(options.qemu_options),
             folder=str(self._folder),
             power=self._power,
             power_cycles=self._cycles,
@@ -221,7 +225,7 @@ class VirtualLab:
     async def tester(self) -> dict[str, Any]:
         """What `GET /tester` answers once the tester is ready; raises LabError without one."""
         if self._beside is None:
-            raise LabError(f"the virtual EVM has no tester: {self.record.tester_reason}")
+            raise LabError(f"the virtual EVM has no tester: {self._without_tester}")
         if isinstance(self._beside, TesterMachine):
             await self._beside.ready()
         return dataclasses.asdict(self._beside.info)

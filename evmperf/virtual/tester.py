@@ -156,14 +156,14 @@ def no_tester(nics: int) -> Iterator[NetDevices]:
 def clean_up(board: Path) -> None:
     """Remove `bench.json` and the tester of a killed bench, whose QEMU died with it. Raises LabError."""
     record = read_record(board)
-    if record and record.tester and record.tester.namespace and not missing():
+    if record and record.namespace and not missing():
         try:
-            lock, _ = _reserve([record.tester.namespace])
+            lock, _ = _reserve([record.namespace])
         except LabError:
             pass  # By now another bench has taken the name, and has cleaned up itself.
         else:
             try:
-                remove(record.tester.namespace)
+                remove(record.namespace)
             finally:
                 os.close(lock)
     remove_record(board)
