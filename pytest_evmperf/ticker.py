@@ -34,20 +34,14 @@ class Ticker:
 
     def start(self) -> None:
         """Begin to give signs, the first after some time."""
-        self._end.clear()
         self._thread = threading.Thread(target=self._tick, name="ticker", daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
-        """Give no more signs, and leave the terminal's line empty."""
+    def close(self) -> None:
+        """Give no more signs, leave the terminal's line empty, and give up the descriptor."""
         if self._thread:
             self._end.set()
             self._thread.join()
-            self._thread = None
-
-    def close(self) -> None:
-        """Give up the descriptor."""
-        self.stop()
         os.close(self._out)
 
     def _tick(self) -> None:

@@ -88,15 +88,14 @@ class LabOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class LabRecord:
-    """The content of `bench.json`: a bench's process, ports, and tester's namespace. `pid_started` tells
-    the process from a later one of that pid.
+    """The content of `bench.json`: a bench's process and ports. `pid_started` tells the process from a later
+    one of that pid.
     """
 
     pid: int
     pid_started: int
     serial_port: int
     power_port: int
-    namespace: str = ""
     schema: int = SCHEMA
 
 

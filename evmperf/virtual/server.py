@@ -97,7 +97,6 @@ class VirtualLab:
             pid_started=boards.pid_started(os.getpid()) or 0,
             serial_port=serial_port,
             power_port=power_port,
-            namespace=self._beside.info.namespace if self._beside else "",
         )
         self._stack.callback(boards.remove_record, folder)
         boards.write_record(folder, self.record)

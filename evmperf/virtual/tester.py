@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import hashlib
 import logging
 import os
 import shutil
@@ -21,12 +22,10 @@ from pathlib import Path
 
 from evmperf.model.errors import LabError
 from evmperf.virtual import steps
-from evmperf.virtual.board import Nic, TesterInfo, read_record, remove_record
+from evmperf.virtual.board import Nic, TesterInfo, remove_record
 
 _NAMESPACES = Path("/run/netns")
-_LOCKS = Path("/run/evmperf")
 _FIRST_SUBNET = 100
-_MAX_NAMES = 70
 _CLONE_NEWNET = 0x40000000
 _TUNSETIFF = 0x400454CA
 _TAP_TIMEOUT = 3.0
@@ -70,10 +69,7 @@ class TesterSpace:
     """
 
     def __init__(self, board: Path, nics: int, programs: str = "") -> None:
-        # A board of the same name in another state folder (EVMPERF_STATE) may have the first name.
-        names = [f"evm-{board.name}", *(f"evm-{board.name}-{i}" for i in range(2, _MAX_NAMES))]
-        self._name, index = _reserve(names)
-        self.namespace = names[index]
+        self.namespace = namespace_of(board)
         self._programs = programs
         self.nics = nics_of([f"evm{number}" for number in range(nics)])
         try:
@@ -124,7 +120,6 @@ class TesterSpace:
             remove(self.namespace)
         except LabError as error:
             _log.error("%s", error)
-        os.close(self._name)
 
 
 def _open_tap(interface: str) -> int:
@@ -155,18 +150,14 @@ def no_tester(nics: int) -> Iterator[NetDevices]:
 
 def clean_up(board: Path) -> None:
     """Remove `bench.json` and the tester of a killed bench, whose QEMU died with it. Raises LabError."""
-    record = read_record(board)
-    if record and record.namespace and not missing():
-        try:
-            lock, _ = _reserve([record.namespace])
-        except LabError:
-            pass  # By now another bench has taken the name, and has cleaned up itself.
-        else:
-            try:
-                remove(record.namespace)
-            finally:
-                os.close(lock)
+    if not missing():
+        remove(namespace_of(board))
     remove_record(board)
+
+
+def namespace_of(board: Path) -> str:
+    """The name of the namespace of a board in this folder: another folder may have one of the same name."""
+    return f"evm-{board.name}-{hashlib.sha256(os.fsencode(board.resolve())).hexdigest()[:6]}"
 
 
 def remove(namespace: str) -> None:
@@ -180,23 +171,6 @@ def remove(namespace: str) -> None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
     _ip("netns", "del", namespace)
-
-
-def _reserve(names: Iterable[str]) -> tuple[int, int]:
-    """Reserve a free name while the returned descriptor is open; also its index. Raises LabError."""
-    try:
-        _LOCKS.mkdir(mode=0o700, exist_ok=True)
-        for index, name in enumerate(names):
-            handle = os.open(_LOCKS / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(handle)
-            else:
-                return handle, index
-    except OSError as error:
-        raise LabError(f"nothing can be reserved in {_LOCKS}: {error}") from None
-    raise LabError("all testers of this machine are taken: stop some virtual boards")
 
 
 @contextlib.contextmanager
